@@ -24,7 +24,9 @@ po::options_description described(const Command& command) {
     const std::string names = option.name + (option.letter == '\0' ? "" : std::string(",") + option.letter);
     const po::value_semantic* const value =
         *option.value == '\0' ? static_cast<po::value_semantic*>(new po::untyped_value(true))
-                              : po::value<std::string>();
+        : option.repeats
+            ? static_cast<po::value_semantic*>(po::value<std::vector<std::string>>()->composing())
+            : po::value<std::string>();
     options.add_options()(names.c_str(), value, "");  // owns value
   };
   for (const Option& option : command.options) add(option);
@@ -128,7 +130,12 @@ const char* const kExitCodes =
 
 std::string Arguments::get(const std::string& name, const std::string& otherwise) const {
   const auto found = values_.find(name);
-  return found == values_.end() ? otherwise : found->second;
+  return found == values_.end() ? otherwise : found->second.front();
+}
+
+std::vector<std::string> Arguments::all(const std::string& name, const std::string& otherwise) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? std::vector{otherwise} : found->second;
 }
 
 Result<std::uint64_t> Arguments::number(const std::string& name, std::uint64_t least, std::uint64_t most,
@@ -187,10 +194,12 @@ Result<Arguments> parse_arguments(const Command& command, const std::vector<std:
     po::variables_map values;
     po::store(parsed, values);
     for (const auto& [name, value] : values) {
-      const bool flag = value.value().type() != typeid(std::string);
-      const std::string text = flag ? std::string() : value.as<std::string>();
-      if (is_option(command, text)) return needs_value("--" + name);
-      arguments.values_[name.substr(name.find_first_not_of(' '))] = text;
+      std::vector<std::string> texts(1);  // a flag's
+      if (value.value().type() == typeid(std::string)) texts = {value.as<std::string>()};
+      if (value.value().type() == typeid(texts)) texts = value.as<std::vector<std::string>>();
+      for (const std::string& text : texts)
+        if (is_option(command, text)) return needs_value("--" + name);
+      arguments.values_[name.substr(name.find_first_not_of(' '))] = std::move(texts);
     }
   } catch (const po::error& error) {
     return complaint(command, error);

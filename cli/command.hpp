@@ -46,6 +46,7 @@ struct Option {
   const char* value;
   const char* meaning;
   Values values{};
+  bool repeats = false;  ///< whether it may be given several times
 };
 
 /// An argument without a dash.
@@ -61,6 +62,9 @@ class Arguments {
   bool has(const std::string& name) const { return values_.contains(name); }
   /// Returns the value of an option or positional; `otherwise` if it was not given.
   std::string get(const std::string& name, const std::string& otherwise = {}) const;
+
+  /// Returns the values of an option that may be given several times, in their order; `otherwise` if there are none.
+  std::vector<std::string> all(const std::string& name, const std::string& otherwise) const;
 
   /// Returns a whole number from `least` to `most`. Any other text is a Usage error.
   Result<std::uint64_t> number(const std::string& name, std::uint64_t least, std::uint64_t most,
@@ -81,7 +85,7 @@ class Arguments {
  private:
   friend Result<Arguments> parse_arguments(const struct Command& command,
                                            const std::vector<std::string>& words);
-  std::map<std::string, std::string> values_;  // a flag has an empty value
+  std::map<std::string, std::vector<std::string>> values_;  // a flag has an empty value
 };
 
 /// A subcommand. It has lists, not vectors: constants need no memory, and an allocation that failed before

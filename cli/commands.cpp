@@ -18,8 +18,8 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::array kCommands = {&kRun,    &kCompile, &kEncode, &kDump,    &kAssemble, &kExport, &kDiff,
-                                  &kVerify, &kInspect, &kBench,  &kDevices, &kHelp,     &kVersion};
+constexpr std::array kCommands = {&kRun,    &kCompile, &kEncode, &kDump, &kAssemble, &kExport, &kDiff,
+                                  &kVerify, &kInspect, &kBench,  &kTune, &kDevices,  &kHelp,   &kVersion};
 
 int report(const Error& error) {
   std::fprintf(stderr, "forestvm: %s\n", escaped(error.text()).c_str());

@@ -20,6 +20,7 @@ extern const Command kExport;    // export.cpp
 extern const Command kVerify;    // verify.cpp
 extern const Command kInspect;   // inspect.cpp
 extern const Command kBench;     // bench.cpp
+extern const Command kTune;      // tune.cpp
 extern const Command kDevices;   // devices.cpp
 extern const Command kHelp;      // help.cpp
 extern const Command kVersion;   // help.cpp

@@ -21,7 +21,7 @@ constexpr std::uint64_t kMaxThreads = 4096;
 
 Result<void> encode_all(const Predictor& predictor, Batches& batches, CodedWriter& writer,
                         const std::string& model, const std::string& output) {
-  const std::size_t columns = predictor.program().section_Columns().size();
+  const std::size_t columns = predictor.coded_columns();
   const std::unique_ptr<Context> context = predictor.make_context();
   Progress progress = batches.progress(output);
   CodeMemory codes;
@@ -51,7 +51,7 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const Program program, program_as_asked(arguments, model));
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program, backend));
   FVM_TRY(in_file(model, predictor->encode(*predictor->make_context(), RowBlock{}, {})));
-  const std::size_t columns = program.section_Columns().size();
+  const std::size_t columns = predictor->coded_columns();
   FVM_ASSIGN(Batches batches, Batches::open(rows, program, columns));
   if (std::holds_alternative<CodedRows>(batches.rows()))
     return in_file(rows.path, refused("", "holds encoded rows already"));
@@ -61,7 +61,8 @@ Result<void> run(const Arguments& arguments) {
 
 std::string notes() {
   return "The output has one byte for each 255 thresholds of each feature that the model tests, where a row\n"
-         "has 4 bytes for each feature. run and bench take it in place of rows, for this model and schedule\n"
+         "has 4 bytes for each feature. A model with linear leaves takes 8 more bytes for each feature that\n"
+         "they read. run and bench take it in place of rows, for this model and schedule\n"
          "and for all programs with the same encoder. Predictions equal those of the rows, bit for bit, and\n"
          "take no time for encoding. If a program's plan for a few rows reads values (dump shows it), one\n"
          "encoded row takes as long as a block of them.\n"

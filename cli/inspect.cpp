@@ -24,6 +24,7 @@
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/program_file.hpp"
+#include "cli/schedule_lines.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -127,6 +128,18 @@ void add_program(Json& document, const Program& program) {
                                  {"terms", program.section_LeafTerms().size()},
                                  {"features", features.size()}};
   }
+  const std::string_view schedule = program.text(StringId::Schedule);
+  if (const std::vector<PlanRemark> plans = plan_remarks(schedule); !plans.empty()) {
+    Json list = Json::array();
+    for (const PlanRemark& plan : plans) {
+      Json one = Json::object();
+      one["for"] = plan.rows;
+      if (!plan.remark.empty()) one["because"] = plan.remark;
+      list.push_back(std::move(one));
+    }
+    document["plan"] = std::move(list);
+  }
+  document["schedule"] = one_line(schedule);
   document["runs on"] = program.mapped() ? "GPU backends (its loops are mapped)" : "the host";
   document["instructions"] = program.code().size();
   document["steps per row, at most"] = steps_per_row(program);
@@ -262,7 +275,6 @@ Json document_of(const std::string& path, const Program& program) {
   add_splits(document, {thresholds.begin(), thresholds.end()}, meta.category_splits,
              category_sets_per_feature(program));
   add_program(document, program);
-  document["schedule"] = program.text(StringId::Schedule);
   std::string fingerprint(16, '0');
   for (std::size_t i = 0; i < 16; ++i)
     fingerprint[15 - i] = "0123456789abcdef"[(meta.fingerprint >> (4 * i)) & 15U];

@@ -54,9 +54,9 @@ struct Asked {
   CompileOptions options;
 };
 
-Result<Asked> what_is_asked(const Arguments& arguments, const Model& model, const std::string& otherwise) {
+Result<Asked> what_is_asked(const Arguments& arguments, const Model& model, const std::string& schedule) {
   Asked asked;
-  FVM_ASSIGN(asked.chosen, choose_schedule(arguments, model, otherwise));
+  FVM_ASSIGN(asked.chosen, choose_schedule(schedule, model));
   FVM_ASSIGN(asked.options.contract, arguments.choice("contract", asked.options.contract));
   asked.options.strict = arguments.has("strict");
   FVM_ASSIGN(const std::size_t with, arguments.choice("with", kCapabilities, kCapabilities.size()));
@@ -163,13 +163,14 @@ constinit const Option kRoundsOption = {
     "rounds", '\0', "A:B",
     "uses only the boosting rounds from A on and before B, counted from 0 (:B and A: are allowed), or those up to the "
     "best one of early stopping: best; default: all, as the trainer's booster does"};
-constinit const Option kScheduleOption = {"schedule",
-                                          '\0',
-                                          "S",
-                                          "auto (default), the name of a schedule, the text of one (a value "
-                                          "with a parenthesis), or a file (a value with a slash or a dot); "
-                                          "see forestvm help schedules",
-                                          {schedule_names, true}};
+#define FVM_SCHEDULE_VALUES                                                                                                \
+  "auto (default), the name of a schedule, the text of one (a value with a parenthesis), or a file (a value with a slash " \
+  "or a dot); see forestvm help schedules"
+constinit const Option kScheduleOption = {"schedule", '\0', "S", FVM_SCHEDULE_VALUES, {schedule_names, true}};
+constinit const Option kSchedulesOption = {
+    "schedule", '\0', "S", FVM_SCHEDULE_VALUES "; several are compared side by side", {schedule_names, true},
+    true};
+#undef FVM_SCHEDULE_VALUES
 constinit const Option kContractOption = {
     "contract",
     '\0',
@@ -185,9 +186,7 @@ constinit const Option kWithOption = {
     {listed<kCapabilities>}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 
-Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
-                                       const std::string& otherwise) {
-  const std::string value = arguments.get("schedule", otherwise);
+Result<ChosenSchedule> choose_schedule(const std::string& value, const Model& model) {
   if (value.find('(') != std::string::npos) {
     FVM_ASSIGN(Schedule schedule, in_file("--schedule", parse_schedule(value)));
     return ChosenSchedule{std::move(schedule), "--schedule"};
@@ -218,22 +217,21 @@ Error blame(Error error, const ChosenSchedule& schedule, const std::string& path
 
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model,
                                  const std::string& otherwise) {
-  FVM_ASSIGN(const Asked asked, what_is_asked(arguments, model, otherwise));
+  FVM_ASSIGN(const Asked asked, what_is_asked(arguments, model, arguments.get("schedule", otherwise)));
   return reported(arguments, path, asked, compile(model, asked.chosen.schedule, asked.options));
 }
 
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, Model&& model,
                                  const std::string& otherwise) {
-  FVM_ASSIGN(const Asked asked, what_is_asked(arguments, model, otherwise));
+  FVM_ASSIGN(const Asked asked, what_is_asked(arguments, model, arguments.get("schedule", otherwise)));
   return reported(arguments, path, asked, compile(std::move(model), asked.chosen.schedule, asked.options));
 }
 
-Result<Program> program_as_asked(const Arguments& arguments, const std::string& path,
-                                 const std::string& otherwise) {
-  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
-  if (auto* const model = std::get_if<Model>(&loaded))
-    return compile_as_asked(arguments, path, std::move(*model), otherwise);
-  Program& program = std::get<Program>(loaded);
+namespace {
+
+/// Returns a Usage or Refused error for an option that a program file cannot have any more.
+Result<void> expect_compiled_as_asked(const Arguments& arguments, const std::string& path,
+                                      const Program& program) {
   if (arguments.has("schedule"))
     return usage_error("--schedule: " + in_quotes(path) + " is a program, it has its schedule already");
   const Contract own = program.meta().contract;
@@ -245,7 +243,37 @@ Result<Program> program_as_asked(const Arguments& arguments, const std::string& 
   if (arguments.has("strict") && reordered)
     return in_file(
         path, refused("", "the program does not add leaves in the trainer's order, which --strict requires"));
-  return std::move(program);
+  return {};
+}
+
+}  // namespace
+
+Result<Program> program_as_asked(const Arguments& arguments, const std::string& path,
+                                 const std::string& otherwise) {
+  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
+  if (auto* const model = std::get_if<Model>(&loaded))
+    return compile_as_asked(arguments, path, std::move(*model), otherwise);
+  FVM_TRY(expect_compiled_as_asked(arguments, path, std::get<Program>(loaded)));
+  return std::move(std::get<Program>(loaded));
+}
+
+Result<std::vector<Program>> programs_as_asked(const Arguments& arguments, const std::string& path,
+                                               const std::string& otherwise) {
+  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
+  std::vector<Program> programs;
+  if (auto* const program = std::get_if<Program>(&loaded)) {
+    FVM_TRY(expect_compiled_as_asked(arguments, path, *program));
+    programs.push_back(std::move(*program));
+    return programs;
+  }
+  const Model& model = std::get<Model>(loaded);
+  for (const std::string& schedule : arguments.all("schedule", otherwise)) {
+    FVM_ASSIGN(const Asked asked, what_is_asked(arguments, model, schedule));
+    FVM_ASSIGN(Program program,
+               reported(arguments, path, asked, compile(model, asked.chosen.schedule, asked.options)));
+    programs.push_back(std::move(program));
+  }
+  return programs;
 }
 
 Result<void> expect_other_file(const std::string& output, const std::string& input) {

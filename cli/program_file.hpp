@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include <forestvm/model.hpp>
 #include <forestvm/program.hpp>
@@ -38,6 +39,8 @@ extern const Option kRoundsOption;
 
 /// The options that `run`, `compile` and `dump` share.
 extern const Option kScheduleOption;
+/// --schedule of `bench`, which may be given several times.
+extern const Option kSchedulesOption;
 extern const Option kContractOption;
 extern const Option kStrictOption;
 
@@ -50,13 +53,12 @@ struct ChosenSchedule {
   std::string called;
 };
 
-/// Returns the schedule of --schedule auto|NAME|TEXT|FILE: a value with a parenthesis is the schedule's text,
-/// one with a slash or a dot is a file. Here and below `otherwise` is the value if there is no
-/// --schedule.
-Result<ChosenSchedule> choose_schedule(const Arguments& arguments, const Model& model,
-                                       const std::string& otherwise = "auto");
+/// Returns the schedule that a value of --schedule names: a value with a parenthesis is the schedule's text, one with a
+/// slash or a dot is a file.
+Result<ChosenSchedule> choose_schedule(const std::string& value, const Model& model);
 
-/// Compiles with --schedule, --contract, --strict and --with. Warnings go to standard error.
+/// Compiles with --schedule, --contract, --strict and --with. Warnings go to standard error. Here and below `otherwise` is
+/// the value if there is no --schedule.
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model,
                                  const std::string& otherwise = "auto");
 /// Compiles a model that is not needed any more, which takes less memory.
@@ -67,6 +69,10 @@ Result<Program> compile_as_asked(const Arguments& arguments, const std::string& 
 /// cannot be changed.
 Result<Program> program_as_asked(const Arguments& arguments, const std::string& path,
                                  const std::string& otherwise = "auto");
+
+/// Returns a program for each --schedule, in their order; the only one if the file is a program.
+Result<std::vector<Program>> programs_as_asked(const Arguments& arguments, const std::string& path,
+                                               const std::string& otherwise);
 
 /// Puts a name before an error of compile(): the schedule's if the error is about a line of it, otherwise the
 /// model's.

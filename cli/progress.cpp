@@ -42,24 +42,25 @@ Progress::~Progress() {
   if (drawn_) put(stream_, std::string("\r") + kEraseRest);
 }
 
-void Progress::show(std::size_t done) {
+void Progress::show(std::size_t done, const std::string& note) {
   if (!on_) return;
   const Clock::time_point now = Clock::now();
   if (now < next_) return;
   next_ = now + kRedraw;
   drawn_ = true;
-  put(stream_, '\r' + line(done) + kEraseRest);
+  put(stream_, '\r' + line(done, note) + kEraseRest);
 }
 
 /// Returns a line shorter than the terminal is wide: in the last column the cursor would move to the next
 /// line.
-std::string Progress::line(std::size_t done) const {
+std::string Progress::line(std::size_t done, const std::string& note) const {
   const double share = static_cast<double>(done) / static_cast<double>(total_);
   const std::string percent = std::to_string(static_cast<int>(share * 100)) + "%";
   const std::string text =
       percent + "  " + std::to_string(done) + " of " + std::to_string(total_) + " " + unit_;
   const std::size_t room = columns_of(stream_) - 1, around = std::string_view("[] ").size();
   if (room < text.size()) return percent.substr(0, room);
+  if (!note.empty()) return (text + "  " + note).substr(0, room);
   if (room < text.size() + around + kMinWidth) return text;
   const std::size_t width = std::min(kWidth, room - text.size() - around);
   const auto filled = static_cast<std::size_t>(share * static_cast<double>(width));

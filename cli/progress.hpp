@@ -24,11 +24,11 @@ class Progress {
   /// Returns whether the bar is ever drawn.
   bool is_on() const { return on_; }
 
-  /// Shows that `done` of `total` units are done.
-  void show(std::size_t done);
+  /// Shows that `done` of `total` units are done, and behind it a note, as far as there is room.
+  void show(std::size_t done, const std::string& note = {});
 
  private:
-  std::string line(std::size_t done) const;
+  std::string line(std::size_t done, const std::string& note) const;
 
   int stream_;
   std::size_t total_;

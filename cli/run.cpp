@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,7 @@
 #include "cli/io/predictions.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/margins.hpp"
+#include "cli/profile.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
 
@@ -120,22 +122,31 @@ std::vector<std::string> column_names(const Program& program, const RunOptions& 
 template <class T>
 Result<void> predict_batches(const Predictor& predictor, ResultType type, Batches& batches,
                              const RunOptions& options, std::optional<Margins>& margins, std::size_t width,
-                             PredictionWriter& writer) {
+                             Profile& profile, PredictionWriter& writer) {
+  using Part = Profile::Part;
   Progress progress = batches.progress(options.out);
   const std::unique_ptr<Context> context = predictor.make_context();
   std::vector<T> answers;
   CallOptions call;
   call.early_stop = options.early_stop;
+  const auto write = [&]() -> Result<void> {
+    FVM_TRY(writer.write(std::span<const T>(answers), batches.kept()));
+    return writer.flush();
+  };
   while (const std::size_t count = row_count(batches.rows())) {
     answers.resize(count * width);
     if (margins) {
       FVM_ASSIGN(call.base_margin, margins->next(count));
     }
-    FVM_TRY(in_file(options.model, predictor.predict_with(*context, batches.rows(), options.output, type,
-                                                          call, answers.data())));
-    FVM_TRY(writer.write(std::span<const T>(answers), batches.kept()));
-    FVM_TRY(writer.flush());
-    FVM_TRY(batches.next());
+    FVM_ASSIGN(const AnyRows rows,
+               in_file(options.model,
+                       profile.batch(predictor, *context, options.backend.on_host(), batches.rows())));
+    FVM_TRY(profile.time(Part::Walk, [&] {
+      return in_file(options.model,
+                     predictor.predict_with(*context, rows, options.output, type, call, answers.data()));
+    }));
+    FVM_TRY(profile.time(Part::Write, write));
+    FVM_TRY(profile.time(Part::Read, [&] { return batches.next(); }));
     progress.show(batches.done());
   }
   return margins ? margins->finish() : Result<void>();
@@ -161,10 +172,10 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
 }
 
 Result<void> predict_all(const Predictor& predictor, Batches& batches, const RunOptions& options,
-                         std::optional<Margins>& margins, const PredictionForm& form) {
+                         std::optional<Margins>& margins, const PredictionForm& form, Profile& profile) {
   FVM_ASSIGN(PredictionWriter writer, PredictionWriter::open(options.out, form));
   const auto predict = [&]<class T>(ResultType type) {
-    return predict_batches<T>(predictor, type, batches, options, margins, form.columns, writer);
+    return predict_batches<T>(predictor, type, batches, options, margins, form.columns, profile, writer);
   };
   using Type = PredictionForm::Type;
   if (form.type == Type::Int64)
@@ -175,24 +186,33 @@ Result<void> predict_all(const Predictor& predictor, Batches& batches, const Run
     FVM_TRY(predict.operator()<double>(ResultType::Float64));
   else
     FVM_TRY(predict.operator()<float>(ResultType::Float32));
-  return writer.finish();
+  return profile.time(Profile::Part::Write, [&] { return writer.finish(); });
 }
 
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const RunOptions options, understand(arguments));
-  FVM_ASSIGN(const Program program, program_as_asked(arguments, options.model, options.backend.schedule()));
+  Profile profile(arguments.has("profile"));
+  using Part = Profile::Part;
+  FVM_ASSIGN(const Program program, profile.time(Part::Prepare, [&] {
+    return program_as_asked(arguments, options.model, options.backend.schedule());
+  }));
   const std::vector<std::string> labels = class_labels(program, options.output);
   const std::vector<std::string> names = column_names(program, options);
   FVM_ASSIGN(const PredictionForm form, answers_of(program, options, labels, names));
-  FVM_ASSIGN(const std::unique_ptr<Predictor> predictor,
-             make_predictor(options.backend, program, options.model));
+  FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, profile.time(Part::Prepare, [&] {
+    return make_predictor(options.backend, program, options.model);
+  }));
   // The input is opened first, so that rows which cannot be read leave no output behind.
-  FVM_ASSIGN(Batches batches, Batches::open(options.rows, program, form.columns * size_of(form.type)));
+  FVM_ASSIGN(Batches batches, profile.time(Part::Read, [&] {
+    return Batches::open(options.rows, program, form.columns * size_of(form.type));
+  }));
   std::optional<Margins> margins;
   if (!options.margins.empty()) {
     FVM_ASSIGN(margins, Margins::open(options.margins, program));
   }
-  return predict_all(*predictor, batches, options, margins, form);
+  FVM_TRY(predict_all(*predictor, batches, options, margins, form, profile));
+  if (profile.is_on()) std::fputs(profile.text(*predictor).c_str(), stderr);
+  return {};
 }
 
 std::string notes() {
@@ -256,6 +276,9 @@ const Command kRun = {
      {"early-stop", '\0', "margin=M,every=N",
       "after every N rounds (10), rows whose raw scores are further apart than M (10) get no more trees, as with "
       "LightGBM's pred_early_stop"},
+     {"profile", '\0', "",
+      "prints on standard error what reading, encoding, walking and writing took, and why the plan was chosen; on the "
+      "host rows are then encoded before they are walked, not block by block"},
      kContractOption,
      kStrictOption},
     "  forestvm run model.json rows.csv\n"

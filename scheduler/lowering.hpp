@@ -61,7 +61,6 @@ struct Lowering {
   LoopNest nest;
   Sums sums;
   bool numbered = false;  ///< True if leaves are numbers: see number_vectors, number_functions.
-  bool linear = false;    ///< True if they are numbers of functions.
   std::vector<std::string> warnings;
 
   Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p)

@@ -64,16 +64,16 @@ constexpr Pass kPasses[] = {
     {"emit-program", emit_program, Stage::Program},
 };
 
-std::string heading(const Plan& plan) {
-  const std::string most = plan.most == UINT32_MAX ? std::string(kBatchSizeName) : std::to_string(plan.most);
-  return "plan(" + most + "):\n";
+std::string heading(const Lowering& lowering) {
+  const Directive& directive = lowering.schedule.directives[lowering.plan.first_directive - 1];
+  return print(directive) + ":" + (directive.remark.empty() ? "" : "  # " + directive.remark) + "\n";
 }
 
 /// The texts of all plans, with headings if there are several.
 std::string print_plans(const Compilation& compilation, std::string (*print_plan)(const Lowering&)) {
   if (compilation.plans.size() == 1) return print_plan(compilation.plans.front());
   std::string text;
-  for (const Lowering& lowering : compilation.plans) text += heading(lowering.plan) + print_plan(lowering);
+  for (const Lowering& lowering : compilation.plans) text += heading(lowering) + print_plan(lowering);
   return text;
 }
 

@@ -184,6 +184,7 @@ class Parser {
       skip_separators();
       if (at_end()) return schedule;
       FVM_ASSIGN(Directive directive, parse_directive());
+      if (directive.kind == DirectiveKind::Plan) directive.remark = take_remark();
       schedule.directives.push_back(std::move(directive));
       skip_blanks();
       if (!at_end() && peek() != ';' && peek() != '\n')
@@ -208,9 +209,9 @@ class Parser {
     return std::string("'") + peek() + "'";
   }
 
-  static Error wrong(SourceLocation location, std::string what) {
+  static Error wrong(SourceLocation location, std::string_view what) {
     return refused("line " + std::to_string(location.line) + ", column " + std::to_string(location.column),
-                   std::move(what));
+                   what);
   }
 
   void skip_comment() {
@@ -218,9 +219,24 @@ class Parser {
       while (!at_end() && peek() != '\n') advance();
   }
 
-  void skip_blanks() {
+  void skip_spaces() {
     while (!at_end() && (peek() == ' ' || peek() == '\t' || peek() == '\r')) advance();
+  }
+
+  void skip_blanks() {
+    skip_spaces();
     skip_comment();
+  }
+
+  /// Takes a comment behind a directive. Returns its text without the spaces around it; empty if there is none.
+  std::string take_remark() {
+    skip_spaces();
+    const std::size_t begin = at_;
+    skip_comment();
+    std::string_view text = text_.substr(begin, at_ - begin);
+    const std::size_t first = text.find_first_not_of("# \t\r");
+    if (first == std::string_view::npos) return {};
+    return std::string(text.substr(first, text.find_last_not_of(" \t\r") + 1 - first));
   }
 
   void skip_separators() {
@@ -353,7 +369,8 @@ std::string print(const Directive& directive) {
 
 std::string print(const Schedule& schedule) {
   std::string text;
-  for (const Directive& directive : schedule.directives) text += print(directive) + "\n";
+  for (const Directive& directive : schedule.directives)
+    text += print(directive) + (directive.remark.empty() ? "" : "  # " + directive.remark) + "\n";
   return text;
 }
 

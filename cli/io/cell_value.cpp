@@ -151,20 +151,19 @@ template bool read_feature<float>(std::string_view text, std::string_view whole,
 template bool read_feature<double>(std::string_view text, std::string_view whole, std::size_t feature,
                                    const RowForm& form, double& value);
 
-Error no_value(std::string place, std::string_view text) {
-  return refused(std::move(place),
+Error no_value(std::string_view place, std::string_view text) {
+  return refused(place,
                  in_quotes(text) +
                      " is not a number, true or false (a missing value is an empty cell, nan, or a word of "
                      "--na)");
 }
 
-Error no_value(std::string place, std::string_view text, std::size_t feature, const RowForm& form) {
+Error no_value(std::string_view place, std::string_view text, std::size_t feature, const RowForm& form) {
   const NamedCategories* const named = named_categories(form, feature);
-  if (named == nullptr) return no_value(std::move(place), text);
-  return refused(std::move(place), in_quotes(text) + " is not one of the " +
-                                       std::to_string(named->codes.size()) +
-                                       " names of the column's categories, which forestvm inspect lists "
-                                       "(--categories codes reads codes)");
+  if (named == nullptr) return no_value(place, text);
+  return refused(place, in_quotes(text) + " is not one of the " + std::to_string(named->codes.size()) +
+                            " names of the column's categories, which forestvm inspect lists "
+                            "(--categories codes reads codes)");
 }
 
 }  // namespace forestvm::cli

@@ -26,7 +26,7 @@ template <class Number>
 bool read_cell(std::string_view text, const RowForm& form, Number& value);
 
 /// Returns the error for a text that is no value.
-Error no_value(std::string place, std::string_view text);
+Error no_value(std::string_view place, std::string_view text);
 
 /// Returns the named categories of a feature; null if it has none.
 const NamedCategories* named_categories(const RowForm& form, std::size_t feature);
@@ -39,6 +39,6 @@ bool read_feature(std::string_view text, std::string_view whole, std::size_t fea
                   Number& value);
 
 /// Returns the error for a cell of a feature that read_feature does not read.
-Error no_value(std::string place, std::string_view text, std::size_t feature, const RowForm& form);
+Error no_value(std::string_view place, std::string_view text, std::size_t feature, const RowForm& form);
 
 }  // namespace forestvm::cli

@@ -104,8 +104,8 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  bool fail(std::string message) {
-    error_ = refused("", std::move(message));
+  bool fail(std::string_view message) {
+    error_ = refused("", message);
     return false;
   }
 

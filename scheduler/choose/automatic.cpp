@@ -1,9 +1,11 @@
-// The automatic schedule for the host: a plan for calls of a few rows, whose lanes are trees,
+// The automatic schedule for the host: plans for calls of a few rows, whose lanes are trees,
 // and plans for more, in blocks of rows in parallel, tree by tree. Trees of up to 256 leaves are walked by
 // rank codes, blocks of rows through tables (small trees, in calls of fewer rows than a block has, through
 // tree tables), unless too few trees share the cost of encoding, so that gathers of the values are faster.
 // Larger trees are walked with rows in the lanes of gathers. Categorical splits always use rank codes.
+// The remark of each plan says why it is as it is; few_rows_cost.hpp has the costs of few rows.
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include <forestvm/core/encoder.hpp>
@@ -12,6 +14,7 @@
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/statistics.hpp>
 
+#include "scheduler/choose/few_rows_cost.hpp"
 #include "scheduler/rank_table.hpp"
 
 namespace forestvm {
@@ -29,6 +32,11 @@ constexpr double kMaxPadding = 1.25;
 /// 0.67 times.)
 constexpr double kMaxMeanLeavesOfSmall = 24;
 constexpr std::uint32_t kTreeTableRows = kCodeRows;
+/// Calls of up to this many rows are cut into blocks of 256 rows where 512 rows of values or codes would leave the cache.
+/// Elsewhere blocks of 512 are 1.1 times as fast from 512 rows on, and the runtime cuts them among threads.
+constexpr std::uint32_t kRowsOfSmallBlocks = 1024;
+constexpr std::uint32_t kSmallBlock = 256, kLargeBlock = 512;
+constexpr std::uint64_t kMaxCachedCodes = 512u << 10;
 constexpr std::uint32_t kLanes = 128;  ///< number of walks in lockstep: eight vectors of the widest target
 
 /// The number of leaves of the largest tree.
@@ -100,7 +108,10 @@ Schedule& lay_out_sparse(Schedule& schedule, bool covers) {
   return schedule.layout("tree", "sparse");
 }
 
-void add_blocks(Schedule& schedule, Codes codes, bool covers, std::uint32_t rows) {
+/// Adds a plan for calls of up to `most` rows (a number or BATCH) in blocks of `rows`.
+void add_blocks(Schedule& schedule, Codes codes, bool covers, const Argument& most, std::uint32_t rows,
+                const std::string& why) {
+  schedule.plan(most).directives.back().remark = why;
   schedule.tile("batch", "b0", "b1", rows).reorder("b0", "tree", "b1");
   if (codes == Codes::Tables || codes == Codes::TreeTables) {
     schedule.parallel("b0").encode("u8");
@@ -112,38 +123,92 @@ void add_blocks(Schedule& schedule, Codes codes, bool covers, std::uint32_t rows
   }
 }
 
+/// What the rules go by.
+struct Findings {
+  ForestStatistics forest;
+  std::uint64_t trees, leaves, columns;  ///< trees, leaves of the largest, most columns of codes
+  bool fits_tables, coded, covers;
+
+  bool has_categories() const { return forest.category_splits != 0; }
+  double hops() const { return forest.mean_depth * static_cast<double>(trees); }
+};
+
+Findings look_at(const Model& model) {
+  Findings found{statistics(model),  model.trees.size(), most_leaves(model), 0, false, false,
+                 knows_covers(model)};
+  found.columns = scheduler::most_columns(model, found.forest);
+  found.fits_tables = found.leaves <= kMaxTableLeaves;
+  found.coded = suits_codes(model, found.forest, found.fits_tables);
+  return found;
+}
+
+/// Adds a plan of lanes of trees for calls of up to `most` rows.
+void add_tree_lanes(Schedule& schedule, const Findings& found, bool coded, std::uint32_t most,
+                    const std::string& why) {
+  schedule.plan(most).directives.back().remark = why;
+  schedule.tile("tree", "t0", "t1", kLanes);
+  if (found.has_categories() && found.fits_tables && found.columns > Sparse4View::kMaxColumns) {
+    schedule.encode("u8");
+    return;
+  }
+  lay_out_sparse(schedule, found.covers).interleave("t1");
+  if (coded) schedule.encode("u8");
+  if (suits_unrolling(found.forest)) schedule.unrollWalk("t1");
+}
+
+/// Says why blocks of rows are walked by values.
+std::string why_values(const Findings& found) {
+  if (!found.fits_tables)
+    return "walks values, because the largest tree has " + std::to_string(found.leaves) +
+           " leaves, tables at most " + std::to_string(kMaxTableLeaves);
+  return "walks values, because " + std::to_string(found.forest.features_used) +
+         " features to encode are too many for " + std::to_string(static_cast<std::uint64_t>(found.hops())) +
+         " hops of a row";
+}
+
+std::string why_codes(const Findings& found, Codes codes) {
+  if (codes == Codes::Nodes) return "walks codes, which categorical splits need";
+  const double mean =
+      static_cast<double>(found.forest.leaves) / static_cast<double>(std::max<std::uint64_t>(found.trees, 1));
+  return "walks " + std::string(codes == Codes::TreeTables ? "tree tables" : "tables") +
+         " of codes, because trees have " + std::to_string(std::lround(mean)) +
+         " leaves on average, at most " + std::to_string(found.leaves);
+}
+
+/// Adds the plans of calls of up to `most` rows: by values as long as encoding does not pay.
+void add_few_rows(Schedule& schedule, const Findings& found, std::uint32_t most) {
+  if (found.has_categories())
+    return add_tree_lanes(schedule, found, found.coded, most, why_codes(found, Codes::Nodes));
+  if (!found.coded) return add_tree_lanes(schedule, found, false, most, why_values(found));
+  if (found.columns > kMaxRegisterColumns)
+    return add_tree_lanes(schedule, found, false, most,
+                          "walks values, because " + std::to_string(found.columns) +
+                              " columns of codes are more than registers hold");
+  const scheduler::FewRowsCost cost{static_cast<double>(found.forest.features_used), found.hops()};
+  const std::uint32_t values = std::min(cost.rows_by_values(), most);
+  if (values != 0) add_tree_lanes(schedule, found, false, values, cost.why_values(values));
+  if (values != most) add_tree_lanes(schedule, found, true, most, cost.why_codes(most));
+}
+
 }  // namespace
 
 Schedule automatic_schedule(const Model& model) {
-  const ForestStatistics forest = statistics(model);
-  const std::uint64_t leaves = most_leaves(model);
-  const bool fits_tables = leaves <= kMaxTableLeaves;
-  const bool coded = suits_codes(model, forest, fits_tables);
-  const std::uint64_t columns = scheduler::most_columns(model, forest);
-  const bool covers = knows_covers(model);
-  Schedule schedule;
+  const Findings found = look_at(model);
   const bool oblivious =
-      coded && fits_tables && std::all_of(model.trees.begin(), model.trees.end(), is_oblivious);
-  const bool small =
-      coded && !oblivious && leaves <= kMaxTreeSlots + 1 &&
-      static_cast<double>(forest.leaves) <= kMaxMeanLeavesOfSmall * static_cast<double>(model.trees.size());
-  schedule.plan(oblivious || small ? kFewRowsOfFast : kFewRows).tile("tree", "t0", "t1", kLanes);
-  if (forest.category_splits != 0 && fits_tables && columns > Sparse4View::kMaxColumns) {
-    schedule.encode("u8");
-  } else {
-    lay_out_sparse(schedule, covers).interleave("t1");
-    if (coded && (columns <= kMaxRegisterColumns || forest.category_splits != 0)) schedule.encode("u8");
-    if (suits_unrolling(forest)) schedule.unrollWalk("t1");
-  }
-  const Codes codes = !coded ? Codes::None : fits_tables ? Codes::Tables : Codes::Nodes;
-  if (small) {
-    schedule.plan(kTreeTableRows);
-    add_blocks(schedule, Codes::TreeTables, covers, kTreeTableRows);
-  }
-  schedule.plan(1024);
-  add_blocks(schedule, codes, covers, 256);
-  schedule.plan("BATCH");
-  add_blocks(schedule, codes, covers, 512);
+      found.coded && found.fits_tables && std::all_of(model.trees.begin(), model.trees.end(), is_oblivious);
+  const bool small = found.coded && !oblivious && found.leaves <= kMaxTreeSlots + 1 &&
+                     static_cast<double>(found.forest.leaves) <=
+                         kMaxMeanLeavesOfSmall * static_cast<double>(model.trees.size());
+  Schedule schedule;
+  add_few_rows(schedule, found, oblivious || small ? kFewRowsOfFast : kFewRows);
+  const Codes codes = !found.coded ? Codes::None : found.fits_tables ? Codes::Tables : Codes::Nodes;
+  if (small)
+    add_blocks(schedule, Codes::TreeTables, found.covers, kTreeTableRows, kTreeTableRows,
+               why_codes(found, Codes::TreeTables));
+  const std::string why = codes == Codes::None ? why_values(found) : why_codes(found, codes);
+  if (codes != Codes::Tables || found.columns * kLargeBlock > kMaxCachedCodes)
+    add_blocks(schedule, codes, found.covers, kRowsOfSmallBlocks, kSmallBlock, why);
+  add_blocks(schedule, codes, found.covers, kBatchSizeName, kLargeBlock, why);
   return schedule;
 }
 

@@ -2,30 +2,11 @@
 #include "scheduler/choose/gpu_template.hpp"
 
 #include <algorithm>
-#include <array>
+
+#include "scheduler/choose/schedule_space.hpp"
 
 namespace forestvm::scheduler {
 namespace {
-
-// Table 5.
-constexpr std::array<std::uint32_t, 3> kRowsPerBlock = {8, 32, 64};
-constexpr std::array<std::uint32_t, 3> kRowsPerThread = {1, 2, 4};
-constexpr std::array<std::uint32_t, 4> kTreeThreads = {2, 10, 20, 50};
-constexpr std::array<bool, 2> kFlags = {true, false};
-constexpr std::array<std::uint32_t, 3> kInterleave = {1, 2, 4};
-constexpr std::array<std::string_view, 3> kLayouts = {"array", "sparse", "reorg"};
-
-static_assert(kGpuTemplatePoints == kRowsPerBlock.size() * kRowsPerThread.size() * kTreeThreads.size() *
-                                        kFlags.size() * kFlags.size() * kFlags.size() * kInterleave.size() *
-                                        kFlags.size() * kLayouts.size());
-
-/// Takes the fastest-changing digit of `index`, which chooses one of the values.
-template <class Value, std::size_t Count>
-Value take(std::size_t& index, const std::array<Value, Count>& values) {
-  const Value value = values[index % Count];
-  index /= Count;
-  return value;
-}
 
 /// The number of trees that a thread walks between two reductions.
 std::uint64_t run_length(const Model& model, const GpuTemplatePoint& point) {
@@ -37,17 +18,19 @@ std::uint64_t run_length(const Model& model, const GpuTemplatePoint& point) {
 }  // namespace
 
 GpuTemplatePoint gpu_template_point(std::size_t index) {
-  FVM_CHECK(index < kGpuTemplatePoints);
+  namespace p = gpu_parameters;
+  const std::vector<std::string_view> values = point_values(gpu_space(), index);
+  const auto flag = [&](p::GpuParameter parameter) { return values[parameter] == "yes"; };
   GpuTemplatePoint point;
-  point.layout = take(index, kLayouts);
-  point.shared_reduce = take(index, kFlags);
-  point.interleave = take(index, kInterleave);
-  point.unroll_walks = take(index, kFlags);
-  point.cache_trees = take(index, kFlags);
-  point.cache_rows = take(index, kFlags);
-  point.tree_threads = take(index, kTreeThreads);
-  point.rows_per_thread = take(index, kRowsPerThread);
-  point.rows_per_block = take(index, kRowsPerBlock);
+  point.rows_per_block = value_number(values[p::RowsPerBlock]);
+  point.rows_per_thread = value_number(values[p::RowsPerThread]);
+  point.tree_threads = value_number(values[p::TreeThreads]);
+  point.cache_rows = flag(p::CacheRows);
+  point.cache_trees = flag(p::CacheTrees);
+  point.unroll_walks = flag(p::UnrollWalks);
+  point.interleave = value_number(values[p::Interleave]);
+  point.shared_reduce = flag(p::SharedReduce);
+  point.layout = values[p::Layout];
   return point;
 }
 

@@ -54,8 +54,7 @@ struct GpuTemplatePoint {
 /// The number of combinations in table 5.
 inline constexpr std::size_t kGpuTemplatePoints = 5184;
 
-/// The point of a number below kGpuTemplatePoints. Points are in the order of table 5, the last parameter
-/// changing fastest.
+/// The point of a number below kGpuTemplatePoints. The parameters' values are the rows of spaces.def.
 GpuTemplatePoint gpu_template_point(std::size_t index);
 
 /// A point's name, with all nine parameters: "rpb64-rpt1-tt20-rows1-trees0-unroll1-il4-shared0-array".

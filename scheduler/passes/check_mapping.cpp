@@ -53,9 +53,6 @@ class MappingCheck {
 
   Result<void> check_for_gpu(LoopId id) {
     const Loop& loop = loops_[id];
-    if (lowering_.linear && loop.dimension)
-      return lowering_.refuse(loop.dimension->directive,
-                              "the model has linear leaves, whose functions only the host computes");
     if (loop.parallel)
       return lowering_.refuse(
           loop.parallel->directive,

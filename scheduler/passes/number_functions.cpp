@@ -38,7 +38,7 @@ class FunctionTable {
 Result<void> number_functions(Compilation& compilation) {
   if (!has_linear_leaves(compilation.model)) return {};
   FVM_CHECK(compilation.rewritable != nullptr);
-  for (Lowering& plan : compilation.plans) plan.numbered = plan.linear = true;
+  for (Lowering& plan : compilation.plans) plan.numbered = true;
   FunctionTable table(compilation);
   for (Tree& tree : compilation.rewritable->trees) {
     for (Node& node : tree.nodes)

@@ -77,6 +77,25 @@ TEST_F(Bench, PrintsATable) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
 }
 
+TEST_F(Bench, ComparesSchedulesSideBySide) {
+  const std::vector<std::string> words = {
+      model_,       rows_,    "--batch",    "1,8",
+      "--schedule", "rows-4", "--schedule", "tile(batch, b0, b1, 8); parallel(b0)"};
+  const Outcome outcome = bench(words);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part :
+       {"schedule  1: tile(batch, b0, b1, 64); ", "schedule  2: tile(batch, b0, b1, 8); parallel(b0)\n",
+        "schedule    batch", "\n       1        1        1 ", "\n       2        1        1 ",
+        "\n       1        8        1 ", "\n       2        8        1 "})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << outcome.out;
+  const auto page = lines(words);
+  ASSERT_EQ(page.size(), 4U);
+  EXPECT_NE(page[0]["schedule"], page[1]["schedule"]);
+  EXPECT_EQ(page[0]["schedule"], page[2]["schedule"]);
+  expect_refused({model_, "--schedule", "rows-4", "--schedule", "rows-x"}, 1, "schedule 'rows-x': unknown");
+  expect_refused({model_, "--batch", "1", "--batch", "2"}, 2, "option '--batch' is given twice");
+}
+
 TEST_F(Bench, TheEnvironmentNamesTheTargetWhereNobodyElseDoes) {
   const auto with = [&](const char* target, std::vector<std::string> words) {
     ::setenv("FORESTVM_TARGET", target, 1);

@@ -200,5 +200,20 @@ TEST(ScheduleText, DamagedTextNeverCrashes) {
   EXPECT_GT(accepted, 500u);
 }
 
+/// The comment behind a plan says why it was chosen, and is kept; schedules that differ in remarks only are equal.
+TEST(ScheduleText, KeepsTheRemarksOfPlans) {
+  const std::string text =
+      "plan(8)  # walks values, because it pays; 1.5 us\nreorder(tree, batch)\nplan(BATCH)\n";
+  const Result<Schedule> schedule = parse_schedule(
+      "plan(8) #  walks values, because it pays; 1.5 us \r\n"
+      "reorder(tree, batch) # dropped\n# dropped\nplan(BATCH) #\n");
+  ASSERT_TRUE(schedule.ok()) << schedule.error().text();
+  EXPECT_EQ(schedule->directives[0].remark, "walks values, because it pays; 1.5 us");
+  EXPECT_EQ(schedule->directives[1].remark, "");
+  EXPECT_EQ(print(*schedule), text);
+  EXPECT_EQ(print(*parse_schedule(text)), text);
+  EXPECT_EQ(*parse_schedule("plan(8); reorder(tree, batch); plan(BATCH)"), *schedule);
+}
+
 }  // namespace
 }  // namespace forestvm::test

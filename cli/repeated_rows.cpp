@@ -1,0 +1,91 @@
+// See repeated_rows.hpp.
+#include "cli/repeated_rows.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <forestvm/core/encoder.hpp>
+
+#include "cli/drawn_rows.hpp"
+#include "cli/io/gzip_source.hpp"
+#include "cli/program_file.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+constexpr std::uint64_t kMaxValues = std::uint64_t{1} << 30;  // most values of all rows: 4 GiB
+constexpr std::uint64_t kDrawnRows = 16'384;                  // rows drawn if they have at most kDrawnValues
+constexpr std::uint64_t kDrawnValues = std::uint64_t{1} << 25;  // most values drawn: 128 MiB
+
+Error too_large(std::uint64_t batch, const std::string& rows) {
+  return usage_error("--batch '" + std::to_string(batch) + "': with " + rows + " more than 4 GiB");
+}
+
+Result<RepeatedRows> repeated(Rows rows, std::uint64_t batch) {
+  if ((rows.count + batch) * std::max<std::size_t>(rows.width, 1) > kMaxValues)
+    return too_large(batch,
+                     std::to_string(rows.count) + " rows of " + std::to_string(rows.width) + " features");
+  const auto repeat = [&](auto& values) {
+    values.reserve((rows.count + batch) * rows.width);
+    while (values.size() < (rows.count + batch) * rows.width)
+      values.push_back(values[values.size() - rows.count * rows.width]);
+  };
+  rows.type == RowType::Float64 ? repeat(rows.wide_values) : repeat(rows.values);
+  const std::size_t count = rows.count, width = rows.width;
+  return RepeatedRows{count, width, std::move(rows)};
+}
+
+/// Reads whole blocks of codes. The last, incomplete block of a file is used only if there is no other.
+Result<RepeatedRows> repeated(CodedReader reader, std::uint64_t batch) {
+  RepeatedRows rows;
+  rows.codes = std::make_unique<CodeMemory>();
+  for (;;) {
+    FVM_ASSIGN(const CodedRows more, reader.next());
+    if (more.count == 0) break;
+    rows.width = more.columns;
+    rows.encoder = more.encoder;
+    const std::size_t whole = std::max<std::size_t>(more.count / kCodeRows, rows.count == 0 ? 1 : 0);
+    const std::size_t had = code_bytes(rows.count, rows.width), bytes = whole * rows.width * kCodeRows;
+    if ((had + bytes) / sizeof(float) > kMaxValues) return refused("", "has more than 4 GiB of codes");
+    std::copy_n(more.codes, bytes, rows.codes->resize(had + bytes) + had);
+    rows.count += whole * kCodeRows;
+  }
+  const std::size_t once = code_bytes(rows.count, rows.width);
+  const std::size_t all = once + coded_bytes(batch, rows.width);
+  if (all / sizeof(float) > kMaxValues)
+    return too_large(
+        batch, std::to_string(rows.count) + " encoded rows of " + std::to_string(rows.width) + " columns");
+  std::uint8_t* const codes = rows.codes->resize(all);
+  for (std::size_t i = once; i < all && once != 0; ++i) codes[i] = codes[i - once];
+  return rows;
+}
+
+}  // namespace
+
+Result<RepeatedRows> repeated_rows(const std::string& path, const RowForm& form, const Program& program,
+                                   std::uint64_t largest) {
+  const ProgramMeta& meta = program.meta();
+  if (path.empty()) {
+    const std::uint64_t most = kDrawnValues / std::max(meta.num_features, 1U);
+    return repeated(draw_rows(program, std::clamp(most, std::uint64_t{1}, kDrawnRows)), largest);
+  }
+  FVM_ASSIGN(Source source, in_file(path, open_unpacked(path)));
+  FVM_ASSIGN(const bool is_coded, in_file(path, source.starts_with(kCodedMagic)));
+  if (is_coded) {
+    FVM_TRY(expect_no_row_options(path, form));
+    FVM_ASSIGN(CodedReader reader, in_file(path, CodedReader::open(std::move(source))));
+    FVM_ASSIGN(RepeatedRows rows, in_file(path, repeated(std::move(reader), largest)));
+    if (rows.count == 0) return in_file(path, refused("", "has no rows"));
+    return rows;
+  }
+  FVM_ASSIGN(Rows rows, read_rows(path, std::move(source), row_form(program, form)));
+  if (rows.count == 0) return in_file(path, refused("", "has no rows"));
+  return repeated(std::move(rows), largest);
+}
+
+std::string text_of(const RepeatedRows& rows, const std::string& path) {
+  const std::string count = std::to_string(rows.count) + (rows.codes == nullptr ? " rows" : " encoded rows");
+  return path.empty() ? count + " drawn between the model's thresholds, seed 1" : count + " of " + path;
+}
+
+}  // namespace forestvm::cli

@@ -1,0 +1,85 @@
+// Rows in memory that are predicted over and over to be timed, and the calls that do it: `bench` and `tune`.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/program.hpp>
+
+#include "cli/io/coded_file.hpp"
+#include "cli/io/rows.hpp"
+#include "cli/row_options.hpp"
+
+namespace forestvm::cli {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+/// Rows in which a whole batch follows each of the first `count`: the first rows are repeated at the end.
+/// Batches of encoded rows begin at a block of codes.
+struct RepeatedRows {
+  std::size_t count = 0;
+  std::size_t width = 0;                ///< values or codes per row
+  Rows dense{};                         ///< the rows, repeated; none if they are encoded
+  std::unique_ptr<CodeMemory> codes{};  ///< memory of encoded rows; null: the rows are not encoded
+  std::uint64_t encoder = 0;
+
+  AnyRows batch(std::size_t first, std::size_t rows) const {
+    if (codes == nullptr) return dense.block(first, rows);
+    return CodedRows{codes->data() + code_offset(first, width), rows, width, coded_bytes(rows, width),
+                     encoder};
+  }
+
+  /// Returns where the batch after the one at `first` begins.
+  std::size_t after(std::size_t first, std::size_t rows) const {
+    const std::size_t step = codes == nullptr ? rows : (rows + kCodeRows - 1) / kCodeRows * kCodeRows;
+    return first + step < count ? first + step : (first + step) % count;
+  }
+};
+
+/// Reads the rows of the file at `path`, which `form` describes, and repeats them; draws rows between the program's
+/// thresholds if `path` is empty. `largest` is the number of rows of the largest batch.
+Result<RepeatedRows> repeated_rows(const std::string& path, const RowForm& form, const Program& program,
+                                   std::uint64_t largest);
+
+/// Says for people which rows they are.
+std::string text_of(const RepeatedRows& rows, const std::string& path);
+
+/// Calls a predictor with batch after batch of the rows, round and round.
+class Caller {
+ public:
+  Caller(const Predictor& predictor, const RepeatedRows& rows, std::uint64_t batch)
+      : predictor_(predictor),
+        rows_(rows),
+        batch_(batch),
+        context_(predictor.make_context()),
+        out_(batch * output_width(predictor.program().meta(), OutputKind::Raw)) {}
+
+  Result<void> call() {
+    const AnyRows rows = rows_.batch(next_, batch_);
+    next_ = rows_.after(next_, batch_);
+    return predictor_.predict(*context_, rows, OutputKind::Raw, out_.data());
+  }
+
+  /// Makes `calls` calls and returns the time that they took together.
+  Result<Seconds> time(std::uint64_t calls) {
+    const Clock::time_point begin = Clock::now();
+    for (std::uint64_t i = 0; i < calls; ++i) FVM_TRY(call());
+    return Seconds(Clock::now() - begin);
+  }
+
+ private:
+  const Predictor& predictor_;
+  const RepeatedRows& rows_;
+  std::uint64_t batch_;
+  std::unique_ptr<Context> context_;
+  std::vector<float> out_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace forestvm::cli

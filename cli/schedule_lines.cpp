@@ -1,0 +1,93 @@
+// See schedule_lines.hpp.
+#include "cli/schedule_lines.hpp"
+
+#include <cstdio>
+#include <map>
+
+#include <forestvm/compile.hpp>
+
+#include "cli/io/output_file.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+constexpr std::size_t kFlushedPoints = 64;  ///< points after which the reader of a pipe sees their lines
+
+std::string heading(const scheduler::ScheduleSpace& space) {
+  std::string text = "# space " + std::string(space.name) + ": " + std::to_string(space.points) + " points\n";
+  for (const scheduler::SpaceParameter& parameter : space.parameters) {
+    text += "# " + std::string(parameter.name) + ":";
+    for (const std::string_view value : parameter.values) text += " " + std::string(value);
+    text += "; " + std::string(parameter.meaning) + '\n';
+  }
+  return text + "# point\tverdict\tvalues\tschedule, or why not\n";
+}
+
+}  // namespace
+
+std::string one_line(std::string_view schedule) {
+  auto parsed = parse_schedule(schedule);
+  if (parsed)
+    for (Directive& directive : parsed->directives) directive.remark.clear();
+  std::string text = parsed ? print(*parsed) : std::string(schedule);
+  while (text.ends_with('\n')) text.pop_back();
+  for (std::size_t at = text.find('\n'); at != std::string::npos; at = text.find('\n', at))
+    text.replace(at, 1, "; ");
+  return text;
+}
+
+std::vector<PlanRemark> plan_remarks(std::string_view schedule) {
+  std::vector<PlanRemark> plans;
+  const auto parsed = parse_schedule(schedule);
+  if (!parsed) return plans;
+  std::uint64_t least = 1;
+  for (const Directive& directive : parsed->directives) {
+    if (directive.kind != DirectiveKind::Plan) continue;
+    const Argument& most = directive.arguments.front();
+    std::string rows = std::to_string(least);
+    if (!most.is_number())
+      rows += " rows and more";
+    else if (most.number() == least)
+      rows += least == 1 ? " row" : " rows";
+    else
+      rows += " to " + std::to_string(most.number()) + " rows";
+    const std::uint64_t last = most.is_number() ? most.number() : UINT64_MAX;
+    plans.push_back({least, last, std::move(rows), directive.remark});
+    least = last + 1;
+  }
+  return plans;
+}
+
+Result<void> list_space(const scheduler::ScheduleSpace& space, const Model& model, Contract contract) {
+  FVM_ASSIGN(OutputFile out, OutputFile::open("-"));
+  FVM_TRY(out.write(heading(space)));
+  CompileOptions options;
+  options.contract = contract;
+  options.strict = true;
+  std::map<std::string, std::size_t> first;  // the first point with a schedule
+  std::size_t legal = 0, refused = 0;
+  for (std::size_t point = 0; point < space.points; ++point) {
+    const Schedule schedule = space.schedule(model, point);
+    const auto [known, is_new] = first.emplace(print(schedule), point);
+    std::string line = std::to_string(point);
+    const std::string values = '\t' + scheduler::point_name(space, point) + '\t';
+    if (!is_new) {
+      line += "\tsame" + values + "has the schedule of point " + std::to_string(known->second);
+    } else if (const auto compiled = compile(model, schedule, options); compiled) {
+      ++legal;
+      line += "\tlegal" + values + one_line(known->first);
+    } else {
+      if (compiled.error().code != ErrorCode::Refused) return compiled.error();
+      ++refused;
+      line += "\trefused" + values + compiled.error().text();
+    }
+    FVM_TRY(out.write(line + '\n'));
+    if (point % kFlushedPoints == 0) FVM_TRY(out.flush());
+  }
+  FVM_TRY(out.write("# " + std::to_string(legal) + " legal, " + std::to_string(refused) + " refused, " +
+                    std::to_string(space.points - first.size()) +
+                    " with the schedule of an earlier point\n"));
+  return out.finish();
+}
+
+}  // namespace forestvm::cli

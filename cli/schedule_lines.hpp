@@ -1,0 +1,34 @@
+// Schedules and points of spaces of schedules, as lines for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <forestvm/model.hpp>
+#include <forestvm/result.hpp>
+
+#include "cli/command.hpp"
+#include "scheduler/choose/schedule_space.hpp"
+
+namespace forestvm::cli {
+
+/// Returns the directives of a schedule's text on one line, without remarks: "tile(batch, b0, b1, 64); parallel(b0)".
+std::string one_line(std::string_view schedule);
+
+/// A plan of a schedule's text, and why it was chosen.
+struct PlanRemark {
+  std::uint64_t least, most;  ///< rows of the calls that it is for
+  std::string rows;           ///< "1 row", "2 to 16 rows", "17 rows and more"
+  std::string remark;         ///< empty if the schedule does not say
+};
+
+/// Returns the plans of a schedule's text; none if it has no plan directive, or is no schedule.
+std::vector<PlanRemark> plan_remarks(std::string_view schedule);
+
+/// Prints every point of a space, each as soon as it is compiled: whether its schedule is legal for the model and its
+/// contract, and if not, why.
+Result<void> list_space(const scheduler::ScheduleSpace& space, const Model& model, Contract contract);
+
+}  // namespace forestvm::cli

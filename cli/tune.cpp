@@ -1,0 +1,266 @@
+// forestvm tune: searches the fastest schedules of a model on this machine and writes a program with a plan for each number of
+// rows, or lists the space of schedules.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <forestvm/compile.hpp>
+#include <forestvm/internal/names.hpp>
+#include <forestvm/named_schedules.hpp>
+
+#include "cli/backend.hpp"
+#include "cli/commands.hpp"
+#include "cli/interrupts.hpp"
+#include "cli/io/cell_value.hpp"
+#include "cli/io/output_file.hpp"
+#include "cli/io/quote.hpp"
+#include "cli/program_file.hpp"
+#include "cli/progress.hpp"
+#include "cli/schedule_lines.hpp"
+#include "cli/tuning.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+constexpr std::uint64_t kMaxBatch = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxThreads = 4096;
+constexpr std::size_t kMaxBatches = 8;
+constexpr double kMaxBudget = 24 * 3600;
+constexpr std::array<std::string_view, 2> kStrategies = {"heuristic", "exhaustive"};
+
+/// The options of the command line.
+struct TuneOptions {
+  std::string model, rows, out, report;
+  RowForm form;
+  TuningOptions tuning;
+};
+
+std::vector<std::string_view> space_names() {
+  std::vector<std::string_view> names;
+  for (const scheduler::ScheduleSpace& space : scheduler::schedule_spaces()) names.push_back(space.name);
+  return names;
+}
+
+/// Reads a time such as 30, 30s, 2m or 1h.
+Result<Seconds> budget_of(const std::string& text) {
+  constexpr std::array<std::pair<char, double>, 3> units = {{{'s', 1}, {'m', 60}, {'h', 3600}}};
+  std::string number = text;
+  double factor = 1;
+  for (const auto& [unit, seconds] : units)
+    if (number.ends_with(unit)) {
+      factor = seconds;
+      number.pop_back();
+      break;
+    }
+  const auto value = parse_number<float>(number);
+  if (!value || !(*value > 0 && *value * factor <= kMaxBudget))
+    return usage_error("--budget " + in_quotes(text) +
+                       ": expected a time above 0, at most 24h, such as 30s or 2m");
+  return Seconds(*value * factor);
+}
+
+Result<TuneOptions> understand(const Arguments& arguments) {
+  TuneOptions options;
+  FVM_ASSIGN(options.model, required(arguments, "MODEL"));
+  options.rows = arguments.get("ROWS");
+  FVM_TRY(expect_one_standard_input(options.model, options.rows));
+  if (!arguments.has("out"))
+    return usage_error("-o OUT.fvm is missing; --list-space prints the schedules instead");
+  options.out = arguments.get("out");
+  options.report = arguments.get("report");
+  for (const std::string& output : {options.out, options.report})
+    for (const std::string& input : {options.model, options.rows})
+      if (!output.empty() && !input.empty()) FVM_TRY(expect_other_file(output, input));
+  if (!options.report.empty() && options.report == options.out)
+    return usage_error("--report and -o name one file");
+  FVM_ASSIGN(options.form, row_options(arguments));
+  TuningOptions& tuning = options.tuning;
+  FVM_ASSIGN(tuning.batches, arguments.numbers("batch", 1, kMaxBatch, {1, 64, 4096}));
+  std::sort(tuning.batches.begin(), tuning.batches.end());
+  tuning.batches.erase(std::unique(tuning.batches.begin(), tuning.batches.end()), tuning.batches.end());
+  if (tuning.batches.size() > kMaxBatches)
+    return usage_error("--batch: more than " + std::to_string(kMaxBatches) + " numbers of rows");
+  FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMaxThreads, 1));
+  tuning.host.threads = static_cast<unsigned>(threads);
+  tuning.host.target = arguments.get("target", "auto");
+  FVM_ASSIGN(tuning.compile.contract, arguments.choice("contract", tuning.compile.contract));
+  tuning.compile.strict = true;  // a schedule that changes bits is no candidate
+  FVM_ASSIGN(const std::size_t strategy, arguments.choice("strategy", kStrategies, 0));
+  tuning.strategy = static_cast<Strategy>(strategy);
+  FVM_ASSIGN(tuning.budget, budget_of(arguments.get("budget", "30s")));
+  return options;
+}
+
+/// Returns the processor's name; empty if the system does not tell it.
+std::string processor_name() {
+  std::ifstream lines("/proc/cpuinfo");
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("model name") && line.find(": ") != std::string::npos)
+      return line.substr(line.find(": ") + 2);
+  return {};
+}
+
+/// Returns what the times hold for: target, threads and processor.
+std::string machine_of(const Tuning& tuning) {
+  const std::string processor = processor_name();
+  return tuning.runs_on + (processor.empty() ? "" : ", " + processor);
+}
+
+std::string summary(const TuneOptions& options, const Tuning& tuning) {
+  std::string text = "schedules " + std::to_string(tuning.tried) + " measured, " +
+                     std::to_string(tuning.refused) + " refused, of " + std::to_string(tuning.planned + 1) +
+                     " planned\n";
+  text += "runs on   " + machine_of(tuning) + "\n\n    rows     us/row  auto us/row    gain  schedule\n";
+  for (const TunedBatch& batch : tuning.batches) {
+    const Finalist& best = batch.finalists.front();
+    std::array<char, 80> numbers{};
+    std::snprintf(numbers.data(), numbers.size(), "%8llu %10.4f %12.4f %6.2fx  ",
+                  static_cast<unsigned long long>(batch.batch), best.us_per_row, batch.auto_us_per_row,
+                  best.us_per_row > 0 ? batch.auto_us_per_row / best.us_per_row : 1.0);
+    text += numbers.data() + best.name + (best.name == "auto" || batch.is_separated ? "" : " (a tie)") + '\n';
+  }
+  return text + "\nwrote " + escaped(options.out) + '\n';
+}
+
+std::string report(const TuneOptions& options, const Tuning& tuning, const std::string& rows) {
+  using Json = nlohmann::ordered_json;
+  Json page = Json::object();
+  page["model"] = options.model;
+  page["rows"] = rows;
+  page["machine"] = machine_of(tuning);
+  page["threads"] = options.tuning.host.threads;
+  page["contract"] = name_of(options.tuning.compile.contract);
+  page["strategy"] = kStrategies[static_cast<std::size_t>(options.tuning.strategy)];
+  page["budget_seconds"] = options.tuning.budget.count();
+  page["complete"] = tuning.is_complete;
+  page["schedules"] = {
+      {"measured", tuning.tried}, {"refused", tuning.refused}, {"planned", tuning.planned + 1}};
+  page["batches"] = Json::array();
+  for (const TunedBatch& batch : tuning.batches) {
+    Json one = Json::object();
+    one["batch"] = batch.batch;
+    one["auto_us_per_row"] = batch.auto_us_per_row;
+    one["separated"] = batch.is_separated;
+    one["finalists"] = Json::array();
+    for (const Finalist& finalist : batch.finalists)
+      one["finalists"].push_back({{"name", finalist.name},
+                                  {"us_per_row", finalist.us_per_row},
+                                  {"turns", finalist.turns},
+                                  {"schedule", finalist.schedule}});
+    page["batches"].push_back(std::move(one));
+  }
+  page["schedule"] = print(tuning.schedule);
+  return page.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+/// Searches, while signals only end the search.
+Result<Tuning> search(const Model& model, const TuneOptions& options, const RepeatedRows& rows) {
+  const Interrupts interrupts;
+  std::fputs("forestvm: measuring schedules; Ctrl-C ends the search and keeps the best so far\n", stderr);
+  std::optional<Progress> progress;
+  std::size_t planned = 0;  // for which the bar was made
+  const auto show = [&](const TuningProgress& now) {
+    if (std::exchange(planned, now.planned) != now.planned)
+      progress.emplace(2, now.planned, std::chrono::seconds(0), false, "schedules");
+    progress->show(now.done, now.best);
+  };
+  FVM_ASSIGN(Tuning tuning, tune(
+                                model, options.tuning, rows, [] { return Interrupts::came(); }, show));
+  progress.reset();
+  if (Interrupts::came()) std::fputs("forestvm: stopped by a signal; keeping the best so far\n", stderr);
+  return tuning;
+}
+
+Result<void> run_search(const Arguments& arguments, const Model& model) {
+  FVM_ASSIGN(TuneOptions options, understand(arguments));
+  FVM_ASSIGN(const Compiled automatic,
+             in_file(options.model, compile(model, automatic_schedule(model), options.tuning.compile)));
+  FVM_ASSIGN(const RepeatedRows rows,
+             repeated_rows(options.rows, options.form, automatic.program, options.tuning.batches.back()));
+  FVM_ASSIGN(Tuning tuning, in_file(options.model, search(model, options, rows)));
+  for (Directive& directive : tuning.schedule.directives)
+    if (!directive.remark.empty()) directive.remark += "; " + machine_of(tuning);
+  FVM_ASSIGN(const Compiled compiled,
+             in_file(options.model, compile(model, tuning.schedule, options.tuning.compile)));
+  const auto image = compiled.program.image();
+  FVM_TRY(write_output(options.out, {reinterpret_cast<const char*>(image.data()), image.size()}));
+  if (!options.report.empty())
+    FVM_TRY(write_output(options.report, report(options, tuning, text_of(rows, options.rows))));
+  std::fputs(summary(options, tuning).c_str(), stderr);
+  return {};
+}
+
+Result<void> run(const Arguments& arguments) {
+  FVM_ASSIGN(const std::string path, required(arguments, "MODEL"));
+  FVM_ASSIGN(const std::size_t space, arguments.choice("list-space", space_names(), 0));
+  FVM_ASSIGN(const Contract contract, arguments.choice("contract", Contract::Trainer));
+  if (!arguments.has("list-space")) FVM_TRY(understand(arguments));
+  FVM_ASSIGN(const ModelOrProgram loaded, load_as_asked(arguments, path));
+  const auto* const model = std::get_if<Model>(&loaded);
+  if (model == nullptr)
+    return usage_error(in_quotes(path) + " is a program, which has its schedule already: tune the model");
+  if (!arguments.has("list-space")) return run_search(arguments, *model);
+  return in_file(path, list_space(scheduler::schedule_spaces()[space], *model, contract));
+}
+
+std::string notes() {
+  return target_notes() +
+         "\n"
+         "Measures calls for raw scores in this process. Schedules are compiled, sampled beside auto in turns,\n"
+         "and the best of each number of rows race: all are sampled in turns, the slower half leaves, until the\n"
+         "first is ahead of the second beyond chance or the budget ends. auto stays where nothing is 2% faster.\n"
+         "The program has a plan for each number of rows, which reaches to the geometric mean of it and the\n"
+         "next; forestvm inspect shows the plans, with times and machine. Predictions have the same bits.\n"
+         "heuristic measures a few dozen schedules; exhaustive then all that the space has (--list-space host),\n"
+         "which takes minutes to hours: give it a --budget. Ctrl-C or SIGTERM ends the search, and what is best\n"
+         "so far is written; a second one ends the program.\n";
+}
+
+}  // namespace
+
+const Command kTune = {
+    "tune",
+    "searches the fastest schedules of a model on this machine",
+    {"tune MODEL [ROWS] -o OUT.fvm [--batch LIST] [--threads N] [--strategy S] [--budget T] [options]",
+     "tune MODEL --list-space host|gpu [--contract C]"},
+    {{"MODEL", "a trainer's model file; - is standard input"},
+     {"ROWS",
+      "as for bench: rows of the kind that will be predicted; without ROWS they are drawn between the model's "
+      "thresholds"}},
+    {{"out", 'o', "OUT", "the program file to write", kFiles},
+     {"batch", '\0', "LIST", "rows per call, e.g. 1,64 (default 1,64,4096; up to 8 numbers)"},
+     {"threads", '\0', "N", "number of threads, default 1"},
+     {"strategy", '\0', "S", "heuristic (default) or exhaustive", {listed<kStrategies>}},
+     {"budget", '\0', "T", "the longest time of the search, e.g. 30s (default), 2m or 1h"},
+     {"report", '\0', "FILE", "writes all finalists with their times as JSON", kFiles},
+     {"list-space",
+      '\0',
+      "SPACE",
+      "prints the points of a space of schedules, host or gpu, with their schedules, or why they are refused",
+      {space_names}},
+     kTargetOption,
+     kFormatOption,
+     kHeaderOption,
+     kSeparatorOption,
+     kNaOption,
+     kExtraColumnsOption,
+     kArrayOption,
+     kIndexBaseOption,
+     kCategoriesOption,
+     kRoundsOption,
+     kContractOption},
+    "  forestvm tune model.json rows.npy -o model.fvm --batch 1,64 --budget 10s\n"
+    "  forestvm tune model.json --list-space gpu\n",
+    notes,
+    run,
+};
+
+}  // namespace forestvm::cli

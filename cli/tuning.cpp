@@ -1,0 +1,366 @@
+// See tuning.hpp.
+#include "cli/tuning.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <set>
+#include <utility>
+
+#include <forestvm/named_schedules.hpp>
+#include <forestvm/program.hpp>
+
+#include "scheduler/choose/host_heuristic.hpp"
+#include "scheduler/choose/race.hpp"
+#include "scheduler/choose/schedule_space.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+constexpr std::size_t kHeat = 8;       ///< schedules that are sampled in turns, beside `auto`
+constexpr std::size_t kHeatTurns = 3;  ///< samples of each
+constexpr std::size_t kFinalists = 8;  ///< schedules of a batch's race, beside `auto`
+constexpr Seconds kHeatSample{1e-4}, kRaceSample{5e-4};
+constexpr double kCompileShare = 0.05;  ///< part of the budget after which a heat begins, full or not
+constexpr double kHeatShare = 0.6;      ///< largest part of the budget that heats take
+constexpr double kHopeless = 4;  ///< a schedule whose first calls take this many times as long is not sampled
+constexpr double kWorthwhile = 1.02;         ///< `auto` stays if nothing is this many times as fast
+constexpr std::uint64_t kMaxCalls = 10'000;  ///< most calls of a sample
+
+/// A compiled schedule, and what calls of each batch need.
+struct Runner {
+  std::string name;
+  Schedule schedule;
+  std::size_t point;  ///< its number in the host's space; SIZE_MAX for `auto`
+  Program program;
+  std::unique_ptr<Predictor> predictor{};
+  std::vector<Caller> callers{};     ///< one for each batch, as the following
+  std::vector<Seconds> once{};       ///< a call's time
+  std::vector<double> us_per_row{};  ///< the least of the heat
+  std::vector<double> score{};       ///< that over auto's in the same heat
+
+  /// Takes a sample: calls of batch number `b` for about `time`. Returns microseconds per row.
+  Result<double> sample(std::size_t b, std::uint64_t batch, Seconds time) {
+    const auto calls =
+        static_cast<std::uint64_t>(std::clamp(time / once[b], 1.0, static_cast<double>(kMaxCalls)));
+    FVM_ASSIGN(const Seconds spent, callers[b].time(calls));
+    return spent.count() * 1e6 / static_cast<double>(calls * batch);
+  }
+};
+using RunnerRef = std::shared_ptr<Runner>;
+
+/// A plan of a schedule: the directives of calls of `least` to `most` rows.
+struct PlanText {
+  std::uint64_t least, most;
+  std::vector<Directive> directives;
+  std::string remark;
+};
+
+std::vector<PlanText> plans_of(const Schedule& schedule) {
+  std::vector<PlanText> plans;
+  for (const Directive& directive : schedule.directives) {
+    if (directive.kind == DirectiveKind::Plan) {
+      const Argument& rows = directive.arguments.front();
+      const std::uint64_t least = plans.empty() ? 1 : plans.back().most + 1;
+      plans.push_back({least, rows.is_number() ? rows.number() : UINT32_MAX, {}, directive.remark});
+    } else {
+      if (plans.empty()) plans.push_back({1, UINT32_MAX, {}, {}});
+      plans.back().directives.push_back(directive);
+    }
+  }
+  return plans;
+}
+
+Schedule joined(const std::vector<PlanText>& plans) {
+  Schedule schedule;
+  for (const PlanText& plan : plans) {
+    const Argument rows = plan.most == UINT32_MAX ? Argument(kBatchSizeName) : Argument(plan.most);
+    schedule.directives.push_back({DirectiveKind::Plan, {rows}, {}, plan.remark});
+    schedule.directives.insert(schedule.directives.end(), plan.directives.begin(), plan.directives.end());
+  }
+  return schedule;
+}
+
+/// The search. Batches are named by their numbers in options.batches.
+class Search {
+ public:
+  Search(const Model& model, const TuningOptions& options, const RepeatedRows& rows,
+         const std::function<bool()>& interrupted, const std::function<void(const TuningProgress&)>& show)
+      : model_(model),
+        options_(options),
+        rows_(rows),
+        interrupted_(interrupted),
+        show_(show),
+        end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(options.budget)),
+        best_(options.batches.size()) {}
+
+  Result<Tuning> run() {
+    const Schedule automatic = automatic_schedule(model_);
+    FVM_ASSIGN(std::optional<Program> program, compiled(automatic));
+    if (!program) return refused("schedule auto", "is refused for this model and contract");
+    FVM_ASSIGN(automatic_, loaded({"auto", automatic, SIZE_MAX, std::move(*program)}));
+    tuning_.runs_on = automatic_->predictor->describe();
+    tuning_.tried = 1;
+    for (std::size_t b = 0; b < best_.size(); ++b) FVM_TRY(warm_up(*automatic_, b));
+    FVM_TRY(run_heats());
+    FVM_TRY(run_races());
+    tuning_.is_complete = !is_over(end_);
+    plan();
+    return std::move(tuning_);
+  }
+
+ private:
+  bool is_over(Clock::time_point end) const { return interrupted_() || Clock::now() >= end; }
+
+  /// Compiles a schedule. Returns std::nullopt if it is refused.
+  Result<std::optional<Program>> compiled(const Schedule& schedule) const {
+    auto result = compile(model_, schedule, options_.compile);
+    if (result) return std::optional<Program>(std::move(result->program));
+    if (result.error().code == ErrorCode::Refused) return std::optional<Program>();
+    return result.error();
+  }
+
+  Result<RunnerRef> loaded(Runner runner) const {
+    auto ref = std::make_shared<Runner>(std::move(runner));
+    FVM_ASSIGN(ref->predictor, host_backend(ref->program, options_.host));
+    for (const std::uint64_t batch : options_.batches)
+      ref->callers.emplace_back(*ref->predictor, rows_, batch);
+    ref->once.resize(best_.size());
+    ref->us_per_row.resize(best_.size());
+    ref->score.resize(best_.size());
+    return ref;
+  }
+
+  static Result<void> warm_up(Runner& runner, std::size_t b) {
+    FVM_TRY(runner.callers[b].call());
+    FVM_ASSIGN(const Seconds time, runner.callers[b].time(1));
+    runner.once[b] = std::max(time, Seconds(1e-9));
+    return {};
+  }
+
+  Result<void> run_heats() {
+    std::vector<std::size_t> points;
+    for (const std::uint64_t batch : options_.batches)
+      for (const auto& point : scheduler::host_heuristic_points(batch, options_.host.threads))
+        points.push_back(scheduler::host_point_number(point));
+    FVM_TRY(heats_of(points));
+    points.clear();
+    for (const auto& best : best_)
+      for (std::size_t i = 0; i < std::min(best.size(), scheduler::kTriedVariants); ++i)
+        for (const auto& variant : scheduler::host_variants(scheduler::host_template_point(best[i]->point)))
+          points.push_back(scheduler::host_point_number(variant));
+    FVM_TRY(heats_of(points));
+    if (options_.strategy == Strategy::Heuristic) return {};
+    points.resize(scheduler::host_space().points);
+    std::iota(points.begin(), points.end(), std::size_t{0});
+    std::shuffle(points.begin(), points.end(), std::mt19937_64(1));
+    return heats_of(points);
+  }
+
+  /// Makes heats of the points whose schedules were not tried yet.
+  Result<void> heats_of(const std::vector<std::size_t>& points) {
+    const auto heats_end =
+        end_ - std::chrono::duration_cast<Clock::duration>((1 - kHeatShare) * options_.budget);
+    std::vector<std::pair<std::size_t, Schedule>> fresh;
+    for (const std::size_t point : points) {
+      // A program may have tiles of several nodes in one plan only.
+      const auto tiling = scheduler::host_template_point(point).tiling;
+      if (options_.batches.size() > 1 && tiling.starts_with("uniform")) continue;
+      Schedule schedule = scheduler::host_space().schedule(model_, point);
+      if (seen_.insert(print(schedule)).second) fresh.emplace_back(point, std::move(schedule));
+    }
+    tuning_.planned += fresh.size();
+    std::vector<RunnerRef> heat;
+    Clock::time_point begin = Clock::now();
+    for (auto& [point, schedule] : fresh) {
+      if (is_over(heats_end)) break;
+      FVM_ASSIGN(std::optional<Program> program, compiled(schedule));
+      if (!program) {
+        ++tuning_.refused;
+        continue;
+      }
+      std::string name = scheduler::point_name(scheduler::host_space(), point);
+      FVM_ASSIGN(RunnerRef runner,
+                 loaded({std::move(name), std::move(schedule), point, std::move(*program)}));
+      heat.push_back(std::move(runner));
+      if (heat.size() == kHeat || Clock::now() - begin > options_.budget * kCompileShare) {
+        FVM_TRY(run_heat(heat, heats_end));
+        heat.clear();
+        begin = Clock::now();
+      }
+    }
+    return run_heat(heat, heats_end);
+  }
+
+  Result<void> run_heat(const std::vector<RunnerRef>& heat, Clock::time_point heats_end) {
+    if (heat.empty()) return {};
+    for (std::size_t b = 0; b < best_.size(); ++b) {
+      if (is_over(heats_end)) return {};
+      FVM_TRY(run_heat(heat, b));
+      for (const RunnerRef& runner : heat) {
+        auto& best = best_[b];
+        const auto place = std::upper_bound(
+            best.begin(), best.end(), runner,
+            [b](const RunnerRef& mine, const RunnerRef& other) { return mine->score[b] < other->score[b]; });
+        best.insert(place, runner);
+        if (best.size() > kFinalists) best.pop_back();
+      }
+    }
+    tuning_.tried += heat.size();
+    show_({tuning_.tried + tuning_.refused - 1, tuning_.planned, best_text()});
+    return {};
+  }
+
+  /// Samples the schedules of a heat and `auto` in turns, and scores them.
+  Result<void> run_heat(const std::vector<RunnerRef>& heat, std::size_t b) {
+    const std::uint64_t batch = options_.batches[b];
+    double automatic = INFINITY;
+    std::vector<bool> is_hopeless;
+    for (const RunnerRef& runner : heat) {
+      FVM_TRY(warm_up(*runner, b));
+      runner->us_per_row[b] = runner->once[b].count() * 1e6 / static_cast<double>(batch);
+      is_hopeless.push_back(runner->once[b] > kHopeless * automatic_->once[b]);
+    }
+    for (std::size_t turn = 0; turn < kHeatTurns; ++turn) {
+      FVM_ASSIGN(const double time, automatic_->sample(b, batch, kHeatSample));
+      automatic = std::min(automatic, time);
+      for (std::size_t i = 0; i < heat.size(); ++i) {
+        if (is_hopeless[i]) continue;
+        FVM_ASSIGN(const double mine, heat[i]->sample(b, batch, kHeatSample));
+        heat[i]->us_per_row[b] = std::min(heat[i]->us_per_row[b], mine);
+      }
+    }
+    if (automatic_->us_per_row[b] == 0 || automatic < automatic_->us_per_row[b])
+      automatic_->us_per_row[b] = automatic;
+    for (const RunnerRef& runner : heat) runner->score[b] = runner->us_per_row[b] / automatic;
+    return {};
+  }
+
+  /// Says which schedule gains most over auto so far.
+  std::string best_text() const {
+    std::size_t most = 0;
+    for (std::size_t b = 1; b < best_.size(); ++b)
+      if (best_[b].front()->score[b] < best_[most].front()->score[most]) most = b;
+    const Runner& best = *best_[most].front();
+    char text[160];
+    std::snprintf(text, sizeof text, "best %.2fx auto at %llu rows: ", 1 / best.score[most],
+                  static_cast<unsigned long long>(options_.batches[most]));
+    return text + best.name;
+  }
+
+  Result<void> run_races() {
+    for (std::size_t b = 0; b < best_.size(); ++b) {
+      std::vector<RunnerRef> runners{automatic_};
+      runners.insert(runners.end(), best_[b].begin(), best_[b].end());
+      const Clock::time_point begin = Clock::now();
+      const auto slot = (end_ - begin) / static_cast<std::int64_t>(best_.size() - b);
+      FVM_ASSIGN(scheduler::RaceResult result, race(b, runners, begin + slot * 7 / 10));
+      // `auto` may have left early, after few turns: its time beside the winner's is measured anew.
+      scheduler::Standing& winner = result.standings.front();
+      if (winner.candidate != 0 && !winner.times.empty()) {
+        FVM_ASSIGN(const scheduler::RaceResult duel,
+                   race(b, {automatic_, runners[winner.candidate]}, begin + slot));
+        for (const scheduler::Standing& standing : duel.standings)
+          for (scheduler::Standing& mine : result.standings)
+            if (mine.candidate == (standing.candidate == 0 ? 0 : winner.candidate) && !standing.times.empty())
+              mine.times = standing.times;
+      }
+      tuning_.batches.push_back(outcome(b, runners, result));
+    }
+    return {};
+  }
+
+  Result<scheduler::RaceResult> race(std::size_t b, const std::vector<RunnerRef>& runners,
+                                     Clock::time_point end) const {
+    return scheduler::race(
+        runners.size(),
+        [&](std::size_t i) { return runners[i]->sample(b, options_.batches[b], kRaceSample); },
+        [&] { return is_over(end); });
+  }
+
+  TunedBatch outcome(std::size_t b, const std::vector<RunnerRef>& runners,
+                     const scheduler::RaceResult& result) const {
+    TunedBatch tuned{options_.batches[b], {}, 0, result.is_separated};
+    for (const scheduler::Standing& standing : result.standings) {
+      const Runner& runner = *runners[standing.candidate];
+      const double time = standing.times.empty() ? runner.us_per_row[b] : standing.typical();
+      tuned.finalists.push_back({runner.name, print(runner.schedule), time, standing.times.size()});
+      if (&runner == automatic_.get()) tuned.auto_us_per_row = time;
+    }
+    // Without a race, heats decide: runners stand behind auto in the order of their scores.
+    if (result.standings.front().times.empty() && runners.size() > 1 && runners[1]->score[b] < 1)
+      std::swap(tuned.finalists[0], tuned.finalists[1]);
+    const auto mine = std::find_if(tuned.finalists.begin(), tuned.finalists.end(),
+                                   [](const Finalist& finalist) { return finalist.name == "auto"; });
+    if (mine->us_per_row <= kWorthwhile * tuned.finalists.front().us_per_row)
+      std::rotate(tuned.finalists.begin(), mine, mine + 1);
+    return tuned;
+  }
+
+  /// Makes the schedule of all batches. A batch's plan reaches to the geometric mean of it and the next.
+  void plan() {
+    std::vector<PlanText> plans;
+    const std::vector<PlanText> automatic = plans_of(automatic_->schedule);
+    std::uint64_t least = 1;
+    for (std::size_t b = 0; b < tuning_.batches.size(); ++b) {
+      const bool is_last = b + 1 == tuning_.batches.size();
+      const std::uint64_t most = is_last ? UINT32_MAX : middle(options_.batches[b], options_.batches[b + 1]);
+      const TunedBatch& tuned = tuning_.batches[b];
+      const std::string remark = remark_of(tuned);
+      if (tuned.finalists.front().name != "auto") {
+        const Schedule schedule = *parse_schedule(tuned.finalists.front().schedule);
+        add(plans, {least, most, schedule.directives, remark});
+      } else {
+        for (const PlanText& mine : automatic)
+          if (mine.most >= least && mine.least <= most)
+            add(plans, {std::max(mine.least, least), std::min(mine.most, most), mine.directives, remark});
+      }
+      least = most + 1;
+    }
+    tuning_.schedule = joined(plans);
+  }
+
+  static std::uint64_t middle(std::uint64_t a, std::uint64_t b) {
+    return static_cast<std::uint64_t>(std::sqrt(static_cast<double>(a) * static_cast<double>(b)));
+  }
+
+  /// Adds a plan, or lengthens the last one if it has the same directives.
+  static void add(std::vector<PlanText>& plans, PlanText plan) {
+    if (plans.empty() || plans.back().directives != plan.directives) return plans.push_back(std::move(plan));
+    plans.back().most = plan.most;
+    if (plans.back().remark != plan.remark) plans.back().remark += "; " + plan.remark;
+  }
+
+  static std::string remark_of(const TunedBatch& tuned) {
+    const Finalist& best = tuned.finalists.front();
+    char text[160];
+    std::snprintf(text, sizeof text, "measured at %llu %s: %.4f us a row, auto %.4f",
+                  static_cast<unsigned long long>(tuned.batch), tuned.batch == 1 ? "row" : "rows",
+                  best.us_per_row, tuned.auto_us_per_row);
+    return text;
+  }
+
+  const Model& model_;
+  const TuningOptions& options_;
+  const RepeatedRows& rows_;
+  const std::function<bool()>& interrupted_;
+  const std::function<void(const TuningProgress&)>& show_;
+  Clock::time_point end_;
+  RunnerRef automatic_;
+  std::vector<std::vector<RunnerRef>> best_;  // of each batch, the best of its heats, the best first
+  std::set<std::string> seen_;                // texts of the schedules that were tried
+  Tuning tuning_;
+};
+
+}  // namespace
+
+Result<Tuning> tune(const Model& model, const TuningOptions& options, const RepeatedRows& rows,
+                    const std::function<bool()>& interrupted,
+                    const std::function<void(const TuningProgress&)>& show) {
+  return Search(model, options, rows, interrupted, show).run();
+}
+
+}  // namespace forestvm::cli

@@ -1,0 +1,67 @@
+// The search of forestvm tune: a model, rows and numbers of rows per call -> the fastest schedules measured for each, and the
+// schedule with a plan for each. Candidates are compiled once, sampled beside `auto` for all batches (a heat), and the best of
+// each batch race (scheduler/choose/race.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/compile.hpp>
+#include <forestvm/model.hpp>
+
+#include "cli/repeated_rows.hpp"
+
+namespace forestvm::cli {
+
+enum class Strategy { Heuristic, Exhaustive };
+
+struct TuningOptions {
+  std::vector<std::uint64_t> batches;  ///< ascending, without repeats
+  BackendOptions host;
+  CompileOptions compile;
+  Strategy strategy = Strategy::Heuristic;
+  Seconds budget{30};
+};
+
+/// A schedule's time in a batch's race.
+struct Finalist {
+  std::string name;      ///< "auto", or the point's values
+  std::string schedule;  ///< its text
+  double us_per_row = 0;
+  std::size_t turns = 0;  ///< samples in the race; 0: the time is the heat's
+};
+
+/// The outcome for calls of `batch` rows.
+struct TunedBatch {
+  std::uint64_t batch = 0;
+  std::vector<Finalist> finalists;  ///< the fastest first
+  double auto_us_per_row = 0;       ///< 0 if nothing was measured
+  bool is_separated = false;        ///< whether the first is ahead of the second beyond chance
+};
+
+struct Tuning {
+  std::vector<TunedBatch> batches;
+  Schedule schedule;         ///< a plan for each batch, with remarks
+  std::size_t tried = 0;     ///< schedules that were measured, `auto` included
+  std::size_t refused = 0;   ///< schedules that the compiler refused
+  std::size_t planned = 0;   ///< schedules that the search would have compiled
+  bool is_complete = false;  ///< whether it ended before the budget and without a signal
+  std::string runs_on;       ///< the predictor's description
+};
+
+/// What is shown while it runs.
+struct TuningProgress {
+  std::size_t done, planned;  ///< schedules
+  std::string best;           ///< the fastest so far, for the batch where it gained most
+};
+
+/// Searches until the schedules or the budget end, or `interrupted` returns true.
+Result<Tuning> tune(const Model& model, const TuningOptions& options, const RepeatedRows& rows,
+                    const std::function<bool()>& interrupted,
+                    const std::function<void(const TuningProgress&)>& show);
+
+}  // namespace forestvm::cli

@@ -1,0 +1,28 @@
+// What a row costs in a call of few rows, walked with trees in lanes: by values, or by rank codes, which are made first. The
+// costs are nanoseconds on one core of an Intel Xeon of 2023 with AVX-512 (bench/results/auto.md); only their ratios matter.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace forestvm::scheduler {
+
+struct FewRowsCost {
+  double features = 0;  ///< features that splits read
+  double hops = 0;      ///< steps of a row through all trees: trees x mean depth
+
+  double walk_values() const { return 0.67 * hops; }
+  double walk_codes() const { return 0.30 * hops; }
+  /// Encoding searches a feature's thresholds, which the rows of a call share.
+  double encode(std::uint32_t rows) const { return features * (1.5 + 9.5 / rows); }
+
+  /// Returns the largest number of rows for which walking values is faster; 0 if it is not by a quarter for one row, and
+  /// UINT32_MAX if it always is.
+  std::uint32_t rows_by_values() const;
+
+  /// Says what calls of `rows` rows cost either way: "walks values, because …".
+  std::string why_values(std::uint32_t rows) const;
+  std::string why_codes(std::uint32_t rows) const;
+};
+
+}  // namespace forestvm::scheduler
