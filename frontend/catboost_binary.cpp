@@ -105,8 +105,8 @@ class Cursor {
   std::size_t at_ = 0;
 };
 
-Error in_trees(const char* field, std::string message) {
-  return refused(std::string("ModelTrees.") + field, std::move(message));
+Error in_trees(const char* field, std::string_view message) {
+  return refused(std::string("ModelTrees.") + field, message);
 }
 
 void add_features(const FlatTable& model, CatboostParts& parts) {
@@ -219,8 +219,8 @@ struct Forest {
   std::vector<std::uint32_t> leaves;
 };
 
-Error in_tree(std::size_t tree, std::string message) {
-  return refused("ModelTrees: tree " + std::to_string(tree), std::move(message));
+Error in_tree(std::size_t tree, std::string_view message) {
+  return refused("ModelTrees: tree " + std::to_string(tree), message);
 }
 
 /// Takes the first `count` leaves off those that are left.

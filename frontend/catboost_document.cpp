@@ -244,8 +244,8 @@ class Sink final : public EventSink {
   bool end_oblivious_tree();
   bool end_tree();
   bool accepts(std::size_t width);
-  bool refuse(std::string message) {
-    error_ = refused(path(), std::move(message));
+  bool refuse(std::string_view message) {
+    error_ = refused(path(), message);
     return false;
   }
 

@@ -92,7 +92,7 @@ Result<void> add_bias(CatboostParts& parts, Model& model) {
 /// The most leaf numbers that unseen classes may lead to. Their zeros are not in the file, so its size sets no limit.
 constexpr std::uint64_t kMaxSpreadNumbers = std::uint64_t{1} << 22;
 
-Error bad_classes(std::string message) { return refused("class_params", std::move(message)); }
+Error bad_classes(std::string_view message) { return refused("class_params", message); }
 
 /// Returns a label as Python writes it.
 std::string label_text(const std::string& text, const std::string& type) {

@@ -28,12 +28,12 @@ class TreeCheck {
   }
 
  private:
-  Error error(std::optional<std::size_t> node, std::string message) const {
+  Error error(std::optional<std::size_t> node, std::string_view message) const {
     std::string where;
     if (location_) where = location_(number_) + ": ";
     where += "tree " + std::to_string(number_);
     if (node) where += ", node " + std::to_string(*node);
-    return refused(std::move(where), std::move(message));
+    return refused(where, message);
   }
 
   static bool is_exact(double x, ScalarType type) {
@@ -172,7 +172,7 @@ Result<void> TreeCheck::check_links() {
   return {};
 }
 
-Error model_error(std::string what) { return refused("model", std::move(what)); }
+Error model_error(std::string_view what) { return refused("model", what); }
 
 Result<void> check_header(const Model& model) {
   if (model.num_outputs == 0) return model_error("no outputs");

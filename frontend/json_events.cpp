@@ -51,8 +51,8 @@ class SaxAdapter {
     if (!accepted) error_ = sink_.error();
     return accepted;
   }
-  bool fail(std::string message) {
-    error_ = refused(sink_.path().empty() ? "document" : sink_.path(), std::move(message));
+  bool fail(std::string_view message) {
+    error_ = refused(sink_.path().empty() ? "document" : sink_.path(), message);
     return false;
   }
   // Every value and key takes at least a byte; a binary array may claim more of them than the file can hold.

@@ -101,8 +101,8 @@ class DumpSink final : public EventSink {
     if (!accepted) error_ = pandas_.error();
     return accepted;
   }
-  bool refuse(std::string message) {
-    error_ = refused(path(), std::move(message));
+  bool refuse(std::string_view message) {
+    error_ = refused(path(), message);
     return false;
   }
   bool wrong(const std::string& found) { return refuse("found " + found + ", which does not belong here"); }

@@ -26,11 +26,11 @@ class TreeMaker {
   Result<Tree> make();
 
  private:
-  Error error(std::size_t number, std::string message) const {
+  Error error(std::size_t number, std::string_view message) const {
     const DumpNode& node = nodes_[number];
     const bool split = node.split_index.has_value();
     const std::int64_t index = split ? *node.split_index : node.leaf_index.value_or(0);
-    return refused(where_ + ", " + (split ? "split " : "leaf ") + std::to_string(index), std::move(message));
+    return refused(where_ + ", " + (split ? "split " : "leaf ") + std::to_string(index), message);
   }
 
   Result<void> number_nodes();

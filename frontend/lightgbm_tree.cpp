@@ -30,8 +30,8 @@ Missing missing_of(std::int64_t decision_type) {
 }
 
 Error node_error(const LightgbmTree& entries, const LightgbmEntry& entry, std::size_t node,
-                 std::string message) {
-  return refused(location_of(entry, &entries) + ", node " + std::to_string(node), std::move(message));
+                 std::string_view message) {
+  return refused(location_of(entry, &entries) + ", node " + std::to_string(node), message);
 }
 
 /// Sets the splits' children to indices in Tree::nodes.

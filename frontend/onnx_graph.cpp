@@ -23,8 +23,8 @@ enum class Content {
   Before,  ///< Scores or maps before the transform that a node makes.
 };
 
-Error error(const OnnxOperation& operation, std::string message) {
-  return refused(location_of(operation), std::move(message));
+Error error(const OnnxOperation& operation, std::string_view message) {
+  return refused(location_of(operation), message);
 }
 
 /// Reads a list of one number, or one for each column.

@@ -11,9 +11,7 @@
 namespace forestvm::frontend {
 namespace {
 
-Error wrong(const OnnxForest& forest, std::string message) {
-  return refused(forest.where, std::move(message));
-}
+Error wrong(const OnnxForest& forest, std::string_view message) { return refused(forest.where, message); }
 
 Result<Transform> transform_of(const OnnxForest& forest) {
   switch (forest.post) {

@@ -345,8 +345,8 @@ std::string location_of(const OnnxOperation& operation) {
   return "node " + quoted(operation.name) + " (" + printable(operation.type) + ")";
 }
 
-Error OnnxAttributes::error(std::string_view name, std::string message) const {
-  return refused(location_of(operation_) + ", " + printable(name), std::move(message));
+Error OnnxAttributes::error(std::string_view name, std::string_view message) const {
+  return refused(location_of(operation_) + ", " + printable(name), message);
 }
 
 Result<void> OnnxAttributes::visit(std::string_view name, std::int64_t type, std::uint32_t number,

@@ -89,7 +89,7 @@ class OnnxAttributes {
   Result<void> check_known(std::initializer_list<std::string_view> names,
                            std::span<const std::string_view> more = {}) const;
 
-  Error error(std::string_view name, std::string message) const;
+  Error error(std::string_view name, std::string_view message) const;
 
  private:
   /// Calls `receive` for each field `number` of the attribute, which must have ONNX's type `type`.

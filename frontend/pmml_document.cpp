@@ -105,7 +105,7 @@ class Reader final : public XmlSink {
     return "line " + std::to_string(line_) +
            (open_.empty() ? "" : ": " + std::string(kElements[static_cast<std::size_t>(open_.back())].name));
   }
-  Error error(std::string message) const { return refused(where(), std::move(message)); }
+  Error error(std::string_view message) const { return refused(where(), message); }
   bool outermost() const { return models_.size() == 1; }
   /// Returns whether the model that is being read is one of the trees of another.
   bool is_member() const {

@@ -61,8 +61,8 @@ Result<void> visit_fixed(const WireField& field, WireType type, std::size_t size
 
 std::string byte_location(std::size_t offset) { return "byte " + std::to_string(offset); }
 
-Error WireReader::error(std::string message) const {
-  return refused(byte_location(message_.offset + at_), std::move(message));
+Error WireReader::error(std::string_view message) const {
+  return refused(byte_location(message_.offset + at_), message);
 }
 
 Result<std::uint64_t> WireReader::varint() {

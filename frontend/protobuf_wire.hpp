@@ -46,7 +46,7 @@ class WireReader {
  private:
   Result<std::uint64_t> varint();
   Result<std::uint64_t> fixed(std::size_t size);
-  Error error(std::string message) const;
+  Error error(std::string_view message) const;
 
   WireMessage message_;
   std::size_t at_ = 0;

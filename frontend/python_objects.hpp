@@ -57,7 +57,7 @@ class PythonRef {
   /// Returns the name of the object's class without its module.
   std::string class_name() const;
   bool is_none() const;
-  Error error(std::string message) const { return refused(objects_->place(id_), std::move(message)); }
+  Error error(std::string_view message) const { return refused(objects_->place(id_), message); }
   std::string place() const { return objects_->place(id_); }
 
   /// Returns an attribute; nothing if it is not there, or None.

@@ -200,7 +200,7 @@ std::vector<Scalar> power_softmax(std::vector<Scalar> raw, double slope) {
   return raw;
 }
 
-template <class Scalar>
+template <class Scalar>  // NOLINTNEXTLINE(readability-function-size): one case for each transform
 std::vector<Scalar> value_of(Transform transform, TransformParameters parameters,
                              const std::vector<Scalar>& raw) {
   std::vector<Scalar> out = raw;
@@ -270,6 +270,15 @@ std::vector<Scalar> value_of(Transform transform, TransformParameters parameters
       return softmax(out, false, [](Scalar x) { return table_exp(x); });
     case Transform::WeightedMedian:
       return {weighted_median(out)};
+    case Transform::Sorted:
+      std::stable_sort(out.begin(), out.end(),
+                       [](Scalar a, Scalar b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
+      break;
+    case Transform::SoftplusSteps:
+      for (std::size_t i = 1; i < out.size(); ++i)
+        out[i] = out[i - 1] + (std::max(out[i], Scalar{0}) + std::log1p(std::exp(-std::abs(out[i]))) +
+                               static_cast<Scalar>(1e-6));
+      break;
     case Transform::Argmax:
       return {static_cast<Scalar>(std::max_element(out.begin(), out.end()) - out.begin())};
   }

@@ -142,8 +142,8 @@ class HistTree {
   Result<Tree> tree() const;
 
  private:
-  Error error(std::size_t node, std::string message) const {
-    return refused(place_.place() + ", node " + std::to_string(node), std::move(message));
+  Error error(std::size_t node, std::string_view message) const {
+    return refused(place_.place() + ", node " + std::to_string(node), message);
   }
   Result<void> read_split(std::size_t number, Node& node, Tree& tree) const;
   Result<CategorySet> set_of(std::size_t number, std::size_t column, bool missing_left) const;

@@ -79,8 +79,8 @@ Result<SklearnTree> SklearnTree::read(const PythonRef& estimator) {
   return tree;
 }
 
-Error SklearnTree::error(std::size_t node, std::string message) const {
-  return refused(state_.place() + ", node " + std::to_string(node), std::move(message));
+Error SklearnTree::error(std::size_t node, std::string_view message) const {
+  return refused(state_.place() + ", node " + std::to_string(node), message);
 }
 
 /// Children stand behind their parents, as scikit-learn builds its trees: no node is its own ancestor.

@@ -47,7 +47,7 @@ class SklearnTree {
 
   Result<void> read_nodes(const PythonRef& nodes);
   Result<void> read_values(const PythonRef& values);
-  Error error(std::size_t node, std::string message) const;
+  Error error(std::size_t node, std::string_view message) const;
   Result<void> check_children(std::size_t node) const;
   Result<std::uint32_t> feature_of(std::size_t node, std::span<const std::int64_t> features,
                                    std::uint32_t num_features) const;

@@ -79,8 +79,8 @@ class SchemaSink : public EventSink {
     std::size_t count = 0;
   };
 
-  bool fail(std::string message) {
-    error_ = refused(path(), std::move(message));
+  bool fail(std::string_view message) {
+    error_ = refused(path(), message);
     return false;
   }
   bool skipping() const { return skipped_ != 0; }

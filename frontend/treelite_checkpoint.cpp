@@ -23,11 +23,9 @@ class FieldReader {
   const std::byte* here() const { return bytes_.data() + at_; }
   void skip(std::size_t size) { at_ += size; }
 
-  Error error(const char* field, std::string message) const {
-    return error_at(at_, field, std::move(message));
-  }
-  static Error error_at(std::size_t offset, const char* field, std::string message) {
-    return refused("byte " + std::to_string(offset) + ": " + field, std::move(message));
+  Error error(const char* field, std::string_view message) const { return error_at(at_, field, message); }
+  static Error error_at(std::size_t offset, const char* field, std::string_view message) {
+    return refused("byte " + std::to_string(offset) + ": " + field, message);
   }
 
   template <class T>

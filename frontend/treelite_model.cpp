@@ -28,8 +28,8 @@ constexpr Postprocessor postprocessors[] = {
 #include "treelite_postprocessors.def"
 };
 
-Error header_error(const char* field, std::string message) {
-  return refused(std::string("header: ") + field, std::move(message));
+Error header_error(const char* field, std::string_view message) {
+  return refused(std::string("header: ") + field, message);
 }
 
 /// Sets the shape of the scores: targets x classes.
@@ -65,7 +65,7 @@ Result<void> set_header(const TreeliteHeader& header, const LoadLimits& limits, 
 }
 
 Result<void> set_postprocessor(const TreeliteHeader& header, Model& model) {
-  const auto wrong = [&](std::string message) {
+  const auto wrong = [&](const std::string& message) {
     return header_error("postprocessor", quoted(header.postprocessor) + std::move(message));
   };
   if (!is_utf8(header.postprocessor)) return wrong(" is not UTF-8");

@@ -29,10 +29,10 @@ class TreeMaker {
   }
 
  private:
-  Error error(std::size_t node, std::string message) const {
+  Error error(std::size_t node, std::string_view message) const {
     return refused("byte " + std::to_string(columns_.offset) + ": tree " + std::to_string(columns_.number) +
                        ", node " + std::to_string(node),
-                   std::move(message));
+                   message);
   }
 
   float cover_of(std::size_t i) const {

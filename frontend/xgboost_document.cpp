@@ -184,8 +184,8 @@ class Sink final : public EventSink {
   const FieldNode* next_node();
   bool on_other(std::string_view found);
   bool wrong(std::string_view found);
-  bool refuse(std::string message) {
-    error_ = refused(path(), std::move(message));
+  bool refuse(std::string_view message) {
+    error_ = refused(path(), message);
     return false;
   }
   bool open(const FieldNode* node, bool array);
@@ -460,7 +460,7 @@ bool Sink::missing(Owner owner, const std::string& element_path) {
     if (!node->required || node->owner != owner || seen_[node->number] != 0) continue;
     std::string where = path_of(*node);
     if (owner != Owner::File) where = element_path + where.substr(where.find("[]") + 2);
-    error_ = refused(std::move(where), "this field is required and missing");
+    error_ = refused(where, "this field is required and missing");
     return true;
   }
   return false;

@@ -18,7 +18,7 @@ namespace {
 
 /// The function from base_score to the margin at which each sum starts.
 enum class Link { Identity, Logit, Log };
-enum class Outputs { Any, Classes, One };
+enum class Outputs { Any, Classes, Quantiles, Expectiles };
 
 struct Objective {
   std::string_view name;
@@ -56,8 +56,8 @@ Result<Objective> objective_of(std::string_view name) {
 
 constexpr const char* param_path = "learner.learner_model_param.";
 
-Error bad_param(const char* name, std::string message) {
-  return refused(std::string(param_path) + name, std::move(message));
+Error bad_param(const char* name, std::string_view message) {
+  return refused(std::string(param_path) + name, message);
 }
 
 /// Returns a count of the header. Refuses one outside [least, most].
@@ -122,6 +122,16 @@ Result<std::vector<double>> base_of(const XgboostHeader& header, Link link, std:
   }
   base.resize(num_outputs, base.front());
   return base;
+}
+
+/// Turns base scores into the margins from which SoftplusSteps gives them again. Computes in float32 as XGBoost 3.4 does.
+void make_steps(std::vector<double>& base) {
+  for (std::size_t i = base.size() - 1; i > 0; --i) {
+    constexpr float kLeast = 1e-6f;
+    const float step =
+        std::max(static_cast<float>(base[i]) - static_cast<float>(base[i - 1]) - kLeast, kLeast);
+    base[i] = step + std::log(-std::expm1(-step));
+  }
 }
 
 /// Sets the output of each tree and its DART weight.
@@ -224,9 +234,10 @@ Result<void> add_header(XgboostHeader& header, const LoadLimits& limits, Model& 
     return bad_param("num_target", std::to_string(outputs) + " outputs are over the limit of " +
                                        std::to_string(limits.max_outputs));
   model.num_outputs = static_cast<std::uint32_t>(outputs);
-  if (objective.outputs == Outputs::One && outputs != 1)
-    return refused("learner.objective.name", quoted(header.objective) + " with several outputs (" +
-                                                 std::to_string(outputs) + ") is not supported");
+  const bool has_steps = objective.outputs == Outputs::Expectiles && outputs > 1;
+  if (has_steps) model.transform = Transform::SoftplusSteps;
+  if (objective.outputs == Outputs::Quantiles && outputs > 1 && !written_before(header.version, 3, 4))
+    model.transform = Transform::Sorted;
 
   if (!header.feature_names.empty() && header.feature_names.size() != model.num_features)
     return refused("learner.feature_names", std::to_string(header.feature_names.size()) + " names for " +
@@ -234,6 +245,7 @@ Result<void> add_header(XgboostHeader& header, const LoadLimits& limits, Model& 
   model.feature_names = std::move(header.feature_names);
   const Link link = has_old_link(header) ? objective.old_link : objective.link;
   FVM_ASSIGN(model.base, base_of(header, link, model.num_outputs));
+  if (has_steps) make_steps(model.base);
   model.base_last = adds_base_last(header);
   model.takes_margins = true;
   return {};

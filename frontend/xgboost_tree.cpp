@@ -17,16 +17,17 @@ class TreeErrors {
  public:
   TreeErrors(std::size_t number, const std::string& path) : number_(number), path_(path) {}
 
-  Error tree(const std::string& field, std::string message) const {
-    return refused(path_ + field + ": tree " + std::to_string(number_), std::move(message));
+  Error tree(const std::string& field, std::string_view message) const {
+    return refused(path_ + field + ": tree " + std::to_string(number_), message);
   }
-  Error node(const std::string& column, std::size_t node, std::string message) const {
-    return entry(column, node, node, std::move(message));
+  Error node(const std::string& column, std::size_t node, std::string_view message) const {
+    return entry(column, node, node, message);
   }
-  Error entry(const std::string& column, std::size_t index, std::size_t node, std::string message) const {
+  Error entry(const std::string& column, std::size_t index, std::size_t node,
+              std::string_view message) const {
     return refused(path_ + '.' + column + '[' + std::to_string(index) + "]: tree " + std::to_string(number_) +
                        ", node " + std::to_string(node),
-                   std::move(message));
+                   message);
   }
 
  private:

@@ -89,8 +89,8 @@ Result<std::vector<std::byte>> YdfDirectory::read(const std::string& name) {
 
 Result<YdfBlobs> YdfDirectory::read_blobs(const std::string& name) {
   FVM_ASSIGN(std::vector<std::byte> file, read(name));
-  const auto wrong = [&](std::size_t at, std::string message) {
-    return in_file(name, refused("byte " + std::to_string(at), std::move(message)));
+  const auto wrong = [&](std::size_t at, std::string_view message) {
+    return in_file(name, refused("byte " + std::to_string(at), message));
   };
   const auto byte = [&](std::size_t at) { return std::to_integer<unsigned>(file[at]); };
   if (file.size() < kBlobHeader || byte(0) != 'B' || byte(1) != 'S')

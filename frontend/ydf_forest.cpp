@@ -52,8 +52,8 @@ constexpr LossRow kLosses[] = {
 // The largest forest that YDF's QuickScorer takes.
 constexpr std::size_t kMaxQuickLeaves = 64, kMaxQuickTrees = 65'535;
 
-Error leaf_error(const YdfNode& leaf, std::string message) {
-  return refused(byte_location(leaf.offset), std::move(message));
+Error leaf_error(const YdfNode& leaf, std::string_view message) {
+  return refused(byte_location(leaf.offset), message);
 }
 
 Result<void> expect_output(const YdfNode& leaf, YdfOutput output) {

@@ -150,7 +150,7 @@ class YdfReader {
 
   /// Reads the node at a place, and returns the place behind it.
   Result<std::size_t> read_blob(const std::vector<std::byte>& bytes, std::size_t at, YdfTreeMaker& maker) {
-    const auto wrong = [&](std::string message) { return refused(byte_location(at), std::move(message)); };
+    const auto wrong = [&](std::string_view message) { return refused(byte_location(at), message); };
     const std::size_t left = bytes.size() - at;
     if (left < kBlobLength) return wrong("the length of a node is cut off");
     std::size_t length = 0;

@@ -93,9 +93,7 @@ constexpr std::uint32_t kVectorSequence = 8;
 Result<void> read_kind(WireMessage message, YdfNode& node) {
   for (WireReader reader(message); !reader.at_end();) {
     FVM_ASSIGN(const WireField field, reader.next());
-    const auto wrong = [&](std::string what) {
-      return refused(byte_location(field.offset), std::move(what));
-    };
+    const auto wrong = [&](std::string_view what) { return refused(byte_location(field.offset), what); };
     if (field.number == kVectorSequence) return wrong("conditions on sequences of vectors are not supported");
     if (field.number == 0 || field.number > std::size(kConditions))
       return wrong("unknown condition " + std::to_string(field.number));

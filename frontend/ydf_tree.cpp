@@ -10,8 +10,8 @@
 namespace forestvm::frontend {
 namespace {
 
-Error node_error(const YdfNode& node, std::string message) {
-  return refused(byte_location(node.offset), std::move(message));
+Error node_error(const YdfNode& node, std::string_view message) {
+  return refused(byte_location(node.offset), message);
 }
 
 const char* name_of(YdfType type) {

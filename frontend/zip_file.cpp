@@ -24,12 +24,12 @@ constexpr std::size_t kUnpackSize = std::size_t{1} << 18;
 constexpr std::size_t kSpareReads = std::size_t{1} << 24;
 constexpr std::uint16_t kStored = 0, kDeflated = 8;
 
-Error damaged(std::size_t at, std::string message) {
-  return refused("byte " + std::to_string(at) + " of the zip archive", std::move(message));
+Error damaged(std::size_t at, std::string_view message) {
+  return refused("byte " + std::to_string(at) + " of the zip archive", message);
 }
 
-Error bad_entry(std::string_view name, std::string message) {
-  return refused("entry " + quoted(name) + " of the zip archive", std::move(message));
+Error bad_entry(std::string_view name, std::string_view message) {
+  return refused("entry " + quoted(name) + " of the zip archive", message);
 }
 
 std::size_t unpacked_limit(std::size_t size, const LoadLimits& limits) {

@@ -71,14 +71,16 @@ struct CsrRows {
 };
 
 /// Rows that are already encoded: rank codes, one byte for each column of a program's encoder, laid out as
-/// core/encoder.hpp describes. Predictor::encode makes them. They may be stored, and split at multiples of
+/// core/encoder.hpp describes. If leaves are linear functions of the row, the values of the features that some function
+/// reads stand behind the codes of each block, row by row, the features ascending, as float64: they count as 8 more
+/// columns each. Predictor::encode makes encoded rows. They may be stored, and split at multiples of
 /// kCodeRows rows. Their predictions equal those of the original rows, without the time for encoding. Any
 /// bytes are safe: codes are only compared with other codes, never used as an address, so codes that no row
 /// has lead to some leaf of each tree. Reading is fastest if they are aligned to 64 bytes.
 struct CodedRows {
   const std::uint8_t* codes = nullptr;
   std::size_t count = 0;       ///< Number of rows.
-  std::size_t columns = 0;     ///< Number of columns of the program's encoder.
+  std::size_t columns = 0;     ///< Predictor::coded_columns of the program.
   std::size_t byte_count = 0;  ///< Readable bytes at `codes`: at least coded_bytes(count, columns).
   std::uint64_t encoder = 0;   ///< encoder_id of the program for which the rows were encoded.
 };
@@ -230,9 +232,8 @@ class Predictor {
   /// Refused: labels of a model without classes; an integer that has no equal float64 where the program compares
   /// in float64 (the error names the row); codes of another encoder, and all codes if walks of every plan read
   /// values; rows in a GPU's memory if the program takes zeros for missing values or has thresholds that
-  /// float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as Int64; codes for a program with
-  /// linear leaves, which read values; margins for other models, for programs that count sums exactly, and on GPUs;
-  /// early stop for a model or a program that does not have it.
+  /// float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as Int64; margins for other models,
+  /// for programs that count sums exactly, and on GPUs; early stop for a model or a program that does not have it.
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///
@@ -257,11 +258,14 @@ class Predictor {
   Result<void> predict_leaf(Context& context, const AnyRows& rows, std::int32_t* out) const;
 
   /// Encodes rows in the host's memory into `out`, which has room for coded_bytes(rows, columns) bytes, where
-  /// `columns` is the size of section_Columns. Bytes that belong to no row are zero, so that equal rows give
+  /// `columns` is coded_columns(). Bytes that belong to no row are zero, so that equal rows give
   /// equal bytes. Returns the encoded rows, which refer to `out`. Errors: those of predict_as; Usage for too
   /// little room and for rows that are already encoded; Refused if no plan could take the result.
   virtual Result<CodedRows> encode(Context& context, const AnyRows& rows,
                                    std::span<std::uint8_t> out) const = 0;
+
+  /// Returns the number of columns of encoded rows: see CodedRows.
+  virtual std::size_t coded_columns() const = 0;
 
   virtual const Program& program() const = 0;
 

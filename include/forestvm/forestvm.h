@@ -179,7 +179,8 @@ typedef struct fvm_column {
  * part of a larger matrix then.
  *
  * FVM_ROWS_ENCODED: fvm_encode sets all fields. The codes lie in blocks of 64 rows. A block holds one column
- * after the other, 64 bytes each. The rows may be split where a block begins. Any bytes are safe: codes that
+ * after the other, 64 bytes each. If the model has linear leaves, the values that they read stand behind the codes of
+ * each block and count as 8 columns each. The rows may be split where a block begins. Any bytes are safe: codes that
  * no row has lead to some leaf of each tree. Codes that are aligned to 64 bytes are read fastest.
  *
  * FVM_ROWS_DEVICE: the rows are described as DLPack and __cuda_array_interface__ describe them.
@@ -206,7 +207,7 @@ typedef struct fvm_rows {
   size_t row_count; /**< Number of rows; if it is 0, all pointers may be NULL. Arrow: 0 means the length of
                              the array. */
   size_t column_count; /**< Number of columns: the model's number of features, or 0 for that number. For
-                             encoded rows, fvm_encode sets the number of columns of the encoder. */
+                             encoded rows, fvm_encode sets it. */
   const void* data; /**< The first value; encoded: the first code; columns: the first fvm_column; Arrow: the
                              struct ArrowArray. */
   ptrdiff_t row_stride;    /**< Dense, device: distance of two rows in values. 0 means that the rows are

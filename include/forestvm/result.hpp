@@ -6,8 +6,8 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
-#include <variant>
 
 namespace forestvm {
 
@@ -46,47 +46,63 @@ class Failure {
       clear();
   }
 
-  operator const Error&() const { return *error_; }
+  operator const Error&() const { return error(); }
   bool none() const { return error_ == nullptr; }
-  const Error& error() const { return *error_; }
+  /// Returns the error. Throws std::bad_optional_access if there is none.
+  const Error& error() const {
+    if (error_ == nullptr) [[unlikely]]
+      return no_error();
+    return *error_;
+  }
 
  private:
   [[gnu::cold, gnu::noinline]] void copy(const Failure& other) {
     if (other.error_ != nullptr) error_ = new Error(*other.error_);
   }
   [[gnu::cold, gnu::noinline]] void clear() noexcept { delete error_; }
+  [[gnu::cold, gnu::noinline]] static const Error& no_error() {
+    static const std::optional<Error> none;
+    return none.value();
+  }
 
   const Error* error_ = nullptr;
 };
 
-[[gnu::cold, gnu::noinline]] inline Failure refused(std::string where, std::string message) {
-  return Error{ErrorCode::Refused, std::move(where), std::move(message)};
+/// Returns an error in memory of its own. Its callers, of which there are many, make no strings.
+[[gnu::cold, gnu::noinline]] inline Failure fail(ErrorCode code, std::string_view where,
+                                                 std::string_view message) {
+  return Error{code, std::string(where), std::string(message)};
+}
+[[gnu::cold, gnu::noinline]] inline Failure refused(std::string_view where, std::string_view message) {
+  return fail(ErrorCode::Refused, where, message);
 }
 
 /// A T or an Error.
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error&& error) : state_(std::in_place_index<1>, std::move(error)) {}
-  Result(const Error& error) : state_(std::in_place_index<1>, error) {}
-  Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}
+  Result(T value) : value_(std::move(value)) {}
+  Result(Error&& error) : failure_(std::move(error)) {}
+  Result(const Error& error) : failure_(error) {}
+  Result(Failure failure) : failure_(std::move(failure)) {}
 
-  bool ok() const { return state_.index() == 0; }
+  bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }
-  T& value() & { return std::get<0>(state_); }
-  const T& value() const& { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
+  T& value() & { return value_.value(); }
+  const T& value() const& { return value_.value(); }
+  T&& value() && { return std::move(value_).value(); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
-  const Error& error() const { return std::get<1>(state_).error(); }
+  /// Returns the error. Throws std::bad_optional_access if the Result is ok.
+  const Error& error() const { return failure_.error(); }
   /// Returns the error, to pass it on.
-  Failure failure() && { return std::get<1>(std::move(state_)); }
+  Failure failure() && { return std::move(failure_); }
 
  private:
-  std::variant<T, Failure> state_;
+  std::optional<T> value_;
+  Failure failure_;
 };
 
 /// Success, or an Error.

@@ -66,8 +66,10 @@ struct Directive {
   DirectiveKind kind;
   std::vector<Argument> arguments;
   SourceLocation location;
+  /// Why a plan was chosen: the comment behind a plan directive. Other directives have none.
+  std::string remark{};
 
-  /// Compares what the directives say, not their locations.
+  /// Compares what the directives say, not their locations and remarks.
   bool operator==(const Directive& other) const { return kind == other.kind && arguments == other.arguments; }
 };
 
@@ -76,11 +78,11 @@ class Schedule {
   std::vector<Directive> directives;
 
   // The builder: schedule.tile("batch", "b0", "b1", 64).reorder("b0", "tree", "b1").parallel("b0").
-#define FVM_DIRECTIVE(Name, method, required, parameters, meaning)                                      \
-  template <class... Arguments>                                                                         \
-  Schedule& method(Arguments&&... arguments) {                                                          \
-    directives.push_back({DirectiveKind::Name, {Argument(std::forward<Arguments>(arguments))...}, {}}); \
-    return *this;                                                                                       \
+#define FVM_DIRECTIVE(Name, method, required, parameters, meaning)                                          \
+  template <class... Arguments>                                                                             \
+  Schedule& method(Arguments&&... arguments) {                                                              \
+    directives.push_back({DirectiveKind::Name, {Argument(std::forward<Arguments>(arguments))...}, {}, {}}); \
+    return *this;                                                                                           \
   }
 #include <forestvm/internal/schedule.def>
 
@@ -106,7 +108,7 @@ std::vector<LanguageRow> parameter_rows();
 /// Checks each directive's arguments against its row, as schedules built in C++ need.
 Result<void> check_schedule(const Schedule& schedule);
 
-/// Returns the canonical text: one directive per line, one space after commas.
+/// Returns the canonical text: one directive per line, one space after commas, remarks as comments.
 std::string print(const Schedule& schedule);
 std::string print(const Directive& directive);
 

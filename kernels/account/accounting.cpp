@@ -13,6 +13,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/leaf_functions.hpp>
 
 #include "kernels/backend/pass_sizes.hpp"
 
@@ -39,6 +40,11 @@ const WalkCost* cost_of(Layout layout) {
   const auto* const row = std::find_if(std::begin(kWalkCosts), std::end(kWalkCosts),
                                        [&](const WalkCost& cost) { return cost.layout == layout; });
   return row == std::end(kWalkCosts) ? nullptr : row;
+}
+
+/// Returns the bytes of a row's values that functions of leaves read.
+double leaf_value_bytes(const Program& program) {
+  return static_cast<double>(leaf_features(program).size() * sizeof(double));
 }
 
 /// Returns how many different words `draws` draws from `of` words give on average.
@@ -402,6 +408,13 @@ class PhaseCounter {
     const bool vectors = !program_.section_LeafVectors().empty();
     const double added = vectors ? leaves * meta.num_outputs : leaves;
     if (vectors) account_.bytes.nodes += added * size_of(meta.score_type);
+    if (const auto functions = program_.section_LeafFunctions(); !functions.empty()) {
+      const auto terms = static_cast<double>(program_.section_LeafTerms().size());
+      const double function_bytes =
+          sizeof(LeafFunction) + terms / static_cast<double>(functions.size()) * sizeof(PlacedTerm);
+      account_.bytes.nodes += leaves * function_bytes;
+      account_.bytes.rows += leaves / std::max(1u, meta.num_trees) * leaf_value_bytes(program_);
+    }
     add_sums(linked<Op::SumTrees, AccOut>(inst), 2 * added);
   }
 
@@ -486,7 +499,7 @@ Result<CallAccount> account(const Program& program, const LinkRequest& call_requ
     results += account.bytes.results;
     call.phases.push_back(account);
   }
-  const double rows = row_width(program.meta()) * double{sizeof(float)};
+  const double rows = row_width(program.meta()) * double{sizeof(float)} + leaf_value_bytes(program);
   if (std::max(rows, results) > 0) call.rates.bus = device.bus_gbs * 1e9 / std::max(rows, results);
   return call;
 }

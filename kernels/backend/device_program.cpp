@@ -10,6 +10,7 @@
 
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/derived_tables.hpp>
+#include <forestvm/internal/leaf_functions.hpp>
 
 namespace forestvm::kernels {
 namespace {
@@ -52,11 +53,14 @@ std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint
 Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime& runtime) {
   DeviceProgram device;
   FVM_ASSIGN(const std::unique_ptr<Queue> queue, runtime.make_queue());
-  const auto put = [&](auto records) -> Result<const typename decltype(records)::value_type*> {
-    const auto bytes = std::as_bytes(records);
+  const auto put_bytes = [&](std::span<const std::byte> bytes) -> Result<void> {
     FVM_ASSIGN(Buffer buffer, Buffer::make(runtime, MemoryKind::Device, bytes.size()));
     if (!bytes.empty()) FVM_TRY(queue->upload(buffer.bytes(), bytes.data(), bytes.size()));
     device.buffers_.push_back(std::move(buffer));
+    return {};
+  };
+  const auto put = [&](auto records) -> Result<const typename decltype(records)::value_type*> {
+    FVM_TRY(put_bytes(std::as_bytes(records)));
     return device.buffers_.back().template as<const typename decltype(records)::value_type>();
   };
   const ProgramMeta& meta = program.meta();
@@ -72,6 +76,10 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   FVM_ASSIGN(tables.tree_outputs, put(std::span(outputs)));
   tables.vectors = leaf_vectors(program);
   FVM_ASSIGN(tables.vectors.numbers, put(program.section_LeafVectors()));
+  const LeafFunctions functions(program);
+  tables.functions = functions.outputs();
+  FVM_ASSIGN(tables.functions.functions, put(program.section_LeafFunctions()));
+  FVM_ASSIGN(tables.functions.terms, put(functions.terms()));
   FVM_ASSIGN(tables.base, put(program.section_Base()));
   FVM_ASSIGN(tables.features, put(program.section_EncodedFeatures()));
   FVM_ASSIGN(tables.ranks, put(program.section_Ranks()));

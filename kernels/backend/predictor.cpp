@@ -12,6 +12,8 @@
 #include <vector>
 
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/leaf_functions.hpp>
 
 #include "kernels/backend/context.hpp"
 #include "kernels/backend/device_program.hpp"
@@ -37,7 +39,8 @@ struct PassKind {
 /// A pass, placed on the device.
 struct PlacedPass {
   bool coded = false;  ///< true if the call's rows came encoded: they are uploaded to the lane's codes
-  const float* rows = nullptr;  ///< values of the rows, on the device; null if they came encoded
+  const float* rows = nullptr;          ///< values of the rows, on the device; null if they came encoded
+  const double* leaf_values = nullptr;  ///< LaunchPass::leaf_values
   std::size_t row_stride = 0;
   std::uint32_t row_count = 0;
   OutputKind output = OutputKind::Raw;
@@ -73,7 +76,8 @@ class DevicePredictor final : public CallPredictor {
         linker_(std::move(linker)),
         sizes_(std::move(sizes)),
         bounds_(bounds),
-        row_reader_(program_, nullptr, runtime_->ordinal()) {}
+        row_reader_(program_, nullptr, runtime_->ordinal()),
+        leaf_features_(leaf_features(program_)) {}
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<DeviceContext>(runtime_); }
 
@@ -113,8 +117,8 @@ class DevicePredictor final : public CallPredictor {
   Result<void> run_from_host(DeviceContext& context, const PassKind& kind, const Destination& to) const {
     const std::size_t count = kind.rows.count(), width = output_width(program_.meta(), kind.output);
     const bool coded = kind.upload == Upload::Codes;
-    const std::size_t copied_bytes =
-        (coded ? columns() : row_width(program_.meta()) * sizeof(float)) + kind.result_bytes;
+    const std::size_t copied_bytes = (coded ? columns() : row_width(program_.meta()) * sizeof(float)) +
+                                     leaf_value_bytes(1) + kind.result_bytes;
     FVM_ASSIGN(std::uint32_t most,
                pass_rows(context, kind, std::min(count, bounds_.slab_bytes / copied_bytes)));
     unsigned turn = 0;
@@ -143,16 +147,33 @@ class DevicePredictor final : public CallPredictor {
 
   /// Puts the pass's rows, which begin at row `begin` of the call, where the lane uploads them from.
   Result<void> stage(const Lane& lane, const RowSource& rows, std::size_t begin, PlacedPass& pass) const {
-    FVM_ASSIGN(const RowView read, rows.read(begin, pass.row_count, lane.staged_rows.as<float>()));
+    FVM_TRY(rows.read(begin, pass.row_count, lane.staged_rows.as<float>()));
+    const Buffer& uploaded = pass.coded ? lane.codes : lane.rows;
     if (!pass.coded) {
       pass.rows = lane.rows.as<const float>();
       pass.row_stride = row_width(program_.meta());
-      pass.uploaded_bytes = pass.row_count * pass.row_stride * sizeof(float);
     } else if (columns() != 0) {
-      pass.uploaded_bytes = code_bytes(pass.row_count, columns());
-      std::memcpy(lane.staged_rows.bytes(), read.codes, pass.uploaded_bytes);
+      rows.copy_codes(begin, pass.row_count, lane.staged_rows.as<std::uint8_t>());
     }
+    pass.uploaded_bytes = uploaded_bytes(pass.coded, pass.row_count);
+    if (leaf_features_.empty()) return {};
+    const std::size_t behind = pass.uploaded_bytes - leaf_value_bytes(pass.row_count);
+    rows.copy_features(begin, pass.row_count, leaf_features_,
+                       reinterpret_cast<double*>(lane.staged_rows.bytes() + behind));
+    pass.leaf_values = reinterpret_cast<const double*>(uploaded.bytes() + behind);
     return {};
+  }
+
+  std::size_t leaf_value_bytes(std::size_t rows) const {
+    return rows * leaf_features_.size() * sizeof(double);
+  }
+
+  /// Returns the bytes that are copied to the device for rows: values or codes, then what functions of leaves read.
+  std::size_t uploaded_bytes(bool coded, std::size_t rows) const {
+    const std::size_t bytes =
+        coded ? code_bytes(rows, columns()) : rows * row_width(program_.meta()) * sizeof(float);
+    if (leaf_features_.empty()) return bytes;
+    return (bytes + alignof(double) - 1) / alignof(double) * alignof(double) + leaf_value_bytes(rows);
   }
 
   Result<void> run_on_device(DeviceContext& context, PassKind kind, const Destination& to) const {
@@ -220,7 +241,7 @@ class DevicePredictor final : public CallPredictor {
   std::size_t placed_row_bytes(const PassKind& kind) const {
     std::size_t bytes = columns();
     if (kind.upload == Upload::Values) bytes += row_width(program_.meta()) * sizeof(float);
-    if (kind.upload != Upload::None) bytes += kind.result_bytes;
+    if (kind.upload != Upload::None) bytes += leaf_value_bytes(1) + kind.result_bytes;
     return bytes;
   }
 
@@ -240,9 +261,9 @@ class DevicePredictor final : public CallPredictor {
       }));
       const Room room = room_of(kind, rows, context.kept[kept].linked);
       if (kind.stream_is_captured && !lane.has(room))
-        return Error{ErrorCode::Usage, "",
-                     "the stream is captured, and the context has no memory for a call of so many rows: let "
-                     "it make one before that is not captured"};
+        return fail(ErrorCode::Usage, "",
+                    "the stream is captured, and the context has no memory for a call of so many rows: let "
+                    "it make one before that is not captured");
       const Result<void> reserved = lane.reserve(*runtime_, room);
       if (reserved.ok()) {
         context.room_for = std::max(context.room_for, rows);
@@ -263,10 +284,12 @@ class DevicePredictor final : public CallPredictor {
     room.accumulators = linked.global_bytes;
     if (kind.upload == Upload::None) return room;
     room.results = room.staged_results = rows * kind.result_bytes;
-    if (kind.upload == Upload::Values)
-      room.rows = room.staged_rows = std::size_t{rows} * row_width(program_.meta()) * sizeof(float);
-    else
+    if (kind.upload == Upload::Values) {
+      room.rows = room.staged_rows = uploaded_bytes(false, rows);
+    } else {
+      room.codes += leaf_value_bytes(rows);
       room.staged_rows = room.codes;
+    }
     return room;
   }
 
@@ -334,6 +357,7 @@ class DevicePredictor final : public CallPredictor {
     launch.program = device_.tables();
     launch.pass.rows = pass.rows;
     launch.pass.row_stride = pass.row_stride;
+    launch.pass.leaf_values = pass.leaf_values;
     launch.pass.row_count = pass.row_count;
     launch.pass.output = pass.output;
     launch.pass.codes = lane.codes.as<const std::uint8_t>();
@@ -381,6 +405,7 @@ class DevicePredictor final : public CallPredictor {
   PassSizes sizes_;
   PassBounds bounds_;
   RowReader row_reader_;
+  std::vector<std::uint32_t> leaf_features_;  ///< features that functions of leaves read
 };
 
 }  // namespace
@@ -389,11 +414,9 @@ Result<std::unique_ptr<Predictor>> make_predictor(const Program& program, std::u
                                                   const std::string& backend, const PassBounds& bounds) {
   if (!program.mapped())
     return refused("",
-                   "none of its loops is mapped to a GPU's grid and blocks (gpuDimension): it runs on the "
-                   "host, not on " +
-                       backend + "; compile the model with a schedule for GPUs");
-  if (!program.section_LeafFunctions().empty())
-    return refused("", "its leaves are linear functions of the row, which only the host computes");
+                   "none of its loops is mapped to a GPU's grid and blocks (gpuDimension): it runs "
+                   "on the host, not on {}; compile the model with a schedule for GPUs",
+                   backend);
   Linker linker(program);
   FVM_ASSIGN(PassSizes sizes, PassSizes::make(linker, runtime->limits()));
   FVM_ASSIGN(DeviceProgram device, DeviceProgram::make(program, *runtime));

@@ -261,6 +261,8 @@ class ThreadMachine {
             add_vector(sums, leaf_vector(program.vectors, leaves[t]), program.vectors.width);
           return;
         }
+        if constexpr (std::is_same_v<Score, double>)
+          if (program.functions.count != 0) return add_functions(leaves, row, sums);
         FVM_NO_UNROLL
         for (std::uint32_t t = 0; t < program.num_trees; ++t) sums[program.tree_outputs[t]] += leaves[t];
       });
@@ -306,6 +308,22 @@ class ThreadMachine {
   template <class Score>
   FVM_DEVICE_COLD void write_labels(ClassRule rule, const Score* scores, std::int64_t* labels) {
     label_row(rule, scores, launch_->program.num_outputs, labels, launch_->program.parameters);
+  }
+
+  /// Adds what the functions of a row's leaves give to its sums. It is a call of its own so that other programs do
+  /// without its registers.
+  FVM_DEVICE_COLD void add_functions(const double* leaves, std::uint32_t row, double* sums) {
+    const LaunchProgram& program = launch_->program;
+    const LaunchPass& pass = launch_->pass;
+    const double* const values = pass.leaf_values;
+    const auto value_of = [&](const PlacedTerm& term) {
+      if (values != nullptr) return values[std::size_t{row} * program.functions.features + term.place];
+      const auto x = static_cast<double>(pass.rows[row * pass.row_stride + term.feature]);
+      return x >= -kTiny && x <= kTiny ? 0.0 : x;
+    };
+    FVM_NO_UNROLL
+    for (std::uint32_t t = 0; t < program.num_trees; ++t)
+      sums[program.tree_outputs[t]] += leaf_output(program.functions, leaves[t], value_of);
   }
 
   // --- who does what ---

@@ -13,7 +13,7 @@
 #include <forestvm/backend.hpp>
 
 #include "kernels/backend/predictor.hpp"
-#include "kernels/device/megakernel.hpp"
+#include "kernels/emulator/kernel.hpp"
 #include "kernels/emulator/stream.hpp"
 #include "kernels/vendor/emulator/grid.hpp"
 
@@ -87,7 +87,7 @@ class EmulatorQueue final : public Queue {
     const emulator::Grid grid{phase.extent,   phase.shared_bytes,  settings_.seed++,
                               settings_.warp, settings_.forgotten, settings_.bulk_copies};
     return add([emulator = emulator_, grid, launch] {
-      return emulator->run(grid, [&launch] { run_phase<AllLayouts>(launch); });
+      return emulator->run(grid, [&launch] { run_emulated_phase(launch); });
     });
   }
 

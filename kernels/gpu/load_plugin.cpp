@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "kernels/backend/predictor.hpp"
 #include "kernels/gpu/plugin.hpp"
@@ -56,7 +57,7 @@ Result<std::string> find_library(const VendorLibrary& library) {
   if (const char* const chosen = secure_getenv("FORESTVM_PLUGINS"); chosen != nullptr && *chosen != '\0') {
     const fs::path path = fs::path(chosen) / library.file;
     if (fs::exists(path, ignored)) return fs::absolute(path).string();
-    return absent(library, "there is no " + path.string() + " (FORESTVM_PLUGINS)");
+    return absent(library, formatted("there is no {} (FORESTVM_PLUGINS)", path.string()));
   }
   for (const fs::path& folder : own_folders())
     for (const fs::path& candidate : {folder, folder / FORESTVM_PLUGIN_FOLDER})
@@ -70,14 +71,15 @@ Result<const GpuPlugin*> load_plugin(GpuVendor vendor) {
   FVM_ASSIGN(const std::string path, find_library(file));
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr)
-    return absent(file, std::string(dlerror()) + "; FORESTVM_PLUGINS may name its folder");
+    return absent(file, formatted("{}; FORESTVM_PLUGINS may name its folder", dlerror()));
   auto* const entry = reinterpret_cast<GpuPluginEntry*>(dlsym(library, kGpuPluginEntry));
-  if (entry == nullptr) return absent(file, path + " is of another version of forestvm");
+  if (entry == nullptr) return absent(file, formatted("{} is of another version of forestvm", path));
   const char* theirs = nullptr;
   const std::string ours = plugin_interface();
   const GpuPlugin* const plugin = entry(ours.c_str(), &theirs);
   if (plugin != nullptr) return plugin;
-  return absent(file, path + " is of another build of forestvm: " + theirs + "; this one is " + ours);
+  return absent(file,
+                formatted("{} is of another build of forestvm: {}; this one is {}", path, theirs, ours));
 }
 
 }  // namespace
@@ -87,7 +89,7 @@ Result<std::unique_ptr<Predictor>> gpu_backend(const Program& program, const Gpu
   FVM_ASSIGN(const kernels::GpuPlugin* const plugin, kernels::load_plugin(options.vendor));
   FVM_ASSIGN(std::unique_ptr<kernels::Runtime> runtime, plugin->open(options.device));
   return kernels::make_predictor(program, std::move(runtime),
-                                 std::string("a ") + kernels::library_of(options.vendor).vendor + " device");
+                                 formatted("a {} device", kernels::library_of(options.vendor).vendor));
 }
 
 Result<std::vector<std::string>> gpu_devices(GpuVendor vendor) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 namespace forestvm::kernels {
 
@@ -21,7 +22,7 @@ inline const VendorLibrary& library_of(GpuVendor vendor) {
 }
 
 inline Error absent(const VendorLibrary& library, const std::string& why) {
-  return {ErrorCode::Environment, "", std::string("no ") + library.vendor + " backend: " + why};
+  return {ErrorCode::Environment, "", formatted("no {} backend: {}", library.vendor, why)};
 }
 
 }  // namespace forestvm::kernels

@@ -10,7 +10,7 @@
 namespace forestvm {
 namespace {
 
-Error not_built(GpuVendor vendor) {
+Failure not_built(GpuVendor vendor) {
   return kernels::absent(
       kernels::library_of(vendor),
       "forestvm was built without support for GPUs (CMake's FORESTVM_GPU=OFF); build it with FORESTVM_GPU=ON");

@@ -6,13 +6,12 @@
 #include <utility>
 
 #include <forestvm/core/interpret.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 namespace forestvm::kernels {
 namespace {
 
 using enum OperandKind;
-
-std::string number(std::uint64_t value) { return std::to_string(value); }
 
 bool on_grid(const LinkedInst& inst) {
   return inst.op == Op::Map && linked<Op::Map, LinkedField::Dimension>(inst) < kGridDimensions;
@@ -89,9 +88,9 @@ class PhaseCutter {
     };
     if (std::none_of(phases_.begin(), phases_.end(), is_mapped))
       return refused("schedule",
-                     "the plan of calls of " + number(request_.plan_rows) +
-                         " rows maps no loop to a GPU, as others do: a program runs on a GPU or on "
-                         "the host");
+                     "the plan of calls of {} rows maps no loop to a GPU, as others do: a program "
+                     "runs on a GPU or on the host",
+                     request_.plan_rows);
     return std::move(phases_);
   }
 
@@ -141,11 +140,11 @@ class PhaseCutter {
 
   Result<void> add_loop(std::uint32_t pc, std::uint32_t close) {
     if (code_[pc].op == Op::Par)
-      return refused("pc " + number(pc), "a parallel loop of the host among loops mapped to a GPU");
+      return refused(formatted("pc {}", pc), "a parallel loop of the host among loops mapped to a GPU");
     const InstAt loop{keep_operands(code_[pc]), pc};
     if (on_grid(loop.inst)) {
       if (depth_ != 0)
-        return refused("pc " + number(pc),
+        return refused(formatted("pc {}", pc),
                        "a loop mapped to the grid inside one that is not: a launch has one grid");
       flush();
       const std::size_t outside = path_.size();

@@ -10,6 +10,7 @@
 #include <forestvm/core/categories.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/leaf_outputs.hpp>
 #include <forestvm/core/leaf_vectors.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/core/transform.hpp>
@@ -97,6 +98,7 @@ struct LaunchProgram {
   const double* base;                 ///< base scores, one for each output
   const std::uint32_t* tree_outputs;  ///< outputs of the trees, indexed by the tree's number in the model
   LeafVectors vectors;                ///< see sum_trees
+  LeafOutputs functions;              ///< see sum_trees
   const EncodedFeature* features;     ///< features that are encoded as ranks
   const float* ranks;
   const ColumnDesc* columns;
@@ -116,6 +118,8 @@ struct LaunchProgram {
 struct LaunchPass {
   const float* rows;
   std::size_t row_stride;  ///< floats from a row to the next
+  /// Values of the features that functions of leaves read, one row after the other; null if they are those of `rows`.
+  const double* leaf_values;
   std::uint32_t row_count;
   OutputKind output;
   const std::uint8_t* codes;  ///< rank codes of the pass's rows

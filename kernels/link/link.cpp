@@ -8,6 +8,7 @@
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 
@@ -30,8 +31,6 @@ constexpr std::uint32_t kSharedAlignment = 16;
 
 /// Number of banks of shared memory: words of different banks are read at once.
 constexpr std::uint32_t kBanks = 32;
-
-std::string number(std::uint64_t value) { return std::to_string(value); }
 
 std::uint64_t aligned(std::uint64_t shared_bytes) {
   return (shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
@@ -59,8 +58,8 @@ class PhaseMeasurer {
 
   Result<void> run() {
     if (phase_.code.size() > kMaxPhaseCode)
-      return refused("schedule", "a phase of " + number(phase_.code.size()) +
-                                     " instructions, a launch takes at most " + number(kMaxPhaseCode));
+      return refused("schedule", "a phase of {} instructions, a launch takes at most {}", phase_.code.size(),
+                     kMaxPhaseCode);
     phase_.extent.fill(1);
     share_unmapped();
     for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) measure(pc);
@@ -99,10 +98,10 @@ class PhaseMeasurer {
     return true;
   }
 
-  Error too_much(const std::string& what, std::uint64_t bytes) const {
-    return refused("schedule", what + " take " + number(bytes) + " bytes of shared memory beside the " +
-                                   number(phase_.shared_bytes) + " that are taken; a block has " +
-                                   number(limits_.shared_bytes));
+  Failure too_much(std::string_view what, std::uint64_t bytes) const {
+    return refused("schedule",
+                   "{} take {} bytes of shared memory beside the {} that are taken; a block has {}", what,
+                   bytes, phase_.shared_bytes, limits_.shared_bytes);
   }
 
  private:
@@ -227,9 +226,10 @@ class PhaseMeasurer {
     if (layouts_.size() == 1) phase_.layout = layouts_.front();
     if (limits_.kernels.empty()) return {};
     if (layouts_.size() > 1)
-      return refused("schedule", "a launch walks trees of layouts " + std::string(name_of(layouts_[0])) +
-                                     " and " + std::string(name_of(layouts_[1])) +
-                                     ", a kernel those of one: give all trees one layout");
+      return refused("schedule",
+                     "a launch walks trees of layouts {} and {}, a kernel those of one: give all "
+                     "trees one layout",
+                     name_of(layouts_[0]), name_of(layouts_[1]));
     std::string others;
     for (const LayoutKernel& kernel : limits_.kernels) {
       if (!phase_.layout || kernel.layout == *phase_.layout) {
@@ -238,27 +238,26 @@ class PhaseMeasurer {
       }
       others += (others.empty() ? "" : ", ") + std::string(name_of(kernel.layout));
     }
-    return refused("schedule", "trees of layout " + std::string(name_of(*phase_.layout)) +
-                                   ", for which the device has no kernel: it has those of " + others);
+    return refused("schedule", "trees of layout {}, for which the device has no kernel: it has those of {}",
+                   name_of(*phase_.layout), others);
   }
 
   Result<void> check_extent() const {
     static constexpr const char* kNames[] = {"grid.x", "grid.y", "grid.z"};
     for (unsigned d = 0; d < kGridDimensions; ++d) {
       if (phase_.extent[d] > limits_.grid[d])
-        return refused("schedule", number(phase_.extent[d]) + " blocks in " + kNames[d] +
-                                       ", the device takes at most " + number(limits_.grid[d]));
+        return refused("schedule", "{} blocks in {}, the device takes at most {}", phase_.extent[d],
+                       kNames[d], limits_.grid[d]);
       const std::uint64_t threads = std::uint64_t{phase_.extent[d]} * phase_.extent[d + kGridDimensions];
       if (threads > limits_.grid_threads)
-        return refused("schedule", number(threads) + " threads in " + kNames[d] +
-                                       ", the device takes at most " + number(limits_.grid_threads));
+        return refused("schedule", "{} threads in {}, the device takes at most {}", threads, kNames[d],
+                       limits_.grid_threads);
     }
     std::uint64_t threads = 1;
     for (unsigned d = kGridDimensions; d < kDimensions && threads <= most_threads_; ++d)
       threads *= phase_.extent[d];
     if (threads > most_threads_)
-      return refused("schedule", "blocks of " + number(threads) + " threads, the device takes at most " +
-                                     number(most_threads_));
+      return refused("schedule", "blocks of {} threads, the device takes at most {}", threads, most_threads_);
     return {};
   }
 
@@ -274,11 +273,11 @@ class PhaseMeasurer {
     const std::uint64_t bytes = aligned(needed);
     if (ranges_[range].varies)
       return refused("schedule",
-                     "the " + what +
-                         " to be cached differ among the threads of a block, which share its memory: "
-                         "cache a loop outside those that are mapped to the block");
+                     "the {} to be cached differ among the threads of a block, which share its "
+                     "memory: cache a loop outside those that are mapped to the block",
+                     what);
     if (phase_.shared_bytes + bytes > limits_.shared_bytes)
-      return too_much("the cached " + what + how, bytes);
+      return too_much(formatted("the cached {}{}", what, how), bytes);
     return take(bytes);
   }
 
@@ -327,17 +326,17 @@ class PhaseMeasurer {
     const std::uint32_t range = facts(pc).trees;
     const std::optional<LoopOperands>& turns = turns_[which];
     if (which == kStagedTrees)
-      return refused("schedule",
-                     "trees of more than " + number(kStagedTrees) + " groups are to be cached at once");
+      return refused("schedule", "trees of more than {} groups are to be cached at once", kStagedTrees);
     const GroupDesc& group = program_.section_Groups()[linked<Op::CacheTrees, Group>(inst)];
     if (const std::uint64_t bytes = group.node_count * node_size(group.layout); bytes > INT32_MAX)
-      return refused("schedule", "trees of a group of " + number(bytes) +
-                                     " bytes are to be cached: their places in it take 31 bits");
+      return refused("schedule",
+                     "trees of a group of {} bytes are to be cached: their places in it take 31 bits", bytes);
     const std::uint32_t distance = linked<Op::CacheTrees, Ahead>(inst);
     if (distance > 1)
       return refused("schedule",
-                     "trees are to be cached " + number(distance) +
-                         " iterations ahead: a block has buffers for the current one and the next");
+                     "trees are to be cached {} iterations ahead: a block has buffers for the current "
+                     "one and the next",
+                     distance);
     LaunchCopy& copy = phase_.copies.emplace_back();
     copy.ahead = distance != 0 && turns.has_value();
     if (copy.ahead) {

@@ -43,7 +43,9 @@ struct DirectiveSet {
 /// Sizes of models by number of nodes: larger ones run fewer cells.
 enum Size { kSmall, kMiddle, kLarge };
 constexpr std::size_t kEmulatedRows = 9;  ///< rows on the emulator, enough for blocks of several sizes
-constexpr std::size_t kCellsByDay = 400;  ///< cells of a model that run by day: about one in ten
+/// Cells of a model that run by day, by its size: about one in ten of a small model, and fewer of a larger one, whose
+/// cells take longer.
+constexpr std::size_t kCellsByDay[] = {400, 120, 30};
 constexpr std::uint64_t kSmallNodes = 30'000, kMiddleNodes = 200'000;
 
 constexpr DirectiveSet kDirectiveSets[] = {
@@ -144,7 +146,7 @@ class Matrix {
             else
               note(cell, "not run: the model is too large");
           }
-    for (const std::size_t i : support::sampled(cells.size(), kCellsByDay, file_.name))
+    for (const std::size_t i : support::sampled(cells.size(), kCellsByDay[size_], file_.name))
       note(cells[i], outcome_of(cells[i]));
     report();
   }

@@ -125,7 +125,7 @@ class ForestMaker {
         {Transform::Identity, ClassRule::None},         {Transform::Sigmoid, ClassRule::AboveHalf},
         {Transform::Softmax, ClassRule::Argmax},        {Transform::Softmax, ClassRule::RawArgmax},
         {Transform::Identity, ClassRule::ArgmaxOfEach}, {Transform::TableSoftmax, ClassRule::RawArgmax},
-        {Transform::Argmax, ClassRule::Value}};
+        {Transform::Argmax, ClassRule::Value},          {Transform::Sorted, ClassRule::None}};
     std::tie(model.transform, model.class_rule) = dice_.pick(model.num_outputs == 1 ? one : many);
     if (model.class_rule == ClassRule::ArgmaxOfEach)
       model.group_ends = std::uint64_t{1} << (model.num_outputs - 1) |

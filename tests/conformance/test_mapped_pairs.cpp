@@ -109,7 +109,7 @@ std::vector<std::string> everything(const Predictor& predictor, const RowBlock& 
 
 class MappedPairs : public testing::TestWithParam<ModelFile> {
  protected:
-  /// Checks a pair. Layouts that cannot hold the model must be refused on both sides, linear leaves on GPUs.
+  /// Checks a pair. Layouts that cannot hold the model must be refused on both sides.
   static void check(const Model& model, const RowBlock& rows, const Pair& pair, Contract contract) {
     CompileOptions options;
     options.contract = contract;
@@ -117,11 +117,6 @@ class MappedPairs : public testing::TestWithParam<ModelFile> {
       return compile(model, *parse_schedule(std::string(pair.loops) + "; " + directives), options);
     };
     const auto host = compiled(pair.host), gpu = compiled(pair.gpu);
-    if (has_linear_leaves(model)) {
-      ASSERT_FALSE(gpu.ok());
-      EXPECT_EQ(gpu.error().message, "the model has linear leaves, whose functions only the host computes");
-      return;
-    }
     ASSERT_EQ(host.ok(), gpu.ok());
     if (!host.ok()) {
       EXPECT_EQ(host.error().message, gpu.error().message);

@@ -54,16 +54,14 @@ const std::vector<std::string> kSchedules = {
     "tile(batch, b0, b1, 5); parallel(b0); parallel(tree); atomicReduce(tree)",
 };
 
-TEST(ExportC, EverySchedule) {
-  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+/// Compares random forests under each of kSchedules and each contract.
+void compare_every_schedule(ForestWishes wishes) {
+  wishes.max_trees = 12;
+  wishes.max_depth = 6;
   ExportedForests forests;
   std::size_t seed = 1;
   for (const std::string& schedule : kSchedules)
     for (const Contract contract : {Contract::Trainer, Contract::Reproducible, Contract::Fast}) {
-      ForestWishes wishes;
-      wishes.float64 = 40;
-      wishes.max_trees = 12;
-      wishes.max_depth = 6;
       Dice dice(++seed);
       Model model;
       Result<Program> program = Error{};
@@ -80,6 +78,16 @@ TEST(ExportC, EverySchedule) {
     }
   EXPECT_GT(forests.size(), 5 * kSchedules.size() / 2);
   forests.compare();
+}
+
+TEST(ExportC, EverySchedule) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  compare_every_schedule({.float64 = 40});
+}
+
+TEST(ExportC, LinearLeavesUnderEverySchedule) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  compare_every_schedule({.float64 = 100, .linear = 100});
 }
 
 TEST(ExportC, RandomForestsAndSchedules) {

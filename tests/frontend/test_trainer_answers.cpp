@@ -63,8 +63,8 @@ TEST(RepositoryModels, AreThere) {
                                                  {"onnx", 43},
                                                  {"skops", 80},
                                                  {"treelite", 19},
-                                                 {"xgboost-json", 35},
-                                                 {"xgboost-ubj", 9},
+                                                 {"xgboost-json", 36},
+                                                 {"xgboost-ubj", 10},
                                                  {"ydf", 17}}));
 }
 

@@ -103,7 +103,7 @@ TEST(XgboostLoad, Objectives) {
       {"reg:pseudohubererror", Transform::Identity, ClassRule::None, 0.25},
       {"reg:logistic", Transform::Sigmoid, ClassRule::None, logit},
       {"binary:logistic", Transform::Sigmoid, ClassRule::AboveHalf, logit},
-      {"binary:logitraw", Transform::Identity, ClassRule::Positive, 0.25},
+      {"binary:logitraw", Transform::Identity, ClassRule::AboveHalf, 0.25},
       {"binary:hinge", Transform::Step, ClassRule::AboveHalf, 0.25},
       {"count:poisson", Transform::Exp, ClassRule::None, log},
       {"reg:gamma", Transform::Exp, ClassRule::None, log},
@@ -127,27 +127,48 @@ TEST(XgboostLoad, Objectives) {
   }
 }
 
-TEST(XgboostLoad, ObjectivesWhosePredictionsAreNotKnownAreRefused) {
+TEST(XgboostLoad, UnknownObjectivesAreRefused) {
   SmallXgboost small;
-  const auto error = [&] {
-    const Result<Model> model = load_text(small.json());
-    return model ? std::string() : model.error().text();
-  };
   small.objective = "my:own";
+  const Result<Model> model = load_text(small.json());
+  ASSERT_FALSE(model.ok());
   EXPECT_EQ(
-      error(),
+      model.error().text(),
       "learner.objective.name: \"my:own\" is no objective of XGBoost 1.0 to 3.4: what its scores mean is not known");
-  small.objective = "reg:expectileerror";
-  EXPECT_EQ(error(), "");
-  // XGBoost 3.4 adds softplus of each further output to the one before it.
+}
+
+TEST(XgboostLoad, QuantilesAreSortedSince34) {
+  SmallXgboost small;
+  small.objective = "reg:quantileerror";
+  small.version = {3, 4, 0};
+  EXPECT_EQ(loaded(small.json()).transform, Transform::Identity) << "one quantile";
   small.num_target = "2";
   small.tree_info = {0, 1};
   small.iteration_indptr = {0, 2};
-  small.base_score = "[1E0,2E0]";
-  EXPECT_EQ(error(),
-            "learner.objective.name: \"reg:expectileerror\" with several outputs (2) is not supported");
-  small.objective = "reg:quantileerror";
-  EXPECT_EQ(error(), "");
+  EXPECT_EQ(loaded(small.json()).transform, Transform::Sorted);
+  small.version = {3, 3, 0};
+  EXPECT_EQ(loaded(small.json()).transform, Transform::Identity);
+}
+
+/// The margins are those of XGBoost 3.4.1.
+TEST(XgboostLoad, ExpectilesAreSteps) {
+  SmallXgboost small;
+  small.objective = "reg:expectileerror";
+  small.version = {3, 4, 1};
+  small.num_target = "2";
+  small.tree_info = {0, 1};
+  small.iteration_indptr = {0, 2};
+  for (const auto& [text, step] : {std::pair{"[0E0,0E0]", -13.81551f},
+                                   {"[1E0,2E0]", 0.5413233f},
+                                   {"[0E0,1E-5]", -11.618282f},
+                                   {"[0E0,5E1]", 50.0f},
+                                   {"[0E0,1E-3]", -6.908256f},
+                                   {"[5E0,3E0]", -13.81551f}}) {
+    small.base_score = text;
+    const Model model = loaded(small.json());
+    EXPECT_EQ(model.transform, Transform::SoftplusSteps);
+    EXPECT_EQ(static_cast<float>(model.base[1]), step) << text;
+  }
 }
 
 TEST(XgboostLoad, WhatReleasesChanged) {

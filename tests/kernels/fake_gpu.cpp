@@ -1,7 +1,7 @@
-// The kernels of the vendor in fake_gpu.hpp, in a file of their own because they take long to compile.
+// The kernels of the vendor in fake_gpu.hpp: those of the emulator.
 #include "fake_gpu.hpp"
 
-#include "kernels/device/megakernel.hpp"
+#include "kernels/emulator/kernel.hpp"
 #include "kernels/vendor/emulator/grid.hpp"
 
 namespace forestvm::kernels {
@@ -18,7 +18,7 @@ void FakeApi::run(const std::uint32_t* extent, const Launch& launch, std::size_t
   emulator::Grid grid;
   std::copy(extent, extent + kDimensions, grid.extent.begin());
   grid.shared_bytes = shared_bytes;
-  EXPECT_TRUE(emulator::Emulator().run(grid, [&] { run_phase<AllLayouts>(launch); }).ok());
+  EXPECT_TRUE(emulator::Emulator().run(grid, [&] { run_emulated_phase(launch); }).ok());
 }
 
 }  // namespace forestvm::kernels

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/leaf_functions.hpp>
 
 #include "kernels/account/accounting.hpp"
 #include "kernels/mapped_nests.hpp"
@@ -165,6 +166,20 @@ TEST(Accounting, CodesAreReadAndWrittenWhereTheyLie) {
   // The encoder reads values and writes codes; the walks read the codes.
   EXPECT_DOUBLE_EQ(accounted(encoded, 65536).phases[0].bytes.rows, 4 * 4 + 2 * of_codes);
   EXPECT_DOUBLE_EQ(accounted(encoded + "; cache(b0)", 65536).phases[0].bytes.rows, 4 * 4);
+}
+
+/// A row's values of the features that functions of leaves read are copied and read besides the row.
+TEST(Accounting, ValuesOfLinearLeavesAreRead) {
+  Model model = chains();
+  support::make_linear(model);
+  const auto program = compile(model, *parse_schedule(kRowsInBlocks));
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  const double bytes = 4 * 4 + 8 * static_cast<double>(leaf_features(program->program).size());
+  ASSERT_GT(bytes, 4 * 4);
+  const auto call = account(program->program, {65536, 65536, OutputKind::Raw}, device());
+  ASSERT_TRUE(call.ok()) << call.error().text();
+  EXPECT_DOUBLE_EQ(call->phases[0].bytes.rows, bytes);
+  EXPECT_DOUBLE_EQ(call->rates.bus, device().bus_gbs * 1e9 / bytes);
 }
 
 TEST(Accounting, ResultsOfEveryType) {

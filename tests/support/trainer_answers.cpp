@@ -37,6 +37,7 @@ bool is_computed(Transform transform) {
     case Transform::TableExp:
     case Transform::TableSoftmax:
     case Transform::WeightedMedian:
+    case Transform::Sorted:
     case Transform::Uncertainty:
       return false;
     default:

@@ -1,17 +1,18 @@
 // Leaves that are linear functions of the row (LightGBM's linear_tree): programs against the reference predictor, bit
-// for bit, for every form of rows; what refuses them; what the verifier refuses.
+// for bit, for every form of rows, on the host and on emulated GPUs; what the verifier refuses.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <forestvm/backend.hpp>
-#include <forestvm/export.hpp>
 #include <forestvm/reference.hpp>
 
 #include "breach.hpp"
@@ -103,6 +104,48 @@ TEST(LeafFunctions, GiveTheReferencesBitsForRowsOfAnyForm) {
     }
 }
 
+/// Functions of none to fourteen terms, among them coefficients that are zero, sums that are a zero of either sign, and
+/// infinities that cancel each other: only a value that is NaN gives the leaf's value.
+TEST(LeafFunctions, AddTermsOfAnyNumber) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<double> coefficients{1, -1, 0.5, -0.25, 0, -0.0, 1e300, 0.1};
+  const std::vector<double> tiny{0, -0.0, 1}, large{kInfinity, -kInfinity, 1e300};
+  Dice dice(3);
+  std::vector<Tree> trees(60);
+  for (std::size_t t = 0; t < trees.size(); ++t) {
+    trees[t] = support::split(0, 0.5, support::leaf(1), support::leaf(2));
+    for (Node& node : trees[t].nodes) {
+      if (node.kind != NodeKind::Leaf) continue;
+      node.payload = static_cast<std::uint32_t>(trees[t].linear_leaves.size());
+      LinearLeaf leaf{dice.percent(50) ? -0.0 : 0.5, {}, {}};
+      const std::size_t terms = t < 54 ? t % 9 : 10 + t % 5;
+      for (std::size_t k = 0; k < terms; ++k) {
+        leaf.features.push_back(static_cast<std::uint32_t>(dice.below(16)));
+        leaf.coefficients.push_back(dice.pick(coefficients));
+      }
+      trees[t].linear_leaves.push_back(leaf);
+    }
+  }
+  const std::size_t count = 300;
+  std::vector<double> rows(count * 16);
+  for (double& x : rows) {
+    const std::size_t row = static_cast<std::size_t>(&x - rows.data()) / 16;
+    x = row % 4 == 0 ? dice.pick(tiny) : dice.real() * 4 - 2;
+    if (row % 4 == 1 && dice.percent(5)) x = dice.pick(large);
+    if (row % 4 == 2 && dice.percent(5)) x = kNan;
+  }
+  // Each tree has an output of its own, and bases are the zero that changes no sum: so no bit of a function is hidden.
+  for (std::uint32_t t = 0; t < trees.size(); ++t) trees[t].output = t;
+  Model model = support::model_of(trees, static_cast<std::uint32_t>(trees.size()));
+  model.base.assign(trees.size(), -0.0);
+  model.num_features = 16;
+  model.row_type = model.score_type = ScalarType::Float64;
+  model.tiny_is_zero = true;
+  EXPECT_EQ(scores(compiled(model, ""), RowBlock{rows.data(), count, 16, RowType::Float64}, 1),
+            expected_bits(model, rows));
+}
+
 /// Two passes and more, the later of which must read their own rows.
 TEST(LeafFunctions, ReadTheRowsOfTheirPass) {
   Model model = support::model_of({support::split(599, 0.5, support::leaf(1), support::leaf(2))});
@@ -116,48 +159,102 @@ TEST(LeafFunctions, ReadTheRowsOfTheirPass) {
             expected_bits(model, rows));
 }
 
-TEST(LeafFunctions, AreRefusedForEncodedRows) {
+/// Encoded rows carry the values that functions read: they give the bits of the rows, in one call and in parts that
+/// begin at a block, wherever the bytes lie. Equal rows give equal bytes.
+TEST(LeafFunctions, ReadEncodedRows) {
   const Model model = linear_forest();
-  const Program program = compiled(model, "encode(u8)");
-  const auto predictor = host_backend(program);
-  const auto context = (*predictor)->make_context();
-  const std::vector<float> rows(model.num_features);
-  std::vector<std::uint8_t> codes(coded_bytes(1, program.section_Columns().size()));
-  const auto encoded = (*predictor)->encode(*context, RowBlock{rows.data(), 1, rows.size()}, codes);
-  ASSERT_FALSE(encoded.ok());
-  EXPECT_EQ(encoded.error().code, ErrorCode::Refused);
-  EXPECT_NE(encoded.error().message.find("linear leaves, which read the rows' values"), std::string::npos);
-  const CodedRows coded{codes.data(), 1, program.section_Columns().size(), codes.size(), encoder_id(program)};
-  float raw[3];
-  const auto predicted = (*predictor)->predict(*context, coded, OutputKind::Raw, raw);
-  ASSERT_FALSE(predicted.ok());
-  EXPECT_EQ(predicted.error().text(), encoded.error().text());
+  const std::size_t count = 1100, features = model.num_features;
+  const std::vector<double> wide = wide_rows(model, count);
+  const RowBlock rows{wide.data(), count, features, RowType::Float64};
+  const std::vector<std::uint64_t> wanted = expected_bits(model, wide);
+  for (const char* schedule : {"encode(u8)", "encode(u8); layout(tree, tables)",
+                               "tile(batch, b0, b1, 16); reorder(b0, tree, b1); parallel(b0); encode(u8)"}) {
+    SCOPED_TRACE(schedule);
+    const Program program = compiled(model, schedule);
+    const auto predictor = host_backend(program, {.threads = 2});
+    const auto context = (*predictor)->make_context();
+    const std::size_t columns = (*predictor)->coded_columns();
+    EXPECT_EQ(columns, program.section_Columns().size() + 8 * features);
+    const std::size_t bytes = coded_bytes(count, columns);
+    std::vector<std::uint8_t> memory(bytes + 1, 0xee), again(bytes, 0x11);
+    const auto coded = (*predictor)->encode(*context, rows, std::span(memory).subspan(1));
+    ASSERT_TRUE(coded.ok()) << coded.error().text();
+    ASSERT_TRUE((*predictor)->encode(*context, rows, again).ok());
+    EXPECT_TRUE(std::equal(again.begin(), again.end(), memory.begin() + 1));
+    EXPECT_EQ(scores(program, *coded, 1), wanted);
+    EXPECT_EQ(scores(program, *coded, 3), wanted);
+    CodedRows part = *coded;
+    part.codes += code_offset(128, columns);
+    part.count = 129;
+    part.byte_count -= code_offset(128, columns);
+    const std::size_t outputs = model.num_outputs;
+    const auto begin = wanted.begin() + static_cast<std::ptrdiff_t>(128 * outputs);
+    EXPECT_EQ(scores(program, part, 1),
+              std::vector<std::uint64_t>(begin, begin + static_cast<std::ptrdiff_t>(129 * outputs)));
+  }
 }
 
-TEST(LeafFunctions, HaveNoFormInC) {
-  const auto exported = export_c(compiled(linear_forest(), "layout(tree, array)"), {});
-  ASSERT_FALSE(exported.ok());
-  EXPECT_NE(exported.error().message.find("linear functions of the row"), std::string::npos);
+/// A program that reads other features would find other values.
+TEST(LeafFunctions, TellApartEncodedRowsOfOtherFeatures) {
+  Model model = support::model_of({support::split(0, 0.5, support::leaf(1), support::leaf(2))});
+  support::make_linear(model);
+  model.trees[0].linear_leaves = {{1, {}, {}}, {2, {1}, {1}}};
+  const std::uint64_t id = encoder_id(compiled(model, "encode(u8)"));
+  model.trees[0].linear_leaves[0].constant = 7;
+  EXPECT_EQ(encoder_id(compiled(model, "encode(u8)")), id);
+  model.trees[0].linear_leaves[1].features = {2};
+  EXPECT_NE(encoder_id(compiled(model, "encode(u8)")), id);
 }
 
-TEST(LeafFunctions, AreRefusedOnGpus) {
-  const std::string schedule = "tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x)";
-  const auto refused = compile(linear_forest(), parse_schedule(schedule).value(), {});
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(
-      refused.error().text(),
-      "line 1, column 25: gpuDimension(b0, grid.x): the model has linear leaves, whose functions only the host "
-      "computes");
-  Model model = small_forest({.depth = 2});
-  make_wide(model);
-  ProgramParts parts = parts_of(compiled(model, schedule));
-  parts.leaf_functions = {{1, 1, 0, 0}};
-  const auto program = encode_program(parts);
-  ASSERT_TRUE(program.ok()) << program.error().text();
-  const auto predictor = emulator_backend(*program);
-  ASSERT_FALSE(predictor.ok());
-  EXPECT_EQ(predictor.error().text(),
-            "its leaves are linear functions of the row, which only the host computes");
+/// Every layout that GPUs walk; trees of a row in one thread, in several threads and in several blocks; rows and trees in
+/// shared memory; codes.
+const char* const kGpuSchedules[] = {
+    "tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(tree, array)",
+    "tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(tree, sparse); cache(b0)",
+    "gpuDimension(batch, grid.x); gpuDimension(tree, block.x); layout(tree, reorg)",
+    "tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(tree, sparse8)",
+    "tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(tree, sparse16)",
+    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 5); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+    "gpuDimension(t0, grid.y); gpuDimension(b1, block.x); layout(tree, array); cache(t0)",
+    "encode(u8); tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(tree, array4)",
+    "encode(u8); tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(tree, array); "
+    "cache(b0)",
+    "encode(u8); tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(tree, sparse)"};
+
+/// Emulated GPUs, which get the rows from the host in any form, encoded by it, or in their own memory.
+TEST(LeafFunctions, GiveTheReferencesBitsOnGpus) {
+  const Model model = linear_forest();
+  const std::size_t count = 100, features = model.num_features;
+  const std::vector<double> wide = wide_rows(model, count);
+  const std::vector<float> narrow(wide.begin(), wide.end());
+  const SparseRows zero = sparse_rows(count, features, 60, Absent::Zero);
+  const Program host = compiled(model, "encode(u8)");
+  const auto encoder = host_backend(host);
+  std::vector<std::uint8_t> codes(coded_bytes(count, (*encoder)->coded_columns()));
+  const auto coded = (*encoder)->encode(*(*encoder)->make_context(),
+                                        RowBlock{wide.data(), count, features, RowType::Float64}, codes);
+  ASSERT_TRUE(coded.ok()) << coded.error().text();
+  for (const std::string schedule : kGpuSchedules) {
+    SCOPED_TRACE(schedule);
+    const Program program = compiled(model, schedule);
+    const auto predictor = emulator_backend(program);
+    ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+    const auto context = (*predictor)->make_context();
+    const auto scores_of = [&](const AnyRows& rows) {
+      std::vector<double> raw(row_count(rows) * model.num_outputs);
+      const auto done = (*predictor)->predict_wide(*context, rows, OutputKind::Raw, raw.data());
+      EXPECT_TRUE(done.ok()) << done.error().text();
+      return bits_of(raw);
+    };
+    for (int call = 0; call < 3; ++call)  // the third one replays a graph
+      EXPECT_EQ(scores_of(RowBlock{wide.data(), count, features, RowType::Float64}),
+                expected_bits(model, wide));
+    EXPECT_EQ(scores_of(RowBlock{narrow.data(), count, features}), expected_bits(model, narrow));
+    EXPECT_EQ(scores_of(zero.csr()), expected_bits(model, zero.dense));
+    EXPECT_EQ(scores_of(DeviceRows{narrow.data(), count, features}), expected_bits(model, narrow));
+    if (!schedule.starts_with("encode(u8)")) continue;
+    EXPECT_EQ(scores_of(*coded), expected_bits(model, wide));
+  }
 }
 
 TEST(LeafFunctions, AreListed) {

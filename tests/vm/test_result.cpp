@@ -58,5 +58,10 @@ TEST(Result, RefusesTheValueOfAnError) {
   EXPECT_THROW(static_cast<void>(checked(-1).value()), std::exception);
 }
 
+TEST(Result, RefusesTheErrorOfAValue) {
+  EXPECT_THROW(static_cast<void>(checked(1).error()), std::exception);
+  EXPECT_THROW(static_cast<void>(Result<void>().error()), std::exception);
+}
+
 }  // namespace
 }  // namespace forestvm

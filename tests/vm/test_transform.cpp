@@ -178,6 +178,31 @@ TEST(WeightedMedian, IsTheFirstWithHalfOfTheWeights) {
   }
 }
 
+TEST(Sorted, IsInAscendingOrder) {
+  for (std::uint32_t count = 1; count < 700; count += 7) {
+    std::vector<float> scores;
+    for (std::uint32_t i = 0; i < count; ++i) scores.push_back(static_cast<float>(i * 211 % 311));
+    std::vector<float> sorted = scores;
+    std::sort(sorted.begin(), sorted.end());
+    transform_row(Transform::Sorted, scores.data(), count);
+    EXPECT_EQ(scores, sorted) << count;
+  }
+  std::vector<float> scores = {kNan, 2, -kInf, kNan, kInf, 1};
+  transform_row(Transform::Sorted, scores.data(), 6);
+  EXPECT_EQ(std::vector<float>(scores.begin(), scores.begin() + 4), (std::vector<float>{-kInf, 1, 2, kInf}));
+  EXPECT_TRUE(std::isnan(scores[4]) && std::isnan(scores[5]));
+}
+
+/// The numbers are those of XGBoost 3.4.1.
+TEST(SoftplusSteps, AddsToTheValueBefore) {
+  std::vector<float> scores = {-0.6232436f, 3.319027f, -14.054701f};
+  transform_row(Transform::SoftplusSteps, scores.data(), 3);
+  EXPECT_EQ(scores, (std::vector<float>{-0.6232436f, 2.731333f, 2.7313347f}));
+  scores = {5, -1000, 1000};
+  transform_row(Transform::SoftplusSteps, scores.data(), 3);
+  EXPECT_EQ(scores, (std::vector<float>{5, 5.000001f, 1005.000001f}));
+}
+
 TEST(ArgmaxOfEach, NumbersTheOutputs) {
   const double values[] = {0.5, 0.5, 3, 1, 2, 3, 7};
   std::int64_t labels[4];

@@ -264,23 +264,30 @@ class LyingRows {
   Scores expected_, expected_with_nulls_;
 };
 
-/// Searches take whole vectors of rows and others one by one, tiles of features and features that lie apart.
-TEST(WideRows, AreEncodedWhereTheyLie) {
-  std::vector<FeatureKind> kinds = feature_kinds();
-  const std::vector<FeatureKind> once = kinds;
-  for (int i = 0; i < 2; ++i) kinds.insert(kinds.end(), once.begin(), once.end());
-  for (const unsigned step : {1u, 8u}) {
+/// Searches take whole vectors of rows and others one by one, windows of values that end with the row, and strips of
+/// features. Walks that read values get rounded ones: all, where they lie or copied, or those that the program reads.
+TEST(WideRows, AreReadWhereTheyLie) {
+  struct Shape {
+    unsigned copies, step;
+  };
+  for (const auto [copies, step] : {Shape{1, 1}, {3, 1}, {3, 8}, {8, 1}}) {
+    std::vector<FeatureKind> kinds;
+    for (unsigned copy = 0; copy < copies; ++copy)
+      for (const FeatureKind& kind : feature_kinds()) kinds.push_back(kind);
     const LyingRows rows(kinds, step, 700);
-    const Program program = compiled(rows.model(), "encode(u8)");
-    for (const std::string& target : support::targets_here()) {
-      const auto predictor = host_backend(program, {.target = target});
-      for (const std::size_t count : {1u, 2u, 3u, 7u, 8u, 9u, 17u, 31u, 33u, 64u, 65u, 700u}) {
-        SCOPED_TRACE(target + ", step " + std::to_string(step) + ", rows " + std::to_string(count));
-        // A few rows have few values on thresholds, so others are taken too.
-        for (std::size_t from = 0; from < (count < 8 ? 100u : 1u); ++from)
-          rows.check_rows(**predictor, from, count, from % 2 * 4);
-        rows.check_rows(**predictor, 0, count, 4);
-        rows.check_columns(**predictor, count);
+    for (const char* const schedule : {"encode(u8)", ""}) {
+      const Program program = compiled(rows.model(), schedule);
+      for (const std::string& target : support::targets_here()) {
+        const auto predictor = host_backend(program, {.target = target});
+        for (const std::size_t count : {1u, 2u, 3u, 7u, 8u, 9u, 17u, 31u, 33u, 64u, 65u, 700u}) {
+          SCOPED_TRACE(target + ", '" + schedule + "', features " + std::to_string(kinds.size()) + ", step " +
+                       std::to_string(step) + ", rows " + std::to_string(count));
+          // A few rows have few values on thresholds, so others are taken too.
+          for (std::size_t from = 0; from < (count < 8 ? 100u : 1u); ++from)
+            rows.check_rows(**predictor, from, count, from % 2 * 4);
+          rows.check_rows(**predictor, 0, count, 4);
+          rows.check_columns(**predictor, count);
+        }
       }
     }
   }

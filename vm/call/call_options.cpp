@@ -10,20 +10,21 @@
 
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 namespace forestvm {
 namespace {
 
-Error usage(const char* where, std::string message) { return {ErrorCode::Usage, where, std::move(message)}; }
+Failure wrong_option(std::string_view where, std::string_view message) {
+  return fail(ErrorCode::Usage, where, message);
+}
 
 std::string text_of(double number) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
-std::string shape_text(std::size_t rows, std::size_t columns) {
-  return "(" + std::to_string(rows) + ", " + std::to_string(columns) + ")";
-}
+std::string shape_text(std::size_t rows, std::size_t columns) { return formatted("({}, {})", rows, columns); }
 
 /// Returns whether some accumulator counts units of exact sums: a margin need not be a multiple of the unit.
 bool sums_exactly(const Program& program) {
@@ -37,27 +38,28 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
                            const BaseMargin& margins) {
   constexpr const char* kWhere = "base margins";
   const ProgramMeta& meta = program.meta();
-  if (output == OutputKind::Leaf) return usage(kWhere, "leaf numbers do not depend on them");
+  if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers do not depend on them");
   if (meta.takes_margins == 0)
     return refused(kWhere,
-                   "are for models of XGBoost, and of LightGBM if they do not average; this one is of " +
-                       std::string(program.text(StringId::Trainer)));
+                   "are for models of XGBoost, and of LightGBM if they do not average; this one is of {}",
+                   program.text(StringId::Trainer));
   if (sums_exactly(program))
     return refused(kWhere,
                    "the program counts sums exactly (contract reproducible), in units of which a margin "
                    "need be no multiple: compile the model with another contract");
   if (margins.rows != rows || margins.outputs != meta.num_outputs)
-    return usage(kWhere, "have the shape " + shape_text(margins.rows, margins.outputs) +
-                             ", the raw scores of these rows " + shape_text(rows, meta.num_outputs));
+    return wrong_option(
+        kWhere, formatted("have the shape {}, the raw scores of these rows {}",
+                          shape_text(margins.rows, margins.outputs), shape_text(rows, meta.num_outputs)));
   const bool wide = meta.score_type == ScalarType::Float64;
   for (std::size_t i = 0; i < rows * meta.num_outputs; ++i) {
     const double margin = margin_at(margins, i);
     const bool finite = wide ? std::isfinite(margin) : std::isfinite(static_cast<float>(margin));
     if (finite) continue;
-    return usage(kWhere, "row " + std::to_string(i / meta.num_outputs) + ", output " +
-                             std::to_string(i % meta.num_outputs) + ": " + text_of(margin) +
-                             (std::isfinite(margin) ? " is beyond float32, in which this model sums"
-                                                    : " is not finite"));
+    return wrong_option(
+        kWhere,
+        formatted("row {}, output {}: {}{}", i / meta.num_outputs, i % meta.num_outputs, text_of(margin),
+                  std::isfinite(margin) ? " is beyond float32, in which this model sums" : " is not finite"));
   }
   return {};
 }
@@ -73,14 +75,14 @@ bool keeps_leaves(const Program& program) {
 
 Result<void> check_early_stop(const Program& program, OutputKind output, const EarlyStop& stop) {
   constexpr const char* kWhere = "early stop";
-  if (output == OutputKind::Leaf) return usage(kWhere, "leaf numbers are of all trees");
+  if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers are of all trees");
   if (!(stop.margin >= 0))
-    return usage(kWhere, "a margin of " + text_of(stop.margin) + ", expected 0 or more");
-  if (stop.every == 0) return usage(kWhere, "after every 0 rounds, expected 1 or more");
+    return wrong_option(kWhere, formatted("a margin of {}, expected 0 or more", text_of(stop.margin)));
+  if (stop.every == 0) return wrong_option(kWhere, "after every 0 rounds, expected 1 or more");
   if (program.meta().early_stop == EarlyStopRule::None)
-    return refused(kWhere, "is for LightGBM's models of classes and ranks; this one (" +
-                               std::string(program.text(StringId::Trainer)) + ", " +
-                               std::string(program.text(StringId::Objective)) + ") needs all its trees");
+    return refused(kWhere,
+                   "is for LightGBM's models of classes and ranks; this one ({}, {}) needs all its trees",
+                   program.text(StringId::Trainer), program.text(StringId::Objective));
   if (!keeps_leaves(program))
     return refused(kWhere,
                    "the program does not keep each tree's leaf: compile the model with --with early-stop");

@@ -1,5 +1,6 @@
 // See forestvm/internal/calls.hpp.
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,8 +16,6 @@
 
 namespace forestvm {
 namespace {
-
-[[gnu::cold]] Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
 Result<void> check_score_output(OutputKind output) {
   if (output == OutputKind::Raw || output == OutputKind::Value) return {};
@@ -36,10 +35,10 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
     case OutputKind::Leaf:
       if (!integers) return usage("labels and leaf numbers are int32 or int64: floats would lose digits");
       if (output == OutputKind::Leaf || output_width(program.meta(), output) != 0) return {};
-      return refused("output class", "the model has no classes: its objective is " +
-                                         std::string(program.text(StringId::Objective)));
+      return refused("output class", "the model has no classes: its objective is {}",
+                     program.text(StringId::Objective));
   }
-  return usage("there is no output " + std::to_string(static_cast<int>(output)));
+  return usage("there is no output {}", static_cast<int>(output));
 }
 
 /// Returns the text of a value that no float64 is equal to.
@@ -142,16 +141,15 @@ std::size_t first_inexact(RowType type, const void* values, std::size_t count) {
   });
 }
 
-std::string inexact_text(RowType type, const void* value) {
+[[gnu::cold]] std::string inexact_text(RowType type, const void* value) {
   return host::with_type(type, [&](auto kind) { return text_of(host::value_at<decltype(kind)>(value, 0)); });
 }
 
-Error not_exact(std::string where, const std::string& number, const std::string& instead) {
-  return refused(std::move(where),
-                 number +
-                     " is not a float64 number, and rounded it could go another way in this model, which "
-                     "compares in float64; if rounding is meant, " +
-                     instead);
+[[gnu::cold]] Failure not_exact(std::string_view where, std::string_view number, std::string_view instead) {
+  return refused(where,
+                 "{} is not a float64 number, and rounded it could go another way in this model, "
+                 "which compares in float64; if rounding is meant, {}",
+                 number, instead);
 }
 
 std::size_t coded_bytes(std::size_t rows, std::size_t columns) {

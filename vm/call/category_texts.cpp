@@ -10,6 +10,7 @@
 
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/city_hash.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "vm/call/read_column.hpp"
 
@@ -32,7 +33,7 @@ std::string text_of(double number) {
 /// Returns the start of a text for a message, which stays short whatever the row holds.
 std::string quoted(std::string_view text) {
   constexpr std::size_t most = 60;
-  return '"' + std::string(text.substr(0, most)) + (text.size() > most ? "…\"" : "\"");
+  return formatted("\"{}{}", text.substr(0, most), text.size() > most ? "…\"" : "\"");
 }
 
 /// Checks that each number of a dictionary is a float64. Errors name the first that is not.
@@ -45,8 +46,8 @@ Result<void> check_exact(const Column& dictionary, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     i += first_inexact(dictionary.type, at(i), count - i);
     if (i < count && host::present(dictionary, i, 1) != 0)
-      return Error{ErrorCode::Usage, "value " + std::to_string(i),
-                   inexact_text(dictionary.type, at(i)) + " is no float64 number"};
+      return fail(ErrorCode::Usage, formatted("value {}", i),
+                  formatted("{} is no float64 number", inexact_text(dictionary.type, at(i))));
   }
   return {};
 }
@@ -82,24 +83,24 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, std::string_view 
   if (mine == nullptr) return static_cast<double>(category_code(text));
   if (const auto at = mine->codes.find(text); at != mine->codes.end()) return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused("", quoted(text) + " is not one of the model's " + std::to_string(mine->codes.size()) +
-                         " categories, and its trainer refuses others");
+  return refused("", "{} is not one of the model's {} categories, and its trainer refuses others",
+                 quoted(text), mine->codes.size());
 }
 
 Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) const {
   if (hashes(feature)) {
     if (std::abs(number) <= kMaxCategoryNumber && number == std::trunc(number))
       return static_cast<double>(category_code(std::to_string(static_cast<std::int64_t>(number))));
-    return refused(
-        "", text_of(number) + " is not a category: whole numbers up to 2^53 stand by their decimal text");
+    return refused("", "{} is not a category: whole numbers up to 2^53 stand by their decimal text",
+                   text_of(number));
   }
   const Named* const mine = named(feature);
   if (mine == nullptr || std::isnan(number)) return number;
   if (const auto at = mine->numbers.find(number); at != mine->numbers.end())
     return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused("", text_of(number) + " is not one of the model's " + std::to_string(mine->codes.size()) +
-                         " categories, and its trainer refuses others");
+  return refused("", "{} is not one of the model's {} categories, and its trainer refuses others",
+                 text_of(number), mine->codes.size());
 }
 
 Result<bool> CategoryTexts::numbers_of(std::uint32_t feature, const Column& dictionary, std::size_t count,

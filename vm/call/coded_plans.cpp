@@ -6,6 +6,8 @@
 #include <vector>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/leaf_functions.hpp>
 #include <forestvm/internal/row_source.hpp>
 
 namespace forestvm {
@@ -46,27 +48,22 @@ std::string hexadecimal(std::uint64_t number) {
   return {text, std::to_chars(text, text + sizeof text, number, 16).ptr};
 }
 
-Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
-
 /// Describes encoded rows for messages: "5 rows of 3 columns".
 std::string rows_text(std::size_t rows, std::size_t columns) {
-  return std::to_string(rows) + " rows of " + std::to_string(columns) + " columns";
+  return formatted("{} rows of {} columns", rows, columns);
 }
 
 }  // namespace
 
 CodedPlans::CodedPlans(const Program& program)
     : plans_(all_others(values_read(program))),
-      linear_leaves_(!program.section_LeafFunctions().empty()),
-      columns_(program.section_Columns().size()),
+      code_columns_(program.section_Columns().size()),
+      columns_(code_columns_ + leaf_features(program).size() * sizeof(double)),
       encoder_(encoder_id(program)) {}
 
 Result<void> CodedPlans::check() const {
-  if (linear_leaves_)
-    return refused("",
-                   "the model has linear leaves, which read the rows' values: encoded rows do not have them");
   if (!plans_.empty()) return {};
-  return refused("", columns_ == 0
+  return refused("", code_columns_ == 0
                          ? "the program has no encoder: compile the model with a schedule that has encode(u8)"
                          : "in every plan of the program some walk reads the rows' values: compile the model "
                            "with a schedule of which a plan has encode(u8) for all trees");
@@ -76,23 +73,21 @@ Result<void> CodedPlans::check(const CodedRows& rows) const {
   FVM_TRY(check());
   if (rows.count == 0) return {};
   if (rows.encoder != encoder_)
-    return refused("", "the rows are encoded for another program: its encoder is " +
-                           hexadecimal(rows.encoder) + ", this one's " + hexadecimal(encoder_));
+    return refused("", "the rows are encoded for another program: its encoder is {}, this one's {}",
+                   hexadecimal(rows.encoder), hexadecimal(encoder_));
   const auto given = [&] { return rows_text(rows.count, rows.columns); };
-  if (rows.columns != columns_) return usage(given() + " for a program of " + std::to_string(columns_));
+  if (rows.columns != columns_) return usage("{} for a program of {}", given(), columns_);
   const std::size_t needed = coded_bytes(rows.count, rows.columns);
-  if (needed == SIZE_MAX) return usage(given() + " are more than memory holds");
+  if (needed == SIZE_MAX) return usage("{} are more than memory holds", given());
   if (rows.byte_count < needed)
-    return usage(given() + " take " + std::to_string(needed) + " bytes, given are " +
-                 std::to_string(rows.byte_count));
+    return usage("{} take {} bytes, given are {}", given(), needed, rows.byte_count);
   return rows.codes == nullptr ? no_buffer() : Result<void>();
 }
 
 Result<void> CodedPlans::check_room(std::size_t rows, std::size_t room) const {
   const std::size_t needed = coded_bytes(rows, columns_);
   if (room >= needed) return {};
-  return usage("room for " + std::to_string(room) + " bytes of codes; " + rows_text(rows, columns_) +
-               " take " + std::to_string(needed));
+  return usage("room for {} bytes of codes; {} take {}", room, rows_text(rows, columns_), needed);
 }
 
 const RowCounts& CodedPlans::plans_for(std::size_t rows) const {

@@ -59,7 +59,7 @@ float sum_of(const LinearDesc& column, std::span<const LinearTerm> terms, const 
 
 }  // namespace
 
-ColumnRules::ColumnRules(const Program& program)
+[[gnu::cold]] ColumnRules::ColumnRules(const Program& program)
     : num_features_(program.meta().num_features),
       width_(row_width(program.meta())),
       hashed_(program.section_HashedFeatures()),

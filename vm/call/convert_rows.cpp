@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 
 #include "vm/call/read_column.hpp"
@@ -12,6 +11,14 @@
 
 namespace forestvm::host {
 namespace {
+
+/// Returns the first of a row's values of features if they lie one after the other and are aligned, otherwise null.
+const double* in_place(const std::byte* row, std::span<const std::uint32_t> features) {
+  const std::byte* const first = row + features.front() * sizeof(double);
+  const bool together = features.back() - features.front() == features.size() - 1;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(first) % alignof(double) == 0;
+  return together && aligned ? reinterpret_cast<const double*>(first) : nullptr;
+}
 
 /// Converts rows of values that lie one after the other.
 template <class Value>
@@ -24,14 +31,19 @@ void convert_row_major(const ValueRules& rules, const RowBlock& rows, std::size_
       for (std::size_t i = 0; i < shape.features; ++i) out[i] = to_float(value_at<Value>(row, i));
       continue;
     }
-    for (std::size_t i = 0; i < shape.features; i += kRoundedAtOnce) {
-      const std::size_t values = std::min<std::size_t>(kRoundedAtOnce, shape.features - i);
-      double run[kRoundedAtOnce];
+    for (std::size_t i = 0; i < shape.read.size(); i += kRoundedAtOnce) {
+      const auto features =
+          shape.read.subspan(i, std::min<std::size_t>(kRoundedAtOnce, shape.read.size() - i));
       if constexpr (std::is_same_v<Value, double>)
-        std::memcpy(run, row + i * sizeof(Value), values * sizeof(Value));
-      else
-        for (std::size_t v = 0; v < values; ++v) run[v] = to_double(value_at<Value>(row, i + v));
-      rules.round(static_cast<std::uint32_t>(i), 1, run, static_cast<std::uint32_t>(values), out + i);
+        if (const double* const values = in_place(row, features)) {
+          rules.round(features, values, out + features.front());
+          continue;
+        }
+      double run[kRoundedAtOnce];
+      float rounded[kRoundedAtOnce];
+      for (std::size_t v = 0; v < features.size(); ++v) run[v] = to_double(value_at<Value>(row, features[v]));
+      rules.round(features, run, rounded);
+      for (std::size_t v = 0; v < features.size(); ++v) out[features[v]] = rounded[v];
     }
   }
 }
@@ -43,12 +55,12 @@ void convert_columns(const ValueRules& rules, const RowBlock& rows, std::size_t 
                      const ConvertedShape& shape, float* out) {
   for (std::size_t begin = 0; begin < count; begin += kRoundedAtOnce, out += kRoundedAtOnce * shape.width) {
     const std::size_t values = std::min<std::size_t>(kRoundedAtOnce, count - begin);
-    for (std::size_t i = 0; i < shape.features; ++i) {
-      const auto feature = static_cast<std::uint32_t>(i);
+    for (const std::uint32_t feature : shape.read) {
       float run[kRoundedAtOnce];
       convert_run<Value>(rules, feature, rules.special(feature), rows.data,
-                         (first + begin) * rows.stride + i * rows.column_stride, rows.stride, values, run);
-      for (std::size_t r = 0; r < values; ++r) out[r * shape.width + i] = run[r];
+                         (first + begin) * rows.stride + feature * rows.column_stride, rows.stride, values,
+                         run);
+      for (std::size_t r = 0; r < values; ++r) out[r * shape.width + feature] = run[r];
     }
   }
 }
@@ -80,15 +92,14 @@ Result<void> convert_rows(const ValueRules& rules, const ColumnSet& columns, con
                           std::size_t first, std::size_t count, const ConvertedShape& shape, float* out) {
   for (std::size_t begin = 0; begin < count; begin += kColumnRows, out += kColumnRows * shape.width) {
     const std::size_t rows = std::min(kColumnRows, count - begin);
-    for (std::size_t i = 0; i < shape.features; ++i) {
-      const auto feature = static_cast<std::uint32_t>(i);
+    for (const std::uint32_t feature : shape.read) {
       const Column column = columns.of(feature);
       float run[kColumnRows];
       if (!is_text(column))
         read_column(rules, column, feature, first + begin, rows, run);
       else
         FVM_TRY(read_texts(rules, *texts, column, feature, first + begin, rows, run));
-      for (std::size_t r = 0; r < rows; ++r) out[r * shape.width + i] = run[r];
+      for (std::size_t r = 0; r < rows; ++r) out[r * shape.width + feature] = run[r];
     }
   }
   return {};

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/category_texts.hpp>
@@ -13,8 +15,11 @@ namespace forestvm::host {
 
 /// The shape of converted rows.
 struct ConvertedShape {
-  std::size_t features;  ///< Values of a row that are converted.
+  std::size_t features;  ///< Number of the rows' features.
   std::size_t width;     ///< Values from one row to the next.
+  /// The features that are converted, ascending, where each takes its time: in columns, and in a program that compares
+  /// in float64. Otherwise all are.
+  std::span<const std::uint32_t> read{};
 };
 
 /// Writes what walks compare for the features of each of `count` rows from `first` on, one row after the other.

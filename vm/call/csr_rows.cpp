@@ -7,35 +7,34 @@
 
 #include "vm/call/row_value.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm {
 namespace {
 
-[[gnu::cold]] Error wrong(std::size_t row, const std::string& what) {
-  return {ErrorCode::Usage, "row " + std::to_string(row), what};
+[[gnu::cold]] Failure wrong(std::size_t row, std::string_view what) {
+  return fail(ErrorCode::Usage, formatted("row {}", row), what);
 }
 
 Result<void> check_offsets(const CsrRows& rows, std::size_t first, std::size_t count) {
   for (std::size_t row = first; row < first + count; ++row) {
     const std::int64_t begin = rows.offsets[row], end = rows.offsets[row + 1];
-    if (begin < 0) return wrong(row, "its first value is number " + std::to_string(begin) + ", below 0");
+    if (begin < 0) return wrong(row, formatted("its first value is number {}, below 0", begin));
     if (end < begin)
-      return wrong(row, "its values end at " + std::to_string(end) + ", before they begin at " +
-                            std::to_string(begin));
+      return wrong(row, formatted("its values end at {}, before they begin at {}", end, begin));
     if (static_cast<std::uint64_t>(end) > rows.value_count)
-      return wrong(row, "its values end at " + std::to_string(end) + ", there are " +
-                            std::to_string(rows.value_count));
+      return wrong(row, formatted("its values end at {}, there are {}", end, rows.value_count));
   }
   return {};
 }
 
 /// Returns the error for the first column that the model does not have. There must be one.
-[[gnu::cold]] Error strange_column(const CsrRows& rows, std::size_t first, std::uint32_t num_features) {
+[[gnu::cold]] Failure strange_column(const CsrRows& rows, std::size_t first, std::uint32_t num_features) {
   for (std::size_t row = first;; ++row)
     for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i)
       if (static_cast<std::uint32_t>(rows.columns[i]) >= num_features)
-        return wrong(row, "its value " + std::to_string(i - rows.offsets[row]) + " is of column " +
-                              std::to_string(rows.columns[i]) + "; the model has " +
-                              std::to_string(num_features) + " features");
+        return wrong(row, formatted("its value {} is of column {}; the model has {} features",
+                                    i - rows.offsets[row], rows.columns[i], num_features));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Copies the values of rows that linear leaves read: see forestvm/internal/row_source.hpp.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <variant>
 
@@ -38,17 +39,15 @@ class FeatureCopy {
 
   void operator()(const CsrRows& rows) const {
     std::fill_n(out_, count_ * features_.size(), static_cast<double>(host::absent_value(rows.absent)));
-    host::with_type(rows.type, [&](auto kind) {
-      double* out = out_;
-      for (std::size_t row = begin_; row < begin_ + count_; ++row, out += features_.size())
-        for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i) {
-          const auto feature = static_cast<std::uint32_t>(rows.columns[i]);
-          const auto at = std::lower_bound(features_.begin(), features_.end(), feature);
-          if (at != features_.end() && *at == feature)
-            out[at - features_.begin()] =
-                read_value<decltype(kind)>(rows.values, static_cast<std::size_t>(i));
-        }
-    });
+    const auto read = host::with_type(rows.type, [](auto kind) { return &read_value<decltype(kind)>; });
+    double* out = out_;
+    for (std::size_t row = begin_; row < begin_ + count_; ++row, out += features_.size())
+      for (std::int64_t i = rows.offsets[row]; i < rows.offsets[row + 1]; ++i) {
+        const auto feature = static_cast<std::uint32_t>(rows.columns[i]);
+        const auto at = std::lower_bound(features_.begin(), features_.end(), feature);
+        if (at != features_.end() && *at == feature)
+          out[at - features_.begin()] = read(rows.values, static_cast<std::size_t>(i));
+      }
   }
 
   void operator()(const ColumnRows& rows) const {
@@ -61,7 +60,16 @@ class FeatureCopy {
     }
   }
 
-  void operator()(const CodedRows&) const { FVM_CHECK(false); }   // refused: see CodedPlans
+  void operator()(const CodedRows& rows) const {
+    const std::size_t row_bytes = features_.size() * sizeof(double);
+    const std::size_t codes = (rows.columns - row_bytes) * kCodeRows;
+    for (std::size_t row = begin_; row < begin_ + count_; ++row)
+      std::memcpy(out_ + (row - begin_) * features_.size(),
+                  rows.codes + code_offset(row / kCodeRows * kCodeRows, rows.columns) + codes +
+                      row % kCodeRows * row_bytes,
+                  row_bytes);
+  }
+
   void operator()(const DeviceRows&) const { FVM_CHECK(false); }  // the host has refused them
 
  private:

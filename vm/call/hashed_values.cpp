@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <forestvm/internal/city_hash.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "vm/call/csr_rows.hpp"
 #include "vm/call/read_column.hpp"
@@ -115,15 +116,15 @@ class QuickCodes {
 
 Result<void> check_type(RowType type, bool hashed) {
   if (!hashed || type == RowType::Float64 || type == RowType::Int32 || type == RowType::Int64) return {};
-  return Error{ErrorCode::Usage, "",
-               "codes of categories are float64, int32 or int64: other types lose digits"};
+  return fail(ErrorCode::Usage, "",
+              "codes of categories are float64, int32 or int64: other types lose digits");
 }
 
 std::string place(std::size_t row, std::uint32_t column) {
-  return "row " + std::to_string(row) + ", column " + std::to_string(column);
+  return formatted("row {}, column {}", row, column);
 }
 
-[[gnu::cold]] Error no_category(std::size_t row, std::uint32_t feature, double value, bool hashed) {
+[[gnu::cold]] Failure no_category(std::size_t row, std::uint32_t feature, double value, bool hashed) {
   const char* const what =
       hashed
           ? " is not a code of a category: codes are whole numbers of 32 bits"
@@ -167,7 +168,7 @@ Result<void> fill_codes(std::span<const std::uint32_t> features, const CsrRows& 
   const Number absent = number_at<float>(&absent_float, 0);
   for (std::size_t row = begin; row < begin + count; ++row, out += width) {
     const std::int64_t first = rows.offsets[row], size = rows.offsets[row + 1] - first;
-    if (size >= UINT32_MAX) return refused("row " + std::to_string(row), "lists 2^32 - 1 values or more");
+    if (size >= UINT32_MAX) return refused(formatted("row {}", row), "lists 2^32 - 1 values or more");
     // The places of features hold the numbers of their last values, from 1 on, before they hold codes.
     for (const std::uint32_t feature : features) std::memset(out + feature, 0, sizeof(float));
     for (std::uint32_t i = 0; i < size; ++i) {
@@ -202,7 +203,7 @@ Result<void> fill_column(const Column& column, std::uint32_t feature, bool hashe
     if (present(column, row, 1) != 0) {
       if (is_text(column)) {
         const auto text = text_at(column, row);
-        if (!text) return Error{ErrorCode::Usage, place(row, feature), text.error().message};
+        if (!text) return fail(ErrorCode::Usage, place(row, feature), text.error().message);
         const std::int32_t code = category_code(*text);
         std::memcpy(out, &code, sizeof code);
         continue;

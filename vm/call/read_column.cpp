@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "vm/call/row_value.hpp"
 
@@ -18,11 +19,11 @@ namespace forestvm::host {
 namespace {
 
 std::string place(std::size_t row, std::uint32_t column) {
-  return "row " + std::to_string(row) + ", column " + std::to_string(column);
+  return formatted("row {}, column {}", row, column);
 }
 
-Error wrong(std::size_t row, std::uint32_t column, std::string what) {
-  return {ErrorCode::Usage, place(row, column), std::move(what)};
+Failure wrong(std::size_t row, std::uint32_t column, std::string_view what) {
+  return fail(ErrorCode::Usage, place(row, column), what);
 }
 
 /// Returns a word whose lowest `count` bits are set.
@@ -69,7 +70,7 @@ static_assert(sizeof(TextView) == 16);
 constexpr std::int32_t kMaxInside = 12;
 
 Result<std::string_view> view_at(const Column& column, std::size_t i) {
-  const auto bad = [](const char* what) { return Error{ErrorCode::Usage, "", what}; };
+  const auto bad = [](const char* what) { return fail(ErrorCode::Usage, "", what); };
   const char* const record = static_cast<const char*>(column.values) + i * sizeof(TextView);
   TextView view;
   std::memcpy(&view, record, sizeof view);
@@ -103,8 +104,7 @@ Result<void> check_indices(const Column& column, std::uint32_t feature, std::siz
                          "its category is not one of the model's, and the model's trainer refuses others");
         if (known) continue;
         return wrong(row + i, feature,
-                     "index " + std::to_string(index) + " in a dictionary of " +
-                         std::to_string(column.category_count));
+                     formatted("index {} in a dictionary of {}", index, column.category_count));
       }
     }
     return {};
@@ -150,9 +150,9 @@ Result<std::string_view> text_at(const Column& column, std::size_t row) {
   const std::size_t i = column.offset + row;
   if (column.form == ColumnForm::TextViews) return view_at(column, i);
   const std::int64_t begin = text_offset(column, i), end = text_offset(column, i + 1);
-  if (begin < 0 || end < begin) return Error{ErrorCode::Usage, "", "its text ends before it begins"};
+  if (begin < 0 || end < begin) return fail(ErrorCode::Usage, "", "its text ends before it begins");
   if (column.text == nullptr && begin != end)
-    return Error{ErrorCode::Usage, "", "its text is in a buffer that the column does not have"};
+    return fail(ErrorCode::Usage, "", "its text is in a buffer that the column does not have");
   return std::string_view(column.text + begin, static_cast<std::size_t>(end - begin));
 }
 

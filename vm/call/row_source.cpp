@@ -1,6 +1,8 @@
 // Reads the rows of a pass: see forestvm/internal/row_source.hpp.
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/row_source.hpp>
 
+#include <cstring>
 #include <string>
 #include <variant>
 
@@ -27,8 +29,8 @@ Result<void> check_exact(RowType type, const void* values, const Visit& visit) {
       return visit([&](std::size_t row, std::size_t column, std::size_t i) -> Result<void> {
         const auto value = host::value_at<decltype(kind)>(values, i);
         if (host::is_exact(value)) return {};
-        return not_exact("row " + std::to_string(row) + ", column " + std::to_string(column),
-                         inexact_text(type, &value), "pass the rows as float64");
+        return not_exact(formatted("row {}, column {}", row, column), inexact_text(type, &value),
+                         "pass the rows as float64");
       });
     }
   });
@@ -80,8 +82,7 @@ class RowsRead {
                      .stride = rows.stride};
     if (converted_ == nullptr) return in_place(static_cast<const float*>(rows.data), rows.stride);
     const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
-    host::convert_rows(reader_.rules(), rows, begin_, count_, {reader_.meta().num_features, width()},
-                       converted_);
+    host::convert_rows(reader_.rules(), rows, begin_, count_, shape(), converted_);
     FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_, looks_up_));
     return RowView{.values = converted_, .stride = width()};
   }
@@ -111,8 +112,7 @@ class RowsRead {
     }
     for (std::uint32_t feature = 0; feature < reader_.meta().num_features; ++feature) FVM_TRY(check(feature));
     const FloatEnvironment environment;
-    FVM_TRY(host::convert_rows(reader_.rules(), columns, rows.texts, begin_, count_,
-                               {reader_.meta().num_features, width()}, converted_));
+    FVM_TRY(host::convert_rows(reader_.rules(), columns, rows.texts, begin_, count_, shape(), converted_));
     FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_, looks_up_));
     return RowView{.values = converted_, .stride = width()};
   }
@@ -126,6 +126,9 @@ class RowsRead {
  private:
   std::size_t width() const {
     return looks_up_ ? row_width(reader_.meta()) : reader_.rules().columns().short_width();
+  }
+  host::ConvertedShape shape() const {
+    return {reader_.meta().num_features, width(), reader_.features_converted()};
   }
   RowView in_place(const float* first, std::size_t stride) const {
     return {.values = first + begin_ * stride, .stride = stride};
@@ -155,6 +158,17 @@ Result<RowView> RowSource::read(std::size_t begin, std::size_t count, float* con
 
 Result<RowView> RowSource::read_short(std::size_t begin, std::size_t count, float* converted) const {
   return std::visit(RowsRead(*reader_, form_, begin, count, converted, false), *rows_);
+}
+
+void RowSource::copy_codes(std::size_t begin, std::size_t count, std::uint8_t* out) const {
+  const auto& rows = std::get<CodedRows>(*rows_);
+  const std::size_t block_bytes = reader_->coded_plans().code_columns() * kCodeRows;
+  if (rows.columns * kCodeRows == block_bytes) {
+    std::memcpy(out, rows.codes + code_offset(begin, rows.columns), code_bytes(count, rows.columns));
+    return;
+  }
+  for (std::size_t row = 0; row < count; row += kCodeRows, out += block_bytes)
+    std::memcpy(out, rows.codes + code_offset(begin + row, rows.columns), block_bytes);
 }
 
 }  // namespace forestvm

@@ -108,8 +108,12 @@ void convert_run(const ValueRules& rules, std::uint32_t feature, const ValueRule
     for (std::size_t i = 0; i < count; ++i) out[i] = to_float(value(i));
   } else {
     double run[kRoundedAtOnce];
-    for (std::size_t i = 0; i < count; ++i) run[i] = to_double(value(i));
-    rules.round(feature, 0, run, static_cast<std::uint32_t>(count), out);
+    std::uint32_t features[kRoundedAtOnce];
+    for (std::size_t i = 0; i < count; ++i) {
+      run[i] = to_double(value(i));
+      features[i] = feature;
+    }
+    rules.round({features, count}, run, out);
   }
 }
 

@@ -12,12 +12,11 @@
 namespace forestvm {
 namespace {
 
-/// Bits of the filter for each bound: with them one value in 32 looks for a bound in vain.
-constexpr std::size_t kFilterBits = 32;
+/// Bits of the filter for each bound: with so many, one value in 32 looks for a bound in vain. As long as the filter fits
+/// the first-level cache it has up to eight times as many.
+constexpr std::size_t kFilterBits = 32, kMostFilterBits = 256;
+constexpr std::size_t kFilterInCache = std::size_t{1} << 17;
 constexpr std::size_t kMaxFilterBits = std::size_t{1} << 31;
-
-/// The tag of code for any CPU.
-struct AnyCpu;
 
 constexpr float kAboveMinusOne = -0x1.fffffep-1f;
 
@@ -25,15 +24,18 @@ std::uint32_t hash_of(std::uint32_t feature, float up) {
   return hash_of_bound(feature, std::bit_cast<std::uint32_t>(up));
 }
 
+/// Is a RoundFunction for any CPU.
+std::uint64_t round_anywhere(const RoundTask& task) { return round_down(task); }
+
 }  // namespace
 
-ValueRules::ValueRules() : round_(round_down<AnyCpu>) {}
+ValueRules::ValueRules() : round_(round_anywhere) {}
 
-ValueRules::ValueRules(const Program& program, RoundFunction function)
+[[gnu::cold]] ValueRules::ValueRules(const Program& program, RoundFunction function)
     : columns_(program),
       wide_(program.meta().row_type == ScalarType::Float64),
       bounds_(program.section_WideBounds()),
-      round_(function != nullptr ? function : round_down<AnyCpu>) {
+      round_(function != nullptr ? function : round_anywhere) {
   const FloatEnvironment environment;  // the rounding is ours, not the caller's
   std::size_t between = 0;             // bounds that are no float32
   for (const WideFeature& wide : program.section_WideFeatures()) {
@@ -55,7 +57,9 @@ ValueRules::ValueRules(const Program& program, RoundFunction function)
     changes_float32_ = true;
   }
   if (between == 0) return;
-  const std::size_t filter_bits = std::bit_ceil(std::min(between * kFilterBits, kMaxFilterBits));
+  const std::size_t wanted =
+      std::max(between * kFilterBits, std::min(between * kMostFilterBits, kFilterInCache));
+  const std::size_t filter_bits = std::bit_ceil(std::min(wanted, kMaxFilterBits));
   filter_.assign(filter_bits / 32 + 1, 0);
   filter_mask_ = static_cast<std::uint32_t>(filter_bits - 1);
   slots_.resize(std::bit_ceil(between + between / 2 + 1));
@@ -70,12 +74,12 @@ ValueRules::ValueRules(const Program& program, RoundFunction function)
     }
 }
 
-void ValueRules::round(std::uint32_t feature, std::uint32_t feature_step, const double* values,
-                       std::uint32_t count, float* out) const {
-  std::uint64_t left = round_({values, count, feature, feature_step, filter_.data(), filter_mask_, out});
+void ValueRules::round(std::span<const std::uint32_t> features, const double* values, float* out) const {
+  const auto count = static_cast<std::uint32_t>(features.size());
+  std::uint64_t left = round_({values, count, features.data(), filter_.data(), filter_mask_, out});
   for (; left != 0; left &= left - 1) {
     const auto i = static_cast<std::uint32_t>(std::countr_zero(left));
-    out[i] = round(feature + i * feature_step, values[i]);
+    out[i] = round(features[i], values[i]);
   }
 }
 

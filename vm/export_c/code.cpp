@@ -328,8 +328,11 @@ class CodeWriter {
            "[k] += vector[k];");
       return line("  }");
     }
+    const std::string leaf = at(from, "row") + "[tree]";
+    const bool linear = !job_.program.section_LeafFunctions().empty();
     line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) " + at(to, "row") + "[" +
-         job_.name("tree_output") + "[tree]] += " + at(from, "row") + "[tree];");
+         job_.name("tree_output") +
+         "[tree]] += " + (linear ? call("leaf_output", leaf + ", x + (size_t)row * stride") : leaf) + ";");
   }
 
   /// Returns the function's head, which declares only the variables that the body uses.

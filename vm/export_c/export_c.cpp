@@ -121,7 +121,7 @@ double scalar_at(ScalarType type, const std::byte* at) {
   return wide;
 }
 
-/// Returns the tables of base scores, leaf vectors and trees' outputs that the code names.
+/// Returns the tables of base scores, leaf vectors, leaf functions and trees' outputs that the code names.
 std::string model_tables(const Job& job, const std::string& code, std::uint64_t& table_bytes) {
   const ProgramMeta& meta = job.program.meta();
   const auto used = [&](const std::string& name) { return code.find(job.name(name)) != std::string::npos; };
@@ -141,6 +141,7 @@ std::string model_tables(const Job& job, const std::string& code, std::uint64_t&
       numbers.push_back(literal(meta.score_type, scalar_at(meta.score_type, bytes.data() + at)));
     text += table(c_type(meta.score_type), size, job.name("vectors"), numbers, table_bytes);
   }
+  if (used("leaf_output(")) text += leaf_functions_text(job, table_bytes);
   std::vector<std::string> outputs;
   for (const std::uint32_t output : tree_outputs(job.program)) outputs.push_back(number(output));
   if (used("tree_output[")) text += table("uint32_t", 0, job.name("tree_output"), outputs, ignored);
@@ -155,8 +156,6 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused("",
                    "its loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
-  if (!program.section_LeafFunctions().empty())
-    return refused("", "leaves that are linear functions of the row have no form in C yet");
   Job job{program, options, {}, changed_features(program)};
   if (column_count(job) > kMaxFeatures)
     return refused("",

@@ -195,22 +195,28 @@ constexpr Piece kScorePieces[] = {
   return negative ? -size : size;
 }
 )"},
+    {"sort_scores_", R"(static void @sort_scores_@BITS(@SCORE *scores, @SCORE *beside, uint32_t count) {
+  uint32_t gap, i, to;
+  for (gap = count; gap > 1u;) {
+    gap = gap < 5u ? 1u : (uint32_t)((uint64_t)gap * 5u / 11u);
+    for (i = gap; i < count; ++i) {
+      const @SCORE score = scores[i], number = beside[i];
+      for (to = i; to >= gap && (scores[to - gap] > score || (scores[to - gap] != scores[to - gap] && score == score));
+           to -= gap) {
+        scores[to] = scores[to - gap];
+        beside[to] = beside[to - gap];
+      }
+      scores[to] = score;
+      beside[to] = number;
+    }
+  }
+}
+)"},
     {"weighted_median_", R"(static @SCORE @weighted_median_@BITS(@SCORE *scores) {
   const uint32_t count = @OUTPUTS / 2u;
   @SCORE *const weights = scores + count;
-  uint32_t gap, i, to, chosen = 0u;
-  for (gap = count; gap > 1u;) {
-    gap = gap < 5u ? 1u : gap * 5u / 11u;
-    for (i = gap; i < count; ++i) {
-      const @SCORE score = scores[i], weight = weights[i];
-      for (to = i; to >= gap && scores[to - gap] > score; to -= gap) {
-        scores[to] = scores[to - gap];
-        weights[to] = weights[to - gap];
-      }
-      scores[to] = score;
-      weights[to] = weight;
-    }
-  }
+  uint32_t i, chosen = 0u;
+  @sort_scores_@BITS(scores, weights, count);
   for (i = 1u; i < count; ++i) weights[i] += weights[i - 1u];
   while (chosen + 1u < count && !(weights[chosen] >= (@SCORE)0.5 * weights[count - 1u])) ++chosen;
   return scores[chosen];

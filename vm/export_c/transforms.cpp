@@ -86,6 +86,12 @@ constexpr const char* kLogistic = R"(  for (uint32_t i = 0u; i < @OUTPUTS; ++i) 
   }
 )";
 
+constexpr const char* kSoftplusSteps = R"(  for (uint32_t i = 1u; i < @OUTPUTS; ++i) {
+    const @SCORE x = scores[i], rest = (@SCORE)@log1p_f64((double)@exp_@BITS(x > 0 ? -x : x));
+    scores[i] = scores[i - 1u] + ((x > 0 ? x + rest : rest) + (@SCORE)1e-6);
+  }
+)";
+
 std::string body_of(const ProgramMeta& meta, const Parameters& parameters) {
   const std::string anomaly = "(@SCORE)@exp2_f64((double)-(" + parameters.flat_score + "))";
   switch (meta.transform) {
@@ -142,6 +148,10 @@ std::string body_of(const ProgramMeta& meta, const Parameters& parameters) {
       return kLargest + softmax("(@SCORE)@table_exp((double)(scores[i] - largest))");
     case Transform::WeightedMedian:
       return "  scores[0] = @weighted_median_@BITS(scores);\n";
+    case Transform::Sorted:
+      return "  @sort_scores_@BITS(scores, scores, @OUTPUTS);\n";
+    case Transform::SoftplusSteps:
+      return kSoftplusSteps;
   }
   return {};
 }

@@ -14,7 +14,7 @@ constexpr std::uint32_t kNotRead = UINT32_MAX;
 
 }  // namespace
 
-CsrEncoder::CsrEncoder(const Program& program, const ValueRules& rules)
+[[gnu::cold]] CsrEncoder::CsrEncoder(const Program& program, const ValueRules& rules)
     : rules_(&rules),
       thresholds_(program.section_Ranks()),
       columns_(program.section_Columns()),
@@ -46,7 +46,7 @@ CsrEncoder::CsrEncoder(const Program& program, const ValueRules& rules)
 }
 
 /// Returns the code of every column for rows whose features all have this value, zero or NaN.
-std::vector<std::uint8_t> CsrEncoder::codes_of(float value) const {
+[[gnu::cold]] std::vector<std::uint8_t> CsrEncoder::codes_of(float value) const {
   const auto value_of = [&](const Feature& feature) {
     return feature.special == nullptr ? value : rules_->round(*feature.special, static_cast<double>(value));
   };

@@ -3,20 +3,23 @@
 // CPU target has a search for it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "vm/host/encode_categories.hpp"
 #include "vm/host/encode_rows.hpp"
+#include "vm/host/picked_values.hpp"
 
 namespace forestvm::host {
 
 struct DoublesTask {
-  std::span<const FeatureTile> tiles;
+  std::span<const PickStrip> strips;
   std::span<const FeatureCategories> categories;
   const std::uint32_t* words;  ///< The words of `categories`.
   std::size_t columns;         ///< Number of columns of codes.
+  std::size_t row_values;      ///< Values of a row that may be read.
   Range row_range;
   const double* rows;  ///< Need no alignment.
   std::size_t row_stride;
@@ -26,6 +29,12 @@ struct DoublesTask {
 
 using EncodeDoublesFunction = void (*)(const DoublesTask&);
 
+/// Up to kCodeRows rows of a task.
+struct DoubleRows {
+  const double* values;
+  unsigned count;
+};
+
 /// Encodes up to kCodeRows float32 values of a feature, which may be RoundedUp. This is a function of its own so that the
 /// code of a search that looks for ties is there once.
 template <class Target>
@@ -34,49 +43,60 @@ __attribute__((noinline)) void encode_rounded(const FeatureSearch& search, const
   Target::Search::encode_transposed(search, values, count, codes, source);
 }
 
-/// Encodes a feature whose values are read one by one. `rows` points to the first row's value of feature 0.
+/// Encodes a feature whose values need more than rounding.
 template <class Target>
-void encode_apart(const DoublesTask& task, const FeatureSearch& search, const double* rows, unsigned count,
-                  std::uint8_t* codes) {
+void encode_special(const DoublesTask& task, const FeatureSearch& search, const DoubleRows& rows,
+                    std::uint8_t* codes) {
   alignas(64) float values[kCodeRows];
-  const EncoderRules& rules = *task.rules;
-  RoundedUp source{rows + search.feature, task.row_stride, &rules};
-  if (rules.special[search.feature]) {
-    rules.read_doubles(rules.rules, search.feature, source.values, source.stride, count, values);
-    source.values = nullptr;
-  } else {
-    double run[kCodeRows];
-    for (unsigned r = 0; r < count; ++r)
-      __builtin_memcpy(run + r, reinterpret_cast<const char*>(source.values + r * source.stride),
-                       sizeof run[r]);
-    Target::Search::round_up(run, count, values);
-  }
-  encode_rounded<Target>(search, values, count, codes, source);
+  task.rules->read_doubles(task.rules->rules, search.feature, rows.values + search.feature, task.row_stride,
+                           rows.count, values);
+  encode_rounded<Target>(search, values, rows.count, codes, {nullptr, 1, task.rules});
 }
 
-/// Encodes up to kCodeRows rows of a tile, which are rounded up and transposed first.
-template <class Target>
-void encode_tile(const DoublesTask& task, const FeatureTile& tile, const double* rows, unsigned count,
-                 std::uint8_t* codes) {
-  using Search = typename Target::Search;
-  alignas(64) float rounded[kCodeRows * kTileValues], transposed[kTileValues * kCodeRows];
-  for (unsigned r = 0; r < count; ++r)
-    Search::round_up(rows + r * task.row_stride + tile.first_value, tile.value_count,
-                     rounded + std::size_t{r} * kTileValues);
-  bool few = true;
-  if constexpr (requires { Search::kFewRows; }) {
-    few = count <= Search::kFewRows;
-    if (!few) Search::transpose(rounded, kTileValues, count, tile.value_count, transposed);
+/// Picks the values of a strip's features, kPickedStride apart, and rounds them up to float32.
+template <class Search>
+void pick_values(const DoublesTask& task, const PickStrip& strip, const DoubleRows& rows, float* picked) {
+  if constexpr (requires { Search::kPicks; }) {
+    Search::pick(strip, rows.values, task.row_stride, task.row_values, rows.count, picked);
+  } else {
+    for (unsigned r = 0; r < rows.count; ++r, picked += kPickedStride) {
+      const double* const row = rows.values + r * task.row_stride;
+      double values[kStripFeatures];
+      unsigned count = 0;
+      for (const FeatureSearch& search : strip.features)
+        __builtin_memcpy(values + count++, reinterpret_cast<const char*>(row + search.feature),
+                         sizeof *values);
+      Search::round_up(values, count, picked);
+    }
   }
-  for (const FeatureSearch& search : tile.features) {
-    const std::size_t at = search.feature - tile.first_value;
-    const RoundedUp source{rows + search.feature, task.row_stride, task.rules};
-    if (task.rules->special[search.feature])
-      encode_apart<Target>(task, search, rows, count, codes);
-    else if (few)
-      Search::encode_few(search, rounded + at, kTileValues, count, codes, source);
-    else
-      encode_rounded<Target>(search, transposed + at * kCodeRows, count, codes, source);
+}
+
+/// Encodes up to kCodeRows rows of a strip.
+template <class Target>
+void encode_strip(const DoublesTask& task, const PickStrip& strip, const DoubleRows& rows,
+                  std::uint8_t* codes) {
+  using Search = typename Target::Search;
+  alignas(64) float picked[kCodeRows * kPickedStride], transposed[kTileValues * kCodeRows];
+  pick_values<Search>(task, strip, rows, picked);
+  bool few = true;
+  if constexpr (requires { Search::kFewRows; }) few = rows.count <= Search::kFewRows;
+  const std::size_t features = strip.features.size();
+  for (std::size_t begin = 0; begin < features; begin += kTileValues) {
+    const std::size_t end = std::min<std::size_t>(begin + kTileValues, features);
+    if constexpr (requires { Search::kFewRows; })
+      if (!few)
+        Search::transpose(picked + begin, kPickedStride, rows.count,
+                          static_cast<unsigned>(end - begin + 3) / 4 * 4, transposed);
+    for (std::size_t i = begin; i < end; ++i) {
+      const FeatureSearch& search = strip.features[i];
+      const RoundedUp source{rows.values + search.feature, task.row_stride, task.rules};
+      if (task.rules->special[search.feature])
+        encode_special<Target>(task, search, rows, codes);
+      else if (few)
+        Search::encode_few(search, picked + i, kPickedStride, rows.count, codes, source);
+      else
+        encode_rounded<Target>(search, transposed + (i - begin) * kCodeRows, rows.count, codes, source);
+    }
   }
 }
 
@@ -84,26 +104,17 @@ template <class Target>
 void encode_doubles(const DoublesTask& task) {
   const Range& range = task.row_range;
   for (std::uint32_t row = range.begin; row < range.end;) {
-    const std::uint32_t in_block = std::min(kCodeRows - row % kCodeRows, range.end - row);
+    const DoubleRows rows{task.rows + row * task.row_stride,
+                          std::min(kCodeRows - row % kCodeRows, range.end - row)};
     std::uint8_t* const codes = task.codes + code_offset(row, task.columns);
-    const double* const rows = task.rows + row * task.row_stride;
-    for (std::size_t i = 0; i < task.tiles.size(); ++i) {
-      const FeatureTile& tile = task.tiles[i];
-      if (task.row_stride >= kWideRow && i + 1 < task.tiles.size())
-        prefetch_values(rows + task.tiles[i + 1].first_value, task.row_stride, in_block);
-      if (tile.value_count != 0)
-        encode_tile<Target>(task, tile, rows, in_block, codes);
-      else
-        for (const FeatureSearch& search : tile.features)
-          encode_apart<Target>(task, search, rows, in_block, codes);
-    }
+    for (const PickStrip& strip : task.strips) encode_strip<Target>(task, strip, rows, codes);
     for (const FeatureCategories& feature : task.categories) {
       float values[kCodeRows];
-      task.rules->read_doubles(task.rules->rules, feature.feature, rows + feature.feature, task.row_stride,
-                               in_block, values);
-      encode_categories<Target>(feature, task.words, values, 1, in_block, codes);
+      task.rules->read_doubles(task.rules->rules, feature.feature, rows.values + feature.feature,
+                               task.row_stride, rows.count, values);
+      encode_categories<Target>(feature, task.words, values, 1, rows.count, codes);
     }
-    row += in_block;
+    row += rows.count;
   }
 }
 

@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/threads.hpp>
 
 namespace forestvm {
@@ -149,22 +150,22 @@ const Executor* find_shared(const SharedExecutor* first, unsigned threads) {
 
 }  // namespace
 
-std::unique_ptr<Executor> make_executor(unsigned threads) {
+[[gnu::cold]] std::unique_ptr<Executor> make_executor(unsigned threads) {
 #ifdef FORESTVM_TBB
   if (forks == 0) return make_tbb_executor(threads);
 #endif
   return make_thread_executor(threads);
 }
 
-std::unique_ptr<Executor> make_forkable_executor(unsigned threads, MakeExecutor& make) {
+[[gnu::cold]] std::unique_ptr<Executor> make_forkable_executor(unsigned threads, MakeExecutor& make) {
   return std::make_unique<ForkableExecutor>(threads, make);
 }
 
-Result<const Executor*> shared_executor(unsigned threads) {
+[[gnu::cold]] Result<const Executor*> shared_executor(unsigned threads) {
   if (threads == 0) threads = machine_threads();
   if (threads <= 1) return nullptr;
   const auto cannot_start = [threads](const std::string& why) {
-    return Error{ErrorCode::Environment, "", "cannot start " + std::to_string(threads) + " threads: " + why};
+    return fail(ErrorCode::Environment, "", formatted("cannot start {} threads: {}", threads, why));
   };
   const SharedExecutor* first = shared_executors.load(std::memory_order_acquire);
   if (const Executor* const found = find_shared(first, threads)) return found;

@@ -56,6 +56,33 @@ std::vector<FeatureTile> tiles_of(std::span<const FeatureSearch> features, std::
   return tiles;
 }
 
+/// Returns the steps that pick the values of features, which ascend, one after the other.
+std::vector<PickStep> steps_of(std::span<const FeatureSearch> features, std::uint32_t row_values) {
+  const std::uint32_t last = row_values > kWindow ? row_values - kWindow : 0;  // where the last window begins
+  std::vector<PickStep> steps;
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    const std::uint32_t feature = features[i].feature;
+    const bool full = i % kStripFeatures == 0 || steps.back().count == kPickedAtOnce;
+    if (full || feature - steps.back().first >= kWindow) steps.push_back({{}, std::min(feature, last), 0});
+    PickStep& step = steps.back();
+    step.places[step.count++] = feature - step.first;
+  }
+  return steps;
+}
+
+std::vector<PickStrip> strips_of(std::span<const FeatureSearch> features, std::span<const PickStep> steps) {
+  std::vector<PickStrip> strips;
+  while (!features.empty()) {
+    const auto here = features.first(std::min<std::size_t>(kStripFeatures, features.size()));
+    std::size_t count = 0;
+    for (std::size_t picked = 0; picked < here.size(); ++count) picked += steps[count].count;
+    strips.push_back({here, steps.first(count)});
+    features = features.subspan(here.size());
+    steps = steps.subspan(count);
+  }
+  return strips;
+}
+
 /// Groups columns that follow one another by their feature and their rule for fractions.
 std::vector<FeatureCategories> categories_of(std::span<const CategoryColumn> categories,
                                              std::span<const ColumnDesc> columns) {
@@ -102,6 +129,8 @@ LoadedEncoder load_encoder(std::span<const EncodedFeature> features, std::span<c
                                feature.first_column});
   }
   loaded.tiles = tiles_of(loaded.searches, row_values);
+  loaded.steps = steps_of(loaded.searches, row_values);
+  loaded.strips = strips_of(loaded.searches, loaded.steps);
   loaded.categories = categories_of(categories, columns);
   return loaded;
 }

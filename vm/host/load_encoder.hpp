@@ -6,6 +6,7 @@
 
 #include "vm/host/encode_categories.hpp"
 #include "vm/host/encode_rows.hpp"
+#include "vm/host/picked_values.hpp"
 
 namespace forestvm::host {
 
@@ -13,6 +14,8 @@ struct LoadedEncoder {
   std::vector<float> thresholds{};  ///< Thresholds and splitters, to which `searches` points.
   std::vector<FeatureSearch> searches{};
   std::vector<FeatureTile> tiles{};  ///< Tiles of `searches`.
+  std::vector<PickStep> steps{};     ///< Steps of `strips`.
+  std::vector<PickStrip> strips{};   ///< Strips of `searches`.
   std::vector<FeatureCategories> categories{};
 };
 

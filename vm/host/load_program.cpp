@@ -9,6 +9,7 @@
 #include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/derived_tables.hpp>
 #include <forestvm/internal/float_environment.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 
@@ -24,9 +25,9 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
   if (group.node_count > INT32_MAX) wanted.interleaved_trees = wanted.interleaved_rows = 1;
   walker.walk = target.find_walker(group.layout, wanted);
   if (!walker.walk)
-    return Error{ErrorCode::Environment, "",
-                 "this library was built without the layout " + std::string(name_of(group.layout)) +
-                     " (CMake's FORESTVM_LAYOUTS)"};
+    return fail(ErrorCode::Environment, "",
+                formatted("this library was built without the layout {} (CMake's FORESTVM_LAYOUTS)",
+                          name_of(group.layout)));
   walker.task.group = loaded.group_data[desc.group];
   walker.task.first_tree = group.tree_begin;
   walker.task.numbers = program.section_LeafNumbers().data() + group.first_number;
@@ -76,6 +77,7 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.tree_outputs = tree_outputs(program);
   loaded.vectors = leaf_vectors(program);
   loaded.functions = LeafFunctions(program);
+  loaded.leaf_blocks = LeafBlocks(loaded.functions);
   loaded.parameters = parameters_of(program.meta());
   loaded.encoder =
       load_encoder(program.section_EncodedFeatures(), program.section_Ranks(), program.section_Columns(),

@@ -43,8 +43,9 @@ void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& ro
                                           pass.columns->columns, pass.columns->first_row, &rules,
                                           pass.encode_to});
   if (pass.doubles != nullptr)
-    return loaded.target->encode_doubles({loaded.encoder.tiles, categories, words, columns, rows,
-                                          pass.doubles, pass.row_stride, &rules, pass.encode_to});
+    return loaded.target->encode_doubles({loaded.encoder.strips, categories, words, columns,
+                                          loaded.meta.num_features, rows, pass.doubles, pass.row_stride,
+                                          &rules, pass.encode_to});
   loaded.target->encode({loaded.encoder.tiles, columns, rows, pass.rows, pass.row_stride, pass.encode_to});
   if (!categories.empty())
     loaded.target->encode_categories(
@@ -194,16 +195,6 @@ void Machine::leaves(const Inst& inst) {
   walk_rows(walker, task);
 }
 
-void Machine::transform(const Inst& inst) {
-  const auto args = operands<Op::Transform>(inst);
-  const Range& rows = ranges[args.rows];
-  with_scores(args.acc_out, [&]<class Score>() {
-    for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-      transform_row(args.transform_kind, accumulator_row<Score>(args.acc_out, row),
-                    static_cast<std::uint32_t>(outputs_), loaded_->parameters);
-  });
-}
-
 template <class Value>
 void Machine::store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const {
   const ProgramMeta& meta = loaded_->meta;
@@ -229,19 +220,6 @@ void Machine::store(const Inst& inst) {
   if (pass_->wide_values != nullptr) store_rows(args.acc_in, rows, pass_->wide_values);
   if (pass_->values == nullptr || (pass_->in_place && args.acc_in == kResult)) return;
   store_rows(args.acc_in, rows, pass_->values);
-}
-
-void Machine::label(const Inst& inst) {
-  const auto args = operands<Op::Label>(inst);
-  if (pass_->labels == nullptr) return;
-  const Range& rows = ranges[args.rows];
-  const auto outputs = static_cast<std::uint32_t>(outputs_);
-  const std::size_t width = label_width(args.rule, outputs, loaded_->parameters.group_ends);
-  with_scores(args.acc_in, [&]<class Score>() {
-    for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-      label_row(args.rule, accumulator_row<Score>(args.acc_in, row), outputs, pass_->labels + row * width,
-                loaded_->parameters);
-  });
 }
 
 }  // namespace forestvm::host

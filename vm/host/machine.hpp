@@ -11,13 +11,14 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/leaf_vectors.hpp>
+#include <forestvm/internal/leaf_functions.hpp>
 #include <forestvm/internal/row_source.hpp>
 #include <forestvm/program.hpp>
 
 #include "vm/host/encode_csr.hpp"
 #include "vm/host/executor.hpp"
 #include "vm/host/grain.hpp"
-#include "vm/host/leaf_functions.hpp"
+#include "vm/host/leaf_blocks.hpp"
 #include "vm/host/load_encoder.hpp"
 #include "vm/host/targets/target.hpp"
 #include "vm/host/walkers/walk.hpp"
@@ -54,6 +55,7 @@ struct LoadedProgram {
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   LeafVectors vectors{};                      ///< See sum_trees.
   LeafFunctions functions{};                  ///< See sum_trees.
+  LeafBlocks leaf_blocks{};                   ///< The same functions, as sum_trees computes them.
   TransformParameters parameters{};
   std::vector<double> base{};  ///< Base scores.
   LoadedEncoder encoder{};

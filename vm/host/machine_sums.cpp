@@ -143,14 +143,22 @@ void Machine::add_leaves(const Score* leaves, std::uint32_t row, const Range& tr
   if (loaded_->vectors.count != 0)
     return add_vectors(loaded_->vectors, leaves + trees.begin, trees.size(), sums);
   const std::uint32_t* const outputs = loaded_->tree_outputs.data();
-  const LeafFunctions& functions = loaded_->functions;
-  if (functions.empty()) {
+  if (loaded_->functions.empty()) {
     for (std::uint32_t t = trees.begin; t < trees.end; ++t) sums[outputs[t]] += leaves[t];
     return;
   }
-  const double* const values = pass_->leaf_values + std::size_t{row} * functions.features().size();
-  for (std::uint32_t t = trees.begin; t < trees.end; ++t)
-    sums[outputs[t]] += static_cast<Score>(functions.output(static_cast<double>(leaves[t]), values));
+  const double* const values = pass_->leaf_values + std::size_t{row} * loaded_->functions.features().size();
+  const auto output = [&](std::uint32_t tree) {
+    return static_cast<Score>(
+        loaded_->leaf_blocks.output(loaded_->functions, static_cast<double>(leaves[tree]), values));
+  };
+  if (outputs_ == 1) {
+    Score sum = sums[0];
+    for (std::uint32_t t = trees.begin; t < trees.end; ++t) sum += output(t);
+    sums[0] = sum;
+    return;
+  }
+  for (std::uint32_t t = trees.begin; t < trees.end; ++t) sums[outputs[t]] += output(t);
 }
 
 /// Adds the leaves of a row, round after round, until its scores are decided: see EarlyStop.

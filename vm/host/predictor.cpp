@@ -11,6 +11,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/float_environment.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/host/load_program.hpp"
@@ -47,6 +48,7 @@ class HostContext final : public Context {
 
   static constexpr char kBackend = 0;
   std::vector<Line> scratch;
+  std::vector<Line> codes;  ///< Codes of rows to whose blocks values are added.
 };
 
 /// Rounds bytes up to whole lines, so that accumulators begin on lines of their own.
@@ -56,7 +58,7 @@ std::size_t whole_lines(std::size_t bytes) {
 
 class HostPredictor final : public CallPredictor {
  public:
-  HostPredictor(LoadedProgram loaded, const Target& target)
+  [[gnu::cold]] HostPredictor(LoadedProgram loaded, const Target& target)
       : CallPredictor(&HostContext::kBackend), loaded_(std::move(loaded)), target_(&target) {
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       private_bytes_ += loaded_.accumulators[i].copy_bytes;
@@ -69,27 +71,25 @@ class HostPredictor final : public CallPredictor {
     FVM_TRY(check_context(context));
     FVM_ASSIGN(const RowSource rows, row_reader().resolve_to_encode(given, out.size()));
     const std::size_t count = rows.count();
-    const CodedRows coded{out.data(), count, columns(), coded_bytes(count, columns()),
-                          coded_plans().encoder()};
-    std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
+    const std::size_t width = coded_columns();
     for (std::size_t begin = 0; begin < count;) {
-      Pass pass{};
-      pass.row_count = static_cast<std::uint32_t>(rows_to_encode(rows, count - begin));
-      pass.encode_to = out.data() + code_offset(begin, columns());
-      FVM_TRY(encode_pass(pass, rows, begin, scratch));
-      begin += pass.row_count;
+      const auto rows_here = static_cast<std::uint32_t>(rows_to_encode(rows, count - begin));
+      FVM_TRY(encode_some(static_cast<HostContext&>(context), rows, begin, rows_here,
+                          out.data() + code_offset(begin, width)));
+      begin += rows_here;
     }
-    clear_unused(coded, out.data());
-    return coded;
+    if (count != 0) std::fill_n(out.data() + code_bytes(count, width), kCodeSlack, 0);
+    return CodedRows{out.data(), count, width, coded_bytes(count, width), coded_plans().encoder()};
   }
 
   const Program& program() const override { return loaded_.program; }
 
-  std::string describe() const override {
-    const std::string executor = loaded_.executor == nullptr ? "inline"
-                                                             : std::to_string(loaded_.executor->threads()) +
-                                                                   " threads on " + loaded_.executor->name();
-    return "host, target " + std::string(target_->name) + ", " + executor;
+  [[gnu::cold]] std::string describe() const override {
+    const std::string executor =
+        loaded_.executor == nullptr
+            ? "inline"
+            : formatted("{} threads on {}", loaded_.executor->threads(), loaded_.executor->name());
+    return formatted("host, target {}, {}", target_->name, executor);
   }
 
  private:
@@ -132,9 +132,29 @@ class HostPredictor final : public CallPredictor {
     return converted(rows) || (read_in_place && coded_plans().reads_values(row_count));
   }
 
+  /// Returns whether values stand behind the codes of encoded rows.
+  bool adds_values() const { return coded_columns() != columns(); }
+
   /// Returns how many of `left` rows are encoded together: all, or whole blocks of codes.
   std::size_t rows_to_encode(const RowSource& rows, std::size_t left) const {
-    return std::min(left, whole_blocks(converted(rows) ? max_converted_rows() : kMaxPassRows));
+    const std::size_t most = adds_values() ? max_encoded_rows() : kMaxPassRows;
+    return std::min(left, whole_blocks(converted(rows) ? std::min(most, max_converted_rows()) : most));
+  }
+
+  /// Encodes rows that begin a block, and end one or the call's rows.
+  Result<void> encode_some(HostContext& context, const RowSource& rows, std::size_t begin,
+                           std::uint32_t count, std::uint8_t* out) const {
+    Pass pass{};
+    pass.row_count = count;
+    pass.encode_to = out;
+    if (adds_values()) {
+      FVM_TRY(reserve(context.codes, whole_lines(code_bytes(count, columns()))));
+      pass.encode_to = reinterpret_cast<std::uint8_t*>(begin_of(context.codes));
+    }
+    FVM_TRY(encode_pass(pass, rows, begin, context.scratch));
+    clear_unused(count, columns(), pass.encode_to);
+    if (adds_values()) rows.write_coded(begin, count, pass.encode_to, loaded_.functions.features(), out);
+    return {};
   }
 
   /// Returns how many of `left` rows go into one pass.
@@ -144,7 +164,8 @@ class HostPredictor final : public CallPredictor {
     const std::size_t result_bytes = in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
     const std::size_t row_bytes = private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1);
     const std::size_t most = std::min(left, max_pass_rows(row_bytes));
-    if (rows.form() == RowForm::Encoded) return std::min(left, rows.cut(most));
+    if (rows.form() == RowForm::Encoded)
+      return std::min(left, rows.cut(adds_values() ? std::min(most, max_encoded_rows()) : most));
     const std::size_t encoded = std::min(most, max_encoded_rows());
     return converted(rows, encoded) ? std::min(encoded, max_converted_rows()) : encoded;
   }
@@ -159,8 +180,8 @@ class HostPredictor final : public CallPredictor {
     try {
       scratch.resize(lines);
     } catch (const std::bad_alloc&) {
-      return Error{ErrorCode::Environment, "",
-                   "out of memory: scratch of " + std::to_string(lines * sizeof(Line)) + " bytes"};
+      return fail(ErrorCode::Environment, "",
+                  formatted("out of memory: scratch of {} bytes", lines * sizeof(Line)));
     }
     return {};
   }
@@ -286,14 +307,19 @@ class HostPredictor final : public CallPredictor {
                                : converted(rows, pass.row_count) ? converted_bytes(pass.row_count)
                                                                  : 0;
     const std::size_t delivered = whole_lines(delivered_bytes(pass.row_count, pass.output, to.type));
+    const bool encoded = rows.form() == RowForm::Encoded;
     const std::size_t codes =
-        rows.form() == RowForm::Encoded ? 0 : code_bytes(pass.row_count, columns()) + kCodeSlack;
+        encoded && !adds_values() ? 0 : code_bytes(pass.row_count, columns()) + kCodeSlack;
     const std::size_t before_codes = values + delivered + scratch_bytes(pass.row_count, pass.in_place);
     FVM_TRY(reserve(scratch, before_codes + codes));
     std::byte* const memory = begin_of(scratch);
     if (coded) {
       const auto out = reinterpret_cast<std::uint8_t*>(memory + before_codes);
       FVM_TRY(code_lookups(rows, begin, pass.row_count, out, memory));
+      give_rows(pass, RowView{.codes = out});
+    } else if (encoded && adds_values()) {
+      const auto out = reinterpret_cast<std::uint8_t*>(memory + before_codes);
+      rows.copy_codes(begin, pass.row_count, out);
       give_rows(pass, RowView{.codes = out});
     } else {
       float* const floats = values == 0 ? nullptr : reinterpret_cast<float*>(memory);
@@ -340,14 +366,12 @@ class HostPredictor final : public CallPredictor {
     return {};
   }
 
-  /// Sets what lies behind the last row to zero.
-  static void clear_unused(const CodedRows& rows, std::uint8_t* codes) {
-    if (rows.count == 0) return;
-    if (const std::size_t used = rows.count % kCodeRows; used != 0) {
-      std::uint8_t* const first = codes + code_offset(rows.count, rows.columns);
-      for (std::size_t c = 0; c < rows.columns; ++c) std::fill_n(first + c * kCodeRows, kCodeRows - used, 0);
-    }
-    std::fill_n(codes + code_bytes(rows.count, rows.columns), kCodeSlack, 0);
+  /// Sets the codes behind those of the last row to zero.
+  static void clear_unused(std::size_t count, std::size_t columns, std::uint8_t* codes) {
+    const std::size_t used = count % kCodeRows;
+    if (used == 0) return;
+    std::uint8_t* const first = codes + code_offset(count, columns);
+    for (std::size_t c = 0; c < columns; ++c) std::fill_n(first + c * kCodeRows, kCodeRows - used, 0);
   }
 
   /// Returns the bytes that the instructions of a pass of `rows` rows write: sums, and values for linear leaves.
@@ -412,12 +436,12 @@ class HostPredictor final : public CallPredictor {
 }  // namespace
 }  // namespace host
 
-Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options) {
+[[gnu::cold]] Result<std::unique_ptr<Predictor>> host_backend(const Program& program,
+                                                              const BackendOptions& options) {
   FVM_ASSIGN(const host::Target* target, host::find_target(options.target));
   if (options.threads > host::kMaxThreads)
-    return Error{
-        ErrorCode::Usage, "",
-        "threads is " + std::to_string(options.threads) + ", at most " + std::to_string(host::kMaxThreads)};
+    return fail(ErrorCode::Usage, "",
+                formatted("threads is {}, at most {}", options.threads, host::kMaxThreads));
   if (program.mapped())
     return refused(
         "",

@@ -58,7 +58,8 @@ template <class Source>
 FVM_INLINE std::uint32_t settled_rank(const Source& source, std::uint32_t feature, const float* thresholds,
                                       unsigned r, float value, std::uint32_t found) {
   if constexpr (Source::kRounded)
-    if (found != 0 && thresholds[found - 1] == value && source.values != nullptr)
+    // A value that has reached no threshold is not equal to the first one. A branch for it would be hard to foresee.
+    if (thresholds[found - (found != 0 ? 1 : 0)] == value && source.values != nullptr)
       return source.rank(feature, r, value, found);
   return found;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/program.hpp>
 
 #include "vm/program/format.hpp"
@@ -39,7 +40,7 @@ std::string shown(std::string_view text) {
     if (byte >= 0x20 && byte < 0x7f)
       out += c;
     else
-      out += std::string("\\x") + kDigits[byte >> 4] + kDigits[byte & 15];
+      out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
   }
   return out + (text.size() > kLongest ? "…'" : "'");
 }
@@ -71,20 +72,19 @@ class Line {
     FVM_TRY(skip_pc(pc));
     const std::string_view word = take_word();
     const OpInfo* const row = find_opcode(word);
-    if (row == nullptr) return at(word, "an opcode: " + opcode_list());
+    if (row == nullptr) return at(word, formatted("an opcode: {}", opcode_list()));
     std::uint32_t values[kMaxOperands] = {};
     FVM_TRY(operands(*row, values));
     return encode(row->op, values);
   }
 
  private:
-  Error at(std::string_view piece, const std::string& expected) const {
-    const std::string found = !piece.empty() ? "found " + shown(piece)
+  Failure at(std::string_view piece, std::string_view expected) const {
+    const std::string found = !piece.empty() ? formatted("found {}", shown(piece))
                               : after_comma_ ? "found nothing"
                                              : "the line ends";
-    return refused(
-        "line " + std::to_string(number_) + ", column " + std::to_string(piece.data() - begin_ + 1),
-        found + ", expected " + expected);
+    return refused(formatted("line {}, column {}", number_, piece.data() - begin_ + 1), "{}, expected {}",
+                   found, expected);
   }
 
   std::string_view take_word() {
@@ -101,7 +101,7 @@ class Line {
     std::size_t value = 0;
     const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (code != std::errc() || end != word.data() + word.size() || value != pc)
-      return at(word, "pc " + std::to_string(pc) + ", or none");
+      return at(word, formatted("pc {}, or none", pc));
     return {};
   }
 
@@ -122,8 +122,8 @@ class Line {
       values[i] = *value;
     }
     if (rest_.empty() && !after_comma_) return {};
-    return at(rest_, "the line's end: " + shown(row.text) + " has " + std::to_string(row.operands.count) +
-                         (row.operands.count == 1 ? " operand" : " operands"));
+    return at(rest_, formatted("the line's end: {} has {}{}", shown(row.text), row.operands.count,
+                               row.operands.count == 1 ? " operand" : " operands"));
   }
 
   std::size_t number_;

@@ -5,12 +5,13 @@
 #include <string>
 
 #include <forestvm/core/derived_columns.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/program.hpp>
 
 namespace forestvm {
 namespace {
 
-std::string feature_text(std::uint32_t feature) { return "f" + std::to_string(feature); }
+std::string feature_text(std::uint32_t feature) { return formatted("f{}", feature); }
 
 std::string number_text(float number) {
   char text[32];
@@ -23,17 +24,17 @@ std::string part_text(const KeyPart& part) {
     case KeyPartKind::Category:
       return feature_text(part.feature);
     case KeyPartKind::Above:
-      return feature_text(part.feature) + " > " + border();
+      return formatted("{} > {}", feature_text(part.feature), border());
     case KeyPartKind::AboveOrNan:
-      return feature_text(part.feature) + " > " + border() + " or NaN";
+      return formatted("{} > {} or NaN", feature_text(part.feature), border());
     case KeyPartKind::HasCode:
-      return feature_text(part.feature) + " == " + std::to_string(std::bit_cast<std::int32_t>(part.operand));
+      return formatted("{} == {}", feature_text(part.feature), std::bit_cast<std::int32_t>(part.operand));
   }
   return "";
 }
 
 std::string term_text(const LinearTerm& term) {
-  return number_text(term.weight) + " * " + feature_text(term.feature);
+  return formatted("{} * {}", number_text(term.weight), feature_text(term.feature));
 }
 
 template <class Record, class Text>
@@ -50,8 +51,8 @@ std::vector<std::string> derived_column_texts(const Program& program) {
   const auto lookups = program.section_Lookups();
   for (std::size_t i = 0; i < lookups.size(); ++i) {
     const auto parts = program.section_KeyParts().subspan(lookups[i].first_part, lookups[i].part_count);
-    const std::string lookup = "lookup " + std::to_string(i) + " of " + list_text(parts, ", ", part_text) +
-                               " in " + std::to_string(lookups[i].slot_count) + " slots, value ";
+    const std::string lookup = formatted("lookup {} of {} in {} slots, value ", i,
+                                         list_text(parts, ", ", part_text), lookups[i].slot_count);
     for (std::uint32_t value = 0; value < lookups[i].width; ++value)
       texts.push_back(lookup + std::to_string(value));
   }

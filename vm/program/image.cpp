@@ -12,8 +12,12 @@
 #include <cstring>
 #include <new>
 
+#include <forestvm/internal/leaf_functions.hpp>
+
 #include "vm/program/format.hpp"
 #include "vm/program/verify/verify.hpp"
+
+#include <forestvm/internal/formatted.hpp>
 
 namespace forestvm {
 
@@ -59,8 +63,7 @@ class ProgramImage {
     const std::size_t room = bytecode::align_up(size + 1);
     auto* const data = static_cast<std::byte*>(std::aligned_alloc(kSectionAlignment, room));
     if (data == nullptr)
-      return Error{ErrorCode::Environment, "",
-                   "out of memory: the program needs " + std::to_string(room) + " bytes"};
+      return fail(ErrorCode::Environment, "", formatted("out of memory: the program needs {} bytes", room));
     image->data = data;
     image->size = size;
     write(std::span(data, size));
@@ -71,7 +74,7 @@ class ProgramImage {
     auto image = std::make_shared<Program::Image>();
     void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
     if (data == MAP_FAILED)
-      return Error{ErrorCode::Environment, "", std::string("cannot map the file: ") + std::strerror(errno)};
+      return fail(ErrorCode::Environment, "", formatted("cannot map the file: {}", std::strerror(errno)));
     image->data = static_cast<std::byte*>(data);
     image->size = size;
     image->memory = Program::Image::Memory::Mapped;
@@ -102,8 +105,8 @@ struct File {
   }
 };
 
-Error io_error(const std::string& what) {
-  return {ErrorCode::Environment, "", what + ": " + std::strerror(errno)};
+Failure io_error(std::string_view what) {
+  return fail(ErrorCode::Environment, "", formatted("{}: {}", what, std::strerror(errno)));
 }
 
 /// Returns the file behind a chain of links, so that saving replaces the file and not the link.
@@ -118,7 +121,7 @@ int create_beside(const std::string& path, std::string& name) {
   constexpr int kAttempts = 1000;  // names in use by other threads, or left by a process that was killed
   int descriptor = -1;
   for (int attempt = 0; attempt < kAttempts && descriptor < 0; ++attempt) {
-    name = path + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt);
+    name = formatted("{}.{}-{}", path, ::getpid(), attempt);
     descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0 && errno != EEXIST) break;
   }
@@ -151,7 +154,9 @@ std::uint64_t encoder_id(const Program& program) {
   id = checksum(std::as_bytes(program.section_KeyParts()), id);
   id = checksum(std::as_bytes(program.section_LookupWords()), id);
   id = checksum(std::as_bytes(program.section_LinearColumns()), id);
-  return checksum(std::as_bytes(program.section_LinearTerms()), id);
+  id = checksum(std::as_bytes(program.section_LinearTerms()), id);
+  const std::vector<std::uint32_t> features = leaf_features(program);
+  return features.empty() ? id : checksum(std::as_bytes(std::span(features)), id);
 }
 
 Result<Program> Program::load(const std::string& path, Verification verification) {
@@ -160,9 +165,9 @@ Result<Program> Program::load(const std::string& path, Verification verification
   if (file.descriptor < 0) return io_error("cannot open");
   struct stat status;
   if (::fstat(file.descriptor, &status) != 0) return io_error("cannot read");
-  if (S_ISDIR(status.st_mode)) return Error{ErrorCode::Environment, "", "is a directory"};
+  if (S_ISDIR(status.st_mode)) return fail(ErrorCode::Environment, "", "is a directory");
   if (!S_ISREG(status.st_mode))
-    return Error{ErrorCode::Environment, "", "is not a regular file, so it cannot be mapped"};
+    return fail(ErrorCode::Environment, "", "is not a regular file, so it cannot be mapped");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size < sizeof(bytecode::FileHeader)) {
     std::byte bytes[sizeof(bytecode::FileHeader)];
@@ -182,9 +187,9 @@ Result<Program> Program::borrow(std::span<const std::byte> bytes, std::shared_pt
                                 Verification verification) {
   const std::size_t beyond = reinterpret_cast<std::uintptr_t>(bytes.data()) % kSectionAlignment;
   if (beyond != 0)
-    return Error{ErrorCode::Usage, "",
-                 "the image begins " + std::to_string(beyond) + " bytes after a multiple of " +
-                     std::to_string(kSectionAlignment) + ", where only a copy can be used"};
+    return fail(ErrorCode::Usage, "",
+                formatted("the image begins {} bytes after a multiple of {}, where only a copy can be used",
+                          beyond, kSectionAlignment));
   return ProgramImage::borrow(bytes, std::move(owner), verification);
 }
 
@@ -197,7 +202,7 @@ Result<void> Program::save(const std::string& path) const {
   struct stat old {};
   const bool exists = ::stat(path.c_str(), &old) == 0;
   if (exists && !S_ISREG(old.st_mode))
-    return Error{ErrorCode::Environment, "", "is not a regular file, so it cannot be replaced"};
+    return fail(ErrorCode::Environment, "", "is not a regular file, so it cannot be replaced");
   const std::string target = exists ? resolved(path) : path;
   std::string temporary;
   const File file{create_beside(target, temporary)};

@@ -370,28 +370,50 @@ FVM_HOST_DEVICE inline void softmax(Scalar* scores, std::uint32_t count, Exponen
   for (std::uint32_t i = 0; i < count; ++i) scores[i] /= total;
 }
 
-/// Returns the weighted median of scores[0 .. count), whose weights are the next `count` scores; sorts both. Equal
-/// scores may come in any order: it matters only for the rounding of the sum of their weights.
+/// Returns whether a score comes after another in ascending order, in which NaN is last.
+template <class Scalar>
+FVM_HOST_DEVICE inline bool comes_after(Scalar score, Scalar other) {
+  return other == other && !(score <= other);  // NOLINT(misc-redundant-expression): false for NaN
+}
+
+/// Sorts `count` scores in ascending order, and the numbers `beside` them in the order of their scores. Equal scores may
+/// come in any order. `beside` may be `scores`.
+template <class Scalar>
+FVM_HOST_DEVICE inline void sort_scores(Scalar* scores, Scalar* beside, std::uint32_t count) {
+  for (std::uint32_t gap = count; gap > 1;) {
+    gap = gap < 5 ? 1 : static_cast<std::uint32_t>(std::uint64_t{gap} * 5 / 11);
+    for (std::uint32_t i = gap; i < count; ++i) {
+      const Scalar score = scores[i], number = beside[i];
+      std::uint32_t to = i;
+      for (; to >= gap && comes_after(scores[to - gap], score); to -= gap) {
+        scores[to] = scores[to - gap];
+        beside[to] = beside[to - gap];
+      }
+      scores[to] = score;
+      beside[to] = number;
+    }
+  }
+}
+
+/// Returns the weighted median of scores[0 .. count), whose weights are the next `count` scores; sorts both. The order of
+/// equal scores matters only for the rounding of the sum of their weights.
 template <class Scalar>
 FVM_HOST_DEVICE inline Scalar weighted_median(Scalar* scores, std::uint32_t count) {
   Scalar* const weights = scores + count;
-  for (std::uint32_t gap = count; gap > 1;) {
-    gap = gap < 5 ? 1 : gap * 5 / 11;
-    for (std::uint32_t i = gap; i < count; ++i) {
-      const Scalar score = scores[i], weight = weights[i];
-      std::uint32_t to = i;
-      for (; to >= gap && scores[to - gap] > score; to -= gap) {
-        scores[to] = scores[to - gap];
-        weights[to] = weights[to - gap];
-      }
-      scores[to] = score;
-      weights[to] = weight;
-    }
-  }
+  sort_scores(scores, weights, count);
   for (std::uint32_t i = 1; i < count; ++i) weights[i] += weights[i - 1];
   std::uint32_t chosen = 0;
   while (chosen + 1 < count && !(weights[chosen] >= Scalar{0.5} * weights[count - 1])) ++chosen;
   return scores[chosen];
+}
+
+/// Adds to each score but the first the value before it, after XGBoost's softplus: values ascend.
+template <class Scalar>
+FVM_HOST_DEVICE inline void softplus_steps(Scalar* scores, std::uint32_t count) {
+  for (std::uint32_t i = 1; i < count; ++i) {
+    const Scalar x = scores[i], rest = log1p_exp(x > 0 ? -x : x);
+    scores[i] = scores[i - 1] + ((x > 0 ? x + rest : rest) + static_cast<Scalar>(1e-6));
+  }
 }
 
 /// Divides scores.
@@ -409,7 +431,7 @@ FVM_HOST_DEVICE inline Scalar cut_to_one(Scalar x) {
 
 /// Turns one row's raw scores, float32 or float64, into values, in place; the one value of Argmax and of
 /// WeightedMedian comes first.
-template <class Scalar>
+template <class Scalar>  // NOLINTNEXTLINE(readability-function-size): one case for each transform
 FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, std::uint32_t outputs,
                                           TransformParameters parameters = {}) {
   const Scalar slope = static_cast<Scalar>(parameters.slope);
@@ -488,6 +510,12 @@ FVM_HOST_DEVICE inline void transform_row(Transform transform, Scalar* scores, s
       return;
     case Transform::WeightedMedian:
       scores[0] = weighted_median(scores, outputs / 2);
+      return;
+    case Transform::Sorted:
+      sort_scores(scores, scores, outputs);
+      return;
+    case Transform::SoftplusSteps:
+      softplus_steps(scores, outputs);
       return;
   }
 }

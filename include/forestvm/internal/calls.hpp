@@ -50,6 +50,8 @@ class CallPredictor : public Predictor {
   Result<void> predict_with(Context& context, const AnyRows& rows, OutputKind output, ResultType type,
                             const CallOptions& options, void* out) const final;
 
+  std::size_t coded_columns() const final { return row_reader().coded_plans().columns(); }
+
  protected:
   /// `backend` is the address that identifies the backend: see Context::backend.
   explicit CallPredictor(const void* backend) : backend_(backend) {}
@@ -84,6 +86,6 @@ std::string inexact_text(RowType type, const void* value);
 
 /// Returns the error for a number that is no float64, in a model that compares in float64. `instead` says
 /// what to do if rounding is intended.
-Error not_exact(std::string where, const std::string& number, const std::string& instead);
+Failure not_exact(std::string_view where, std::string_view number, std::string_view instead);
 
 }  // namespace forestvm

@@ -37,19 +37,22 @@ class CodedPlans {
   std::uint32_t plan_rows(std::uint32_t rows) const;
   /// Returns encoder_id of the program.
   std::uint64_t encoder() const { return encoder_; }
+  /// Returns the number of the encoder's columns.
+  std::size_t code_columns() const { return code_columns_; }
+  /// Returns the number of columns of encoded rows: see CodedRows.
+  std::size_t columns() const { return columns_; }
 
  private:
   /// Returns the entry of plans_ that contains `rows`, otherwise the next larger one, otherwise the last.
   const RowCounts& plans_for(std::size_t rows) const;
 
   std::vector<RowCounts> plans_;  ///< Row counts whose plans read only codes, ascending.
-  bool linear_leaves_;            ///< True if leaves read values whatever the plan.
-  std::size_t columns_;
+  std::size_t code_columns_, columns_;
   std::uint64_t encoder_;
 };
 
 /// Returns the error of a call without memory for its rows or output.
-Error no_buffer();
+Failure no_buffer();
 
 /// Returns the most rows, up to `most` but at least a block, that are whole blocks of codes.
 constexpr std::size_t whole_blocks(std::size_t most) {
@@ -118,9 +121,19 @@ class RowSource {
   Result<RowView> read_short(std::size_t begin, std::size_t count, float* converted) const;
 
   /// Writes the values of some features, which ascend, in `count` rows from `begin` on, as linear leaves read them:
-  /// float64, and 0 where |x| <= kTiny; NaN is missing. The rows have been read, and are values in the host's memory.
+  /// float64, and 0 where |x| <= kTiny; NaN is missing. The rows have been read, and are in the host's memory. Of encoded
+  /// rows, `features` are all that functions of leaves read.
   void copy_features(std::size_t begin, std::size_t count, std::span<const std::uint32_t> features,
                      double* out) const;
+
+  /// Writes the codes of `count` encoded rows from `begin` on, where a block begins, without what stands behind them in
+  /// blocks of programs with linear leaves.
+  void copy_codes(std::size_t begin, std::size_t count, std::uint8_t* out) const;
+
+  /// Writes encoded rows: blocks of codes of `count` rows, of which the first is row `begin`, and behind the codes of
+  /// each block the values of `features`, row by row. Values that belong to no row are 0.
+  void write_coded(std::size_t begin, std::size_t count, const std::uint8_t* codes,
+                   std::span<const std::uint32_t> features, std::uint8_t* out) const;
 
  private:
   friend class RowReader;
@@ -152,6 +165,10 @@ class RowReader {
   /// Returns the features, ascending, that are read where they lie if rows are not converted: by the encoder and by
   /// linear leaves.
   std::span<const std::uint32_t> features_in_place() const { return features_in_place_; }
+  /// Returns the features, ascending, that are converted if rows are: those that the program reads, if it compares in
+  /// float64, where a conversion takes its time, and they are few; otherwise all. Slow at first if it compares in
+  /// float64: decodes the forest.
+  std::span<const std::uint32_t> features_converted() const;
 
  private:
   /// Returns whether walks, the encoder or derived columns read a feature. Slow at first: decodes the forest.
@@ -171,6 +188,8 @@ class RowReader {
   std::optional<int> device_;
   mutable std::once_flag features_read_once_;
   mutable std::vector<bool> features_read_;  ///< See reads().
+  mutable std::once_flag features_converted_once_;
+  mutable std::vector<std::uint32_t> features_converted_;
 };
 
 }  // namespace forestvm

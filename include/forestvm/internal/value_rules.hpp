@@ -52,9 +52,9 @@ class ValueRules {
     const Neighbours near = neighbours(x);
     return near.down != near.up && is_above_bound(feature, near.up, x) ? near.up : near.down;
   }
-  /// Rounds `count` values, at most kRoundedAtOnce, in a program that compares in float64. See RoundTask.
-  void round(std::uint32_t feature, std::uint32_t feature_step, const double* values, std::uint32_t count,
-             float* out) const;
+  /// Rounds a value of each of `features`, of which there are at most kRoundedAtOnce, in a program that compares in
+  /// float64.
+  void round(std::span<const std::uint32_t> features, const double* values, float* out) const;
   /// Returns what walks compare for a value of a special feature; NaN if it is missing.
   float round(const Special& special, double x) const;
 

@@ -58,6 +58,8 @@ CASES = [
     ("3.2.0", "categories", "json", dict(objective="reg:squarederror", tree_method="hist", max_depth=4, max_cat_to_onehot=5)),
     ("3.2.0", "categories_classes", "ubj", dict(objective="multi:softprob", num_class=3, tree_method="hist", max_depth=4)),
     ("3.4.1", "dart", "json", dict(objective="binary:logistic", rate_drop=0.3)),
+    ("3.4.1", "quantiles", "json", dict(objective="reg:quantileerror", quantile_alpha=[0.4, 0.5, 0.6], eta=1.5, tree_method="hist")),
+    ("3.4.1", "expectiles", "ubj", dict(objective="reg:expectileerror", expectile_alpha=[0.1, 0.5, 0.9], tree_method="hist")),
 ]
 NAMES = ["age", "blood pressure", "größe", "x/y", "quote\"d", "a,b", "tab", "last"]
 

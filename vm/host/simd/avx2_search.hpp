@@ -4,6 +4,7 @@
 
 #include <immintrin.h>
 
+#include "vm/host/picked_values.hpp"
 #include "vm/host/simd/baseline_search.hpp"
 
 namespace forestvm::host {
@@ -60,10 +61,27 @@ struct Avx2Search {
     encode_each(search, values, 1, whole, count, codes, source);
   }
 
+  static constexpr bool kPicks = true;
+
+  /// Picks values of `count` rows, and rounds them up to float32. The rows are `stride` apart, and in `to` kPickedStride
+  /// apart.
+  FVM_INLINE static void pick(const PickStrip& strip, const double* rows, std::size_t stride, std::size_t,
+                              unsigned count, float* to) {
+    const RoundingUp rounding;
+    unsigned r = 0;
+    for (; r + 4 <= count; r += 4)
+      pick_rows<4>(strip, rounding, rows + r * stride, stride, to + std::size_t{r} * kPickedStride);
+    for (; r < count; ++r)
+      pick_rows<1>(strip, rounding, rows + r * stride, stride, to + std::size_t{r} * kPickedStride);
+  }
+
   /// Rounds up to 64 values, which need no alignment, up to float32.
   FVM_INLINE static void round_up(const double* values, unsigned count, float* to) {
     ScalarSearch::round_up(values, count, to);
   }
+
+  /// Is a RoundFunction.
+  FVM_INLINE static std::uint64_t round_down(const RoundTask& task) { return forestvm::round_down(task); }
 
   /// Writes the codes of a block's 64 values, which need no alignment to vectors, in all columns of a feature.
   FVM_INLINE static void encode_block(const FeatureSearch& search, const float* values, std::uint8_t* codes) {
@@ -86,6 +104,47 @@ struct Avx2Search {
   }
 
  private:
+  /// While it exists, its thread rounds up. Compilers keep the order of volatile assembly, but do not know that the
+  /// instructions of intrinsics depend on the mode.
+  class RoundingUp {
+   public:
+    RoundingUp() {
+      __asm__ volatile("vstmxcsr %0" : "=m"(saved_));
+      const unsigned up = (saved_ & ~kModes) | kUp;
+      __asm__ volatile("vldmxcsr %0" : : "m"(up));
+    }
+    ~RoundingUp() { __asm__ volatile("vldmxcsr %0" : : "m"(saved_)); }
+    RoundingUp(const RoundingUp&) = delete;
+    RoundingUp& operator=(const RoundingUp&) = delete;
+
+    FVM_INLINE __m128 convert(__m256d values) const {
+      __m128 up;
+      __asm__ volatile("vcvtpd2psy %1, %0" : "=x"(up) : "x"(values));
+      return up;
+    }
+
+   private:
+    static constexpr unsigned kModes = 0x6000, kUp = 0x4000;
+    unsigned saved_;
+  };
+
+  /// Picks values of a few rows, for which the numbers of features are loaded once.
+  template <unsigned kRows>
+  FVM_INLINE static void pick_rows(const PickStrip& strip, const RoundingUp& rounding, const double* rows,
+                                   std::size_t stride, float* to) {
+    const std::size_t last = strip.features.size() - 1;
+    for (std::size_t i = 0; i <= last; i += 4) {
+      std::size_t at[4];
+      for (std::size_t k = 0; k < 4; ++k) at[k] = strip.features[std::min(i + k, last)].feature;
+      for (unsigned r = 0; r < kRows; ++r) {
+        const double* const row = rows + r * stride;
+        const __m128d low = _mm_loadh_pd(_mm_load_sd(row + at[0]), row + at[1]),
+                      high = _mm_loadh_pd(_mm_load_sd(row + at[2]), row + at[3]);
+        _mm_storeu_ps(to + r * kPickedStride + i, rounding.convert(_mm256_set_m128d(high, low)));
+      }
+    }
+  }
+
   /// Loads eight values as float32.
   FVM_INLINE static __m256 eight(const float* values) { return _mm256_loadu_ps(values); }
   FVM_INLINE static __m256 eight(const double* values) {

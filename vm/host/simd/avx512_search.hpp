@@ -4,7 +4,10 @@
 
 #include <immintrin.h>
 
+#include <forestvm/core/round_values.hpp>
+
 #include "vm/host/encode_rows.hpp"
+#include "vm/host/picked_values.hpp"
 
 namespace forestvm::host {
 
@@ -81,6 +84,52 @@ struct Avx512Search {
     }
   }
 
+  static constexpr bool kPicks = true;
+
+  /// Picks values of `count` rows of `width` values, and rounds them up to float32. The rows are `stride` apart, and in
+  /// `to` kPickedStride apart.
+  FVM_INLINE static void pick(const PickStrip& strip, const double* rows, std::size_t stride,
+                              std::size_t width, unsigned count, float* to) {
+    if (width < kWindow) {
+      const auto values = static_cast<unsigned>(width);
+      const auto low = static_cast<__mmask8>(_bzhi_u32(0xff, values)),
+                 high = static_cast<__mmask8>(_bzhi_u32(0xffff, values) >> 8);
+      return pick_rows(strip.steps, rows, stride, count, to, [&](const double* from, __m512d& a, __m512d& b) {
+        a = _mm512_maskz_loadu_pd(low, from);
+        b = _mm512_maskz_loadu_pd(high, from + 8);
+      });
+    }
+    pick_rows(strip.steps, rows, stride, count, to, [](const double* from, __m512d& a, __m512d& b) {
+      a = _mm512_loadu_pd(from);
+      b = _mm512_loadu_pd(from + 8);
+    });
+  }
+
+  /// Is a RoundFunction.
+  FVM_INLINE static std::uint64_t round_down(const RoundTask& task) {
+    std::uint64_t found = 0;
+    for (std::uint32_t i = 0; i < task.count; i += 16) {
+      const std::uint32_t here = _bzhi_u32(0xffff, task.count - i);
+      const auto all = static_cast<__mmask16>(here);
+      const __m512d low = _mm512_maskz_loadu_pd(static_cast<__mmask8>(here & 0xff), task.values + i),
+                    high = _mm512_maskz_loadu_pd(static_cast<__mmask8>(here >> 8), task.values + i + 8);
+      constexpr int kDown = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC,
+                    kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
+      const __m512 down = joined(_mm512_cvt_roundpd_ps(low, kDown), _mm512_cvt_roundpd_ps(high, kDown));
+      const __m512i up =
+          _mm512_castps_si512(joined(_mm512_cvt_roundpd_ps(low, kUp), _mm512_cvt_roundpd_ps(high, kUp)));
+      _mm512_mask_storeu_ps(task.out + i, all, down);
+      const __m512i h = _mm512_and_si512(hash_of_bounds(_mm512_maskz_loadu_epi32(all, task.features + i), up),
+                                         _mm512_set1_epi32(static_cast<int>(task.filter_mask)));
+      const __m512i words =
+          _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), all, _mm512_srli_epi32(h, 5), task.filter, 4);
+      const __mmask16 between = _mm512_mask_cmpneq_epi32_mask(all, _mm512_castps_si512(down), up);
+      const __m512i bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(h, _mm512_set1_epi32(31)));
+      found |= std::uint64_t{_mm512_mask_test_epi32_mask(between, words, bit)} << i;
+    }
+    return found;
+  }
+
   /// Copies up to 64 values, which need no alignment, as float32. Those without a bit in `present`, whose memory is not
   /// read, become NaN, and so does what lies behind the last one.
   FVM_INLINE static void load_values(const float* values, unsigned, std::uint64_t present, float* to) {
@@ -108,6 +157,48 @@ struct Avx512Search {
   }
 
  private:
+  FVM_INLINE static __m512 joined(__m256 low, __m256 high) {
+    return _mm512_castpd_ps(
+        _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(low)), _mm256_castps_pd(high), 1));
+  }
+
+  /// Returns hash_of_bound of each feature and number.
+  FVM_INLINE static __m512i hash_of_bounds(__m512i features, __m512i up) {
+    const auto times = [](__m512i x, std::uint32_t factor) {
+      return _mm512_mullo_epi32(x, _mm512_set1_epi32(static_cast<int>(factor)));
+    };
+    __m512i h = _mm512_xor_si512(times(up, kBoundFactor), times(features, kFeatureFactor));
+    h = times(_mm512_xor_si512(h, _mm512_srli_epi32(h, 15)), kMixFactor);
+    return _mm512_xor_si512(h, _mm512_srli_epi32(h, 13));
+  }
+
+  /// Picks values of four rows at a time, for which a step is loaded once.
+  template <class Load>
+  FVM_INLINE static void pick_rows(std::span<const PickStep> steps, const double* rows, std::size_t stride,
+                                   unsigned count, float* to, const Load& load) {
+    unsigned r = 0;
+    for (; r + 4 <= count; r += 4)
+      pick_steps<4>(steps, rows + r * stride, stride, to + std::size_t{r} * kPickedStride, load);
+    for (; r < count; ++r)
+      pick_steps<1>(steps, rows + r * stride, stride, to + std::size_t{r} * kPickedStride, load);
+  }
+
+  template <unsigned kRows, class Load>
+  FVM_INLINE static void pick_steps(std::span<const PickStep> steps, const double* rows, std::size_t stride,
+                                    float* to, const Load& load) {
+    for (const PickStep& step : steps) {
+      const __m512i places = _mm512_loadu_si512(step.places);
+      for (unsigned r = 0; r < kRows; ++r) {
+        __m512d a, b;
+        load(rows + r * stride + step.first, a, b);
+        _mm256_storeu_ps(to + r * kPickedStride,
+                         _mm512_cvt_roundpd_ps(_mm512_permutex2var_pd(a, places, b),
+                                               _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC));
+      }
+      to += step.count;
+    }
+  }
+
   /// The largest stride with which values are gathered, because offsets have 32 bits.
   static constexpr std::size_t kMaxStride = std::size_t{1} << 26;
 

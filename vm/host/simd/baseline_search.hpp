@@ -1,6 +1,8 @@
 // Ranks of values, one at a time, without branches: the search that every CPU runs.
 #pragma once
 
+#include <forestvm/core/round_values.hpp>
+
 #include "vm/host/encode_rows.hpp"
 
 namespace forestvm::host {
@@ -59,6 +61,9 @@ struct ScalarSearch {
       to[i] = __builtin_bit_cast(float, bits + (1 - 2 * (bits >> 31)) * below);
     }
   }
+
+  /// Is a RoundFunction.
+  FVM_INLINE static std::uint64_t round_down(const RoundTask& task) { return forestvm::round_down(task); }
 
   /// Copies up to 64 values, which need no alignment, as float32. Those without a bit in `present` become NaN.
   template <class Value>

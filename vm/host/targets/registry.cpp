@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "vm/host/targets/target.hpp"
 
@@ -41,7 +42,7 @@ constexpr Target kTargets[] = {
 Result<const Target*> best_target() {
   for (std::size_t i = std::size(kTargets); i-- > 0;)
     if (kTargets[i].runs_here()) return &kTargets[i];
-  return Error{ErrorCode::Environment, "", "this CPU runs none of the targets that were built"};
+  return fail(ErrorCode::Environment, "", "this CPU runs none of the targets that were built");
 }
 
 /// Returns the target of this name. `where` says in errors what asks for it.
@@ -50,11 +51,11 @@ Result<const Target*> named_target(std::string_view name, const std::string& whe
   for (const Target& target : kTargets) {
     if (target.name == name) {
       if (target.runs_here()) return &target;
-      return Error{ErrorCode::Environment, where, "this CPU does not have it"};
+      return fail(ErrorCode::Environment, where, "this CPU does not have it");
     }
-    known += ", " + std::string(target.name);
+    known += formatted(", {}", target.name);
   }
-  return Error{ErrorCode::Usage, where, "unknown; expected one of " + known};
+  return fail(ErrorCode::Usage, where, formatted("unknown; expected one of {}", known));
 }
 
 }  // namespace
@@ -69,11 +70,11 @@ Walker Target::find_walker(Layout layout, const WalkerDesc& desc) const {
 }
 
 Result<const Target*> find_target(std::string_view name) {
-  if (name != "auto") return named_target(name, "target " + std::string(name));
+  if (name != "auto") return named_target(name, formatted("target {}", name));
   // NOLINTNEXTLINE(concurrency-mt-unsafe): unsafe only beside a change of the environment
   const char* const forced = std::getenv("FORESTVM_TARGET");
   if (forced == nullptr || *forced == '\0' || std::string_view(forced) == "auto") return best_target();
-  return named_target(forced, "FORESTVM_TARGET=" + std::string(forced));
+  return named_target(forced, formatted("FORESTVM_TARGET={}", forced));
 }
 
 }  // namespace forestvm::host

@@ -15,6 +15,7 @@
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/core/ranges.hpp>
 #include <forestvm/core/sums.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/program/verify/verify.hpp"
@@ -71,7 +72,7 @@ class CodeVerifier {
   }
 
  private:
-  Error wrong(const std::string& what) const { return code_error(program_, pc_, what); }
+  Failure wrong(std::string_view what) const { return code_error(program_, pc_, what); }
 
   const RangeFacts& facts(std::uint32_t reg) const { return map_.ranges[registers_[reg].range]; }
 
@@ -157,25 +158,25 @@ class CodeVerifier {
 
   /// Checks that a register may be read: it is set, and is part of the innermost loop over its axis.
   Result<void> reads(std::uint32_t reg) {
-    if (!registers_[reg].live) return wrong("r" + std::to_string(reg) + " is read before it is set");
+    if (!registers_[reg].live) return wrong(formatted("r{} is read before it is set", reg));
     if (facts(reg).loop != loop_of(facts(reg).axis))
-      return wrong("r" + std::to_string(reg) + " is not part of the innermost enclosing loop over " +
-                   (facts(reg).axis == Axis::Rows ? "rows" : "trees"));
+      return wrong(formatted("r{} is not part of the innermost enclosing loop over {}", reg,
+                             facts(reg).axis == Axis::Rows ? "rows" : "trees"));
     return {};
   }
 
   Result<void> reads(std::uint32_t reg, Axis axis) {
     FVM_TRY(reads(reg));
     if (facts(reg).axis != axis)
-      return wrong("r" + std::to_string(reg) + " holds " +
-                   (axis == Axis::Rows ? "trees, expected rows" : "rows, expected trees"));
+      return wrong(formatted("r{} holds {}", reg,
+                             axis == Axis::Rows ? "trees, expected rows" : "rows, expected trees"));
     InstFacts& facts = map_.insts[pc_];
     (axis == Axis::Rows ? facts.rows : facts.trees) = registers_[reg].range;
     return {};
   }
 
   Result<void> can_set(std::uint32_t reg) const {
-    if (registers_[reg].live) return wrong("r" + std::to_string(reg) + " is set while it is in use");
+    if (registers_[reg].live) return wrong(formatted("r{} is set while it is in use", reg));
     return {};
   }
 
@@ -205,7 +206,7 @@ class CodeVerifier {
 
   Result<void> open_block(std::uint32_t partner) {
     if (blocks_.size() == kMaxBlockDepth)
-      return wrong("more than " + std::to_string(kMaxBlockDepth) + " nested blocks");
+      return wrong(formatted("more than {} nested blocks", kMaxBlockDepth));
     if (partner <= pc_ || code_[partner].op != Op::End || operands<Op::End>(code_[partner]).partner != pc_)
       return wrong("its end does not name it");
     blocks_.push_back({static_cast<std::uint32_t>(pc_), {innermost_loop_[0], innermost_loop_[1]}, calls_});
@@ -245,7 +246,7 @@ class CodeVerifier {
     const LaunchDimension dimension = operands<Op::Map>(inst).dimension;
     for (const Block& block : blocks_)
       if (code_[block.open].op == Op::Map && operands<Op::Map>(code_[block.open]).dimension == dimension)
-        return wrong("the loop at pc " + std::to_string(block.open) + " around it has the same dimension");
+        return wrong(formatted("the loop at pc {} around it has the same dimension", block.open));
     return {};
   }
 
@@ -296,11 +297,11 @@ class CodeVerifier {
     const bool open =
         is_loop(code_[loop].op) &&
         std::any_of(blocks_.begin(), blocks_.end(), [&](const Block& block) { return block.open == loop; });
-    if (!open) return wrong("pc " + std::to_string(loop) + " is not a loop around it");
+    if (!open) return wrong(formatted("pc {} is not a loop around it", loop));
     const std::uint32_t range = map_.insts[loop].out;
     if (map_.ranges[range].axis != axis)
-      return wrong(std::string("the loop at pc ") + std::to_string(loop) + " does not go over " +
-                   (axis == Axis::Rows ? "rows" : "trees"));
+      return wrong(
+          formatted("the loop at pc {} does not go over {}", loop, axis == Axis::Rows ? "rows" : "trees"));
     (axis == Axis::Rows ? map_.insts[pc_].rows : map_.insts[pc_].trees) = range;
     return {};
   }
@@ -311,7 +312,7 @@ class CodeVerifier {
 
   Result<void> holds_sums(std::uint32_t accumulator) const {
     if (!is_per_tree(kind_of(accumulator))) return {};
-    return wrong("a" + std::to_string(accumulator) + " holds per-tree values, expected sums");
+    return wrong(formatted("a{} holds per-tree values, expected sums", accumulator));
   }
 
   /// Checks an accumulator that starts from the base scores, or to which they are added.
@@ -322,18 +323,17 @@ class CodeVerifier {
 
   /// Checks that per-tree values are added to sums of the same type.
   Result<void> sums_trees(std::uint32_t to, std::uint32_t from) const {
-    if (!is_per_tree(kind_of(from)))
-      return wrong("a" + std::to_string(from) + " does not hold per-tree values");
+    if (!is_per_tree(kind_of(from))) return wrong(formatted("a{} does not hold per-tree values", from));
     const bool wide = kind_of(from) == AccumulatorKind::PerTree64;
     if (kind_of(to) == (wide ? AccumulatorKind::F64 : AccumulatorKind::F32)) return {};
-    return wrong("a" + std::to_string(to) + " is not " + (wide ? "float64" : "float32"));
+    return wrong(formatted("a{} is not {}", to, wide ? "float64" : "float32"));
   }
 
   /// Checks that an accumulator holds scores, which transforms and outputs take.
   Result<void> holds_scores(std::uint32_t accumulator) const {
     const AccumulatorKind kind = kind_of(accumulator);
     if (kind == AccumulatorKind::F32 || kind == AccumulatorKind::F64) return {};
-    return wrong("a" + std::to_string(accumulator) + " is neither float32 nor float64");
+    return wrong(formatted("a{} is neither float32 nor float64", accumulator));
   }
 
   /// Checks an accumulator that is made of another.
@@ -347,8 +347,7 @@ class CodeVerifier {
   Result<void> writes(std::uint32_t accumulator, std::uint32_t rows) {
     const std::uint32_t in = program_.section_Accumulators()[accumulator].stored_in;
     if (in != accumulator)
-      return wrong("a" + std::to_string(accumulator) + " lies in a" + std::to_string(in) +
-                   ": only reduce_inplace writes it");
+      return wrong(formatted("a{} lies in a{}: only reduce_inplace writes it", accumulator, in));
     return touches(accumulator, rows);
   }
 
@@ -358,17 +357,14 @@ class CodeVerifier {
     const std::uint32_t loop = accumulators_[accumulator].loop;
     if (loop == innermost_tree_loop()) return {};
     if (loop != kNone && !is_open(loop))
-      return wrong("a" + std::to_string(accumulator) + " belongs to the loop at pc " + std::to_string(loop) +
-                   ", which has ended");
-    return wrong("a" + std::to_string(accumulator) +
-                 " is shared by the iterations of the parallel loop over trees at pc " +
-                 std::to_string(tree_loops_.back()));
+      return wrong(formatted("a{} belongs to the loop at pc {}, which has ended", accumulator, loop));
+    return wrong(formatted("a{} is shared by the iterations of the parallel loop over trees at pc {}",
+                           accumulator, tree_loops_.back()));
   }
 
   Result<void> is_live(std::uint32_t accumulator, std::uint32_t rows) {
     FVM_TRY(reads(rows, Axis::Rows));
-    if (!accumulators_[accumulator].live)
-      return wrong("a" + std::to_string(accumulator) + " is not privatized here");
+    if (!accumulators_[accumulator].live) return wrong(formatted("a{} is not privatized here", accumulator));
     return {};
   }
 
@@ -384,7 +380,7 @@ class CodeVerifier {
     const AccumulatorDesc& desc = program_.section_Accumulators()[accumulator];
     const std::uint32_t loop = accumulators_[accumulator].loop;
     if (desc.stored_in != accumulator || (loop != kNone && !is_open(loop)))
-      return wrong("nothing can be added to a" + std::to_string(accumulator) + " here");
+      return wrong(formatted("nothing can be added to a{} here", accumulator));
     return {};
   }
 
@@ -405,21 +401,20 @@ class CodeVerifier {
     const auto [out, reg, rows] = operands<Op::Privatize>(inst);
     FVM_TRY(reads(rows, Axis::Rows));
     if (program_.section_Accumulators()[out].parent == out)
-      return wrong("a" + std::to_string(out) + " is not private");
-    if (accumulators_[out].live) return wrong("a" + std::to_string(out) + " is in use");
+      return wrong(formatted("a{} is not private", out));
+    if (accumulators_[out].live) return wrong(formatted("a{} is in use", out));
     if (tree_loops_.empty() || loop_register(tree_loops_.back()) != reg)
-      return wrong("r" + std::to_string(reg) + " is not the innermost parallel loop over trees");
+      return wrong(formatted("r{} is not the innermost parallel loop over trees", reg));
     // In a block inside the loop it might not run, or run in the copies that a loop over rows makes of a
     // machine.
     if (blocks_.back().open != tree_loops_.back())
-      return wrong("it does not stand directly in the loop at pc " + std::to_string(tree_loops_.back()));
+      return wrong(formatted("it does not stand directly in the loop at pc {}", tree_loops_.back()));
     const AccumulatorDesc& desc = program_.section_Accumulators()[out];
     const AccumulatorState& parent = accumulators_[desc.parent];
     if (!parent.live || parent.loop != innermost_tree_loop(1))
-      return wrong("its parent a" + std::to_string(desc.parent) + " does not belong to the loop around");
+      return wrong(formatted("its parent a{} does not belong to the loop around", desc.parent));
     if (loop_iterations(tree_loops_.back()) > desc.iterations)
-      return wrong("the loop has more iterations than a" + std::to_string(out) + "'s " +
-                   std::to_string(desc.iterations));
+      return wrong(formatted("the loop has more iterations than a{}'s {}", out, desc.iterations));
     accumulators_[out] = {true, tree_loops_.back(), blocks_.size()};
     return {};
   }
@@ -429,10 +424,9 @@ class CodeVerifier {
     const auto accumulators = program_.section_Accumulators();
     if (from == to || !accumulators_[from].live || accumulators_[from].loop != loop ||
         accumulators[from].parent != to)
-      return wrong("a" + std::to_string(from) + " is not what the loop at pc " + std::to_string(loop) +
-                   " made of a" + std::to_string(to));
+      return wrong(formatted("a{} is not what the loop at pc {} made of a{}", from, loop, to));
     if (in_place && accumulators[to].stored_in != from)
-      return wrong("a" + std::to_string(to) + " does not lie in a" + std::to_string(from));
+      return wrong(formatted("a{} does not lie in a{}", to, from));
     FVM_TRY(in_place ? touches(to, rows) : writes(to, rows));
     // The loop ended in this block, or else the accumulator would have, too: its range is still there.
     accumulators_[from] = {};
@@ -442,7 +436,7 @@ class CodeVerifier {
   Result<void> form_fits(ReductionForm form, std::uint32_t width, Op loop) const {
     const bool vector = form == ReductionForm::Vector;
     if (vector ? !std::has_single_bit(width) || width < 2 || width > kMaxReductionWidth : width != 1)
-      return wrong("a width of " + std::to_string(width) + " for form " + std::string(name_of(form)));
+      return wrong(formatted("a width of {} for form {}", width, name_of(form)));
     if (vector && loop != Op::Par) return wrong("vectors add the copies of a loop on the host only");
     if (form == ReductionForm::Shared && loop != Op::Map)
       return wrong("shared memory holds the copies of a mapped loop only");
@@ -484,12 +478,11 @@ class CodeVerifier {
     const RangeFacts& over = map_.ranges[by.source];
     if (!registers_[select].live || by.step == 0 || !over.exact ||
         (registers_[trees].within >> select & 1) == 0)
-      return wrong("r" + std::to_string(select) + " is not a loop over known trees that r" +
-                   std::to_string(trees) + " is part of");
+      return wrong(formatted("r{} is not a loop over known trees that r{} is part of", select, trees));
     const Range all{over.lo, over.hi, 0};
     const std::uint32_t count = iterations(all.size(), by.step);
     if (count > kMaxSpecialized || count > program_.section_Walkers().size() - walker)
-      return wrong("a walker for each of " + std::to_string(count) + " iterations");
+      return wrong(formatted("a walker for each of {} iterations", count));
     for (std::uint32_t i = 0; i < count; ++i) {
       if ((program_.section_Walkers()[walker + i].atomic != 0) != atomic)
         return wrong("some of its walkers are atomic, others are not");
@@ -504,8 +497,7 @@ class CodeVerifier {
     const std::uint32_t index = program_.section_Walkers()[walker].group;
     const GroupDesc& group = program_.section_Groups()[index];
     if (trees.size() != 0 && (trees.begin < group.tree_begin || trees.end > group.tree_end))
-      return wrong("trees " + std::to_string(trees.begin) + " to " + std::to_string(trees.end) +
-                   " are not all in group " + std::to_string(index));
+      return wrong(formatted("trees {} to {} are not all in group {}", trees.begin, trees.end, index));
     return {};
   }
 

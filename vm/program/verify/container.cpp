@@ -4,6 +4,7 @@
 
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/leaf_vectors.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/program/format.hpp"
@@ -16,22 +17,21 @@ Result<void> verify_header(const FileHeader& header, std::size_t size) {
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
     return refused("header", "not a program file; forestvm compile makes one from a model");
   if (header.format > kProgramFormat)
-    return refused("header", "program format " + std::to_string(header.format) +
-                                 " is newer than this build's " + std::to_string(kProgramFormat) +
-                                 ": use a newer forestvm, or compile the model again");
+    return refused("header",
+                   "program format {} is newer than this build's {}: use a newer forestvm, or "
+                   "compile the model again",
+                   header.format, kProgramFormat);
   if (header.format < kOldestProgramFormat)
-    return refused("header", "program format " + std::to_string(header.format) +
-                                 " is older than this build's oldest, " +
-                                 std::to_string(kOldestProgramFormat) + ": compile the model again");
+    return refused("header",
+                   "program format {} is older than this build's oldest, {}: compile the model again",
+                   header.format, kOldestProgramFormat);
   if (header.feature_bits != 0)
-    return refused("header", "the program needs features that this build does not know (bits " +
-                                 std::to_string(header.feature_bits) + ")");
+    return refused("header", "the program needs features that this build does not know (bits {})",
+                   header.feature_bits);
   if (header.file_size != size)
-    return refused("header", "the file has " + std::to_string(size) + " bytes, its header says " +
-                                 std::to_string(header.file_size));
+    return refused("header", "the file has {} bytes, its header says {}", size, header.file_size);
   if (header.section_count != kSectionCount)
-    return refused("header", std::to_string(header.section_count) + " sections, expected " +
-                                 std::to_string(kSectionCount));
+    return refused("header", "{} sections, expected {}", header.section_count, kSectionCount);
   for (const std::uint8_t byte : header.unused)
     if (byte != 0) return refused("header", "a reserved byte is not zero");
   if (header.reserved != 0) return refused("header", "a reserved field is not zero");
@@ -41,7 +41,7 @@ Result<void> verify_header(const FileHeader& header, std::size_t size) {
 Result<void> verify_zeros(std::span<const std::byte> image, std::uint64_t from, std::uint64_t to) {
   for (std::uint64_t at = from; at < to; ++at)
     if (image[at] != std::byte{0})
-      return refused("offset " + std::to_string(at), "a byte between sections is not zero");
+      return refused(formatted("offset {}", at), "a byte between sections is not zero");
   return {};
 }
 
@@ -50,48 +50,43 @@ Result<void> verify_section_table(std::span<const std::byte> image) {
   for (std::size_t i = 0; i < kSectionCount; ++i) {
     SectionEntry entry;
     std::memcpy(&entry, image.data() + sizeof(FileHeader) + i * sizeof entry, sizeof entry);
-    const std::string where = std::string(name_of(static_cast<Section>(i))) + " section";
+    const std::string where = formatted("{} section", name_of(static_cast<Section>(i)));
     if (static_cast<std::size_t>(entry.id) != i || entry.reserved != 0)
-      return refused(where, "entry " + std::to_string(i) + " of the section table names another section");
+      return refused(where, "entry {} of the section table names another section", i);
     if (entry.offset != align_up(end))
-      return refused(where, "begins at offset " + std::to_string(entry.offset) + ", expected " +
-                                std::to_string(align_up(end)));
+      return refused(where, "begins at offset {}, expected {}", entry.offset, align_up(end));
     if (entry.offset > image.size() || entry.size > image.size() - entry.offset)
-      return refused(where, std::to_string(entry.size) + " bytes at offset " + std::to_string(entry.offset) +
-                                " leave the file of " + std::to_string(image.size()) + " bytes");
+      return refused(where, "{} bytes at offset {} leave the file of {} bytes", entry.size, entry.offset,
+                     image.size());
     if (entry.size % kRecordSizes[i] != 0)
-      return refused(where, std::to_string(entry.size) + " bytes are not a multiple of its record's " +
-                                std::to_string(kRecordSizes[i]));
+      return refused(where, "{} bytes are not a multiple of its record's {}", entry.size, kRecordSizes[i]);
     FVM_TRY(verify_zeros(image, end, entry.offset));
     end = entry.offset + entry.size;
   }
   if (end != image.size())
-    return refused("offset " + std::to_string(end),
-                   std::to_string(image.size() - end) + " bytes after the last section");
+    return refused(formatted("offset {}", end), "{} bytes after the last section", image.size() - end);
   return {};
 }
 
 Result<void> verify_meta(const ProgramMeta& meta) {
-  const auto wrong = [](const std::string& what) { return refused("meta section", what); };
+  const auto wrong = [](std::string_view what) { return refused("meta section", what); };
   // A leaf of a fixed-length walk reads feature 0 and ignores it: a row has at least one.
   if (meta.num_features == 0 || meta.num_features > kMaxFeatures)
-    return wrong(std::to_string(meta.num_features) + " features, expected 1 to " +
-                 std::to_string(kMaxFeatures));
+    return wrong(formatted("{} features, expected 1 to {}", meta.num_features, kMaxFeatures));
   if (meta.derived_columns > kMaxFeatures - meta.num_features)
-    return wrong(std::to_string(meta.derived_columns) + " derived columns, expected at most " +
-                 std::to_string(kMaxFeatures) + " with the features");
+    return wrong(formatted("{} derived columns, expected at most {} with the features", meta.derived_columns,
+                           kMaxFeatures));
   if (meta.num_outputs == 0 || meta.num_outputs > 65536)
-    return wrong(std::to_string(meta.num_outputs) + " outputs, expected 1 to 65536");
+    return wrong(formatted("{} outputs, expected 1 to 65536", meta.num_outputs));
   if (!is_declared(meta.transform)) return wrong("unknown transform");
   if (!is_declared(meta.class_rule)) return wrong("unknown class rule");
   if (!is_declared(meta.contract)) return wrong("unknown numeric contract");
   if (meta.sums_in_model_order > 1) return wrong("sums_in_model_order is neither 0 nor 1");
   if (meta.num_feature_names != 0 && meta.num_feature_names != meta.num_features)
-    return wrong(std::to_string(meta.num_feature_names) + " feature names for " +
-                 std::to_string(meta.num_features) + " features");
+    return wrong(formatted("{} feature names for {} features", meta.num_feature_names, meta.num_features));
   if (meta.sum_unit < kLowestUnit || meta.sum_unit > kHighestUnit)
-    return wrong("exact sums count 2^" + std::to_string(meta.sum_unit) + ", expected 2^" +
-                 std::to_string(kLowestUnit) + " to 2^" + std::to_string(kHighestUnit));
+    return wrong(
+        formatted("exact sums count 2^{}, expected 2^{} to 2^{}", meta.sum_unit, kLowestUnit, kHighestUnit));
   if (meta.reserved != 0) return wrong("a reserved byte is not zero");
   for (const std::uint8_t byte : meta.reserved2)
     if (byte != 0) return wrong("a reserved byte is not zero");
@@ -107,12 +102,12 @@ Result<void> verify_meta(const ProgramMeta& meta) {
   if (meta.pair != Pair::None && meta.num_outputs != 1)
     return wrong("pairs of values for more than one output");
   if (meta.transform == Transform::Uncertainty && meta.num_outputs != 2)
-    return wrong("means and variances for " + std::to_string(meta.num_outputs) + " outputs");
+    return wrong(formatted("means and variances for {} outputs", meta.num_outputs));
   if (meta.transform == Transform::WeightedMedian && meta.num_outputs % 2 != 0)
-    return wrong("a weighted median of " + std::to_string(meta.num_outputs) +
-                 " outputs, which are scores and as many weights");
+    return wrong(
+        formatted("a weighted median of {} outputs, which are scores and as many weights", meta.num_outputs));
   if (!are_group_ends(meta.class_rule, meta.num_outputs, meta.group_ends))
-    return wrong("the groups of outputs do not cover " + std::to_string(meta.num_outputs) + " outputs");
+    return wrong(formatted("the groups of outputs do not cover {} outputs", meta.num_outputs));
   if (!std::isfinite(meta.divisor) || !std::isfinite(meta.slope) || meta.divisor == 0)
     return wrong("the transform's divisor or slope is not a finite number, or the divisor is zero");
   if (!std::isfinite(meta.offset)) return wrong("the transform's offset is not a finite number");
@@ -140,7 +135,7 @@ Result<void> verify_wide_features(const Program& program) {
   for (std::size_t i = 0; i < features.size(); ++i) {
     const WideFeature& wide = features[i];
     const auto wrong = [i](const char* what) {
-      return refused("wide_features section: record " + std::to_string(i), what);
+      return refused(formatted("wide_features section: record {}", i), what);
     };
     if (meta.row_type != ScalarType::Float64) return wrong("the program does not compare in float64");
     if (wide.feature >= meta.num_features) return wrong("its feature lies outside the row");
@@ -157,8 +152,7 @@ Result<void> verify_wide_features(const Program& program) {
     taken += wide.bound_count;
   }
   if (taken != bounds.size())
-    return refused("wide_bounds section",
-                   std::to_string(bounds.size()) + " bounds, but the features have " + std::to_string(taken));
+    return refused("wide_bounds section", "{} bounds, but the features have {}", bounds.size(), taken);
   return {};
 }
 
@@ -166,7 +160,7 @@ Result<void> verify_leaf_functions(const Program& program) {
   const ProgramMeta& meta = program.meta();
   const auto functions = program.section_LeafFunctions();
   const auto terms = program.section_LeafTerms();
-  const auto whole = [&](const std::string& what) { return refused("leaf_functions section", what); };
+  const auto whole = [&](std::string_view what) { return refused("leaf_functions section", what); };
   // Programs that compare in float64 have no derived columns or hashed features, which functions could not read.
   if (!functions.empty() && meta.row_type != ScalarType::Float64)
     return whole("the program does not compare in float64");
@@ -175,7 +169,7 @@ Result<void> verify_leaf_functions(const Program& program) {
   std::uint64_t taken = 0;
   for (std::size_t i = 0; i < functions.size(); ++i) {
     const auto wrong = [i](const char* what) {
-      return refused("leaf_functions section: record " + std::to_string(i), what);
+      return refused(formatted("leaf_functions section: record {}", i), what);
     };
     if (!std::isfinite(functions[i].constant) || !std::isfinite(functions[i].value))
       return wrong("a number is not finite");
@@ -184,11 +178,10 @@ Result<void> verify_leaf_functions(const Program& program) {
     if (taken > terms.size()) return wrong("its terms leave the leaf_terms section");
   }
   if (taken != terms.size())
-    return refused("leaf_terms section",
-                   std::to_string(terms.size()) + " terms, but the functions have " + std::to_string(taken));
+    return refused("leaf_terms section", "{} terms, but the functions have {}", terms.size(), taken);
   for (std::size_t i = 0; i < terms.size(); ++i) {
     const auto wrong = [i](const char* what) {
-      return refused("leaf_terms section: record " + std::to_string(i), what);
+      return refused(formatted("leaf_terms section: record {}", i), what);
     };
     if (terms[i].feature >= meta.num_features) return wrong("its feature lies outside the row");
     if (!std::isfinite(terms[i].coefficient)) return wrong("its coefficient is not finite");
@@ -202,7 +195,7 @@ Result<void> verify_category_names(const Program& program) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     const CategoryNames& named = records[i];
     const auto wrong = [i](const char* what) {
-      return refused("category_names section: record " + std::to_string(i), what);
+      return refused(formatted("category_names section: record {}", i), what);
     };
     if (named.feature >= program.meta().num_features) return wrong("its feature lies outside the row");
     if (i != 0 && named.feature <= records[i - 1].feature) return wrong("its feature does not ascend");
@@ -224,32 +217,28 @@ Result<void> verify_strings(const Program& program) {
                            program.meta().num_class_labels;
   for (const CategoryNames& named : program.section_CategoryNames()) expected += named.count;
   if (strings.size() != expected)
-    return refused("strings section",
-                   std::to_string(strings.size()) + " strings, expected " + std::to_string(expected));
+    return refused("strings section", "{} strings, expected {}", strings.size(), expected);
   // Strings that shared their text could be longer together than the file is.
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < strings.size(); ++i) {
     if (strings[i].offset != end)
-      return refused("strings section", "string " + std::to_string(i) + " does not follow the one before");
+      return refused("strings section", "string {} does not follow the one before", i);
     end += strings[i].size;
-    if (end > text.size())
-      return refused("strings section", "string " + std::to_string(i) + " leaves the text section");
+    if (end > text.size()) return refused("strings section", "string {} leaves the text section", i);
   }
   if (end != text.size())
-    return refused("text section",
-                   std::to_string(text.size()) + " bytes, but the strings have " + std::to_string(end));
+    return refused("text section", "{} bytes, but the strings have {}", text.size(), end);
   return {};
 }
 
 Result<void> verify_accumulators(const Program& program) {
   const auto accumulators = program.section_Accumulators();
-  const auto wrong = [](std::size_t i, const std::string& what) {
-    return refused("accumulators section", "a" + std::to_string(i) + ": " + what);
+  const auto wrong = [](std::size_t i, std::string_view what) {
+    return refused("accumulators section", "a{}: {}", i, what);
   };
   if (accumulators.empty() || accumulators.size() > kAccumulators)
-    return refused("accumulators section", std::to_string(accumulators.size()) +
-                                               " accumulators, expected 1 to " +
-                                               std::to_string(kAccumulators));
+    return refused("accumulators section", "{} accumulators, expected 1 to {}", accumulators.size(),
+                   kAccumulators);
   std::uint64_t scratch = 0;
   for (std::size_t i = 0; i < accumulators.size(); ++i) {
     const AccumulatorDesc& a = accumulators[i];
@@ -266,8 +255,7 @@ Result<void> verify_accumulators(const Program& program) {
       if (is_per_tree(a.kind)) return wrong(i, "per-tree values are never private");
       if (a.kind != accumulators[a.parent].kind) return wrong(i, "its parent is of another kind");
       if (std::uint64_t{a.iterations} * accumulators[a.parent].copies != a.copies)
-        return wrong(i,
-                     std::to_string(a.copies) + " copies are not its iterations times its parent's copies");
+        return wrong(i, formatted("{} copies are not its iterations times its parent's copies", a.copies));
     }
     // Chains of accumulators in one another go forward only, so they end.
     if (a.stored_in < i || a.stored_in >= accumulators.size())
@@ -281,9 +269,8 @@ Result<void> verify_accumulators(const Program& program) {
                                    program.meta().num_outputs, program.meta().num_trees);
   }
   if (scratch > kMaxScratchBytes)
-    return refused("accumulators section", std::to_string(scratch) +
-                                               " bytes of private accumulators a row, more than " +
-                                               std::to_string(kMaxScratchBytes));
+    return refused("accumulators section", "{} bytes of private accumulators a row, more than {}", scratch,
+                   kMaxScratchBytes);
   return {};
 }
 
@@ -312,10 +299,9 @@ const char* shape_rule(const TileShape& shape) {
 Result<void> verify_tile_shapes(const Program& program) {
   const auto shapes = program.section_TileShapes();
   if (shapes.size() > kMaxTileShapes)
-    return refused("tile_shapes section",
-                   std::to_string(shapes.size()) + " shapes, at most " + std::to_string(kMaxTileShapes));
+    return refused("tile_shapes section", "{} shapes, at most {}", shapes.size(), kMaxTileShapes);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    const std::string where = "tile_shapes section: shape " + std::to_string(i);
+    const std::string where = formatted("tile_shapes section: shape {}", i);
     if ((i == 0) != (shapes[i].size == 0))
       return refused(where, "the first shape, and no other, has no nodes");
     if (const char* rule = shape_rule(shapes[i])) return refused(where, rule);
@@ -327,8 +313,7 @@ Result<void> verify_tile_shapes(const Program& program) {
 
 Result<void> verify_container(std::span<const std::byte> image, bool with_checksum) {
   if (image.size() < kTableEnd)
-    return refused("header",
-                   "the file has " + std::to_string(image.size()) + " bytes, too few for a forestvm program");
+    return refused("header", "the file has {} bytes, too few for a forestvm program", image.size());
   FileHeader header;
   std::memcpy(&header, image.data(), sizeof header);
   FVM_TRY(verify_header(header, image.size()));
@@ -339,16 +324,16 @@ Result<void> verify_container(std::span<const std::byte> image, bool with_checks
 
 Result<void> verify_tables(const Program& program) {
   if (program.section_Meta().size() != 1)
-    return refused("meta section", std::to_string(program.section_Meta().size()) + " records, expected 1");
+    return refused("meta section", "{} records, expected 1", program.section_Meta().size());
   const ProgramMeta& meta = program.meta();
   FVM_TRY(verify_meta(meta));
   if (program.section_Base().size() != meta.num_outputs)
-    return refused("base section", std::to_string(program.section_Base().size()) + " base scores for " +
-                                       std::to_string(meta.num_outputs) + " outputs");
+    return refused("base section", "{} base scores for {} outputs", program.section_Base().size(),
+                   meta.num_outputs);
   const auto thresholds = program.section_Thresholds();
   for (std::size_t i = 0; i < thresholds.size(); ++i) {
     const auto wrong = [i](const char* what) {
-      return refused("thresholds section: record " + std::to_string(i), what);
+      return refused(formatted("thresholds section: record {}", i), what);
     };
     if (thresholds[i].feature >= row_width(meta)) return wrong("its feature lies outside the row");
     if (i != 0 && thresholds[i].feature <= thresholds[i - 1].feature)
@@ -358,22 +343,19 @@ Result<void> verify_tables(const Program& program) {
   const std::size_t wide = program.section_WideLeaves().size();
   if (wide != (meta.score_type == ScalarType::Float64 ? program.section_LeafNumbers().size() : 0))
     return refused("wide_leaves section",
-                   std::to_string(wide) +
-                       " leaves: in a program of float64 scores one for each leaf number, " +
-                       std::to_string(program.section_LeafNumbers().size()) + ", else none");
+                   "{} leaves: in a program of float64 scores one for each leaf number, {}, else none", wide,
+                   program.section_LeafNumbers().size());
   const std::size_t vector_bytes = std::size_t{meta.num_outputs} * size_of(meta.score_type);
   if (program.section_LeafVectors().size() % vector_bytes != 0 ||
       program.section_LeafVectors().size() / vector_bytes > kMaxLeafVectors)
-    return refused("leaf_vectors section", std::to_string(program.section_LeafVectors().size()) +
-                                               " bytes, expected whole vectors of " +
-                                               std::to_string(vector_bytes) + ", at most " +
-                                               std::to_string(kMaxLeafVectors));
+    return refused("leaf_vectors section", "{} bytes, expected whole vectors of {}, at most {}",
+                   program.section_LeafVectors().size(), vector_bytes, kMaxLeafVectors);
   const auto zero_missing = program.section_ZeroMissing();
   for (std::size_t i = 0; i < zero_missing.size(); ++i) {
     if (zero_missing[i] >= meta.num_features)
-      return refused("zero_missing section: record " + std::to_string(i), "its feature lies outside the row");
+      return refused(formatted("zero_missing section: record {}", i), "its feature lies outside the row");
     if (i != 0 && zero_missing[i] <= zero_missing[i - 1])
-      return refused("zero_missing section: record " + std::to_string(i), "its feature does not ascend");
+      return refused(formatted("zero_missing section: record {}", i), "its feature does not ascend");
   }
   FVM_TRY(verify_wide_features(program));
   FVM_TRY(verify_leaf_functions(program));

@@ -4,14 +4,15 @@
 #include <string>
 
 #include <forestvm/core/derived_columns.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "vm/program/verify/verify.hpp"
 
 namespace forestvm::bytecode {
 namespace {
 
-Error wrong_record(const char* section, std::size_t record, const std::string& what) {
-  return refused(std::string(section) + " section: record " + std::to_string(record), what);
+Failure wrong_record(const char* section, std::size_t record, std::string_view what) {
+  return refused(formatted("{} section: record {}", section, record), what);
 }
 
 constexpr const char* kOutsideRow = "its feature lies outside the row";
@@ -68,11 +69,10 @@ Result<void> verify_lookups(const Program& program, std::uint64_t& columns) {
     columns += lookup.width;
   }
   if (parts != program.section_KeyParts().size())
-    return refused("key_parts section", std::to_string(program.section_KeyParts().size()) +
-                                            " parts, but the lookups have " + std::to_string(parts));
+    return refused("key_parts section", "{} parts, but the lookups have {}",
+                   program.section_KeyParts().size(), parts);
   if (taken != words.size())
-    return refused("lookup_words section",
-                   std::to_string(words.size()) + " words, but the tables have " + std::to_string(taken));
+    return refused("lookup_words section", "{} words, but the tables have {}", words.size(), taken);
   const auto key_parts = program.section_KeyParts();
   for (std::size_t i = 0; i < key_parts.size(); ++i)
     if (const char* rule =
@@ -94,8 +94,7 @@ Result<void> verify_linear_columns(const Program& program) {
       return wrong_record("linear_columns", i, "its terms leave the linear_terms section");
   }
   if (taken != terms.size())
-    return refused("linear_terms section",
-                   std::to_string(terms.size()) + " terms, but the columns have " + std::to_string(taken));
+    return refused("linear_terms section", "{} terms, but the columns have {}", terms.size(), taken);
   const auto hashed = program.section_HashedFeatures();
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].feature >= program.meta().num_features) return wrong_record("linear_terms", i, kOutsideRow);
@@ -114,9 +113,8 @@ Result<void> verify_derived_columns(const Program& program) {
   FVM_TRY(verify_lookups(program, columns));
   FVM_TRY(verify_linear_columns(program));
   if (columns != meta.derived_columns)
-    return refused("meta section", std::to_string(meta.derived_columns) +
-                                       " derived columns, but the lookups and linear columns have " +
-                                       std::to_string(columns));
+    return refused("meta section", "{} derived columns, but the lookups and linear columns have {}",
+                   meta.derived_columns, columns);
   const bool derives = columns != 0 || !program.section_HashedFeatures().empty();
   if (derives && (meta.row_type != ScalarType::Float32 || !program.section_ZeroMissing().empty()))
     return refused("meta section",

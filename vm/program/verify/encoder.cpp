@@ -6,6 +6,8 @@
 
 #include "vm/program/verify/verify.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::bytecode {
 namespace {
 
@@ -45,8 +47,8 @@ Result<void> verify_categories(const Program& program, std::uint64_t first) {
   std::uint64_t taken = 0;
   for (std::size_t i = 0; i < categories.size(); ++i) {
     const CategoryColumn& category = categories[i];
-    const auto wrong = [&](const std::string& what) {
-      return refused("category_columns section: record " + std::to_string(i), what);
+    const auto wrong = [&](std::string_view what) {
+      return refused(formatted("category_columns section: record {}", i), what);
     };
     if (category.feature >= row_width(program.meta())) return wrong("its feature lies outside the row");
     if (i != 0 && category.feature < categories[i - 1].feature) return wrong("its feature descends");
@@ -59,8 +61,7 @@ Result<void> verify_categories(const Program& program, std::uint64_t first) {
       return wrong(rule);
   }
   if (taken != words.size())
-    return refused("category_words section",
-                   std::to_string(words.size()) + " words, but the sets have " + std::to_string(taken));
+    return refused("category_words section", "{} words, but the sets have {}", words.size(), taken);
   return {};
 }
 
@@ -71,13 +72,12 @@ Result<void> verify_encoder(const Program& program) {
   const auto columns = program.section_Columns();
   const auto ranks = program.section_Ranks();
   if (columns.size() > kMaxColumns)
-    return refused("columns section",
-                   std::to_string(columns.size()) + " columns, at most " + std::to_string(kMaxColumns));
+    return refused("columns section", "{} columns, at most {}", columns.size(), kMaxColumns);
   std::uint64_t thresholds = 0, taken = 0;
   for (std::size_t i = 0; i < features.size(); ++i) {
     const EncodedFeature& feature = features[i];
-    const auto wrong = [&](const std::string& what) {
-      return refused("encoded_features section: record " + std::to_string(i), what);
+    const auto wrong = [&](std::string_view what) {
+      return refused(formatted("encoded_features section: record {}", i), what);
     };
     if (feature.feature >= row_width(program.meta())) return wrong("its feature lies outside the row");
     if (i != 0 && feature.feature <= features[i - 1].feature) return wrong("its feature does not ascend");
@@ -93,16 +93,14 @@ Result<void> verify_encoder(const Program& program) {
     if (taken > columns.size()) return wrong("its columns leave the columns section");
     for (std::uint32_t c = feature.first_column; c < taken; ++c)
       if (const char* rule = column_rule(columns[c], feature.threshold_count))
-        return refused("columns section: column " + std::to_string(c), rule);
+        return refused(formatted("columns section: column {}", c), rule);
   }
   const std::size_t categories = program.section_CategoryColumns().size();
   if (taken + categories != columns.size())
-    return refused("columns section", std::to_string(columns.size()) + " columns, but the features have " +
-                                          std::to_string(taken) + " and the categorical splits " +
-                                          std::to_string(categories));
+    return refused("columns section", "{} columns, but the features have {} and the categorical splits {}",
+                   columns.size(), taken, categories);
   if (thresholds != ranks.size())
-    return refused("ranks section", std::to_string(ranks.size()) + " thresholds, but the features have " +
-                                        std::to_string(thresholds));
+    return refused("ranks section", "{} thresholds, but the features have {}", ranks.size(), thresholds);
   return verify_categories(program, taken);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 
@@ -25,13 +26,13 @@ Result<void> verify_group_place(const Program& program, const GroupDesc& group, 
   const std::uint64_t bytes = program.section_Nodes().size();
   if (group.node_offset % kSectionAlignment != 0 || group.node_offset > bytes ||
       group.node_count > (bytes - group.node_offset) / rules.node_bytes)
-    return refused(where, std::to_string(group.node_count) + " nodes at byte " +
-                              std::to_string(group.node_offset) + " do not lie in the nodes section");
+    return refused(where, "{} nodes at byte {} do not lie in the nodes section", group.node_count,
+                   group.node_offset);
   if (group.node_offset < taken.node_bytes) return refused(where, "its nodes overlap the group before");
   const std::uint64_t leaves_begin = group.node_offset + group.node_count * rules.node_bytes;
   if (!rules.leaves_aside && group.leaf_count != 0) return refused(where, "it has leaves aside");
   if (group.leaf_count > (bytes - leaves_begin) / sizeof(float))
-    return refused(where, std::to_string(group.leaf_count) + " leaves do not lie in the nodes section");
+    return refused(where, "{} leaves do not lie in the nodes section", group.leaf_count);
   taken.node_bytes = leaves_begin + group.leaf_count * sizeof(float);
   const std::uint64_t numbers = rules.leaves_aside ? group.leaf_count : group.node_count;
   if (group.first_number != taken.numbers)
@@ -45,11 +46,10 @@ Result<void> verify_group_place(const Program& program, const GroupDesc& group, 
 Result<void> verify_group(const Program& program, std::size_t index, NodeFacts facts, Taken& taken) {
   const GroupDesc& group = program.section_Groups()[index];
   const LayoutRules& rules = layout_rules(group.layout);
-  const std::string where = "groups section: group " + std::to_string(index);
+  const std::string where = formatted("groups section: group {}", index);
   const std::uint32_t least = rules.tile_width == 1 ? 1 : 2;
   if (group.tile_size < least || group.tile_size > rules.tile_width)
-    return refused(where, "tiles of " + std::to_string(group.tile_size) + " nodes in layout " +
-                              std::string(name_of(group.layout)));
+    return refused(where, "tiles of {} nodes in layout {}", group.tile_size, name_of(group.layout));
   FVM_TRY(verify_group_place(program, group, rules, where, taken));
   const auto trees = trees_of(program, group);
   const GroupData data = group_data(program, group);
@@ -59,13 +59,13 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
   LinkMemory memory;
   for (std::uint32_t t = 0; t < trees.size(); ++t) {
     const TreeDesc& tree = trees[t];
-    const auto wrong = [&](const std::string& what) {
-      return refused(where + ", tree " + std::to_string(group.tree_begin + t), what);
+    const auto wrong = [&](std::string_view what) {
+      return refused(formatted("{}, tree {}", where, group.tree_begin + t), what);
     };
     if (tree.node_count == 0) return wrong("it has no nodes");
     if (const char* rule = rules.place_rule(tree, t, group, nodes)) return wrong(rule);
     nodes += tree.node_count;
-    if (tree.output >= num_outputs) return wrong("output " + std::to_string(tree.output) + " does not exist");
+    if (tree.output >= num_outputs) return wrong(formatted("output {} does not exist", tree.output));
     if (rules.tree_rule != nullptr)
       if (const char* rule = rules.tree_rule(tree, group)) return wrong(rule);
     if (!rules.leaves_aside && (tree.leaf_count != 0 || tree.first_leaf != 0))
@@ -97,13 +97,13 @@ Result<void> verify_tree_numbers(const Program& program) {
     const GroupDesc& group = program.section_Groups()[i];
     for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
       const std::uint32_t found = program.section_Trees()[group.first_tree + (t - group.tree_begin)].number;
-      const auto wrong = [&](const std::string& what) {
-        return refused("groups section: group " + std::to_string(i) + ", tree " + std::to_string(t), what);
+      const auto wrong = [&](std::string_view what) {
+        return refused(formatted("groups section: group {}, tree {}", i, t), what);
       };
-      if (found >= count) return wrong("the model has no tree " + std::to_string(found));
+      if (found >= count) return wrong(formatted("the model has no tree {}", found));
       if (number_of[t] == found) continue;
       if (number_of[t] != UINT32_MAX || taken[found])
-        return wrong("the model's tree " + std::to_string(found) + " stands elsewhere too");
+        return wrong(formatted("the model's tree {} stands elsewhere too", found));
       number_of[t] = found;
       taken[found] = true;
     }
@@ -127,28 +127,27 @@ Result<void> verify_forest(const Program& program) {
   Taken taken;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const GroupDesc& group = groups[i];
-    const auto wrong = [&](const std::string& what) {
-      return refused("groups section: group " + std::to_string(i), what);
+    const auto wrong = [&](std::string_view what) {
+      return refused(formatted("groups section: group {}", i), what);
     };
     for (const std::uint8_t byte : group.reserved)
       if (byte != 0) return wrong("a reserved byte is not zero");
     if (group.tree_begin >= group.tree_end || group.tree_end > program.meta().num_trees)
-      return wrong("trees " + std::to_string(group.tree_begin) + " to " + std::to_string(group.tree_end) +
-                   " of " + std::to_string(program.meta().num_trees));
+      return wrong(
+          formatted("trees {} to {} of {}", group.tree_begin, group.tree_end, program.meta().num_trees));
     if (group.first_tree != taken.trees) return wrong("its trees do not follow the group before");
     taken.trees += group.tree_end - group.tree_begin;
     if (taken.trees > program.section_Trees().size()) return wrong("its trees leave the trees section");
     if (!is_declared(group.layout))
-      return wrong("unknown layout " + std::to_string(static_cast<unsigned>(group.layout)));
+      return wrong(formatted("unknown layout {}", static_cast<unsigned>(group.layout)));
     FVM_TRY(verify_group(program, i, facts, taken));
   }
   if (taken.trees != program.section_Trees().size())
-    return refused("trees section", std::to_string(program.section_Trees().size()) +
-                                        " trees, but the groups have " + std::to_string(taken.trees));
+    return refused("trees section", "{} trees, but the groups have {}", program.section_Trees().size(),
+                   taken.trees);
   // A loop over trees may have as many iterations: they too are bounded by the file's size.
   if (program.meta().num_trees > taken.trees)
-    return refused("meta section", std::to_string(program.meta().num_trees) + " trees, but the groups have " +
-                                       std::to_string(taken.trees));
+    return refused("meta section", "{} trees, but the groups have {}", program.meta().num_trees, taken.trees);
   return verify_tree_numbers(program);
 }
 

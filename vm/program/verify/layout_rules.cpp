@@ -5,6 +5,7 @@
 #include <bit>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 namespace forestvm::bytecode {
 namespace {
@@ -27,11 +28,11 @@ template <class View>
                                             const NodeFacts& facts) {
   for (std::uint32_t slot = 0;; ++slot)
     if (const std::uint32_t broken = broken_rules<View>(view, slot, slot + 1, tree, facts); broken != 0)
-      return "node " + std::to_string(slot) + ": " + View::kNodeRules[std::countr_zero(broken)];
+      return formatted("node {}: {}", slot, View::kNodeRules[std::countr_zero(broken)]);
 }
 
 [[gnu::cold]] std::string at_level(std::uint32_t level, const char* rule) {
-  return "level " + std::to_string(level) + ": " + rule;
+  return formatted("level {}: {}", level, rule);
 }
 
 template <class View>

@@ -11,6 +11,7 @@
 
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/layout/tile.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 namespace forestvm::bytecode {
 
@@ -88,7 +89,7 @@ template <class View>
   levels[0] = 1;
   std::uint32_t depth = 0;
   for (std::uint32_t slot = 0; slot < tree.node_count; ++slot) {
-    const auto node = [slot](const char* what) { return "node " + std::to_string(slot) + ": " + what; };
+    const auto node = [slot](const char* what) { return formatted("node {}: {}", slot, what); };
     bool taken = false, inner = View::kTileWidth > 1;
     for_children<View>(view, slot, facts, [&](std::uint32_t child) {
       inner = true;
@@ -101,8 +102,7 @@ template <class View>
     if (inner) depth = std::max(depth, levels[slot]);
   }
   if (depth == tree.depth) return {};
-  return "its deepest leaf is at depth " + std::to_string(depth) + ", its record says " +
-         std::to_string(tree.depth);
+  return formatted("its deepest leaf is at depth {}, its record says {}", depth, tree.depth);
 }
 
 template <class View>

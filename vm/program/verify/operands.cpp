@@ -2,6 +2,7 @@
 // what an opcode does not use is zero.
 #include <algorithm>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/program/verify/verify.hpp"
@@ -76,23 +77,21 @@ const char* instruction_rule(const TableSizes& sizes, const Inst& inst) {
 
 }  // namespace
 
-Error code_error(const Program& program, std::size_t pc, const std::string& what) {
+Failure code_error(const Program& program, std::size_t pc, std::string_view what) {
   const Op op = program.code()[pc].op;
-  return refused("pc " + std::to_string(pc) + (known(op) ? std::string(" (") + info(op).text + ")" : ""),
-                 what);
+  return refused(formatted("pc {}{}", pc, known(op) ? formatted(" ({})", info(op).text) : ""), what);
 }
 
 Result<void> verify_operands(const Program& program) {
   const auto code = program.code();
   if (code.empty()) return refused("code section", "no instructions");
   if (code.size() > kMaxInstructions)
-    return refused("code section", std::to_string(code.size()) + " instructions, at most " +
-                                       std::to_string(kMaxInstructions));
+    return refused("code section", "{} instructions, at most {}", code.size(), kMaxInstructions);
   const TableSizes sizes{program.section_Accumulators().size(), program.section_Groups().size(),
                          program.section_Walkers().size(), code.size()};
   for (std::size_t pc = 0; pc < code.size(); ++pc) {
     if (!known(code[pc].op))
-      return code_error(program, pc, "unknown opcode " + std::to_string(static_cast<unsigned>(code[pc].op)));
+      return code_error(program, pc, formatted("unknown opcode {}", static_cast<unsigned>(code[pc].op)));
     if (const char* rule = instruction_rule(sizes, code[pc])) return code_error(program, pc, rule);
   }
   return {};

@@ -15,6 +15,7 @@
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/core/ranges.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 
@@ -126,7 +127,7 @@ class WayFollower {
       FVM_TRY(follow(code_[pc_]));
     }
     if (!output_is_written())
-      return refused("code section", "the output is not written for every row (" + text() + ")");
+      return refused("code section", "the output is not written for every row ({})", text());
     return steps_;
   }
 
@@ -137,12 +138,14 @@ class WayFollower {
     std::optional<Memory> outside;  ///< Memory that was written before the block, if it is a loop's.
   };
 
-  Error wrong(const std::string& what) const { return code_error(program_, pc_, what + " (" + text() + ")"); }
+  Failure wrong(std::string_view what) const {
+    return code_error(program_, pc_, formatted("{} ({})", what, text()));
+  }
 
   /// Returns the way, for messages.
   std::string text() const {
-    return "output " + std::string(name_of(way_.output)) + ", calls of " + std::to_string(way_.rows) +
-           (way_.rows == 1 ? " row" : " rows");
+    return formatted("output {}, calls of {}{}", name_of(way_.output), way_.rows,
+                     way_.rows == 1 ? " row" : " rows");
   }
 
   const RangeFacts& range(std::uint32_t index) const { return map_.ranges[index]; }
@@ -382,7 +385,7 @@ class WayFollower {
   Result<void> reads_sums(std::uint32_t accumulator) {
     take(width(accumulator));
     if (memory_.sums[accumulator].covers(rows())) return {};
-    return wrong("a" + std::to_string(accumulator) + " is read for rows of which it holds nothing");
+    return wrong(formatted("a{} is read for rows of which it holds nothing", accumulator));
   }
 
   Result<void> reads_leaves(std::uint32_t accumulator) {
@@ -392,8 +395,7 @@ class WayFollower {
         (innermost_trees() == kAllTrees &&
          memory_.leaves[accumulator].rows_of({range(kAllTrees).from, range(kAllTrees).to}).covers(rows()));
     if (all_trees) return {};
-    return wrong("a" + std::to_string(accumulator) +
-                 " is read for rows of which it does not hold every tree's leaf");
+    return wrong(formatted("a{} is read for rows of which it does not hold every tree's leaf", accumulator));
   }
 
   /// Returns the innermost iteration over trees around the next instruction, as a range of the map.
@@ -439,7 +441,7 @@ class WayFollower {
       return {};
     }
     if (memory_.sums[accumulator].covers(rows())) return {};
-    return wrong("it adds to a" + std::to_string(accumulator) + ", which holds nothing of these rows");
+    return wrong(formatted("it adds to a{}, which holds nothing of these rows", accumulator));
   }
 
   Result<void> walks() {
@@ -468,8 +470,7 @@ class WayFollower {
     const std::uint64_t unchecked = std::uint64_t{trees.size()} * desc.hops;
     steps_ = add_capped(steps_, add_capped(std::min(together, most), unchecked));
     if (costs.reads_codes && !memory_.codes.covers(rows()))
-      return wrong("group " + std::to_string(desc.group) +
-                   " reads rank codes, and these rows are not encoded here");
+      return wrong(formatted("group {} reads rank codes, and these rows are not encoded here", desc.group));
     return {};
   }
 
@@ -500,7 +501,7 @@ Result<std::vector<std::uint32_t>> row_counts(const Program& program) {
   for (const Inst& inst : program.code()) {
     if (inst.op != Op::Plan) continue;
     if (++plans > kMaxPlanBlocks)
-      return refused("code section", "more than " + std::to_string(kMaxPlanBlocks) + " blocks of plans");
+      return refused("code section", "more than {} blocks of plans", kMaxPlanBlocks);
     const auto [least, most, end] = operands<Op::Plan>(inst);
     counts.push_back(std::max(1u, least));
     if (most != UINT32_MAX) counts.push_back(most + 1);
@@ -526,9 +527,9 @@ Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
   most = add_capped(most, derive_steps(program));
   const std::uint64_t allowed = kFreeSteps + kStepsPerByte * program.image().size();
   if (most > allowed)
-    return refused("code section", "a row takes up to " + std::to_string(most) + " steps, more than the " +
-                                       std::to_string(allowed) + " that a program of " +
-                                       std::to_string(program.image().size()) + " bytes may take");
+    return refused("code section",
+                   "a row takes up to {} steps, more than the {} that a program of {} bytes may take", most,
+                   allowed, program.image().size());
   return most;
 }
 

@@ -51,6 +51,6 @@ Result<CodeMap> verify_code(const Program& program);
 Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map);
 
 /// Returns a refusal of the instruction at `pc`.
-Error code_error(const Program& program, std::size_t pc, const std::string& what);
+Failure code_error(const Program& program, std::size_t pc, std::string_view what);
 
 }  // namespace forestvm::bytecode

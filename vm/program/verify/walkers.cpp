@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/groups.hpp>
 
 #include "vm/program/verify/verify.hpp"
@@ -25,28 +26,25 @@ std::uint32_t safe_hops(const Program& program, const GroupDesc& group) {
 Result<void> verify_walkers(const Program& program) {
   const auto walkers = program.section_Walkers();
   if (walkers.size() > kMaxWalkers)
-    return refused("walkers section",
-                   std::to_string(walkers.size()) + " walkers, at most " + std::to_string(kMaxWalkers));
+    return refused("walkers section", "{} walkers, at most {}", walkers.size(), kMaxWalkers);
   std::vector<std::uint32_t> most_hops;  // by group: a file may have many walkers of a large one
   for (const GroupDesc& group : program.section_Groups()) most_hops.push_back(safe_hops(program, group));
   for (std::size_t i = 0; i < walkers.size(); ++i) {
     const WalkerDesc& walker = walkers[i];
-    const auto wrong = [&](const std::string& what) {
-      return refused("walkers section: w" + std::to_string(i), what);
+    const auto wrong = [&](std::string_view what) {
+      return refused(formatted("walkers section: w{}", i), what);
     };
-    if (walker.group >= program.section_Groups().size())
-      return wrong("no group " + std::to_string(walker.group));
+    if (walker.group >= program.section_Groups().size()) return wrong(formatted("no group {}", walker.group));
     if (walker.end > WalkEnd::Exact || walker.order > WalkOrder::TreesOuter || walker.atomic > 1 ||
         walker.reserved != 0)
       return wrong("unknown end, order or reserved bits");
     if (!std::has_single_bit(walker.interleaved_trees) || !std::has_single_bit(walker.interleaved_rows) ||
         walker.interleaved_trees * walker.interleaved_rows > static_cast<int>(kMaxInterleave))
-      return wrong("no walker interleaves " + std::to_string(walker.interleaved_trees) + " x " +
-                   std::to_string(walker.interleaved_rows) + " walks");
+      return wrong(formatted("no walker interleaves {} x {} walks", walker.interleaved_trees,
+                             walker.interleaved_rows));
     const std::uint32_t most = most_hops[walker.group];
     if (walker.hops > most)
-      return wrong(std::to_string(walker.hops) + " hops without a leaf check in trees of " +
-                   std::to_string(most));
+      return wrong(formatted("{} hops without a leaf check in trees of {}", walker.hops, most));
   }
   return {};
 }

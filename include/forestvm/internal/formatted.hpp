@@ -1,0 +1,92 @@
+// Texts with numbers and names in them, such as messages of errors. One function writes all of them, so that the many
+// places that word one stay small.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <forestvm/result.hpp>
+
+namespace forestvm {
+
+/// What a FormatValue holds.
+enum class FormatKind : char { End, Signed, Unsigned, Characters, View, String };
+
+/// An argument of formatted(): a number, or the address of a text.
+union FormatValue {
+  std::uint64_t number;
+  const void* text;
+};
+
+template <class T>
+consteval FormatKind format_kind() {
+  if constexpr (std::is_same_v<T, std::string>)
+    return FormatKind::String;
+  else if constexpr (std::is_same_v<T, std::string_view>)
+    return FormatKind::View;
+  else if constexpr (std::is_convertible_v<T, const char*>)
+    return FormatKind::Characters;
+  else {
+    static_assert(std::integral<T> && !std::is_same_v<T, char> && !std::is_same_v<T, bool>);
+    return std::is_signed_v<T> ? FormatKind::Signed : FormatKind::Unsigned;
+  }
+}
+
+template <FormatKind... kKinds>
+inline constexpr FormatKind kFormatKinds[] = {kKinds..., FormatKind::End};
+
+template <class T>
+[[gnu::always_inline]] inline FormatValue format_value(const T& value) {
+  if constexpr (std::integral<T>)
+    return {.number = static_cast<std::uint64_t>(value)};
+  else if constexpr (std::is_convertible_v<T, const char*>)
+    return {.text = static_cast<const char*>(value)};
+  else
+    return {.text = &value};
+}
+
+/// A text in which each {} stands for an argument. A text for another number of arguments does not compile.
+template <class... Arguments>
+struct FormatText {
+  consteval FormatText(const char* format) : text(format) {
+    std::size_t places = 0;
+    for (const char* at = format; *at != 0; ++at) places += at[0] == '{' && at[1] == '}' ? 1 : 0;
+    if (places != sizeof...(Arguments)) throw "each {} of the text needs an argument";
+  }
+  const char* text;
+};
+
+[[gnu::cold]] std::string write_format(const char* text, const FormatKind* kinds, const FormatValue* values);
+[[gnu::cold]] Failure refuse_formatted(std::string_view where, const char* text, const FormatKind* kinds,
+                                       const FormatValue* values);
+
+/// Returns the text with the arguments in the places of {}: whole numbers and texts.
+template <class... Arguments>
+std::string formatted(FormatText<std::type_identity_t<Arguments>...> format, const Arguments&... arguments) {
+  const FormatValue values[] = {format_value(arguments)...};
+  return write_format(format.text, kFormatKinds<format_kind<Arguments>()...>, values);
+}
+
+/// Returns an error of the caller, ErrorCode::Usage, at no place of the input.
+[[gnu::cold]] Failure usage(std::string_view message);
+
+template <class First, class... Rest>
+Failure usage(FormatText<std::type_identity_t<First>, std::type_identity_t<Rest>...> format,
+              const First& first, const Rest&... rest) {
+  return usage(formatted(format, first, rest...));
+}
+
+/// Refuses with a text that has arguments.
+template <class First, class... Rest>
+Failure refused(std::string_view where,
+                FormatText<std::type_identity_t<First>, std::type_identity_t<Rest>...> format,
+                const First& first, const Rest&... rest) {
+  const FormatValue values[] = {format_value(first), format_value(rest)...};
+  return refuse_formatted(where, format.text, kFormatKinds<format_kind<First>(), format_kind<Rest>()...>,
+                          values);
+}
+
+}  // namespace forestvm

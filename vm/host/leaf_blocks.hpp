@@ -1,0 +1,69 @@
+// The linear functions of a loaded program's leaves in blocks of four terms. All functions have equally many blocks, so
+// that the number of turns of the loop over terms does not depend on a row's leaves.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <forestvm/internal/leaf_functions.hpp>
+
+namespace forestvm::host {
+
+class LeafBlocks {
+ public:
+  /// Makes an object without functions.
+  LeafBlocks() = default;
+  explicit LeafBlocks(const LeafFunctions& functions);
+
+  /// Returns leaf_output of the functions that this object was made of, for a row, of which `values` has the features
+  /// that functions read. There must be a function.
+  double output(const LeafFunctions& functions, double number, const double* values) const {
+    const Block* const first = blocks_of(number);
+    double sum = first->constant;
+    for (std::size_t i = 0; i < filled_; ++i) {
+      const double* const coefficients = first[i].coefficients;
+      const std::uint32_t* const places = first[i].places;
+      sum += coefficients[0] * values[places[0]];
+      sum += coefficients[1] * values[places[1]];
+      sum += coefficients[2] * values[places[2]];
+      sum += coefficients[3] * values[places[3]];
+    }
+    // Terms that fill blocks are zeros: they change only sums that are zero or have a value that is no number. The
+    // constant of a function with more terms is NaN.
+    const std::uint64_t size = std::bit_cast<std::uint64_t>(sum) << 1;
+    if (size - 1 < kInfinity) return sum;
+    return rare_output(functions, number, values);
+  }
+
+ private:
+  static constexpr std::size_t kTerms = 4;
+  /// The bits of infinity without the sign, moved to the left; those of NaN are above it.
+  static constexpr std::uint64_t kInfinity = 0xffe0000000000000;
+
+  /// Some terms of a function. The last two fields are of use in its first block.
+  struct alignas(64) Block {
+    double coefficients[kTerms];
+    std::uint32_t places[kTerms];
+    double constant;
+    double value;  ///< Output if a value is missing.
+  };
+  static_assert(sizeof(Block) == 64);
+
+  const Block* blocks_of(double number) const {
+    const bool exists = number >= 0 && number < count_;
+    return blocks_.data() +
+           (exists ? static_cast<std::uint32_t>(static_cast<std::int64_t>(number)) : 0) * width_;
+  }
+
+  /// Does what output() does for rows with missing values, sums that are zero, and functions of many terms.
+  double rare_output(const LeafFunctions& functions, double number, const double* values) const;
+
+  std::vector<Block> blocks_;
+  std::size_t width_ = 0;   ///< Blocks of each function.
+  std::size_t filled_ = 0;  ///< width_, or 0 if no function has a term: then rows have no values for them.
+  double count_ = 0;        ///< Number of functions.
+};
+
+}  // namespace forestvm::host

@@ -1,0 +1,37 @@
+// How an encoder picks the values of its features from float64 rows, of which it may read few. Each row is read once from
+// its beginning to its end, as processors foresee it, and only the values that were picked are rounded and transposed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace forestvm::host {
+
+struct FeatureSearch;
+
+/// The values of a row among which a step picks.
+inline constexpr std::uint32_t kWindow = 16;
+/// The most values that a step picks: a vector of them.
+inline constexpr std::uint32_t kPickedAtOnce = 8;
+
+/// Picks values in a window of a row.
+struct PickStep {
+  std::uint64_t places[kPickedAtOnce];  ///< Places in the window, which ascend; then zeros.
+  std::uint32_t first;                  ///< Value of the row with which the window begins.
+  std::uint32_t count;                  ///< Number of values that are picked.
+};
+
+/// The most features of a strip. The picked values of a block of rows fit the first-level cache.
+inline constexpr std::uint32_t kStripFeatures = 64;
+/// Distance of a row's picked values to the next row's: steps write whole vectors.
+inline constexpr std::uint32_t kPickedStride = kStripFeatures + kPickedAtOnce;
+
+/// Features whose values are picked together, and the steps that pick them, in the order of the features. Windows end
+/// inside rows of kWindow values or more.
+struct PickStrip {
+  std::span<const FeatureSearch> features;
+  std::span<const PickStep> steps;
+};
+
+}  // namespace forestvm::host
