@@ -105,10 +105,11 @@ void encode_doubles(benchmark::State& state, const host::Target& target, const S
   const std::vector<double> values(floats.begin(), floats.end());
   std::vector<std::uint8_t> codes(code_bytes(shape.rows, encoder.columns.size()));
   for (auto _ : state) {
-    target.encode_doubles({encoder.loaded.tiles,
+    target.encode_doubles({encoder.loaded.strips,
                            {},
                            nullptr,
                            encoder.columns.size(),
+                           shape.features,
                            {0, shape.rows, 0},
                            values.data(),
                            shape.features,
@@ -131,8 +132,9 @@ void encode_columns(benchmark::State& state, const host::Target& target, const S
   const Rules rules(shape, kind == ColumnKind::Wide);
   const bool float64 = kind == ColumnKind::Float64 || kind == ColumnKind::Wide;
   std::vector<Column> columns(shape.features);
-  auto* const doubles =
-      reinterpret_cast<double*>((reinterpret_cast<std::uintptr_t>(memory.data()) + 63) / 64 * 64);
+  void* start = memory.data();
+  std::size_t room = memory.size() * sizeof(double);
+  auto* const doubles = static_cast<double*>(std::align(64, room - apart * sizeof(double), start, room));
   for (std::uint32_t f = 0; f < shape.features; ++f) {
     float* const floats = reinterpret_cast<float*>(doubles) + f * stride + shift;
     for (std::uint32_t r = 0; r < shape.rows; ++r)

@@ -77,6 +77,21 @@ def sklearn_hist(out):
     return write_sklearn(out, model, X[TRAIN:], model.predict, len(trees), leaves)
 
 
+def lightgbm_linear(out):
+    """Leaves that are linear functions of the row (linear_tree)."""
+    import lightgbm
+
+    X, y = drawn(TRAIN + ROWS, missing=0.02)
+    settings = dict(objective="regression", linear_tree=True, linear_lambda=0.01, num_leaves=31, verbosity=-1, seed=1)
+    data = lightgbm.Dataset(X[:TRAIN], y[:TRAIN], params={"linear_tree": True, "verbosity": -1})
+    booster = lightgbm.train(settings, data, 200)
+    booster.save_model(f"{out}/lgb.txt")
+    leaves = sum(tree["num_leaves"] for tree in booster.dump_model()["tree_info"])
+    facts = dict(trainer="lightgbm", source=f"{out}/lgb.txt", linear=True)
+    facts.update(n_trees=booster.num_trees(), leaves=leaves)
+    return write(out, X[TRAIN:], booster.predict(X[TRAIN:], raw_score=True), **facts)
+
+
 def categories(X, y, count):
     """Exchanges the first columns for whole numbers: some stand for the target's range, and small ones are frequent."""
     random = np.random.default_rng(12)
@@ -149,6 +164,7 @@ def count_leaves(tree):
 
 MODELS = {
     "own-catboost-counters": catboost_counters,
+    "own-lightgbm-linear": lightgbm_linear,
     "own-sklearn-classes": sklearn_classes,
     "own-sklearn-forest": sklearn_forest,
     "own-sklearn-hist": sklearn_hist,

@@ -323,7 +323,7 @@ class catboost(Engine):
         import catboost as module, oblivious, own
 
         self.version = module.__version__
-        if self.info["trainer"] in ("sklearn", "ydf"):
+        if self.info["trainer"] in ("sklearn", "ydf") or "linear" in self.info:
             raise Skip("another trainer's model")
         if not self.info.get("catboost_trees"):
             self.scores = None

@@ -2,23 +2,27 @@
 """Measures calls from Python: what they cost above the C call, and beside the trainers' own packages.
 
     calls.py overhead MODEL ROWS [--library LIBRARY]
-    calls.py peers MODEL ROWS [--rows 1,64,4096,1000000] [--threads 1,2] [--seconds 0.5] [--clock wall|cpu]
+    calls.py peers MODEL ROWS [--rows 1,64,4096,1000000] [--threads 1,2] [--seconds 0.2] [--clock wall|cpu]
+                              [--cache FOLDER]
 
-MODEL is a model file of XGBoost, ROWS an .npy matrix of its rows. `overhead` needs the runtime library
-(libforestvm_runtime.so), whose call it takes from the times of Python's; all are CPU times of the calling thread, the
-least of several turns. A producer's time is that of a loop in C that takes the arrays and releases them.
+MODEL is a model file of XGBoost, ROWS an .npy matrix of its rows. `./dev bench-python` installs what is needed and
+runs both. `overhead` needs the runtime library (libforestvm_runtime.so), whose call it takes from the times of Python's;
+all are CPU times of the calling thread, the least of several turns. A producer's time is that of a loop in C that takes
+the arrays and releases them.
 
-`peers` prints the median and the 99th percentile of the times in microseconds, one line for each form of rows, number
-of rows, number of threads and engine: XGBoost, LightGBM, lleaves, ONNX Runtime and daal4py, as far as they are
-installed, with the same trees. An engine that does not take a form is given a NumPy array of float32 that the form's
-own method makes in the time that counts; its name has a star. The clock `cpu` is that of all threads of the process,
-for machines that do other work too.
+`peers` prints the median and the 99th percentile of the times in microseconds, one row of a table for each number of
+threads, number of rows and form of rows, one column for each engine: XGBoost, LightGBM, lleaves, ONNX Runtime and
+daal4py, as far as they are installed, with the same trees. Each cell takes `--seconds`, or three calls if these take
+longer, or two if a call takes more than a second. An engine that does not take a form is given a NumPy array of float32
+that the form's own method makes in the time that counts; its times have a star. The clock `cpu` is that of all threads
+of the process, for machines that do other work too. `--cache` keeps what lleaves compiles, which takes it minutes.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import hashlib
 import re
 import subprocess
 import sys
@@ -153,24 +157,30 @@ typedef struct Stream {
   int (*get_schema)(struct Stream*, struct ArrowSchema*);
   int (*get_next)(struct Stream*, struct ArrowArray*);
 } Stream;
+static void take_stream(PyObject* object) {
+  PyObject* capsule = PyObject_CallMethod(object, "__arrow_c_stream__", NULL);
+  Stream* stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+  struct ArrowSchema schema;
+  struct ArrowArray array;
+  stream->get_schema(stream, &schema);
+  for (;;) {
+    memset(&array, 0, sizeof array);
+    stream->get_next(stream, &array);
+    if (array.release == NULL) break;
+    array.release(&array);
+  }
+  schema.release(&schema);
+  Py_DECREF(capsule);
+}
 double drain(PyObject* object, int calls) {
+  int one = PyObject_HasAttrString(object, "__arrow_c_array__");
   struct timespec begin, end;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
-  for (int i = 0; i < calls; ++i) {
-    PyObject* capsule = PyObject_CallMethod(object, "__arrow_c_stream__", NULL);
-    Stream* stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
-    struct ArrowSchema schema;
-    struct ArrowArray array;
-    stream->get_schema(stream, &schema);
-    for (;;) {
-      memset(&array, 0, sizeof array);
-      stream->get_next(stream, &array);
-      if (array.release == NULL) break;
-      array.release(&array);
-    }
-    schema.release(&schema);
-    Py_DECREF(capsule);
-  }
+  for (int i = 0; i < calls; ++i)
+    if (one)
+      Py_DECREF(PyObject_CallMethod(object, "__arrow_c_array__", NULL));
+    else
+      take_stream(object);
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
   return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / calls;
 }
@@ -194,18 +204,31 @@ def overhead(options: argparse.Namespace) -> None:
         line("NumPy, out", lambda: forest.predict(rows, out=out))
         with tempfile.TemporaryDirectory() as folder:
             drain = make_drain(folder)
-            for name, form in frames(rows, names).items():
+            forms = frames(rows, names)
+            if "Arrow" in forms:
+                forms["Arrow, a batch"] = forms["Arrow"].to_batches()[0]
+            for name, form in forms.items():
                 line(name, lambda: forest.predict(form), producer(form, drain))
 
 
 def percentiles(call: Callable[[], Any], seconds: float, clock: Callable[[], int]) -> tuple[float, float]:
-    call()
+    """Returns the median and the 99th percentile of a call's times in microseconds."""
     times: list[int] = []
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(times) < 3:
+
+    def timed() -> None:
         begin = clock()
         call()
         times.append(clock() - begin)
+
+    begin = time.perf_counter()
+    timed()
+    end = time.perf_counter() + seconds
+    if end - begin - seconds > 1:
+        timed()  # the first of calls as long as this needs no warming up
+    else:
+        times.clear()
+        while time.perf_counter() < end or len(times) < 3:
+            timed()
     return float(np.median(times)) / 1e3, float(np.percentile(times, 99)) / 1e3
 
 
@@ -217,7 +240,7 @@ def as_numpy(form: Any) -> np.ndarray[Any, Any]:
     return np.column_stack([column.to_numpy() for column in form.columns])
 
 
-def engines(model: str, threads: int, folder: str) -> dict[str, Callable[[Any], Any]]:
+def engines(model: str, threads: int, folder: str, cache: str | None) -> dict[str, Callable[[Any], Any]]:
     """Returns the calls of the other engines, with the trees of an XGBoost model."""
     import xgboost
 
@@ -231,6 +254,7 @@ def engines(model: str, threads: int, folder: str) -> dict[str, Callable[[Any], 
     _, *trees = convert.load(booster)
     text = Path(folder, "model.txt")
     text.write_text(convert.to_lightgbm(*trees))
+    digest = hashlib.sha256(text.read_bytes()).hexdigest()[:16]
 
     def lightgbm() -> Callable[[Any], Any]:
         import lightgbm
@@ -242,7 +266,7 @@ def engines(model: str, threads: int, folder: str) -> dict[str, Callable[[Any], 
         import lleaves
 
         other = lleaves.Model(model_file=str(text))
-        other.compile(cache=Path(folder, "lleaves.bin"))
+        other.compile(cache=Path(cache or folder, f"lleaves-{digest}.bin"))
         return lambda X: other.predict(X, n_jobs=threads)
 
     def onnx_runtime() -> Callable[[Any], Any]:
@@ -266,31 +290,49 @@ def engines(model: str, threads: int, folder: str) -> dict[str, Callable[[Any], 
         try:
             found[name] = make()
         except ImportError as error:
-            print(f"{name}: {error}")
+            print(f"{name}: {error}", file=sys.stderr)
     return found
+
+
+def cells(call: Callable[[Any], Any], X: Any, seconds: float, clock: Callable[[], int]) -> tuple[float, float, str]:
+    """Returns an engine's median and 99th percentile, and a star if it takes rows of NumPy alone."""
+    try:
+        call(X[:1] if not isinstance(X, np.ndarray) else X[:1].copy(order="A"))
+    except Exception:  # each package has its own kinds of errors for what it does not take
+        return *percentiles(lambda: call(as_numpy(X)), seconds, clock), "*"
+    return *percentiles(lambda: call(X), seconds, clock), ""
+
+
+def text_of(microseconds: float) -> str:
+    return f"{microseconds:,.0f}" if microseconds >= 100 else f"{microseconds:.1f}"
 
 
 def peers(options: argparse.Namespace) -> None:
     base = np.load(options.rows).astype(np.float32)
     clock = time.process_time_ns if options.clock == "cpu" else time.perf_counter_ns
-    print(f"{'threads':>7} {'rows':>8} {'form':24} {'engine':14} {'median':>12} {'p99':>12}  (us, {options.clock})")
+    slower: list[str] = []
+    count_of_cells = 0
     with tempfile.TemporaryDirectory() as folder:
         for threads in map(int, options.threads.split(",")):
             forest = forestvm.load(options.model, threads=threads)
             names = list(forest.feature_names) or [f"c{i}" for i in range(forest.num_features)]
-            calls = {"forestvm": forest.predict, **engines(options.model, threads, folder)}
+            calls = {"forestvm": forest.predict, **engines(options.model, threads, folder, options.cache)}
+            if count_of_cells == 0:
+                print(f"| threads | rows | form | {' | '.join(calls)} |\n|{'---|' * (3 + len(calls))}")
             for count in map(int, options.counts.split(",")):
                 rows = np.ascontiguousarray(base[np.arange(count) % len(base)])
                 for form, X in frames(rows, names).items():
-                    for engine, call in calls.items():
-                        try:
-                            call(X)
-                            taken = percentiles(lambda: call(X), options.seconds, clock)
-                        except Exception:  # each package has its own kinds of errors for what it does not take
-                            engine += "*"
-                            taken = percentiles(lambda: call(as_numpy(X)), options.seconds, clock)
-                        line = f"{threads:7} {count:8} {form:24} {engine:14} {taken[0]:12.1f} {taken[1]:12.1f}"
-                        print(line, flush=True)
+                    taken = {name: cells(call, X, options.seconds, clock) for name, call in calls.items()}
+                    texts = (f"{text_of(median)} / {text_of(p99)}{star}" for median, p99, star in taken.values())
+                    cell = f"{threads} | {count:,} | {form}"
+                    print(f"| {cell} | {' | '.join(texts)} |", flush=True)
+                    count_of_cells += 1
+                    fastest = min(taken, key=lambda name: taken[name][0])
+                    if fastest != "forestvm":
+                        slower.append(f"{cell}: {fastest}")
+    print(f"\nforestvm takes the least time in {count_of_cells - len(slower)} of {count_of_cells} cells.")
+    for line in slower:
+        print(f"- {line} takes less")
 
 
 def main() -> None:
@@ -305,8 +347,9 @@ def main() -> None:
             command.add_argument("--library", required=True)
         else:
             command.add_argument("--rows", dest="counts", default="1,64,4096,1000000")
-            command.add_argument("--threads", default="1")
-            command.add_argument("--seconds", type=float, default=0.5)
+            command.add_argument("--threads", default="1,2")
+            command.add_argument("--cache")
+            command.add_argument("--seconds", type=float, default=0.2)
             command.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     options = parser.parse_args()
     options.function(options)

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <forestvm/internal/column_set.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "bindings/c/rows.hpp"
 #include "bindings/c/structs.hpp"
@@ -52,13 +53,13 @@ constexpr OtherType kOtherTypes[] = {
     {"+", "list"},
 };
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string quoted(std::string_view text) { return formatted("\"{}\"", text); }
 
 std::string_view name_of(const ArrowSchema& schema) { return schema.name == nullptr ? "" : schema.name; }
 
 std::string type_text(std::string_view format) {
   for (const OtherType& type : kOtherTypes)
-    if (format.starts_with(type.format)) return std::string(type.words) + " (" + quoted(format) + ")";
+    if (format.starts_with(type.format)) return formatted("{} ({})", type.words, quoted(format));
   return quoted(format);
 }
 
@@ -68,8 +69,8 @@ struct Place {
   std::string_view name{};
   const char* part = "";
 
-  Error wrong(const std::string& what) const { return {ErrorCode::Usage, text(), what}; }
-  Error refuse(const std::string& what) const { return refused(text(), what); }
+  Failure wrong(std::string_view what) const { return fail(ErrorCode::Usage, text(), what); }
+  Failure refuse(std::string_view what) const { return refused(text(), what); }
   std::string text() const { return (name.data() == nullptr ? kind : kind + (' ' + quoted(name))) + part; }
 };
 
@@ -78,12 +79,11 @@ Place place_of(const ArrowSchema& column) { return {"column", name_of(column)}; 
 /// Checks the fields that arrays of all types have. `rows` is the number of values, from `first` on, that are used.
 Result<void> check_array(const Place& place, const ArrowArray& array, std::int64_t first, std::int64_t rows) {
   if (array.release == nullptr) return place.wrong("its array has been released");
-  if (array.length < 0) return place.wrong("its length is " + std::to_string(array.length));
-  if (array.offset < 0) return place.wrong("its offset is " + std::to_string(array.offset));
-  if (array.null_count < -1) return place.wrong("its null_count is " + std::to_string(array.null_count));
+  if (array.length < 0) return place.wrong(formatted("its length is {}", array.length));
+  if (array.offset < 0) return place.wrong(formatted("its offset is {}", array.offset));
+  if (array.null_count < -1) return place.wrong(formatted("its null_count is {}", array.null_count));
   if (first > array.length || rows > array.length - first)
-    return place.wrong("it has " + std::to_string(array.length) + " values; the rows end at " +
-                       std::to_string(first + rows));
+    return place.wrong(formatted("it has {} values; the rows end at {}", array.length, first + rows));
   if (array.length > kMaxValues || array.offset > kMaxValues - array.length)
     return place.wrong("its offset and length are more than memory holds");
   if (array.n_buffers < 0 || (array.n_buffers > 0 && array.buffers == nullptr))
@@ -93,15 +93,14 @@ Result<void> check_array(const Place& place, const ArrowArray& array, std::int64
 
 Result<void> check_buffer_count(const Place& place, const ArrowArray& array, std::int64_t expected) {
   if (array.n_buffers == expected) return {};
-  return place.wrong("it has " + std::to_string(array.n_buffers) + " buffers, its type has " +
-                     std::to_string(expected));
+  return place.wrong(formatted("it has {} buffers, its type has {}", array.n_buffers, expected));
 }
 
 /// Returns the first buffer of an array, its validity bits; null if no value is missing.
 Result<const std::uint8_t*> validity_of(const Place& place, const ArrowArray& array) {
   const auto* const bits = static_cast<const std::uint8_t*>(array.buffers[0]);
   if (array.null_count > 0 && bits == nullptr && array.length > 0)
-    return place.wrong(std::to_string(array.null_count) + " values are null, and there are no validity bits");
+    return place.wrong(formatted("{} values are null, and there are no validity bits", array.null_count));
   return array.null_count == 0 ? nullptr : bits;
 }
 
@@ -110,8 +109,9 @@ Result<const ArrowType*> known_type(const Place& place, const ArrowSchema& schem
   if (schema.format == nullptr) return place.wrong("its schema has no format");
   for (const ArrowType& type : kTypes)
     if (type.format.front() == *schema.format && type.format == schema.format) return &type;
-  return place.refuse("its type is " + type_text(schema.format) +
-                      "; columns are numbers, booleans, texts, dictionaries of those, or null");
+  return place.refuse(
+      formatted("its type is {}; columns are numbers, booleans, texts, dictionaries of those, or null",
+                type_text(schema.format)));
 }
 
 /// Sets `column` to the `rows` values from value `first` on.
@@ -144,7 +144,8 @@ Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const
                             Column& column) {
   const bool integers = column.form == ColumnForm::Numbers &&
                         std::string_view("cCsSiIlL").find(*schema.format) != std::string_view::npos;
-  if (!integers) return place.wrong("the indices of its dictionary have the type " + quoted(schema.format));
+  if (!integers)
+    return place.wrong(formatted("the indices of its dictionary have the type {}", quoted(schema.format)));
   const Place values{place.kind, place.name, ", dictionary"};
   if (schema.dictionary->dictionary != nullptr) return values.refuse("has a dictionary itself");
   const std::int64_t count = array.dictionary->length;
@@ -216,20 +217,19 @@ class ArrowRows {
     const Place place{"rows"};
     if (schema_.release == nullptr) return place.wrong("the schema has been released");
     if (schema_.format == nullptr || std::string_view(schema_.format) != "+s")
-      return place.refuse("the array's type is " +
-                          type_text(schema_.format == nullptr ? "" : schema_.format) + ", not a struct");
+      return place.refuse(formatted("the array's type is {}, not a struct",
+                                    type_text(schema_.format == nullptr ? "" : schema_.format)));
     FVM_TRY(check_array(place, array_, 0, array_.length));
     FVM_TRY(check_buffer_count(place, array_, 1));
     if (array_.n_children < 0 || array_.n_children != schema_.n_children)
-      return place.wrong("the array has " + std::to_string(array_.n_children) + " children, its schema " +
-                         std::to_string(schema_.n_children));
+      return place.wrong(
+          formatted("the array has {} children, its schema {}", array_.n_children, schema_.n_children));
     for (std::int64_t i = 0; i < array_.n_children; ++i) {
       const bool there = array_.children != nullptr && schema_.children != nullptr &&
                          array_.children[i] != nullptr && schema_.children[i] != nullptr;
-      if (!there) return place.wrong("child " + std::to_string(i) + " is null");
+      if (!there) return place.wrong(formatted("child {} is null", i));
       if ((array_.children[i]->dictionary == nullptr) != (schema_.children[i]->dictionary == nullptr))
-        return place.wrong("child " + std::to_string(i) +
-                           " has a dictionary in the array or in the schema alone");
+        return place.wrong(formatted("child {} has a dictionary in the array or in the schema alone", i));
     }
     return check_rows_valid(place);
   }
@@ -238,8 +238,7 @@ class ArrowRows {
     FVM_ASSIGN(const std::uint8_t* const bits, validity_of(place, array_));
     for (std::int64_t i = 0; bits != nullptr && i < array_.length; ++i) {
       const std::int64_t bit = array_.offset + i;
-      if ((bits[bit / 8] >> bit % 8 & 1) == 0)
-        return place.refuse("row " + std::to_string(i) + " is null as a whole");
+      if ((bits[bit / 8] >> bit % 8 & 1) == 0) return place.refuse(formatted("row {} is null as a whole", i));
     }
     return {};
   }
@@ -251,9 +250,8 @@ class ArrowRows {
     memory_.features.resize(children, kNoFeature);
     if (meta.num_feature_names == 0) {
       if (children != meta.num_features)
-        return usage("the model's features have no names: there must be " +
-                     std::to_string(meta.num_features) + " columns in its order, not " +
-                     std::to_string(children));
+        return usage("the model's features have no names: there must be {} columns in its order, not {}",
+                     meta.num_features, children);
       for (std::uint32_t i = 0; i < children; ++i) memory_.features[i] = i;
       return {};
     }
@@ -289,9 +287,9 @@ class ArrowRows {
       if (!taken[f]) add_name(missing, names_.program().feature_name(f));
     if (ignores_extra) extra.clear();
     if (missing.empty() && extra.empty()) return {};
-    if (missing.empty()) return usage("columns that the model does not have: " + extra);
-    return usage("columns that the model needs are missing: " + missing +
-                 (extra.empty() ? "" : "; columns that it does not have: " + extra));
+    if (missing.empty()) return usage("columns that the model does not have: {}", extra);
+    return usage("columns that the model needs are missing: {}{}", missing,
+                 extra.empty() ? "" : formatted("; columns that it does not have: {}", extra));
   }
 
   static void add_name(std::string& names, std::string_view name) {
@@ -311,7 +309,7 @@ class ArrowRows {
       if (features[i] == kNoFeature || dictionary == nullptr) continue;
       const Place place = place_of(*schema_.children[i]);
       if (dictionary->length < 0 || dictionary->length > kMaxDictionary)
-        return place.wrong("its dictionary's length is " + std::to_string(dictionary->length));
+        return place.wrong(formatted("its dictionary's length is {}", dictionary->length));
       room += static_cast<std::size_t>(dictionary->length);
     }
     if (memory_.numbers.size() < room) memory_.numbers.resize(room);
@@ -331,12 +329,11 @@ Result<AnyRows> known_arrow(const fvm_rows& rows, const Names& names, ColumnMemo
   if (rows.data == nullptr) return usage("the Arrow array is null");
   if (rows.schema == nullptr) return usage("rows.schema is null: Arrow rows need their schema");
   if (rows.extra != FVM_EXTRA_ERROR && rows.extra != FVM_EXTRA_IGNORE)
-    return usage("rows.extra is " + std::to_string(rows.extra) + ", not FVM_EXTRA_ERROR or FVM_EXTRA_IGNORE");
+    return usage("rows.extra is {}, not FVM_EXTRA_ERROR or FVM_EXTRA_IGNORE", rows.extra);
   if (rows.column_count != 0) return usage("rows.column_count is set, which Arrow rows do not have");
   const auto& array = *static_cast<const ArrowArray*>(rows.data);
   if (rows.row_count != 0 && (array.length < 0 || rows.row_count != static_cast<std::size_t>(array.length)))
-    return usage("rows.row_count is " + std::to_string(rows.row_count) + ", the Arrow array's length is " +
-                 std::to_string(array.length));
+    return usage("rows.row_count is {}, the Arrow array's length is {}", rows.row_count, array.length);
   return ArrowRows(array, *rows.schema, names, memory).match_columns(rows.extra == FVM_EXTRA_IGNORE);
 }
 

@@ -9,6 +9,7 @@
 
 #include <forestvm/forestvm.h>
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/program.hpp>
 
 #include "bindings/c/handles.hpp"
@@ -36,7 +37,7 @@ Result<OutputKind> known_output(fvm_output output) {
 #define FVM_OUTPUT(number, Name, text, meaning) \
   if (output == c_output(OutputKind::Name)) return OutputKind::Name;
 #include <forestvm/core/outputs.def>
-  return usage("there is no output " + std::to_string(output));
+  return usage("there is no output {}", output);
 }
 
 /// Returns the type that an output is written in; Usage if it would lose digits there.
@@ -47,12 +48,11 @@ Result<ResultType> known_result_type(OutputKind output, fvm_type type) {
   if (type == FVM_TYPE_INT32 && !scores) return ResultType::Int32;
   if (type == FVM_TYPE_INT64 && !scores) return ResultType::Int64;
   FVM_TRY(check_type("type", type));
-  return usage("type is " + std::to_string(type) +
-               (scores
-                    ? "; raw scores and values are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64, and would lose "
-                      "digits in others"
-                    : "; classes and leaves are FVM_TYPE_INT32 or FVM_TYPE_INT64, and could lose digits in "
-                      "others"));
+  return usage("type is {}{}", type,
+               scores ? "; raw scores and values are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64, and would lose "
+                        "digits in others"
+                      : "; classes and leaves are FVM_TYPE_INT32 or FVM_TYPE_INT64, and could lose digits in "
+                        "others");
 }
 
 /// Holds a context for a call: until it is destroyed, other calls with the context are refused.
@@ -85,8 +85,7 @@ class ContextInUse {
 
 Result<void> check_room(std::size_t row_count, std::size_t width, std::size_t capacity) {
   if (width == 0 || row_count <= capacity / width) return {};
-  return usage("the output has room for " + std::to_string(capacity) + " numbers; " +
-               std::to_string(row_count) + " rows of " + std::to_string(width) + " do not fit");
+  return usage("the output has room for {} numbers; {} rows of {} do not fit", capacity, row_count, width);
 }
 
 /// Returns the options of a call; none if `given` is null.
@@ -98,8 +97,8 @@ Result<CallOptions> known_call_options(const fvm_call_options* given) {
   if (known.base_margin == nullptr && (known.base_margin_rows != 0 || known.base_margin_outputs != 0))
     return usage("base_margin is null, but has a shape");
   if (known.base_margin_type != FVM_TYPE_FLOAT32 && known.base_margin_type != FVM_TYPE_FLOAT64)
-    return usage("base_margin_type is " + std::to_string(known.base_margin_type) +
-                 "; margins are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64");
+    return usage("base_margin_type is {}; margins are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64",
+                 known.base_margin_type);
   options.base_margin = {known.base_margin, known.base_margin_rows, known.base_margin_outputs,
                          known.base_margin_type == FVM_TYPE_FLOAT64};
   if (known.early_stop_every != 0) options.early_stop = {known.early_stop_margin, known.early_stop_every};
@@ -185,11 +184,10 @@ fvm_status fvm_encoded_size(const fvm_program* program, size_t row_count, size_t
   return guarded("fvm_encoded_size", [&]() -> Result<void> {
     FVM_TRY(check_handle(program));
     if (byte_count == nullptr) return usage("the pointer to the size is null");
-    const std::size_t columns = program->predictor->program().section_Columns().size();
+    const std::size_t columns = program->predictor->coded_columns();
     *byte_count = coded_bytes(row_count, columns);
     if (*byte_count != std::numeric_limits<std::size_t>::max()) return {};
-    return usage(std::to_string(row_count) + " rows of " + std::to_string(columns) +
-                 " columns are more than memory holds");
+    return usage("{} rows of {} columns are more than memory holds", row_count, columns);
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include <forestvm/forestvm.h>
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/result.hpp>
 
 #include "bindings/c/rows.hpp"
@@ -67,10 +68,10 @@ fvm_status guarded(const char* function, const Work& work) noexcept {
 
 template <class Handle>
 Result<void> check_handle(const Handle* handle) {
-  if (handle == nullptr) return usage(std::string("the ") + Handle::kName + " is null");
+  if (handle == nullptr) return usage("the {} is null", Handle::kName);
   Tag tag;  // read as bytes, because the pointer may be to another type
   std::memcpy(&tag, static_cast<const void*>(handle), sizeof tag);
-  if (tag != Handle::kTag) return usage(std::string("the handle is not a ") + Handle::kName);
+  if (tag != Handle::kTag) return usage("the handle is not a {}", Handle::kName);
   return {};
 }
 

@@ -11,6 +11,7 @@
 
 #include <forestvm/forestvm.h>
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/program.hpp>
 
 #include "bindings/c/handles.hpp"
@@ -22,8 +23,7 @@ using namespace forestvm::c_api;
 
 Result<void> known_verification(fvm_verification verification) {
   if (verification == FVM_VERIFY_FULL || verification == FVM_VERIFY_TRUST) return {};
-  return usage("options.verification is " + std::to_string(verification) +
-               ", not FVM_VERIFY_FULL or FVM_VERIFY_TRUST");
+  return usage("options.verification is {}, not FVM_VERIFY_FULL or FVM_VERIFY_TRUST", verification);
 }
 
 Result<fvm_open_options> known_options(const fvm_open_options* options) {
@@ -37,7 +37,7 @@ Result<fvm_open_options> known_options(const fvm_open_options* options) {
 Result<GpuVendor> known_vendor(fvm_gpu_vendor vendor) {
   if (vendor == FVM_GPU_CUDA) return GpuVendor::Cuda;
   if (vendor == FVM_GPU_HIP) return GpuVendor::Hip;
-  return usage("the vendor is " + std::to_string(vendor) + ", not FVM_GPU_CUDA or FVM_GPU_HIP");
+  return usage("the vendor is {}, not FVM_GPU_CUDA or FVM_GPU_HIP", vendor);
 }
 
 Result<fvm_gpu_options> known_options(const fvm_gpu_options* options) {
@@ -104,7 +104,7 @@ fvm_status open_file(const char* function, const char* path, const Options* opti
 Result<std::span<const std::byte>> image_bytes(const void* image, std::size_t size) {
   if (image == nullptr) return usage("the image is null");
   if (size > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()))
-    return usage("an image of " + std::to_string(size) + " bytes is more than memory holds");
+    return usage("an image of {} bytes is more than memory holds", size);
   return std::span(static_cast<const std::byte*>(image), size);
 }
 

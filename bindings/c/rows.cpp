@@ -10,6 +10,8 @@
 
 #include "bindings/c/structs.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::c_api {
 namespace {
 
@@ -51,8 +53,7 @@ Result<void> check_unused_fields(const fvm_rows& rows) {
   for (const RowsField& field : kRowsFields) {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(&rows) + field.offset;
     if ((field.kinds >> rows.kind & 1) == 0 && std::memcmp(bytes, kZeros, field.size) != 0)
-      return usage(std::string("rows.") + field.name + " is set, which " + kKinds[rows.kind] +
-                   " rows do not have");
+      return usage("rows.{} is set, which {} rows do not have", field.name, kKinds[rows.kind]);
   }
   return {};
 }
@@ -70,13 +71,12 @@ Result<RowType> row_type(const fvm_rows& rows) {
 
 Result<void> check_stride(const char* name, std::ptrdiff_t stride) {
   if (stride >= 0) return {};
-  return usage(std::string("rows.") + name + " is " + std::to_string(stride) +
-               ": negative strides are not supported");
+  return usage("rows.{} is {}: negative strides are not supported", name, stride);
 }
 
 Result<bool> known_hashed(const fvm_rows& rows) {
   if (rows.hashed == 0 || rows.hashed == 1) return rows.hashed == 1;
-  return usage("rows.hashed is " + std::to_string(rows.hashed) + ", not 0 or 1");
+  return usage("rows.hashed is {}, not 0 or 1", rows.hashed);
 }
 
 /// Returns the matrix that dense rows describe, with defaults filled in.
@@ -85,8 +85,8 @@ Result<RowBlock> known_block(const fvm_rows& rows, std::size_t num_features) {
   FVM_TRY(check_stride("row_stride", rows.row_stride));
   FVM_TRY(check_stride("column_stride", rows.column_stride));
   if (rows.row_count > 1 && rows.row_stride == 0 && rows.column_stride > 1)
-    return usage("rows.row_stride is 0 and rows.column_stride is " + std::to_string(rows.column_stride) +
-                 ": only contiguous rows have a default");
+    return usage("rows.row_stride is 0 and rows.column_stride is {}: only contiguous rows have a default",
+                 rows.column_stride);
   RowBlock block{rows.data, rows.row_count, num_features, type};
   if (rows.column_stride != 0) block.column_stride = static_cast<std::size_t>(rows.column_stride);
   if (rows.row_stride != 0) block.stride = static_cast<std::size_t>(rows.row_stride);
@@ -105,15 +105,14 @@ Result<AnyRows> known_dense(const fvm_rows& rows, std::size_t num_features) {
 Result<AnyRows> known_csr(const fvm_rows& rows) {
   FVM_ASSIGN(const RowType type, row_type(rows));
   if (rows.absent != FVM_ABSENT_MISSING && rows.absent != FVM_ABSENT_ZERO)
-    return usage("rows.absent is " + std::to_string(rows.absent) +
-                 ", not FVM_ABSENT_MISSING or FVM_ABSENT_ZERO");
+    return usage("rows.absent is {}, not FVM_ABSENT_MISSING or FVM_ABSENT_ZERO", rows.absent);
   FVM_ASSIGN(const bool hashed, known_hashed(rows));
   return AnyRows(CsrRows{rows.row_count, rows.offsets, rows.columns, rows.data, rows.value_count,
                          rows.absent == FVM_ABSENT_ZERO ? Absent::Zero : Absent::Missing, type, hashed});
 }
 
-Error wrong_column(std::size_t column, const std::string& what) {
-  return {ErrorCode::Usage, "column " + std::to_string(column), what};
+Failure wrong_column(std::size_t column, std::string_view what) {
+  return fail(ErrorCode::Usage, formatted("column {}", column), what);
 }
 
 Result<Column> known_column(const fvm_column& given, std::size_t number) {
@@ -127,8 +126,8 @@ Result<Column> known_column(const fvm_column& given, std::size_t number) {
   }
   if (given.categories == nullptr) {
     if (given.category_count == 0) return column;
-    return wrong_column(number, "category_count is " + std::to_string(given.category_count) +
-                                    ", and there are no categories");
+    return wrong_column(number,
+                        formatted("category_count is {}, and there are no categories", given.category_count));
   }
   if (column.form == ColumnForm::Bits)
     return wrong_column(number, "has a dictionary, whose indices must be integers");
@@ -150,8 +149,7 @@ Result<AnyRows> known_columns(const fvm_rows& rows, std::size_t num_features, Co
     if (!known) return wrong_column(i, known.error().message);
     FVM_ASSIGN(memory.columns[i], known_column(*known, i));
     if (known->size != static_cast<const fvm_column*>(rows.data)->size)
-      return wrong_column(i,
-                          "its size is " + std::to_string(known->size) + ", the first column's is another");
+      return wrong_column(i, formatted("its size is {}, the first column's is another", known->size));
     at += known->size;
   }
   return AnyRows(ColumnRows{.count = rows.row_count, .columns = memory.columns, .hashed = hashed});
@@ -169,8 +167,7 @@ Result<AnyRows> known_device(const fvm_rows& rows, std::size_t num_features) {
 
 Result<void> check_type(const char* name, fvm_type type) {
   if (type >= FVM_TYPE_FLOAT32 && type <= FVM_TYPE_BOOL) return {};
-  return usage(std::string(name) + " is " + std::to_string(type) +
-               ", which is not an fvm_type that is allowed here");
+  return usage("{} is {}, which is not an fvm_type that is allowed here", name, type);
 }
 
 std::optional<std::uint32_t> Names::feature(std::string_view name) const {
@@ -192,17 +189,17 @@ Result<AnyRows> known_rows(const fvm_rows* given, const Names& names, ColumnMemo
   if (given == nullptr) return usage("the rows are null");
   FVM_ASSIGN(const fvm_rows rows, known_fields(given, "rows", "fvm_rows", "FVM_ROWS_INIT"));
   if (rows.kind < FVM_ROWS_DENSE || rows.kind > FVM_ROWS_ARROW)
-    return usage("rows.kind is " + std::to_string(rows.kind) +
-                 ", not FVM_ROWS_DENSE, FVM_ROWS_CSR, FVM_ROWS_ENCODED, FVM_ROWS_DEVICE, FVM_ROWS_COLUMNS or "
-                 "FVM_ROWS_ARROW");
+    return usage(
+        "rows.kind is {}, not FVM_ROWS_DENSE, FVM_ROWS_CSR, FVM_ROWS_ENCODED, "
+        "FVM_ROWS_DEVICE, FVM_ROWS_COLUMNS or FVM_ROWS_ARROW",
+        rows.kind);
   FVM_TRY(check_unused_fields(rows));
   if (rows.kind == FVM_ROWS_ENCODED)
     return AnyRows(CodedRows{static_cast<const std::uint8_t*>(rows.data), rows.row_count, rows.column_count,
                              rows.byte_count, rows.encoder});
   if (rows.kind == FVM_ROWS_ARROW) return known_arrow(rows, names, memory);
   if (rows.column_count != 0 && rows.column_count != num_features)
-    return usage("rows of " + std::to_string(rows.column_count) + " values for a model of " +
-                 std::to_string(num_features) + " features");
+    return usage("rows of {} values for a model of {} features", rows.column_count, num_features);
   if (rows.kind == FVM_ROWS_CSR) return known_csr(rows);
   if (rows.kind == FVM_ROWS_COLUMNS) return known_columns(rows, num_features, memory);
   return rows.kind == FVM_ROWS_DENSE ? known_dense(rows, num_features) : known_device(rows, num_features);

@@ -6,11 +6,10 @@
 #include <string>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/result.hpp>
 
 namespace forestvm::c_api {
-
-inline Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
 
 /// A size that no version's structs will exceed: a caller who gives a larger one has not set it.
 inline constexpr std::size_t kMaxStructSize = 4096;
@@ -20,8 +19,7 @@ inline constexpr std::size_t kMaxStructSize = 4096;
 [[gnu::noinline]] inline Result<void> check_size(std::size_t given, std::size_t known, const char* name,
                                                  const char* type, const char* defaults) {
   if (given >= known && given <= kMaxStructSize) return {};
-  return usage(std::string(name) + ".size is " + std::to_string(given) + ", not sizeof(" + type +
-               "): begin with " + defaults);
+  return usage("{}.size is {}, not sizeof({}): begin with {}", name, given, type, defaults);
 }
 
 /// Checks that the fields of such a struct that a later version added are zero.
@@ -30,8 +28,7 @@ inline constexpr std::size_t kMaxStructSize = 4096;
   const auto* const bytes = static_cast<const unsigned char*>(struct_of_caller);
   for (std::size_t i = known; i < given; ++i)
     if (bytes[i] != 0)
-      return usage(std::string("the ") + name +
-                   " set a field that this version of the library does not have");
+      return usage("the {} set a field that this version of the library does not have", name);
   return {};
 }
 

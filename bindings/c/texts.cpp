@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include <forestvm/forestvm.h>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/program.hpp>
 
 #include "bindings/c/handles.hpp"
@@ -31,8 +32,7 @@ fvm_status give_text(const char* function, const fvm_program* program, const cha
 /// Returns Usage if a number is not below the count of things that messages call `things`.
 Result<void> check_below(std::uint32_t number, std::uint32_t count, const std::string& things) {
   if (number < count) return {};
-  return usage("number " + std::to_string(number) + ", and there are " + std::to_string(count) + " " +
-               things);
+  return usage("number {}, and there are {} {}", number, count, things);
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ fvm_status fvm_program_text(const fvm_program* program, fvm_text which, const ch
                                           StringId::Objective, StringId::Schedule};
   const auto find = [&](const Program& known) -> Result<std::string_view> {
     if (which == FVM_TEXT_FINGERPRINT) return std::string_view(program->fingerprint);
-    if (which < 0 || which > FVM_TEXT_FINGERPRINT) return usage("there is no text " + std::to_string(which));
+    if (which < 0 || which > FVM_TEXT_FINGERPRINT) return usage("there is no text {}", which);
     return known.text(kStrings[which]);
   };
   return give_text("fvm_program_text", program, text, size, find);
@@ -98,7 +98,7 @@ fvm_status fvm_program_category_name(const fvm_program* program, uint32_t featur
                      FVM_TRY(check_below(feature, known.meta().num_features, "features"));
                      const CategoryNames* const named = known.named_categories(feature);
                      FVM_TRY(check_below(category, named == nullptr ? 0 : named->count,
-                                         "names of categories of feature " + std::to_string(feature)));
+                                         formatted("names of categories of feature {}", feature)));
                      return known.category_name(feature, category);
                    });
 }
@@ -111,8 +111,7 @@ fvm_status fvm_program_category_code(const fvm_program* program, uint32_t featur
     FVM_TRY(check_below(feature, program->names->program().meta().num_features, "features"));
     const CategoryTexts& texts = program->names->categories();
     if (!texts.takes(feature))
-      return usage("feature " + std::to_string(feature) +
-                   " has no names of categories, and is not compared as text");
+      return usage("feature {} has no names of categories, and is not compared as text", feature);
     FVM_ASSIGN(*code, texts.number_of(feature, std::string_view(name, size)));
     return {};
   });

@@ -73,7 +73,7 @@ def compare(description: str | None, engine: Callable[[forestvm.Forest, Path, Pa
             .to_table(["id", "prediction"])
             .sort_by("id")
         )
-        assert table["id"].to_numpy().tolist() == list(range(options.rows))
+        assert np.array_equal(table["id"].to_numpy(), np.arange(options.rows))
         assert table["prediction"].to_numpy().tobytes() == wanted.tobytes()
         print("the predictions are equal, bit for bit")
 

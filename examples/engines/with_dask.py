@@ -15,8 +15,7 @@ from forestvm.engines import dask as engine
 def predict(forest: forestvm.Forest, rows: Path, predictions: Path) -> None:
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
         frame = dask.dataframe.read_parquet(rows)
-        frame["prediction"] = engine.predict(frame, forest)
-        frame[["id", "prediction"]].to_parquet(predictions, write_index=False)
+        engine.predict(frame, forest, keep=["id"]).to_parquet(predictions, write_index=False)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 // See arrow.hpp.
 #include "bindings/python/core/arrow.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "bindings/python/core/arrow_source.hpp"
 #include "bindings/python/core/errors.hpp"
+#include "bindings/python/core/polars_rows.hpp"
 #include "bindings/python/core/result_array.hpp"
 
 namespace forestvm::python {
@@ -25,17 +29,42 @@ class ArrowCall {
         lease_(forest_.contexts.take(*forest_.predictor)) {}
 
   PyObject* run() {
-    if (!source_.open(self_, given_.rows, given_.columns, given_.extra, lease_.workspace().arrow))
-      return nullptr;
+    const ArrowProducer producer = producer_of(given_.rows, order());
+    if (producer == ArrowProducer::ArrowTable) return table();
+    if (producer == ArrowProducer::PolarsFrame) {
+      const auto rows = few_rows(forest_, given_, order(), lease_.workspace().numbers);
+      return rows ? few(*rows) : table();
+    }
     Owned<ArrowArray> first, second;
-    if (!source_.next(first) || (first && !source_.next(second))) return nullptr;
+    if (!open(given_.rows) || !source_.next(first) || (first && !source_.next(second))) return nullptr;
     if (!second) return only(first);
     return several(std::move(first), std::move(second));
   }
 
  private:
+  /// The most bytes of a polars frame that are exported at once.
+  static constexpr std::size_t kPartBytes = std::size_t{32} << 20;
+
+  ArrowOrder& order() const { return lease_.workspace().arrow; }
+
+  bool open(PyObject* rows) {
+    source_ = {};
+    return source_.open(self_, rows, given_.columns, given_.extra, order());
+  }
+
   bool predict(const ArrowArray& chunk, ResultType type, void* out) {
     return source_.predict(forest_, lease_, chunk, form_, type, out);
+  }
+
+  std::size_t row_bytes(ResultType type) const {
+    return form_.width * (type == ResultType::Float64 || type == ResultType::Int64 ? 8 : 4);
+  }
+
+  PyObject* few(const RowBlock& rows) {
+    ResultArray result;
+    if (!result.open(form_, rows.count, given_.out, given_.dtype)) return nullptr;
+    return write_predictions(forest_, lease_, rows, form_, result.type(), result.data()) ? result.release()
+                                                                                         : nullptr;
   }
 
   PyObject* only(Owned<ArrowArray>& chunk) {
@@ -46,18 +75,61 @@ class ArrowCall {
     return result.release();
   }
 
+  /// Predicts a table, whose number of rows is known, into the result.
+  PyObject* table() {
+    const Py_ssize_t size = PyObject_Size(given_.rows);
+    const auto step = size < 0 ? std::nullopt : rows_at_once();
+    if (!step) return nullptr;
+    const auto count = static_cast<std::size_t>(size);
+    ResultArray result;
+    if (!result.open(form_, count, given_.out, given_.dtype)) return nullptr;
+    if (count <= *step) return fill(result, given_.rows, 0, count) ? result.release() : nullptr;
+    for (std::size_t begin = 0; begin < count; begin += *step) {
+      const std::size_t part_rows = std::min(*step, count - begin);
+      const Ref part = Ref::take(PyObject_CallMethod(
+          given_.rows, "slice", "nn", static_cast<Py_ssize_t>(begin), static_cast<Py_ssize_t>(part_rows)));
+      if (!part || !fill(result, part.get(), begin, part_rows)) return nullptr;
+    }
+    return result.release();
+  }
+
+  /// Returns how many rows of a table to read at once; nothing, with a Python exception set, if that fails. polars
+  /// copies what it exports, if the rows lie in several chunks, and keeps the copy.
+  std::optional<std::size_t> rows_at_once() const {
+    if (order().producer != ArrowProducer::PolarsFrame) return SIZE_MAX;
+    const Ref width = Ref::take(PyObject_GetAttrString(given_.rows, "width"));
+    const std::size_t columns = width ? PyLong_AsSize_t(width.get()) : 0;
+    if (PyErr_Occurred() != nullptr) return std::nullopt;
+    return std::max<std::size_t>(kPartBytes / (8 * std::max<std::size_t>(columns, 1)) / 64 * 64, 64);
+  }
+
+  /// Predicts `count` rows of an object into the result, from row `begin` on.
+  bool fill(const ResultArray& result, PyObject* rows, std::size_t begin, std::size_t count) {
+    if (!open(rows)) return false;
+    Owned<ArrowArray> chunk;
+    std::size_t done = 0;
+    for (; source_.next(chunk) && chunk; done += static_cast<std::size_t>(chunk->length)) {
+      const bool fits = chunk->length >= 0 && static_cast<std::size_t>(chunk->length) <= count - done;
+      if (!fits) return raise(usage("the Arrow stream has more rows than the table's length")) != nullptr;
+      void* const out = static_cast<std::byte*>(result.data()) + (begin + done) * row_bytes(result.type());
+      if (!predict(*chunk.get(), result.type(), out)) return false;
+    }
+    if (PyErr_Occurred() != nullptr) return false;
+    return done == count ||
+           raise(usage("the Arrow stream has fewer rows than the table's length")) != nullptr;
+  }
+
   /// Predicts chunks as they come, because their number of rows is not known before the last one.
   PyObject* several(Owned<ArrowArray> first, Owned<ArrowArray> second) {
     const auto type = type_to_write(form_, given_.out, given_.dtype);
     if (!type) return nullptr;
-    const std::size_t row_bytes =
-        form_.width * (*type == ResultType::Float64 || *type == ResultType::Int64 ? 8 : 4);
+    const std::size_t bytes = row_bytes(*type);
     std::vector<std::byte> numbers;
     std::size_t count = 0;
     const auto add = [&](Owned<ArrowArray>& chunk) {
       const auto rows = static_cast<std::size_t>(chunk->length);
-      numbers.resize((count + rows) * row_bytes);
-      void* const out = numbers.data() + count * row_bytes;
+      numbers.resize((count + rows) * bytes);
+      void* const out = numbers.data() + count * bytes;
       count += rows;
       return rows == 0 || predict(*chunk.get(), *type, out);
     };

@@ -9,13 +9,67 @@
 
 namespace forestvm::python {
 
-bool Chunks::open(PyObject* object) {
-  capsule_ = Ref::take(PyObject_CallMethod(object, "__arrow_c_stream__", nullptr));
-  if (capsule_) return open_stream();
+namespace {
+
+/// Calls a method without arguments.
+Ref call(PyObject* object, PyObject* name) {
+  return Ref::take(name == nullptr ? nullptr : PyObject_CallMethodObjArgs(object, name, nullptr));
+}
+
+/// Sets `schema` to that of an object of pyarrow. Returns whether it equals the last one, which is forgotten if not; no
+/// Python exception is set.
+bool is_last_schema(PyObject* object, ArrowOrder& order, Ref& schema) {
+  static PyObject* const attribute = PyUnicode_InternFromString("schema");
+  schema = Ref::take(PyObject_GetAttr(object, attribute));
+  if (schema && order.schema && PyObject_RichCompareBool(schema.get(), order.schema.get(), Py_EQ) > 0)
+    return true;
+  PyErr_Clear();
+  order.schema = {};
+  order.exported_schema = {};
+  return false;
+}
+
+std::string attribute_text(PyTypeObject* type, const char* name) {
+  const Ref value = Ref::take(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), name));
+  const char* const text = value ? PyUnicode_AsUTF8AndSize(value.get(), nullptr) : nullptr;
+  if (text == nullptr) PyErr_Clear();
+  return text == nullptr ? "" : text;
+}
+
+ArrowProducer kind_of(PyObject* object) {
+  const std::string module = attribute_text(Py_TYPE(object), "__module__");
+  const std::string name = attribute_text(Py_TYPE(object), "__name__");
+  if (module == "pyarrow.lib" && name == "RecordBatch") return ArrowProducer::ArrowBatch;
+  if (module == "pyarrow.lib" && name == "Table") return ArrowProducer::ArrowTable;
+  if (module.starts_with("polars.") && name == "DataFrame") return ArrowProducer::PolarsFrame;
+  return PyObject_HasAttrString(object, "__arrow_c_array__") != 0 ? ArrowProducer::Array
+                                                                  : ArrowProducer::Stream;
+}
+
+}  // namespace
+
+ArrowProducer producer_of(PyObject* object, ArrowOrder& order) {
+  auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  if (order.producer_type.get() != type) {
+    order.producer = kind_of(object);
+    order.producer_type = Ref::share(type);
+  }
+  return order.producer;
+}
+
+bool Chunks::open(PyObject* object, ArrowOrder& order) {
+  static PyObject* const method = PyUnicode_InternFromString("__arrow_c_stream__");
+  const ArrowProducer producer = producer_of(object, order);
+  if (producer == ArrowProducer::ArrowBatch) return open_batch(object, order);
+  if (producer == ArrowProducer::Array) {
+    if (open_array(object)) return true;
+    PyErr_Clear();
+  }
+  capsule_ = call(object, method);
+  if (capsule_) return open_stream(object, order);
   if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return false;
   PyErr_Clear();
-  capsule_ = Ref::take(PyObject_CallMethod(object, "__arrow_c_array__", nullptr));
-  return capsule_ && open_array();
+  return open_array(object);
 }
 
 bool Chunks::next(Owned<ArrowArray>& chunk) {
@@ -31,20 +85,55 @@ bool Chunks::next(Owned<ArrowArray>& chunk) {
   return failed == 0 || fail(failed);
 }
 
-bool Chunks::open_stream() {
+bool Chunks::open_stream(PyObject* object, ArrowOrder& order) {
   stream_ = static_cast<ArrowArrayStream*>(PyCapsule_GetPointer(capsule_.get(), "arrow_array_stream"));
   if (stream_ == nullptr) return false;
+  if (order.producer != ArrowProducer::ArrowTable) {
+    schema_ = own_schema_.get();
+    return read_schema(own_schema_);
+  }
+  Ref schema;
+  schema_ = order.exported_schema.get();
+  if (is_last_schema(object, order, schema)) return true;
+  if (!read_schema(order.exported_schema)) return false;
+  order.schema = std::move(schema);
+  return true;
+}
+
+/// Exports the array of a pyarrow.RecordBatch without its schema, if that is known.
+bool Chunks::open_batch(PyObject* object, ArrowOrder& order) {
+  static PyObject* const method = PyUnicode_InternFromString("_export_to_c");
+  Ref schema;
+  if (is_last_schema(object, order, schema)) {
+    const Ref address = Ref::take(PyLong_FromVoidPtr(own_array_.get()));
+    const Ref done =
+        Ref::take(address ? PyObject_CallMethodObjArgs(object, method, address.get(), nullptr) : nullptr);
+    schema_ = order.exported_schema.get();
+    only_ = own_array_.get();
+    if (done) return true;
+    PyErr_Clear();  // The method is not part of pyarrow's interface: another release may lack it.
+    return open_array(object);
+  }
+  if (!open_array(object)) return false;
+  *order.exported_schema.get() = std::exchange(*schema_, ArrowSchema{});
+  schema_ = order.exported_schema.get();
+  order.schema = std::move(schema);
+  return true;
+}
+
+bool Chunks::read_schema(Owned<ArrowSchema>& schema) {
   const int failed = [&] {
     const WithoutGil free;
-    return stream_->get_schema(stream_, own_schema_.get());
+    return stream_->get_schema(stream_, schema.get());
   }();
-  schema_ = own_schema_.get();
   return failed == 0 || fail(failed);
 }
 
-bool Chunks::open_array() {
+bool Chunks::open_array(PyObject* object) {
+  static PyObject* const method = PyUnicode_InternFromString("__arrow_c_array__");
+  capsule_ = call(object, method);
   PyObject *schema = nullptr, *array = nullptr;
-  if (PyArg_ParseTuple(capsule_.get(), "OO", &schema, &array) == 0) return false;
+  if (!capsule_ || PyArg_ParseTuple(capsule_.get(), "OO", &schema, &array) == 0) return false;
   schema_ = static_cast<ArrowSchema*>(PyCapsule_GetPointer(schema, "arrow_schema"));
   only_ = static_cast<ArrowArray*>(PyCapsule_GetPointer(array, "arrow_array"));
   return schema_ != nullptr && only_ != nullptr;
@@ -60,6 +149,8 @@ bool Chunks::fail(int code) {
 
 namespace {
 
+constexpr const char *kByName = "name", *kNoExtra = "error";  // the defaults of the options
+
 std::string text_of(PyObject* option, const char* otherwise) {
   if (option == nullptr) return otherwise;
   const char* const text = PyUnicode_Check(option) ? PyUnicode_AsUTF8AndSize(option, nullptr) : nullptr;
@@ -67,14 +158,12 @@ std::string text_of(PyObject* option, const char* otherwise) {
   return text == nullptr ? "?" : text;
 }
 
-/// Returns whether the columns and the options are those of the previous call.
-bool is_same(const ArrowOrder& known, const ArrowSchema& schema, const std::string& columns,
-             const std::string& extra) {
-  if (!known.known || known.columns != columns || known.extra != extra) return false;
-  if (static_cast<std::size_t>(schema.n_children) != known.names.size()) return false;
-  for (std::size_t i = 0; i < known.names.size(); ++i) {
+/// Returns whether a schema's columns have the names of those that were matched last.
+bool has_names(const ArrowOrder& order, const ArrowSchema& schema) {
+  if (static_cast<std::size_t>(schema.n_children) != order.names.size()) return false;
+  for (std::size_t i = 0; i < order.names.size(); ++i) {
     const char* const name = schema.children[i]->name;
-    if (std::strcmp(known.names[i].c_str(), name == nullptr ? "" : name) != 0) return false;
+    if (order.names[i] != (name == nullptr ? "" : name)) return false;
   }
   return true;
 }
@@ -128,12 +217,17 @@ bool check_table(const ArrowSchema& schema) {
 
 }  // namespace
 
+bool has_options(const ArrowOrder& order, PyObject* columns, PyObject* extra) {
+  return order.known && order.columns == text_of(columns, kByName) && order.extra == text_of(extra, kNoExtra);
+}
+
 bool ArrowSource::open(PyObject* forest, PyObject* object, PyObject* columns, PyObject* extra,
                        ArrowOrder& order) {
-  if (!chunks_.open(object) || !check_table(chunks_.schema())) return false;
+  if (!chunks_.open(object, order) || !check_table(chunks_.schema())) return false;
   const ArrowSchema& schema = chunks_.schema();
-  const std::string by = text_of(columns, "name"), others = text_of(extra, "error");
-  if (!is_same(order, schema, by, others) && !find_order(forest, schema, by, others, order)) return false;
+  const bool same = has_options(order, columns, extra) && has_names(order, schema);
+  if (!same && !find_order(forest, schema, text_of(columns, kByName), text_of(extra, kNoExtra), order))
+    return false;
   order_ = &order;
   return true;
 }

@@ -20,33 +20,12 @@ struct ArrowArrayStream {
 
 namespace forestvm::python {
 
-/// Owns an array or a schema.
-template <class Struct>
-class Owned {
- public:
-  Owned() = default;
-  Owned(Owned&& other) noexcept : held_(std::exchange(other.held_, Struct{})) {}
-  Owned& operator=(Owned&& other) noexcept {
-    std::swap(held_, other.held_);
-    return *this;
-  }
-  ~Owned() {
-    if (held_.release != nullptr) held_.release(&held_);
-  }
-
-  Struct* get() { return &held_; }
-  Struct* operator->() { return &held_; }
-  explicit operator bool() const { return held_.release != nullptr; }
-
- private:
-  Struct held_{};
-};
-
 /// The arrays of an object, one after the other.
 class Chunks {
  public:
-  /// Asks the object for its arrays. Returns false with a Python exception set if it has none.
-  bool open(PyObject* object);
+  /// Asks the object for its arrays. `order`, which must live as long, has the schema that is known, and gets the new
+  /// one. Returns false with a Python exception set if the object has no arrays.
+  bool open(PyObject* object, ArrowOrder& order);
 
   ArrowSchema& schema() { return *schema_; }
 
@@ -55,8 +34,10 @@ class Chunks {
   bool next(Owned<ArrowArray>& chunk);
 
  private:
-  bool open_stream();
-  bool open_array();
+  bool open_stream(PyObject* object, ArrowOrder& order);
+  bool open_array(PyObject* object);
+  bool open_batch(PyObject* object, ArrowOrder& order);
+  bool read_schema(Owned<ArrowSchema>& schema);
   bool fail(int code);
 
   Ref capsule_;
@@ -64,7 +45,14 @@ class Chunks {
   ArrowArray* only_ = nullptr;
   ArrowSchema* schema_ = nullptr;
   Owned<ArrowSchema> own_schema_;
+  Owned<ArrowArray> own_array_;
 };
+
+/// Returns the kind of a producer. `order` has that of the last object's type.
+ArrowProducer producer_of(PyObject* object, ArrowOrder& order);
+
+/// Returns whether the last columns were matched with these options, which may be null.
+bool has_options(const ArrowOrder& order, PyObject* columns, PyObject* extra);
 
 /// Rows in tables and streams of Arrow, and the features that their columns are.
 class ArrowSource {

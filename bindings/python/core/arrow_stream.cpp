@@ -1,7 +1,6 @@
 // Predictions as a stream of Arrow, batch by batch: the method Forest._stream.
 #include "bindings/python/core/python.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "bindings/python/core/arguments.hpp"
+#include "bindings/python/core/arrow_export.hpp"
 #include "bindings/python/core/arrow_source.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/result_array.hpp"
@@ -20,18 +20,6 @@ namespace forestvm::python {
 namespace {
 
 constexpr const char* kCapsule = "arrow_array_stream";
-
-/// Holds the GIL, on whatever thread a consumer of the stream calls.
-class WithGil {
- public:
-  WithGil() : state_(PyGILState_Ensure()) {}
-  WithGil(const WithGil&) = delete;
-  WithGil& operator=(const WithGil&) = delete;
-  ~WithGil() { PyGILState_Release(state_); }
-
- private:
-  PyGILState_STATE state_;
-};
 
 /// The state of a stream: a forest, its rows, and the output to predict.
 struct Stream {
@@ -48,94 +36,17 @@ struct Stream {
 
 Stream& stream_of(ArrowArrayStream* stream) { return *static_cast<Stream*>(stream->private_data); }
 
-/// Owns the memory of a schema: one of a column, or one of a table of columns.
-struct SchemaOwner {
-  std::string format, name;
-  std::vector<ArrowSchema> children;
-  std::vector<ArrowSchema*> pointers;
-};
-
-void release_schema(ArrowSchema* schema) {
-  auto* const owner = static_cast<SchemaOwner*>(schema->private_data);
-  for (ArrowSchema& child : owner->children)
-    if (child.release != nullptr) child.release(&child);
-  schema->release = nullptr;
-  delete owner;
-}
-
-ArrowSchema make_schema(std::string format, std::string name, std::vector<ArrowSchema> children) {
-  auto owner = std::make_unique<SchemaOwner>();
-  owner->format = std::move(format);
-  owner->name = std::move(name);
-  owner->children = std::move(children);
-  for (ArrowSchema& child : owner->children) owner->pointers.push_back(&child);
-  ArrowSchema schema{};
-  schema.format = owner->format.c_str();
-  schema.name = owner->name.c_str();
-  schema.n_children = static_cast<std::int64_t>(owner->pointers.size());
-  schema.children = owner->pointers.data();
-  schema.release = release_schema;
-  schema.private_data = owner.release();
-  return schema;
-}
-
-const char* format_of(ResultType type) {
-  switch (type) {
-    case ResultType::Float32:
-      return "f";
-    case ResultType::Float64:
-      return "g";
-    case ResultType::Int32:
-      return "i";
-    case ResultType::Int64:
-      return "l";
-  }
-  return "";
-}
-
-/// Owns the memory of an array: the numbers of one column, or the columns of a batch.
-struct ArrayOwner {
-  std::vector<std::byte> numbers;
-  std::vector<const void*> buffers;
-  std::vector<ArrowArray> children;
-  std::vector<ArrowArray*> pointers;
-};
-
-void release_array(ArrowArray* array) {
-  auto* const owner = static_cast<ArrayOwner*>(array->private_data);
-  for (ArrowArray& child : owner->children)
-    if (child.release != nullptr) child.release(&child);
-  array->release = nullptr;
-  delete owner;
-}
-
-ArrowArray make_array(std::int64_t length, std::unique_ptr<ArrayOwner> owner) {
-  for (ArrowArray& child : owner->children) owner->pointers.push_back(&child);
-  owner->buffers.push_back(nullptr);  // no validity bits
-  if (owner->children.empty()) owner->buffers.push_back(owner->numbers.data());
-  ArrowArray array{};
-  array.length = length;
-  array.n_buffers = static_cast<std::int64_t>(owner->buffers.size());
-  array.buffers = owner->buffers.data();
-  array.n_children = static_cast<std::int64_t>(owner->pointers.size());
-  array.children = owner->pointers.data();
-  array.release = release_array;
-  array.private_data = owner.release();
-  return array;
-}
-
 /// Makes a batch of `count` rows of `width` numbers of `size` bytes, row by row in `numbers`.
 ArrowArray make_batch(const std::vector<std::byte>& numbers, std::size_t count, std::size_t width,
                       std::size_t size) {
-  auto batch = std::make_unique<ArrayOwner>();
+  std::vector<ArrowArray> columns;
   for (std::size_t column = 0; column < width; ++column) {
-    auto owner = std::make_unique<ArrayOwner>();
-    owner->numbers.resize(std::max<std::size_t>(count * size, 1));
+    std::vector<std::byte> column_numbers(count * size);
     for (std::size_t row = 0; row < count; ++row)
-      std::memcpy(owner->numbers.data() + row * size, numbers.data() + (row * width + column) * size, size);
-    batch->children.push_back(make_array(static_cast<std::int64_t>(count), std::move(owner)));
+      std::memcpy(column_numbers.data() + row * size, numbers.data() + (row * width + column) * size, size);
+    columns.push_back(make_array(count, std::move(column_numbers)));
   }
-  return make_array(static_cast<std::int64_t>(count), std::move(batch));
+  return make_array(count, {}, std::move(columns));
 }
 
 /// Runs `work`, which returns whether it succeeded or set a Python exception, for a consumer without Python.
@@ -144,13 +55,7 @@ int run(ArrowArrayStream* stream, const Work& work) noexcept {
   const WithGil gil;
   const Ref done = Ref::take(guarded([&]() -> PyObject* { return work() ? Py_NewRef(Py_None) : nullptr; }));
   if (done) return 0;
-  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-  PyErr_Fetch(&type, &value, &trace);
-  const Ref owned_type = Ref::take(type), owned = Ref::take(value), owned_trace = Ref::take(trace);
-  const Ref text = Ref::take(owned ? PyObject_Str(owned.get()) : nullptr);
-  const char* const utf8 = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
-  stream_of(stream).error = utf8 != nullptr ? utf8 : "unknown error";
-  PyErr_Clear();
+  stream_of(stream).error = taken_error();
   return EINVAL;
 }
 
@@ -175,7 +80,7 @@ int get_next(ArrowArrayStream* stream, ArrowArray* out) {
     if (!from.source.next(chunk)) return false;
     if (!chunk) return true;
     const OutputForm& form = from.form();
-    const std::size_t size = form.type == ResultType::Float64 || form.type == ResultType::Int64 ? 8 : 4;
+    const std::size_t size = size_of(form.type);
     const auto count = static_cast<std::size_t>(chunk->length);
     std::vector<std::byte> numbers(count * form.width * size);
     const ContextPool::Lease lease = from.forest().contexts.take(*from.forest().predictor);
@@ -212,12 +117,9 @@ PyObject* stream(PyObject* self, PyObject* args) {
     if (PyArg_ParseTuple(args, "OOsOO", &rows, &output, &name, &columns, &extra) == 0 ||
         !find_output(output, made->output))
       return nullptr;
-    if (made->output == Output::Proba && forest_of(self).probabilities == ProbabilitySource::Softmax)
-      return raise(
-          refused("output proba", "cannot be streamed for a model whose values are labels: stream \"raw\""));
     made->self = Ref::share(self);
     made->name = name;
-    if (!has_output(made->forest(), made->output) ||
+    if (!has_stream(made->forest(), made->output) ||
         !made->source.open(self, rows, columns, extra, made->order))
       return nullptr;
     auto held = std::make_unique<ArrowArrayStream>();

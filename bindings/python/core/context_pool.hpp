@@ -4,25 +4,16 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include <forestvm/backend.hpp>
 
 #include "bindings/c/rows.hpp"
+#include "bindings/python/core/arrow_order.hpp"
 
 namespace forestvm::python {
-
-/// The features that the columns of Arrow's rows were found to be, for the next call with the same columns.
-struct ArrowOrder {
-  std::vector<std::string> names;       ///< The columns' names.
-  std::vector<std::uint32_t> features;  ///< The feature of each column, or c_api::kNoFeature.
-  std::string columns, extra;           ///< The options with which they were matched.
-  bool known = false;
-};
 
 /// The memory that a call writes to besides its result.
 struct Workspace {
@@ -31,6 +22,7 @@ struct Workspace {
   std::unique_ptr<Context> context;
   c_api::ColumnMemory columns;
   ArrowOrder arrow;
+  std::vector<double> numbers;  ///< Rows that were given as Python's numbers.
 };
 
 /// Keeps the workspaces that no call is using. A thread looks in its own slot first, so that threads that predict at
@@ -57,8 +49,11 @@ class ContextPool {
   ContextPool() = default;
   ContextPool(const ContextPool&) = delete;
   ContextPool& operator=(const ContextPool&) = delete;
-  ~ContextPool() {
-    for (auto& slot : slots_) delete slot.load();
+  ~ContextPool() { clear(); }
+
+  /// Deletes all workspaces, which hold objects of Python. No call may be using one.
+  void clear() {
+    for (auto& slot : slots_) delete slot.exchange(nullptr);
   }
 
   Lease take(const Predictor& predictor) {

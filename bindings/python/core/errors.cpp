@@ -42,4 +42,15 @@ PyObject* raise(const Error& error) { return raise_as(classes[static_cast<std::s
 
 PyObject* raise_unsupported(const Error& error) { return raise_as(classes[kUnsupportedInput], error); }
 
+std::string taken_error() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  const Ref owned_type = Ref::take(type), owned = Ref::take(value), owned_trace = Ref::take(trace);
+  const Ref text = Ref::take(owned ? PyObject_Str(owned.get()) : nullptr);
+  const char* const utf8 = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
+  std::string error = utf8 != nullptr ? utf8 : "unknown error";
+  PyErr_Clear();
+  return error;
+}
+
 }  // namespace forestvm::python

@@ -48,6 +48,8 @@ ProbabilitySource probability_source(const ProgramMeta& meta) {
     case Transform::PowerExp:
     case Transform::TableExp:
     case Transform::WeightedMedian:
+    case Transform::Sorted:
+    case Transform::SoftplusSteps:
       return ProbabilitySource::None;
   }
   if (meta.pair == Pair::Negation) return ProbabilitySource::None;
@@ -81,7 +83,8 @@ Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend)
       names(program),
       num_features(program.meta().num_features),
       row_cost(program.meta().num_trees + num_features / 8 + 1),
-      probabilities(probability_source(program.meta())) {
+      probabilities(probability_source(program.meta())),
+      takes_texts(!program.section_CategoryNames().empty() || !program.section_HashedFeatures().empty()) {
   for (std::size_t i = 0; i < kOutputCount; ++i)
     forms[i] = form_of(program.meta(), static_cast<Output>(i), probabilities);
 }
@@ -178,11 +181,11 @@ PyObject* description(PyObject* self, void*) {
   return guarded([&] { return text(forest_of(self).predictor->describe()); });
 }
 
-/// Returns (columns, id) of the program's encoder.
+/// Returns the number of columns of encoded rows, and the encoder's id.
 PyObject* encoder(PyObject* self, void*) {
-  const Program& program = forest_of(self).program;
-  return Py_BuildValue("(nK)", static_cast<Py_ssize_t>(program.section_Columns().size()),
-                       static_cast<unsigned long long>(encoder_id(program)));
+  const Forest& forest = forest_of(self);
+  return Py_BuildValue("(nK)", static_cast<Py_ssize_t>(forest.predictor->coded_columns()),
+                       static_cast<unsigned long long>(encoder_id(forest.program)));
 }
 
 PyObject* row_dtype(PyObject* self, void*) {
@@ -223,8 +226,10 @@ PyObject* refuse_new(PyTypeObject*, PyObject*, PyObject*) {
 void deallocate(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   {
+    Forest* const forest = reinterpret_cast<ForestObject*>(self)->forest;
+    if (forest != nullptr) forest->contexts.clear();
     const WithoutGil free;
-    delete reinterpret_cast<ForestObject*>(self)->forest;
+    delete forest;
   }
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);

@@ -48,6 +48,7 @@ struct Forest {
   std::size_t num_features;
   std::size_t row_cost;  ///< The number of tree walks that take about as long as a row.
   ProbabilitySource probabilities;
+  bool takes_texts;  ///< Some feature's values are categories that texts name.
   OutputForm forms[kOutputCount];
 };
 
@@ -76,5 +77,9 @@ PyObject* load(PyObject* type, PyObject* args);
 
 /// Returns whether the model has the output; otherwise a Python exception is set.
 bool has_output(const Forest& forest, Output output);
+
+/// Returns whether the model has the output and the extension computes it without Python; otherwise a Python exception
+/// is set.
+bool has_stream(const Forest& forest, Output output);
 
 }  // namespace forestvm::python

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "bindings/python/core/encoded_rows.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/forest.hpp"
+#include "bindings/python/core/numbers.hpp"
 #include "bindings/python/core/numpy.hpp"
 #include "bindings/python/core/result_array.hpp"
 
@@ -90,6 +90,13 @@ bool has_output(const Forest& forest, Output output) {
                           std::string(forest.program.text(StringId::Objective))
                     : "the model has no classes: its objective is " +
                           std::string(forest.program.text(StringId::Objective))));
+  return false;
+}
+
+bool has_stream(const Forest& forest, Output output) {
+  if (output != Output::Proba || forest.probabilities != ProbabilitySource::Softmax)
+    return has_output(forest, output);
+  raise(refused("output proba", "cannot be streamed for a model whose values are labels: stream \"raw\""));
   return false;
 }
 
@@ -187,19 +194,6 @@ PyObject* answer_one(Forest& forest, const RowBlock& row, Output output) {
   return write_predictions(forest, lease, row, form, form.type, buffer->buf) ? array.release() : nullptr;
 }
 
-/// Reads a Python number, or None for a missing value. Returns nothing for other objects and for integers that float64
-/// cannot represent; no Python exception is set.
-std::optional<double> number_in(PyObject* object) {
-  if (object == Py_None) return std::numeric_limits<double>::quiet_NaN();
-  if (PyFloat_Check(object)) return PyFloat_AsDouble(object);
-  if (!PyLong_Check(object)) return std::nullopt;
-  constexpr long long kExact = 1LL << 53;
-  int overflow = 0;
-  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (overflow != 0 || number < -kExact || number > kExact) return std::nullopt;
-  return static_cast<double>(number);
-}
-
 /// Reads a list or tuple of numbers into `values`. Returns whether it is one, with as many numbers as the model has
 /// features.
 bool numbers_in(PyObject* row, std::size_t num_features, std::vector<double>& values) {
@@ -209,7 +203,8 @@ bool numbers_in(PyObject* row, std::size_t num_features, std::vector<double>& va
   values.resize(num_features);
   for (std::size_t i = 0; i < num_features; ++i) {
     const auto at = static_cast<Py_ssize_t>(i);
-    const Ref item = Ref::share(is_list ? PyList_GetItem(row, at) : PyTuple_GetItem(row, at));
+    const Ref item = is_list ? list_item(row, at) : Ref::share(PyTuple_GetItem(row, at));
+    if (!item) PyErr_Clear();  // another thread has made the list shorter
     const auto number = item ? number_in(item.get()) : std::nullopt;
     if (!number) return false;
     values[i] = *number;

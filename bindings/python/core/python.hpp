@@ -37,6 +37,16 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
+/// Returns an item of a list that the caller's program has, and may change in another thread; null with a Python
+/// exception set if the list has no such item.
+inline Ref list_item(PyObject* list, Py_ssize_t at) {
+#ifdef Py_GIL_DISABLED
+  return Ref::take(PyList_GetItemRef(list, at));
+#else
+  return Ref::share(PyList_GetItem(list, at));
+#endif
+}
+
 /// Owns a view of an object's memory.
 class Buffer {
  public:
@@ -60,6 +70,18 @@ class Buffer {
 
  private:
   Py_buffer view_{};
+};
+
+/// Holds the GIL while it exists, on any thread.
+class WithGil {
+ public:
+  WithGil() : state_(PyGILState_Ensure()) {}
+  WithGil(const WithGil&) = delete;
+  WithGil& operator=(const WithGil&) = delete;
+  ~WithGil() { PyGILState_Release(state_); }
+
+ private:
+  PyGILState_STATE state_;
 };
 
 /// Lets other Python threads run while it exists.

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "bindings/python/core/arrow_export.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/numpy.hpp"
 
@@ -17,10 +18,6 @@ std::string shape_text(const OutputForm& form, std::size_t rows) {
 }
 
 bool is_score(ResultType type) { return type == ResultType::Float32 || type == ResultType::Float64; }
-
-std::size_t size_of_number(ResultType type) {
-  return type == ResultType::Float64 || type == ResultType::Int64 ? 8 : 4;
-}
 
 bool open_out(Buffer& buffer, PyObject* out) {
   if (open_array(buffer, out, PyBUF_WRITABLE | PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) return true;
@@ -96,21 +93,24 @@ bool ResultArray::take(const OutputForm& form, std::size_t rows, PyObject* out, 
   return true;
 }
 
-bool write_predictions(Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
-                       const OutputForm& form, ResultType type, void* out) {
+Result<void> write_output(const Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
+                          const OutputForm& form, ResultType type, void* out) {
   const std::size_t count = row_count(rows);
   const bool pairs = form.computed != form.width;
-  void* const to = pairs ? static_cast<std::byte*>(out) + count * size_of_number(type) : out;
-  const Result<void> done = [&] {
-    const WithoutGil free(count * forest.row_cost >= kLongCall);
-    return forest.predictor->predict_as(*lease, rows, form.kind, type, to);
-  }();
-  if (!done) {
-    raise(done.error());
-    return false;
-  }
+  void* const to = pairs ? static_cast<std::byte*>(out) + count * size_of(type) : out;
+  FVM_TRY(forest.predictor->predict_as(*lease, rows, form.kind, type, to));
   if (pairs) type == ResultType::Float64 ? expand_pairs<double>(out, count) : expand_pairs<float>(out, count);
-  return true;
+  return {};
+}
+
+bool write_predictions(Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
+                       const OutputForm& form, ResultType type, void* out) {
+  const Result<void> done = [&] {
+    const WithoutGil free(row_count(rows) * forest.row_cost >= kLongCall);
+    return write_output(forest, lease, rows, form, type, out);
+  }();
+  if (!done) raise(done.error());
+  return done.ok();
 }
 
 PyObject* answer(Forest& forest, const AnyRows& rows, Output output, PyObject* out, PyObject* dtype) {

@@ -32,7 +32,11 @@ class ResultArray {
   ResultType type_{};
 };
 
-/// Predicts rows into memory for an output, which need not be what the program computes. Returns false with a Python
+/// Predicts rows into memory for an output, which need not be what the program computes. It needs no GIL.
+Result<void> write_output(const Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
+                          const OutputForm& form, ResultType type, void* out);
+
+/// Calls write_output, for which other Python threads may run if there is much to do. Returns false with a Python
 /// exception set if that fails.
 bool write_predictions(Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
                        const OutputForm& form, ResultType type, void* out);

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+import threading
 from typing import Any
 
 from . import _core, _threads
 
-_registered = False
+_unregistered = threading.Lock()  # The thread that takes it registers forestvm, and keeps it.
 
 
 class _NoLimit(int):
@@ -16,12 +17,12 @@ class _NoLimit(int):
 
 def register() -> None:
     """Makes forestvm known to threadpoolctl, if the program has imported that."""
-    global _registered
     threadpoolctl: Any = sys.modules.get("threadpoolctl")
-    if _registered or not hasattr(threadpoolctl, "register"):
-        return
-    _registered = True
+    if hasattr(threadpoolctl, "register") and _unregistered.acquire(blocking=False):
+        threadpoolctl.register(_controller(threadpoolctl))
 
+
+def _controller(threadpoolctl: Any) -> Any:
     class ForestvmController(threadpoolctl.LibController):  # type: ignore[misc]
         """Limits the threads of the calls that the calling thread makes."""
 
@@ -39,4 +40,4 @@ def register() -> None:
         def get_version(self) -> str:
             return _core.__version__
 
-    threadpoolctl.register(ForestvmController)
+    return ForestvmController

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,38 +26,75 @@ class ModelFile(NamedTuple):
 def model_files() -> list[ModelFile]:
     """Returns models of this year's XGBoost and LightGBM: those in the tree, and in the folder of further models if it
     is there. Releases differ in the last bits, and forestvm follows the one that wrote the model."""
-    files = []
-    for trainer, parent, prefix in (
+    return _models_in(
         ("xgboost", DATA / "xgboost_versions", "3.2.0"),
         ("lightgbm", DATA / "lightgbm", "4.7.0"),
         ("xgboost", ZOO / "formats", "xgb_"),
         ("lightgbm", ZOO / "formats", "lgb_"),
-    ):
+    )
+
+
+def other_model_files() -> list[ModelFile]:
+    """Returns the models of this year's CatBoost and scikit-learn whose rows are numbers."""
+    return _models_in(
+        ("catboost", DATA / "catboost", "1.2.10"),
+        ("sklearn", DATA / "skops", "1.9"),
+        ("catboost", ZOO / "formats", "cat_"),
+        ("sklearn", ZOO / "formats", "skops_"),
+    )
+
+
+_NAMES = {
+    "xgboost": ("model.ubj", "model.json"),
+    "lightgbm": ("model.txt",),
+    "catboost": ("model.cbm",),
+    "sklearn": ("model.skops",),
+}
+
+
+def _models_in(*folders: tuple[str, Path, str]) -> list[ModelFile]:
+    files = []
+    for trainer, parent, prefix in folders:
         for folder in sorted(parent.glob(f"{prefix}*/")):
-            for name in ("model.ubj", "model.json") if trainer == "xgboost" else ("model.txt",):
+            for name in _NAMES[trainer]:
                 if (folder / name).exists() and (folder / "rows.npy").exists():
                     files.append(ModelFile(trainer, folder.name, folder / name))
                     break
     return files
 
 
+def large_model_files() -> list[ModelFile]:
+    """Returns the models of the folder of further models that benchmarks use too, with up to 26,000 trees."""
+    names = ("model.ubj", "model.json", "model.ubj.gz")
+    folders = sorted((ZOO / "bench").glob("*/"))
+    paths = [next((folder / name for name in names if (folder / name).exists()), None) for folder in folders]
+    return [ModelFile("xgboost", path.parent.name, path) for path in paths if path is not None]
+
+
+def content_of(path: Path) -> bytearray:
+    """Returns the bytes of a model's file, which may be compressed."""
+    with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+        return bytearray(file.read())
+
+
 class Answers(NamedTuple):
-    """The rows of a model, and what its trainer's own package gives for them."""
+    """The rows of a model, and what its trainer's own package gives for them; Any stands for an array or None."""
 
     rows: np.ndarray[Any, Any]
-    raw: np.ndarray[Any, Any]
-    value: np.ndarray[Any, Any]
-    leaf: np.ndarray[Any, Any]
+    raw: Any
+    value: Any
+    leaf: Any
 
 
 def xgboost_answers(path: Path, rows: np.ndarray[Any, Any]) -> Answers:
     xgboost = pytest.importorskip("xgboost")
-    booster = xgboost.Booster(model_file=str(path))
+    booster = xgboost.Booster(model_file=content_of(path))
     booster.set_param({"nthread": 1})
     matrix = xgboost.DMatrix(rows, feature_names=booster.feature_names, feature_types=booster.feature_types)
     raw = booster.predict(matrix, output_margin=True)
-    leaf = booster.predict(matrix, pred_leaf=True)
-    return Answers(rows, raw, booster.predict(matrix), leaf.reshape(len(rows), -1).astype(np.int32))
+    leaf_rows = matrix if path.suffix != ".gz" else matrix.slice(range(min(len(rows), 65)))
+    leaf = booster.predict(leaf_rows, pred_leaf=True)
+    return Answers(rows, raw, booster.predict(matrix), leaf.reshape(leaf_rows.num_row(), -1).astype(np.int32))
 
 
 def lightgbm_answers(path: Path, rows: np.ndarray[Any, Any]) -> Answers:
@@ -68,12 +106,44 @@ def lightgbm_answers(path: Path, rows: np.ndarray[Any, Any]) -> Answers:
     return Answers(rows, booster.predict(rows, raw_score=True, **options), booster.predict(rows, **options), leaf)
 
 
-def answers_of(model: ModelFile, count: int = max(COUNTS)) -> Answers:
+def catboost_answers(path: Path, rows: np.ndarray[Any, Any]) -> Answers:
+    catboost = pytest.importorskip("catboost")
+    model = catboost.CatBoost().load_model(str(path))
+    if model.get_cat_feature_indices():
+        pytest.skip("no rows of numbers: this trainer takes categories as texts and integers")
+    raw = model.predict(rows, prediction_type="RawFormulaVal", thread_count=1)
+    return Answers(rows, raw, None, model.calc_leaf_indexes(rows, thread_count=1).astype(np.int32))
+
+
+def sklearn_answers(path: Path, rows: np.ndarray[Any, Any]) -> Answers:
+    """What an estimator's forest predicts is its wrapper's probabilities, scores of isolation, or numbers."""
+    io = pytest.importorskip("skops.io")
+    model = io.load(path, trusted=io.get_untrusted_types(file=path))
+    method = next(name for name in ("predict_proba", "decision_function", "predict", "apply") if hasattr(model, name))
+    if method == "apply":
+        return Answers(rows, None, None, model.apply(rows).astype(np.int32))
+    try:
+        value = getattr(model, method)(rows)
+    except TypeError as error:
+        pytest.skip(f"no rows of numbers: the categories are texts: {error}")
+    return Answers(rows, None, np.concatenate(value, axis=1) if isinstance(value, list) else value, None)
+
+
+def answers_of(model: ModelFile, count: int = max(COUNTS), integers: bool = False) -> Answers:
+    """Returns the model's rows, or rows of integers that float32 has, and the trainer's answers."""
     rows = np.load(model.path.parent / "rows.npy")
     rows = np.ascontiguousarray(rows[np.arange(count) % len(rows)], dtype=np.float32)
-    if model.trainer == "xgboost":
-        rows = np.clip(rows, -3e38, 3e38)  # its package refuses infinities
-    return (xgboost_answers if model.trainer == "xgboost" else lightgbm_answers)(model.path, rows)
+    if integers:
+        rows = np.rint(np.nan_to_num(rows, nan=-1.0).clip(-(2**24), 2**24))
+    if model.trainer in ("xgboost", "sklearn"):
+        rows = np.clip(rows, -3e38, 3e38)  # their packages refuse infinities
+    answers = {
+        "xgboost": xgboost_answers,
+        "lightgbm": lightgbm_answers,
+        "catboost": catboost_answers,
+        "sklearn": sklearn_answers,
+    }
+    return answers[model.trainer](model.path, rows)
 
 
 def ulps(got: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> int:

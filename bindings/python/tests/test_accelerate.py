@@ -51,6 +51,7 @@ def _two(rows: np.ndarray) -> np.ndarray:
 ESTIMATORS = {
     "XGBRegressor": (xgboost.XGBRegressor(**XGB), target),
     "XGBClassifier": (xgboost.XGBClassifier(**XGB), binary),
+    "XGBClassifier of raw scores": (xgboost.XGBClassifier(**XGB, objective="binary:logitraw"), binary),
     "XGBClassifier of classes": (xgboost.XGBClassifier(**XGB), classes),
     "XGBClassifier of softmax": (xgboost.XGBClassifier(**XGB, objective="multi:softmax"), classes),
     "XGBClassifier of two labels": (xgboost.XGBClassifier(**XGB), lambda x: np.c_[binary(x), x[:, 0] > 0]),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import COUNTS, ZOO, ModelFile, answers_of, model_files, ulps
+from conftest import ZOO, ModelFile, model_files
 
 import forestvm
 
@@ -102,38 +101,6 @@ def model(request: pytest.FixtureRequest) -> ModelFile:
 
 def loaded(model: ModelFile) -> forestvm.Forest:
     return forestvm.load(model.path, threads=1)
-
-
-def test_every_form_of_rows_gives_the_trainers_bits(model: ModelFile) -> None:
-    forest = loaded(model)
-    answers = answers_of(model)
-    for name, form in FORMS.items():
-        for count in COUNTS:
-            if count > 65 and name in ("objects", "lists"):
-                count = 300  # thousands of Python objects for each model take too long
-            X = form(answers.rows[:count])
-            raw = forest.predict_raw(X)
-            wanted = answers.raw[:count].reshape(raw.shape)
-            assert raw.dtype == wanted.dtype, name
-            assert raw.tobytes() == np.ascontiguousarray(wanted).tobytes(), (name, count)
-    leaf = forest.apply(answers.rows)
-    assert np.array_equal(leaf, answers.leaf)
-    value = forest.predict(answers.rows)
-    assert ulps(value, answers.value.astype(value.dtype)) <= (2 if model.trainer == "xgboost" else 3)
-
-
-def test_encoded_rows_give_the_same(model: ModelFile) -> None:
-    forest = loaded(model)
-    rows = answers_of(model).rows
-    try:
-        forest.encode(rows[:1])
-    except forestvm.Refused as refusal:
-        assert re.search("linear leaves|has no encoder", str(refusal)), refusal
-        pytest.skip(f"no encoded rows: {refusal}")
-    for count in COUNTS:
-        encoded = forest.encode(rows[:count])
-        assert len(encoded) == count
-        assert forest.predict_raw(encoded).tobytes() == forest.predict_raw(rows[:count]).tobytes()
 
 
 def test_there_are_models_of_the_zoo() -> None:

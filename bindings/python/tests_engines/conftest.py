@@ -13,6 +13,8 @@ import pytest
 import forestvm
 
 pa = pytest.importorskip("pyarrow")
+datasets = pytest.importorskip("pyarrow.dataset")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 DATA = Path(__file__).resolve().parents[3] / "tests" / "data"
 MODELS = {
@@ -21,6 +23,7 @@ MODELS = {
     "categories": DATA / "lightgbm" / "4.7.0_pandas" / "model.txt",
 }
 ROWS = 3000
+FILE_ROWS = (0, 1, 1, 200_000, 300_000, 250_000, 250_000)  # a million rows and two
 
 
 class Case(NamedTuple):
@@ -37,24 +40,65 @@ class Case(NamedTuple):
         return [name for name in self.rows.column_names if name != "id"][::-1]
 
 
-def case(name: str) -> Case:
-    forest = forestvm.load(MODELS[name], threads=1)
+def table_of(forest: forestvm.Forest, count: int) -> pa.Table:
+    """Makes rows: a tenth of the values are missing, and some texts are no categories of the model."""
     random = np.random.default_rng(3)
-    names = list(forest.feature_names)
     columns = {}
-    for column in names:
-        missing = random.random(ROWS) < 0.1
+    for column in forest.feature_names:
+        missing = random.random(count) < 0.1
         categories = forest.categories.get(column)
         if categories is not None:
-            texts = np.array([*categories, "unseen"], dtype=object)[random.integers(0, len(categories) + 1, ROWS)]
-            columns[column] = pa.array(texts, pa.string(), mask=missing)
+            numbers = pa.array(random.integers(0, len(categories) + 1, count), pa.int32(), mask=missing)
+            columns[column] = pa.DictionaryArray.from_arrays(numbers, pa.array([*categories, "unseen"]))
         else:
-            columns[column] = pa.array(random.normal(scale=20, size=ROWS), pa.float64(), mask=missing)
-    rows = pa.table(columns)
+            columns[column] = pa.array(random.normal(scale=20, size=count), pa.float64(), mask=missing)
+    return pa.table(columns)
+
+
+def case(name: str) -> Case:
+    forest = forestvm.load(MODELS[name], threads=1)
+    rows = table_of(forest, ROWS)
+    texts = {column: rows[column].cast(pa.string()) for column in forest.categories}
+    rows = pa.table({column: texts.get(column, rows[column]) for column in rows.column_names})
     values, leaves = forest.predict(rows), forest.apply(rows)
     assert len(np.unique(values)) > 20
-    reversed_rows = rows.select(names[::-1]).append_column("id", pa.array(np.arange(ROWS)))
+    reversed_rows = rows.select(rows.column_names[::-1]).append_column("id", pa.array(np.arange(ROWS)))
     return Case(forest, reversed_rows, values, leaves)
+
+
+class Files(NamedTuple):
+    """A model, a folder of Parquet files with an id, and the predictions of one process in the order of ids."""
+
+    forest: forestvm.Forest
+    folder: Path
+    values: np.ndarray
+
+    def check(self, predictions: Path) -> None:
+        """Compares Parquet files with the columns id and p, or p_0, p_1, ..."""
+        table = datasets.dataset(predictions, format="parquet").to_table().sort_by("id")
+        assert np.array_equal(table["id"].to_numpy(), np.arange(len(self.values)))
+        assert_same(columns_named(table.to_pandas(), "p", self.values), self.values)
+
+    @property
+    def columns(self) -> list[str]:
+        width = self.values.shape[1:]
+        return ["id", *(f"p_{i}" for i in range(width[0]))] if width else ["id", "p"]
+
+
+@pytest.fixture(scope="session", params=list(MODELS))
+def files(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return write_files(request.param, tmp_path_factory.mktemp("rows"))
+
+
+def write_files(name: str, folder: Path) -> Files:
+    forest = forestvm.load(MODELS[name], threads=2)
+    rows = table_of(forest, sum(FILE_ROWS))
+    rows = rows.append_column("id", pa.array(np.arange(rows.num_rows)))
+    begin = 0
+    for number, count in enumerate(FILE_ROWS):
+        parquet.write_table(rows.slice(begin, count), folder / f"{number}.parquet", compression="none")
+        begin += count
+    return Files(forest, folder, forest.predict(rows, extra="ignore"))
 
 
 @pytest.fixture(scope="session", params=list(MODELS))
@@ -83,3 +127,47 @@ def columns_named(frame: object, name: str, wanted: np.ndarray) -> object:
     if wanted.ndim == 1:
         return frame[name].to_numpy()
     return frame[[f"{name}_{i}" for i in range(wanted.shape[1])]].to_numpy()
+
+
+def processes(text: str) -> list[int]:
+    """Returns the processes of this machine whose command has a text."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if text.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:  # the process has ended
+            pass
+    return found
+
+
+def mappings(forest: forestvm.Forest) -> dict[int, dict[str, int]]:
+    """Returns the bytes of the program's file in the memory of each process that maps it: Rss, Pss, ..."""
+    found: dict[int, dict[str, int]] = {}
+    name = f"/{forest.fingerprint}.fvm"
+    for path in Path("/proc").glob("[0-9]*/maps"):
+        inside = False
+        try:
+            lines = path.with_name("smaps").read_text().splitlines() if name in path.read_text() else []
+        except OSError:  # the process has ended
+            continue
+        for line in lines:
+            key, _, value = line.partition(":")
+            if " " in key:  # the first line of a mapping
+                inside = line.endswith(name)
+            elif inside and value.endswith("kB"):
+                sizes = found.setdefault(int(path.parent.name), {})
+                sizes[key] = sizes.get(key, 0) + int(value.split()[0]) * 1024
+    return found
+
+
+def check_one_copy(forest: forestvm.Forest, workers: int) -> None:
+    """Checks that workers have one copy of the program: their shares of its memory (Pss) add up to the file at most."""
+    found = mappings(forest)
+    assert len(found) >= workers, found
+    page = os.sysconf("SC_PAGE_SIZE")
+    size = -(-len(memoryview(forest)) // page) * page
+    # The process of the tests may have mapped the file more than once: for itself, and for the plugin of polars.
+    assert all(sizes["Rss"] > 0 and sizes["Rss"] % size == 0 for sizes in found.values()), found
+    # The kernel rounds each share to whole kB.
+    assert sum(sizes["Pss"] for sizes in found.values()) <= size + 1024 * len(found), found

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Case, assert_same, case, columns_named
+from conftest import Case, Files, assert_same, case, check_one_copy, columns_named
 
 import forestvm
 
@@ -70,18 +71,16 @@ def test_graphs_do_not_hold_the_program(client: Any) -> None:
     assert len(cloudpickle.dumps(engine.predict(empty, model.forest).dask)) < 10_000
 
 
-def test_workers_of_a_machine_map_one_file(client: Any) -> None:
-    model = case("classes")
+def test_workers_of_a_machine_have_one_copy_of_the_program(client: Any) -> None:
+    model = case("float32")
     engine.predict(frames.from_pandas(model.rows.to_pandas(), npartitions=8), model.forest).compute()
+    check_one_copy(model.forest, 2)
 
-    def mapped() -> list[str]:
-        with open("/proc/self/maps") as maps:
-            return sorted({line.split()[-1] for line in maps if line.rstrip().endswith(".fvm")})
 
-    files = client.run(mapped)
-    name = f"{model.forest.fingerprint}.fvm"
-    assert len(files) == 2
-    assert all(any(os.path.basename(path) == name for path in paths) for paths in files.values()), files
+def test_a_million_rows_in_files(client: Any, files: Files, tmp_path: Path) -> None:
+    predicted = engine.predict(frames.read_parquet(files.folder), files.forest, name="p", keep=["id"])
+    predicted.to_parquet(tmp_path / "predictions", write_index=False)
+    files.check(tmp_path / "predictions")
 
 
 def test_a_killed_worker_loses_no_rows(client: Any) -> None:
@@ -103,6 +102,8 @@ def test_a_killed_worker_loses_no_rows(client: Any) -> None:
 def test_what_is_no_collection_is_refused() -> None:
     with pytest.raises(forestvm.UnsupportedInput, match="list is no array or frame of Dask"):
         engine.predict([1, 2], case("classes").forest)
+    with pytest.raises(forestvm.Usage, match="no columns with names to keep"):
+        engine.predict(arrays.zeros((5, 6)), case("classes").forest, keep=["id"])
     with pytest.raises(forestvm.FeatureMismatch):
         engine.predict(
             frames.from_pandas(case("classes").rows.to_pandas()[["age"]], npartitions=1), case("classes").forest

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import importlib.util
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -21,19 +27,58 @@ import forestvm
 
 if importlib.util.find_spec("kserve") is None:  # not imported: its gRPC messages clash with those of Triton's client
     pytest.skip("no package kserve", allow_module_level=True)
-PORT, GRPC_PORT = 18080, 18081
+PORT, GRPC_PORT, SWAP_PORT = 18080, 18081, 18082
 
 SERVER = """
 import sys, kserve
+from kserve.protocol.rest.multiprocess.server import RESTServerProcess
 from forestvm.engines.kserve import Model
-models = [Model(path, name) for name, path in zip(sys.argv[3::2], sys.argv[4::2])]
-kserve.ModelServer(http_port=int(sys.argv[1]), grpc_port=int(sys.argv[2]), workers=1).start(models)
+
+if __name__ == "__main__":
+    # KServe kills worker processes that need more than 5 seconds to start, as they do on a busy machine.
+    RESTServerProcess.is_alive.__defaults__ = (120,)
+    port, grpc_port, workers = map(int, sys.argv[1:4])
+    models = [Model(path, name) for name, path in zip(sys.argv[4::2], sys.argv[5::2])]
+    ports = {"http_port": port, "grpc_port": grpc_port, "enable_grpc": grpc_port != 0}
+    kserve.ModelServer(workers=workers, **ports).start(models)
 """
 
 
-def get(path: str, content: bytes | None = None) -> tuple[int, Any]:
+@contextlib.contextmanager
+def serving(folder: Path, port: int, grpc_port: int, workers: int, models: dict[str, Path]) -> Iterator[Path]:
+    """Runs a server, and gives the file of its messages."""
+    script, log = folder / "server.py", folder / "log"
+    script.write_text(SERVER)
+    command = [sys.executable, str(script), str(port), str(grpc_port), str(workers)]
+    for name, path in models.items():
+        command += [name, str(path)]
+    with open(log, "wb") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
+    try:
+        deadline = time.monotonic() + 300
+        while not is_ready(port):
+            assert process.poll() is None and time.monotonic() < deadline, log.read_text()
+            time.sleep(0.2)
+        yield log
+    finally:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(30)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def is_ready(port: int) -> bool:
+    try:
+        return get("/v2/health/ready", port=port)[0] == 200
+    except OSError:
+        return False
+
+
+def get(path: str, content: bytes | None = None, port: int = PORT) -> tuple[int, Any]:
     request = urllib.request.Request(
-        f"http://127.0.0.1:{PORT}{path}", data=content, headers={"content-type": "application/json"}
+        f"http://127.0.0.1:{port}{path}", data=content, headers={"content-type": "application/json"}
     )
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
@@ -44,24 +89,8 @@ def get(path: str, content: bytes | None = None) -> tuple[int, Any]:
 
 @pytest.fixture(scope="module", autouse=True)
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    named = [text for name, path in MODELS.items() for text in (name, str(path))]
-    log = tmp_path_factory.mktemp("kserve") / "log"
-    with open(log, "wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, str(PORT), str(GRPC_PORT), *named], stdout=file, stderr=file
-        )
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            if get("/v2/health/ready")[0] == 200:
-                break
-        except OSError:
-            pass
-        assert process.poll() is None and time.monotonic() < deadline, log.read_text()
-        time.sleep(0.2)
-    yield
-    process.terminate()
-    process.wait()
+    with serving(tmp_path_factory.mktemp("kserve"), PORT, GRPC_PORT, 1, MODELS):
+        yield
 
 
 @pytest.fixture(params=["float32", "classes"])
@@ -142,10 +171,106 @@ def test_named_categories() -> None:
         (
             "/v2/models/classes/infer",
             {"inputs": [{"name": "rows", "shape": [1, 6], "datatype": "BYTES", "data": ["a"] * 6}]},
-            "",
+            "'a' is not a number",
         ),
     ],
 )
 def test_wrong_requests_are_told_why(path: str, content: Any, said: str) -> None:
     status, answer = get(path, json.dumps(content).encode())
     assert status == 400 and said in answer
+
+
+@pytest.mark.parametrize("way", ["http", "grpc"])
+def test_wrong_binary_requests_are_told_why(way: str) -> None:
+    clients = pytest.importorskip(f"tritonclient.{way}")
+    client = clients.InferenceServerClient(f"127.0.0.1:{PORT if way == 'http' else GRPC_PORT}")
+    for name, rows, said in (
+        ("rows", np.zeros((1, 2)), "the rows have 2 columns, the model has 6 features"),
+        ("rows", np.zeros((1, 1, 6)), "expected one tensor"),
+        ("other", np.zeros(3), "columns are missing"),
+        ("rows", np.full((1, 6), "a", dtype=object), "is not a number"),
+    ):
+        datatype = "BYTES" if rows.dtype == object else "FP64"
+        tensor = clients.InferInput(name, list(rows.shape), datatype)
+        tensor.set_data_from_numpy(rows)
+        with pytest.raises(Exception, match=said) as error:
+            client.infer("classes", [tensor])
+        assert str(error.value.status()) in ("400", "StatusCode.INVALID_ARGUMENT")
+
+
+def test_health_and_models_that_are_not_there() -> None:
+    assert get("/v2/health/live") == (200, {"live": True})
+    assert get("/v2/models/classes/ready")[0] == 200
+    assert get("/v1/models/classes") == (200, {"name": "classes", "ready": True})
+    assert get("/v2/models/other/infer", b'{"inputs": []}')[0] == 404
+
+
+def metrics(port: int = PORT) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=20) as answer:
+        assert answer.headers["content-type"].startswith("text/plain")
+        return str(answer.read().decode())
+
+
+def test_metrics_count_and_time_predictions() -> None:
+    def measured(what: str) -> float:
+        found = re.search(rf'^request_predict_seconds_{what}{{model_name="classes"}} (\S+)$', metrics(), re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    count, seconds = measured("count"), measured("sum")
+    for _ in range(7):
+        assert get("/v1/models/classes:predict", b'{"instances": [[1, 2, 3, 4, 5, 6]]}')[0] == 200
+    assert measured("count") == count + 7
+    assert measured("sum") > seconds
+    assert 'request_predict_seconds_bucket{le="+Inf",model_name="classes"}' in metrics()
+
+
+def test_a_program_is_replaced_while_clients_ask(tmp_path: Path) -> None:
+    """Each answer is wholly of one program, none is lost, and an answer after a replacement is of the new program."""
+    programs = [forestvm.load(MODELS["float32"], rounds=(0, rounds)) for rounds in (10, 20)]
+    rows = np.random.default_rng(5).normal(scale=20, size=(300, 30)).astype(np.float32)
+    wanted = [forest.predict(rows).tolist() for forest in programs]
+    assert not any(map(float.__eq__, *wanted))
+    content = json.dumps({"instances": rows.tolist()})
+    path = tmp_path / "swapped.fvm"
+    programs[0].save(path)
+    answers: list[tuple[int, Any]] = []
+    stopped = threading.Event()
+
+    def ask(connection: http.client.HTTPConnection) -> tuple[int, Any]:
+        connection.request("POST", "/v1/models/swapped:predict", content, {"content-type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, json.load(answer)
+
+    def hammer() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", SWAP_PORT, timeout=60)
+        while not stopped.is_set():
+            try:
+                answers.append(ask(connection))
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                answers.append((0, error))
+                return
+
+    with serving(tmp_path, SWAP_PORT, 0, 2, {"swapped": path}) as log:
+        clients = [threading.Thread(target=hammer) for _ in range(4)]
+        for client in clients:
+            client.start()
+        for swap in range(1, 41):
+            programs[swap % 2].save(path)
+            # New connections go to any of the two worker processes.
+            connection = http.client.HTTPConnection("127.0.0.1", SWAP_PORT, timeout=60)
+            assert ask(connection) == (200, {"predictions": wanted[swap % 2]})
+            connection.close()
+        (tmp_path / "broken").write_bytes(b"no program")
+        (tmp_path / "broken").rename(path)
+        for _ in range(8):
+            # Each worker process keeps the last program that it has read, which need not be the last one of all.
+            status, answer = get("/v1/models/swapped:predict", content.encode(), SWAP_PORT)
+            assert status == 200 and answer["predictions"] in wanted
+        stopped.set()
+        for client in clients:
+            client.join()
+        assert get("/v2/health/ready", port=SWAP_PORT)[0] == 200
+        assert "the old model stays in use" in log.read_text()
+    assert {status for status, _ in answers} == {200}
+    seen = [wanted.index(answer["predictions"]) for _, answer in answers]
+    assert set(seen) == {0, 1}

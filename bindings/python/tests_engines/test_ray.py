@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Case, assert_same, case, columns_named
+from conftest import Case, Files, assert_same, case, columns_named, processes
 
 pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
 ray = pytest.importorskip("ray")
 
 from forestvm.engines import ray as engine  # noqa: E402  (imports Ray, which may be absent)
@@ -33,6 +39,41 @@ def test_datasets(model: Case) -> None:
         got = pa.concat_tables(ray.get(predicted.to_arrow_refs())).to_pandas().sort_values("id", kind="stable")
         assert got.id.to_numpy().tolist() == sorted(order.tolist())
         assert_same(columns_named(got, "p", wanted), wanted[np.sort(order)])
+
+
+def test_a_million_rows(files: Files, tmp_path: Path) -> None:
+    # Read here: Ray's own reader may wait for ever where a file has no rows.
+    tables = [parquet.read_table(path) for path in sorted(files.folder.iterdir())]
+    predicted = engine.predict(ray.data.from_arrow(tables), files.forest, name="p", concurrency=2)
+    predicted.select_columns(files.columns).write_parquet(str(tmp_path / "predictions"))
+    files.check(tmp_path / "predictions")
+
+
+def test_a_killed_worker_loses_no_rows(tmp_path: Path) -> None:
+    def slowly(rows: pa.Table) -> pa.Table:
+        time.sleep(0.1)
+        return rows
+
+    def note(rows: pa.Table) -> pa.Table:
+        (tmp_path / str(rows["id"][0])).touch()
+        return rows
+
+    model = case("classes")
+    rows = ray.data.from_arrow([model.rows.slice(begin, 50) for begin in range(0, len(model.values), 50)])
+    slow = rows.map_batches(slowly, batch_format="pyarrow")
+    predicted = engine.predict(slow, model.forest, name="p", concurrency=2).map_batches(note, batch_format="pyarrow")
+    tables: list[pa.Table] = []
+    running = threading.Thread(target=lambda: tables.extend(ray.get(predicted.to_arrow_refs())))
+    running.start()
+    while len(list(tmp_path.iterdir())) < 5:
+        assert running.is_alive()
+        time.sleep(0.01)
+    os.kill(processes("ray::MapWorker(")[0], signal.SIGKILL)
+    assert len(list(tmp_path.iterdir())) < 60
+    running.join()
+    got = pa.concat_tables(tables).to_pandas().sort_values("id")
+    assert got.id.tolist() == list(range(len(model.values)))
+    assert_same(columns_named(got, "p", model.values), model.values)
 
 
 def post(content: bytes) -> tuple[int, Any]:

@@ -1,28 +1,38 @@
-"""Spark: in this process, and a master with two workers."""
+"""Spark: in this process, a master with two workers, and Spark Connect."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Case, assert_same, case, columns_named
+from conftest import Case, Files, assert_same, case, check_one_copy, columns_named, processes, write_files
 
 pytest.importorskip("pyspark")
 
 from forestvm.engines import spark as engine  # noqa: E402  (imports Spark, which may be absent)
 
+BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
 
 def session(master: str) -> Any:
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
-    made = (
-        builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1").getOrCreate()
-    )
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "4",
+    }
+    made = SparkSession.builder.master(master).config(map=options).getOrCreate()
     made.sparkContext.setLogLevel("ERROR")
     return made
 
@@ -34,33 +44,73 @@ def local() -> Iterator[Any]:
     made.stop()
 
 
-def check(spark: Any, model: Case) -> None:
-    rows = spark.createDataFrame(model.rows)
-    # Partitions of one row and without rows.
-    pieces = rows.repartition(3).union(rows.where("id < 0")).where("id >= 3").union(rows.where("id < 3").repartition(7))
-    for output, wanted in (("value", model.values), ("leaf", model.leaves)):
-        got = engine.predict(pieces, model.forest, output=output, name="p").orderBy("id").toPandas()
-        assert got.id.tolist() == list(range(len(wanted)))
-        assert_same(columns_named(got, "p", wanted), wanted)
+def check(predictions: Any, wanted: Any) -> None:
+    """Compares the columns p of a frame in the order of ids."""
+    got = predictions.orderBy("id").toPandas()
+    assert got.id.tolist() == list(range(len(wanted)))
+    assert_same(columns_named(got, "p", wanted), wanted)
 
 
 def test_frames(local: Any, model: Case) -> None:
-    check(local, model)
+    rows = local.createDataFrame(model.rows)
+    # Partitions of one row and without rows.
+    pieces = rows.repartition(3).union(rows.where("id < 0")).where("id >= 3").union(rows.where("id < 3").repartition(7))
+    for output, wanted in (("value", model.values), ("leaf", model.leaves)):
+        check(engine.predict(pieces, model.forest, output=output, name="p"), wanted)
 
 
-def test_functions_of_columns_and_in_sql(local: Any, model: Case) -> None:
+def test_batches_of_one_row(local: Any) -> None:
+    model = case("categories")
+    local.conf.set(BATCH_ROWS, "1")
+    try:
+        check(engine.predict(local.createDataFrame(model.rows.slice(0, 40)), model.forest, name="p"), model.values[:40])
+    finally:
+        local.conf.unset(BATCH_ROWS)
+
+
+def predict_files(spark: Any, files: Files, predictions: Path) -> None:
+    predicted = engine.predict(spark.read.parquet(str(files.folder)), files.forest, name="p")
+    predicted.select(*files.columns).write.parquet(str(predictions))
+    files.check(predictions)
+
+
+def test_a_million_rows_in_files(local: Any, files: Files, tmp_path: Path) -> None:
+    predict_files(local, files, tmp_path / "predictions")
+
+
+def test_workers_of_a_machine_have_one_copy_of_the_program(local: Any) -> None:
+    model = case("float32")
+    engine.predict(local.createDataFrame(model.rows).repartition(8), model.forest).count()
+    check_one_copy(model.forest, 2)
+
+
+def test_tasks_do_not_hold_the_program(local: Any) -> None:
+    import cloudpickle
+
+    model = case("float32")
+    assert len(model.forest.to_bytes()) > 20_000
+    program = engine._sent(local, model.forest, "value", 1)
+    assert len(cloudpickle.dumps(partial(engine._predict_batches, program, "value", "p"))) < 10_000
+    assert len(cloudpickle.dumps(engine._column_function(program, "value"))) < 10_000
+
+
+def check_functions(spark: Any, model: Case) -> None:
     from pyspark.sql.functions import col, struct
 
-    rows = local.createDataFrame(model.rows)
-    score = engine.udf(local, model.forest)
-    local.udf.register("score", score)
+    rows = spark.createDataFrame(model.rows)
+    score = engine.udf(spark, model.forest)
+    spark.udf.register("score", score)
     rows.createOrReplaceTempView("rows")
     for answers in (
         rows.select("id", score(*[col(f"`{name}`") for name in model.features]).alias("answer")),
         rows.select("id", score(struct("*")).alias("answer")),
-        local.sql("SELECT id, score(struct(*)) AS answer FROM rows"),
+        spark.sql("SELECT id, score(struct(*)) AS answer FROM rows"),
     ):
         assert_same(answers.orderBy("id").toPandas().answer.to_numpy(), model.values)
+
+
+def test_functions_of_columns_and_in_sql(local: Any, model: Case) -> None:
+    check_functions(local, model)
 
 
 def test_errors_reach_the_driver(local: Any) -> None:
@@ -69,16 +119,45 @@ def test_errors_reach_the_driver(local: Any) -> None:
         engine.predict(local.createDataFrame(model.rows.drop_columns(["age"])), model.forest).count()
 
 
-CLUSTER = """
-import sys
-sys.path.insert(0, {tests!r})
-from test_spark import case, check, session
-spark = session({url!r})
-for name in ("float32", "classes", "categories"):
-    check(spark, case(name))
-spark.stop()
-print("equal")
-"""
+def check_killed_executor(spark: Any) -> None:
+    """Kills an executor when some tasks are done and others are not. Spark starts another one, which runs its tasks."""
+
+    def slowly(batches: Iterator[Any]) -> Iterator[Any]:  # in here, so that executors get it and need no such module
+        for batch in batches:
+            time.sleep(0.2)
+            yield batch
+
+    model = case("classes")
+    rows = spark.createDataFrame(model.rows).repartition(40)
+    predicted = engine.predict(rows.mapInArrow(slowly, rows.schema), model.forest, name="p")
+    running = threading.Thread(target=check_kept, args=(predicted, model.values))
+    running.start()
+    status = spark.sparkContext.statusTracker()
+    while not any(is_midway(status.getStageInfo(stage)) for stage in status.getActiveStageIds()):
+        assert running.is_alive()
+        time.sleep(0.02)
+    os.kill(processes("CoarseGrainedExecutorBackend")[0], signal.SIGKILL)
+    running.join()
+    assert kept == ["equal"]
+
+
+def is_midway(stage: Any) -> bool:
+    return stage is not None and stage.numTasks == 40 and stage.numCompletedTasks >= 4
+
+
+kept: list[str] = []
+
+
+def check_kept(predictions: Any, wanted: Any) -> None:
+    check(predictions, wanted)
+    kept.append("equal")
+
+
+def run(script: str) -> None:
+    """Runs Python's statements in another process, because a process has one driver."""
+    head = f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom test_spark import *\n"
+    done = subprocess.run([sys.executable, "-c", head + script], capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0 and done.stdout.strip().endswith("equal"), done.stdout[-500:] + done.stderr[-4000:]
 
 
 def test_a_master_with_two_workers(tmp_path: Path) -> None:
@@ -86,6 +165,26 @@ def test_a_master_with_two_workers(tmp_path: Path) -> None:
     from with_spark import cluster
 
     with cluster(tmp_path) as url:
-        script = CLUSTER.format(tests=str(Path(__file__).parent), url=url)
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
-    assert done.stdout.strip().endswith("equal"), done.stderr[-4000:]
+        run(f"""
+spark, folder = session({url!r}), Path({str(tmp_path)!r})
+for name in ("float32", "classes", "categories"):
+    (folder / name).mkdir()
+    files = write_files(name, folder / name)
+    predict_files(spark, files, folder / f"{{name}}_predictions")
+    check_one_copy(files.forest, 2)
+check_killed_executor(spark)
+print("equal")
+""")
+
+
+def test_spark_connect() -> None:
+    run("""
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+for name in ("float32", "classes", "categories"):
+    model = case(name)
+    check(engine.predict(spark.createDataFrame(model.rows), model.forest, name="p"), model.values)
+    check_functions(spark, model)
+spark.stop()
+print("equal")
+""")

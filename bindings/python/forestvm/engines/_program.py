@@ -50,7 +50,7 @@ class Program(NamedTuple):
             return forest
 
 
-def program_of(forest: Forest, output: str, threads: int) -> Program:
+def program_of(forest: Forest, output: str, threads: int | None) -> Program:
     """Returns what tasks need to know of a forest. The options that they will use are checked here."""
     from .. import _threads
 

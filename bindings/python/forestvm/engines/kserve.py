@@ -2,7 +2,8 @@
 
     kserve.ModelServer().start([forestvm.engines.kserve.Model("model.fvm")])
 
-Rows are one tensor [rows, features], or a tensor [rows] for each feature by its name.
+Rows are one tensor [rows, features], or a tensor [rows] for each feature by its name. A file that takes the place of
+the model's file answers the requests that begin after that.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import kserve
 from kserve.errors import InvalidInput
+from kserve.logging import logger
 
 from .._errors import Error, Usage
 from .._forest import Forest, load
@@ -41,10 +43,31 @@ class Model(kserve.Model):  # type: ignore[misc]
         self.load()
 
     def load(self) -> bool:
-        """Reads the file, again if it was read before. Requests that began keep the program that they began with."""
+        """Reads the file. Requests that began keep the program that they began with."""
+        version = _version_of(self._path)  # asked first: a file that is replaced meanwhile is read again
         self._forest = load(self._path, threads=self._threads)
+        self._version = version
         self.ready = True
         return True
+
+    def _current(self) -> Forest:
+        """Returns the forest of the file as it is now, or the last one that could be read."""
+        version = _version_of(self._path)
+        if version != self._version:
+            try:
+                self.load()
+            except Error as error:
+                self._version = version
+                logger.error("the old model stays in use: %s", error)
+        return self._forest
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Returns what the server's worker processes get. They open the file, whose memory they share."""
+        return {name: value for name, value in self.__dict__.items() if name != "_forest"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.load()
 
     def get_input_types(self) -> list[dict[str, Any]]:
         """Returns the model's metadata: the one tensor that any request may use."""
@@ -57,7 +80,7 @@ class Model(kserve.Model):  # type: ignore[misc]
 
     async def predict(self, payload: Any, headers: Any = None, response_headers: Any = None) -> Any:
         """Answers a request. What the model cannot take is an InvalidInput, status 400."""
-        forest = self._forest  # a reload during the call does not mix programs
+        forest = self._current()
         try:
             if isinstance(payload, dict):
                 return {"predictions": forest.predict(_instances(payload), output=self._output).tolist()}
@@ -67,6 +90,15 @@ class Model(kserve.Model):  # type: ignore[misc]
         answer = kserve.InferOutput("prediction", list(predictions.shape), _DATATYPES[str(predictions.dtype)])
         answer.set_data_from_numpy(predictions, binary_data=payload.use_binary_outputs)
         return kserve.InferResponse(payload.id or uuid.uuid4().hex, self.name, [answer])
+
+
+def _version_of(path: str | os.PathLike[str]) -> tuple[int, ...]:
+    """Returns numbers that differ for another file of this name; none if there is no file."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return ()
+    return facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size
 
 
 def _instances(request: dict[str, Any]) -> Any:

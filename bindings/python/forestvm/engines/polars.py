@@ -2,44 +2,102 @@
 
     frame.with_columns(forestvm.engines.polars.expr(forest))    # adds a column "prediction"
 
-The expression reads the columns that have the features' names, in lazy and streaming queries too.
+The expression reads the columns that have the features' names, in lazy and streaming queries too. polars runs it on its
+own threads, without Python: forestvm's extension is a plugin of polars. The expression holds the program's fingerprint,
+so that a stored query also runs in another process that has the program's file.
 """
 
 from __future__ import annotations
 
+import functools
+import io
+import pickle
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import polars
 
-from .._errors import Usage
+from .. import _core
+from .._errors import Environment, Refused, Usage
 from .._forest import Forest
-from ._program import no_predictions, program_of
+from ._program import Program, file_of, folder, mapped_file, no_predictions, program_of
 
-_TYPES = {"float32": polars.Float32, "float64": polars.Float64, "int64": polars.Int64, "int32": polars.Int32}
+_PLUGIN = Path(_core.__file__)
 
 
 def expr(
-    forest: Forest, columns: Sequence[str] | None = None, *, output: str = "value", name: str = "prediction"
+    forest: Forest,
+    columns: Sequence[str] | None = None,
+    *,
+    output: str = "value",
+    name: str = "prediction",
+    threads: int | None = None,
 ) -> polars.Expr:
     """Returns an expression of the predictions. Several numbers a row are an Array.
 
     columns: the columns of the features, in the model's order; None: those with the features' names.
+    threads: threads of a call; None: as many CPUs as the process may use. Streaming queries also call it on several
+             threads at once.
     """
-    program_of(forest, output, 1)
+    program = program_of(forest, output, threads)
     names = list(forest.feature_names) if columns is None else list(columns)
-    if len(names) != forest.num_features:
+    if not names or len(names) != forest.num_features:
         reason = (
             "the model has no names: give the columns of its features"
             if not names
             else f"{len(names)} columns for {forest.num_features} features"
         )
         raise Usage(reason, "columns")
-    sample = no_predictions(forest, output)
-    number = _TYPES[str(sample.dtype)]
-    dtype: Any = number if sample.ndim == 1 else polars.Array(number, sample.shape[1])
+    no_predictions(forest, output)  # fails here if the model has no such output
+    file_of(forest)
+    _check_interface(_PLUGIN, program, output)
+    return _expression(_PLUGIN, program, output, names).alias(name)
 
-    def predict(rows: polars.Series) -> polars.Series:
-        return polars.Series(name, forest.predict(rows.struct.unnest(), output=output, columns="position"), dtype=dtype)
 
-    return polars.struct(names).map_batches(predict, return_dtype=dtype, is_elementwise=True).alias(name)
+def _expression(plugin: Path, program: Program, output: str, columns: Sequence[str]) -> polars.Expr:
+    from polars.plugins import register_plugin_function
+
+    return register_plugin_function(
+        plugin_path=plugin,
+        function_name="forestvm_predict",
+        args=list(columns),
+        kwargs={"fingerprint": program.fingerprint, "threads": program.threads, "output": output},
+        is_elementwise=True,
+    )
+
+
+@functools.cache
+def _check_interface(plugin: Path, program: Program, output: str) -> None:
+    """Asks polars for the type of the predictions, which it learns from the plugin."""
+    frame = polars.LazyFrame(schema={"x": polars.Float64})
+    try:
+        frame.select(_expression(plugin, program, output, ["x"])).collect_schema()
+    except (ImportError, polars.exceptions.PolarsError) as error:
+        # polars puts these words before an error of the plugin itself.
+        _, refused, reason = str(error).partition("the plugin failed with message: ")
+        if refused:
+            raise Refused(reason, "output") from None
+        raise Environment(
+            f"polars {polars.__version__} does not take plugins for version 0.1 of its interface: {error}", "polars"
+        ) from error
+
+
+class _Options(pickle.Unpickler):
+    """Reads texts and numbers, and nothing that would run code."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise Refused(f"the options of the expression hold {module}.{name}", "polars")
+
+
+def _opened(options: bytes) -> tuple[Forest, str]:
+    """Called by the plugin with an expression's options, as polars pickles them. Returns the forest and the output."""
+    read = _Options(io.BytesIO(options)).load()
+    program = Program(read["fingerprint"], read["threads"])
+    path = folder() / program.file_name
+    if not path.exists():
+        raise Environment(f"no program {path}: call forestvm.engines.polars.expr on this machine first", str(path))
+    forest = Forest.from_buffer(mapped_file(path), threads=program.threads)
+    if forest.fingerprint != program.fingerprint:
+        raise Refused(f"the file holds another program: fingerprint {forest.fingerprint}", str(path))
+    return forest, read["output"]

@@ -1,0 +1,60 @@
+// What a workspace keeps of the last rows of Arrow, so that the next ones with the same columns take less time.
+#pragma once
+
+#include "bindings/python/core/python.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <forestvm/arrow_c_data.h>
+
+namespace forestvm::python {
+
+/// Owns an array or a schema.
+template <class Struct>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(Owned&& other) noexcept : held_(std::exchange(other.held_, Struct{})) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  ~Owned() {
+    if (held_.release != nullptr) held_.release(&held_);
+  }
+
+  Struct* get() { return &held_; }
+  Struct* operator->() { return &held_; }
+  explicit operator bool() const { return held_.release != nullptr; }
+
+ private:
+  Struct held_{};
+};
+
+/// The objects that give rows of Arrow, by the way in which these are read soonest.
+enum class ArrowProducer : std::uint8_t {
+  Stream,       ///< Has a stream of arrays.
+  Array,        ///< Has one array. Making a stream of it can take three times as long.
+  ArrowBatch,   ///< pyarrow.RecordBatch: an array, and a schema that is compared sooner than it is exported.
+  ArrowTable,   ///< pyarrow.Table: a stream, and a schema, as with ArrowBatch.
+  PolarsFrame,  ///< polars.DataFrame: a stream, and a method that gives a few rows sooner.
+};
+
+/// The features that the columns of Arrow's rows were found to be, and where they came from.
+struct ArrowOrder {
+  std::vector<std::string> names;       ///< The columns' names.
+  std::vector<std::uint32_t> features;  ///< The feature of each column, or c_api::kNoFeature.
+  std::string columns, extra;           ///< The options with which they were matched.
+  bool known = false;
+
+  Ref producer_type;  ///< The type of the last object.
+  ArrowProducer producer{};
+  Ref schema;  ///< The schema of the last rows of pyarrow, and what it is in Arrow's C data interface.
+  Owned<ArrowSchema> exported_schema;
+};
+
+}  // namespace forestvm::python

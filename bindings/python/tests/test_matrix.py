@@ -1,0 +1,178 @@
+"""Every model, form of rows, number of rows and output, against the trainer's own package on the same rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from conftest import (
+    COUNTS,
+    Answers,
+    ModelFile,
+    answers_of,
+    content_of,
+    large_model_files,
+    model_files,
+    other_model_files,
+    ulps,
+)
+from test_rows import FORMS
+from test_rows_frames import FRAMES
+
+import forestvm
+
+Array = np.ndarray[Any, Any]
+OUTPUTS = ("raw", "value", "class", "proba", "leaf")
+# Forms of rows that are tried with every output and every model; others with raw scores, and models of a usual size.
+ARRAYS = ("float32", "float64", "fortran", "strided", "CSR", "DLPack")
+TABLES = ("pandas", "polars, 2 chunks", "Arrow", "Arrow, 3 chunks", "Arrow, offsets", "Arrow, nulls")
+DICTIONARIES = "Arrow, dictionaries"
+# Forms that make an object of Python for each value: thousands of rows take too long.
+FEW_ROWS = {"objects": 300, "lists": 300, "structured": 65}
+
+
+class Case(NamedTuple):
+    model: ModelFile
+    forest: forestvm.Forest
+    answers: Answers
+    wanted: dict[str, Array]  # the forest's predictions of NumPy's float32 rows, which the trainer's package confirmed
+    is_large: bool
+
+    def names(self) -> list[str]:
+        return list(self.forest.feature_names) or [f"c{i}" for i in range(self.forest.num_features)]
+
+
+def labels_of(forest: forestvm.Forest, answers: Answers) -> Array:
+    """Returns the labels that the trainer's wrapper for scikit-learn would derive from the answers."""
+    if forest._probabilities == "softmax":
+        return answers.value.astype(np.int64)
+    several = answers.value.ndim == 2 and not forest.objective.startswith("binary")
+    return answers.value.argmax(axis=1) if several else (answers.value > 0.5).astype(np.int64)
+
+
+def check_probabilities(forest: forestvm.Forest, got: Array, answers: Answers, most: int) -> None:
+    if forest._probabilities == "softmax":
+        special = pytest.importorskip("scipy.special")
+        assert np.array_equal(got, special.softmax(answers.raw, axis=1))
+    elif forest._probabilities == "pair":
+        assert np.array_equal(got[:, 0], 1 - got[:, 1])
+        assert ulps(got[:, 1], answers.value.astype(got.dtype)) <= most
+    else:
+        assert ulps(got, answers.value.astype(got.dtype)) <= most
+
+
+def check_others(forest: forestvm.Forest, wanted: dict[str, Array], answers: Answers) -> None:
+    """Compares the answers of which a trainer's package gives some only."""
+    if answers.raw is not None:
+        assert wanted["raw"].tobytes() == np.ascontiguousarray(answers.raw).tobytes()
+    if answers.leaf is not None:
+        assert np.array_equal(wanted["leaf"], answers.leaf)
+    if answers.value is not None:
+        got, value = wanted["value"], answers.value
+        assert got.shape == value.shape
+        largest = np.abs(value) if value.ndim == 1 else np.abs(value).max(axis=1, keepdims=True)
+        least = 2.3e-16 if forest.objective == "IsolationForest" else 0  # it is a number near 0.5 less another
+        assert (np.abs(got - value) <= np.maximum(4 * np.spacing(largest), least)).all()
+
+
+def confirmed(forest: forestvm.Forest, answers: Answers, trainer: str) -> dict[str, Array]:
+    """Compares all outputs of NumPy's float32 rows with the trainer's answers. Returns those that the model has."""
+    most = 2 if trainer == "xgboost" else 3
+    wanted = {}
+    for output in OUTPUTS:
+        rows = answers.rows[: len(answers.leaf)] if output == "leaf" and answers.leaf is not None else answers.rows
+        try:
+            wanted[output] = forest.predict(rows, output=output)
+        except forestvm.Refused as refusal:
+            assert output in ("class", "proba") and re.search("no classes|not probabilities", str(refusal)), refusal
+    raw = wanted["raw"]
+    if trainer in ("catboost", "sklearn"):
+        check_others(forest, wanted, answers)
+        return wanted
+    assert raw.tobytes() == np.ascontiguousarray(answers.raw).astype(raw.dtype, casting="no").tobytes()
+    assert ulps(wanted["value"], answers.value.astype(raw.dtype).reshape(wanted["value"].shape)) <= most
+    assert np.array_equal(wanted["leaf"], answers.leaf)
+    if "class" in wanted:
+        assert np.array_equal(wanted["class"], labels_of(forest, answers))
+    if "proba" in wanted:
+        check_probabilities(forest, wanted["proba"], answers, most)
+    return wanted
+
+
+ALL = [(model, False) for model in (*model_files(), *other_model_files())] + [
+    (model, True) for model in large_model_files()
+]
+
+
+@pytest.fixture(scope="module", params=ALL, ids=lambda given: f"{given[0].trainer}-{given[0].name}")
+def case(request: pytest.FixtureRequest) -> Case:
+    model, is_large = request.param
+    forest = forestvm.load(content_of(model.path), threads=1)
+    answers = answers_of(model)
+    return Case(model, forest, answers, confirmed(forest, answers, model.trainer), is_large)
+
+
+def check(case: Case, name: str, make: Callable[[Array], Any], outputs: tuple[str, ...] = OUTPUTS) -> None:
+    """Compares the predictions of rows in a form, for every number of rows."""
+    for count in COUNTS:
+        count = min(count, FEW_ROWS.get(name, count))
+        try:
+            X = make(case.answers.rows[:count])
+        except pytest.skip.Exception:
+            return  # test_the_packages_are_there says so
+        for output in outputs:
+            if output not in case.wanted or (case.is_large and count > 65 and output != "raw"):
+                continue
+            got, wanted = case.forest.predict(X, output=output), case.wanted[output][:count]
+            assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape), (name, count, output)
+            assert got.tobytes() == np.ascontiguousarray(wanted).tobytes(), (name, count, output)
+
+
+def test_arrays(case: Case) -> None:
+    for name, make in FORMS.items():
+        if name in ARRAYS:
+            check(case, name, make)
+        elif not case.is_large:
+            check(case, name, make, ("raw",))
+
+
+def test_tables(case: Case) -> None:
+    """The columns are in another order than the model's features."""
+    names = case.names()
+    count = len(names)
+    order = np.random.default_rng(2).permutation(count) if case.forest.feature_names else np.arange(count)
+    mixed = [names[i] for i in order]
+    for name, make in FRAMES.items():
+        if name == DICTIONARIES and (case.forest.categories or case.model.trainer == "catboost"):
+            continue  # values of dictionaries are categories, where these rows hold codes
+        if name in (*TABLES, DICTIONARIES) or not case.is_large:
+            check(
+                case,
+                name,
+                lambda rows: make(rows[:, order], mixed),
+                OUTPUTS if name in (*TABLES, DICTIONARIES) else ("raw",),
+            )
+
+
+def test_integers(case: Case) -> None:
+    answers = answers_of(case.model, count=65 if case.is_large else max(COUNTS), integers=True)
+    wanted = confirmed(case.forest, answers, case.model.trainer)
+    names = case.names()
+    given = case._replace(answers=answers, wanted=wanted)
+    forms = {name: FORMS[name] for name in ("float32", "fortran", "strided")}
+    forms |= {name: lambda rows, make=FRAMES[name]: make(rows, names) for name in TABLES if "nulls" not in name}
+    for name, make in forms.items():
+        check(given, name, lambda rows: make(rows.astype(np.int64)))
+
+
+def test_encoded_rows(case: Case) -> None:
+    try:
+        case.forest.encode(case.answers.rows[:1])
+    except forestvm.Refused as refusal:
+        assert "has no encoder" in str(refusal), refusal
+        pytest.skip(f"no encoded rows: {refusal}")
+    check(case, "encoded", case.forest.encode)
+    assert len(case.forest.encode(case.answers.rows[:65])) == 65

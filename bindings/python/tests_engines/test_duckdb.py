@@ -1,0 +1,38 @@
+"""DuckDB."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Case, assert_same, case
+
+import forestvm
+
+duckdb = pytest.importorskip("duckdb")
+
+from forestvm.engines import duckdb as engine  # noqa: E402  (imports DuckDB, which may be absent)
+
+
+def test_duckdb_calls_with_a_struct_and_with_columns(model: Case) -> None:
+    connection = duckdb.connect()
+    rows = model.rows  # noqa: F841  (DuckDB finds it by its name)
+    engine.register(connection, "score", model.forest)
+    engine.register(connection, "leaves", model.forest, output="leaf")
+    columns = ", ".join(f'"{name}"' for name in model.features)
+    for call, wanted in (("score(t)", model.values), (f"score({columns})", model.values), ("leaves(t)", model.leaves)):
+        got = connection.sql(f"SELECT {call} AS answer FROM rows t ORDER BY id").fetchnumpy()["answer"]
+        assert_same(got, wanted)
+    none = connection.sql("SELECT score(t) AS answer FROM rows t WHERE id < 0").fetchnumpy()["answer"]
+    assert len(none) == 0
+    one = connection.sql("SELECT score(t) AS answer FROM rows t WHERE id = 7").fetchnumpy()["answer"]
+    assert_same(one, model.values[7:8])
+
+
+def test_duckdb_says_what_is_wrong_with_columns() -> None:
+    connection = duckdb.connect()
+    engine.register(connection, "score", case("classes").forest)
+    with pytest.raises(duckdb.Error, match="2 columns for 6 features"):
+        connection.sql("SELECT score(1.5, 2.5)").fetchall()
+    with pytest.raises(duckdb.Error, match="columns are missing: 'age'"):
+        connection.sql("SELECT score({'other': 1.5})").fetchall()
+    with pytest.raises(forestvm.Usage, match="output is 'odds'"):
+        engine.register(connection, "odds", case("classes").forest, output="odds")
