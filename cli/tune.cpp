@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdio>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +24,7 @@
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/schedule_lines.hpp"
+#include "cli/tune_report.hpp"
 #include "cli/tuning.hpp"
 
 namespace forestvm::cli {
@@ -34,11 +34,11 @@ constexpr std::uint64_t kMaxBatch = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMaxThreads = 4096;
 constexpr std::size_t kMaxBatches = 8;
 constexpr double kMaxBudget = 24 * 3600;
-constexpr std::array<std::string_view, 2> kStrategies = {"heuristic", "exhaustive"};
+constexpr std::size_t kLongestReport = std::size_t{1} << 28;
 
 /// The options of the command line.
 struct TuneOptions {
-  std::string model, rows, out, report;
+  std::string model, rows, out, report, resume;
   RowForm form;
   TuningOptions tuning;
 };
@@ -76,9 +76,14 @@ Result<TuneOptions> understand(const Arguments& arguments) {
     return usage_error("-o OUT.fvm is missing; --list-space prints the schedules instead");
   options.out = arguments.get("out");
   options.report = arguments.get("report");
+  options.resume = arguments.get("resume");
+  if (!options.report.empty() && !options.report.ends_with(".html") && !options.report.ends_with(".json"))
+    return usage_error("--report " + in_quotes(options.report) +
+                       ": expected a name that ends in .html or .json");
   for (const std::string& output : {options.out, options.report})
     for (const std::string& input : {options.model, options.rows})
       if (!output.empty() && !input.empty()) FVM_TRY(expect_other_file(output, input));
+  if (!options.resume.empty()) FVM_TRY(expect_other_file(options.out, options.resume));
   if (!options.report.empty() && options.report == options.out)
     return usage_error("--report and -o name one file");
   FVM_ASSIGN(options.form, row_options(arguments));
@@ -93,7 +98,7 @@ Result<TuneOptions> understand(const Arguments& arguments) {
   tuning.host.target = arguments.get("target", "auto");
   FVM_ASSIGN(tuning.compile.contract, arguments.choice("contract", tuning.compile.contract));
   tuning.compile.strict = true;  // a schedule that changes bits is no candidate
-  FVM_ASSIGN(const std::size_t strategy, arguments.choice("strategy", kStrategies, 0));
+  FVM_ASSIGN(const std::size_t strategy, arguments.choice("strategy", kStrategyNames, 0));
   tuning.strategy = static_cast<Strategy>(strategy);
   FVM_ASSIGN(tuning.budget, budget_of(arguments.get("budget", "30s")));
   return options;
@@ -108,17 +113,25 @@ std::string processor_name() {
   return {};
 }
 
-/// Returns what the times hold for: target, threads and processor.
-std::string machine_of(const Tuning& tuning) {
+/// Returns what the times hold for. `automatic` is the program with the schedule auto.
+Result<TunedCalls> calls_of(const TuneOptions& options, const Program& automatic, const RepeatedRows& rows) {
+  FVM_ASSIGN(const auto predictor, host_backend(automatic, options.tuning.host));
   const std::string processor = processor_name();
-  return tuning.runs_on + (processor.empty() ? "" : ", " + processor);
+  return TunedCalls{options.model,
+                    text_of(rows, options.rows),
+                    predictor->describe() + (processor.empty() ? "" : ", " + processor),
+                    checksum(automatic.image()),
+                    options.tuning.host.threads,
+                    options.tuning.compile.contract,
+                    options.tuning.batches};
 }
 
-std::string summary(const TuneOptions& options, const Tuning& tuning) {
+std::string summary(const TuneOptions& options, const TuneReport& report) {
+  const Tuning& tuning = report.tuning;
   std::string text = "schedules " + std::to_string(tuning.tried) + " measured, " +
                      std::to_string(tuning.refused) + " refused, of " + std::to_string(tuning.planned + 1) +
                      " planned\n";
-  text += "runs on   " + machine_of(tuning) + "\n\n    rows     us/row  auto us/row    gain  schedule\n";
+  text += "runs on   " + report.calls.machine + "\n\n    rows     us/row  auto us/row    gain  schedule\n";
   for (const TunedBatch& batch : tuning.batches) {
     const Finalist& best = batch.finalists.front();
     std::array<char, 80> numbers{};
@@ -128,37 +141,6 @@ std::string summary(const TuneOptions& options, const Tuning& tuning) {
     text += numbers.data() + best.name + (best.name == "auto" || batch.is_separated ? "" : " (a tie)") + '\n';
   }
   return text + "\nwrote " + escaped(options.out) + '\n';
-}
-
-std::string report(const TuneOptions& options, const Tuning& tuning, const std::string& rows) {
-  using Json = nlohmann::ordered_json;
-  Json page = Json::object();
-  page["model"] = options.model;
-  page["rows"] = rows;
-  page["machine"] = machine_of(tuning);
-  page["threads"] = options.tuning.host.threads;
-  page["contract"] = name_of(options.tuning.compile.contract);
-  page["strategy"] = kStrategies[static_cast<std::size_t>(options.tuning.strategy)];
-  page["budget_seconds"] = options.tuning.budget.count();
-  page["complete"] = tuning.is_complete;
-  page["schedules"] = {
-      {"measured", tuning.tried}, {"refused", tuning.refused}, {"planned", tuning.planned + 1}};
-  page["batches"] = Json::array();
-  for (const TunedBatch& batch : tuning.batches) {
-    Json one = Json::object();
-    one["batch"] = batch.batch;
-    one["auto_us_per_row"] = batch.auto_us_per_row;
-    one["separated"] = batch.is_separated;
-    one["finalists"] = Json::array();
-    for (const Finalist& finalist : batch.finalists)
-      one["finalists"].push_back({{"name", finalist.name},
-                                  {"us_per_row", finalist.us_per_row},
-                                  {"turns", finalist.turns},
-                                  {"schedule", finalist.schedule}});
-    page["batches"].push_back(std::move(one));
-  }
-  page["schedule"] = print(tuning.schedule);
-  return page.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
 /// Searches, while signals only end the search.
@@ -179,22 +161,40 @@ Result<Tuning> search(const Model& model, const TuneOptions& options, const Repe
   return tuning;
 }
 
+/// Compiles the schedule that was found, and adds its loop nests to the report.
+Result<Program> compile_found(const Model& model, CompileOptions options, TuneReport& report) {
+  options.on_stage = [&](Stage stage, const std::function<std::string()>& print) {
+    if (stage == Stage::Loops) report.loops = print();
+  };
+  FVM_ASSIGN(Compiled compiled, compile(model, report.tuning.schedule, options));
+  return std::move(compiled.program);
+}
+
 Result<void> run_search(const Arguments& arguments, const Model& model) {
   FVM_ASSIGN(TuneOptions options, understand(arguments));
   FVM_ASSIGN(const Compiled automatic,
              in_file(options.model, compile(model, automatic_schedule(model), options.tuning.compile)));
   FVM_ASSIGN(const RepeatedRows rows,
              repeated_rows(options.rows, options.form, automatic.program, options.tuning.batches.back()));
-  FVM_ASSIGN(Tuning tuning, in_file(options.model, search(model, options, rows)));
-  for (Directive& directive : tuning.schedule.directives)
-    if (!directive.remark.empty()) directive.remark += "; " + machine_of(tuning);
-  FVM_ASSIGN(const Compiled compiled,
-             in_file(options.model, compile(model, tuning.schedule, options.tuning.compile)));
-  const auto image = compiled.program.image();
+  TuneReport report;
+  FVM_ASSIGN(report.calls, calls_of(options, automatic.program, rows));
+  report.strategy = options.tuning.strategy;
+  report.budget = options.tuning.budget;
+  if (!options.resume.empty()) {
+    FVM_ASSIGN(const std::string text, read_text(options.resume, kLongestReport, "a report"));
+    FVM_ASSIGN(options.tuning.earlier, in_file(options.resume, earlier_trials(text, report.calls)));
+  }
+  FVM_ASSIGN(report.tuning, in_file(options.model, search(model, options, rows)));
+  for (Directive& directive : report.tuning.schedule.directives)
+    if (!directive.remark.empty()) directive.remark += "; " + report.calls.machine;
+  FVM_ASSIGN(const Program program,
+             in_file(options.model, compile_found(model, options.tuning.compile, report)));
+  const auto image = program.image();
   FVM_TRY(write_output(options.out, {reinterpret_cast<const char*>(image.data()), image.size()}));
   if (!options.report.empty())
-    FVM_TRY(write_output(options.report, report(options, tuning, text_of(rows, options.rows))));
-  std::fputs(summary(options, tuning).c_str(), stderr);
+    FVM_TRY(write_output(options.report,
+                         options.report.ends_with(".html") ? tune_page(report) : tune_json(report)));
+  std::fputs(summary(options, report).c_str(), stderr);
   return {};
 }
 
@@ -221,7 +221,8 @@ std::string notes() {
          "next; forestvm inspect shows the plans, with times and machine. Predictions have the same bits.\n"
          "heuristic measures a few dozen schedules; exhaustive then all that the space has (--list-space host),\n"
          "which takes minutes to hours: give it a --budget. Ctrl-C or SIGTERM ends the search, and what is best\n"
-         "so far is written; a second one ends the program.\n";
+         "so far is written; a second one ends the program. --resume goes on from the JSON report of an earlier\n"
+         "search on this machine: schedules that were measured then are not measured again, but for the best.\n";
 }
 
 }  // namespace
@@ -238,9 +239,11 @@ const Command kTune = {
     {{"out", 'o', "OUT", "the program file to write", kFiles},
      {"batch", '\0', "LIST", "rows per call, e.g. 1,64 (default 1,64,4096; up to 8 numbers)"},
      {"threads", '\0', "N", "number of threads, default 1"},
-     {"strategy", '\0', "S", "heuristic (default) or exhaustive", {listed<kStrategies>}},
+     {"strategy", '\0', "S", "heuristic (default) or exhaustive", {listed<kStrategyNames>}},
      {"budget", '\0', "T", "the longest time of the search, e.g. 30s (default), 2m or 1h"},
-     {"report", '\0', "FILE", "writes all finalists with their times as JSON", kFiles},
+     {"report", '\0', "FILE",
+      "writes what was measured: a page for people (FILE.html) or all numbers (FILE.json)", kFiles},
+     {"resume", '\0', "FILE.json", "goes on from the report of an earlier search", kFiles},
      {"list-space",
       '\0',
       "SPACE",

@@ -39,8 +39,8 @@ struct Runner {
   std::unique_ptr<Predictor> predictor{};
   std::vector<Caller> callers{};     ///< one for each batch, as the following
   std::vector<Seconds> once{};       ///< a call's time
-  std::vector<double> us_per_row{};  ///< the least of the heat
-  std::vector<double> score{};       ///< that over auto's in the same heat
+  std::vector<double> us_per_row{};  ///< the least of the heat; 0: not measured
+  std::vector<double> of_auto{};     ///< that over auto's in the same heat
 
   /// Takes a sample: calls of batch number `b` for about `time`. Returns microseconds per row.
   Result<double> sample(std::size_t b, std::uint64_t batch, Seconds time) {
@@ -102,7 +102,6 @@ class Search {
     FVM_ASSIGN(std::optional<Program> program, compiled(automatic));
     if (!program) return refused("schedule auto", "is refused for this model and contract");
     FVM_ASSIGN(automatic_, loaded({"auto", automatic, SIZE_MAX, std::move(*program)}));
-    tuning_.runs_on = automatic_->predictor->describe();
     tuning_.tried = 1;
     for (std::size_t b = 0; b < best_.size(); ++b) FVM_TRY(warm_up(*automatic_, b));
     FVM_TRY(run_heats());
@@ -130,7 +129,7 @@ class Search {
       ref->callers.emplace_back(*ref->predictor, rows_, batch);
     ref->once.resize(best_.size());
     ref->us_per_row.resize(best_.size());
-    ref->score.resize(best_.size());
+    ref->of_auto.resize(best_.size());
     return ref;
   }
 
@@ -142,6 +141,7 @@ class Search {
   }
 
   Result<void> run_heats() {
+    FVM_TRY(heats_of(best_of_earlier()));
     std::vector<std::size_t> points;
     for (const std::uint64_t batch : options_.batches)
       for (const auto& point : scheduler::host_heuristic_points(batch, options_.host.threads))
@@ -158,6 +158,27 @@ class Search {
     std::iota(points.begin(), points.end(), std::size_t{0});
     std::shuffle(points.begin(), points.end(), std::mt19937_64(1));
     return heats_of(points);
+  }
+
+  /// Takes over the trials of an earlier search but for the best of each batch. Returns the points of those, which race
+  /// and are therefore measured again.
+  std::vector<std::size_t> best_of_earlier() {
+    const std::vector<Trial>& earlier = options_.earlier;
+    std::set<std::size_t> again;
+    for (std::size_t b = 0; b < best_.size(); ++b) {
+      std::vector<const Trial*> order;
+      for (const Trial& trial : earlier)
+        if (trial.of_auto[b] > 0) order.push_back(&trial);
+      std::sort(order.begin(), order.end(),
+                [b](const Trial* mine, const Trial* other) { return mine->of_auto[b] < other->of_auto[b]; });
+      for (std::size_t i = 0; i < std::min(order.size(), kFinalists); ++i) again.insert(order[i]->point);
+    }
+    for (const Trial& trial : earlier) {
+      if (again.contains(trial.point)) continue;
+      seen_.insert(print(scheduler::host_space().schedule(model_, trial.point)));
+      tuning_.trials.push_back(trial);
+    }
+    return {again.begin(), again.end()};
   }
 
   /// Makes heats of the points whose schedules were not tried yet.
@@ -197,18 +218,22 @@ class Search {
 
   Result<void> run_heat(const std::vector<RunnerRef>& heat, Clock::time_point heats_end) {
     if (heat.empty()) return {};
-    for (std::size_t b = 0; b < best_.size(); ++b) {
-      if (is_over(heats_end)) return {};
+    std::size_t b = 0;
+    for (; b < best_.size() && !is_over(heats_end); ++b) {
       FVM_TRY(run_heat(heat, b));
       for (const RunnerRef& runner : heat) {
         auto& best = best_[b];
-        const auto place = std::upper_bound(
-            best.begin(), best.end(), runner,
-            [b](const RunnerRef& mine, const RunnerRef& other) { return mine->score[b] < other->score[b]; });
+        const auto place = std::upper_bound(best.begin(), best.end(), runner,
+                                            [b](const RunnerRef& mine, const RunnerRef& other) {
+                                              return mine->of_auto[b] < other->of_auto[b];
+                                            });
         best.insert(place, runner);
         if (best.size() > kFinalists) best.pop_back();
       }
     }
+    if (b == 0) return {};
+    for (const RunnerRef& runner : heat)
+      tuning_.trials.push_back({runner->point, runner->us_per_row, runner->of_auto});
     tuning_.tried += heat.size();
     show_({tuning_.tried + tuning_.refused - 1, tuning_.planned, best_text()});
     return {};
@@ -235,18 +260,18 @@ class Search {
     }
     if (automatic_->us_per_row[b] == 0 || automatic < automatic_->us_per_row[b])
       automatic_->us_per_row[b] = automatic;
-    for (const RunnerRef& runner : heat) runner->score[b] = runner->us_per_row[b] / automatic;
+    for (const RunnerRef& runner : heat) runner->of_auto[b] = runner->us_per_row[b] / automatic;
     return {};
   }
 
   /// Says which schedule gains most over auto so far.
   std::string best_text() const {
-    std::size_t most = 0;
+    std::size_t most = 0;  // the first batch has been measured
     for (std::size_t b = 1; b < best_.size(); ++b)
-      if (best_[b].front()->score[b] < best_[most].front()->score[most]) most = b;
+      if (!best_[b].empty() && best_[b].front()->of_auto[b] < best_[most].front()->of_auto[most]) most = b;
     const Runner& best = *best_[most].front();
     char text[160];
-    std::snprintf(text, sizeof text, "best %.2fx auto at %llu rows: ", 1 / best.score[most],
+    std::snprintf(text, sizeof text, "best %.2fx auto at %llu rows: ", 1 / best.of_auto[most],
                   static_cast<unsigned long long>(options_.batches[most]));
     return text + best.name;
   }
@@ -291,7 +316,7 @@ class Search {
       if (&runner == automatic_.get()) tuned.auto_us_per_row = time;
     }
     // Without a race, heats decide: runners stand behind auto in the order of their scores.
-    if (result.standings.front().times.empty() && runners.size() > 1 && runners[1]->score[b] < 1)
+    if (result.standings.front().times.empty() && runners.size() > 1 && runners[1]->of_auto[b] < 1)
       std::swap(tuned.finalists[0], tuned.finalists[1]);
     const auto mine = std::find_if(tuned.finalists.begin(), tuned.finalists.end(),
                                    [](const Finalist& finalist) { return finalist.name == "auto"; });

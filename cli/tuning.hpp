@@ -19,12 +19,22 @@ namespace forestvm::cli {
 
 enum class Strategy { Heuristic, Exhaustive };
 
+/// A schedule of the host's space that heats measured.
+struct Trial {
+  std::size_t point = 0;             ///< its number in the space
+  std::vector<double> us_per_row{};  ///< for each batch; 0: not measured
+  std::vector<double> of_auto{};     ///< that over auto's time in the same heat; 0: not measured
+};
+
 struct TuningOptions {
   std::vector<std::uint64_t> batches;  ///< ascending, without repeats
   BackendOptions host;
   CompileOptions compile;
   Strategy strategy = Strategy::Heuristic;
   Seconds budget{30};
+  /// Trials of an earlier search for the same program, machine and batches. The best of each batch are measured again,
+  /// the others are taken as they are.
+  std::vector<Trial> earlier{};
 };
 
 /// A schedule's time in a batch's race.
@@ -45,12 +55,12 @@ struct TunedBatch {
 
 struct Tuning {
   std::vector<TunedBatch> batches;
-  Schedule schedule;         ///< a plan for each batch, with remarks
-  std::size_t tried = 0;     ///< schedules that were measured, `auto` included
-  std::size_t refused = 0;   ///< schedules that the compiler refused
-  std::size_t planned = 0;   ///< schedules that the search would have compiled
-  bool is_complete = false;  ///< whether it ended before the budget and without a signal
-  std::string runs_on;       ///< the predictor's description
+  Schedule schedule;          ///< a plan for each batch, with remarks
+  std::vector<Trial> trials;  ///< all that were measured, those of an earlier search included; without `auto`
+  std::size_t tried = 0;      ///< schedules that this search measured, `auto` included
+  std::size_t refused = 0;    ///< schedules that the compiler refused
+  std::size_t planned = 0;    ///< schedules that the search would have compiled
+  bool is_complete = false;   ///< whether it ended before the budget and without a signal
 };
 
 /// What is shown while it runs.

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,7 +64,7 @@ TEST_F(Tune, WritesAProgramWithAPlanForEachBatch) {
   const auto report = nlohmann::json::parse(content_of(file("t.json")));
   ASSERT_EQ(report["batches"].size(), 2U);
   EXPECT_EQ(report["strategy"], "heuristic");
-  EXPECT_NE(report["machine"].get<std::string>().find("target "), std::string::npos);
+  EXPECT_NE(report["conditions"]["machine"].get<std::string>().find("target "), std::string::npos);
   EXPECT_EQ(report["batches"][0]["batch"], 1);
   EXPECT_EQ(report["batches"][1]["batch"], 64);
   for (const auto& batch : report["batches"]) {
@@ -86,6 +89,144 @@ TEST_F(Tune, WritesAProgramWithAPlanForEachBatch) {
   EXPECT_NE(
       forestvm({"bench", file("t.fvm"), "--batch", "1", "--seconds", "0.001"}).out.find("\nplan      for "),
       std::string::npos);
+}
+
+/// Returns the points of a report's trials.
+std::set<std::size_t> points_of(const nlohmann::json& report) {
+  std::set<std::size_t> points;
+  for (const auto& trial : report["trials"]) {
+    EXPECT_TRUE(points.insert(trial["point"].get<std::size_t>()).second) << trial;
+    EXPECT_EQ(trial["us_per_row"].size(), report["conditions"]["batch"].size());
+    EXPECT_EQ(trial["of_auto"].size(), report["conditions"]["batch"].size());
+  }
+  return points;
+}
+
+TEST_F(Tune, GoesOnFromAReport) {
+  const auto tune = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"tune", model_, rows_, "-o", file("t.fvm"), "--batch", "1,64"};
+    words.insert(words.end(), more.begin(), more.end());
+    return forestvm(words);
+  };
+  const Outcome first = tune({"--budget", "2s", "--report", file("1.json")});
+  ASSERT_EQ(first.code, 0) << first.err;
+  const auto before = nlohmann::json::parse(content_of(file("1.json")));
+  const Outcome second = tune(
+      {"--budget", "4s", "--strategy", "exhaustive", "--resume", file("1.json"), "--report", file("2.json")});
+  ASSERT_EQ(second.code, 0) << second.err;
+  const auto after = nlohmann::json::parse(content_of(file("2.json")));
+  const std::set<std::size_t> old_points = points_of(before), all_points = points_of(after);
+  EXPECT_GT(all_points.size(), old_points.size());
+  EXPECT_TRUE(std::includes(all_points.begin(), all_points.end(), old_points.begin(), old_points.end()));
+
+  // Trials that are not among the best keep their times. A planted one that cannot be beaten is measured again.
+  auto planted = before;
+  for (auto& trial : planted["trials"]) {
+    trial["us_per_row"] = {1e9, 1e9};
+    trial["of_auto"] = {1e9, 1e9};
+  }
+  const auto best = planted["trials"][0]["point"];
+  planted["trials"][0]["of_auto"] = {1e-9, 1e-9};
+  const Outcome third =
+      tune({"--budget", "4s", "--resume", write("3.json", planted.dump()), "--report", file("4.json")});
+  ASSERT_EQ(third.code, 0) << third.err;
+  const auto last = nlohmann::json::parse(content_of(file("4.json")));
+  std::size_t kept = 0;
+  for (const auto& trial : last["trials"]) {
+    kept += trial["us_per_row"][0] == 1e9 ? 1U : 0U;
+    if (trial["point"] == best) {
+      EXPECT_GT(trial["of_auto"][0].get<double>(), 1e-6);
+    }
+  }
+  EXPECT_EQ(kept + 8, planted["trials"].size()) << "the 8 best of each number of rows race";
+}
+
+TEST_F(Tune, RefusesReportsOfOtherSearches) {
+  const auto resumed = [&](const std::string& from, const std::string& batch = "1") {
+    return std::vector<std::string>{"tune", model_,     rows_, "-o",       file("x.fvm"), "--batch",
+                                    batch,  "--budget", "1s",  "--resume", from};
+  };
+  ASSERT_EQ(forestvm({"tune", model_, rows_, "-o", file("t.fvm"), "--batch", "1", "--budget", "1s",
+                      "--report", file("t.json")})
+                .code,
+            0);
+  const auto good = nlohmann::json::parse(content_of(file("t.json")));
+  expect_refused(resumed(file("absent.json")), 3, "absent.json");
+  expect_refused(resumed(model_), 1,
+                 "model.json: is not a report of forestvm tune: conditions or trials are missing");
+  expect_refused(resumed(write("a", "{")), 1, "is not a report of forestvm tune: it is not JSON");
+  expect_refused(resumed(file("t.json"), "1,2"), 1,
+                 "its times hold for other searches: batch is '[1]', here '[1,2]'");
+  expect_refused({"tune", test_data("breast_cancer/model.json"), "-o", file("x.fvm"), "--batch", "1",
+                  "--resume", file("t.json")},
+                 1, "its times hold for other searches: program is ");
+  const auto with = [&](const std::function<void(nlohmann::json&)>& change) {
+    auto page = good;
+    change(page);
+    return resumed(write("changed.json", page.dump()));
+  };
+  using Json = nlohmann::json;
+  expect_refused(with([](Json& page) { page["conditions"].erase("threads"); }), 1,
+                 "conditions.threads is missing");
+  expect_refused(with([](Json& page) { page["conditions"]["machine"] = "PDP-11"; }), 1,
+                 "machine is '\"PDP-11\"'");
+  expect_refused(with([](Json& page) { page["trials"][1].erase("name"); }), 1,
+                 "trials[1] has not point, name");
+  expect_refused(with([](Json& page) { page["trials"][1]["name"] = "best"; }), 1,
+                 "trials[1].name is not the name of point ");
+  expect_refused(with([](Json& page) { page["trials"][1]["point"] = 20480; }), 1, "trials[1].point is 20480");
+  expect_refused(with([](Json& page) { page["trials"][1] = page["trials"][0]; }), 1, "comes twice");
+  for (const char* times : {"[-1.0]", "[\"1\"]", "[1.0, 2.0]", "1.0", "[null]"})
+    expect_refused(with([&](Json& page) { page["trials"][0]["of_auto"] = Json::parse(times); }), 1,
+                   "trials[0] has not a time for each number of rows");
+}
+
+/// Expects that each tag of a page is closed in its order, and returns the values of an attribute.
+std::vector<std::string> attributes_of_nested(const std::string& page, const std::string& attribute) {
+  std::vector<std::string> open, values;
+  for (std::size_t at = page.find('<'); at != std::string::npos; at = page.find('<', at + 1)) {
+    const std::string tag = page.substr(at + 1, page.find('>', at) - at - 1);
+    const std::string name = tag.substr(0, tag.find_first_of(" \n"));
+    const std::size_t value = tag.find(' ' + attribute + "=\"");
+    if (value != std::string::npos) {
+      const std::size_t begin = value + attribute.size() + 3;
+      values.push_back(tag.substr(begin, tag.find('"', begin) - begin));
+    }
+    if (name == "!DOCTYPE" || tag.ends_with('/')) continue;
+    if (!name.starts_with('/')) {
+      open.push_back(name);
+    } else if (open.empty() || open.back() != name.substr(1)) {
+      ADD_FAILURE() << "byte " << at << ": <" << tag << "> closes <" << (open.empty() ? "" : open.back())
+                    << '>';
+      break;
+    } else {
+      open.pop_back();
+    }
+  }
+  EXPECT_TRUE(open.empty());
+  return values;
+}
+
+TEST_F(Tune, WritesAPageThatNeedsNothingElse) {
+  const std::string odd = write("a<b&\"c\".json", content_of(model_));
+  const Outcome tuned = forestvm({"tune", odd, rows_, "-o", file("t.fvm"), "--batch", "1,64", "--budget",
+                                  "2s", "--report", file("t.html")});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const std::string page = content_of(file("t.html"));
+  EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\">\n"));
+  for (const char* part : {"a&lt;b&amp;&quot;c&quot;.json</h1>", "<h2>Calls of 1 row</h2>",
+                           "<h2>Calls of 64 rows</h2>", "Distribution of ", "<text class=\"strong\"",
+                           ">auto ", "Times of schedules by the values of their parameters",
+                           "<td>interleave</td>", "plan(", "for ", "@media (prefers-color-scheme: dark)"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  for (const char* part : {"http:", "https:", "//", "<script", "src=", "url(", "@import", "nan", "inf"})
+    EXPECT_EQ(page.find(part), std::string::npos) << part << ": " << page.substr(page.find(part), 80);
+  const std::vector<std::string> ids = attributes_of_nested(page, "id");
+  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), ids.size());
+  for (const std::string& link : attributes_of_nested(page, "href")) {
+    ASSERT_TRUE(link.starts_with('#')) << link;
+    EXPECT_NE(std::find(ids.begin(), ids.end(), link.substr(1)), ids.end()) << link;
+  }
 }
 
 TEST_F(Tune, ASignalEndsTheSearchAndKeepsTheBest) {
@@ -113,7 +254,11 @@ TEST_F(Tune, RefusesBadCommandLines) {
     return std::vector<std::string>{"tune", model_, "-o", file("x.fvm"), option, value};
   };
   expect_refused({"tune", model_, "-o", model_}, 2, "would overwrite the input");
-  expect_refused(with("--report", file("x.fvm")), 2, "--report and -o name one file");
+  expect_refused(with("--report", file("x.txt")), 2, "expected a name that ends in .html or .json");
+  expect_refused({"tune", model_, "-o", file("x.json"), "--report", file("x.json")}, 2,
+                 "--report and -o name one file");
+  write("x.fvm", "");
+  expect_refused(with("--resume", file("x.fvm")), 2, "would overwrite the input");
   for (const char* budget : {"0", "-1s", "x", "s", "25h", "1 m", "nan"})
     expect_refused(with("--budget", budget), 2, "expected a time above 0, at most 24h, such as 30s or 2m");
   expect_refused(with("--batch", "0"), 2, "--batch '0': expected whole numbers from 1 to 16777216");

@@ -1,0 +1,48 @@
+// What forestvm tune reports of a search: JSON, from which a later search goes on, and a page for people.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <forestvm/contract.hpp>
+
+#include "cli/tuning.hpp"
+
+namespace forestvm::cli {
+
+inline constexpr std::array<std::string_view, 2> kStrategyNames = {"heuristic", "exhaustive"};
+
+/// What was searched, under which conditions.
+struct TunedCalls {
+  std::string model;          ///< the file's name
+  std::string rows;           ///< which rows, for people
+  std::string machine;        ///< target, threads and processor
+  std::uint64_t program = 0;  ///< the checksum of the program with the schedule auto
+  unsigned threads = 1;
+  Contract contract = Contract::Trainer;
+  std::vector<std::uint64_t> batches;  ///< rows per call
+};
+
+struct TuneReport {
+  TunedCalls calls;
+  Strategy strategy = Strategy::Heuristic;
+  Seconds budget{0};
+  std::string loops;  ///< the loop nest of the schedule that was found, one for each plan
+  Tuning tuning;
+};
+
+/// Returns all facts of a search as JSON.
+std::string tune_json(const TuneReport& report);
+
+/// Returns a page in HTML that needs no other file, no network and no script: for each number of rows the distribution of
+/// times, the best schedules, and what each parameter's values cost; the chosen plans with their loop nests.
+std::string tune_page(const TuneReport& report);
+
+/// Reads the trials from the JSON of an earlier search, `text`. Refused if it is no such file, or if program, machine,
+/// threads, contract or numbers of rows are others than those of `calls`, because its times hold for these only.
+Result<std::vector<Trial>> earlier_trials(const std::string& text, const TunedCalls& calls);
+
+}  // namespace forestvm::cli
