@@ -3,6 +3,8 @@
 #include <utility>
 #include <variant>
 
+#include <forestvm/internal/program_tools.hpp>
+
 #include "cli/commands.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"

@@ -205,8 +205,7 @@ Result<std::string> read_text(const std::string& path, std::size_t limit, const 
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
   auto text = source.read_rest(limit);
   if (!text && text.error().code == ErrorCode::Refused)
-    return in_file(path,
-                   refused("", "is longer than " + kind + " may be: " + std::to_string(limit) + " bytes"));
+    return in_file(path, refused("is longer than " + kind + " may be: " + std::to_string(limit) + " bytes"));
   return in_file(path, std::move(text));
 }
 
@@ -242,7 +241,7 @@ Result<void> expect_compiled_as_asked(const Arguments& arguments, const std::str
   const bool reordered = own == Contract::Trainer && program.meta().sums_in_model_order == 0;
   if (arguments.has("strict") && reordered)
     return in_file(
-        path, refused("", "the program does not add leaves in the trainer's order, which --strict requires"));
+        path, refused("the program does not add leaves in the trainer's order, which --strict requires"));
   return {};
 }
 

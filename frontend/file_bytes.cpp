@@ -19,7 +19,7 @@ Error unreadable(std::string why) {
 }
 
 Error too_long(std::size_t max_bytes) {
-  return refused("", "the file is longer than the limit of " + std::to_string(max_bytes) + " bytes");
+  return refused("the file is longer than the limit of " + std::to_string(max_bytes) + " bytes");
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class SaxAdapter {
   bool end_array() { return leave() && told(sink_.on_array_end()); }
   bool parse_error(std::size_t position, const std::string&, const json::exception& problem);
 
-  Error error() const { return error_.value_or(refused("", "the document cannot be read")); }
+  Error error() const { return error_.value_or(refused("the document cannot be read")); }
 
  private:
   bool told(bool accepted) {

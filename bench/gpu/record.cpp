@@ -54,7 +54,7 @@ struct Recording {
   Result<void> write(const std::string& name, const void* data, std::size_t bytes) const {
     std::ofstream file(folder / name, std::ios::binary);
     file.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
-    if (!file) return Error{ErrorCode::Environment, "", "cannot write " + (folder / name).string()};
+    if (!file) return fail(ErrorCode::Environment, "cannot write " + (folder / name).string());
     return {};
   }
 

@@ -207,7 +207,7 @@ Result<std::unique_ptr<TableReader>> checked(Source& source, const ArrayForm& ar
 
 Result<NpyHeader> read_npy_header(Source& source) {
   FVM_ASSIGN(const bool is_npy, source.starts_with(kNpyMagic));
-  if (!is_npy) return refused("", "is not an NPY array");
+  if (!is_npy) return refused("is not an NPY array");
   FVM_ASSIGN(std::string_view start, source.peek(12));
   const auto truncated = [](std::size_t size) {
     return refused("NPY header", "truncated: the file ends after " + std::to_string(size) + " bytes");

@@ -289,16 +289,13 @@ struct BackendOptions {
 /// numbers of threads share them; a forked process starts its own.
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options = {});
 
-struct EmulatorOptions {
-  std::uint64_t seed = 1;  ///< Seed of the order in which the threads of a block take turns.
-  unsigned warp = 32;      ///< Threads of a warp: 32 or 64.
-};
+/// Lets every later call of this thread use at most `limit` threads of the host, the calling one included, whatever its
+/// predictor was loaded for: for programs that divide the machine's threads among several libraries. 0, as at first, is
+/// no limit.
+void limit_threads(unsigned limit);
 
-/// Loads a program into the emulator of a GPU, which runs each thread of a launch in turn, on the calling
-/// thread, and is far slower than the host VM. It answers as a GPU does. Refused if no loop is mapped to a
-/// GPU, or if launches are larger than a GPU allows. It encodes no rows.
-Result<std::unique_ptr<Predictor>> emulator_backend(const Program& program,
-                                                    const EmulatorOptions& options = {});
+/// Returns the calling thread's limit; 0 if it has none.
+unsigned thread_limit();
 
 enum class GpuVendor : std::uint8_t { Cuda, Hip };
 

@@ -287,17 +287,17 @@ class PhaseCounter {
 
   void visit_nodes(const WalkerDesc& walker, const Chunk& trees, const Chunk& rows, const Times& times) {
     const GroupDesc& group = program_.section_Groups()[walker.group];
-    const double hops = walker.end == WalkEnd::Exact
-                            ? walker.hops
-                            : std::max<double>(walker.hops, program_.meta().mean_depth);
-    const double visits = times.threads * rows.size * trees.size * hops;
+    const double steps = walker.end == WalkEnd::Exact
+                             ? walker.steps
+                             : std::max<double>(walker.steps, program_.meta().mean_depth);
+    const double visits = times.threads * rows.size * trees.size * steps;
     if (visits == 0) return;
     const bool staged = walker.group < staged_groups_.size() && staged_groups_[walker.group];
     if (!staged)
       for_trees(group, trees, [&](const TreeDesc& tree) {
         account_.bytes.nodes += times.blocks * std::min(static_cast<double>(tree.node_count) *
                                                             static_cast<double>(node_size(group.layout)),
-                                                        rows.block_rows * (hops + 1) * kSectorBytes);
+                                                        rows.block_rows * (steps + 1) * kSectorBytes);
       });
     if (std::find(account_.layouts.begin(), account_.layouts.end(), group.layout) == account_.layouts.end())
       account_.layouts.push_back(group.layout);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/emulator.hpp>
 
 #include "kernels/backend/predictor.hpp"
 #include "kernels/emulator/kernel.hpp"
@@ -201,8 +202,7 @@ std::unique_ptr<Runtime> make_emulator_runtime(const EmulatorSettings& settings)
 
 Result<std::unique_ptr<Predictor>> emulator_backend(const Program& program, const EmulatorOptions& options) {
   if (options.warp != 32 && options.warp != 64)
-    return Error{ErrorCode::Usage, "",
-                 "warps of " + std::to_string(options.warp) + " threads: GPUs have 32 or 64"};
+    return usage("warps of " + std::to_string(options.warp) + " threads: GPUs have 32 or 64");
   // Both ways of copying are emulated, one for odd seeds and one for even ones.
   return kernels::make_predictor(
       program,

@@ -9,10 +9,10 @@ namespace forestvm::scheduler {
 
 struct FewRowsCost {
   double features = 0;  ///< features that splits read
-  double hops = 0;      ///< steps of a row through all trees: trees x mean depth
+  double steps = 0;     ///< steps of a row through all trees: trees x mean depth
 
-  double walk_values() const { return 0.67 * hops; }
-  double walk_codes() const { return 0.30 * hops; }
+  double walk_values() const { return 0.67 * steps; }
+  double walk_codes() const { return 0.30 * steps; }
   /// Encoding searches a feature's thresholds, which the rows of a call share.
   double encode(std::uint32_t rows) const { return features * (1.5 + 9.5 / rows); }
 

@@ -17,6 +17,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/emulator.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/statistics.hpp>
@@ -121,9 +122,9 @@ class Matrix {
       : file_(file), model_(model), answers_(answers) {
     const ForestStatistics forest = statistics(model);
     size_ = forest.nodes <= kSmallNodes ? kSmall : forest.nodes <= kMiddleNodes ? kMiddle : kLarge;
-    constexpr std::size_t kHops = 150'000;  // per cell, so that it takes a few milliseconds
-    const std::size_t hops = std::max<std::size_t>(1, model.trees.size() * forest.max_depth);
-    count_ = std::min(answers.count, std::clamp<std::size_t>(kHops / hops, 15, 200));
+    constexpr std::size_t kSteps = 150'000;  // per cell, so that it takes a few milliseconds
+    const std::size_t steps = std::max<std::size_t>(1, model.trees.size() * forest.max_depth);
+    count_ = std::min(answers.count, std::clamp<std::size_t>(kSteps / steps, 15, 200));
     double largest = 0;
     for (const Tree& tree : model.trees)
       for (const Node& node : tree.nodes) largest = std::max(largest, std::abs(node.value));

@@ -20,6 +20,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/core/layout/tables.hpp>
+#include <forestvm/internal/emulator.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/named_schedules.hpp>
@@ -287,7 +288,7 @@ struct Tally {
   std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, coded = 0, plans = 0, mapped = 0,
               failed = 0;
   std::size_t oblivious = 0;  ///< number of trees that are walked as oblivious ones
-  std::size_t parting = 0;    ///< number of trees with a level that retires its leaves
+  std::size_t retiring = 0;   ///< number of trees with a level that retires its leaves
   std::size_t tree_tables = 0;
 };
 
@@ -307,10 +308,10 @@ std::size_t oblivious_trees(const Program& program) {
   return count_tables(program, Layout::Tables, [](const TablesView::Tree& tree) { return tree.oblivious; });
 }
 
-std::size_t parting_trees(const Program& program) {
+std::size_t retiring_trees(const Program& program) {
   return count_tables(program, Layout::Tables, [](const TablesView::Tree& tree) {
     for (std::uint32_t i = 0; i < tree.depth; ++i)
-      if (tree.level(i).parts()) return true;
+      if (tree.level(i).retires()) return true;
     return false;
   });
 }
@@ -349,7 +350,7 @@ void run_case(std::uint64_t seed, Case c, Tally& tally) {
   tally.plans += program->code().front().op == Op::Plan;
   tally.mapped += program->mapped();
   tally.oblivious += oblivious_trees(*program);
-  tally.parting += parting_trees(*program);
+  tally.retiring += retiring_trees(*program);
   tally.tree_tables += trees_in_tree_tables(*program);
   if (failure_of(c).empty()) return;
   ++tally.failed;
@@ -460,7 +461,7 @@ TEST(Random, ObliviousTrees) {
 TEST(Random, LeafWiseTrees) {
   const Tally tally =
       run_tables(500'000, 300, {.max_trees = 20, .max_depth = 6, .leaf_wise = 80, .float64 = 50});
-  EXPECT_GT(tally.parting, 1000u);
+  EXPECT_GT(tally.retiring, 1000u);
 }
 
 TEST(Random, TreeTables) {

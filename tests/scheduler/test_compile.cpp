@@ -245,8 +245,9 @@ TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
     change(model);
     return error_of(compile(model, {}));
   };
-  EXPECT_EQ(refusal([](Model& m) { m.trees[5].linear_leaves.resize(1); }),
-            "linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
+  EXPECT_EQ(
+      refusal([](Model& m) { m.trees[5].linear_leaves.resize(1); }),
+      "model: linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
   const auto linear = [&](auto change) {
     return refusal([&](Model& m) {
       support::make_linear(m);
@@ -254,8 +255,9 @@ TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
     });
   };
   EXPECT_EQ(linear([](Model&) {}), "it compiles");
-  EXPECT_EQ(linear([](Model& m) { m.tiny_is_zero = false; }),
-            "linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
+  EXPECT_EQ(
+      linear([](Model& m) { m.tiny_is_zero = false; }),
+      "model: linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
   EXPECT_EQ(linear([](Model& m) { m.trees[5].weight = 0.5f; }),
             "tree 5, node 0: weights of trees beside linear leaves are not lowered yet");
   EXPECT_EQ(linear([](Model& m) { m.trees[5].leaf_width = 2; }),

@@ -6,6 +6,7 @@
 #include <random>
 
 #include <forestvm/internal/names.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/named_schedules.hpp>
 
 #include "small_program.hpp"

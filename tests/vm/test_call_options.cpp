@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/emulator.hpp>
 
 #include "small_program.hpp"
 

@@ -14,6 +14,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/city_hash.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/reference.hpp>
 
 #include "breach.hpp"
@@ -452,11 +453,11 @@ TEST(DerivedColumns, AreRefusedWhereValuesChange) {
     return result.ok() ? "" : result.error().text();
   };
   EXPECT_EQ(refusal([](Model& m) { m.row_type = m.score_type = ScalarType::Float64; }),
-            "derived columns of float64 rows: not lowered yet");
+            "model: derived columns of float64 rows: not lowered yet");
   EXPECT_EQ(refusal([](Model& m) { m.tiny_is_zero = true; }),
-            "derived columns of rows whose tiny numbers are zero: not lowered yet");
+            "model: derived columns of rows whose tiny numbers are zero: not lowered yet");
   EXPECT_EQ(refusal([](Model& m) { m.trees[0].nodes[0].missing = Missing::Zero; }),
-            "derived columns beside splits that take zero for missing: not lowered yet");
+            "tree 0, node 0: zero is missing here, in a model with derived columns: not lowered yet");
 }
 
 TEST(DerivedColumns, AreVerified) {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include <forestvm/threads.hpp>
+#include <forestvm/backend.hpp>
 
 #include "small_program.hpp"
 #include "vm/host/executor.hpp"

@@ -7,6 +7,7 @@
 
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/internal/program_tools.hpp>
 
 #include "small_program.hpp"
 #include "tests/support/golden.hpp"

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/emulator.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/reference.hpp>
 
 #include "breach.hpp"

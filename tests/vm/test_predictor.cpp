@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <forestvm/core/interpret.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/reference.hpp>
 #include "small_program.hpp"
 

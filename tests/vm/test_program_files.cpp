@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/emulator.hpp>
 
 #include "small_program.hpp"
 #include "vm/program/format.hpp"

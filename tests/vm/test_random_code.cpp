@@ -9,6 +9,8 @@
 #include <map>
 #include <random>
 
+#include <forestvm/internal/program_tools.hpp>
+
 #include "shadow_machine.hpp"
 #include "small_program.hpp"
 

@@ -18,7 +18,7 @@ Result<int> checked(int number) {
 
 Result<void> check(int number) {
   FVM_ASSIGN(const int same, checked(number));
-  return same == number ? Result<void>() : Error{ErrorCode::Internal, "", "another number"};
+  return same == number ? Result<void>() : fail(ErrorCode::Internal, "another number");
 }
 
 Result<std::unique_ptr<std::string>> text_of(int number) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <forestvm/internal/program_tools.hpp>
+
 #include "small_program.hpp"
 
 namespace forestvm::test {

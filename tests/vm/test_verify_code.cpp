@@ -313,12 +313,12 @@ TEST(VerifyWalkers, RefusesWalkers) {
        [](ProgramParts& p) { p.walkers[0].interleaved_rows = p.walkers[0].interleaved_trees = 128; },
        "walkers section: w0", "no walker interleaves"},
       // The array group's shallowest tree has depth 1.
-      {"array: hops beyond the shallowest tree", [](ProgramParts& p) { p.walkers[0].hops = 2; },
-       "walkers section: w0", "2 hops without a leaf check in trees of 1"},
-      {"array: 65535 hops", [](ProgramParts& p) { p.walkers[0].hops = 65535; }, "walkers section: w0",
-       "65535 hops"},
-      {"sparse: hops beyond the deepest tree", [](ProgramParts& p) { p.walkers[1].hops = 9; },
-       "walkers section: w1", "9 hops"},
+      {"array: steps beyond the shallowest tree", [](ProgramParts& p) { p.walkers[0].steps = 2; },
+       "walkers section: w0", "2 steps without a leaf check in trees of 1"},
+      {"array: 65535 steps", [](ProgramParts& p) { p.walkers[0].steps = 65535; }, "walkers section: w0",
+       "65535 steps"},
+      {"sparse: steps beyond the deepest tree", [](ProgramParts& p) { p.walkers[1].steps = 9; },
+       "walkers section: w1", "9 steps"},
   };
   for (const Breach& breach : breaches) expect_refusal(parts_of(rich_program()), breach);
 }

@@ -238,8 +238,8 @@ TEST(VerifyForest, RefusesLevelOrderOfCodes) {
        "do not fill its depth"},
       {"a tree's leaves aside", [](ProgramParts& p) { p.trees[0].leaf_count = 1; },
        "groups section: group 0, tree 0", "it has leaves aside"},
-      {"a hop too many", [](ProgramParts& p) { ++p.walkers[0].hops; }, "walkers section: w0",
-       "hops without a leaf check"},
+      {"a step too many", [](ProgramParts& p) { ++p.walkers[0].steps; }, "walkers section: w0",
+       "steps without a leaf check"},
   };
   for (const Breach& breach : breaches)
     expect_refusal(parts_of(compiled(small_forest(), "layout(tree, array4); unrollWalk(tree)")), breach);

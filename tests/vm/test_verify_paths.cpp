@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/program_tools.hpp>
 
 #include "hand_program.hpp"
 #include "small_program.hpp"
@@ -285,14 +286,14 @@ TEST(VerifyPaths, BoundsTheStepsOfARow) {
   expect_refused(code(most + 1000), "code section", " steps, more than the ", over);
 }
 
-/// Walks trees by the number of hops of the deepest one, repeatedly.
-TEST(VerifyPaths, BoundsHopsThatAreNotChecked) {
+/// Walks trees by the number of steps of the deepest one, repeatedly.
+TEST(VerifyPaths, BoundsStepsThatAreNotChecked) {
   constexpr std::uint32_t kTrees = 2000, kDepth = 600;
   Model model = small_forest({.trees = kTrees, .depth = 1});
   model.trees[0] = chain_of(kDepth);
   ProgramParts parts = parts_of(compiled(model, "layout(tree, sparse)"));
   const std::uint64_t before = steps_per_row(*encode_program(parts));
-  parts.walkers[0].hops = kDepth;
+  parts.walkers[0].steps = kDepth;
   EXPECT_EQ(steps_per_row(*encode_program(parts)) - before, std::uint64_t{kTrees} * kDepth);
   const auto first = std::find_if(parts.code.begin(), parts.code.end(),
                                   [](const Inst& inst) { return inst.op == Op::Walk; });

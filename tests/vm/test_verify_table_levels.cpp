@@ -86,8 +86,8 @@ TEST(VerifyTableLevels, Refuses) {
         "level 0: the level below has not as many slots"},
        {"no tables", [&](ProgramParts& p) { level_of(p, 1).kind = LevelKind::OneTest; }, first,
         "level 1: it has no tables, in a tree that has some"},
-       {"the last parts with leaves", [&](ProgramParts& p) { level_of(p, 2).kind = LevelKind::Parting; },
-        first, "level 2: the last level parts with leaves"},
+       {"the last retires leaves", [&](ProgramParts& p) { level_of(p, 2).kind = LevelKind::Retiring; }, first,
+        "level 2: the last level retires leaves"},
        {"a leaf less", [&](ProgramParts& p) { p.trees[0].leaf_count = 6; }, first,
         "level 2: the level below has not as many slots"},
        {"no room for lookups", [&](ProgramParts& p) { p.groups[0].node_count -= 1; },
@@ -117,7 +117,7 @@ TEST(VerifyTableLevels, RefusesThoseThatPartWithLeaves) {
   const ProgramParts good = parts_of(compiled(support::model_of({complete(6)}), "encode(u8)"));
   ProgramParts parts = good;
   ASSERT_EQ(level_of(parts, 5).kind, LevelKind::Tests);
-  ASSERT_EQ(level_of(parts, 6).kind, LevelKind::Parting);
+  ASSERT_EQ(level_of(parts, 6).kind, LevelKind::Retiring);
   ASSERT_EQ(level_of(parts, 7).kind, LevelKind::Later);
   ASSERT_EQ(level_of(parts, 7).slots, 1);
   ASSERT_EQ(tables_of(parts, 6).child[0], 2);
@@ -132,7 +132,7 @@ TEST(VerifyTableLevels, RefusesThoseThatPartWithLeaves) {
        {"a leaf twice", [&](ProgramParts& p) { change(tables_of(p, 6).child + 2) = 3; }, first, next},
        {"a leaf of no tree", [&](ProgramParts& p) { change(tables_of(p, 6).child + 63) = 67; }, first, next},
        {"a leaf that stays", [&](ProgramParts& p) { change(tables_of(p, 6).child) = 0; }, first,
-        "level 6: a leaf stays with which its level parts"},
+        "level 6: a leaf stays that its level retires"},
        {"a test that does not", [&](ProgramParts& p) { change(tables_of(p, 6).by + 1) = 1; }, first, next},
        {"another distance", [&](ProgramParts& p) { change(tables_of(p, 6).by + 3) = 2; }, first, next},
        {"a leaf for a test",
@@ -142,9 +142,9 @@ TEST(VerifyTableLevels, RefusesThoseThatPartWithLeaves) {
         },
         first, next},
        {"no walk has arrived", [&](ProgramParts& p) { level_of(p, 7).kind = LevelKind::Mixed; }, first,
-        "level 7: a level above has parted with leaves"},
+        "level 7: a level above has retired leaves"},
        {"tests below", [&](ProgramParts& p) { level_of(p, 7).kind = LevelKind::Tests; }, first,
-        "level 7: a level above has parted with leaves"},
+        "level 7: a level above has retired leaves"},
        {"a slot below that is not a child",
         [&](ProgramParts& p) {
           level_of(p, 7).slots = 2;
@@ -171,7 +171,7 @@ TEST(VerifyTableLevels, RefusesTreeTables) {
   const char* const next = "level 0: a child does not follow those of the slot before";
   expect_refusals(
       good,
-      {{"levels", [&](ProgramParts& p) { level_of(p, 0).kind = LevelKind::Parting; }, first,
+      {{"levels", [&](ProgramParts& p) { level_of(p, 0).kind = LevelKind::Retiring; }, first,
         "level 0: it is not the tables of a tree"},
        {"a test less", [&](ProgramParts& p) { level_of(p, 0).slots = 5; }, first,
         "level 0: it has not one test less than its tree has leaves"},
@@ -197,15 +197,15 @@ TEST(VerifyTableLevels, RefusesTreeTables) {
        {"a leaf of no tree", [&](ProgramParts& p) { change(tables_of(p, 0).by + 5) = 2; }, first, next},
        {"the root's children are leaves", [&](ProgramParts& p) { change(tables_of(p, 0).child) = 6; }, first,
         "level 0: no slot before leads to a slot"},
-       {"too few hops", [&](ProgramParts& p) { p.trees[0].depth = 2; }, first,
+       {"too few steps", [&](ProgramParts& p) { p.trees[0].depth = 2; }, first,
         "level 0: its depth is not that of its deepest leaf"},
-       {"hops after the deepest leaf", [&](ProgramParts& p) { p.trees[0].depth = 4; }, first,
+       {"steps after the deepest leaf", [&](ProgramParts& p) { p.trees[0].depth = 4; }, first,
         "level 0: its depth is not that of its deepest leaf"},
-       {"hops without end", [&](ProgramParts& p) { p.trees[0].depth = UINT32_MAX; }, first,
+       {"steps without end", [&](ProgramParts& p) { p.trees[0].depth = UINT32_MAX; }, first,
         "level 0: its depth is not that of its deepest leaf"},
-       {"no hops", [&](ProgramParts& p) { p.trees[0].depth = 0; }, first,
+       {"no steps", [&](ProgramParts& p) { p.trees[0].depth = 0; }, first,
         "its depth is not that of its leaves"},
-       {"hops to a leaf", [&](ProgramParts& p) { p.trees[1].depth = 1; }, "groups section: group 0, tree 1",
+       {"steps to a leaf", [&](ProgramParts& p) { p.trees[1].depth = 1; }, "groups section: group 0, tree 1",
         "its depth is not that of its leaves"},
        {"too many leaves", [&](ProgramParts& p) { p.trees[0].leaf_count = 66; }, first, "more than 65"},
        {"no room for lookups", [&](ProgramParts& p) { p.groups[0].node_count -= 1; },

@@ -170,7 +170,7 @@ class Placed {
     task.row_range = call.rows;
     task.width = width(call);
     task.scale = SumScale(kLeafUnit);
-    task.hops = forest_->walker().hops;
+    task.steps = forest_->walker().steps;
     task.exact = forest_->walker().end == WalkEnd::Exact;
     task.order = call.order;
     task.delivery = call.ending.delivery;

@@ -234,7 +234,7 @@ std::vector<WalkerForest> walker_forests(const LayoutRow& layout) {
     // apart.
     for (const std::uint32_t outputs : {1u, 2u, 3u, 40u, 300u})
       add({.features = 5, .outputs = outputs, .type = type});
-    // Walks with some hops that do not check for leaves.
+    // Walks with some steps that do not check for leaves.
     add({.outputs = 2,
          .shallowest = 2,
          .ending = tiles ? "peelWalk(tree, 1)" : "peelWalk(tree, 2)",
@@ -247,7 +247,7 @@ std::vector<WalkerForest> walker_forests(const LayoutRow& layout) {
            .type = type,
            .odd_shapes = false});
   }
-  // Walks with a fixed number of hops, the depth of the deepest tree: compiled for depths up to a limit.
+  // Walks with a fixed number of steps, the depth of the deepest tree: compiled for depths up to a limit.
   for (std::uint32_t depth = 1; depth <= deepest; ++depth)
     add({.outputs = 1 + depth % 3,
          .depth = depth,

@@ -28,7 +28,7 @@ namespace forestvm::host {
 /// A walker instruction's target, resolved when the program is loaded.
 struct LoadedWalker {
   Walker walk;
-  WalkTask task;  ///< Task with what is known before the call: nodes, trees, hops, order.
+  WalkTask task;  ///< Task with what is known before the call: nodes, trees, steps, order.
 };
 
 /// The place of an accumulator in the scratch memory.

@@ -24,8 +24,6 @@ PyObject* raise_unsupported(const Error& error);
 /// Returns the text of the Python exception that is set, and clears it.
 std::string taken_error();
 
-inline Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
-
 /// Runs `work`, which returns a new reference or null with a Python exception set. C++ exceptions become Python's.
 template <class Work>
 PyObject* guarded(const Work& work) noexcept {

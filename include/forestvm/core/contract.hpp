@@ -8,7 +8,7 @@ namespace forestvm {
 /// The contracts, one for each row of contracts.def.
 enum class Contract : std::uint8_t {
 #define FVM_CONTRACT(number, Name, text, meaning) Name = number,
-#include <forestvm/internal/contracts.def>
+#include <forestvm/core/contracts.def>
 };
 
 }  // namespace forestvm
