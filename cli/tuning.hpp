@@ -53,7 +53,7 @@ struct Tuning {
   std::string runs_on;       ///< the predictor's description
 };
 
-/// What is shown while it runs.
+/// The progress that is shown while tuning runs.
 struct TuningProgress {
   std::size_t done, planned;  ///< schedules
   std::string best;           ///< the fastest so far, for the batch where it gained most

@@ -178,7 +178,7 @@ class JsonLinesReader final : public TableReader {
 
   Result<void> read(std::size_t most, Rows& rows) override {
     begin_block<Number>(rows);
-    const std::size_t longest = kLongestLine + form_.width * kLongestValue;
+    const std::size_t longest = kMaxLineBytes + form_.width * kMaxValueBytes;
     while (rows.count < most) {
       FVM_ASSIGN(const std::string_view line, first_line(source_, longest, false));
       FVM_ASSIGN(const std::string_view rest, source_.peek(line.size() + 1));
@@ -197,7 +197,7 @@ class JsonLinesReader final : public TableReader {
   }
 
  private:
-  static constexpr std::size_t kLongestLine = std::size_t{1} << 20, kLongestValue = std::size_t{1} << 12;
+  static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20, kMaxValueBytes = std::size_t{1} << 12;
 
   std::string place() const { return "line " + std::to_string(line_); }
 

@@ -93,7 +93,7 @@ enum class ColumnForm : std::uint8_t {
   Numbers,    ///< Values of the column's type.
   Bits,       ///< A bit for each row, the lowest of a byte first: 0 or 1.
   Indices,    ///< Integers of the column's type: indices in `categories`.
-  Missing,    ///< Nothing: each value is missing.
+  Missing,    ///< No memory: each value is missing.
   Text,       ///< Offsets (Int32 or Int64, one more than rows) of texts that follow one another in `text`.
   TextViews,  ///< The 16-byte views of Arrow's utf8_view, which hold a text or its place in `buffers`.
 };

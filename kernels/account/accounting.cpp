@@ -1,6 +1,6 @@
-// See accounting.hpp. The code of each phase is gone through once with the sizes of its ranges: chunks of
-// rows are alike but for the last, so that a loop over rows counts as two; loops over trees are gone through
-// turn by turn.
+// See accounting.hpp. The code of each phase is followed once with the sizes of its ranges. All chunks of rows but the
+// last cost the same, so that a loop over rows is followed for two of its iterations; a loop over trees is followed
+// iteration by iteration.
 #include "kernels/account/accounting.hpp"
 
 #include <algorithm>
@@ -54,7 +54,8 @@ double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of
 /// hold in all iterations; costs add up what each iteration takes, so that they are followed here.
 struct Chunk {
   bool rows = false;
-  std::uint32_t begin = 0;  ///< number of the first tree; without meaning for rows, of which all are alike
+  std::uint32_t begin =
+      0;  ///< number of the first tree; without meaning for rows, all of which cost the same
   std::uint32_t size = 0;
   std::uint32_t iteration = 0;
   double block_rows = 0;  ///< rows that all threads of a block hold together

@@ -326,7 +326,7 @@ class ThreadMachine {
       sums[program.tree_outputs[t]] += leaf_output(program.functions, leaves[t], value_of);
   }
 
-  // --- who does what ---
+  // --- how threads share work ---
 
   /// Numbers the threads of the block that are in the same iterations: sets lane_ and their count lanes_.
   FVM_DEVICE void share_work() {

@@ -123,7 +123,7 @@ void add_blocks(Schedule& schedule, Codes codes, bool covers, const Argument& mo
   }
 }
 
-/// What the rules go by.
+/// The facts about the model by which the rules choose.
 struct Findings {
   ForestStatistics forest;
   std::uint64_t trees, leaves, columns;  ///< trees, leaves of the largest, most columns of codes

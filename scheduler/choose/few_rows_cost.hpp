@@ -1,4 +1,4 @@
-// What a row costs in a call of few rows, walked with trees in lanes: by values, or by rank codes, which are made first. The
+// The cost of a row in a call of few rows, walked with trees in lanes: by values, or by rank codes, which are made first. The
 // costs are nanoseconds on one core of an Intel Xeon of 2023 with AVX-512 (bench/results/auto.md); only their ratios matter.
 #pragma once
 

@@ -1,4 +1,4 @@
-// tile(batch, b0, b1, 64) strip-mines a loop; the last chunk may be short, so any count is exact.
+// tile(batch, b0, b1, 64) strip-mines a loop. The last chunk may be short, so that any number of rows is covered.
 //
 //   for batch in rows:                  for b0 in rows step 64:
 //     ...                        ->       for b1 in b0:

@@ -262,7 +262,7 @@ Case shrunk(Case c) {
   return c;
 }
 
-Case random_case(std::uint64_t seed, const ForestWishes& forest, const ScheduleWishes& schedule) {
+Case random_case(std::uint64_t seed, const ForestOptions& forest, const ScheduleOptions& schedule) {
   Dice dice(seed);
   Case c;
   c.exact_sums = forest.integer_leaves;
@@ -372,8 +372,8 @@ std::optional<std::chrono::steady_clock::time_point> deadline() {
   return std::chrono::steady_clock::now() + std::chrono::minutes(minutes);
 }
 
-void run_cases(std::uint64_t first, std::size_t count, const ForestWishes& forest,
-               const ScheduleWishes& schedule) {
+void run_cases(std::uint64_t first, std::size_t count, const ForestOptions& forest,
+               const ScheduleOptions& schedule) {
   const auto end = deadline();
   const bool anew = end || support::nightly();
   first = environment("FORESTVM_SEED", anew ? std::random_device()() * std::uint64_t{1'000'000} : first);
@@ -422,16 +422,16 @@ TEST(Random, LinearLeavesOnGpus) {
 }
 
 TEST(Random, AutomaticSchedules) {
-  ForestWishes forest;
+  ForestOptions forest;
   forest.max_depth = 7;  // most are walked by rank codes, some have too many leaves
-  ScheduleWishes schedule;
+  ScheduleOptions schedule;
   schedule.automatic = true;
   run_cases(300'000, 600, forest, schedule);
 }
 
 /// Runs cases by rank codes on every target, one row at a time and in blocks; every other case also in calls
 /// of up to 64 rows.
-Tally run_tables(std::uint64_t first, std::size_t count, const ForestWishes& forest,
+Tally run_tables(std::uint64_t first, std::size_t count, const ForestOptions& forest,
                  std::string_view layout = "tables") {
   const std::vector<Schedule> schedules{
       Schedule().encode("u8"),
@@ -471,10 +471,10 @@ TEST(Random, TreeTables) {
 }
 
 TEST(Random, CategoricalSplits) {
-  ForestWishes forest;
+  ForestOptions forest;
   forest.categories = 100;
   forest.oblivious = 10;
-  ScheduleWishes schedule;
+  ScheduleOptions schedule;
   for (const bool automatic : {true, false}) {
     schedule.automatic = automatic;
     run_cases(automatic ? 600'000 : 700'000, 400, forest, schedule);
@@ -482,24 +482,24 @@ TEST(Random, CategoricalSplits) {
 }
 
 TEST(Random, ParallelTreesWhoseSumsAreExact) {
-  ForestWishes forest;
+  ForestOptions forest;
   forest.max_depth = 5;
   forest.integer_leaves = true;
   run_cases(100'000, 600, forest, {90});
 }
 
 TEST(Random, MappedSchedules) {
-  ForestWishes forest;
+  ForestOptions forest;
   forest.max_trees = 40;
   forest.max_depth = 6;
-  ScheduleWishes schedule;
+  ScheduleOptions schedule;
   schedule.mapped = true;
   schedule.plans = 0;
   run_cases(800'000, 1000, forest, schedule);
 }
 
 TEST(Random, ManySmallTrees) {
-  ForestWishes forest;
+  ForestOptions forest;
   forest.max_trees = 90;
   forest.max_depth = 3;
   run_cases(200'000, 400, forest, {});

@@ -319,14 +319,14 @@ TEST(Compile, LargeTreesWithCategoricalSplitsAreWalkedByNodes) {
 
 /// Trees that two plans lay out alike lie in the program once.
 TEST(Compile, PlansShareTrees) {
-  for (const std::string wishes : {"layout(tree, sparse)", "tileTree(tree, 4, uniform)",
-                                   "tileTree(tree, 8, uniform); layout(tree, reorg)"}) {
-    const auto plain = compiled(wishes);
-    const auto result = compiled("plan(4); " + wishes + "; interleave(tree); plan(BATCH); " + wishes);
+  for (const std::string directives : {"layout(tree, sparse)", "tileTree(tree, 4, uniform)",
+                                       "tileTree(tree, 8, uniform); layout(tree, reorg)"}) {
+    const auto plain = compiled(directives);
+    const auto result = compiled("plan(4); " + directives + "; interleave(tree); plan(BATCH); " + directives);
     ASSERT_TRUE(plain.ok() && result.ok()) << error_of(plain) << error_of(result);
-    EXPECT_EQ(result->program.section_Groups().size(), 1u) << wishes;
+    EXPECT_EQ(result->program.section_Groups().size(), 1u) << directives;
     EXPECT_TRUE(std::ranges::equal(result->program.section_Nodes(), plain->program.section_Nodes()))
-        << wishes;
+        << directives;
   }
 }
 

@@ -12,7 +12,7 @@
 
 namespace forestvm {
 
-/// What a FormatValue holds.
+/// The kinds of values that a FormatValue holds.
 enum class FormatKind : char { End, Signed, Unsigned, Characters, View, String };
 
 /// An argument of formatted(): a number, or the address of a text.
