@@ -133,7 +133,7 @@ Result<void> read_events(std::span<const std::byte> bytes, Syntax syntax, std::u
   try {
     if (!json::sax_parse(first, first + bytes.size(), &adapter, format)) return adapter.error();
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::Environment, sink.path(), "out of memory while reading the document"};
+    return fail(ErrorCode::Environment, sink.path(), "out of memory while reading the document");
   } catch (const std::length_error&) {
     return refused(sink.path().empty() ? "document" : sink.path(), "a length that no memory can hold");
   } catch (const json::exception& problem) {

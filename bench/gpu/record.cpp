@@ -89,7 +89,7 @@ struct Recording {
 };
 
 /// Returns the error for a launch of a graph. A shape's first call queues its operations one by one.
-Error no_graphs() { return {ErrorCode::Internal, "", "launches of a graph are not recorded"}; }
+Error no_graphs() { return fail(ErrorCode::Internal, "launches of a graph are not recorded"); }
 
 /// The emulator's queue, with each launch recorded. Work that was queued before a launch is finished first.
 class RecordingQueue final : public Queue {

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kReadSize = std::size_t{1} << 18;
 
 Error system_error(const char* what) {
-  return {ErrorCode::Environment, "", std::string(what) + ": " + std::strerror(errno)};
+  return fail(ErrorCode::Environment, std::string(what) + ": " + std::strerror(errno));
 }
 
 class FileFeed final : public Feed {

@@ -182,10 +182,10 @@ class EmulatorRuntime final : public Runtime {
 
  private:
   Error out_of_memory(std::size_t bytes) const {
-    return {ErrorCode::Environment, "",
-            "out of memory: " + std::to_string(bytes) + " bytes asked for, the device has " +
-                std::to_string(settings_.memory_bytes - taken_) + " of " +
-                std::to_string(settings_.memory_bytes) + " free"};
+    return fail(ErrorCode::Environment, "out of memory: " + std::to_string(bytes) +
+                                            " bytes asked for, the device has " +
+                                            std::to_string(settings_.memory_bytes - taken_) + " of " +
+                                            std::to_string(settings_.memory_bytes) + " free");
   }
 
   EmulatorSettings settings_;

@@ -20,7 +20,7 @@
 namespace forestvm::python {
 namespace {
 
-Error bug(const char* what) { return {ErrorCode::Internal, "", std::string("forestvm._frames: ") + what}; }
+Error bug(const char* what) { return fail(ErrorCode::Internal, std::string("forestvm._frames: ") + what); }
 
 /// The columns of a call, and the views that keep their memory alive.
 class Columns {

@@ -32,9 +32,9 @@ PyObject* guarded(const Work& work) noexcept {
   } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
   } catch (const std::system_error& error) {  // a thread cannot be started
-    return raise({ErrorCode::Environment, "", error.what()});
+    return raise(fail(ErrorCode::Environment, error.what()));
   } catch (const std::exception& bug) {
-    return raise({ErrorCode::Internal, "", bug.what()});
+    return raise(fail(ErrorCode::Internal, bug.what()));
   }
 }
 

@@ -104,9 +104,8 @@ bool together(const Fiber& one, const Fiber& other) {
 }
 
 Error apart(const std::string& what, const Fiber& one, const Fiber& other) {
-  return {ErrorCode::Internal, "",
-          what + ": " + name_of(one.thread) + " " + waits_at(one) + ", " + name_of(other.thread) + " " +
-              waits_at(other)};
+  return fail(ErrorCode::Internal, what + ": " + name_of(one.thread) + " " + waits_at(one) + ", " +
+                                       name_of(other.thread) + " " + waits_at(other));
 }
 
 /// Ends the current thread's turn.
