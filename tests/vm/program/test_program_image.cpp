@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include <forestvm/internal/program_tools.hpp>
+
 #include "support/small_models.hpp"
 #include "support/temporary_folder.hpp"
 #include "vm/program/format.hpp"
