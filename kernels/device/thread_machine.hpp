@@ -273,9 +273,8 @@ class ThreadMachine {
     const std::uint32_t accumulator = linked<Op::Transform, AccOut>(inst);
     const auto kind = static_cast<Transform>(linked<Op::Transform, TransformKind>(inst));
     with_scores(accumulator, [&]<class Score>() {
-      for_rows(ranges[linked<Op::Transform, Rows>(inst)], [&](std::uint32_t row) {
-        transform_scores(kind, accumulator_row<Score>(accumulator, row));
-      });
+      for_rows(ranges[linked<Op::Transform, Rows>(inst)],
+               [&](std::uint32_t row) { transform_scores(kind, accumulator_row<Score>(accumulator, row)); });
     });
   }
 
