@@ -3,6 +3,8 @@
 #include <utility>
 #include <variant>
 
+#include <forestvm/internal/program_tools.hpp>
+
 #include "cli/commands.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
@@ -11,7 +13,7 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kLongestAssembly = std::size_t{256} << 20;
+constexpr std::size_t kMaxAssemblyBytes = std::size_t{256} << 20;
 
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "TEXT"));
@@ -25,7 +27,7 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const ModelOrProgram loaded, load_file(data));
   const auto* const from = std::get_if<Program>(&loaded);
   if (from == nullptr) return usage_error("--data: " + in_quotes(data) + " is a model, not a program");
-  FVM_ASSIGN(const std::string text, read_text(path, kLongestAssembly, "assembly"));
+  FVM_ASSIGN(const std::string text, read_text(path, kMaxAssemblyBytes, "assembly"));
   FVM_ASSIGN(const Program program, in_file(path, assemble(text, *from)));
   const auto image = program.image();
   return write_output(out, {reinterpret_cast<const char*>(image.data()), image.size()});

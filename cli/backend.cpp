@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <forestvm/internal/emulator.hpp>
+
 #include "cli/program_file.hpp"
 
 namespace forestvm::cli {

@@ -165,7 +165,7 @@ Result<void> time_single_calls(Caller& caller, Seconds budget, double clock_ns, 
   return {};
 }
 
-/// What a bench has: the programs, one for each schedule, and the rows of all.
+/// The inputs of a bench: a program for each schedule, and the rows that all predict.
 struct Bench {
   const BenchOptions& options;
   std::vector<Program> programs;

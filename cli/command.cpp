@@ -246,7 +246,7 @@ int exit_code(ErrorCode code) {
   return 70;
 }
 
-Error usage_error(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
+Error usage_error(std::string_view message) { return usage(message); }
 
 Result<std::string> required(const Arguments& arguments, const std::string& name) {
   if (!arguments.has(name)) return usage_error("argument " + name + " is missing");

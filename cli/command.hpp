@@ -117,7 +117,7 @@ extern const char* const kExitCodes;
 int exit_code(ErrorCode code);
 
 /// Returns a usage error; its message should name the option.
-Error usage_error(std::string message);
+Error usage_error(std::string_view message);
 
 /// Returns a positional's value, or a usage error that names the missing argument.
 Result<std::string> required(const Arguments& arguments, const std::string& name);

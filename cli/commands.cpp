@@ -37,13 +37,13 @@ Result<void> run_guarded(const Command& command, const Arguments& arguments) {
   try {
     return command.run(arguments);
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::Environment, "", "out of memory"};
+    return fail(ErrorCode::Environment, "out of memory");
   } catch (const std::length_error&) {
-    return Error{ErrorCode::Environment, "", "out of memory"};
+    return fail(ErrorCode::Environment, "out of memory");
   } catch (const std::system_error& error) {  // a thread cannot be started
-    return Error{ErrorCode::Environment, "", error.what()};
+    return fail(ErrorCode::Environment, error.what());
   } catch (const std::exception& bug) {
-    return Error{ErrorCode::Internal, "", std::string("internal error, please report it: ") + bug.what()};
+    return fail(ErrorCode::Internal, std::string("internal error, please report it: ") + bug.what());
   }
 }
 

@@ -79,10 +79,9 @@ Result<Side> of_file(const std::string& path, const Inputs& inputs) {
     return usage_error("--against " + in_quotes(path) + ": is a model, expected a .fvm program");
   const ProgramMeta &a = inputs.program.meta(), &b = other->meta();
   if (a.num_features != b.num_features || a.num_outputs != b.num_outputs)
-    return in_file(path,
-                   refused("", "is a program of " + std::to_string(b.num_features) + " features and " +
-                                   std::to_string(b.num_outputs) + " outputs, not of " +
-                                   std::to_string(a.num_features) + " and " + std::to_string(a.num_outputs)));
+    return in_file(path, refused("is a program of " + std::to_string(b.num_features) + " features and " +
+                                 std::to_string(b.num_outputs) + " outputs, not of " +
+                                 std::to_string(a.num_features) + " and " + std::to_string(a.num_outputs)));
   const BackendChoice backend = other->mapped() ? inputs.backend : BackendChoice{};
   FVM_ASSIGN(Side side, of_program(backend, path, *other, inputs.rows));
   if (a.num_trees != b.num_trees) side.leaves.clear();
@@ -98,8 +97,8 @@ Result<Side> of_expected(const std::string& path, const Inputs& inputs) {
   std::vector<float>& values = scores.values;
   const std::size_t wanted = inputs.rows.count * inputs.program.meta().num_outputs;
   if (values.size() != wanted)
-    return in_file(path, refused("", "has " + std::to_string(values.size()) + " raw scores, expected " +
-                                         std::to_string(wanted)));
+    return in_file(path, refused("has " + std::to_string(values.size()) + " raw scores, expected " +
+                                 std::to_string(wanted)));
   return Side{path, std::move(values)};
 }
 
@@ -233,8 +232,7 @@ Result<void> run(const Arguments& arguments) {
           first_parting(inputs, mine, other);
   FVM_TRY(write_output("-", text));
   if (different == 0) return {};
-  return refused("",
-                 std::to_string(different) + " of " + std::to_string(mine.raw.size()) + " raw scores differ");
+  return refused(std::to_string(different) + " of " + std::to_string(mine.raw.size()) + " raw scores differ");
 }
 
 }  // namespace

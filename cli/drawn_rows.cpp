@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/program_tools.hpp>
+
 namespace forestvm::cli {
 namespace {
 

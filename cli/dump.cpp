@@ -6,6 +6,7 @@
 #include <variant>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/program_tools.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/io/output_file.hpp"

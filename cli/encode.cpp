@@ -54,7 +54,7 @@ Result<void> run(const Arguments& arguments) {
   const std::size_t columns = predictor->coded_columns();
   FVM_ASSIGN(Batches batches, Batches::open(rows, program, columns));
   if (std::holds_alternative<CodedRows>(batches.rows()))
-    return in_file(rows.path, refused("", "holds encoded rows already"));
+    return in_file(rows.path, refused("holds encoded rows already"));
   FVM_ASSIGN(CodedWriter writer, CodedWriter::open(out, columns, encoder_id(program)));
   return encode_all(*predictor, batches, writer, model, out);
 }

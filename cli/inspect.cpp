@@ -17,6 +17,7 @@
 #include <forestvm/core/layout/tables.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/statistics.hpp>
 
 #include "cli/commands.hpp"
@@ -383,7 +384,7 @@ Result<void> run(const Arguments& arguments) {
   const auto add_account = [&](const Program& program) -> Result<void> {
     if (gpu.device == nullptr) return {};
     if (!program.mapped())
-      return in_file(path, refused("", "none of its loops is mapped to a GPU (gpuDimension)"));
+      return in_file(path, refused("none of the program's loops is mapped to a GPU (gpuDimension)"));
     add_gpu_account(document, program, gpu.rows, *gpu.device);
     return {};
   };

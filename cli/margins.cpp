@@ -32,16 +32,15 @@ Result<Margins> Margins::open(const std::string& path, const Program& program) {
              in_file(path, npy_reader(*source, NpyShape::VectorOrMatrix, form)));
   const std::size_t outputs = program.meta().num_outputs;
   if (table->columns() != outputs)
-    return in_file(path,
-                   refused("", "has margins of shape " +
-                                   shape_text(std::to_string(table->rows().value_or(0)), table->columns()) +
-                                   ", the raw scores have the shape " + shape_text("rows", outputs)));
+    return in_file(path, refused("has margins of shape " +
+                                 shape_text(std::to_string(table->rows().value_or(0)), table->columns()) +
+                                 ", the raw scores have the shape " + shape_text("rows", outputs)));
   return Margins(path, program.meta().score_type, std::move(source), std::move(table));
 }
 
 Error Margins::wrong_rows(const std::string& rows) const {
-  return in_file(path_, refused("", "has margins of " + std::to_string(table_->rows().value_or(0)) +
-                                        " rows, but there are " + rows));
+  return in_file(path_, refused("has margins of " + std::to_string(table_->rows().value_or(0)) +
+                                " rows, but there are " + rows));
 }
 
 Result<BaseMargin> Margins::next(std::size_t count) {

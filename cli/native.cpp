@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error failed(const std::string& what) { return {ErrorCode::Environment, "native code", what}; }
+Error failed(const std::string& what) { return fail(ErrorCode::Environment, "native code", what); }
 
 /// A temporary folder of this process, removed by the destructor.
 struct Folder {

@@ -23,7 +23,7 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kLongestSchedule = std::size_t{1} << 20;
+constexpr std::size_t kMaxScheduleBytes = std::size_t{1} << 20;
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
@@ -49,28 +49,28 @@ std::vector<std::string_view> schedule_names() {
 constexpr std::array<std::string_view, 1> kCapabilities = {"early-stop"};
 
 /// The schedule and the options that --schedule, --contract and --strict ask for.
-struct Asked {
+struct Requested {
   ChosenSchedule chosen;
   CompileOptions options;
 };
 
-Result<Asked> what_is_asked(const Arguments& arguments, const Model& model, const std::string& schedule) {
-  Asked asked;
-  FVM_ASSIGN(asked.chosen, choose_schedule(schedule, model));
-  FVM_ASSIGN(asked.options.contract, arguments.choice("contract", asked.options.contract));
-  asked.options.strict = arguments.has("strict");
+Result<Requested> requested_of(const Arguments& arguments, const Model& model, const std::string& schedule) {
+  Requested requested;
+  FVM_ASSIGN(requested.chosen, choose_schedule(schedule, model));
+  FVM_ASSIGN(requested.options.contract, arguments.choice("contract", requested.options.contract));
+  requested.options.strict = arguments.has("strict");
   FVM_ASSIGN(const std::size_t with, arguments.choice("with", kCapabilities, kCapabilities.size()));
-  asked.options.keeps_leaves = with < kCapabilities.size() || arguments.has("early-stop");
-  return asked;
+  requested.options.keeps_leaves = with < kCapabilities.size() || arguments.has("early-stop");
+  return requested;
 }
 
 /// Prints a compilation's warnings and timings on standard error.
-Result<Program> reported(const Arguments& arguments, const std::string& path, const Asked& asked,
+Result<Program> reported(const Arguments& arguments, const std::string& path, const Requested& requested,
                          Result<Compiled> compiled) {
-  if (!compiled) return blame(compiled.error(), asked.chosen, path);
+  if (!compiled) return blame(compiled.error(), requested.chosen, path);
   for (const std::string& warning : compiled->warnings)
-    std::fprintf(stderr, "forestvm: %s: warning: %s\n", escaped(culprit(warning, asked.chosen, path)).c_str(),
-                 escaped(warning).c_str());
+    std::fprintf(stderr, "forestvm: %s: warning: %s\n",
+                 escaped(culprit(warning, requested.chosen, path)).c_str(), escaped(warning).c_str());
   if (arguments.has("timings"))
     for (const PassTime& time : compiled->passes)
       std::fprintf(stderr, "%-20.*s %9.3f ms\n", static_cast<int>(time.pass.size()), time.pass.data(),
@@ -196,7 +196,7 @@ Result<ChosenSchedule> choose_schedule(const std::string& value, const Model& mo
     if (!schedule) return in_file("--schedule", schedule.error());
     return ChosenSchedule{std::move(*schedule), "schedule " + value};
   }
-  FVM_ASSIGN(const std::string text, read_text(value, kLongestSchedule, "a schedule"));
+  FVM_ASSIGN(const std::string text, read_text(value, kMaxScheduleBytes, "a schedule"));
   FVM_ASSIGN(Schedule schedule, in_file(value, parse_schedule(text)));
   return ChosenSchedule{std::move(schedule), value};
 }
@@ -205,8 +205,7 @@ Result<std::string> read_text(const std::string& path, std::size_t limit, const 
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
   auto text = source.read_rest(limit);
   if (!text && text.error().code == ErrorCode::Refused)
-    return in_file(path,
-                   refused("", "is longer than " + kind + " may be: " + std::to_string(limit) + " bytes"));
+    return in_file(path, refused("is longer than " + kind + " may be: " + std::to_string(limit) + " bytes"));
   return in_file(path, std::move(text));
 }
 
@@ -217,14 +216,15 @@ Error blame(Error error, const ChosenSchedule& schedule, const std::string& path
 
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model,
                                  const std::string& otherwise) {
-  FVM_ASSIGN(const Asked asked, what_is_asked(arguments, model, arguments.get("schedule", otherwise)));
-  return reported(arguments, path, asked, compile(model, asked.chosen.schedule, asked.options));
+  FVM_ASSIGN(const Requested requested, requested_of(arguments, model, arguments.get("schedule", otherwise)));
+  return reported(arguments, path, requested, compile(model, requested.chosen.schedule, requested.options));
 }
 
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, Model&& model,
                                  const std::string& otherwise) {
-  FVM_ASSIGN(const Asked asked, what_is_asked(arguments, model, arguments.get("schedule", otherwise)));
-  return reported(arguments, path, asked, compile(std::move(model), asked.chosen.schedule, asked.options));
+  FVM_ASSIGN(const Requested requested, requested_of(arguments, model, arguments.get("schedule", otherwise)));
+  return reported(arguments, path, requested,
+                  compile(std::move(model), requested.chosen.schedule, requested.options));
 }
 
 namespace {
@@ -242,7 +242,7 @@ Result<void> expect_compiled_as_asked(const Arguments& arguments, const std::str
   const bool reordered = own == Contract::Trainer && program.meta().sums_in_model_order == 0;
   if (arguments.has("strict") && reordered)
     return in_file(
-        path, refused("", "the program does not add leaves in the trainer's order, which --strict requires"));
+        path, refused("the program does not add leaves in the trainer's order, which --strict requires"));
   return {};
 }
 
@@ -268,9 +268,9 @@ Result<std::vector<Program>> programs_as_asked(const Arguments& arguments, const
   }
   const Model& model = std::get<Model>(loaded);
   for (const std::string& schedule : arguments.all("schedule", otherwise)) {
-    FVM_ASSIGN(const Asked asked, what_is_asked(arguments, model, schedule));
-    FVM_ASSIGN(Program program,
-               reported(arguments, path, asked, compile(model, asked.chosen.schedule, asked.options)));
+    FVM_ASSIGN(const Requested requested, requested_of(arguments, model, schedule));
+    FVM_ASSIGN(Program program, reported(arguments, path, requested,
+                                         compile(model, requested.chosen.schedule, requested.options)));
     programs.push_back(std::move(program));
   }
   return programs;

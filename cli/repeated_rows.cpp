@@ -46,7 +46,7 @@ Result<RepeatedRows> repeated(CodedReader reader, std::uint64_t batch) {
     rows.encoder = more.encoder;
     const std::size_t whole = std::max<std::size_t>(more.count / kCodeRows, rows.count == 0 ? 1 : 0);
     const std::size_t had = code_bytes(rows.count, rows.width), bytes = whole * rows.width * kCodeRows;
-    if ((had + bytes) / sizeof(float) > kMaxValues) return refused("", "has more than 4 GiB of codes");
+    if ((had + bytes) / sizeof(float) > kMaxValues) return refused("has more than 4 GiB of codes");
     std::copy_n(more.codes, bytes, rows.codes->resize(had + bytes) + had);
     rows.count += whole * kCodeRows;
   }
@@ -75,11 +75,11 @@ Result<RepeatedRows> repeated_rows(const std::string& path, const RowForm& form,
     FVM_TRY(expect_no_row_options(path, form));
     FVM_ASSIGN(CodedReader reader, in_file(path, CodedReader::open(std::move(source))));
     FVM_ASSIGN(RepeatedRows rows, in_file(path, repeated(std::move(reader), largest)));
-    if (rows.count == 0) return in_file(path, refused("", "has no rows"));
+    if (rows.count == 0) return in_file(path, refused("has no rows"));
     return rows;
   }
   FVM_ASSIGN(Rows rows, read_rows(path, std::move(source), row_form(program, form)));
-  if (rows.count == 0) return in_file(path, refused("", "has no rows"));
+  if (rows.count == 0) return in_file(path, refused("has no rows"));
   return repeated(std::move(rows), largest);
 }
 

@@ -183,8 +183,7 @@ RowForm row_form(const Program& program, const RowForm& options) {
 Result<RowReader> open_rows(const std::string& path, Source source, const RowForm& form) {
   FVM_ASSIGN(RowReader reader, in_file(path, RowReader::open(std::move(source), form)));
   if (!reader.notice().empty())
-    std::fprintf(stderr, "forestvm: %s\n",
-                 escaped(in_file(path, refused("", reader.notice())).text()).c_str());
+    std::fprintf(stderr, "forestvm: %s\n", escaped(in_file(path, refused(reader.notice())).text()).c_str());
   return reader;
 }
 

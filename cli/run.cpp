@@ -159,8 +159,8 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
   const std::uint32_t width = output_width(meta, options.output);
   if (width == 0)
     return in_file(options.model,
-                   refused("", "has no output " + std::string(name_of(options.output)) +
-                                   ": its objective is " + in_quotes(program.text(StringId::Objective))));
+                   refused("has no output " + std::string(name_of(options.output)) + ": its objective is " +
+                           in_quotes(program.text(StringId::Objective))));
   using Type = PredictionForm::Type;
   const bool wide = meta.score_type == ScalarType::Float64;
   const bool leaves = options.output == OutputKind::Leaf;

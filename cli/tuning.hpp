@@ -63,7 +63,7 @@ struct Tuning {
   bool is_complete = false;   ///< whether it ended before the budget and without a signal
 };
 
-/// What is shown while it runs.
+/// The progress that is shown while tuning runs.
 struct TuningProgress {
   std::size_t done, planned;  ///< schedules
   std::string best;           ///< the fastest so far, for the batch where it gained most

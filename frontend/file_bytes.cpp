@@ -15,11 +15,11 @@ namespace {
 constexpr std::size_t kReadSize = std::size_t{1} << 16;
 
 Error unreadable(std::string why) {
-  return {ErrorCode::Environment, "", "cannot read the file: " + std::move(why)};
+  return fail(ErrorCode::Environment, "cannot read the file: " + std::move(why));
 }
 
 Error too_long(std::size_t max_bytes) {
-  return refused("", "the file is longer than the limit of " + std::to_string(max_bytes) + " bytes");
+  return refused("the file is longer than the limit of " + std::to_string(max_bytes) + " bytes");
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ std::uint64_t Inflater::position() const { return stream_->position; }
 
 Result<Inflater::Step> Inflater::unpack(std::span<const std::byte> input, std::span<std::byte> room) {
   Stream& s = *stream_;
-  if (!s.ready) return Error{ErrorCode::Environment, "", "zlib cannot start: out of memory"};
+  if (!s.ready) return fail(ErrorCode::Environment, "zlib cannot start: out of memory");
   if (s.ended) {
     if (input.empty()) return Step{};
     if (s.form == Form::Raw || input.front() != std::byte{0x1f})
@@ -71,7 +71,7 @@ Result<Inflater::Step> Inflater::unpack(std::span<const std::byte> input, std::s
   const int code = inflate(&s.z, Z_NO_FLUSH);
   const Step step{given - s.z.avail_in, space - s.z.avail_out};
   s.position += step.taken;
-  if (code == Z_MEM_ERROR) return Error{ErrorCode::Environment, "", "zlib ran out of memory"};
+  if (code == Z_MEM_ERROR) return fail(ErrorCode::Environment, "zlib ran out of memory");
   if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return s.damaged();
   s.ended = code == Z_STREAM_END;
   if (input.empty() && step.made == 0 && !room.empty() && !s.ended)

@@ -44,7 +44,7 @@ class SaxAdapter {
   bool end_array() { return leave() && told(sink_.on_array_end()); }
   bool parse_error(std::size_t position, const std::string&, const json::exception& problem);
 
-  Error error() const { return error_.value_or(refused("", "the document cannot be read")); }
+  Error error() const { return error_.value_or(refused("the document cannot be read")); }
 
  private:
   bool told(bool accepted) {
@@ -133,7 +133,7 @@ Result<void> read_events(std::span<const std::byte> bytes, Syntax syntax, std::u
   try {
     if (!json::sax_parse(first, first + bytes.size(), &adapter, format)) return adapter.error();
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::Environment, sink.path(), "out of memory while reading the document"};
+    return fail(ErrorCode::Environment, sink.path(), "out of memory while reading the document");
   } catch (const std::length_error&) {
     return refused(sink.path().empty() ? "document" : sink.path(), "a length that no memory can hold");
   } catch (const json::exception& problem) {

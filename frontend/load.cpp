@@ -114,7 +114,7 @@ Result<Model> load_model(std::span<const std::byte> bytes, const LoadLimits& lim
   try {
     return load_bytes(bytes, limits);
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::Environment, "", "out of memory while reading the model"};
+    return fail(ErrorCode::Environment, "out of memory while reading the model");
   }
 }
 
@@ -125,7 +125,7 @@ Result<Model> load_model(const std::string& path, const LoadLimits& limits) {
                frontend::read_file_bytes(path, limits.max_bytes, check_model_opening));
     return load_bytes(bytes, limits);
   } catch (const std::bad_alloc&) {
-    return Error{ErrorCode::Environment, "", "out of memory while reading the model"};
+    return fail(ErrorCode::Environment, "out of memory while reading the model");
   }
 }
 

@@ -20,7 +20,7 @@ constexpr std::uint32_t kMaxItemSize = 1u << 20;
 /// Appends a field to the array's items.
 Result<void> add_field(const NpyHeader::Field& given, NumpyArray& array) {
   const std::string& type = given.type;
-  const Error bad = refused("", "its items have the type " + quoted(type, 20) + ", which cannot be read");
+  const Error bad = refused("its items have the type " + quoted(type, 20) + ", which cannot be read");
   if (type.size() < 3 || type[0] == '>') return bad;
   NumpyField field{given.name, type[1], 0, array.item_size};
   const auto [end, code] = std::from_chars(type.data() + 2, type.data() + type.size(), field.size);
@@ -55,16 +55,16 @@ Result<void> add_field(const NpyHeader::Field& given, NumpyArray& array) {
 /// Sets the fields, the shape and the number of items that a header gives. Errors name no place.
 Result<void> take_header(std::string_view text, NumpyArray& array) {
   auto header = parse_npy_header(text);
-  if (!header.ok()) return refused("", header.error().text());
+  if (!header.ok()) return refused(header.error().text());
   for (const NpyHeader::Field& field : header->fields) FVM_TRY(add_field(field, array));
   array.shape = std::move(header->shape);
   array.count = 1;
   for (const std::uint64_t extent : array.shape)
     if (__builtin_mul_overflow(array.count, extent, &array.count) || array.shape.size() > 8)
-      return refused("", "its shape is too large");
+      return refused("its shape is too large");
   const auto long_axes =
       std::count_if(array.shape.begin(), array.shape.end(), [](std::uint64_t n) { return n > 1; });
-  if (header->fortran_order && long_axes > 1) return refused("", "it is in Fortran order");
+  if (header->fortran_order && long_axes > 1) return refused("it is in Fortran order");
   return {};
 }
 
@@ -145,14 +145,14 @@ Result<NumpyColumn> NumpyArray::column(std::string_view field, Wanted wanted) co
     return known.name == field && known.kind != 'V';
   });
   if (found == fields.end())
-    return refused("", field.empty() ? "expected an array of numbers or texts"
-                                     : "the items have no field " + quoted(field));
+    return refused(field.empty() ? "expected an array of numbers or texts"
+                                 : "the items have no field " + quoted(field));
   const char kind = found->kind;
   if ((wanted == Wanted::Integers && (kind == 'f' || kind == 'U')) ||
       (wanted == Wanted::Numbers && kind == 'U'))
-    return refused("", std::string(wanted == Wanted::Integers ? "expected integers" : "expected numbers") +
-                           (field.empty() ? "" : " in the field " + quoted(field)) +
-                           ", found NumPy's kind '" + kind + "'");
+    return refused(std::string(wanted == Wanted::Integers ? "expected integers" : "expected numbers") +
+                   (field.empty() ? "" : " in the field " + quoted(field)) + ", found NumPy's kind '" + kind +
+                   "'");
   return NumpyColumn(items.data() + found->offset, item_size, count, kind, found->size);
 }
 
@@ -160,23 +160,23 @@ Result<NumpyArray> read_npy(std::vector<std::byte> file) {
   constexpr std::string_view magic = "\x93NUMPY";
   constexpr std::size_t preamble = 12;
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (!text.starts_with(magic) || text.size() < preamble) return refused("", "not a NumPy array");
+  if (!text.starts_with(magic) || text.size() < preamble) return refused("not a NumPy array");
   const auto version = std::to_integer<unsigned>(file[6]);
   if (version < 1 || version > 3)
-    return refused("", "the .npy format " + std::to_string(version) + " is not known");
+    return refused("the .npy format " + std::to_string(version) + " is not known");
   const std::size_t begin = version == 1 ? 10 : 12;
   std::uint32_t length = 0;
   std::memcpy(&length, file.data() + 8, version == 1 ? 2 : 4);
-  if (text.size() - begin < length) return refused("", "the array's header is cut short");
+  if (text.size() - begin < length) return refused("the array's header is cut short");
   NumpyArray array;
   if (const auto taken = take_header(text.substr(begin, length), array); !taken.ok())
-    return refused("", "a NumPy array that cannot be read: " + taken.error().message);
+    return refused("a NumPy array that cannot be read: " + taken.error().message);
   std::size_t size = 0;
   const std::size_t there = text.size() - begin - length;
   if (__builtin_mul_overflow(array.count, std::size_t{array.item_size}, &size) || size != there)
-    return refused("", "the array declares " + std::to_string(array.count) + " items of " +
-                           std::to_string(array.item_size) + " bytes, but " + std::to_string(there) +
-                           " bytes follow");
+    return refused("the array declares " + std::to_string(array.count) + " items of " +
+                   std::to_string(array.item_size) + " bytes, but " + std::to_string(there) +
+                   " bytes follow");
   array.file = std::move(file);
   array.items = std::span(array.file).subspan(begin + length);
   return array;

@@ -7,7 +7,8 @@
 namespace forestvm {
 
 Result<Rounds> best_rounds(const Model& model) {
-  if (!model.best_round) return refused("", "has no best round: its file says nothing of early stopping");
+  if (!model.best_round)
+    return refused("the model has no best round: its file does not mention early stopping");
   return Rounds{0, *model.best_round + 1};
 }
 
@@ -15,12 +16,11 @@ Result<void> keep_rounds(Model& model, Rounds rounds) {
   const std::uint32_t count = round_count(model);
   const std::string text = std::to_string(rounds.begin) + ":" + std::to_string(rounds.end);
   if (rounds.begin >= rounds.end || rounds.end > count)
-    return Error{ErrorCode::Usage, "",
-                 "rounds " + text + ": expected A:B with A < B, and B at most " + std::to_string(count) +
-                     ", the model's number of rounds"};
+    return usage("rounds " + text + ": expected A:B with A < B, and B at most " + std::to_string(count) +
+                 ", the model's number of rounds");
   if (rounds == Rounds{0, count}) return {};
   if (model.divisor != 1 && !model.averaged)
-    return refused("", "its trees are not rounds of boosting: all of them are needed");
+    return refused("the model's trees are not rounds of boosting: all of them are needed");
   const std::uint32_t first = model.round_begins[rounds.begin], last = model.round_begins[rounds.end];
   std::vector<Tree>& trees = model.trees;
   trees.erase(trees.begin() + last, trees.end());

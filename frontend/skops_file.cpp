@@ -38,7 +38,7 @@ class TextSink : public EventSink {
   bool on_object_end() override { return false; }
   bool on_array_begin() override { return false; }
   bool on_array_end() override { return false; }
-  Error error() const override { return refused("", "expected a text"); }
+  Error error() const override { return refused("expected a text"); }
   std::string path() const override { return ""; }
 };
 

@@ -27,7 +27,7 @@ constexpr std::size_t kVersionByte = 2, kCompressionByte = 4;
 
 /// Returns the error for errno.
 Error unreadable() {
-  return {ErrorCode::Environment, "", "cannot read the directory: " + std::generic_category().message(errno)};
+  return fail(ErrorCode::Environment, "cannot read the directory: " + std::generic_category().message(errno));
 }
 
 /// Returns the names in a directory. std::filesystem::directory_iterator would end the process if memory ran out.

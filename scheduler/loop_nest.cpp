@@ -67,9 +67,9 @@ class Printer {
       how += ", interleave " + std::to_string(walker.interleaved_trees) + " trees x " +
              std::to_string(walker.interleaved_rows) + " rows";
     if (walker.end == WalkEnd::Exact)
-      how += ", " + std::to_string(walker.hops) + " hops unrolled";
-    else if (walker.hops != 0)
-      how += ", " + std::to_string(walker.hops) + " hops unchecked";
+      how += ", " + std::to_string(walker.steps) + " steps unrolled";
+    else if (walker.steps != 0)
+      how += ", " + std::to_string(walker.steps) + " steps unchecked";
     return how;
   }
 

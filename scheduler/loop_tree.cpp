@@ -53,10 +53,10 @@ Result<std::vector<LoopId>> LoopTree::find(const std::string& name) const {
   if (!found.empty()) return found;
   const auto gone = std::find_if(retired_.begin(), retired_.end(),
                                  [&](const auto& entry) { return overlap(entry.first, name); });
-  if (gone == retired_.end()) return refused("", "there is no loop '" + name + "'");
+  if (gone == retired_.end()) return refused("there is no loop '" + name + "'");
   std::string into;
   for (const std::string& part : gone->second.into) into += (into.empty() ? "" : " and ") + part;
-  return refused("", "loop '" + gone->first + "' became " + into + " by " + gone->second.by);
+  return refused("loop '" + gone->first + "' became " + into + " by " + gone->second.by);
 }
 
 Result<std::vector<LoopId>> LoopTree::find_family(const std::string& name) const {
@@ -80,7 +80,7 @@ Result<void> LoopTree::check_new_name(const std::string& name) const {
   const bool taken =
       !live(name).empty() || std::any_of(retired_.begin(), retired_.end(),
                                          [&](const auto& entry) { return overlap(entry.first, name); });
-  if (taken) return refused("", "the name '" + name + "' is taken");
+  if (taken) return refused("the name '" + name + "' is taken");
   return {};
 }
 

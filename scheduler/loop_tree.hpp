@@ -66,8 +66,8 @@ struct Loop {
   std::optional<Requested<bool>> parallel;
   std::optional<Requested<bool>> unroll;
   std::optional<Requested<bool>> interleave;
-  std::optional<Requested<std::uint32_t>> unroll_walk;  ///< number of hops that are unrolled; 0: all
-  std::optional<Requested<std::uint32_t>> peel_walk;    ///< number of hops that are peeled
+  std::optional<Requested<std::uint32_t>> unroll_walk;  ///< number of steps that are unrolled; 0: all
+  std::optional<Requested<std::uint32_t>> peel_walk;    ///< number of steps that are peeled
   std::optional<Requested<std::string>> layout;         ///< word of the layout of the trees inside
   std::optional<Requested<Tiling>> tiling;              ///< the tiling of the trees inside
   std::optional<Requested<bool>> specialize;

@@ -103,8 +103,8 @@ Result<void> RankTable::seal() {
       add_column(number, membership);
     }
   if (columns_.size() > kMaxColumns)
-    return refused("", "the model's splits need " + std::to_string(columns_.size()) +
-                           " columns of codes, at most " + std::to_string(kMaxColumns));
+    return refused("model", "its splits need " + std::to_string(columns_.size()) +
+                                " columns of codes, at most " + std::to_string(kMaxColumns));
   return {};
 }
 

@@ -20,8 +20,8 @@ namespace forestvm::scheduler {
 struct TreeShape {
   std::uint32_t nodes = 0;  ///< number of nodes that a walk can reach
   std::uint32_t leaves = 0;
-  std::uint32_t depth = 0;       ///< hops to the deepest leaf
-  std::uint32_t shallowest = 0;  ///< hops to the nearest leaf
+  std::uint32_t depth = 0;       ///< steps to the deepest leaf
+  std::uint32_t shallowest = 0;  ///< steps to the nearest leaf
 };
 
 TreeShape shape_of(const Tree& tree);
@@ -32,7 +32,7 @@ struct TreeGroup {
   Tiling tiling{};
   std::uint32_t tree_begin = 0;
   std::uint32_t tree_end = 0;
-  /// Number of hops that every walk can take without a leaf check because leaves are repeated below themselves.
+  /// Number of steps that every walk can take without a leaf check because leaves are repeated below themselves.
   std::uint32_t pad_depth = 0;
 
   bool operator==(const TreeGroup&) const = default;

@@ -44,8 +44,8 @@ struct TiledTree {
   std::vector<std::int32_t> nodes;  ///< numbers of the tiles' splits in the model's tree
   std::vector<TileChild> children;  ///< targets of the tiles' ways out: one more than a tile has nodes
   std::uint32_t leaves = 0;
-  std::uint32_t depth = 0;       ///< hops to the deepest leaf, counted in tiles
-  std::uint32_t shallowest = 0;  ///< hops to the nearest leaf
+  std::uint32_t depth = 0;       ///< steps to the deepest leaf, counted in tiles
+  std::uint32_t shallowest = 0;  ///< steps to the nearest leaf
 
   /// The number of splits and leaves.
   std::uint64_t model_nodes() const { return nodes.size() + std::uint64_t{leaves}; }

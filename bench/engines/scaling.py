@@ -105,7 +105,7 @@ def spark(workers: int, folder: Path) -> Iterator[Variants]:
     forests, _, _ = trained(folder, 1)
     classifier = xgboost.XGBClassifier()
     classifier.load_model(folder / "xgboost.json")
-    # What SparkXGBClassifier.fit does with the model that it has trained.
+    # This is what SparkXGBClassifier.fit does with the model that it has trained.
     own = SparkXGBClassifier(features_col=NAMES)._copyValues(SparkXGBClassifierModel(classifier))
 
     def total(frame: Any, column: Any) -> float:

@@ -54,7 +54,7 @@ struct Recording {
   Result<void> write(const std::string& name, const void* data, std::size_t bytes) const {
     std::ofstream file(folder / name, std::ios::binary);
     file.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
-    if (!file) return Error{ErrorCode::Environment, "", "cannot write " + (folder / name).string()};
+    if (!file) return fail(ErrorCode::Environment, "cannot write " + (folder / name).string());
     return {};
   }
 
@@ -89,7 +89,7 @@ struct Recording {
 };
 
 /// Returns the error for a launch of a graph. A shape's first call queues its operations one by one.
-Error no_graphs() { return {ErrorCode::Internal, "", "launches of a graph are not recorded"}; }
+Error no_graphs() { return fail(ErrorCode::Internal, "launches of a graph are not recorded"); }
 
 /// The emulator's queue, with each launch recorded. Work that was queued before a launch is finished first.
 class RecordingQueue final : public Queue {

@@ -1,8 +1,8 @@
 // A program's walk as a kernel of its own, without an interpreter, for case b2 of bench/gpu/run: what the schedule
-// `gpu` makes of a forest of one group and one output, with the hops of kernels/device/tree_walk.hpp. A block handles
+// `gpu` makes of a forest of one group and one output, with the steps of kernels/device/tree_walk.hpp. A block handles
 // rows, one per thread, with values or codes in shared memory if the schedule caches them, and walks trees in
 // lockstep, in the model's order. Template arguments give what a program leaves open until it is interpreted:
-// the layout, where the rows are, the lockstep, and for depth 8 the number of hops. The kernels take the
+// the layout, where the rows are, the lockstep, and for depth 8 the number of steps. The kernels take the
 // argument of the interpreting kernels.
 //
 // straight PROGRAM.fvm ROWS.f32 SCORES.f32 BATCH…: rows are float32 without a header. Prints a JSON object,
@@ -29,14 +29,14 @@
 namespace forestvm::kernels {
 namespace {
 
-/// Adds the trees [begin, end) to `sum`, kTrees at a time in lockstep. Takes kHops hops, or if that is 0 as
+/// Adds the trees [begin, end) to `sum`, kTrees at a time in lockstep. Takes kSteps steps, or if that is 0 as
 /// many as the walker says.
-template <class View, unsigned kTrees, unsigned kHops, class Row>
+template <class View, unsigned kTrees, unsigned kSteps, class Row>
 FVM_DEVICE float add_trees(float sum, const Launch& launch, std::uint32_t begin, std::uint32_t end,
                            const Row& row) {
   using Walk = TreeWalk<View, Space::Global>;
   const LaunchWalker& walker = *launch.program.walkers;
-  const std::uint32_t hops = kHops != 0 ? kHops : walker.hops;
+  const std::uint32_t steps = kSteps != 0 ? kSteps : walker.steps;
   GroupData group = launch.program.groups->data;
   group.nodes = Device::in_global(group.nodes);
   group.trees = Device::in_global(group.trees);
@@ -47,14 +47,14 @@ FVM_DEVICE float add_trees(float sum, const Launch& launch, std::uint32_t begin,
     for (unsigned t = 0; t < kTrees; ++t) trees[t].open(group, tree + t);
     for (unsigned t = 0; t < kTrees; ++t) at[t] = trees[t].root();
     FVM_UNROLL(8)
-    for (std::uint32_t hop = 0; hop < hops; ++hop)
-      for (unsigned t = 0; t < kTrees; ++t) trees[t].hop(at[t], row);
+    for (std::uint32_t step = 0; step < steps; ++step)
+      for (unsigned t = 0; t < kTrees; ++t) trees[t].step(at[t], row);
     FVM_NO_UNROLL
-    for (bool walking = kHops == 0 && walker.end == WalkEnd::UntilLeaf; walking;) {
+    for (bool walking = kSteps == 0 && walker.end == WalkEnd::UntilLeaf; walking;) {
       walking = false;
       for (unsigned t = 0; t < kTrees; ++t) {
         if (trees[t].is_leaf(at[t])) continue;
-        trees[t].hop(at[t], row);
+        trees[t].step(at[t], row);
         walking = true;
       }
     }
@@ -63,21 +63,21 @@ FVM_DEVICE float add_trees(float sum, const Launch& launch, std::uint32_t begin,
   return sum;
 }
 
-template <class View, unsigned kHops, class Rows>
+template <class View, unsigned kSteps, class Rows>
 FVM_DEVICE void score_row(const Launch& launch, const Rows& rows, std::uint32_t row) {
   constexpr unsigned kTrees = Rows::kMaxLockstep;
   const auto values = rows.at(row);
   const std::uint32_t trees = launch.program.num_trees, whole = trees / kTrees * kTrees;
   const auto base = static_cast<float>(launch.program.base[0]);
-  const float sum = add_trees<View, kTrees, kHops>(base, launch, 0, whole, values);
-  launch.pass.values[row] = add_trees<View, 1, kHops>(sum, launch, whole, trees, values);
+  const float sum = add_trees<View, kTrees, kSteps>(base, launch, 0, whole, values);
+  launch.pass.values[row] = add_trees<View, 1, kSteps>(sum, launch, whole, trees, values);
 }
 
 /// The memory in which a walk finds its row.
 enum class RowSpace { Global, Values, Codes };
 
 /// Predicts rows, one per thread of the block.
-template <class View, RowSpace space, unsigned kHops>
+template <class View, RowSpace space, unsigned kSteps>
 FVM_DEVICE void score_block(const Launch& launch) {
   const std::uint32_t rows = launch.pass.row_count, begin = blockIdx.x * blockDim.x;
   const std::uint32_t row = begin + threadIdx.x;
@@ -88,16 +88,16 @@ FVM_DEVICE void score_block(const Launch& launch) {
                [&](std::uint32_t column, std::uint8_t code) {
                  words[column * blockDim.x + threadIdx.x] = std::uint32_t{code} << StagedCodes::kShift;
                });
-    score_row<View, kHops>(launch, StagedCodes{Device::shared_address(words), begin, blockDim.x}, row);
+    score_row<View, kSteps>(launch, StagedCodes{Device::shared_address(words), begin, blockDim.x}, row);
   } else if constexpr (space == RowSpace::Values) {
     auto* const values = reinterpret_cast<float*>(Device::shared());
     stage_rows(launch, slice({0, rows, 0}, begin, begin + blockDim.x), blockDim.x, values,
                {threadIdx.x, blockDim.x});
     __syncthreads();
     if (row < rows)
-      score_row<View, kHops>(launch, StagedRows{Device::shared_address(values), begin, blockDim.x}, row);
+      score_row<View, kSteps>(launch, StagedRows{Device::shared_address(values), begin, blockDim.x}, row);
   } else if (row < rows) {
-    score_row<View, kHops>(launch, GlobalRows{launch.pass.rows, launch.pass.row_stride}, row);
+    score_row<View, kSteps>(launch, GlobalRows{launch.pass.rows, launch.pass.row_stride}, row);
   }
 }
 
@@ -111,9 +111,9 @@ FVM_DEVICE void score_block(const Launch& launch) {
   FVM_STRAIGHT_OF_VALUES(Array) \
   FVM_STRAIGHT_OF_VALUES(Reorg) FVM_STRAIGHT_OF_VALUES(Sparse8) FVM_STRAIGHT_OF(Array4, Codes, staged)
 
-#define FVM_STRAIGHT(Name, layout, space, hops)                                       \
+#define FVM_STRAIGHT(Name, layout, space, steps)                                      \
   FVM_KERNEL void forestvm_straight_##Name(const FVM_KERNEL_ARGUMENT Launch launch) { \
-    score_block<layout##View, RowSpace::space, hops>(launch);                         \
+    score_block<layout##View, RowSpace::space, steps>(launch);                        \
   }
 FVM_ALL_STRAIGHT
 #undef FVM_STRAIGHT
@@ -121,13 +121,13 @@ FVM_ALL_STRAIGHT
 struct StraightKernel {
   Layout layout;
   RowSpace space;
-  unsigned hops;  ///< number of hops; 0: any
+  unsigned steps;  ///< number of steps; 0: any
   void (*run)(Launch);
 };
 
 constexpr StraightKernel kKernels[] = {
-#define FVM_STRAIGHT(Name, layout, space, hops) \
-  {Layout::layout, RowSpace::space, hops, forestvm_straight_##Name},
+#define FVM_STRAIGHT(Name, layout, space, steps) \
+  {Layout::layout, RowSpace::space, steps, forestvm_straight_##Name},
     FVM_ALL_STRAIGHT
 #undef FVM_STRAIGHT
 };
@@ -180,7 +180,7 @@ LaunchProgram program_on_device(const Program& program) {
   group.data.tree_count = desc.tree_end - desc.tree_begin;
   group.data.tile_size = desc.tile_size;
   LaunchWalker walker{};
-  walker.hops = of_all.hops;
+  walker.steps = of_all.steps;
   walker.end = of_all.end;
   LaunchProgram tables{};
   tables.groups = on_device(&group, 1);
@@ -211,13 +211,13 @@ class Work {
         extent[0] != iterations(rows, extent[3]) || has(Op::For) || has(Op::CacheTrees))
       stop(1, "the schedule is another than blocks of rows, a thread a row");
     const WalkerDesc& walker = program.section_Walkers()[0];
-    const unsigned hops = walker.end == WalkEnd::Exact && walker.hops == 8 ? 8 : 0;
+    const unsigned steps = walker.end == WalkEnd::Exact && walker.steps == 8 ? 8 : 0;
     const Layout layout = program.section_Groups()[0].layout;
     const RowSpace space = !has(Op::CacheRows)   ? RowSpace::Global
                            : takes_codes(layout) ? RowSpace::Codes
                                                  : RowSpace::Values;
     for (const StraightKernel& kernel : kKernels)
-      if (kernel.layout == layout && kernel.space == space && kernel.hops == hops) kernel_ = kernel.run;
+      if (kernel.layout == layout && kernel.space == space && kernel.steps == steps) kernel_ = kernel.run;
     if (kernel_ == nullptr) stop(1, "only array, sparse8 and reorg are walked, and array4 of cached rows");
     launch_.program = tables;
     launch_.pass.row_count = rows;

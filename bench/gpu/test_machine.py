@@ -24,7 +24,7 @@ MOST_INSTRUCTIONS = {"array": 10800, "array4": 17500}
 WITH_KERNELS = len(sys.argv) == 6
 NO_KERNELS = "no kernels were given (nvcc compiles them for the test gpu.machine)"
 MOST_INTERPRETING = 0.05
-# Over kernels that do not interpret, and which do not know their number of hops at compile time either.
+# Over kernels that do not interpret, and which do not know their number of steps at compile time either.
 MOST_OVERHEAD = 0.2
 SCHEDULE = """{codes}
 tile(batch, b0, b1, 32)

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <forestvm/core/encoder.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
 namespace forestvm::cli {

@@ -11,7 +11,7 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::size_t kShownNames = 5;
-constexpr std::size_t kLongestShown = 100;
+constexpr std::size_t kMaxShownBytes = 100;
 
 }  // namespace
 
@@ -80,7 +80,7 @@ void ColumnNames::add(std::string_view name) {
   if (column == 0) first_is_index_ = feature == kNoFeature && (name.empty() || name == "Unnamed: 0");
   if (form_.names.empty()) return;
   if (feature == kNoFeature && !extra && strange_count_++ < kShownNames)
-    strange_.emplace_back(name.substr(0, kLongestShown));
+    strange_.emplace_back(name.substr(0, kMaxShownBytes));
   if (own_.has(feature) && twice_.empty()) twice_ = name;
   own_.add(feature, form_.width, extra);
 }

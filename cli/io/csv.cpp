@@ -45,10 +45,10 @@ constexpr std::array kOtherFormats = {
 Result<void> check_start(Source& source) {
   for (const Magic& other : kOtherFormats) {
     FVM_ASSIGN(const bool is_other, source.starts_with(other.bytes));
-    if (is_other) return refused("", "is " + std::string(other.what) + "; expected " + kExpected);
+    if (is_other) return refused("is " + std::string(other.what) + "; expected " + kExpected);
   }
   FVM_ASSIGN(const std::string_view start, source.peek(1));
-  return start.empty() ? refused("", std::string("is empty; expected ") + kExpected) : Result<void>();
+  return start.empty() ? refused(std::string("is empty; expected ") + kExpected) : Result<void>();
 }
 
 /// Reads values as Number: float, or double.
@@ -133,9 +133,9 @@ class CsvReader final : public TableReader {
 
   Error too_wide(const FirstLine& line, const ColumnNames& names) const {
     const std::string least = cells_.ends_line() ? "" : "more than ";
-    return refused("", "has " + least + std::to_string(line.columns - (least.empty() ? 0 : 1)) +
-                           " columns, the model has " + std::to_string(form_.width) + " features" +
-                           names.index_hint());
+    return refused("has " + least + std::to_string(line.columns - (least.empty() ? 0 : 1)) +
+                   " columns, the model has " + std::to_string(form_.width) + " features" +
+                   names.index_hint());
   }
 
   /// Returns the error for a first line with another number of cells than the model has features.

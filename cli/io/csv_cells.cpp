@@ -6,7 +6,7 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kLongestCell = std::size_t{1} << 20;
+constexpr std::size_t kMaxCellBytes = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ Result<bool> CsvCells::has(std::size_t at) { return at < window_.size() ? Result
 /// Extends the window; false at the end of the text.
 Result<bool> CsvCells::fetch() {
   const std::size_t had = window_.size();
-  if (had > kLongestCell) return refused(cell_place(), "a cell of more than 1 MiB");
+  if (had > kMaxCellBytes) return refused(cell_place(), "a cell of more than 1 MiB");
   FVM_ASSIGN(window_, source_.peek(had + 1));
   return window_.size() > had;
 }

@@ -61,10 +61,10 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
   std::optional<Error> error() const {
     if (error_) return error_;
     if (!is_object_ && count_ != form_.width)
-      return refused("", "has " + std::to_string(count_) + " values, the model has " +
-                             std::to_string(form_.width) + " features");
+      return refused("has " + std::to_string(count_) + " values, the model has " +
+                     std::to_string(form_.width) + " features");
     if (is_object_ && count_ != form_.width) return lacking();
-    if (form_.keep && !has_kept_) return refused("", "has no " + in_quotes(*form_.keep) + " to keep");
+    if (form_.keep && !has_kept_) return refused("has no " + in_quotes(*form_.keep) + " to keep");
     return std::nullopt;
   }
 
@@ -105,7 +105,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   bool fail(std::string_view message) {
-    error_ = refused("", message);
+    error_ = refused(message);
     return false;
   }
 
@@ -138,10 +138,10 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
     for (std::size_t feature = 0; feature < form_.width; ++feature)
       if (seen_[feature] != row_)
         return refused(
-            "", "lacks the feature " +
-                    (form_.names.empty() ? "f" + std::to_string(feature) : in_quotes(form_.names[feature])) +
-                    " (a missing value is null)");
-    return refused("", "lacks features of the model");
+            "lacks the feature " +
+            (form_.names.empty() ? "f" + std::to_string(feature) : in_quotes(form_.names[feature])) +
+            " (a missing value is null)");
+    return refused("lacks features of the model");
   }
 
   const RowForm& form_;
@@ -172,13 +172,13 @@ class JsonLinesReader final : public TableReader {
 
   Result<void> begin() const {
     if (const auto name = features_.ambiguous())
-      return refused("", "the model has two features named " + in_quotes(*name));
+      return refused("the model has two features named " + in_quotes(*name));
     return {};
   }
 
   Result<void> read(std::size_t most, Rows& rows) override {
     begin_block<Number>(rows);
-    const std::size_t longest = kLongestLine + form_.width * kLongestValue;
+    const std::size_t longest = kMaxLineBytes + form_.width * kMaxValueBytes;
     while (rows.count < most) {
       FVM_ASSIGN(const std::string_view line, first_line(source_, longest, false));
       FVM_ASSIGN(const std::string_view rest, source_.peek(line.size() + 1));
@@ -197,7 +197,7 @@ class JsonLinesReader final : public TableReader {
   }
 
  private:
-  static constexpr std::size_t kLongestLine = std::size_t{1} << 20, kLongestValue = std::size_t{1} << 12;
+  static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20, kMaxValueBytes = std::size_t{1} << 12;
 
   std::string place() const { return "line " + std::to_string(line_); }
 

@@ -17,7 +17,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "byte orders below are named for such a host");
 
-constexpr std::size_t kLongestHeader = std::size_t{1} << 20;
+constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 template <class Number>
 constexpr Number kMissing = std::numeric_limits<Number>::quiet_NaN();
@@ -207,7 +207,7 @@ Result<std::unique_ptr<TableReader>> checked(Source& source, const ArrayForm& ar
 
 Result<NpyHeader> read_npy_header(Source& source) {
   FVM_ASSIGN(const bool is_npy, source.starts_with(kNpyMagic));
-  if (!is_npy) return refused("", "is not an NPY array");
+  if (!is_npy) return refused("is not an NPY array");
   FVM_ASSIGN(std::string_view start, source.peek(12));
   const auto truncated = [](std::size_t size) {
     return refused("NPY header", "truncated: the file ends after " + std::to_string(size) + " bytes");
@@ -222,9 +222,9 @@ Result<NpyHeader> read_npy_header(Source& source) {
   if (start.size() < prefix) return truncated(start.size());
   std::size_t length = byte(8) | byte(9) << 8U;
   if (major > 1) length |= byte(10) << 16U | byte(11) << 24U;
-  if (length > kLongestHeader)
+  if (length > kMaxHeaderBytes)
     return refused("NPY header", "is " + std::to_string(length) + " bytes long, more than " +
-                                     std::to_string(kLongestHeader));
+                                     std::to_string(kMaxHeaderBytes));
   FVM_ASSIGN(start, source.peek(prefix + length));
   if (start.size() < prefix + length)
     return refused("NPY header", "truncated: " + std::to_string(start.size() - prefix) + " of " +

@@ -50,7 +50,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 Result<Source> open_array(const ZipArchive& archive, const char* name) {
   const Entry* const entry = find_array(archive, name);
-  if (entry == nullptr) return refused("", "is a sparse matrix without the array " + in_quotes(name));
+  if (entry == nullptr) return refused("is a sparse matrix without the array " + in_quotes(name));
   auto source = archive.open_entry(*entry);
   return source ? std::move(source) : in_array(name, source.error());
 }
@@ -102,7 +102,7 @@ class Numbers {
     auto table = npy_reader(*numbers.source_, NpyShape::VectorOrMatrix, form);
     if (!table) return in_array(name, table.error());
     numbers.table_ = std::move(*table);
-    if (numbers.table_->columns() != 1) return in_array(name, refused("", "is not a vector"));
+    if (numbers.table_->columns() != 1) return in_array(name, refused("is not a vector"));
     return numbers;
   }
 
@@ -113,7 +113,7 @@ class Numbers {
     if (at_ == block_.count) {
       if (auto done = table_->read(kStreamBlock, block_); !done) return in_array(name_, done.error());
       at_ = 0;
-      if (block_.count == 0) return in_array(name_, refused("", "ends too early"));
+      if (block_.count == 0) return in_array(name_, refused("ends too early"));
     }
     return block_.value(at_++);
   }
@@ -123,8 +123,8 @@ class Numbers {
     FVM_ASSIGN(const double number, next());
     if (!(number >= 0 && number <= static_cast<double>(most)) ||
         number != static_cast<double>(static_cast<std::size_t>(number)))
-      return in_array(name_, refused("", "has " + std::to_string(number) +
-                                             ", expected a whole number from 0 to " + std::to_string(most)));
+      return in_array(name_, refused("has " + std::to_string(number) +
+                                     ", expected a whole number from 0 to " + std::to_string(most)));
     return static_cast<std::size_t>(number);
   }
 
@@ -157,8 +157,8 @@ class CsrReader final : public TableReader {
     for (; rows.count < most && done_ < arrays_.rows; ++rows.count, ++done_)
       FVM_TRY(read_row(rows.numbers<Number>()));
     if (done_ == arrays_.rows && at_ != arrays_.values.count())
-      return refused("", "is a damaged CSR matrix: its rows end at value " + std::to_string(at_) + " of " +
-                             std::to_string(arrays_.values.count()));
+      return refused("is a damaged CSR matrix: its rows end at value " + std::to_string(at_) + " of " +
+                     std::to_string(arrays_.values.count()));
     return {};
   }
 
@@ -197,11 +197,11 @@ Result<std::string> sparse_format(const ZipArchive& archive) {
 Result<std::unique_ptr<TableReader>> csr_reader(ZipArchive archive, const RowForm& form) {
   FVM_ASSIGN(const std::string format, sparse_format(archive));
   if (format != "csr")
-    return refused("", "is a sparse matrix in the form " + in_quotes(format) +
-                           "; expected 'csr': save it with scipy.sparse.save_npz(file, matrix.tocsr())");
+    return refused("is a sparse matrix in the form " + in_quotes(format) +
+                   "; expected 'csr': save it with scipy.sparse.save_npz(file, matrix.tocsr())");
   const RowForm whole{.wide = true}, numbers{.wide = form.wide, .missing = form.missing};
   FVM_ASSIGN(Numbers shape, Numbers::open(archive, "shape", whole));
-  if (shape.count() != 2) return refused("", "is a sparse matrix whose shape is not a pair of numbers");
+  if (shape.count() != 2) return refused("is a sparse matrix whose shape is not a pair of numbers");
   FVM_ASSIGN(const std::size_t rows, shape.next_index(std::size_t{1} << 53U));
   FVM_ASSIGN(const std::size_t columns, shape.next_index(std::size_t{1} << 53U));
   if (columns != form.width) return wrong_width(columns, form.width);
@@ -209,10 +209,9 @@ Result<std::unique_ptr<TableReader>> csr_reader(ZipArchive archive, const RowFor
   FVM_ASSIGN(Numbers features, Numbers::open(archive, "indices", whole));
   FVM_ASSIGN(Numbers values, Numbers::open(archive, "data", numbers));
   if (ends.count() != rows + 1 || features.count() != values.count())
-    return refused("", "is a damaged CSR matrix: " + std::to_string(rows) + " rows, " +
-                           std::to_string(ends.count()) + " ends of rows, " +
-                           std::to_string(features.count()) + " columns of values, " +
-                           std::to_string(values.count()) + " values");
+    return refused("is a damaged CSR matrix: " + std::to_string(rows) + " rows, " +
+                   std::to_string(ends.count()) + " ends of rows, " + std::to_string(features.count()) +
+                   " columns of values, " + std::to_string(values.count()) + " values");
   FVM_TRY(ends.next_index(0));
   const bool wide = values.type() == RowType::Float64;
   CsrArrays arrays{std::move(archive), rows, std::move(ends), std::move(features), std::move(values)};
@@ -223,12 +222,12 @@ Result<std::unique_ptr<TableReader>> csr_reader(ZipArchive archive, const RowFor
 /// Returns the array that the form names, or the only one.
 Result<Entry> chosen_array(const ZipArchive& archive, const RowForm& form) {
   const std::vector<std::string> names = array_names(archive);
-  if (names.empty()) return refused("", "is a ZIP archive without arrays (.npy); an .xlsx file?");
+  if (names.empty()) return refused("is a ZIP archive without arrays (.npy); an .xlsx file?");
   if (!form.array && names.size() > 1)
-    return refused("", "holds several arrays, " + listed(names) + ": choose one with --array");
+    return refused("holds several arrays, " + listed(names) + ": choose one with --array");
   const std::string name = form.array.value_or(names.front());
   const Entry* const entry = find_array(archive, name);
-  if (entry == nullptr) return refused("", "has no array " + in_quotes(name) + "; it has " + listed(names));
+  if (entry == nullptr) return refused("has no array " + in_quotes(name) + "; it has " + listed(names));
   return *entry;
 }
 

@@ -56,7 +56,7 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
 }
 
 Error OutputFile::cannot_write() const {
-  return {ErrorCode::Environment, name_, std::string("cannot write: ") + std::strerror(errno)};
+  return fail(ErrorCode::Environment, name_, std::string("cannot write: ") + std::strerror(errno));
 }
 
 Result<void> OutputFile::create_beside() {

@@ -39,7 +39,7 @@ std::string ending_of(const std::string& path) {
 }
 
 Error not_kept() {
-  return {ErrorCode::Environment, "temporary file", std::string("cannot write: ") + std::strerror(errno)};
+  return fail(ErrorCode::Environment, "temporary file", std::string("cannot write: ") + std::strerror(errno));
 }
 
 template <class T>

@@ -112,7 +112,7 @@ Result<RowFormat> found_format(Source& source) {
 
 Result<std::unique_ptr<TableReader>> table_reader(Source& source, const RowForm& form) {
   FVM_ASSIGN(const bool is_coded, source.starts_with(kCodedMagic));
-  if (is_coded) return refused("", "holds encoded rows, which run and bench take");
+  if (is_coded) return refused("holds encoded rows, which run and bench take");
   FVM_ASSIGN(const bool has_mark, source.starts_with(kByteOrderMark));
   if (has_mark) source.skip(kByteOrderMark.size());
   RowFormat format = form.format;
@@ -124,8 +124,7 @@ Result<std::unique_ptr<TableReader>> table_reader(Source& source, const RowForm&
     const bool fits = option.formats.size() == 0 ||
                       std::find(option.formats.begin(), option.formats.end(), format) != option.formats.end();
     if (!fits && option.is_given(form))
-      return Error{ErrorCode::Usage, "",
-                   std::string(row.what) + ": " + option.option + " is for " + option.what};
+      return usage(std::string(row.what) + ": " + option.option + " is for " + option.what);
   }
   return row.reader(source, form);
 }

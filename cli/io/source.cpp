@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kReadSize = std::size_t{1} << 18;
 
 Error system_error(const char* what) {
-  return {ErrorCode::Environment, "", std::string(what) + ": " + std::strerror(errno)};
+  return fail(ErrorCode::Environment, std::string(what) + ": " + std::strerror(errno));
 }
 
 class FileFeed final : public Feed {
@@ -31,7 +31,7 @@ class FileFeed final : public Feed {
   Result<void> begin() {
     struct stat status = {};
     if (::fstat(file_, &status) != 0) return system_error("cannot read");
-    if (S_ISDIR(status.st_mode)) return Error{ErrorCode::Environment, "", "is a directory"};
+    if (S_ISDIR(status.st_mode)) return fail(ErrorCode::Environment, "is a directory");
     if (!S_ISREG(status.st_mode)) return {};
     const off_t at = ::lseek(file_, 0, SEEK_CUR);
     if (at < 0 || at > status.st_size) return {};
@@ -116,7 +116,7 @@ Result<bool> Source::starts_with(std::string_view bytes) {
 }
 
 Result<std::string> Source::read_rest(std::size_t limit) {
-  const auto too_long = [limit] { return refused("", "is longer than " + std::to_string(limit) + " bytes"); };
+  const auto too_long = [limit] { return refused("is longer than " + std::to_string(limit) + " bytes"); };
   const std::optional<std::uint64_t> left = bytes_left();
   if (left && *left > limit) return too_long();
   buffer_.erase(0, std::exchange(begin_, 0));

@@ -4,8 +4,8 @@
 namespace forestvm::cli {
 
 Error wrong_width(std::size_t columns, std::size_t width) {
-  return refused("", "has " + std::to_string(columns) + " columns, the model has " + std::to_string(width) +
-                         " features");
+  return refused("has " + std::to_string(columns) + " columns, the model has " + std::to_string(width) +
+                 " features");
 }
 
 }  // namespace forestvm::cli

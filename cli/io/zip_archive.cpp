@@ -27,7 +27,7 @@ constexpr std::uint16_t kAll16 = 0xffff, kEncrypted = 1, kStored = 0, kDeflated 
 Error damaged(const std::string& what) { return refused("ZIP archive", what); }
 
 Error system_error(const char* what) {
-  return {ErrorCode::Environment, "", std::string(what) + ": " + std::strerror(errno)};
+  return fail(ErrorCode::Environment, std::string(what) + ": " + std::strerror(errno));
 }
 
 /// Returns the little-endian number of sizeof(Number) bytes at `at`, which must be in `bytes`.
@@ -148,8 +148,8 @@ Result<ZipArchive> ZipArchive::open(Source& source) {
 /// Copies what comes through a pipe to a file, because the directory is at the end.
 Result<void> ZipArchive::copy(Source& source) {
   const auto not_kept = [] {
-    return Error{ErrorCode::Environment, "temporary file",
-                 std::string("cannot write: ") + std::strerror(errno)};
+    return fail(ErrorCode::Environment, "temporary file",
+                std::string("cannot write: ") + std::strerror(errno));
   };
   copy_.reset(std::tmpfile());
   if (!copy_) return not_kept();

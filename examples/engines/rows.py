@@ -1,4 +1,4 @@
-"""What the examples share: a folder of Parquet files, the predictions of one process, and their comparison."""
+"""The shared parts of the examples: a folder of Parquet files, the predictions of one process, and their comparison."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ enum class ColumnForm : std::uint8_t {
   Numbers,    ///< Values of the column's type.
   Bits,       ///< A bit for each row, the lowest of a byte first: 0 or 1.
   Indices,    ///< Integers of the column's type: indices in `categories`.
-  Missing,    ///< Nothing: each value is missing.
+  Missing,    ///< No memory: each value is missing.
   Text,       ///< Offsets (Int32 or Int64, one more than rows) of texts that follow one another in `text`.
   TextViews,  ///< The 16-byte views of Arrow's utf8_view, which hold a text or its place in `buffers`.
 };
@@ -289,16 +289,13 @@ struct BackendOptions {
 /// numbers of threads share them; a forked process starts its own.
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options = {});
 
-struct EmulatorOptions {
-  std::uint64_t seed = 1;  ///< Seed of the order in which the threads of a block take turns.
-  unsigned warp = 32;      ///< Threads of a warp: 32 or 64.
-};
+/// Lets every later call of this thread use at most `limit` threads of the host, the calling one included, whatever its
+/// predictor was loaded for: for programs that divide the machine's threads among several libraries. 0, as at first, is
+/// no limit.
+void limit_threads(unsigned limit);
 
-/// Loads a program into the emulator of a GPU, which runs each thread of a launch in turn, on the calling
-/// thread, and is far slower than the host VM. It answers as a GPU does. Refused if no loop is mapped to a
-/// GPU, or if launches are larger than a GPU allows. It encodes no rows.
-Result<std::unique_ptr<Predictor>> emulator_backend(const Program& program,
-                                                    const EmulatorOptions& options = {});
+/// Returns the calling thread's limit; 0 if it has none.
+unsigned thread_limit();
 
 enum class GpuVendor : std::uint8_t { Cuda, Hip };
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include <forestvm/contract.hpp>
+#include <forestvm/core/contract.hpp>
 #include <forestvm/model.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>

@@ -73,8 +73,21 @@ class Failure {
                                                  std::string_view message) {
   return Error{code, std::string(where), std::string(message)};
 }
+/// Returns an error without a place: the caller knows it and adds it, such as a file's path or a directive's line and
+/// column, or no place in the input is at fault.
+[[gnu::cold, gnu::noinline]] inline Failure fail(ErrorCode code, std::string_view message) {
+  return fail(code, {}, message);
+}
 [[gnu::cold, gnu::noinline]] inline Failure refused(std::string_view where, std::string_view message) {
   return fail(ErrorCode::Refused, where, message);
+}
+/// Returns a refusal without a place, which the caller adds.
+[[gnu::cold, gnu::noinline]] inline Failure refused(std::string_view message) {
+  return fail(ErrorCode::Refused, message);
+}
+/// Returns an error of the caller, whose arguments the message names.
+[[gnu::cold, gnu::noinline]] inline Failure usage(std::string_view message) {
+  return fail(ErrorCode::Usage, message);
 }
 
 /// A T or an Error.

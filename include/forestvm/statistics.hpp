@@ -14,7 +14,7 @@ struct ForestStatistics {
   std::uint64_t nodes = 0;  ///< Splits and leaves that a walk can reach.
   std::uint64_t leaves = 0;
   std::uint64_t category_splits = 0;
-  std::uint32_t min_depth = 0;  ///< Least depth of a tree: hops from the root to its deepest leaf.
+  std::uint32_t min_depth = 0;  ///< Least depth of a tree: steps from the root to its deepest leaf.
   std::uint32_t max_depth = 0;
   double mean_depth = 0;
   std::uint32_t features_used = 0;

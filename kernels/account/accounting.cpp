@@ -1,6 +1,6 @@
-// See accounting.hpp. The code of each phase is gone through once with the sizes of its ranges: chunks of
-// rows are alike but for the last, so that a loop over rows counts as two; loops over trees are gone through
-// turn by turn.
+// See accounting.hpp. The code of each phase is followed once with the sizes of its ranges. All chunks of rows but the
+// last cost the same, so that a loop over rows is followed for two of its iterations; a loop over trees is followed
+// iteration by iteration.
 #include "kernels/account/accounting.hpp"
 
 #include <algorithm>
@@ -54,7 +54,8 @@ double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of
 /// hold in all iterations; costs add up what each iteration takes, so that they are followed here.
 struct Chunk {
   bool rows = false;
-  std::uint32_t begin = 0;  ///< number of the first tree; without meaning for rows, of which all are alike
+  std::uint32_t begin =
+      0;  ///< number of the first tree; without meaning for rows, all of which cost the same
   std::uint32_t size = 0;
   std::uint32_t iteration = 0;
   double block_rows = 0;  ///< rows that all threads of a block hold together
@@ -287,17 +288,17 @@ class PhaseCounter {
 
   void visit_nodes(const WalkerDesc& walker, const Chunk& trees, const Chunk& rows, const Times& times) {
     const GroupDesc& group = program_.section_Groups()[walker.group];
-    const double hops = walker.end == WalkEnd::Exact
-                            ? walker.hops
-                            : std::max<double>(walker.hops, program_.meta().mean_depth);
-    const double visits = times.threads * rows.size * trees.size * hops;
+    const double steps = walker.end == WalkEnd::Exact
+                             ? walker.steps
+                             : std::max<double>(walker.steps, program_.meta().mean_depth);
+    const double visits = times.threads * rows.size * trees.size * steps;
     if (visits == 0) return;
     const bool staged = walker.group < staged_groups_.size() && staged_groups_[walker.group];
     if (!staged)
       for_trees(group, trees, [&](const TreeDesc& tree) {
         account_.bytes.nodes += times.blocks * std::min(static_cast<double>(tree.node_count) *
                                                             static_cast<double>(node_size(group.layout)),
-                                                        rows.block_rows * (hops + 1) * kSectorBytes);
+                                                        rows.block_rows * (steps + 1) * kSectorBytes);
       });
     if (std::find(account_.layouts.begin(), account_.layouts.end(), group.layout) == account_.layouts.end())
       account_.layouts.push_back(group.layout);

@@ -10,7 +10,7 @@
 // A call of more rows than a grid takes is accounted for by a pass of as many rows as it does take.
 //
 // A walk until its leaf is counted as deep as trees are on average: a warp goes on until its deepest row has
-// arrived. Walks in lockstep and latencies are not modelled.
+// reached a leaf. Walks in lockstep and latencies are not modelled.
 #pragma once
 
 #include <array>

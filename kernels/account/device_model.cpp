@@ -27,6 +27,23 @@ constexpr LayoutRegisters kRegisters[] = {
 #include "kernels/account/registers.def"
 };
 
+constexpr std::size_t kLayouts = 0
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) +1
+#include <forestvm/core/layouts.def>
+    ;
+
+/// Returns whether each layout's number is the index of its row of registers.def, and the row has a number for each
+/// architecture.
+constexpr bool is_complete() {
+  for (std::size_t i = 0; i < std::size(kRegisters); ++i) {
+    if (kRegisters[i].layout != static_cast<Layout>(i)) return false;
+    for (const std::uint32_t count : kRegisters[i].counts)
+      if (count == 0) return false;
+  }
+  return std::size(kRegisters) == kLayouts;
+}
+static_assert(is_complete(), "registers.def needs a row for each layout, in the order of layouts.def");
+
 constexpr std::uint32_t round_up(std::uint32_t value, std::uint32_t unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -57,9 +74,7 @@ DeviceLimits limits_of(const DeviceModel& device) {
 }
 
 std::uint32_t registers_of(Layout layout, Architecture architecture) {
-  const auto* const row = std::find_if(std::begin(kRegisters), std::end(kRegisters),
-                                       [&](const LayoutRegisters& of) { return of.layout == layout; });
-  return row->counts[static_cast<std::size_t>(architecture)];
+  return kRegisters[static_cast<std::size_t>(layout)].counts[static_cast<std::size_t>(architecture)];
 }
 
 std::string_view name_of(OccupancyLimit limit) {

@@ -34,7 +34,7 @@ std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint
     const GroupDesc& group = program.section_Groups()[desc.group];
     LaunchWalker walker{};
     walker.group = desc.group;
-    walker.hops = desc.hops;
+    walker.steps = desc.steps;
     walker.numbers = numbers + group.first_number;
     walker.wide_leaves = wide_leaves == nullptr ? nullptr : wide_leaves + group.first_number;
     walker.end = desc.end;

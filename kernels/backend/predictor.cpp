@@ -261,9 +261,9 @@ class DevicePredictor final : public CallPredictor {
       }));
       const Room room = room_of(kind, rows, context.kept[kept].linked);
       if (kind.stream_is_captured && !lane.has(room))
-        return fail(ErrorCode::Usage, "",
-                    "the stream is captured, and the context has no memory for a call of so many rows: let "
-                    "it make one before that is not captured");
+        return usage(
+            "the stream is captured, and the context has no memory for a call of so many rows: let "
+            "it make one before that is not captured");
       const Result<void> reserved = lane.reserve(*runtime_, room);
       if (reserved.ok()) {
         context.room_for = std::max(context.room_for, rows);
@@ -413,10 +413,10 @@ class DevicePredictor final : public CallPredictor {
 Result<std::unique_ptr<Predictor>> make_predictor(const Program& program, std::unique_ptr<Runtime> runtime,
                                                   const std::string& backend, const PassBounds& bounds) {
   if (!program.mapped())
-    return refused("",
-                   "none of its loops is mapped to a GPU's grid and blocks (gpuDimension): it runs "
-                   "on the host, not on {}; compile the model with a schedule for GPUs",
-                   backend);
+    return refused(
+        formatted("none of the program's loops is mapped to a GPU's grid and blocks (gpuDimension): it runs "
+                  "on the host, not on {}; compile the model with a schedule for GPUs",
+                  backend));
   Linker linker(program);
   FVM_ASSIGN(PassSizes sizes, PassSizes::make(linker, runtime->limits()));
   FVM_ASSIGN(DeviceProgram device, DeviceProgram::make(program, *runtime));

@@ -272,12 +272,9 @@ class ThreadMachine {
   FVM_DEVICE_COLD void transform(const LinkedInst& inst) {
     const std::uint32_t accumulator = linked<Op::Transform, AccOut>(inst);
     const auto kind = static_cast<Transform>(linked<Op::Transform, TransformKind>(inst));
-    const LaunchProgram& program = launch_->program;
     with_scores(accumulator, [&]<class Score>() {
-      for_rows(ranges[linked<Op::Transform, Rows>(inst)], [&](std::uint32_t row) {
-        transform_row(kind, accumulator_row<Score>(accumulator, row), program.num_outputs,
-                      program.parameters);
-      });
+      for_rows(ranges[linked<Op::Transform, Rows>(inst)],
+               [&](std::uint32_t row) { transform_scores(kind, accumulator_row<Score>(accumulator, row)); });
     });
   }
 
@@ -303,6 +300,13 @@ class ThreadMachine {
   }
 
  private:
+  /// Turns the scores of a row into values. It is a call of its own because the phases of gfx90a otherwise take more than
+  /// 128 registers.
+  template <class Score>
+  FVM_DEVICE_COLD void transform_scores(Transform kind, Score* scores) {
+    transform_row(kind, scores, launch_->program.num_outputs, launch_->program.parameters);
+  }
+
   /// Writes the labels of a row. It is a call of its own because Blackwell spills registers of a phase into which the
   /// rules of labels are compiled.
   template <class Score>
@@ -326,7 +330,7 @@ class ThreadMachine {
       sums[program.tree_outputs[t]] += leaf_output(program.functions, leaves[t], value_of);
   }
 
-  // --- who does what ---
+  // --- how threads share work ---
 
   /// Numbers the threads of the block that are in the same iterations: sets lane_ and their count lanes_.
   FVM_DEVICE void share_work() {

@@ -1,4 +1,4 @@
-// The hops of a walk, as kernels make them: through a view, or where that takes more instructions a hop, by
+// The steps of a walk, as kernels make them: through a view, or where that takes more instructions a step, by
 // the layout's own arithmetic. A TreeWalk is made once for each tree; each walk through it has a Position.
 #pragma once
 
@@ -23,7 +23,7 @@ class TreeWalk {
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) { tree_ = View::tree(group, tree); }
   FVM_DEVICE Position root() const { return 0; }
   template <class Row>
-  FVM_DEVICE void hop(Position& at, const Row& row) const {
+  FVM_DEVICE void step(Position& at, const Row& row) const {
     at = View::template next<ScalarCompare>(tree_, at, row);
   }
   FVM_DEVICE bool is_leaf(Position at) const { return View::is_leaf(tree_, at); }
@@ -51,7 +51,7 @@ class TreeWalk<LevelOrderView<Placing>, Space::Global> {
   }
   FVM_DEVICE Position root() const { return 0; }
   template <class Row>
-  FVM_DEVICE void hop(Position& at, const Row& row) const {
+  FVM_DEVICE void step(Position& at, const Row& row) const {
     const Node node = Device::load_global(root_ + at);
     at = 2 * at + Device::way(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
   }
@@ -81,13 +81,13 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     const auto nodes = View::tree(group, tree);
     root_ = Device::shared_address(nodes.nodes);
-    const std::uint32_t step = (View::kInterleaved ? nodes.stride : 1) * std::uint32_t{sizeof(Node)};
-    left_ = step - root_;
-    right_ = 2 * step - root_;
+    const std::uint32_t pitch = (View::kInterleaved ? nodes.stride : 1) * std::uint32_t{sizeof(Node)};
+    left_ = pitch - root_;
+    right_ = 2 * pitch - root_;
   }
   FVM_DEVICE Position root() const { return {Device::load_shared<Node>(root_), root_}; }
   template <class Row>
-  FVM_DEVICE void hop(Position& at, const Row& row) const {
+  FVM_DEVICE void step(Position& at, const Row& row) const {
     const Node& node = at.node;
     at.address = 2 * at.address +
                  Device::way(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
@@ -126,7 +126,7 @@ class TreeWalk<Array4View, Space::Global> {
   }
   FVM_DEVICE Position root() const { return 1 - left_; }
   template <class Codes>
-  FVM_DEVICE void hop(Position& at, const Codes& codes) const {
+  FVM_DEVICE void step(Position& at, const Codes& codes) const {
     const Node node = Device::load_global(nodes_ + at);
     at = 2 * at + (code_word(codes, node.column()) > node.word ? right_ : left_);
   }
@@ -158,7 +158,7 @@ class TreeWalk<Array4View, Space::Shared> {
   }
   FVM_DEVICE Position root() const { return {Device::load_shared<Node>(kBytes - left_), kBytes - left_}; }
   template <class Codes>
-  FVM_DEVICE void hop(Position& at, const Codes& codes) const {
+  FVM_DEVICE void step(Position& at, const Codes& codes) const {
     const bool right = code_word(codes, at.node.column()) > at.node.word;
     at.address = 2 * at.address + (right ? right_ : left_);
     at.node = Device::load_shared<Node>(at.address);
@@ -187,7 +187,7 @@ class TreeWalk<Sparse8View, Space::Global> {
   }
   FVM_DEVICE Position root() const { return root_; }
   template <class Row>
-  FVM_DEVICE void hop(Position& at, const Row& row) const {
+  FVM_DEVICE void step(Position& at, const Row& row) const {
     const Node node = Device::load_global(nodes_ + at);
     const float x = row[Sparse8View::feature_word(node.word) & kFeatureMask];
     at = Device::child<Sparse8View::kDistanceMask, 1>(at, x, node.value, node.word);
@@ -219,7 +219,7 @@ class TreeWalk<Sparse8View, Space::Shared> {
   }
   FVM_DEVICE Position root() const { return {Device::load_shared<Node>(root_), root_}; }
   template <class Row>
-  FVM_DEVICE void hop(Position& at, const Row& row) const {
+  FVM_DEVICE void step(Position& at, const Row& row) const {
     const Node& node = at.node;
     const float x = row[Sparse8View::feature_word(node.word) & kFeatureMask];
     at.address =
@@ -255,7 +255,7 @@ class TreeWalk<View, Space::Global> {
   }
   FVM_DEVICE Position root() const { return 0; }
   template <class Row>
-  FVM_DEVICE void hop(Position& at, const Row& row) const {
+  FVM_DEVICE void step(Position& at, const Row& row) const {
     const auto node = Device::load_global(root_ + at);
     at = child_of(node, row[node.feature & kFeatureMask]);
   }
@@ -278,7 +278,7 @@ class TreeWalk<View, Space::Shared> {
   }
   FVM_DEVICE Position root() const { return root_; }
   template <class Row>
-  FVM_DEVICE void hop(Position& at, const Row& row) const {
+  FVM_DEVICE void step(Position& at, const Row& row) const {
     const Node node = Device::load_shared<Node>(at);
     at = root_ + child_of(node, row[node.feature & kFeatureMask]) * std::uint32_t{sizeof(Node)};
   }

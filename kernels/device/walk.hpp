@@ -174,7 +174,7 @@ FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
       const auto x = rows.at(row);
       std::uint32_t at = 0;
       FVM_NO_UNROLL
-      for (std::uint32_t hop = 0; hop < walk.walker->hops; ++hop)
+      for (std::uint32_t step = 0; step < walk.walker->steps; ++step)
         at = View::template next<ScalarCompare>(tree, at, x);
       if (walk.walker->end == WalkEnd::UntilLeaf) {
         FVM_NO_UNROLL
@@ -199,7 +199,7 @@ class AddingWalks {
         out_(reinterpret_cast<float*>(walk.out)),
         out_row_(walk.out_row),
         width_(walk.width),
-        hops_(walk.walker->hops),
+        steps_(walk.walker->steps),
         until_leaf_(walk.walker->end == WalkEnd::UntilLeaf),
         rows_outer_(walk.walker->order == WalkOrder::RowsOuter) {
     group_.nodes =
@@ -258,12 +258,12 @@ class AddingWalks {
     for (unsigned t = 0; t < T; ++t) trees[t].open(group, t);
     for (unsigned t = 0; t < T; ++t)
       for (unsigned r = 0; r < R; ++r) at[t][r] = trees[t].root();
-    std::uint32_t hops = hops_;
+    std::uint32_t steps = steps_;
     FVM_NO_UNROLL
-    for (; hops >= kUnrolled; hops -= kUnrolled)
-      for (unsigned i = 0; i < kUnrolled; ++i) hop(trees, at, x);
+    for (; steps >= kUnrolled; steps -= kUnrolled)
+      for (unsigned i = 0; i < kUnrolled; ++i) step(trees, at, x);
     FVM_NO_UNROLL
-    for (; hops != 0; --hops) hop(trees, at, x);
+    for (; steps != 0; --steps) step(trees, at, x);
     if (until_leaf_) walk_to_leaves(trees, at, x);
     float values[T][R];
     for (unsigned t = 0; t < T; ++t)
@@ -275,8 +275,8 @@ class AddingWalks {
         for (unsigned t = 0; t < T; ++t) out_[first[r] + group.trees[t].output] += values[t][r];
   }
 
-  /// Continues all walks to their leaves. If hops from leaves stay there, walks go on together and are tested
-  /// only after several hops.
+  /// Continues all walks to their leaves. If steps from leaves stay there, walks go on together and are tested
+  /// only after several steps.
   FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
                                         const Row (&x)[R]) {
     FVM_NO_UNROLL
@@ -286,27 +286,28 @@ class AddingWalks {
         for (unsigned r = 0; r < R; ++r) {
           const bool leaf = trees[t].is_leaf(at[t][r]);
           leaves = leaves & leaf;
-          if (!View::kLeavesHoldStill && !leaf) trees[t].hop(at[t][r], x[r]);
+          if (!View::kLeavesHoldStill && !leaf) trees[t].step(at[t][r], x[r]);
         }
       if (leaves) return;
       if (View::kLeavesHoldStill)
-        for (unsigned i = 0; i < kBetweenTests; ++i) hop(trees, at, x);
+        for (unsigned i = 0; i < kBetweenTests; ++i) step(trees, at, x);
     }
   }
 
-  FVM_DEVICE static void hop(const Walk (&trees)[T], typename Walk::Position (&at)[T][R], const Row (&x)[R]) {
+  FVM_DEVICE static void step(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
+                              const Row (&x)[R]) {
     for (unsigned t = 0; t < T; ++t)
-      for (unsigned r = 0; r < R; ++r) trees[t].hop(at[t][r], x[r]);
+      for (unsigned r = 0; r < R; ++r) trees[t].step(at[t][r], x[r]);
   }
 
-  static constexpr unsigned kUnrolled = 4;      ///< number of hops that are unrolled
-  static constexpr unsigned kBetweenTests = 2;  ///< number of hops between two tests for leaves
+  static constexpr unsigned kUnrolled = 4;      ///< number of steps that are unrolled
+  static constexpr unsigned kBetweenTests = 2;  ///< number of steps between two tests for leaves
 
   const Rows& rows_;
   GroupData group_;
   ThreadRows thread_rows_;
   float* out_;
-  std::uint32_t out_row_, width_, hops_;
+  std::uint32_t out_row_, width_, steps_;
   bool until_leaf_, rows_outer_;
 };
 

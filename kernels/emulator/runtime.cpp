@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/emulator.hpp>
 
 #include "kernels/backend/predictor.hpp"
 #include "kernels/emulator/kernel.hpp"
@@ -181,10 +182,10 @@ class EmulatorRuntime final : public Runtime {
 
  private:
   Error out_of_memory(std::size_t bytes) const {
-    return {ErrorCode::Environment, "",
-            "out of memory: " + std::to_string(bytes) + " bytes asked for, the device has " +
-                std::to_string(settings_.memory_bytes - taken_) + " of " +
-                std::to_string(settings_.memory_bytes) + " free"};
+    return fail(ErrorCode::Environment, "out of memory: " + std::to_string(bytes) +
+                                            " bytes asked for, the device has " +
+                                            std::to_string(settings_.memory_bytes - taken_) + " of " +
+                                            std::to_string(settings_.memory_bytes) + " free");
   }
 
   EmulatorSettings settings_;
@@ -201,8 +202,7 @@ std::unique_ptr<Runtime> make_emulator_runtime(const EmulatorSettings& settings)
 
 Result<std::unique_ptr<Predictor>> emulator_backend(const Program& program, const EmulatorOptions& options) {
   if (options.warp != 32 && options.warp != 64)
-    return Error{ErrorCode::Usage, "",
-                 "warps of " + std::to_string(options.warp) + " threads: GPUs have 32 or 64"};
+    return usage("warps of " + std::to_string(options.warp) + " threads: GPUs have 32 or 64");
   // Both ways of copying are emulated, one for odd seeds and one for even ones.
   return kernels::make_predictor(
       program,

@@ -22,7 +22,7 @@ template <class Function>
 Result<void> find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   if (function != nullptr) return {};
-  return Error{ErrorCode::Environment, "", dlerror()};
+  return fail(ErrorCode::Environment, dlerror());
 }
 
 Result<HipFunctions> found() {

@@ -12,7 +12,7 @@ template <class Api>
 Result<void> gpu_result(typename Api::Status status, const std::string& doing) {
   if (status == Api::kSuccess) return {};
   Api::clear_error();
-  return Error{ErrorCode::Environment, "", std::string(Api::kName) + ": " + doing + ": " + Api::text(status)};
+  return fail(ErrorCode::Environment, std::string(Api::kName) + ": " + doing + ": " + Api::text(status));
 }
 
 /// While it lives, the calling thread's calls of the vendor's runtime go to this device; afterwards they go

@@ -21,7 +21,7 @@ inline Result<void*> open_library(std::span<const char* const> names) {
     if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) return library;
     errors += (errors.empty() ? "" : "; ") + std::string(dlerror());
   }
-  return Error{ErrorCode::Environment, "", errors};
+  return fail(ErrorCode::Environment, errors);
 }
 
 }  // namespace forestvm::kernels

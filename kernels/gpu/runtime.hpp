@@ -21,14 +21,14 @@ template <class Api>
 Result<int> count_gpus() {
   const std::string none = std::string("no ") + Api::kName + " device";
   if (const Result<void> loaded = Api::load(); !loaded.ok())
-    return Error{ErrorCode::Environment, "", none + ": " + loaded.error().text()};
+    return fail(ErrorCode::Environment, none + ": " + loaded.error().text());
   int count = 0;
   const typename Api::Status status = Api::count_devices(&count);
   if (status != Api::kSuccess) {
     Api::clear_error();
-    return Error{ErrorCode::Environment, "", none + ": " + Api::text(status)};
+    return fail(ErrorCode::Environment, none + ": " + Api::text(status));
   }
-  if (count == 0) return Error{ErrorCode::Environment, "", none};
+  if (count == 0) return fail(ErrorCode::Environment, none);
   return count;
 }
 
@@ -110,12 +110,12 @@ class GpuRuntime final : public Runtime {
   static Result<std::unique_ptr<Runtime>> open(int device) {
     FVM_ASSIGN(const int count, count_gpus<Api>());
     if (device < 0 || device >= count)
-      return Error{ErrorCode::Environment, "",
-                   std::string("no ") + Api::kName + " device " + std::to_string(device) + ": there " +
-                       (count == 1 ? "is one, 0" : "are those from 0 to " + std::to_string(count - 1))};
+      return fail(ErrorCode::Environment,
+                  std::string("no ") + Api::kName + " device " + std::to_string(device) + ": there " +
+                      (count == 1 ? "is one, 0" : "are those from 0 to " + std::to_string(count - 1)));
     if (compiled_kernels().empty())
-      return Error{ErrorCode::Environment, "",
-                   std::string("this build of the ") + Api::kName + " library has no kernels"};
+      return fail(ErrorCode::Environment,
+                  std::string("this build of the ") + Api::kName + " library has no kernels");
     auto runtime = std::make_unique<GpuRuntime>(device);
     FVM_TRY(runtime->prepare());
     return std::unique_ptr<Runtime>(std::move(runtime));
@@ -180,9 +180,9 @@ class GpuRuntime final : public Runtime {
     if (status == Api::kOutOfMemory && !pinned) {
       Api::clear_error();
       FVM_ASSIGN(const DeviceMemory left, memory());
-      return Error{ErrorCode::Environment, "",
-                   "out of memory: " + std::to_string(bytes) + " bytes asked for, the device has " +
-                       std::to_string(left.free) + " of " + std::to_string(left.total) + " free"};
+      return fail(ErrorCode::Environment,
+                  "out of memory: " + std::to_string(bytes) + " bytes asked for, the device has " +
+                      std::to_string(left.free) + " of " + std::to_string(left.total) + " free");
     }
     FVM_TRY(gpu_result<Api>(status, "allocating " + std::to_string(bytes) + " bytes of " +
                                         (pinned ? "pinned memory" : "the device's memory")));

@@ -22,7 +22,7 @@ inline const VendorLibrary& library_of(GpuVendor vendor) {
 }
 
 inline Error absent(const VendorLibrary& library, const std::string& why) {
-  return {ErrorCode::Environment, "", formatted("no {} backend: {}", library.vendor, why)};
+  return fail(ErrorCode::Environment, formatted("no {} backend: {}", library.vendor, why));
 }
 
 }  // namespace forestvm::kernels

@@ -46,7 +46,7 @@ inline constexpr unsigned kMaxLockstep = 4;
 /// One way of walking a group.
 struct LaunchWalker {
   std::uint32_t group;
-  std::uint32_t hops;            ///< WalkerDesc::hops
+  std::uint32_t steps;           ///< WalkerDesc::steps
   const std::uint32_t* numbers;  ///< numbers of the group's leaves
   const double* wide_leaves;     ///< float64 outputs, indexed as `numbers`; null if the program has none
   WalkEnd end;

@@ -25,7 +25,7 @@ constexpr std::uint32_t kUnmappedThreads = 128;
 
 /// Bytes of a block's shared memory up to which accumulators are placed there without a directive that asks for
 /// it: with more, fewer blocks could run beside each other.
-constexpr std::uint32_t kUnaskedShared = 48u << 10;
+constexpr std::uint32_t kUnrequestedShared = 48u << 10;
 
 constexpr std::uint32_t kSharedAlignment = 16;
 
@@ -398,9 +398,9 @@ class PhaseMeasurer {
 Result<void> place_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumulators>& elsewhere,
                                 const DeviceLimits& limits) {
   const std::bitset<kAccumulators> own = phase.used() & ~elsewhere;
-  const std::bitset<kAccumulators> asked = phase.reduced_in_shared();
+  const std::bitset<kAccumulators> shared = phase.reduced_in_shared();
   for (std::uint32_t a = 0; a < kAccumulators; ++a) {
-    if (!asked[a]) continue;
+    if (!shared[a]) continue;
     if (!own[a])
       return refused(
           "schedule",
@@ -410,7 +410,7 @@ Result<void> place_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumul
       return phase.too_much("the private sums", phase.block_bytes(a));
   }
   for (std::uint32_t a = kAccumulators; a-- > 0;)
-    if (own[a] && !asked[a]) phase.take_accumulator(a, std::min(limits.shared_bytes, kUnaskedShared));
+    if (own[a] && !shared[a]) phase.take_accumulator(a, std::min(limits.shared_bytes, kUnrequestedShared));
   return {};
 }
 

@@ -28,7 +28,7 @@ constexpr std::uint32_t kFewRowsOfFast = 6;
 constexpr double kMaxPadding = 1.25;
 /// Trees with at most this many leaves on average are walked faster through tree tables than through a table
 /// for each level, in calls of up to kTreeTableRows rows. (More tests mean more columns to choose from in
-/// each hop, which only AVX-512 does at a constant cost: with 47 leaves, AVX-512 is 1.13 times as fast, AVX2
+/// each step, which only AVX-512 does at a constant cost: with 47 leaves, AVX-512 is 1.13 times as fast, AVX2
 /// 0.67 times.)
 constexpr double kMaxMeanLeavesOfSmall = 24;
 constexpr std::uint32_t kTreeTableRows = kCodeRows;
@@ -49,15 +49,15 @@ std::uint64_t most_leaves(const Model& model) {
   return most;
 }
 
-/// The limit of values to encode for each hop. Encoding a value costs less than half a hop by gathers with
+/// The limit of values to encode for each step. Encoding a value costs less than half a step by gathers with
 /// AVX-512, and one and a half with AVX2, where it is a loss near the limit (the epsilon model: 1.4 times as
 /// fast with AVX-512, 0.75 times with AVX2).
-constexpr double kMaxValuesPerHop = 2.5;
+constexpr double kMaxValuesPerStep = 2.5;
 
 bool suits_codes(const Model& model, const ForestStatistics& forest, bool fits_tables) {
   if (forest.category_splits != 0) return true;
-  const double hops = forest.mean_depth * static_cast<double>(model.trees.size());
-  return fits_tables && forest.features_used <= kMaxValuesPerHop * hops;
+  const double steps = forest.mean_depth * static_cast<double>(model.trees.size());
+  return fits_tables && forest.features_used <= kMaxValuesPerStep * steps;
 }
 
 bool same_test(const Node& a, const Node& b) {
@@ -123,14 +123,14 @@ void add_blocks(Schedule& schedule, Codes codes, bool covers, const Argument& mo
   }
 }
 
-/// What the rules go by.
+/// The facts about the model by which the rules choose.
 struct Findings {
   ForestStatistics forest;
   std::uint64_t trees, leaves, columns;  ///< trees, leaves of the largest, most columns of codes
   bool fits_tables, coded, covers;
 
   bool has_categories() const { return forest.category_splits != 0; }
-  double hops() const { return forest.mean_depth * static_cast<double>(trees); }
+  double steps() const { return forest.mean_depth * static_cast<double>(trees); }
 };
 
 Findings look_at(const Model& model) {
@@ -162,8 +162,8 @@ std::string why_values(const Findings& found) {
     return "walks values, because the largest tree has " + std::to_string(found.leaves) +
            " leaves, tables at most " + std::to_string(kMaxTableLeaves);
   return "walks values, because " + std::to_string(found.forest.features_used) +
-         " features to encode are too many for " + std::to_string(static_cast<std::uint64_t>(found.hops())) +
-         " hops of a row";
+         " features to encode are too many for " + std::to_string(static_cast<std::uint64_t>(found.steps())) +
+         " steps of a row";
 }
 
 std::string why_codes(const Findings& found, Codes codes) {
@@ -184,7 +184,7 @@ void add_few_rows(Schedule& schedule, const Findings& found, std::uint32_t most)
     return add_tree_lanes(schedule, found, false, most,
                           "walks values, because " + std::to_string(found.columns) +
                               " columns of codes are more than registers hold");
-  const scheduler::FewRowsCost cost{static_cast<double>(found.forest.features_used), found.hops()};
+  const scheduler::FewRowsCost cost{static_cast<double>(found.forest.features_used), found.steps()};
   const std::uint32_t values = std::min(cost.rows_by_values(), most);
   if (values != 0) add_tree_lanes(schedule, found, false, values, cost.why_values(values));
   if (values != most) add_tree_lanes(schedule, found, true, most, cost.why_codes(most));

@@ -1,4 +1,4 @@
-// What a row costs in a call of few rows, walked with trees in lanes: by values, or by rank codes, which are made first. The
+// The cost of a row in a call of few rows, walked with trees in lanes: by values, or by rank codes, which are made first. The
 // costs are nanoseconds on one core of an Intel Xeon of 2023 with AVX-512 (bench/results/auto.md); only their ratios matter.
 #pragma once
 
@@ -9,10 +9,10 @@ namespace forestvm::scheduler {
 
 struct FewRowsCost {
   double features = 0;  ///< features that splits read
-  double hops = 0;      ///< steps of a row through all trees: trees x mean depth
+  double steps = 0;     ///< steps of a row through all trees: trees x mean depth
 
-  double walk_values() const { return 0.67 * hops; }
-  double walk_codes() const { return 0.30 * hops; }
+  double walk_values() const { return 0.67 * steps; }
+  double walk_codes() const { return 0.30 * steps; }
   /// Encoding searches a feature's thresholds, which the rows of a call share.
   double encode(std::uint32_t rows) const { return features * (1.5 + 9.5 / rows); }
 

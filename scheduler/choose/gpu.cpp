@@ -23,10 +23,10 @@ constexpr std::uint32_t kRowsNotStaged = 128;
 
 constexpr std::uint32_t kLockstep = 4;
 
-/// Codes pay from this many hops of a row through all trees for each feature. Visiting an 8-byte node
+/// Codes pay from this many steps of a row through all trees for each feature. Visiting an 8-byte node
 /// takes 3.7 cycles of shared memory and L1, a 4-byte node 2.2; searching a feature's 8 levels of thresholds
 /// takes about 55.
-constexpr double kHopsPerCodedFeature = 64;
+constexpr double kStepsPerCodedFeature = 64;
 
 constexpr std::uint32_t kMaxArrayDepth = 12;
 constexpr double kMaxArrayPadding = 2;  ///< largest ratio of slots to nodes for the array layout
@@ -42,10 +42,10 @@ std::uint32_t staged_rows(std::size_t values) {
 
 bool pays_for_codes(const Model& model, const ForestStatistics& forest) {
   return static_cast<double>(model.trees.size()) * forest.mean_depth >=
-         kHopsPerCodedFeature * forest.features_used;
+         kStepsPerCodedFeature * forest.features_used;
 }
 
-/// Returns true if the trees fill level order well enough. That order takes the fewest instructions a hop.
+/// Returns true if the trees fill level order well enough. That order takes the fewest instructions a step.
 bool suits_array(const Model& model, const ForestStatistics& forest) {
   if (forest.max_depth > kMaxArrayDepth) return false;
   const std::uint64_t slots = model.trees.size() * ((std::uint64_t{2} << forest.max_depth) - 1);

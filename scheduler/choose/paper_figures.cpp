@@ -3,9 +3,9 @@
 // are then neighbours.
 //
 //   1b: for depth1 in trees[0:2]:                  1c: map batch in rows on grid.x:
-//         for batch in rows: walk, 1 hop                 for t0_depth1 in trees[0:2] step 64:
-//       for depth2 in trees[2:]:                           map t1_depth1 on block.x: walk, 1 hop
-//         for batch in rows: walk, 2 hops                for t0_depth2 in trees[2:] step 64: …
+//         for batch in rows: walk, 1 step                 for t0_depth1 in trees[0:2] step 64:
+//       for depth2 in trees[2:]:                           map t1_depth1 on block.x: walk, 1 step
+//         for batch in rows: walk, 2 steps                for t0_depth2 in trees[2:] step 64: …
 #include <algorithm>
 #include <map>
 #include <string>
@@ -29,7 +29,7 @@ constexpr std::size_t kMaxGroups = 8;
 constexpr std::uint32_t kTreeThreads = 64;
 
 /// Groups trees by depth; while there are more than kMaxGroups, joins the two that cost the fewest padded
-/// hops.
+/// steps.
 std::vector<DepthGroup> depth_groups(const Model& model) {
   std::map<std::uint32_t, std::size_t> counts;
   for (const Tree& tree : model.trees) ++counts[shape_of(tree).depth];

@@ -22,17 +22,17 @@ Result<void> check_rewritable(const LoopTree& tree, LoopId v) {
                          : loop.reduction   ? "a reduction"
                                             : nullptr;
   if (existing == nullptr) return {};
-  return refused("", "loop '" + loop.name + "' already has " + existing +
-                         "; write that after this directive, for the loops it makes");
+  return refused("loop '" + loop.name + "' already has " + existing +
+                 "; write that after this directive, for the loops it makes");
 }
 
 Result<void> request_reduction(LoopTree& tree, const DirectiveAt& at, ReductionRequest reduction) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(at.loop(0)));
   for (const LoopId loop : loops)
     if (tree[loop].axis != Axis::Trees)
-      return refused("", "loop '" + tree[loop].name +
-                             "' goes over rows, whose iterations have nothing to reduce; sums are made over "
-                             "trees");
+      return refused("loop '" + tree[loop].name +
+                     "' goes over rows, whose iterations have nothing to reduce; sums are made over "
+                     "trees");
   return request(tree, loops, &Loop::reduction, reduction, at);
 }
 

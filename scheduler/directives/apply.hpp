@@ -31,8 +31,8 @@ Result<void> request(LoopTree& tree, const std::vector<LoopId>& loops,
                      std::optional<Requested<Value>> Loop::*what, Value value, const DirectiveAt& at) {
   for (const LoopId id : loops) {
     if (tree[id].*what)
-      return refused("", "loop '" + tree[id].name + "' was given this by directive " +
-                             std::to_string((tree[id].*what)->directive + 1) + " already");
+      return refused("loop '" + tree[id].name + "' was given this by directive " +
+                     std::to_string((tree[id].*what)->directive + 1) + " already");
     tree[id].*what = Requested<Value>{value, at.index};
   }
   return {};
@@ -41,8 +41,7 @@ Result<void> request(LoopTree& tree, const std::vector<LoopId>& loops,
 /// Records a directive's value for the whole program. Refuses it if an earlier directive gave one.
 template <class Value>
 Result<void> request(std::optional<Requested<Value>>& what, Value value, const DirectiveAt& at) {
-  if (what)
-    return refused("", "directive " + std::to_string(what->directive + 1) + " asked for this already");
+  if (what) return refused("directive " + std::to_string(what->directive + 1) + " asked for this already");
   what = Requested<Value>{std::move(value), at.index};
   return {};
 }

@@ -7,9 +7,9 @@ namespace forestvm::scheduler {
 
 Result<void> apply_Encode(LoopTree& tree, const DirectiveAt& at) {
   if (at.loop(0) == "u16")
-    return refused("",
-                   "codes are bytes: a feature with more than 255 thresholds takes a column for each 255; "
-                   "encode(u8) does that");
+    return refused(
+        "codes are bytes: a feature with more than 255 thresholds takes a column for each 255; "
+        "encode(u8) does that");
   return request(tree.program.encode, at.loop(0), at);
 }
 

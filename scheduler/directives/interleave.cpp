@@ -1,5 +1,5 @@
-// interleave(b1) walks pairs of an innermost loop in lockstep: as many as the loop has iterations, in groups
-// of at most 16 (kMaxInterleave); what is left at the end is walked in smaller groups.
+// interleave(b1) walks the iterations of an innermost loop in lockstep: as many together as the loop has, as a
+// power of two, at most kMaxInterleave. The iterations that are left at the end are walked in smaller groups.
 //
 //   for b1 in b0:                       for b1 in b0 step 16:
 //     walk(tree, b1)             ->       walk(tree, b1 … b1+15)

@@ -8,8 +8,7 @@ Result<void> apply_Layout(LoopTree& tree, const DirectiveAt& at) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find_family(at.loop(0)));
   for (const LoopId loop : loops)
     if (tree[loop].axis != Axis::Trees)
-      return refused("",
-                     "loop '" + tree[loop].name + "' goes over rows; a layout belongs to a loop over trees");
+      return refused("loop '" + tree[loop].name + "' goes over rows; a layout belongs to a loop over trees");
   return request(tree, loops, &Loop::layout, at.loop(1), at);
 }
 

@@ -1,7 +1,7 @@
-// peelWalk(b1, 3) takes the first hops of each walk without leaf checks. It is refused if a leaf is nearer
+// peelWalk(b1, 3) takes the first steps of each walk without leaf checks. It is refused if a leaf is nearer
 // to its root.
 //
-//   while not leaf: hop          ->     hop; hop; hop; while not leaf: hop
+//   while not leaf: step          ->     step; step; step; while not leaf: step
 #include "scheduler/directives/apply.hpp"
 
 namespace forestvm::scheduler {

@@ -5,7 +5,7 @@
 // order open. Like a layout, it applies to all loops that the named one became; of nested loops, the
 // innermost that has a tiling decides. Source: Treebeard (MICRO 2022).
 //
-//   while not leaf: hop        ->     while not leaf: hop over up to 4 nodes
+//   while not leaf: step        ->     while not leaf: step over up to 4 nodes
 #include "scheduler/directives/apply.hpp"
 
 namespace forestvm::scheduler {
@@ -14,11 +14,10 @@ Result<void> apply_TileTree(LoopTree& tree, const DirectiveAt& at) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find_family(at.loop(0)));
   for (const LoopId loop : loops)
     if (tree[loop].axis != Axis::Trees)
-      return refused("", "loop '" + tree[loop].name + "' goes over rows; tiles belong to a loop over trees");
+      return refused("loop '" + tree[loop].name + "' goes over rows; tiles belong to a loop over trees");
   const std::uint64_t size = at.number(1, tree);
   if (size > kMaxTileSize)
-    return refused("",
-                   "tiles of " + std::to_string(size) + " nodes, at most " + std::to_string(kMaxTileSize));
+    return refused("tiles of " + std::to_string(size) + " nodes, at most " + std::to_string(kMaxTileSize));
   return request(tree, loops, &Loop::tiling,
                  Tiling{static_cast<std::uint32_t>(size), at.loop(2) == "probability"}, at);
 }

@@ -1,7 +1,7 @@
-// unrollWalk(b1) walks every tree by a fixed number of hops, without leaf checks; unrollWalk(b1, n) takes
-// only the first n hops without them. Leaves above the last of these hops are padded.
+// unrollWalk(b1) walks every tree by a fixed number of steps, without leaf checks; unrollWalk(b1, n) takes
+// only the first n steps without them. Leaves above the last of these steps are padded.
 //
-//   while not leaf: hop        ->     hop; hop; hop
+//   while not leaf: step        ->     step; step; step
 #include "scheduler/directives/apply.hpp"
 
 namespace forestvm::scheduler {

@@ -9,8 +9,8 @@ namespace forestvm::scheduler {
 Result<void> apply_VectorReduce(LoopTree& tree, const DirectiveAt& at) {
   const std::uint64_t width = at.number(1, tree);
   if (!std::has_single_bit(width) || width < 2 || width > kMaxReductionWidth)
-    return refused("", "a width of " + std::to_string(width) + "; there are 2, 4, 8 and " +
-                           std::to_string(kMaxReductionWidth));
+    return refused("a width of " + std::to_string(width) + "; there are 2, 4, 8 and " +
+                   std::to_string(kMaxReductionWidth));
   return request_reduction(tree, at, {ReductionForm::Vector, static_cast<std::uint32_t>(width)});
 }
 

@@ -105,8 +105,8 @@ std::optional<std::string> why_not_Sparse4(const TiledForest& forest, const Tree
 
 Result<BuiltGroup> build_Sparse4(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks) {
   if (const std::size_t columns = ranks.columns().size(); columns > Sparse4View::kMaxColumns)
-    return refused("", "its nodes have room for " + std::to_string(Sparse4View::kMaxColumns) +
-                           " columns of codes, the model's thresholds need " + std::to_string(columns));
+    return refused("its nodes have room for " + std::to_string(Sparse4View::kMaxColumns) +
+                   " columns of codes, the model's thresholds need " + std::to_string(columns));
   GroupBuilder<Node> built(forest);
   const auto leaf = [](std::size_t number) {
     return Node{static_cast<std::uint32_t>(number) << Sparse4View::kLeafShift | kNeverRight};

@@ -18,10 +18,10 @@ constexpr std::size_t kMaxSlotsWithLeaves = 64;
 /// Returns true if a level retires its leaves instead of repeating them in the level below. It must if the level
 /// below would exceed kMaxTableSlots; otherwise only speed matters. The first level that retires leaves makes all
 /// levels below it slower, because their walks may have ended.
-bool should_part(std::size_t tests, std::size_t children, bool parted_above) {
+bool should_retire(std::size_t tests, std::size_t children, bool retired_above) {
   if (tests == children) return false;
   const auto table_bytes = [](std::size_t slots) { return std::bit_ceil(std::max<std::size_t>(slots, 16)); };
-  return children > kMaxSlotsWithLeaves || (parted_above && table_bytes(tests) < table_bytes(children));
+  return children > kMaxSlotsWithLeaves || (retired_above && table_bytes(tests) < table_bytes(children));
 }
 
 struct Level {
@@ -38,7 +38,7 @@ struct Levels {
 
 Levels levels_of(const TiledTree& tree) {
   Levels found;
-  std::vector<TileChild> slots{tree.root}, arrived;  // arrived: leaves that were retired, the latest first
+  std::vector<TileChild> slots{tree.root}, retired;  // retired: leaves that were retired, the latest first
   for (std::uint32_t depth = 0; depth < tree.depth; ++depth) {
     std::vector<TileChild> tests, all;
     for (const TileChild slot : slots) {
@@ -51,21 +51,21 @@ Levels levels_of(const TiledTree& tree) {
       }
     }
     Level level{std::move(slots), LevelKind::Later};
-    if (depth + 1 < tree.depth && should_part(tests.size(), all.size(), !arrived.empty())) {
+    if (depth + 1 < tree.depth && should_retire(tests.size(), all.size(), !retired.empty())) {
       std::erase_if(all, [](TileChild child) { return !child.is_leaf(); });
-      arrived.insert(arrived.begin(), all.begin(), all.end());
-      level.kind = LevelKind::Parting;
-      level.first_leaf = tree.leaves - static_cast<std::uint32_t>(arrived.size());
+      retired.insert(retired.begin(), all.begin(), all.end());
+      level.kind = LevelKind::Retiring;
+      level.first_leaf = tree.leaves - static_cast<std::uint32_t>(retired.size());
       slots = std::move(tests);
     } else {
-      if (arrived.empty())
+      if (retired.empty())
         level.kind = all.size() == 2 * level.slots.size() ? LevelKind::Tests : LevelKind::Mixed;
       slots = std::move(all);
     }
     found.levels.push_back(std::move(level));
   }
   found.leaves = std::move(slots);
-  found.leaves.insert(found.leaves.end(), arrived.begin(), arrived.end());
+  found.leaves.insert(found.leaves.end(), retired.begin(), retired.end());
   return found;
 }
 
@@ -99,7 +99,7 @@ void append_table(LevelBytes& level, std::vector<std::uint8_t> table) {
 }
 
 /// Appends the tables of children for a level that retires leaves, or that is a whole tree.
-void append_parted(LevelBytes& to, const TiledTree& tiled, const Level& level) {
+void append_retiring(LevelBytes& to, const TiledTree& tiled, const Level& level) {
   std::vector<std::uint8_t> child, by;
   std::uint32_t next_test = level.kind == LevelKind::Tree ? 1 : 0, next_leaf = level.first_leaf;
   const auto number = [&](TileChild at) { return at.is_leaf() ? next_leaf++ : next_test++; };
@@ -142,8 +142,8 @@ LevelBytes level_bytes(const RankTable& ranks, const GroupTree& tree, const Leve
   std::memcpy(level.bytes.data(), list.data(), level.bytes.size());
   if (level.record.columns > 1) append_table(level, std::move(column));
   append_table(level, std::move(code));
-  if (level.record.parts())
-    append_parted(level, tree.tiled, from);
+  if (level.record.retires())
+    append_retiring(level, tree.tiled, from);
   else if (from.kind != LevelKind::Tests)
     append_table(level, std::move(child));
   return level;

@@ -12,10 +12,10 @@ constexpr std::size_t kMaxLoops = 4096, kMaxNesting = 64;
 
 Result<void> check_size(const LoopTree& tree) {
   if (tree.size() > kMaxLoops)
-    return refused("", "the schedule makes more than " + std::to_string(kMaxLoops) + " loops");
+    return refused("the schedule makes more than " + std::to_string(kMaxLoops) + " loops");
   for (LoopId loop = 0; loop < tree.size(); ++loop)
     if (tree.depth(loop) > kMaxNesting)
-      return refused("", "more than " + std::to_string(kMaxNesting) + " loops inside each other");
+      return refused("more than " + std::to_string(kMaxNesting) + " loops inside each other");
   return {};
 }
 

@@ -12,10 +12,9 @@ constexpr std::size_t kMaxPlans = 16;
 Result<std::uint32_t> most_rows(const Argument& argument) {
   if (!argument.is_number()) {
     if (argument.name() == kBatchSizeName) return UINT32_MAX;
-    return refused("", "a plan is for a number of rows, or BATCH");
+    return refused("a plan is for a number of rows, or BATCH");
   }
-  if (argument.number() >= UINT32_MAX)
-    return refused("", "a plan for more than any call's rows: write BATCH");
+  if (argument.number() >= UINT32_MAX) return refused("a plan for more than any call's rows: write BATCH");
   return static_cast<std::uint32_t>(argument.number());
 }
 

@@ -76,14 +76,14 @@ Result<void> end_walks(const Lowering& lowering, const Requests& requests, const
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
     depth = std::max(depth, lowering.forest.tree(group.tiling, t).depth);
   walker.end = WalkEnd::UntilLeaf;
-  walker.hops = 0;
+  walker.steps = 0;
   if (requests.unroll) {
     const std::uint32_t wanted =
         requests.unroll->value == 0 ? depth : std::min(depth, requests.unroll->value);
     if (wanted > UINT16_MAX)
       return lowering.refuse(requests.unroll->directive,
                              "a tree of depth " + number(depth) + " cannot be unrolled");
-    walker.hops = static_cast<std::uint16_t>(wanted);
+    walker.steps = static_cast<std::uint16_t>(wanted);
     if (wanted == depth) walker.end = WalkEnd::Exact;
   }
   if (requests.peel) {
@@ -93,7 +93,7 @@ Result<void> end_walks(const Lowering& lowering, const Requests& requests, const
         return lowering.refuse(requests.peel->directive,
                                "tree " + number(t) + " has a leaf at depth " + number(shallowest));
     }
-    walker.hops = static_cast<std::uint16_t>(std::min<std::uint32_t>(requests.peel->value, UINT16_MAX));
+    walker.steps = static_cast<std::uint16_t>(std::min<std::uint32_t>(requests.peel->value, UINT16_MAX));
   }
   return {};
 }
@@ -118,9 +118,9 @@ unsigned tile_width(std::uint32_t size) {
   return width;
 }
 
-void set_layout(TreeGroup& group, Layout layout, std::uint16_t hops) {
+void set_layout(TreeGroup& group, Layout layout, std::uint16_t steps) {
   group.layout = layout;
-  group.pad_depth = leaves_hold_still(layout) ? 0 : hops;  // otherwise leaves are repeated below themselves
+  group.pad_depth = leaves_hold_still(layout) ? 0 : steps;  // otherwise leaves are repeated below themselves
 }
 
 bool has_categories(const Lowering& lowering, const TreeGroup& group) {
@@ -147,7 +147,7 @@ bool is_named(const LayoutRow& row, std::string_view name, const TreeGroup& grou
 
 /// Chooses the first layout of this name that can hold the group's trees: among those that read rank codes if
 /// codes are wanted and some layout of the name does, else among the others. The error says why none can.
-Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::uint16_t hops,
+Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::uint16_t steps,
                         TreeGroup& group) {
   const bool coded = wants_codes(lowering, group);
   const bool choice = std::any_of(std::begin(kLayouts), std::end(kLayouts), [&](const LayoutRow& row) {
@@ -157,7 +157,7 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
       "there is no layout '" + std::string(name) + "' of tiles of " + number(group.tiling.size) + " nodes";
   for (const LayoutRow& row : kLayouts) {
     if (!is_named(row, name, group) || (choice && takes_codes(row.layout) != coded)) continue;
-    set_layout(group, row.layout, hops);
+    set_layout(group, row.layout, steps);
     const auto reason = why_not(lowering.forest, group);
     if (reason) {
       problem = "trees " + number(group.tree_begin) + " to " + number(group.tree_end) + ": " + *reason;
@@ -167,30 +167,30 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
     const std::uint64_t most_padding =
         row.word == "array" && row.tile_width == 1 ? kArrayPadding : kMaxPadding;
     if (size.slots <= most_padding * size.nodes && size.bytes <= kMaxGroupBytes) return {};
-    return refused("", "trees " + number(group.tree_begin) + " to " + number(group.tree_end) + " with " +
-                           number(size.nodes) + " nodes would take " + number(size.slots) + " slots (" +
-                           number(size.bytes) + " bytes), more than " + number(most_padding) +
-                           " a node or 1 GiB: use layout sparse");
+    return refused("trees " + number(group.tree_begin) + " to " + number(group.tree_end) + " with " +
+                   number(size.nodes) + " nodes would take " + number(size.slots) + " slots (" +
+                   number(size.bytes) + " bytes), more than " + number(most_padding) +
+                   " a node or 1 GiB: use layout sparse");
   }
-  return refused("", problem);
+  return refused(problem);
 }
 
 /// Chooses a layout that reads rank codes, because there are categorical splits, where no directive names
 /// one.
-Result<void> lay_out_categories(const Lowering& lowering, const Requests& requests, std::uint16_t hops,
+Result<void> lay_out_categories(const Lowering& lowering, const Requests& requests, std::uint16_t steps,
                                 TreeGroup& group) {
   const std::string need = "the trees have categorical splits, which are tests of rank codes: ";
   if (group.tiling.size > 1)
     return lowering.refuse(requests.tiling->directive, need + "there are no tiles of such tests");
-  const auto tables = lay_out_as(lowering, "tables", hops, group);
+  const auto tables = lay_out_as(lowering, "tables", steps, group);
   if (tables.ok()) return {};
-  const auto sparse = lay_out_as(lowering, "sparse", hops, group);
+  const auto sparse = lay_out_as(lowering, "sparse", steps, group);
   if (sparse.ok()) return {};
-  return refused(
-      "", need + "layout tables: " + tables.error().message + "; layout sparse: " + sparse.error().message);
+  return refused(need + "layout tables: " + tables.error().message +
+                 "; layout sparse: " + sparse.error().message);
 }
 
-Result<void> lay_out(const Lowering& lowering, const Requests& requests, std::uint16_t hops,
+Result<void> lay_out(const Lowering& lowering, const Requests& requests, std::uint16_t steps,
                      TreeGroup& group) {
   const auto& encode = lowering.loops.program.encode;
   const bool categories = has_categories(lowering, group);
@@ -199,7 +199,7 @@ Result<void> lay_out(const Lowering& lowering, const Requests& requests, std::ui
         encode->directive,
         "the trees have categorical splits, which are tests of rank codes: use u8 or auto");
   if (requests.layout) {
-    const auto done = lay_out_as(lowering, requests.layout->value, hops, group);
+    const auto done = lay_out_as(lowering, requests.layout->value, steps, group);
     if (!done.ok()) return lowering.refuse(requests.layout->directive, done.error().message);
     if (takes_codes(group.layout) && encode && encode->value == "none")
       return lowering.refuse(encode->directive, "layout " + requests.layout->value + " reads rank codes");
@@ -210,14 +210,14 @@ Result<void> lay_out(const Lowering& lowering, const Requests& requests, std::ui
     return {};
   }
   if (codes_are_requested(lowering)) {
-    const auto done = lay_out_as(lowering, "tables", hops, group);
+    const auto done = lay_out_as(lowering, "tables", steps, group);
     if (!done.ok())
       return lowering.refuse(encode->directive, done.error().message + "; give such trees another layout");
     return {};
   }
-  if (categories) return lay_out_categories(lowering, requests, hops, group);
-  if (lay_out_as(lowering, "array", hops, group).ok()) return {};
-  return lay_out_as(lowering, "sparse", hops, group);
+  if (categories) return lay_out_categories(lowering, requests, steps, group);
+  if (lay_out_as(lowering, "array", steps, group).ok()) return {};
+  return lay_out_as(lowering, "sparse", steps, group);
 }
 
 /// Returns true if nodes of the layout may lie in any order, so that a tiling by probability orders them.
@@ -232,7 +232,7 @@ Result<void> make_group(Lowering& lowering, const Requests& requests, std::uint3
   FVM_TRY(choose_tiling(lowering, requests, group));
   lowering.forest.cut(group.tiling, begin, end);
   FVM_TRY(end_walks(lowering, requests, group, walker));
-  FVM_TRY(lay_out(lowering, requests, walker.hops, group));
+  FVM_TRY(lay_out(lowering, requests, walker.steps, group));
   if (group.tiling.size == 1 && !orders_nodes(group.layout)) {
     group.tiling.by_probability = false;
     lowering.forest.cut(group.tiling, begin, end);

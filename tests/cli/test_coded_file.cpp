@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <forestvm/core/encoder.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
 #include "cli/io/coded_file.hpp"

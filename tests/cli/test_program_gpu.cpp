@@ -69,7 +69,7 @@ TEST_F(Gpu, RefusesWrongUsage) {
                  "--device is for GPUs: --backend auto has none");
   expect_failure({"run", model_, rows_, "--backend", "cuda", "--device", "x"}, 2, "--device 'x'");
   expect_failure({"run", model_, rows_, "--backend", "cuda", "--schedule", "rows"}, 1,
-                 model_ + ": none of its loops is mapped");
+                 model_ + ": none of the program's loops is mapped");
 }
 
 }  // namespace

@@ -43,9 +43,10 @@ TEST_F(Help, IsACommandToo) {
 
 TEST_F(Help, OfSchedulesHasEveryDirectiveAndName) {
   const std::string page = forestvm({"help", "schedules"}).out;
-  for (const char* part : {"  tile(loop, new loop, new loop, size)", "  unrollWalk(loop, [count])",
-                           "strip-mines a loop into outer x inner", "  layout ", "treeTables", "  dimension",
-                           "grid.x", "N_TREES or BATCH", "\n  auto ", "\n  xgboost ", "\n  rapids-fil "})
+  for (const char* part :
+       {"  tile(loop, new loop, new loop, size)", "  unrollWalk(loop, [count])",
+        "strip-mines a loop: an outer loop over chunks", "  layout ", "treeTables", "  dimension", "grid.x",
+        "N_TREES or BATCH", "\n  auto ", "\n  xgboost ", "\n  rapids-fil "})
     EXPECT_NE(page.find(part), std::string::npos) << part;
 }
 

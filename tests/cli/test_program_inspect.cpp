@@ -83,7 +83,8 @@ TEST_F(Inspect, RefusesWrongQuestions) {
   EXPECT_EQ(accounted({"--rows", "0"}).code, 2);
   const Outcome host = accounted({"--schedule", "xgboost"});
   EXPECT_EQ(host.code, 1);
-  EXPECT_EQ(host.err, "forestvm: " + model_ + ": none of its loops is mapped to a GPU (gpuDimension)\n");
+  EXPECT_EQ(host.err,
+            "forestvm: " + model_ + ": none of the program's loops is mapped to a GPU (gpuDimension)\n");
 }
 
 }  // namespace

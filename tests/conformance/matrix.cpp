@@ -17,6 +17,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/emulator.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/statistics.hpp>
@@ -34,7 +35,7 @@ namespace {
 
 struct DirectiveSet {
   const char* name;
-  /// The directives. HALF and THIRD stand for parts of the model's trees; WISHES stands for layout and tiling,
+  /// The directives. HALF and THIRD stand for parts of the model's trees; DIRECTIVES stands for layout and tiling,
   /// which come first if it is absent.
   const char* text;
   int size;  ///< largest Size of model for which it runs
@@ -68,7 +69,7 @@ constexpr DirectiveSet kDirectiveSets[] = {
      "encode(u8); tile(batch, b0, b1, 128); reorder(b0, tree, b1); split(b1, b2, b3, 70); parallel(b0)",
      kSmall},
     {"plans",
-     "plan(6); encode(auto); plan(7); WISHES; interleave(tree); plan(BATCH); WISHES; "
+     "plan(6); encode(auto); plan(7); DIRECTIVES; interleave(tree); plan(BATCH); DIRECTIVES; "
      "tile(batch, b0, b1, 64); reorder(b0, tree, b1); parallel(b0)",
      kMiddle},
     // Schedules mapped to a GPU run on the emulator.
@@ -121,9 +122,9 @@ class Matrix {
       : file_(file), model_(model), answers_(answers) {
     const ForestStatistics forest = statistics(model);
     size_ = forest.nodes <= kSmallNodes ? kSmall : forest.nodes <= kMiddleNodes ? kMiddle : kLarge;
-    constexpr std::size_t kHops = 150'000;  // per cell, so that it takes a few milliseconds
-    const std::size_t hops = std::max<std::size_t>(1, model.trees.size() * forest.max_depth);
-    count_ = std::min(answers.count, std::clamp<std::size_t>(kHops / hops, 15, 200));
+    constexpr std::size_t kSteps = 150'000;  // per cell, so that it takes a few milliseconds
+    const std::size_t steps = std::max<std::size_t>(1, model.trees.size() * forest.max_depth);
+    count_ = std::min(answers.count, std::clamp<std::size_t>(kSteps / steps, 15, 200));
     double largest = 0;
     for (const Tree& tree : model.trees)
       for (const Node& node : tree.nodes) largest = std::max(largest, std::abs(node.value));
@@ -160,10 +161,10 @@ class Matrix {
   };
 
   std::string schedule_of(const Cell& cell) const {
-    const std::string wishes =
+    const std::string directives =
         (cell.layout == "auto" ? "" : "layout(tree, " + cell.layout + "); ") + cell.tiling->text;
-    std::string text = replaced(cell.directives->text, "WISHES", wishes);
-    if (text == cell.directives->text) text = wishes + "; " + text;
+    std::string text = replaced(cell.directives->text, "DIRECTIVES", directives);
+    if (text == cell.directives->text) text = directives + "; " + text;
     return replaced(replaced(text, "HALF", (model_.trees.size() + 1) / 2), "THIRD", model_.trees.size() / 3);
   }
 

@@ -30,7 +30,7 @@ struct TestedSchedule {
   bool all_rows = false;
 };
 
-/// Returns the hops from the root to the nearest leaf.
+/// Returns the steps from the root to the nearest leaf.
 std::size_t nearest_leaf(const Model& model) {
   std::size_t nearest = SIZE_MAX;
   for (const Tree& tree : model.trees) {
@@ -125,7 +125,7 @@ class ModelCheck {
     double largest = 0;
     for (const Tree& tree : model.trees)
       for (const Node& node : tree.nodes) largest = std::max(largest, std::abs(node.value));
-    hops_ = std::max<std::size_t>(1, model.trees.size() * statistics(model).max_depth);
+    steps_ = std::max<std::size_t>(1, model.trees.size() * statistics(model).max_depth);
     slack_ = largest * std::pow(static_cast<double>(model.trees.size()) + 1, 2) * 0x1p-24;
   }
 
@@ -157,7 +157,7 @@ class ModelCheck {
   std::size_t rows_for(unsigned threads, std::size_t batch) const {
     const bool largest = is_largest(threads, batch);
     if (largest && all_rows_) return answers_.count;
-    const std::size_t affordable = budget_.hops / hops_ * (largest ? 16 : 1);
+    const std::size_t affordable = budget_.steps / steps_ * (largest ? 16 : 1);
     return std::min(answers_.count, std::max<std::size_t>(affordable, 15));
   }
 
@@ -220,8 +220,8 @@ class ModelCheck {
   const Model& model_;
   const Answers& answers_;
   Budget budget_;
-  std::size_t hops_ = 1;  ///< most hops that a row takes
-  double slack_ = 0;      ///< largest difference between sums of parallel trees
+  std::size_t steps_ = 1;  ///< most steps that a row takes
+  double slack_ = 0;       ///< largest difference between sums of parallel trees
   bool in_order_ = true, all_rows_ = true;
   std::string wrong_;
 };

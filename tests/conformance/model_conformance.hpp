@@ -15,10 +15,10 @@ using support::ModelFile;
 using support::zoo;
 
 struct Budget {
-  /// Hops per schedule, batch size and number of threads; limits the number of rows. The schedules that every
+  /// Steps per schedule, batch size and number of threads; limits the number of rows. The schedules that every
   /// model must pass also run all rows in one batch with two threads; other schedules are allowed 16 times
   /// this number.
-  std::size_t hops = SIZE_MAX / 16;
+  std::size_t steps = SIZE_MAX / 16;
   /// Number of schedules by day, drawn differently for each model; at night all run.
   std::size_t schedules = SIZE_MAX;
 };

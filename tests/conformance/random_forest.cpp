@@ -17,7 +17,7 @@ enum class TreeShape { Leaf, Complete, Ragged, Chain };
 
 class ForestMaker {
  public:
-  ForestMaker(Dice& dice, const ForestWishes& wishes) : dice_(dice), wishes_(wishes) {}
+  ForestMaker(Dice& dice, const ForestOptions& options) : dice_(dice), options_(options) {}
 
   Model run() {
     Model model =
@@ -29,21 +29,21 @@ class ForestMaker {
                                                                                         : 40));
     features_ = model.num_features;
     wild_leaves_ = dice_.percent(20);
-    if (wishes_.float64 != 0 && dice_.percent(wishes_.float64)) model.score_type = ScalarType::Float64;
+    if (options_.float64 != 0 && dice_.percent(options_.float64)) model.score_type = ScalarType::Float64;
     float64_ = model.score_type == ScalarType::Float64;
-    const bool linear = float64_ && wishes_.linear != 0 && dice_.percent(wishes_.linear);
+    const bool linear = float64_ && options_.linear != 0 && dice_.percent(options_.linear);
     if (linear || (float64_ && dice_.percent(60))) model.row_type = ScalarType::Float64;
     model.tiny_is_zero = linear;
     const bool covered = dice_.percent(50);
     make_thresholds(dice_.from_to(1, many_thresholds ? 900 : 12));
-    if (dice_.percent(wishes_.categories)) make_sets(dice_.from_to(1, dice_.percent(10) ? 150 : 12));
+    if (dice_.percent(options_.categories)) make_sets(dice_.from_to(1, dice_.percent(10) ? 150 : 12));
     for (double& base : model.base) base = leaf_value();
     model.base_last = dice_.percent(30);
     make_outputs(model);
     const bool vectors = !linear && model.num_outputs > 1 && dice_.percent(30);
     if (model.base_last && dice_.percent(30)) model.scale = dice_.real() * 4 - 2;
     const bool dart = !linear && dice_.percent(20);
-    const std::size_t trees = !linear && dice_.percent(2) ? 0 : dice_.from_to(1, wishes_.max_trees);
+    const std::size_t trees = !linear && dice_.percent(2) ? 0 : dice_.from_to(1, options_.max_trees);
     for (std::size_t t = 0; t < trees; ++t) {
       Tree tree = make_tree();
       if (covered) cover(tree, 0, static_cast<float>(dice_.from_to(1, 100'000)));
@@ -137,7 +137,7 @@ class ForestMaker {
   }
 
   double leaf_value() {
-    if (wishes_.integer_leaves) return static_cast<double>(dice_.below(33)) - 16;
+    if (options_.integer_leaves) return static_cast<double>(dice_.below(33)) - 16;
     const std::vector<double> special{0.0, -0.0, 0x1p-149, -0x1p-126, 0x1p100, -0x1p100, 1.0};
     if (wild_leaves_ && dice_.percent(10)) return dice_.pick(special);
     const double scale = dice_.percent(80) ? 1.0 : 1e-6;
@@ -146,16 +146,17 @@ class ForestMaker {
   }
 
   float weight() {
-    if (wishes_.integer_leaves) return 0.5f * static_cast<float>(dice_.from_to(1, 4));
+    if (options_.integer_leaves) return 0.5f * static_cast<float>(dice_.from_to(1, 4));
     return static_cast<float>(dice_.real() * 2);
   }
 
   Tree make_tree() {
-    if (wishes_.oblivious != 0 && dice_.percent(wishes_.oblivious))
-      return oblivious(dice_.from_to(0, std::min<std::size_t>(wishes_.max_depth, 8)));
-    if (wishes_.leaf_wise != 0 && dice_.percent(wishes_.leaf_wise)) return leaf_wise(dice_.from_to(50, 256));
+    if (options_.oblivious != 0 && dice_.percent(options_.oblivious))
+      return oblivious(dice_.from_to(0, std::min<std::size_t>(options_.max_depth, 8)));
+    if (options_.leaf_wise != 0 && dice_.percent(options_.leaf_wise))
+      return leaf_wise(dice_.from_to(50, 256));
     const auto shape = static_cast<TreeShape>(dice_.below(4));
-    const std::size_t depth = dice_.from_to(0, wishes_.max_depth);
+    const std::size_t depth = dice_.from_to(0, options_.max_depth);
     if (shape == TreeShape::Chain && dice_.percent(10)) return grown(shape, depth + 30);
     nodes_left_ = 400;
     if (shape == TreeShape::Ragged && dice_.percent(10)) return grown(shape, 30);
@@ -255,7 +256,7 @@ class ForestMaker {
   }
 
   Dice& dice_;
-  ForestWishes wishes_;
+  ForestOptions options_;
   std::uint32_t features_ = 1;
   std::vector<double> thresholds_;
   std::vector<CategorySet> sets_;
@@ -267,7 +268,7 @@ class ForestMaker {
 
 }  // namespace
 
-Model random_forest(Dice& dice, const ForestWishes& wishes) { return ForestMaker(dice, wishes).run(); }
+Model random_forest(Dice& dice, const ForestOptions& options) { return ForestMaker(dice, options).run(); }
 
 std::vector<float> random_rows(Dice& dice, const Model& model, std::size_t count) {
   constexpr float infinity = std::numeric_limits<float>::infinity();

@@ -11,7 +11,7 @@
 
 namespace forestvm::test {
 
-struct ForestWishes {
+struct ForestOptions {
   std::size_t max_trees = 20;
   std::uint32_t max_depth = 12;
   bool integer_leaves = false;  ///< true: sums of leaves, weights and bases are exact in any order
@@ -22,7 +22,7 @@ struct ForestWishes {
   unsigned categories = 25;     ///< percent of the forests with categorical splits
 };
 
-Model random_forest(Dice& dice, const ForestWishes& wishes);
+Model random_forest(Dice& dice, const ForestOptions& options);
 
 /// Returns `count` rows, row-major.
 std::vector<float> random_rows(Dice& dice, const Model& model, std::size_t count);

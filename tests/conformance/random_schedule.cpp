@@ -17,15 +17,15 @@ using namespace scheduler;
 
 class ScheduleMaker {
  public:
-  ScheduleMaker(Dice& dice, std::uint32_t trees, const ScheduleWishes& wishes)
-      : dice_(dice), wishes_(wishes), tree_(trees) {}
+  ScheduleMaker(Dice& dice, std::uint32_t trees, const ScheduleOptions& options)
+      : dice_(dice), options_(options), tree_(trees) {}
 
   Schedule run() {
-    if (wishes_.mapped) return run_mapped();
+    if (options_.mapped) return run_mapped();
     for (std::size_t i = dice_.below(6); i > 0; --i) rewrite();
-    if (dice_.percent(15)) program_wishes();
+    if (dice_.percent(15)) program_directives();
     if (dice_.percent(25)) add(Schedule().encode(one_of({"u8", "u8", "u8", "auto", "none"})));
-    if (dice_.percent(wishes_.parallel_trees)) parallel_trees();
+    if (dice_.percent(options_.parallel_trees)) parallel_trees();
     for (std::size_t i = dice_.below(6); i > 0; --i) decorate();
     return std::move(schedule_);
   }
@@ -170,7 +170,7 @@ class ScheduleMaker {
       case 6:
         return add(Schedule().tileTree(name(any), dice_.from_to(1, 8), one_of({"uniform", "probability"})));
       case 7:
-        return program_wishes();
+        return program_directives();
       default:
         return add(Schedule().layout(name(any), dice_.pick(layouts_)));
     }
@@ -195,7 +195,7 @@ class ScheduleMaker {
     return choices.begin()[dice_.below(choices.size())];
   }
 
-  void program_wishes() {
+  void program_directives() {
     if (dice_.percent(70)) add(Schedule().orderTrees(one_of({"depth", "class", "none"})));
     if (dice_.percent(30)) add(Schedule().accumulate(one_of({"f32", "f64", "exact"})));
   }
@@ -222,7 +222,7 @@ class ScheduleMaker {
       case 0:
       case 1:
         if (tree_[any].axis == Axis::Trees)
-          return dice_.percent(wishes_.parallel_trees) ? parallel_trees() : void();
+          return dice_.percent(options_.parallel_trees) ? parallel_trees() : void();
         return add(Schedule().parallel(name(any)));
       case 2:
         if (tree_.iterations(any) > 40) return;
@@ -250,7 +250,7 @@ class ScheduleMaker {
   }
 
   Dice& dice_;
-  ScheduleWishes wishes_;
+  ScheduleOptions options_;
   LoopTree tree_;
   Schedule schedule_;
   std::vector<std::string> layouts_ = support::layout_names();
@@ -259,12 +259,12 @@ class ScheduleMaker {
 
 }  // namespace
 
-Schedule random_schedule(Dice& dice, std::uint32_t trees, const ScheduleWishes& wishes) {
-  if (!dice.percent(wishes.plans)) return ScheduleMaker(dice, trees, wishes).run();
+Schedule random_schedule(Dice& dice, std::uint32_t trees, const ScheduleOptions& options) {
+  if (!dice.percent(options.plans)) return ScheduleMaker(dice, trees, options).run();
   Schedule all;
   const auto add_plan = [&](const Argument& most) {
     all.plan(most);
-    const Schedule one = ScheduleMaker(dice, trees, wishes).run();
+    const Schedule one = ScheduleMaker(dice, trees, options).run();
     all.directives.insert(all.directives.end(), one.directives.begin(), one.directives.end());
   };
   std::uint32_t most = 0;

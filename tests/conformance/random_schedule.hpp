@@ -8,13 +8,13 @@
 
 namespace forestvm::test {
 
-struct ScheduleWishes {
+struct ScheduleOptions {
   unsigned parallel_trees = 10;  ///< percent of the schedules that run trees in parallel
   unsigned plans = 15;           ///< percent of the schedules that are plans
   bool automatic = false;        ///< true: the automatic schedule of the model instead of a random one
   bool mapped = false;           ///< true: loops are mapped to a GPU launch, and there are no plans
 };
 
-Schedule random_schedule(Dice& dice, std::uint32_t trees, const ScheduleWishes& wishes);
+Schedule random_schedule(Dice& dice, std::uint32_t trees, const ScheduleOptions& options);
 
 }  // namespace forestvm::test

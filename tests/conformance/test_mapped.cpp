@@ -8,6 +8,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/emulator.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/named_schedules.hpp>
 

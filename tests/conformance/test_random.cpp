@@ -20,6 +20,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/core/layout/tables.hpp>
+#include <forestvm/internal/emulator.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/named_schedules.hpp>
@@ -261,7 +262,7 @@ Case shrunk(Case c) {
   return c;
 }
 
-Case random_case(std::uint64_t seed, const ForestWishes& forest, const ScheduleWishes& schedule) {
+Case random_case(std::uint64_t seed, const ForestOptions& forest, const ScheduleOptions& schedule) {
   Dice dice(seed);
   Case c;
   c.exact_sums = forest.integer_leaves;
@@ -287,7 +288,7 @@ struct Tally {
   std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, coded = 0, plans = 0, mapped = 0,
               failed = 0;
   std::size_t oblivious = 0;  ///< number of trees that are walked as oblivious ones
-  std::size_t parting = 0;    ///< number of trees with a level that retires its leaves
+  std::size_t retiring = 0;   ///< number of trees with a level that retires its leaves
   std::size_t tree_tables = 0;
 };
 
@@ -307,10 +308,10 @@ std::size_t oblivious_trees(const Program& program) {
   return count_tables(program, Layout::Tables, [](const TablesView::Tree& tree) { return tree.oblivious; });
 }
 
-std::size_t parting_trees(const Program& program) {
+std::size_t retiring_trees(const Program& program) {
   return count_tables(program, Layout::Tables, [](const TablesView::Tree& tree) {
     for (std::uint32_t i = 0; i < tree.depth; ++i)
-      if (tree.level(i).parts()) return true;
+      if (tree.level(i).retires()) return true;
     return false;
   });
 }
@@ -349,7 +350,7 @@ void run_case(std::uint64_t seed, Case c, Tally& tally) {
   tally.plans += program->code().front().op == Op::Plan;
   tally.mapped += program->mapped();
   tally.oblivious += oblivious_trees(*program);
-  tally.parting += parting_trees(*program);
+  tally.retiring += retiring_trees(*program);
   tally.tree_tables += trees_in_tree_tables(*program);
   if (failure_of(c).empty()) return;
   ++tally.failed;
@@ -371,8 +372,8 @@ std::optional<std::chrono::steady_clock::time_point> deadline() {
   return std::chrono::steady_clock::now() + std::chrono::minutes(minutes);
 }
 
-void run_cases(std::uint64_t first, std::size_t count, const ForestWishes& forest,
-               const ScheduleWishes& schedule) {
+void run_cases(std::uint64_t first, std::size_t count, const ForestOptions& forest,
+               const ScheduleOptions& schedule) {
   const auto end = deadline();
   const bool anew = end || support::nightly();
   first = environment("FORESTVM_SEED", anew ? std::random_device()() * std::uint64_t{1'000'000} : first);
@@ -421,16 +422,16 @@ TEST(Random, LinearLeavesOnGpus) {
 }
 
 TEST(Random, AutomaticSchedules) {
-  ForestWishes forest;
+  ForestOptions forest;
   forest.max_depth = 7;  // most are walked by rank codes, some have too many leaves
-  ScheduleWishes schedule;
+  ScheduleOptions schedule;
   schedule.automatic = true;
   run_cases(300'000, 600, forest, schedule);
 }
 
 /// Runs cases by rank codes on every target, one row at a time and in blocks; every other case also in calls
 /// of up to 64 rows.
-Tally run_tables(std::uint64_t first, std::size_t count, const ForestWishes& forest,
+Tally run_tables(std::uint64_t first, std::size_t count, const ForestOptions& forest,
                  std::string_view layout = "tables") {
   const std::vector<Schedule> schedules{
       Schedule().encode("u8"),
@@ -460,7 +461,7 @@ TEST(Random, ObliviousTrees) {
 TEST(Random, LeafWiseTrees) {
   const Tally tally =
       run_tables(500'000, 300, {.max_trees = 20, .max_depth = 6, .leaf_wise = 80, .float64 = 50});
-  EXPECT_GT(tally.parting, 1000u);
+  EXPECT_GT(tally.retiring, 1000u);
 }
 
 TEST(Random, TreeTables) {
@@ -470,10 +471,10 @@ TEST(Random, TreeTables) {
 }
 
 TEST(Random, CategoricalSplits) {
-  ForestWishes forest;
+  ForestOptions forest;
   forest.categories = 100;
   forest.oblivious = 10;
-  ScheduleWishes schedule;
+  ScheduleOptions schedule;
   for (const bool automatic : {true, false}) {
     schedule.automatic = automatic;
     run_cases(automatic ? 600'000 : 700'000, 400, forest, schedule);
@@ -481,24 +482,24 @@ TEST(Random, CategoricalSplits) {
 }
 
 TEST(Random, ParallelTreesWhoseSumsAreExact) {
-  ForestWishes forest;
+  ForestOptions forest;
   forest.max_depth = 5;
   forest.integer_leaves = true;
   run_cases(100'000, 600, forest, {90});
 }
 
 TEST(Random, MappedSchedules) {
-  ForestWishes forest;
+  ForestOptions forest;
   forest.max_trees = 40;
   forest.max_depth = 6;
-  ScheduleWishes schedule;
+  ScheduleOptions schedule;
   schedule.mapped = true;
   schedule.plans = 0;
   run_cases(800'000, 1000, forest, schedule);
 }
 
 TEST(Random, ManySmallTrees) {
-  ForestWishes forest;
+  ForestOptions forest;
   forest.max_trees = 90;
   forest.max_depth = 3;
   run_cases(200'000, 400, forest, {});

@@ -55,9 +55,9 @@ const std::vector<std::string> kSchedules = {
 };
 
 /// Compares random forests under each of kSchedules and each contract.
-void compare_every_schedule(ForestWishes wishes) {
-  wishes.max_trees = 12;
-  wishes.max_depth = 6;
+void compare_every_schedule(ForestOptions forest) {
+  forest.max_trees = 12;
+  forest.max_depth = 6;
   ExportedForests forests;
   std::size_t seed = 1;
   for (const std::string& schedule : kSchedules)
@@ -67,7 +67,7 @@ void compare_every_schedule(ForestWishes wishes) {
       Result<Program> program = Error{};
       // Some forests have categories, which layouts of values do not hold, or would take too much memory.
       for (int i = 0; i < 20 && !program.ok(); ++i) {
-        do model = random_forest(dice, wishes);
+        do model = random_forest(dice, forest);
         while (model.trees.size() < 5);
         program = program_of(model, schedule, contract);
       }
@@ -95,11 +95,11 @@ TEST(ExportC, RandomForestsAndSchedules) {
   ExportedForests forests;
   for (std::size_t seed = 1000; forests.size() < 60; ++seed) {
     Dice dice(seed);
-    ForestWishes wishes;
-    wishes.float64 = 40;
-    wishes.max_trees = 10;
-    wishes.max_depth = 7;
-    const Model model = random_forest(dice, wishes);
+    ForestOptions forest;
+    forest.float64 = 40;
+    forest.max_trees = 10;
+    forest.max_depth = 7;
+    const Model model = random_forest(dice, forest);
     const Schedule schedule = random_schedule(dice, static_cast<std::uint32_t>(model.trees.size()), {30});
     CompileOptions options;
     options.contract = static_cast<Contract>(dice.below(3));
@@ -225,10 +225,10 @@ TEST(ExportC, ChoosesPlansByTheCallsRows) {
   if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
   ExportedForests forests;
   Dice dice(1);
-  ForestWishes wishes;
-  Model model = random_forest(dice, wishes);
+  ForestOptions forest;
+  Model model = random_forest(dice, forest);
   while (model.trees.size() < 15 || model.num_outputs != 1 || model.trees[0].leaf_width != 1)
-    model = random_forest(dice, wishes);
+    model = random_forest(dice, forest);
   const char* const schedule = "plan(100); tile(tree, t0, t1, 3); parallel(t0); plan(BATCH)";
   const auto program = program_of(model, schedule, Contract::Trainer);
   ASSERT_TRUE(program.ok()) << program.error().text();

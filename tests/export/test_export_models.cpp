@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 /// The most bytes of C that a compiler gets at once: with more it takes much memory.
 constexpr std::size_t kSourceBytes = 8 << 20;
 /// Larger models lose their last rounds, so that the compiler takes little time for each.
-constexpr std::size_t kMostNodes = 500, kFewNodes = 200;
+constexpr std::size_t kMaxNodes = 500, kFewNodes = 200;
 
 std::size_t node_count(const Model& model) {
   std::size_t nodes = 0;
@@ -110,7 +110,7 @@ std::size_t compare_models(const fs::path& parent) {
       if (name.starts_with("model")) files[folder.path().filename().string() + "/" + name] = file.path();
     }
   }
-  Exporter exporter(kMostNodes);
+  Exporter exporter(kMaxNodes);
   for (const auto& [name, path] : files) {
     exporter.add(name, path);
     if (::testing::Test::HasFatalFailure()) return 0;

@@ -10,7 +10,7 @@ using namespace forestvm;
 Result<std::vector<std::string>> devices() { return std::vector<std::string>{"an emulated device"}; }
 
 Result<std::unique_ptr<kernels::Runtime>> open(int device) {
-  if (device != 0) return Error{ErrorCode::Environment, "", "no emulated device " + std::to_string(device)};
+  if (device != 0) return fail(ErrorCode::Environment, "no emulated device " + std::to_string(device));
   return kernels::make_emulator_runtime({});
 }
 

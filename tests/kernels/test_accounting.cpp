@@ -1,4 +1,4 @@
-// Estimates of what calls cost, against numbers worked out by hand. The model: ten chains of three hops over
+// Estimates of what calls cost, against numbers worked out by hand. The model: ten chains of three steps over
 // four features, so that a row visits 30 nodes; in the array layout a tree has 15 slots of 8 bytes.
 #include <gtest/gtest.h>
 

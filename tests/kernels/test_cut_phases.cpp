@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/emulator.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
 #include "kernels/link/link.hpp"

@@ -6,6 +6,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/emulator.hpp>
 
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
@@ -113,7 +114,7 @@ TEST(GpuBackend, RefusesProgramsForTheHost) {
   ASSERT_FALSE(gpu.ok());
   EXPECT_EQ(
       gpu.error().text(),
-      "none of its loops is mapped to a GPU's grid and blocks (gpuDimension): it runs on the host, not on "
+      "none of the program's loops is mapped to a GPU's grid and blocks (gpuDimension): it runs on the host, not on "
       "the emulator; compile the model with a schedule for GPUs");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/program_tools.hpp>
 
 #include "kernels/link/link.hpp"
 #include "kernels/mapped_nests.hpp"

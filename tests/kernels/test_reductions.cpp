@@ -9,6 +9,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/emulator.hpp>
 
 #include "kernels/vendor/emulator/grid.hpp"
 #include "support/small_models.hpp"

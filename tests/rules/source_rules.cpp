@@ -169,6 +169,10 @@ const std::vector<Confined> kConfined = {
      {"cli/command.cpp"},  // the kinds of a library's errors
      "a default takes new opcodes, outputs and layouts without a word: list the cases, the compiler then names each "
      "switch that a new row must extend"},
+    {std::regex(R"(\{ErrorCode::\w+,|\brefused\("",|\bfail\(ErrorCode::\w+, "",)"),
+     {"include", "frontend", "scheduler", "vm", "kernels", "cli", "bindings"},
+     {"include/forestvm/result.hpp"},
+     "an error is made by fail, refused or usage; one whose place the caller adds is made without a place"},
     {std::regex("^.{121}"),
      {"bindings/python/forestvm", "bindings/python/tests", "bindings/python/tests_engines",
       "examples/engines"},

@@ -57,6 +57,9 @@ TEST(SourceRules, FindsEachPlantedBreach) {
        "mp/rows.csv\");"},
       {"vm/host/a.cpp", "if (const auto* csr = std::get_if<CsrRows>(&rows)) csr->count;"},
       {"kernels/link/a.cpp", "    default:"},
+      {"vm/call/a.cpp", "return Error{ErrorCode::Usage, \"\", \"no rows\"};"},
+      {"cli/io/a.cpp", "return refused(\"\", \"is empty\");"},
+      {"vm/call/a.cpp", "return fail(ErrorCode::Usage, \"\", \"no rows\");"},
       {"bindings/python/forestvm/a.py", "# " + std::string(119, 'x')},
       {"kernels/backend/a.cpp", "const bool coded = std::holds_alternative<CodedRows>(rows);"},
   };
@@ -102,6 +105,7 @@ TEST(SourceRules, LetsAllowedLinesPass) {
       {"cli/a.cpp", "#include <sys/stat.h>"},
       {"vm/call/row_reader.cpp", "if (std::holds_alternative<CodedRows>(rows)) return;"},
       {"README.md", "curl https://example.org/home/rows.csv"},
+      {"cli/io/a.cpp", "return refused(\"is empty\");"},
       {"bench/load.cpp",
        "const auto folder = std::filesystem::temp_"
        "directory_path();"},

@@ -245,8 +245,9 @@ TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
     change(model);
     return error_of(compile(model, {}));
   };
-  EXPECT_EQ(refusal([](Model& m) { m.trees[5].linear_leaves.resize(1); }),
-            "linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
+  EXPECT_EQ(
+      refusal([](Model& m) { m.trees[5].linear_leaves.resize(1); }),
+      "model: linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
   const auto linear = [&](auto change) {
     return refusal([&](Model& m) {
       support::make_linear(m);
@@ -254,8 +255,9 @@ TEST(Refusals, WhatNoWalkerRunsYetIsRefusedByTreeAndNode) {
     });
   };
   EXPECT_EQ(linear([](Model&) {}), "it compiles");
-  EXPECT_EQ(linear([](Model& m) { m.tiny_is_zero = false; }),
-            "linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
+  EXPECT_EQ(
+      linear([](Model& m) { m.tiny_is_zero = false; }),
+      "model: linear leaves of values that are not compared as LightGBM compares them: not lowered yet");
   EXPECT_EQ(linear([](Model& m) { m.trees[5].weight = 0.5f; }),
             "tree 5, node 0: weights of trees beside linear leaves are not lowered yet");
   EXPECT_EQ(linear([](Model& m) { m.trees[5].leaf_width = 2; }),
@@ -317,14 +319,14 @@ TEST(Compile, LargeTreesWithCategoricalSplitsAreWalkedByNodes) {
 
 /// Trees that two plans lay out alike lie in the program once.
 TEST(Compile, PlansShareTrees) {
-  for (const std::string wishes : {"layout(tree, sparse)", "tileTree(tree, 4, uniform)",
-                                   "tileTree(tree, 8, uniform); layout(tree, reorg)"}) {
-    const auto plain = compiled(wishes);
-    const auto result = compiled("plan(4); " + wishes + "; interleave(tree); plan(BATCH); " + wishes);
+  for (const std::string directives : {"layout(tree, sparse)", "tileTree(tree, 4, uniform)",
+                                       "tileTree(tree, 8, uniform); layout(tree, reorg)"}) {
+    const auto plain = compiled(directives);
+    const auto result = compiled("plan(4); " + directives + "; interleave(tree); plan(BATCH); " + directives);
     ASSERT_TRUE(plain.ok() && result.ok()) << error_of(plain) << error_of(result);
-    EXPECT_EQ(result->program.section_Groups().size(), 1u) << wishes;
+    EXPECT_EQ(result->program.section_Groups().size(), 1u) << directives;
     EXPECT_TRUE(std::ranges::equal(result->program.section_Nodes(), plain->program.section_Nodes()))
-        << wishes;
+        << directives;
   }
 }
 

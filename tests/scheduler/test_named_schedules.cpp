@@ -158,7 +158,7 @@ TEST(PaperFigures, DoNotSplitTreesOfOneDepth) {
 }
 
 TEST(PaperFigures, JoinDepthsThatAreManySoThatLittleIsPadded) {
-  // Ten depths. Joining 20 with 21 costs one padded hop; 2 with 3 (and 3 with 4, …) costs two; all others
+  // Ten depths. Joining 20 with 21 costs one padded step; 2 with 3 (and 3 with 4, …) costs two; all others
   // cost more.
   const std::string text =
       text_of(chains({1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 9, 20, 21}), "paper-fig-1b");

@@ -42,7 +42,7 @@ TEST(RankTable, HasNoMoreColumnsThanBlocksOfCodesHaveRoomFor) {
     const Result<void> sealed = ranks.seal();
     if (one_more)
       EXPECT_EQ(sealed.ok() ? "" : sealed.error().message,
-                "the model's splits need 4194305 columns of codes, at most 4194304");
+                "its splits need 4194305 columns of codes, at most 4194304");
     else
       EXPECT_TRUE(sealed.ok());
   }

@@ -41,7 +41,7 @@ inline Tree split(std::uint32_t feature, double threshold, const Tree& left, con
   return tree;
 }
 
-/// Returns a tree whose only deep leaf is `depth` hops away.
+/// Returns a tree whose only deep leaf is `depth` steps away.
 inline Tree chain(std::uint32_t depth) {
   Tree tree = leaf(0.5);
   for (std::uint32_t i = 0; i < depth; ++i) tree = split(i % 4, 1.0 + i, tree, leaf(0.25 * i), i % 2 == 0);
@@ -132,7 +132,7 @@ inline void make_vectors(Tree& tree, std::uint32_t width) {
 }
 
 /// Returns one of: small; two_outputs (trees of small, every other one for output 1); base_last; covered
-/// (rows mostly go left); deep (one chain of 40 hops); leaves (two trees that are a leaf); none (no trees);
+/// (rows mostly go left); deep (one chain of 40 steps); leaves (two trees that are a leaf); none (no trees);
 /// wide (300 stumps, 65,536 outputs); fine (leaves whose exact sums take 128 bits); far (leaves without exact
 /// sums); float64 (float64 sums); zeros (float64 sums; zero is missing to one split of a feature and a number
 /// to another); categories (three categorical splits of two sets); lightgbm and lightgbm_classes (float64,

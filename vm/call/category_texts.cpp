@@ -83,24 +83,24 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, std::string_view 
   if (mine == nullptr) return static_cast<double>(category_code(text));
   if (const auto at = mine->codes.find(text); at != mine->codes.end()) return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused("", "{} is not one of the model's {} categories, and its trainer refuses others",
-                 quoted(text), mine->codes.size());
+  return refused(formatted("{} is not one of the model's {} categories, and its trainer refuses others",
+                           quoted(text), mine->codes.size()));
 }
 
 Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) const {
   if (hashes(feature)) {
     if (std::abs(number) <= kMaxCategoryNumber && number == std::trunc(number))
       return static_cast<double>(category_code(std::to_string(static_cast<std::int64_t>(number))));
-    return refused("", "{} is not a category: whole numbers up to 2^53 stand by their decimal text",
-                   text_of(number));
+    return refused(formatted("{} is not a category: whole numbers up to 2^53 stand by their decimal text",
+                             text_of(number)));
   }
   const Named* const mine = named(feature);
   if (mine == nullptr || std::isnan(number)) return number;
   if (const auto at = mine->numbers.find(number); at != mine->numbers.end())
     return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused("", "{} is not one of the model's {} categories, and its trainer refuses others",
-                 text_of(number), mine->codes.size());
+  return refused(formatted("{} is not one of the model's {} categories, and its trainer refuses others",
+                           text_of(number), mine->codes.size()));
 }
 
 Result<bool> CategoryTexts::numbers_of(std::uint32_t feature, const Column& dictionary, std::size_t count,

@@ -63,18 +63,18 @@ CodedPlans::CodedPlans(const Program& program)
 
 Result<void> CodedPlans::check() const {
   if (!plans_.empty()) return {};
-  return refused("", code_columns_ == 0
-                         ? "the program has no encoder: compile the model with a schedule that has encode(u8)"
-                         : "in every plan of the program some walk reads the rows' values: compile the model "
-                           "with a schedule of which a plan has encode(u8) for all trees");
+  return refused(code_columns_ == 0
+                     ? "the program has no encoder: compile the model with a schedule that has encode(u8)"
+                     : "in every plan of the program some walk reads the rows' values: compile the model "
+                       "with a schedule of which a plan has encode(u8) for all trees");
 }
 
 Result<void> CodedPlans::check(const CodedRows& rows) const {
   FVM_TRY(check());
   if (rows.count == 0) return {};
   if (rows.encoder != encoder_)
-    return refused("", "the rows are encoded for another program: its encoder is {}, this one's {}",
-                   hexadecimal(rows.encoder), hexadecimal(encoder_));
+    return refused(formatted("the rows are encoded for another program: its encoder is {}, this one's {}",
+                             hexadecimal(rows.encoder), hexadecimal(encoder_)));
   const auto given = [&] { return rows_text(rows.count, rows.columns); };
   if (rows.columns != columns_) return usage("{} for a program of {}", given(), columns_);
   const std::size_t needed = coded_bytes(rows.count, rows.columns);

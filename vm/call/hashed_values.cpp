@@ -116,8 +116,7 @@ class QuickCodes {
 
 Result<void> check_type(RowType type, bool hashed) {
   if (!hashed || type == RowType::Float64 || type == RowType::Int32 || type == RowType::Int64) return {};
-  return fail(ErrorCode::Usage, "",
-              "codes of categories are float64, int32 or int64: other types lose digits");
+  return usage("codes of categories are float64, int32 or int64: other types lose digits");
 }
 
 std::string place(std::size_t row, std::uint32_t column) {

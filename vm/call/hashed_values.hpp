@@ -16,10 +16,10 @@ namespace forestvm::host {
 /// Refused, with row and column, for a value that is no category.
 Result<void> fill_codes(std::span<const std::uint32_t> features, const RowBlock& rows, std::size_t begin,
                         std::size_t count, std::size_t width, float* out);
-/// Does for checked sparse rows what the function above does for dense ones.
+/// Writes the codes of `features` for sparse rows, which have been checked.
 Result<void> fill_codes(std::span<const std::uint32_t> features, const CsrRows& rows, std::size_t begin,
                         std::size_t count, std::size_t width, float* out);
-/// Does for columns what the functions above do for rows. Indices of columns stand for codes.
+/// Writes the codes of `features` for columns, whose indices stand for codes.
 Result<void> fill_codes(std::span<const std::uint32_t> features, const ColumnRows& rows, std::size_t begin,
                         std::size_t count, std::size_t width, float* out);
 

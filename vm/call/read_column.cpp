@@ -70,7 +70,7 @@ static_assert(sizeof(TextView) == 16);
 constexpr std::int32_t kMaxInside = 12;
 
 Result<std::string_view> view_at(const Column& column, std::size_t i) {
-  const auto bad = [](const char* what) { return fail(ErrorCode::Usage, "", what); };
+  const auto bad = [](const char* what) { return usage(what); };
   const char* const record = static_cast<const char*>(column.values) + i * sizeof(TextView);
   TextView view;
   std::memcpy(&view, record, sizeof view);
@@ -150,9 +150,9 @@ Result<std::string_view> text_at(const Column& column, std::size_t row) {
   const std::size_t i = column.offset + row;
   if (column.form == ColumnForm::TextViews) return view_at(column, i);
   const std::int64_t begin = text_offset(column, i), end = text_offset(column, i + 1);
-  if (begin < 0 || end < begin) return fail(ErrorCode::Usage, "", "its text ends before it begins");
+  if (begin < 0 || end < begin) return usage("its text ends before it begins");
   if (column.text == nullptr && begin != end)
-    return fail(ErrorCode::Usage, "", "its text is in a buffer that the column does not have");
+    return usage("its text is in a buffer that the column does not have");
   return std::string_view(column.text + begin, static_cast<std::size_t>(end - begin));
 }
 

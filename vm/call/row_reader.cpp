@@ -8,6 +8,7 @@
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/column_set.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/internal/row_source.hpp>
 
 #include "vm/call/read_column.hpp"

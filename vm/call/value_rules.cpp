@@ -14,7 +14,7 @@ namespace {
 
 /// Bits of the filter for each bound: with so many, one value in 32 looks for a bound in vain. As long as the filter fits
 /// the first-level cache it has up to eight times as many.
-constexpr std::size_t kFilterBits = 32, kMostFilterBits = 256;
+constexpr std::size_t kFilterBits = 32, kMaxFilterBitsPerBound = 256;
 constexpr std::size_t kFilterInCache = std::size_t{1} << 17;
 constexpr std::size_t kMaxFilterBits = std::size_t{1} << 31;
 
@@ -58,7 +58,7 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
   }
   if (between == 0) return;
   const std::size_t wanted =
-      std::max(between * kFilterBits, std::min(between * kMostFilterBits, kFilterInCache));
+      std::max(between * kFilterBits, std::min(between * kMaxFilterBitsPerBound, kFilterInCache));
   const std::size_t filter_bits = std::bit_ceil(std::min(wanted, kMaxFilterBits));
   filter_.assign(filter_bits / 32 + 1, 0);
   filter_mask_ = static_cast<std::uint32_t>(filter_bits - 1);

@@ -151,15 +151,14 @@ std::string model_tables(const Job& job, const std::string& code, std::uint64_t&
 }  // namespace
 
 Result<ExportedC> export_c(const Program& program, const ExportOptions& options) {
-  if (!is_identifier(options.prefix))
-    return Error{ErrorCode::Usage, "", "'" + options.prefix + "' is not a C identifier"};
+  if (!is_identifier(options.prefix)) return usage("'" + options.prefix + "' is not a C identifier");
   if (program.mapped())
-    return refused("",
-                   "its loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
+    return refused(
+        "the program's loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
   Job job{program, options, {}, changed_features(program)};
   if (column_count(job) > kMaxFeatures)
-    return refused("",
-                   std::to_string(column_count(job)) + " columns, at most " + std::to_string(kMaxFeatures));
+    return refused("the program has " + std::to_string(column_count(job)) +
+                   " columns, exported C reads at most " + std::to_string(kMaxFeatures));
   for (const GroupDesc& group : program.section_Groups())
     job.groups.push_back(bytecode::decode_group(program, group));
   ExportedC result;

@@ -83,7 +83,7 @@ constexpr std::size_t derive_scratch(std::size_t features, std::size_t tests) {
   return kCodeRows * (features * sizeof(float) + tests);
 }
 
-/// Loops over rows run over whole groups, so that a vectorised loop leaves none over.
+/// Loops over rows run over whole groups, so that a vectorised loop has no remainder.
 inline constexpr unsigned kGroupRows = 16;
 static_assert(kCodeRows % kGroupRows == 0);
 

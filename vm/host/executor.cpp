@@ -13,8 +13,8 @@
 #include <thread>
 #include <utility>
 
+#include <forestvm/backend.hpp>
 #include <forestvm/internal/formatted.hpp>
-#include <forestvm/threads.hpp>
 
 namespace forestvm {
 namespace {
@@ -165,7 +165,7 @@ const Executor* find_shared(const SharedExecutor* first, unsigned threads) {
   if (threads == 0) threads = machine_threads();
   if (threads <= 1) return nullptr;
   const auto cannot_start = [threads](const std::string& why) {
-    return fail(ErrorCode::Environment, "", formatted("cannot start {} threads: {}", threads, why));
+    return fail(ErrorCode::Environment, formatted("cannot start {} threads: {}", threads, why));
   };
   const SharedExecutor* first = shared_executors.load(std::memory_order_acquire);
   if (const Executor* const found = find_shared(first, threads)) return found;

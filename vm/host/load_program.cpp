@@ -25,7 +25,7 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
   if (group.node_count > INT32_MAX) wanted.interleaved_trees = wanted.interleaved_rows = 1;
   walker.walk = target.find_walker(group.layout, wanted);
   if (!walker.walk)
-    return fail(ErrorCode::Environment, "",
+    return fail(ErrorCode::Environment,
                 formatted("this library was built without the layout {} (CMake's FORESTVM_LAYOUTS)",
                           name_of(group.layout)));
   walker.task.group = loaded.group_data[desc.group];
@@ -34,7 +34,7 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
   const auto wide_leaves = program.section_WideLeaves();
   walker.task.wide_leaves = wide_leaves.empty() ? nullptr : wide_leaves.data() + group.first_number;
   walker.task.scale = loaded.scale;
-  walker.task.hops = desc.hops;
+  walker.task.steps = desc.steps;
   walker.task.order = desc.order;
   walker.task.atomic = desc.atomic != 0;
   walker.task.exact = desc.end == WalkEnd::Exact;

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include <forestvm/backend.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/float_environment.hpp>
-#include <forestvm/threads.hpp>
 
 #include "vm/call/read_column.hpp"
 #include "vm/call/row_value.hpp"

@@ -28,7 +28,7 @@ namespace forestvm::host {
 /// A walker instruction's target, resolved when the program is loaded.
 struct LoadedWalker {
   Walker walk;
-  WalkTask task;  ///< Task with what is known before the call: nodes, trees, hops, order.
+  WalkTask task;  ///< Task with what is known before the call: nodes, trees, steps, order.
 };
 
 /// The place of an accumulator in the scratch memory.
@@ -55,7 +55,7 @@ struct LoadedProgram {
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   LeafVectors vectors{};                      ///< See sum_trees.
   LeafFunctions functions{};                  ///< See sum_trees.
-  LeafBlocks leaf_blocks{};                   ///< The same functions, as sum_trees computes them.
+  LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which sum_trees computes them.
   TransformParameters parameters{};
   std::vector<double> base{};  ///< Base scores.
   LoadedEncoder encoder{};
@@ -72,7 +72,7 @@ struct LoadedProgram {
 
 /// One pass of a call.
 struct Pass {
-  const float* rows;  ///< Float32 rows; null if the rows came encoded or are read from one of the next three.
+  const float* rows;  ///< Float32 rows; null if the rows came encoded or are `doubles`, `csr` or `columns`.
   const double* doubles;      ///< Float64 rows; null if the pass reads none.
   std::size_t row_stride;     ///< Distance of rows in either.
   const CsrRows* csr;         ///< Sparse rows, checked; null if the pass reads none.

@@ -180,7 +180,7 @@ class HostPredictor final : public CallPredictor {
     try {
       scratch.resize(lines);
     } catch (const std::bad_alloc&) {
-      return fail(ErrorCode::Environment, "",
+      return fail(ErrorCode::Environment,
                   formatted("out of memory: scratch of {} bytes", lines * sizeof(Line)));
     }
     return {};
@@ -440,12 +440,10 @@ class HostPredictor final : public CallPredictor {
                                                               const BackendOptions& options) {
   FVM_ASSIGN(const host::Target* target, host::find_target(options.target));
   if (options.threads > host::kMaxThreads)
-    return fail(ErrorCode::Usage, "",
-                formatted("threads is {}, at most {}", options.threads, host::kMaxThreads));
+    return usage(formatted("threads is {}, at most {}", options.threads, host::kMaxThreads));
   if (program.mapped())
     return refused(
-        "",
-        "its loops are mapped to a GPU's grid and blocks (gpuDimension): it runs on a GPU backend, "
+        "the program's loops are mapped to a GPU's grid and blocks (gpuDimension): it runs on a GPU backend, "
         "not on the host; compile the model with a schedule for the host");
   FVM_ASSIGN(const host::Executor* const executor, host::shared_executor(options.threads));
   FVM_ASSIGN(host::LoadedProgram loaded, host::load_program(program, *target, executor));

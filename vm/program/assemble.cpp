@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
 #include "vm/program/format.hpp"

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
 #include "vm/program/format.hpp"

@@ -6,6 +6,7 @@
 
 #include <forestvm/core/derived_columns.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
 namespace forestvm {

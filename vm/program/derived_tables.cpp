@@ -1,4 +1,4 @@
-// See forestvm/derived_tables.hpp.
+// See forestvm/internal/derived_tables.hpp.
 #include <forestvm/internal/derived_tables.hpp>
 
 #include <algorithm>

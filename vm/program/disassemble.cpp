@@ -5,6 +5,7 @@
 #include <string>
 
 #include <forestvm/internal/names.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
 #include "vm/program/operand_text.hpp"
@@ -26,9 +27,9 @@ std::string walker_text(const WalkerDesc& walker, std::size_t) {
   text += ", interleave " + std::to_string(walker.interleaved_trees) + " trees x " +
           std::to_string(walker.interleaved_rows) + " rows";
   if (walker.atomic != 0) text += ", atomic";
-  const std::string hops = std::to_string(walker.hops);
-  if (walker.end == WalkEnd::Exact) return text + ", exactly " + hops + " hops";
-  return text + (walker.hops == 0 ? ", until a leaf" : ", " + hops + " hops unchecked, then until a leaf");
+  const std::string steps = std::to_string(walker.steps);
+  if (walker.end == WalkEnd::Exact) return text + ", exactly " + steps + " steps";
+  return text + (walker.steps == 0 ? ", until a leaf" : ", " + steps + " steps unchecked, then until a leaf");
 }
 
 std::string group_text(const GroupDesc& group, std::size_t) {

@@ -1,6 +1,8 @@
 // Finds the features that a program reads.
 #include <vector>
 
+#include <forestvm/internal/program_tools.hpp>
+
 #include "vm/program/decode_forest.hpp"
 
 namespace forestvm {

@@ -41,8 +41,6 @@ std::string write_format(const char* text, const FormatKind* kinds, const Format
   return written;
 }
 
-Failure usage(std::string_view message) { return fail(ErrorCode::Usage, "", message); }
-
 Failure refuse_formatted(std::string_view where, const char* text, const FormatKind* kinds,
                          const FormatValue* values) {
   return refused(where, write_format(text, kinds, values));

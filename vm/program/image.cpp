@@ -13,6 +13,7 @@
 #include <new>
 
 #include <forestvm/internal/leaf_functions.hpp>
+#include <forestvm/internal/program_tools.hpp>
 
 #include "vm/program/format.hpp"
 #include "vm/program/verify/verify.hpp"
@@ -63,7 +64,7 @@ class ProgramImage {
     const std::size_t room = bytecode::align_up(size + 1);
     auto* const data = static_cast<std::byte*>(std::aligned_alloc(kSectionAlignment, room));
     if (data == nullptr)
-      return fail(ErrorCode::Environment, "", formatted("out of memory: the program needs {} bytes", room));
+      return fail(ErrorCode::Environment, formatted("out of memory: the program needs {} bytes", room));
     image->data = data;
     image->size = size;
     write(std::span(data, size));
@@ -74,7 +75,7 @@ class ProgramImage {
     auto image = std::make_shared<Program::Image>();
     void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
     if (data == MAP_FAILED)
-      return fail(ErrorCode::Environment, "", formatted("cannot map the file: {}", std::strerror(errno)));
+      return fail(ErrorCode::Environment, formatted("cannot map the file: {}", std::strerror(errno)));
     image->data = static_cast<std::byte*>(data);
     image->size = size;
     image->memory = Program::Image::Memory::Mapped;
@@ -106,7 +107,7 @@ struct File {
 };
 
 Failure io_error(std::string_view what) {
-  return fail(ErrorCode::Environment, "", formatted("{}: {}", what, std::strerror(errno)));
+  return fail(ErrorCode::Environment, formatted("{}: {}", what, std::strerror(errno)));
 }
 
 /// Returns the file behind a chain of links, so that saving replaces the file and not the link.
@@ -165,9 +166,9 @@ Result<Program> Program::load(const std::string& path, Verification verification
   if (file.descriptor < 0) return io_error("cannot open");
   struct stat status;
   if (::fstat(file.descriptor, &status) != 0) return io_error("cannot read");
-  if (S_ISDIR(status.st_mode)) return fail(ErrorCode::Environment, "", "is a directory");
+  if (S_ISDIR(status.st_mode)) return fail(ErrorCode::Environment, "is a directory");
   if (!S_ISREG(status.st_mode))
-    return fail(ErrorCode::Environment, "", "is not a regular file, so it cannot be mapped");
+    return fail(ErrorCode::Environment, "is not a regular file, so it cannot be mapped");
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size < sizeof(bytecode::FileHeader)) {
     std::byte bytes[sizeof(bytecode::FileHeader)];
@@ -187,9 +188,8 @@ Result<Program> Program::borrow(std::span<const std::byte> bytes, std::shared_pt
                                 Verification verification) {
   const std::size_t beyond = reinterpret_cast<std::uintptr_t>(bytes.data()) % kSectionAlignment;
   if (beyond != 0)
-    return fail(ErrorCode::Usage, "",
-                formatted("the image begins {} bytes after a multiple of {}, where only a copy can be used",
-                          beyond, kSectionAlignment));
+    return usage(formatted("the image begins {} bytes after a multiple of {}, where only a copy can be used",
+                           beyond, kSectionAlignment));
   return ProgramImage::borrow(bytes, std::move(owner), verification);
 }
 
@@ -202,7 +202,7 @@ Result<void> Program::save(const std::string& path) const {
   struct stat old {};
   const bool exists = ::stat(path.c_str(), &old) == 0;
   if (exists && !S_ISREG(old.st_mode))
-    return fail(ErrorCode::Environment, "", "is not a regular file, so it cannot be replaced");
+    return fail(ErrorCode::Environment, "is not a regular file, so it cannot be replaced");
   const std::string target = exists ? resolved(path) : path;
   std::string temporary;
   const File file{create_beside(target, temporary)};

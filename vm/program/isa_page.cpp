@@ -1,5 +1,6 @@
 // Prints the ISA page: opcodes.def and operands.def as Markdown. docs/ISA.md is this text; a test compares
 // them.
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
 namespace forestvm {

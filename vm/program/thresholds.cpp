@@ -1,6 +1,8 @@
 // Finds the thresholds with which a program's forest compares each feature.
 #include <algorithm>
 
+#include <forestvm/internal/program_tools.hpp>
+
 #include "vm/program/decode_forest.hpp"
 
 namespace forestvm {

@@ -48,8 +48,8 @@ bool check_option(const char* name, PyObject*& given, const char* first, const c
   const Ref repr = Ref::take(PyObject_Repr(given));
   const char* const text = repr ? PyUnicode_AsUTF8AndSize(repr.get(), nullptr) : nullptr;
   if (text == nullptr) return false;
-  raise(
-      {ErrorCode::Usage, name, std::string("expected \"") + first + "\" or \"" + second + "\", not " + text});
+  raise(fail(ErrorCode::Usage, name,
+             std::string("expected \"") + first + "\" or \"" + second + "\", not " + text));
   return false;
 }
 

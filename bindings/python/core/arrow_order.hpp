@@ -1,4 +1,5 @@
-// What a workspace keeps of the last rows of Arrow, so that the next ones with the same columns take less time.
+// The order of the columns of the last Arrow rows, which a workspace keeps so that the next ones with the same columns
+// take less time.
 #pragma once
 
 #include "bindings/python/core/python.hpp"

@@ -142,8 +142,8 @@ bool Chunks::open_array(PyObject* object) {
 bool Chunks::fail(int code) {
   if (PyErr_Occurred() != nullptr) return false;
   const char* const text = stream_->get_last_error(stream_);
-  raise({ErrorCode::Environment, "X",
-         std::string("the Arrow stream failed: ") + (text != nullptr ? text : std::strerror(code))});
+  raise(fail(ErrorCode::Environment, "X",
+             std::string("the Arrow stream failed: ") + (text != nullptr ? text : std::strerror(code))));
   return false;
 }
 
@@ -195,7 +195,8 @@ bool find_order(PyObject* self, const ArrowSchema& schema, const std::string& co
     const std::size_t column = at == nullptr ? i : PyLong_AsSize_t(at);
     if (PyErr_Occurred() != nullptr) return false;
     if (column >= order.features.size() || order.features[column] != c_api::kNoFeature)
-      return raise({ErrorCode::Internal, "X", "forestvm._names: two features have one column"}) != nullptr;
+      return raise(fail(ErrorCode::Internal, "X", "forestvm._names: two features have one column")) !=
+             nullptr;
     order.features[column] = i;
   }
   order.columns = columns;
@@ -211,7 +212,7 @@ bool check_table(const ArrowSchema& schema) {
   for (std::int64_t i = 0; whole && i < schema.n_children; ++i) whole = schema.children[i] != nullptr;
   if (whole) return true;
   raise_unsupported(
-      {ErrorCode::Usage, "X", "the Arrow array is not a table of columns: its format is " + format});
+      fail(ErrorCode::Usage, "X", "the Arrow array is not a table of columns: its format is " + format));
   return false;
 }
 

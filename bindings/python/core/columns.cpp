@@ -20,7 +20,7 @@
 namespace forestvm::python {
 namespace {
 
-Error bug(const char* what) { return {ErrorCode::Internal, "", std::string("forestvm._frames: ") + what}; }
+Error bug(const char* what) { return fail(ErrorCode::Internal, std::string("forestvm._frames: ") + what); }
 
 /// The columns of a call, and the views that keep their memory alive.
 class Columns {
@@ -150,16 +150,16 @@ Result<double> number_of(const CategoryTexts& texts, std::uint32_t feature, PyOb
     const char* const text = PyUnicode_AsUTF8AndSize(category, &size);
     if (text == nullptr) {
       PyErr_Clear();
-      return refused("", "a text that is not Unicode");
+      return refused("a text that is not Unicode");
     }
     if (!texts.takes(feature))
-      return refused("", "the model has no names of categories for it: pass its codes as numbers");
+      return refused("the model has no names of categories for it: pass its codes as numbers");
     return texts.number_of(feature, std::string_view(text, static_cast<std::size_t>(size)));
   }
   const double number = PyFloat_AsDouble(category);
   if (number == -1 && PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    return refused("", "a category that is neither a text nor a number");
+    return refused("a category that is neither a text nor a number");
   }
   if (std::isnan(number)) return number;
   return texts.number_of(feature, number);

@@ -127,7 +127,7 @@ PyObject* fill_encoded_rows(PyObject* self, PyObject* args) {
     if (!rows || begin < 0 || begin % static_cast<Py_ssize_t>(kCodeRows) != 0 ||
         static_cast<std::size_t>(begin) > codes.rows.count ||
         rows->count > codes.rows.count - static_cast<std::size_t>(begin))
-      return raise({ErrorCode::Internal, "", "rows to encode have another form than forestvm._rows makes"});
+      return raise(fail(ErrorCode::Internal, "rows to encode have another form than forestvm._rows makes"));
     const std::size_t at = code_offset(static_cast<std::size_t>(begin), codes.rows.columns);
     auto encoded = [&] {
       const WithoutGil free;

@@ -24,8 +24,6 @@ PyObject* raise_unsupported(const Error& error);
 /// Returns the text of the Python exception that is set, and clears it.
 std::string taken_error();
 
-inline Error usage(std::string message) { return {ErrorCode::Usage, "", std::move(message)}; }
-
 /// Runs `work`, which returns a new reference or null with a Python exception set. C++ exceptions become Python's.
 template <class Work>
 PyObject* guarded(const Work& work) noexcept {
@@ -34,9 +32,9 @@ PyObject* guarded(const Work& work) noexcept {
   } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
   } catch (const std::system_error& error) {  // a thread cannot be started
-    return raise({ErrorCode::Environment, "", error.what()});
+    return raise(fail(ErrorCode::Environment, error.what()));
   } catch (const std::exception& bug) {
-    return raise({ErrorCode::Internal, "", bug.what()});
+    return raise(fail(ErrorCode::Internal, bug.what()));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <forestvm/internal/names.hpp>
+#include <forestvm/internal/program_tools.hpp>
 
 #include "bindings/python/core/encoded_rows.hpp"
 #include "bindings/python/core/errors.hpp"

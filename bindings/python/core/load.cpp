@@ -130,7 +130,7 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
   if (contract != own)
     return usage("contract: this is a program compiled for contract " + std::string(name_of(own)));
   if (options.strict != 0 && own == Contract::Trainer && program.meta().sums_in_model_order == 0)
-    return refused("", "the program does not add leaves in the trainer's order, which strict requires");
+    return refused("the program does not add leaves in the trainer's order, which strict requires");
   return Compiled{std::move(program), {}, {}};
 }
 

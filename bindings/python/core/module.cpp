@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include <forestvm/threads.hpp>
+#include <forestvm/backend.hpp>
 
 #include "bindings/python/core/arguments.hpp"
 #include "bindings/python/core/encoded_rows.hpp"
@@ -50,7 +50,7 @@ PyObject* has_large(PyObject*, PyObject* array) {
   Py_RETURN_FALSE;
 }
 
-/// Implements limit_threads(limit): see forestvm/threads.hpp.
+/// Implements limit_threads(limit): see forestvm/backend.hpp.
 PyObject* set_thread_limit(PyObject*, PyObject* limit) {
   const long threads = PyLong_AsLong(limit);
   if (threads == -1 && PyErr_Occurred() != nullptr) return nullptr;

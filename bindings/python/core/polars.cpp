@@ -37,7 +37,7 @@ struct SeriesExport {
   void* private_data;
 };
 
-/// What an expression predicts.
+/// The prediction that an expression asks for.
 struct Expression {
   Forest& forest() const { return forest_of(self.get()); }
   const OutputForm& form() const { return forest().form(output); }

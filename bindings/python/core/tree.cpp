@@ -165,9 +165,9 @@ PyObject* decoded_tree(PyObject* self, PyObject* number) {
     const Ref text = Ref::take(PyObject_Str(number));
     const char* const digits = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
     if (digits == nullptr) return nullptr;
-    return raise({ErrorCode::Usage, "tree",
-                  "there is no tree " + std::string(digits) + ": the model has " +
-                      std::to_string(program.meta().num_trees) + ", numbered from 0"});
+    return raise(fail(ErrorCode::Usage, "tree",
+                      "there is no tree " + std::string(digits) + ": the model has " +
+                          std::to_string(program.meta().num_trees) + ", numbered from 0"));
   });
 }
 

@@ -1,4 +1,4 @@
-"""What the methods of trainers' estimators give, computed from a forest.
+"""The results of the methods of trainers' estimators, computed from a forest.
 
 An adapter knows one kind of estimator: which rows it takes, what its methods do around the scores, and which calls are
 left to the estimator itself. NotTaken carries the reason.

@@ -1,4 +1,4 @@
-"""What the methods of scikit-learn's own estimators give, computed from a forest."""
+"""The results of the methods of scikit-learn's own estimators, computed from a forest."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 
 
 class _ForestEstimator(BaseEstimator):  # type: ignore[misc]
-    """What both kinds of estimators have in common: a forest, and its features."""
+    """The base of both kinds of estimators: a forest, and its features."""
 
     model: object
     missing: float | None

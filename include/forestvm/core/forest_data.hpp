@@ -16,16 +16,16 @@ enum class WalkOrder : std::uint8_t {
   TreesOuter = 1,  ///< For each tree, one row after the other.
 };
 
-/// The ways in which a walk knows that it has arrived at a leaf.
+/// The ways in which a walk knows that it has reached a leaf.
 enum class WalkEnd : std::uint8_t {
-  UntilLeaf = 0,  ///< `hops` hops without a leaf check, then hops with a check until a leaf.
-  Exact = 1,      ///< Exactly `hops` hops, without any leaf check.
+  UntilLeaf = 0,  ///< `steps` steps without a leaf check, then steps with a check until a leaf.
+  Exact = 1,      ///< Exactly `steps` steps, without any leaf check.
 };
 
 /// A way of walking a group of trees. The walker operand of a walk instruction names one.
 struct WalkerDesc {
   std::uint32_t group;  ///< Row of the group table.
-  std::uint16_t hops;   ///< Hops without a leaf check.
+  std::uint16_t steps;  ///< Steps without a leaf check.
   WalkEnd end;
   WalkOrder order;
   std::uint8_t interleaved_trees;  ///< Trees, a power of two, whose walks go in lockstep.
@@ -67,7 +67,7 @@ struct TreeDesc {
   std::uint32_t first_leaf;  ///< Index of the tree's first leaf aside, counted from the group's first.
   std::uint32_t leaf_count;
   std::uint32_t output;  ///< Raw output to which its leaves add.
-  std::uint32_t depth;   ///< Hops from the root to the deepest slot.
+  std::uint32_t depth;   ///< Steps from the root to the deepest slot.
   std::uint32_t number;  ///< The tree's number in the model.
 };
 static_assert(sizeof(TreeDesc) == 28);

@@ -68,7 +68,7 @@ FVM_HOST_DEVICE constexpr bool takes_codes(Layout layout) {
   return false;
 }
 
-/// Returns whether walks in this layout may take more hops than a tree is deep, because a walk stays at a
+/// Returns whether walks in this layout may take more steps than a tree is deep, because a walk stays at a
 /// leaf.
 FVM_HOST_DEVICE constexpr bool leaves_hold_still(Layout layout) {
   switch (layout) {

@@ -7,7 +7,7 @@
 #define FVM_HOST_DEVICE
 #endif
 
-/// Marks functions that walkers call at each hop. They are always inlined, so that no copy compiled for one
+/// Marks functions that walkers call at each step. They are always inlined, so that no copy compiled for one
 /// CPU target can be linked into another's code.
 #define FVM_INLINE FVM_HOST_DEVICE inline __attribute__((always_inline))
 

@@ -12,7 +12,7 @@
 
 namespace forestvm {
 
-/// What a FormatValue holds.
+/// The kinds of values that a FormatValue holds.
 enum class FormatKind : char { End, Signed, Unsigned, Characters, View, String };
 
 /// An argument of formatted(): a number, or the address of a text.
@@ -70,9 +70,7 @@ std::string formatted(FormatText<std::type_identity_t<Arguments>...> format, con
   return write_format(format.text, kFormatKinds<format_kind<Arguments>()...>, values);
 }
 
-/// Returns an error of the caller, ErrorCode::Usage, at no place of the input.
-[[gnu::cold]] Failure usage(std::string_view message);
-
+/// Returns an error of the caller, whose arguments the message names.
 template <class First, class... Rest>
 Failure usage(FormatText<std::type_identity_t<First>, std::type_identity_t<Rest>...> format,
               const First& first, const Rest&... rest) {

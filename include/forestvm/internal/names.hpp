@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include <forestvm/contract.hpp>
 #include <forestvm/core/bytecode.hpp>
+#include <forestvm/core/contract.hpp>
 #include <forestvm/core/transform.hpp>
 
 namespace forestvm {
@@ -102,7 +102,7 @@ template <>
 struct Texts<Contract> {
   static constexpr auto kByNumber = texts_of({
 #define FVM_CONTRACT(number, Name, text, meaning) {number, text},
-#include <forestvm/internal/contracts.def>
+#include <forestvm/core/contracts.def>
   });
 };
 

@@ -34,8 +34,8 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
 /// most half as many as `word` has letters. Among equally near words it takes the one with the longest common
 /// beginning. Empty if no word is near enough.
 inline std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
-  constexpr std::size_t kMaxEdits = 3, kLongestWord = 64;
-  if (known.empty() || word.size() > kLongestWord) return {};
+  constexpr std::size_t kMaxEdits = 3, kMaxWordBytes = 64;
+  if (known.empty() || word.size() > kMaxWordBytes) return {};
   const auto farness = [word](std::string_view other) {
     const auto parting = std::mismatch(word.begin(), word.end(), other.begin(), other.end()).first;
     return std::pair(edit_distance(word, other), word.end() - parting);

@@ -104,9 +104,8 @@ bool together(const Fiber& one, const Fiber& other) {
 }
 
 Error apart(const std::string& what, const Fiber& one, const Fiber& other) {
-  return {ErrorCode::Internal, "",
-          what + ": " + name_of(one.thread) + " " + waits_at(one) + ", " + name_of(other.thread) + " " +
-              waits_at(other)};
+  return fail(ErrorCode::Internal, what + ": " + name_of(one.thread) + " " + waits_at(one) + ", " +
+                                       name_of(other.thread) + " " + waits_at(other));
 }
 
 /// Ends the current thread's turn.
@@ -205,8 +204,7 @@ class Emulator::Stacks {
     void* const memory = mmap(nullptr, fibers * kStackBytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
-      return Error{ErrorCode::Environment, "",
-                   "out of memory: stacks of " + std::to_string(fibers) + " threads"};
+      return fail(ErrorCode::Environment, "out of memory: stacks of " + std::to_string(fibers) + " threads");
     memory_ = static_cast<std::byte*>(memory);
     bytes_ = fibers * kStackBytes;
     return {};
@@ -297,7 +295,7 @@ class Block {
     fiber.switching.arrive_in_host();
     current = nullptr;
     if (fiber.fault.empty()) return {};
-    return Error{ErrorCode::Internal, "", name_of(fiber.thread) + " " + fiber.fault};
+    return fail(ErrorCode::Internal, name_of(fiber.thread) + " " + fiber.fault);
   }
 
   /// Lets the threads go on whose bulk copies have arrived. False if there is none.
@@ -334,11 +332,11 @@ class Block {
     for (std::size_t lane = 0; lane < warp.size(); ++lane) {
       Fiber& fiber = warp[lane];
       if (fiber.by >= warp.size() - lane)
-        return Error{ErrorCode::Internal, "",
-                     "a shuffle from a lane that is not there: " + name_of(fiber.thread) + ", lane " +
-                         std::to_string(lane) + " of " + std::to_string(warp.size()) + ", reads " +
-                         std::to_string(fiber.by) + " lanes on at instruction " +
-                         std::to_string(fiber.barrier)};
+        return fail(ErrorCode::Internal, "a shuffle from a lane that is not there: " + name_of(fiber.thread) +
+                                             ", lane " + std::to_string(lane) + " of " +
+                                             std::to_string(warp.size()) + ", reads " +
+                                             std::to_string(fiber.by) + " lanes on at instruction " +
+                                             std::to_string(fiber.barrier));
       fiber.taken = warp[lane + fiber.by].given;
     }
     for (Fiber& fiber : warp) fiber.state = State::Ready;
@@ -350,9 +348,9 @@ class Block {
     const Fiber& first = fibers.front();
     for (const Fiber& fiber : fibers)
       if (fiber.state == State::AtBulkCopies)
-        return Error{ErrorCode::Internal, "",
-                     name_of(fiber.thread) + " " + waits_at(fiber) +
-                         ", of which fewer or more bytes are under way than are expected"};
+        return fail(ErrorCode::Internal,
+                    name_of(fiber.thread) + " " + waits_at(fiber) +
+                        ", of which fewer or more bytes are under way than are expected");
     for (const Fiber& other : fibers)
       if (!together(first, other)) return apart("a barrier that not all threads come to", first, other);
     if (first.state == State::Done) return {};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <forestvm/forestvm.h>
+#include <forestvm/internal/program_tools.hpp>
 
 #include "mixed_columns.hpp"
 #include "opened_program.hpp"

@@ -48,15 +48,15 @@ struct Avx2Lanes {
     return _mm256_i32gather_ps(&nodes->value, at, sizeof *nodes);
   }
 
-  struct Hop {
+  struct Step {
     Ints at;
-    bool walking;  ///< True if some lane was not at a leaf before the hop.
+    bool walking;  ///< True if some lane was not at a leaf before the step.
   };
 
-  /// Takes one hop in each lane; a lane at a leaf stays there. value(vector, feature) returns what the lanes
+  /// Takes one step in each lane; a lane at a leaf stays there. value(vector, feature) returns what the lanes
   /// test.
   template <class Value>
-  FVM_INLINE static Hop hop(const Sparse8View::Node* nodes, Ints at, unsigned vector, const Value& value) {
+  FVM_INLINE static Step step(const Sparse8View::Node* nodes, Ints at, unsigned vector, const Value& value) {
     const __m256 threshold = values(nodes, at);
     const __m256i word =
         _mm256_i32gather_epi32(reinterpret_cast<const int*>(&nodes->word), at, sizeof *nodes);
@@ -108,7 +108,7 @@ struct Avx2Lanes {
   }
 
   template <class Value>
-  FVM_INLINE static Hop hop(const Sparse4View::Node* nodes, Ints at, unsigned vector, const Value& value) {
+  FVM_INLINE static Step step(const Sparse4View::Node* nodes, Ints at, unsigned vector, const Value& value) {
     const Ints word = _mm256_i32gather_epi32(reinterpret_cast<const int*>(nodes), at, sizeof *nodes);
     const Ints x =
         _mm256_and_si256(value(vector, _mm256_srli_epi32(word, Sparse4View::kColumnShift)), all(0xff));

@@ -49,15 +49,15 @@ struct Avx512Lanes {
     return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, at, &nodes->value, sizeof *nodes);
   }
 
-  struct Hop {
+  struct Step {
     Ints at;
-    bool walking;  ///< True if some lane was not at a leaf before the hop.
+    bool walking;  ///< True if some lane was not at a leaf before the step.
   };
 
-  /// Takes one hop in each lane; a lane at a leaf stays there. value(vector, feature) returns what the lanes
+  /// Takes one step in each lane; a lane at a leaf stays there. value(vector, feature) returns what the lanes
   /// test.
   template <class Value>
-  FVM_INLINE static Hop hop(const Sparse8View::Node* nodes, Ints at, unsigned vector, const Value& value) {
+  FVM_INLINE static Step step(const Sparse8View::Node* nodes, Ints at, unsigned vector, const Value& value) {
     const __m512i low = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), 0xff, _mm512_castsi512_si256(at),
                                                     nodes, sizeof *nodes);
     const __m512i high = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), 0xff,
@@ -138,7 +138,7 @@ struct Avx512Lanes {
   }
 
   template <class Value>
-  FVM_INLINE static Hop hop(const Sparse4View::Node* nodes, Ints at, unsigned vector, const Value& value) {
+  FVM_INLINE static Step step(const Sparse4View::Node* nodes, Ints at, unsigned vector, const Value& value) {
     const Ints word = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, at, nodes, sizeof *nodes);
     const Ints x =
         _mm512_and_si512(value(vector, _mm512_srli_epi32(word, Sparse4View::kColumnShift)), all(0xff));

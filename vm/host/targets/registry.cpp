@@ -42,7 +42,7 @@ constexpr Target kTargets[] = {
 Result<const Target*> best_target() {
   for (std::size_t i = std::size(kTargets); i-- > 0;)
     if (kTargets[i].runs_here()) return &kTargets[i];
-  return fail(ErrorCode::Environment, "", "this CPU runs none of the targets that were built");
+  return fail(ErrorCode::Environment, "this CPU runs none of the targets that were built");
 }
 
 /// Returns the target of this name. `where` says in errors what asks for it.

@@ -1,4 +1,4 @@
-// The walker of compact sparse layouts whose lanes are walks: each hop gathers the lanes' nodes and the
+// The walker of compact sparse layouts whose lanes are walks: each step gathers the lanes' nodes and the
 // values or codes they test. Lanes are the rows of one tree, or the trees of one row; several vectors are in
 // flight, so that one's gathers overlap another's. For deep trees, and for calls of a few rows.
 #pragma once
@@ -11,8 +11,8 @@
 namespace forestvm::host {
 
 inline constexpr unsigned kMaxVectors = 8;  ///< Most vectors in flight.
-/// Hops over which the additions of the trees before are spread.
-inline constexpr unsigned kHopsBesideSums = 4;
+/// Steps over which the additions of the trees before are spread.
+inline constexpr unsigned kStepsBesideSums = 4;
 
 /// Calls visit<K>(i) for each K consecutive elements of a range, then <K/2>, … <1> for the rest.
 template <unsigned K, class Visit>
@@ -22,7 +22,7 @@ FVM_INLINE void for_chunks(std::uint32_t begin, std::uint32_t end, const Visit& 
 }
 
 /// Walks in the lanes of a CPU target. Target::Lanes has: unsigned kLanes; vectors Floats and Ints of kLanes
-/// elements; and a hop of each view's nodes.
+/// elements; and a step of each view's nodes.
 template <class Target, class View>
 class GatherWalk {
   using Lanes = typename Target::Lanes;
@@ -75,7 +75,7 @@ class GatherWalk {
   }
 
   /// Prefetches the lines of a wide row if there are so many trees that they read most of them. A wide row
-  /// may come from memory: asked for at once its lines arrive beside each other, not hop by hop.
+  /// may come from memory: asked for at once its lines arrive beside each other, not step by step.
   FVM_INLINE static void fetch_row(const WalkTask& task, std::uint32_t row) {
     constexpr std::size_t kLine = 64 / sizeof(float), kWide = 16 * kLine;
     if (task.row_stride < kWide || task.row_stride / kLine > 2 * task.tree_range.size()) return;
@@ -84,7 +84,7 @@ class GatherWalk {
   }
 
   /// The leaves of a row that are still to be added, in the order of their trees. Their additions are one
-  /// long chain: it is run link by link beside the hops of the next trees, which do not wait for it.
+  /// long chain: it is run link by link beside the steps of the next trees, which do not wait for it.
   class Pending {
    public:
     struct Leaves {
@@ -218,7 +218,7 @@ class GatherWalk {
       at[v] = Lanes::roots(descs, Lanes::least(Lanes::from(v * kLanes), Lanes::all(count - 1)));
     descend<Vectors>(
         task, [&](unsigned) { return nodes; }, at, [&](unsigned, Ints place) { return x[place]; },
-        [&] { pending.add(Vectors * kLanes / kHopsBesideSums); });
+        [&] { pending.add(Vectors * kLanes / kStepsBesideSums); });
     if constexpr (View::kLeavesAside)
       for (Ints& a : at) a = Lanes::leaves(nodes, a);
     if (adds_wide(task)) {
@@ -251,12 +251,12 @@ class GatherWalk {
   }
 
   /// Takes every lane to its leaf. nodes(v) returns the nodes through which vector v walks, value(v, place)
-  /// what its lanes test; beside() is called at each hop.
+  /// what its lanes test; beside() is called at each step.
   template <unsigned Vectors, class Nodes, class Value, class Beside>
   FVM_INLINE static void descend(const WalkTask& task, const Nodes& nodes, Ints (&at)[Vectors],
                                  const Value& value, const Beside& beside) {
-    for (std::uint32_t hop = 0; hop < task.hops; ++hop) {
-      for (unsigned v = 0; v < Vectors; ++v) at[v] = Lanes::hop(nodes(v), at[v], v, value).at;
+    for (std::uint32_t i = 0; i < task.steps; ++i) {
+      for (unsigned v = 0; v < Vectors; ++v) at[v] = Lanes::step(nodes(v), at[v], v, value).at;
       beside();
     }
     if (task.exact) return;
@@ -266,10 +266,10 @@ class GatherWalk {
       any = false;
       for (unsigned v = 0; v < Vectors; ++v) {
         if (!walking[v]) continue;
-        const auto hop = Lanes::hop(nodes(v), at[v], v, value);
-        at[v] = hop.at;
-        walking[v] = hop.walking;
-        any |= hop.walking;
+        const auto step = Lanes::step(nodes(v), at[v], v, value);
+        at[v] = step.at;
+        walking[v] = step.walking;
+        any |= step.walking;
       }
       beside();
     }

@@ -18,7 +18,7 @@ inline constexpr unsigned kMinLanes = 32;
 struct LevelShape {
   static constexpr unsigned kSizes[] = {16, 32, 64, 128};
   static constexpr LevelKind kKinds[] = {LevelKind::Tests, LevelKind::Mixed, LevelKind::Later,
-                                         LevelKind::Parting};
+                                         LevelKind::Retiring};
   static constexpr unsigned kCount = 4 * 4 * 4;
 
   unsigned size;     ///< Size of its tables, in slots.
@@ -93,7 +93,7 @@ struct ShapedTables {
       code += table;
     }
     child = level.all_tests() ? kImplied.doubled : code + table;
-    by = level.parts() ? child + table : kImplied.ones;
+    by = level.retires() ? child + table : kImplied.ones;
   }
   /// Returns four columns of the list from the i-th on, or the last four if the list ends before it.
   FVM_INLINE const std::uint32_t* four(std::uint32_t i) const {
@@ -184,7 +184,7 @@ class OneTree {
   TablesView::Tree tree_;
 };
 
-/// A level in place of those below a tree's last: all walks have arrived.
+/// A level in place of those below a tree's last: all walks have ended.
 struct ArrivedLevel {
   TableLevel level;
   struct {
@@ -285,12 +285,12 @@ class TwoTrees {
  private:
   FVM_INLINE LevelOfTree of(unsigned i, std::uint32_t number) const {
     const TablesView::Tree& tree = trees_[i];
-    const bool arrived = number >= tree.depth;
-    return {arrived ? reinterpret_cast<const TableLine*>(&kArrived.lines) : tree.lines,
-            arrived ? &kArrived.level : &tree.level(number)};
+    const bool ended = number >= tree.depth;
+    return {ended ? reinterpret_cast<const TableLine*>(&kEnded.lines) : tree.lines,
+            ended ? &kEnded.level : &tree.level(number)};
   }
 
-  static constexpr ArrivedLevel kArrived{.level = {0, 1, LevelKind::Later, 0}, .lines = {}};
+  static constexpr ArrivedLevel kEnded{.level = {0, 1, LevelKind::Later, 0}, .lines = {}};
 
   TablesView::Tree trees_[2];
 };

@@ -1,4 +1,4 @@
-// The walker of the tables layout: a vector of rows takes a hop by looking its places up in tables that lie
+// The walker of the tables layout: a vector of rows takes a step by looking its slots up in tables that lie
 // in registers. Nothing depends on the data but the places themselves, so nothing is mispredicted. In a block
 // of rows it goes through one tree after the other; the block's sums are kept beside each other until the
 // last tree.
@@ -144,7 +144,7 @@ class TablesWalk {
   }
 
   /// Walks trees that are alike. With few rows many trees go down level by level beside each other, so that
-  /// the hops of one fill the time that another's take. Walk is what a vector of rows is looked up in:
+  /// the steps of one fill the time that another's take. Walk is what a vector of rows is looked up in:
   /// OneTree, TwoTrees or TwoTreesByRow.
   template <class Walk, class Visit>
   FVM_INLINE void for_walks(std::uint32_t begin, std::uint32_t end, std::uint32_t levels,
@@ -211,19 +211,20 @@ class TablesWalk {
       std::uint8_t* const slots = at_ + std::size_t{i} * walk_slots;
       depth = std::max(depth, walks[i].depth());
       if (walks[i].has_top()) {
-        hop_top(walks[i], slots);
+        step_top(walks[i], slots);
       } else {
         std::fill_n(slots, walk_slots, std::uint8_t{0});
         for (std::uint32_t level = 0; level < std::min(walks[i].depth(), kTopLevels); ++level)
-          hop<Walk>(walks[i].level(level), slots);
+          step_level<Walk>(walks[i].level(level), slots);
       }
     }
     for (std::uint32_t level = kTopLevels; level < depth; ++level)
       for (std::uint32_t i = 0; i < count; ++i)
-        if (level < walks[i].depth()) hop<Walk>(walks[i].level(level), at_ + std::size_t{i} * walk_slots);
+        if (level < walks[i].depth())
+          step_level<Walk>(walks[i].level(level), at_ + std::size_t{i} * walk_slots);
   }
 
-  /// Takes the walks through tree tables. All trees take as many hops as the deepest: hops that move nothing
+  /// Takes the walks through tree tables. All trees take as many steps as the deepest: steps that move nothing
   /// cost less than a loop whose end the processor does not foresee.
   template <class Walk>
   void descend_trees(const Walk* walks, std::uint32_t count) {
@@ -235,7 +236,7 @@ class TablesWalk {
       if (walks[i].depth() == 0)
         std::fill_n(slots, walk_slots, std::uint8_t{0});
       else
-        take_hops<Walk>(walks[i].level(0), depth, slots);
+        step_tree<Walk>(walks[i].level(0), depth, slots);
     }
   }
 
@@ -266,36 +267,38 @@ class TablesWalk {
   }
 
   template <class Walk>
-  using Hop = void (TablesWalk::*)(const typename Walk::Level&, std::uint8_t* slots);
+  using LevelStep = void (TablesWalk::*)(const typename Walk::Level&, std::uint8_t* slots);
 
   /// Chooses the code for a level's shape by one jump: branches one after the other would be mispredicted one
   /// after the other.
   template <class Walk>
-  FVM_INLINE void hop(const typename Walk::Level& level, std::uint8_t* slots) {
-    static constexpr auto kHops = hops<Walk>(std::make_integer_sequence<unsigned, LevelShape::kCount>{});
-    (this->*kHops[Walk::shape(level)])(level, slots);
+  FVM_INLINE void step_level(const typename Walk::Level& level, std::uint8_t* slots) {
+    static constexpr auto kSteps =
+        level_steps<Walk>(std::make_integer_sequence<unsigned, LevelShape::kCount>{});
+    (this->*kSteps[Walk::shape(level)])(level, slots);
   }
 
   template <class Walk, unsigned... Shapes>
-  static constexpr std::array<Hop<Walk>, sizeof...(Shapes)> hops(std::integer_sequence<unsigned, Shapes...>) {
-    return {&TablesWalk::hop_shape<Walk, LevelShape::of(Shapes).size, LevelShape::of(Shapes).columns,
-                                   LevelShape::of(Shapes).kind>...};
+  static constexpr std::array<LevelStep<Walk>, sizeof...(Shapes)> level_steps(
+      std::integer_sequence<unsigned, Shapes...>) {
+    return {&TablesWalk::step_shape<Walk, LevelShape::of(Shapes).size, LevelShape::of(Shapes).columns,
+                                    LevelShape::of(Shapes).kind>...};
   }
 
   template <class Walk, unsigned Size, unsigned Columns, LevelKind Kind>
-  void hop_shape(const typename Walk::Level& level, std::uint8_t* slots) {
-    const OneHop<Walk, Size, Columns, Kind> hop(level);
+  void step_shape(const typename Walk::Level& level, std::uint8_t* slots) {
+    const ShapeStep<Walk, Size, Columns, Kind> step(level);
     for_vectors<Walk>(
         slots, [&](std::uint8_t * state, const Codes& codes)
-                   __attribute__((always_inline)) { Simd::store(state, hop(Simd::load(state), codes)); });
+                   __attribute__((always_inline)) { Simd::store(state, step(Simd::load(state), codes)); });
   }
 
-  /// Takes the first kTopLevels hops from the roots.
+  /// Takes the first kTopLevels steps from the roots.
   template <class Walk>
-  void hop_top(const Walk& walk, std::uint8_t* slots) {
+  void step_top(const Walk& walk, std::uint8_t* slots) {
     static_assert(kTopLevels == 3);
-    const OneHop<Walk, 16, 0, LevelKind::Tests> first(walk.level(0));
-    const OneHop<Walk, 16, 1, LevelKind::Tests> second(walk.level(1)), third(walk.level(2));
+    const ShapeStep<Walk, 16, 0, LevelKind::Tests> first(walk.level(0));
+    const ShapeStep<Walk, 16, 1, LevelKind::Tests> second(walk.level(1)), third(walk.level(2));
     for_vectors<Walk>(
         slots, [&](std::uint8_t * state, const Codes& codes) __attribute__((always_inline)) {
           const Bytes at = first(Simd::all(0), codes);
@@ -304,30 +307,31 @@ class TablesWalk {
   }
 
   template <class Walk>
-  using Hops = void (TablesWalk::*)(const typename Walk::Level&, std::uint32_t depth, std::uint8_t* slots);
+  using TreeSteps = void (TablesWalk::*)(const typename Walk::Level&, std::uint32_t depth,
+                                         std::uint8_t* slots);
 
   template <class Walk>
-  FVM_INLINE void take_hops(const typename Walk::Level& level, std::uint32_t depth, std::uint8_t* slots) {
+  FVM_INLINE void step_tree(const typename Walk::Level& level, std::uint32_t depth, std::uint8_t* slots) {
     constexpr unsigned kShapes = LevelShape::tables(kMaxTreeSlots, kMaxTreeSlots) + 1;
-    static constexpr auto kHops = tree_hops<Walk>(std::make_integer_sequence<unsigned, kShapes>{});
-    (this->*kHops[LevelShape::tables(Walk::slots(level), Walk::columns(level))])(level, depth, slots);
+    static constexpr auto kSteps = tree_steps<Walk>(std::make_integer_sequence<unsigned, kShapes>{});
+    (this->*kSteps[LevelShape::tables(Walk::slots(level), Walk::columns(level))])(level, depth, slots);
   }
 
   template <class Walk, unsigned... Shapes>
-  static constexpr std::array<Hops<Walk>, sizeof...(Shapes)> tree_hops(
+  static constexpr std::array<TreeSteps<Walk>, sizeof...(Shapes)> tree_steps(
       std::integer_sequence<unsigned, Shapes...>) {
-    return {&TablesWalk::hops_shape<Walk, LevelShape::of(4 * Shapes).size,
-                                    LevelShape::of(4 * Shapes).columns>...};
+    return {&TablesWalk::tree_shape_steps<Walk, LevelShape::of(4 * Shapes).size,
+                                          LevelShape::of(4 * Shapes).columns>...};
   }
 
   template <class Walk, unsigned Size, unsigned Columns>
-  void hops_shape(const typename Walk::Level& level, std::uint32_t depth, std::uint8_t* slots) {
-    const OneHop<Walk, Size, Columns, LevelKind::Parting> hop(level);
+  void tree_shape_steps(const typename Walk::Level& level, std::uint32_t depth, std::uint8_t* slots) {
+    const ShapeStep<Walk, Size, Columns, LevelKind::Retiring> step(level);
     for_vectors<Walk>(
         slots, [&](std::uint8_t * state, const Codes& codes) __attribute__((always_inline)) {
           Bytes at = Simd::all(0);
-          for (std::uint32_t i = 0; i < depth; ++i) at = hop(at, codes);
-          Simd::store(state, hop.leaf(at));
+          for (std::uint32_t i = 0; i < depth; ++i) at = step(at, codes);
+          Simd::store(state, step.leaf(at));
         });
   }
 
@@ -349,18 +353,18 @@ class TablesWalk {
     const std::uint8_t* by_row;  ///< Codes row by row; null if there are none.
   };
 
-  /// A hop with a level's tables in registers.
+  /// A step with a level's tables in registers.
   template <class Walk, unsigned Size, unsigned Columns, LevelKind Kind>
-  class OneHop {
+  class ShapeStep {
     template <unsigned Bytes>
     using Table = typename Walk::template Table<Bytes>;
     // A table that is not read has the smallest size.
     static constexpr unsigned kColumnSize = Columns == 0 ? 16 : Size;
     static constexpr unsigned kChildSize = Kind == LevelKind::Tests ? 16 : Size;
-    static constexpr unsigned kBySize = Kind == LevelKind::Parting ? Size : 16;
+    static constexpr unsigned kBySize = Kind == LevelKind::Retiring ? Size : 16;
 
    public:
-    FVM_INLINE explicit OneHop(const typename Walk::Level& level)
+    FVM_INLINE explicit ShapeStep(const typename Walk::Level& level)
         : lookups_(level),
           columns_(Walk::columns(level)),
           slots_(lookups_.slots()),
@@ -384,20 +388,20 @@ class TablesWalk {
         next = Simd::add(at, at);
       else
         next = child_[at];
-      if constexpr (Kind == LevelKind::Parting)
+      if constexpr (Kind == LevelKind::Retiring)
         next = Simd::step(next, x, code_[at], by_[at]);
       else
         next = Simd::step(next, x, code_[at]);
       return Kind < LevelKind::Later ? next : Simd::select(Simd::at_least(at, slots_), next, at);
     }
 
-    /// Returns the leaves' numbers for walks that have arrived in tree tables.
+    /// Returns the leaves' numbers for walks through tree tables that have ended.
     FVM_INLINE Bytes leaf(Bytes at) const { return Simd::subtract(at, slots_); }
 
    private:
     typename Walk::template Lookups<Columns> lookups_;
     unsigned columns_;
-    Bytes slots_;  ///< Number of slots, in each lane: a walk whose place is no slot has arrived.
+    Bytes slots_;  ///< Number of slots, in each lane: a walk whose slot is none of these has ended.
     Table<Size> code_;
     Table<kColumnSize> column_;
     Table<kChildSize> child_;

@@ -45,11 +45,11 @@ struct WalkTask {
   std::byte* out;             ///< Output of row 0: sums, per-tree values or int32 leaf numbers.
   std::size_t width;          ///< Elements of one row of `out`.
   SumScale scale;
-  std::uint32_t hops;  ///< Hops without a leaf check: see WalkerDesc::hops.
+  std::uint32_t steps;  ///< Steps without a leaf check: see WalkerDesc::steps.
   WalkOrder order;
   Delivery delivery;
   bool atomic;
-  bool exact;  ///< True if the walks end after `hops` hops.
+  bool exact;  ///< True if the walks end after `steps` steps.
 };
 
 struct TileFunctions;
@@ -71,13 +71,13 @@ struct Walker {
   void operator()(const WalkTask& task) const { function(task, interleaving); }
 };
 
-/// Scalar walkers take at most 2^kScalarSteps walks in lockstep, whatever is asked for: more would not fit
+/// Scalar walkers take at most 2^kMaxScalarLog walks in lockstep, whatever is asked for: more would not fit
 /// the registers.
-inline constexpr unsigned kScalarSteps = 4;
-inline constexpr unsigned kMaxScalarWalks = 1u << kScalarSteps;
-/// A walk on its own has no loop for up to this number of hops: it takes up to 30% less time then, which walks
+inline constexpr unsigned kMaxScalarLog = 4;
+inline constexpr unsigned kMaxScalarWalks = 1u << kMaxScalarLog;
+/// A walk on its own has no loop for up to this number of steps: it takes up to 30% less time then, which walks
 /// in lockstep do not gain.
-inline constexpr unsigned kMaxFixedHops = 8;
+inline constexpr unsigned kMaxFixedSteps = 8;
 
 /// The leaves of trees x rows pairs that are not simply added to float32 sums.
 struct Leaves {
@@ -181,7 +181,7 @@ struct TileWalk {
   using Tree = typename View::Tree;
   using Row = decltype(row_of<View>(std::declval<WalkTask>(), 0));
 
-  /// Walks Trees x Rows pairs in lockstep. kFixed: exactly task.hops hops, at most kMaxFixedHops.
+  /// Walks Trees x Rows pairs in lockstep. kFixed: exactly task.steps steps, at most kMaxFixedSteps.
   template <unsigned Trees, unsigned Rows, bool kFixed = false>
   static void tile(const WalkTask& task, std::uint32_t tree, std::uint32_t row) {
     Tree trees[Trees];
@@ -193,9 +193,9 @@ struct TileWalk {
     for (unsigned r = 0; r < Rows; ++r) x[r] = row_of<View>(task, row + static_cast<std::size_t>(r));
 
     if constexpr (kFixed) {
-      fixed_steps<Trees, Rows>(task.hops, trees, x, at);
+      fixed_steps<Trees, Rows>(task.steps, trees, x, at);
     } else {
-      for (std::uint32_t hop = 0; hop < task.hops; ++hop) step<Trees, Rows>(trees, x, at);
+      for (std::uint32_t i = 0; i < task.steps; ++i) step<Trees, Rows>(trees, x, at);
       if (!task.exact)
         while (step_to_leaf<Trees, Rows>(trees, x, at)) {
         }
@@ -229,12 +229,12 @@ struct TileWalk {
       for (unsigned r = 0; r < Rows; ++r) at[t][r] = View::template next<Target>(trees[t], at[t][r], x[r]);
   }
 
-  /// Takes a number of hops by one jump into a chain of them.
+  /// Takes a number of steps by one jump into a chain of them.
   template <unsigned Trees, unsigned Rows>
-  FVM_INLINE static void fixed_steps(std::uint32_t hops, const Tree* trees, const Row* x,
+  FVM_INLINE static void fixed_steps(std::uint32_t steps, const Tree* trees, const Row* x,
                                      std::uint32_t (&at)[Trees][Rows]) {
-    static_assert(kMaxFixedHops == 8);
-    switch (hops) {  // NOLINTNEXTLINE(bugprone-branch-clone): each case takes one hop.
+    static_assert(kMaxFixedSteps == 8);
+    switch (steps) {  // NOLINTNEXTLINE(bugprone-branch-clone): each case takes one step.
       case 8:
         step<Trees, Rows>(trees, x, at);
         [[fallthrough]];
@@ -261,7 +261,7 @@ struct TileWalk {
     }
   }
 
-  /// Takes one hop of every walk that has not arrived; returns false when all have.
+  /// Takes one step of every walk that has not reached a leaf; returns false if all have.
   template <unsigned Trees, unsigned Rows>
   FVM_INLINE static bool step_to_leaf(const Tree* trees, const Row* x, std::uint32_t (&at)[Trees][Rows]) {
     bool walking = false;
@@ -281,11 +281,11 @@ struct TileWalk {
 /// The logarithm of the most walks of one tree, or of one row, that scalar walkers take in lockstep. More gain
 /// nothing where each walk needs more registers.
 template <class View>
-inline constexpr unsigned kViewSteps = View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside)
-                                           ? kScalarSteps - 1
-                                           : kScalarSteps;
+inline constexpr unsigned kMaxViewLog = View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside)
+                                            ? kMaxScalarLog - 1
+                                            : kMaxScalarLog;
 /// The logarithm of the most trees, and of the most rows, if both are several.
-inline constexpr unsigned kSquareSteps = 1;
+inline constexpr unsigned kMaxSquareLog = 1;
 
 /// Walks 2^i trees and 2^j rows in lockstep, from a tree and a row on.
 using TileFunction = void (*)(const WalkTask& task, std::uint32_t tree, std::uint32_t row);
@@ -294,17 +294,17 @@ using TileFunction = void (*)(const WalkTask& task, std::uint32_t tree, std::uin
 struct TileFunctions {
   unsigned max_log;  ///< Logarithm of the most walks of one tree or of one row in lockstep.
   /// Functions [i][j] for 2^i trees and 2^j rows in lockstep.
-  TileFunction lockstep[kScalarSteps + 1][kScalarSteps + 1] = {};
-  TileFunction fixed_walk = nullptr;  ///< For one walk of up to kMaxFixedHops hops, or null.
+  TileFunction lockstep[kMaxScalarLog + 1][kMaxScalarLog + 1] = {};
+  TileFunction fixed_walk = nullptr;  ///< For one walk of up to kMaxFixedSteps steps, or null.
 
   template <class Target, class View>
   static constexpr TileFunctions all() {
-    TileFunctions table{kViewSteps<View>};
-    constexpr unsigned steps = kScalarSteps + 1;
+    TileFunctions table{kMaxViewLog<View>};
+    constexpr unsigned logs = kMaxScalarLog + 1;
     [&]<unsigned... Pairs>(std::integer_sequence<unsigned, Pairs...>) {
-      (table.fill<Target, View, Pairs / steps, Pairs % steps>(), ...);
+      (table.fill<Target, View, Pairs / logs, Pairs % logs>(), ...);
     }
-    (std::make_integer_sequence<unsigned, steps * steps>{});
+    (std::make_integer_sequence<unsigned, logs * logs>{});
     if constexpr (View::kTileWidth == 1)
       table.fixed_walk = &TileWalk<Target, View>::template tile<1, 1, true>;
     return table;
@@ -312,23 +312,23 @@ struct TileFunctions {
 
   /// Returns the function for a walk on its own.
   TileFunction for_one_walk(const WalkTask& task) const {
-    const bool fixed = task.exact && task.hops <= kMaxFixedHops && fixed_walk != nullptr;
+    const bool fixed = task.exact && task.steps <= kMaxFixedSteps && fixed_walk != nullptr;
     return fixed ? fixed_walk : lockstep[0][0];
   }
 
   /// Returns the interleaving that walks at most as many trees and rows together as are asked for. Several
   /// trees and several rows are walked together only if neither alone are enough.
   Interleaving interleaving(unsigned log_trees, unsigned log_rows) const {
-    constexpr unsigned kEnough = 2 * kSquareSteps + 1;
+    constexpr unsigned kEnough = 2 * kMaxSquareLog + 1;
     if (log_trees == 0 || log_rows >= kEnough) return {this, 0, std::min(log_rows, max_log)};
     if (log_rows == 0 || log_trees >= kEnough) return {this, std::min(log_trees, max_log), 0};
-    return {this, kSquareSteps, kSquareSteps};
+    return {this, kMaxSquareLog, kMaxSquareLog};
   }
 
  private:
   template <class Target, class View, unsigned I, unsigned J>
   constexpr void fill() {
-    if constexpr (I == 0 || J == 0 ? I + J <= kViewSteps<View> : I <= kSquareSteps && J <= kSquareSteps)
+    if constexpr (I == 0 || J == 0 ? I + J <= kMaxViewLog<View> : I <= kMaxSquareLog && J <= kMaxSquareLog)
       lockstep[I][J] = &TileWalk<Target, View>::template tile<1u << I, 1u << J>;
   }
 };

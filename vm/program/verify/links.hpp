@@ -98,7 +98,7 @@ template <class View>
     });
     if (taken) return node("a child has another parent too");
     if (inner && levels[slot] == 0) return node("no other node leads to it");
-    // A node's leaves are one hop further on.
+    // A node's leaves are one step further on.
     if (inner) depth = std::max(depth, levels[slot]);
   }
   if (depth == tree.depth) return {};

@@ -18,6 +18,7 @@
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/internal/program_tools.hpp>
 
 #include "vm/program/verify/coverage.hpp"
 #include "vm/program/verify/verify.hpp"
@@ -467,7 +468,7 @@ class WayFollower {
         costs.before[trees.end - group.tree_begin] - costs.before[trees.begin - group.tree_begin];
     const std::uint64_t together = multiply_capped(alone, desc.interleaved_trees);
     const std::uint64_t most = multiply_capped(trees.size(), costs.most);
-    const std::uint64_t unchecked = std::uint64_t{trees.size()} * desc.hops;
+    const std::uint64_t unchecked = std::uint64_t{trees.size()} * desc.steps;
     steps_ = add_capped(steps_, add_capped(std::min(together, most), unchecked));
     if (costs.reads_codes && !memory_.codes.covers(rows()))
       return wrong(formatted("group {} reads rank codes, and these rows are not encoded here", desc.group));

@@ -35,7 +35,7 @@ const char* ranks_rule(std::span<const float> ranks);
 /// Verifies groups, trees and nodes: every walk stays inside its tree and the row, and ends.
 Result<void> verify_forest(const Program& program);
 
-/// Verifies walkers: their groups exist, and they take no more unchecked hops than the groups' trees allow.
+/// Verifies walkers: their groups exist, and they take no more unchecked steps than the groups' trees allow.
 Result<void> verify_walkers(const Program& program);
 
 /// Verifies single instructions: opcodes, operands and the rows of tables that they name exist.
@@ -47,7 +47,7 @@ Result<CodeMap> verify_code(const Program& program);
 
 /// Verifies the ways that calls take through verified code, one for each output and choice of plans: whatever
 /// is read was written in the same call, every row of the output is written, and the work is bounded. Returns
-/// the most steps that a call takes for each of its rows: see steps_per_row in program.hpp.
+/// the most steps that a call takes for each of its rows: see steps_per_row in program_tools.hpp.
 Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map);
 
 /// Returns a refusal of the instruction at `pc`.

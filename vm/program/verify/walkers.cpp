@@ -1,5 +1,5 @@
 // The verifier's rules for walkers: each is of a group that exists, in a form that targets have, and takes no
-// more hops without a leaf check than all trees of its group allow.
+// more steps without a leaf check than all trees of its group allow.
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -13,8 +13,8 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// Returns the hops that every tree of a group can take without leaving it.
-std::uint32_t safe_hops(const Program& program, const GroupDesc& group) {
+/// Returns the steps that every tree of a group can take without leaving it.
+std::uint32_t safe_steps(const Program& program, const GroupDesc& group) {
   const auto trees = trees_of(program, group);
   const auto by_depth = [](const TreeDesc& a, const TreeDesc& b) { return a.depth < b.depth; };
   return leaves_hold_still(group.layout) ? std::max_element(trees.begin(), trees.end(), by_depth)->depth
@@ -27,8 +27,8 @@ Result<void> verify_walkers(const Program& program) {
   const auto walkers = program.section_Walkers();
   if (walkers.size() > kMaxWalkers)
     return refused("walkers section", "{} walkers, at most {}", walkers.size(), kMaxWalkers);
-  std::vector<std::uint32_t> most_hops;  // by group: a file may have many walkers of a large one
-  for (const GroupDesc& group : program.section_Groups()) most_hops.push_back(safe_hops(program, group));
+  std::vector<std::uint32_t> most_steps;  // by group: a file may have many walkers of a large one
+  for (const GroupDesc& group : program.section_Groups()) most_steps.push_back(safe_steps(program, group));
   for (std::size_t i = 0; i < walkers.size(); ++i) {
     const WalkerDesc& walker = walkers[i];
     const auto wrong = [&](std::string_view what) {
@@ -42,9 +42,9 @@ Result<void> verify_walkers(const Program& program) {
         walker.interleaved_trees * walker.interleaved_rows > static_cast<int>(kMaxInterleave))
       return wrong(formatted("no walker interleaves {} x {} walks", walker.interleaved_trees,
                              walker.interleaved_rows));
-    const std::uint32_t most = most_hops[walker.group];
-    if (walker.hops > most)
-      return wrong(formatted("{} hops without a leaf check in trees of {}", walker.hops, most));
+    const std::uint32_t most = most_steps[walker.group];
+    if (walker.steps > most)
+      return wrong(formatted("{} steps without a leaf check in trees of {}", walker.steps, most));
   }
   return {};
 }

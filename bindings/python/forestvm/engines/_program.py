@@ -28,7 +28,7 @@ _lock = threading.Lock()
 
 
 class Program(NamedTuple):
-    """What a task knows of a program: some bytes, however large the program is."""
+    """The facts about a program that a task carries: a few bytes, however large the program is."""
 
     fingerprint: str
     threads: int

@@ -59,7 +59,7 @@ struct Array4View : TreesInSequence {
     return 2 * at + 1 + way;
   }
 
-  /// Takes one hop of a row that has these codes: see code_of.
+  /// Takes one step of a row that has these codes: see code_of.
   template <class Compare, class Codes>
   FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const Codes& codes) {
     const Node node = tree.nodes[at];

@@ -1,6 +1,6 @@
 // The level order that the array and reorg layouts share: children are found by counting. A leaf above the
 // last level either ends the walk there (its flag is set) or is repeated below by the builder, for walks that
-// take a fixed number of hops. A slot of a single node has 8 bytes. Placing says whether the trees of a group
+// take a fixed number of steps. A slot of a single node has 8 bytes. Placing says whether the trees of a group
 // lie one after the other or interleaved node by node.
 #pragma once
 
@@ -58,7 +58,7 @@ struct LevelOrderView : Placing {
   using Tree = LevelOrderTree<Node, kInterleaved>;
   static constexpr unsigned kTileWidth = 1;
   static constexpr bool kLeavesAside = false;
-  /// A walk must not take more hops than its tree is deep.
+  /// A walk must not take more steps than its tree is deep.
   static constexpr bool kLeavesHoldStill = false;
 
   FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
@@ -80,7 +80,7 @@ struct LevelOrderView : Placing {
     return 2 * at + 1 + way;
   }
 
-  /// Takes one hop.
+  /// Takes one step.
   template <class Compare, class Row>
   FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];

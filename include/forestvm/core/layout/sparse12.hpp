@@ -1,5 +1,5 @@
 // The sparse layout between sparse8 and sparse16. Siblings are adjacent, so that one child index is enough,
-// and there is no limit on features or sizes of trees. A leaf's child is itself, so a walk may take more hops
+// and there is no limit on features or sizes of trees. A leaf's child is itself, so a walk may take more steps
 // than the tree is deep. A node has 12 bytes.
 #pragma once
 
@@ -40,7 +40,7 @@ struct Sparse12View : TreesInSequence {
     return tree[at].left + way;
   }
 
-  /// Takes one hop.
+  /// Takes one step.
   template <class Compare, class Row>
   FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];

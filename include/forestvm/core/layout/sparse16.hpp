@@ -1,5 +1,5 @@
 // The wide sparse layout: only the nodes that the tree has, each with both child indices (counted from the
-// root's). A leaf's children are itself, so a walk may take more hops than the tree is deep. A node has 16
+// root's). A leaf's children are itself, so a walk may take more steps than the tree is deep. A node has 16
 // bytes. Treebeard's sparse representation (SilvanForge, section 6).
 #pragma once
 
@@ -42,7 +42,7 @@ struct Sparse16View : TreesInSequence {
     return way == 0 ? tree[at].left : tree[at].right;
   }
 
-  /// Takes one hop.
+  /// Takes one step.
   template <class Compare, class Row>
   FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];

@@ -1,5 +1,5 @@
 // The sparse layout for rank-coded rows: a test is a column of codes and a byte, so that a node takes 4 bytes
-// and a hop one load beside the code itself. It is for calls of a few rows, whose lanes are trees. Siblings
+// and a step one load beside the code itself. It is for calls of a few rows, whose lanes are trees. Siblings
 // are adjacent, a node's left child is found by its distance, and leaves lie aside.
 #pragma once
 
@@ -29,7 +29,7 @@ struct Sparse4View : TreesInSequence {
     FVM_INLINE std::uint32_t column() const { return word >> kColumnShift & (kMaxColumns - 1); }
     FVM_INLINE std::uint32_t distance() const { return word >> kDistanceShift; }
     FVM_INLINE bool is_leaf() const { return code() == kNeverRight; }
-    /// Returns the number of the leaf. At a split, where a walk of too few hops may end, it is the number of
+    /// Returns the number of the leaf. At a split, where a walk of too few steps may end, it is the number of
     /// some leaf.
     FVM_INLINE std::uint32_t leaf() const { return is_leaf() ? word >> kLeafShift : 0; }
   };
@@ -62,7 +62,7 @@ struct Sparse4View : TreesInSequence {
     return at + tree.nodes[at].distance() + way;
   }
 
-  /// Takes one hop of a row that has these codes: see code_of.
+  /// Takes one step of a row that has these codes: see code_of.
   template <class Compare, class Codes>
   FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const Codes& codes) {
     const Node node = tree.nodes[at];

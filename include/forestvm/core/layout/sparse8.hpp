@@ -1,7 +1,7 @@
 // The compact sparse layout. It has only the nodes that the tree has; siblings are adjacent, and a node's
 // left child is found by its distance. It takes half the memory of sparse16, which matters for deep forests;
 // a tree's features and distances must fit its bits. A leaf is at distance 0 from itself, so a walk may take
-// more hops than the tree is deep. A node has 8 bytes.
+// more steps than the tree is deep. A node has 8 bytes.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct Sparse8View : TreesInSequence {
     return at + (tree[at].word & kDistanceMask) + way;
   }
 
-  /// Takes one hop.
+  /// Takes one step.
   template <class Compare, class Row>
   FVM_INLINE static std::uint32_t next(Tree tree, std::uint32_t at, Row row) {
     const Node& node = tree[at];

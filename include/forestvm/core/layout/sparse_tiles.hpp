@@ -40,7 +40,7 @@ struct SparseTilesView : TreesInSequence {
             group.exits};
   }
   FVM_INLINE static bool is_leaf(const Tree&, std::uint32_t at) { return (at & kLeaf) != 0; }
-  /// Returns the leaf's number in its tree. At a tile, where a walk of too few hops may end, it is the number
+  /// Returns the leaf's number in its tree. At a tile, where a walk of too few steps may end, it is the number
   /// of some leaf.
   FVM_INLINE static std::uint32_t leaf_at(std::uint32_t at) { return (at & kLeaf) != 0 ? at & ~kLeaf : 0; }
   FVM_INLINE static float value(const Tree& tree, std::uint32_t at) { return tree.leaves[leaf_at(at)]; }

@@ -1,12 +1,11 @@
 // The tables layout, for rank-coded rows and trees of up to 256 leaves. Each level of a tree is a set of
-// tables of bytes, indexed by a walk's place (its slot) in the level, so that a vector of rows takes a hop by
+// tables of bytes, indexed by a walk's slot in the level, so that a vector of rows takes a step by
 // table lookups in registers. Leaves lie aside.
 //
 // A leaf above the last level is repeated in the levels below it, until there are too many. Then a level
-// parts with all leaves that it leads to: they have no slots in the levels below. A walk that reaches one of
-// them has arrived: its place is the leaf's number, which is no slot of any level below, and stays there.
-// Leaves are numbered from the lowest level upwards, so that the leaves with which a level parts have larger
-// numbers than all slots and leaves below.
+// retires all leaves that it leads to: they have no slots in the levels below. A walk that reaches one of them
+// has ended: its slot becomes the leaf's number and stays so. Leaves are numbered from the lowest level
+// upwards, so that the leaves that a level retires have larger numbers than all slots and leaves below.
 //
 // A tree is stored in lines of 16 bytes. First comes a TableLevel for each level. The tables of a level begin
 // at the line that its TableLevel names:
@@ -15,10 +14,10 @@
 //   - each slot's column, as its number in that list, unless there is only one column;
 //   - each slot's code;
 //   - each slot's left child in the level below, unless all slots are tests;
-//   - how much higher the place of each slot's right child is, if the level parts with leaves.
+//   - how much higher the slot of each right child is than that of the left one, if the level retires leaves.
 //
 // In the tree tables layout a small tree is one level, with a slot for each of its tests. Its children are
-// slots of the same level or, from the number of slots on, the leaves; a walk takes the same hop as often as
+// slots of the same level or, from the number of slots on, the leaves; a walk takes the same step as often as
 // the tree is deep. Slots and leaves are numbered from the root downwards.
 //
 // A tree is oblivious, as CatBoost grows them, if all slots of a level make the same test: the results of the
@@ -50,12 +49,12 @@ struct TableLine {
 /// The kinds of levels, which tell a walk how to go on. The code for one kind can also walk levels of the
 /// kinds before it that have tables.
 enum class LevelKind : std::uint8_t {
-  OneTest,  ///< Every slot makes the same test, otherwise like Tests: a level of an oblivious tree.
-  Tests,    ///< Every slot i is a test, whose children are 2i and 2i + 1; no walk has arrived.
-  Mixed,    ///< Some slots are leaves, and a table holds the children; no walk has arrived.
-  Later,    ///< Like Mixed, but below a level that parts with leaves: walks may have arrived.
-  Parting,  ///< Parts with all leaves that it leads to, so that the level below has only tests.
-  Tree,     ///< Like Parting, but the level below is this one; only in tree tables.
+  OneTest,   ///< Every slot makes the same test, otherwise like Tests: a level of an oblivious tree.
+  Tests,     ///< Every slot i is a test, whose children are 2i and 2i + 1; no walk has ended.
+  Mixed,     ///< Some slots are leaves, and a table holds the children; no walk has ended.
+  Later,     ///< Like Mixed, but below a level that retires leaves: walks may have ended.
+  Retiring,  ///< Retires all leaves that it leads to, so that the level below has only tests.
+  Tree,      ///< Like Retiring, but the level below is this one; only in tree tables.
 };
 
 struct TableLevel {
@@ -68,7 +67,7 @@ struct TableLevel {
   FVM_INLINE bool has_tables() const { return kind != LevelKind::OneTest; }
   FVM_INLINE bool all_tests() const { return kind <= LevelKind::Tests; }
   FVM_INLINE bool is_tree() const { return kind == LevelKind::Tree; }
-  FVM_INLINE bool parts() const { return kind >= LevelKind::Parting; }
+  FVM_INLINE bool retires() const { return kind >= LevelKind::Retiring; }
   // The test of a level that makes only one: its code, and its column as a byte offset into a block of codes.
   FVM_INLINE std::uint8_t code() const { return columns; }
   FVM_INLINE std::uint32_t offset() const { return line; }
@@ -78,7 +77,7 @@ struct TableLevel {
   /// Returns the bytes of one table.
   FVM_INLINE std::uint32_t table_bytes() const { return (slots + 15u) / 16 * 16; }
   FVM_INLINE std::uint32_t tables() const {
-    return 1u + (columns > 1 ? 1u : 0u) + (all_tests() ? 0u : 1u) + (parts() ? 1u : 0u);
+    return 1u + (columns > 1 ? 1u : 0u) + (all_tests() ? 0u : 1u) + (retires() ? 1u : 0u);
   }
 };
 static_assert(sizeof(TableLevel) == 8);
@@ -163,7 +162,7 @@ struct TablesView : TreesInSequence {
         slot = 2 * slot + way;
       } else {
         const LevelTables tables(tree.lines, l);
-        const std::uint32_t by = l.parts() ? tables.by[slot] : 1;
+        const std::uint32_t by = l.retires() ? tables.by[slot] : 1;
         slot = (tables.child[slot] + way * by) & 255;
       }
       if (l.is_tree()) return slot < l.slots ? slot : tree.depth << kSlotBits | (slot - l.slots);
@@ -175,7 +174,7 @@ struct TablesView : TreesInSequence {
     }
   }
 
-  /// Takes one hop of a row that has these codes: see code_of.
+  /// Takes one step of a row that has these codes: see code_of.
   template <class Compare, class Codes>
   FVM_INLINE static std::uint32_t next(const Tree& tree, std::uint32_t at, const Codes& codes) {
     if (is_leaf(tree, at)) return at;
@@ -203,7 +202,7 @@ struct TablesView : TreesInSequence {
 
   /// The facts that the levels above a level establish.
   struct LevelsAbove {
-    std::uint32_t open;                        ///< Leaves with which no level above has parted.
+    std::uint32_t open;                        ///< Leaves that no level above has retired.
     std::uint8_t codes[kMaxTableLeaves] = {};  ///< Thresholds of each listed column; any byte is an index.
   };
 
@@ -217,16 +216,16 @@ struct TablesView : TreesInSequence {
     if (i == 0 && level.slots != 1) return "its root level has more than one slot";
     if (!level.has_tables() && !tree.oblivious) return "it has no tables, in a tree that has some";
     if (level.kind < LevelKind::Later && above.open != desc.leaf_count)
-      return "a level above has parted with leaves";
+      return "a level above has retired leaves";
     const bool last = i + 1 == desc.depth;
-    if (last && level.parts()) return "the last level parts with leaves";
+    if (last && level.retires()) return "the last level retires leaves";
     const std::uint32_t below = last ? above.open : tree.level(i + 1).slots;
     std::uint32_t children = 2u * level.slots;
     const char* const rule = level.has_tables() ? tables_rule(tree, level, desc, facts, above, children)
                                                 : test_rule(level.offset(), level.code(), facts);
     if (rule != nullptr) return rule;
-    if (level.parts())
-      return parting_rule(LevelTables(tree.lines, level), level.slots, below, children, above);
+    if (level.retires())
+      return retiring_rule(LevelTables(tree.lines, level), level.slots, below, children, above);
     return children == below && below <= above.open
                ? nullptr
                : "the level below has not as many slots as it has children";
@@ -251,7 +250,7 @@ struct TablesView : TreesInSequence {
                                                "a leaf in a level of tests", kNotNext};
 
   /// Returns the rules that a slot breaks, as bits, and adds its children to `children`. Kind is Tests, which stands for
-  /// Tree too, Mixed or Parting; the children of Parting and Tree are checked elsewhere.
+  /// Tree too, Mixed or Retiring; the children of Retiring and Tree are checked elsewhere.
   template <bool kSeveralColumns, LevelKind Kind>
   FVM_INLINE static std::uint32_t broken_rules(const LevelTables& tables, std::uint32_t slot,
                                                std::uint32_t columns, const std::uint8_t* codes,
@@ -293,8 +292,8 @@ struct TablesView : TreesInSequence {
                                 std::uint32_t& children) {
     if (level.all_tests() || level.is_tree())
       return slots_rule<kSeveralColumns, LevelKind::Tests>(tables, level, codes, children);
-    return level.parts() ? slots_rule<kSeveralColumns, LevelKind::Parting>(tables, level, codes, children)
-                         : slots_rule<kSeveralColumns, LevelKind::Mixed>(tables, level, codes, children);
+    return level.retires() ? slots_rule<kSeveralColumns, LevelKind::Retiring>(tables, level, codes, children)
+                           : slots_rule<kSeveralColumns, LevelKind::Mixed>(tables, level, codes, children);
   }
 
  protected:
@@ -323,11 +322,11 @@ struct TablesView : TreesInSequence {
   }
 
  private:
-  /// Returns the rule that a level which parts with leaves breaks; null if it breaks none. Children are
+  /// Returns the rule that a level which retires leaves breaks; null if it breaks none. Children are
   /// numbered in the order in which they come, tests and leaves apart from each other, and the leaves end
-  /// before the first leaf with which a level above has parted.
-  static const char* parting_rule(const LevelTables& tables, std::uint32_t slots, std::uint32_t below,
-                                  std::uint32_t children, LevelsAbove& above) {
+  /// before the first leaf that a level above has retired.
+  static const char* retiring_rule(const LevelTables& tables, std::uint32_t slots, std::uint32_t below,
+                                   std::uint32_t children, LevelsAbove& above) {
     if (children < below || children - below > above.open)
       return "the level below has other slots than its tests";
     const std::uint32_t first_leaf = above.open - (children - below);
@@ -338,7 +337,7 @@ struct TablesView : TreesInSequence {
     for (std::uint32_t slot = 0; slot < slots; ++slot) {
       const bool leaf = tables.code[slot] == kNeverRight;
       const std::uint32_t left = tables.child[slot], right = (left + tables.by[slot]) & 255;
-      if (leaf && left < below) return "a leaf stays with which its level parts";
+      if (leaf && left < below) return "a leaf stays that its level retires";
       if (!follows(left) || !(leaf || follows(right))) return kNotNext;
     }
     if (next_test != below) return "the level below has not as many slots as it has children";

@@ -26,7 +26,7 @@ struct TreeTablesView : TablesView {
   static constexpr std::uint32_t levels(const TreeDesc& tree) { return tree.depth == 0 ? 0 : 1; }
 
   /// Returns what is wrong with a tree's level; null if nothing is. With these rules every lookup stays
-  /// inside its table, and each slot and leaf is reached on one way, the deepest leaf by as many hops as the
+  /// inside its table, and each slot and leaf is reached on one way, the deepest leaf by as many steps as the
   /// tree is deep.
   static const char* level_rule(const Tree& tree, std::uint32_t, const TreeDesc& desc, const NodeFacts& facts,
                                 LevelsAbove& above) {
@@ -37,18 +37,18 @@ struct TreeTablesView : TablesView {
     std::uint32_t children = 0;
     if (const char* const rule = tables_rule(tree, level, desc, facts, above, children)) return rule;
     const LevelTables tables(tree.lines, level);
-    std::uint8_t hops[kMaxTreeSlots] = {};  // hops from the root; slots are in order of depth
+    std::uint8_t steps[kMaxTreeSlots] = {};  // steps from the root; slots are in order of depth
     std::uint32_t next_slot = 1, next_leaf = slots;
     for (std::uint32_t slot = 0; slot < slots; ++slot) {
       if (slot >= next_slot) return "no slot before leads to a slot";
       const std::uint32_t left = tables.child[slot], both[] = {left, (left + tables.by[slot]) & 255};
-      const auto below = static_cast<std::uint8_t>(hops[slot] + 1);
+      const auto below = static_cast<std::uint8_t>(steps[slot] + 1);
       for (const std::uint32_t child : both) {
         if (child != (child < slots ? next_slot++ : next_leaf++)) return kNotNext;
-        if (child < slots) hops[child] = below;
+        if (child < slots) steps[child] = below;
       }
     }
-    return hops[slots - 1] + 1u == desc.depth ? nullptr : "its depth is not that of its deepest leaf";
+    return steps[slots - 1] + 1u == desc.depth ? nullptr : "its depth is not that of its deepest leaf";
   }
 };
 

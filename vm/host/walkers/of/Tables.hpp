@@ -8,7 +8,7 @@
 
 namespace forestvm::host {
 
-/// The one walker of tables. It takes more rows in lockstep than any interleaving asks for, and all hops
+/// The one walker of tables. It takes more rows in lockstep than any interleaving asks for, and all steps
 /// without leaf checks.
 template <class Target, std::derived_from<TablesView> View>
 inline constexpr WalkerTable kOwnWalkers<Target, View> = {.every = &TablesWalk<Target, View>::walk};

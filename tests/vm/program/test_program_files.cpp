@@ -1,0 +1,179 @@
+// Program files of every format that this build reads, as they were committed: each still loads and gives the
+// same bits. tests/data/programs/format_N holds, for each program, the file and its rows and answers as text.
+// Files of a format are never rewritten. When the format number goes up or a layout is added,
+// FORESTVM_UPDATE=1 (./dev golden) writes the files that are absent.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/emulator.hpp>
+
+#include "vm/program/format.hpp"
+#include "vm/small_program.hpp"
+
+namespace forestvm::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kFeatures = 3;
+
+fs::path folder_of(unsigned format) {
+  return fs::path(FORESTVM_TEST_DATA) / "programs" / ("format_" + std::to_string(format));
+}
+
+template <class Number>
+void print(std::ostream& out, const char* name, const std::vector<Number>& numbers, std::size_t per_line) {
+  out << name << "\n";
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    out << numbers[i] << ((i + 1) % per_line == 0 ? "\n" : " ");
+}
+
+/// Rows and answers: float32 numbers as their bits.
+std::string text_of(const std::vector<float>& rows, const Answers& answers) {
+  const std::size_t count = rows.size() / kFeatures;
+  std::vector<std::uint32_t> bits;
+  for (const float x : rows) bits.push_back(std::bit_cast<std::uint32_t>(x));
+  std::ostringstream out;
+  out << std::hex;
+  print(out, "rows", bits, kFeatures);
+  print(out, "raw", answers.raw, answers.raw.size() / count);
+  print(out, "value", answers.value, answers.value.size() / count);
+  out << std::dec;
+  print(out, "labels", answers.labels, answers.labels.size() / count);
+  print(out, "leaves", answers.leaves, answers.leaves.size() / count);
+  return out.str();
+}
+
+/// The rows of such a text.
+std::vector<float> rows_of(const std::string& text) {
+  std::istringstream in(text.substr(text.find('\n')));
+  std::vector<float> rows;
+  std::uint32_t bits = 0;
+  while (in >> std::hex >> bits) rows.push_back(std::bit_cast<float>(bits));
+  return rows;
+}
+
+Answers answers_of(const Program& program, const std::vector<float>& rows) {
+  const auto predictor = program.mapped() ? emulator_backend(program) : host_backend(program);
+  if (!predictor.ok()) throw std::runtime_error(predictor.error().text());
+  return answers(**predictor, RowBlock{rows.data(), rows.size() / kFeatures, kFeatures});
+}
+
+struct LayoutRow {
+  Layout layout;
+  std::string text, word;
+  unsigned tile_width;
+  bool takes_codes;
+
+  std::string schedule() const {
+    const std::string encode = takes_codes ? "encode(u8); " : "";
+    if (tile_width == 1) return encode + "layout(tree, " + text + ")";
+    return "layout(tree, " + word + "); tileTree(tree, " + std::to_string(tile_width) + ", uniform)";
+  }
+};
+
+const LayoutRow kLayouts[] = {
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
+  {Layout::Name, text, word, View::kTileWidth, kTakesCodes<View>},
+#include <forestvm/core/layouts.def>
+};
+
+struct Sample {
+  std::string name;
+  Program program;
+};
+
+/// Schedules that map loops to a GPU: rows with their codes in shared memory, and trees with shared sums.
+const RichCase kMappedCases[] = {
+    {"tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); "
+     "cache(b0); cache(tree); encode(u8)",
+     Contract::Trainer},
+    {"tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+     "gpuDimension(t0, block.x); sharedReduce(t0); cache(b0)",
+     Contract::Reproducible},
+};
+
+/// A program in each layout, programs that between them have every kind of accumulator and reduction, and programs
+/// for GPUs.
+std::vector<Sample> samples() {
+  std::vector<Sample> all;
+  for (const LayoutRow& row : kLayouts)
+    all.push_back({row.text, compiled(small_forest({.depth = 2}), row.schedule())});
+  std::size_t number = 0;
+  for (const RichCase& rich : rich_cases())
+    all.push_back(
+        {"schedule-" + std::to_string(number++), compiled(forest_of(rich), rich.schedule, rich.contract)});
+  for (number = 0; const RichCase& rich : kMappedCases)
+    all.push_back(
+        {"mapped-" + std::to_string(number++), compiled(forest_of(rich), rich.schedule, rich.contract)});
+  return all;
+}
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path << " cannot be read";
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_sample(const Sample& sample, const fs::path& path) {
+  fs::create_directories(path.parent_path());
+  ASSERT_TRUE(sample.program.save(path.string()).ok());
+  const std::vector<float> rows = small_rows(24, kFeatures, 7);
+  fs::path text = path;
+  std::ofstream file(text.replace_extension(".txt"), std::ios::binary);
+  file << text_of(rows, answers_of(sample.program, rows));
+  ASSERT_TRUE(file.good());
+}
+
+TEST(CommittedPrograms, AreThereForEveryLayoutAndSchedule) {
+  for (const Sample& sample : samples()) {
+    const fs::path path = folder_of(kProgramFormat) / (sample.name + ".fvm");
+    if (!fs::exists(path) && std::getenv("FORESTVM_UPDATE") != nullptr) write_sample(sample, path);
+    EXPECT_TRUE(fs::exists(path)) << path << " is absent: ./dev golden writes it, and it is committed";
+  }
+}
+
+TEST(CommittedPrograms, HaveTheirLayouts) {
+  for (const LayoutRow& row : kLayouts) {
+    SCOPED_TRACE(row.text);
+    const auto program = Program::load((folder_of(kProgramFormat) / (row.text + ".fvm")).string());
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    EXPECT_EQ(program->section_Groups()[0].layout, row.layout);
+  }
+}
+
+TEST(CommittedPrograms, OfEveryReadableFormatGiveTheSameBits) {
+  for (unsigned format = kOldestProgramFormat; format <= kProgramFormat; ++format) {
+    std::size_t count = 0;
+    ASSERT_TRUE(fs::is_directory(folder_of(format))) << "no committed programs of format " << format;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_of(format))) {
+      fs::path path = entry.path();
+      if (path.extension() != ".fvm") continue;
+      SCOPED_TRACE(path);
+      ++count;
+      bytecode::FileHeader header;
+      const std::string bytes = bytes_of(path);
+      ASSERT_GE(bytes.size(), sizeof header);
+      std::memcpy(&header, bytes.data(), sizeof header);
+      EXPECT_EQ(header.format, format);
+      const auto program = Program::load(path.string());
+      ASSERT_TRUE(program.ok()) << program.error().text();
+      const std::string expected = bytes_of(path.replace_extension(".txt"));
+      const std::vector<float> rows = rows_of(expected);
+      ASSERT_FALSE(rows.empty());
+      EXPECT_EQ(text_of(rows, answers_of(*program, rows)), expected);
+    }
+    EXPECT_GT(count, 0u) << "no committed programs of format " << format;
+  }
+}
+
+}  // namespace
+}  // namespace forestvm::test
