@@ -64,7 +64,7 @@ TEST(RepositoryModels, AreThere) {
                                                  {"onnx", 43},
                                                  {"skops", 80},
                                                  {"treelite", 19},
-                                                 {"xgboost-json", 36},
+                                                 {"xgboost-json", 38},
                                                  {"xgboost-ubj", 10},
                                                  {"ydf", 22}}));
 }
