@@ -376,8 +376,8 @@ bool has_several_tables(const CatboostParts& parts, const CatboostCtr& ctr) {
   return false;
 }
 
-/// Refuses counters of CatBoost's JSON whose tables it has lost: it names tables by combination and type only, so that of
-/// several such tables one is left.
+/// Refuses counters of CatBoost's JSON whose tables it may have lost: it names tables by combination and type only, so
+/// that of several such tables one is left.
 Result<void> check_tables_are_kept(const CatboostParts& parts) {
   if (!parts.is_document) return {};
   std::map<std::string_view, std::size_t> known;

@@ -68,8 +68,8 @@ struct CatboostCtr {
   std::vector<float> borders;
 };
 
-/// A training parameter: how counters of a type are made. Training turns targets into classes for them, in one way for each
-/// pair of `target_borders` and `target_border_type`.
+/// A training parameter: how counters of a type are made. Training turns targets into classes for them, in one way for
+/// each pair of `target_borders` and `target_border_type`.
 struct CatboostCtrOption {
   std::size_t list = 0;  ///< number of the list that it stands in
   bool of_combinations =

@@ -202,9 +202,9 @@ Result<void> set_isolation_engine(const YdfForestHeader&, const YdfSplits& split
   return splits.other_missing.empty() ? Result<void>() : slow_engine_only(splits.other_missing);
 }
 
-/// YDF takes its QuickScorer if that can run the model. It starts from the base; the generic engine adds it last. Of models
-/// that were trained to give logits, the generic engine leaves out the base of several classes, and gives no logits for
-/// Poisson's loss.
+/// YDF takes its QuickScorer if that can run the model. It starts from the base; the generic engine adds it last. Of
+/// models that were trained to give logits, the generic engine leaves out the base of several classes, and gives no
+/// logits for Poisson's loss.
 Result<void> set_boosted_engine(const YdfForestHeader& forest, const YdfSplits& splits, Model& model) {
   FVM_TRY(set_generic_engine(forest, splits, model));
   const auto is_small = [](const Tree& tree) {
