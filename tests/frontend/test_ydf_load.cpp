@@ -13,7 +13,7 @@
 namespace forestvm::test {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 Model loaded_ydf(const std::string& name) {
   Result<Model> model = YdfCopy(name).load();
