@@ -350,11 +350,54 @@ Result<void> check_different(const CatboostParts& parts) {
   return {};
 }
 
+/// Returns whether the counters of a type have tables per class of the target, of which there may be several kinds.
+bool counts_classes(CtrType type) { return !is_count(type) && type != CtrType::FloatTargetMeanValue; }
+
+/// Returns whether training may have made several tables of a counter's combination and type: for several targets, or
+/// for several ways to turn the target into classes. A file without training parameters does not say.
+bool has_several_tables(const CatboostParts& parts, const CatboostCtr& ctr) {
+  if (!counts_classes(ctr.type)) return false;
+  if (parts.ctr_options.empty()) return true;
+  constexpr std::string_view several_targets[] = {"MultiLogloss", "MultiCrossEntropy", "MultiRMSE",
+                                                  "MultiRMSEWithMissingValues", "SurvivalAft"};
+  if (std::find(std::begin(several_targets), std::end(several_targets), parts.loss) !=
+      std::end(several_targets))
+    return true;
+  const CatboostCombination& c = ctr.combination;
+  const bool single = c.categories.size() == 1 && c.value_tests.empty() && c.code_tests.empty();
+  std::map<std::size_t, const CatboostCtrOption*> first;
+  for (const CatboostCtrOption& option : parts.ctr_options) {
+    if (option.type != ctr.type || option.of_combinations == single) continue;
+    const CatboostCtrOption& known = *first.emplace(option.list, &option).first->second;
+    if (known.target_borders != option.target_borders ||
+        known.target_border_type != option.target_border_type)
+      return true;
+  }
+  return false;
+}
+
+/// Refuses counters of CatBoost's JSON whose tables it may have lost: it names tables by combination and type only, so
+/// that of several such tables one is left.
+Result<void> check_tables_are_kept(const CatboostParts& parts) {
+  if (!parts.is_document) return {};
+  std::map<std::string_view, std::size_t> known;
+  for (std::size_t i = 0; i < parts.ctrs.size(); ++i)
+    if (const auto [other, added] = known.emplace(parts.ctrs[i].table, i);
+        !added && has_several_tables(parts, parts.ctrs[i]))
+      return refused(place_of(i),
+                     "names the table of counter " + std::to_string(other->second) +
+                         ": CatBoost's JSON may have lost one of their tables, because training turned "
+                         "targets into classes in several ways, or the file does not say in which; save "
+                         "the model as .cbm");
+  return {};
+}
+
 /// Adds a lookup for each combination of features, and the splits of all counters.
 Result<void> add_counters(const CatboostParts& parts, const Features& features, std::size_t file_bytes,
                           Model& model, std::vector<CatboostSplit>& splits) {
   for (std::size_t i = 0; i < parts.ctrs.size(); ++i) FVM_TRY(check_finite(parts.ctrs[i], place_of(i)));
   FVM_TRY(check_different(parts));
+  FVM_TRY(check_tables_are_kept(parts));
   FVM_ASSIGN(const std::vector<Counter> counters, counters_of(parts));
   // The numbers of counters, by combination; those of one table are neighbours.
   std::map<CatboostCombination, std::vector<std::size_t>> combinations;

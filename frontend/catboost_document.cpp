@@ -39,6 +39,11 @@ enum class Place : std::uint8_t {
   ClassLabels,
   Params,
   Loss,
+  CounterParams,
+  FeatureOptions,
+  CounterOptions,
+  CounterOption,
+  TargetClasses,
   ObliviousTrees,
   ObliviousTree,
   Splits,
@@ -76,6 +81,7 @@ struct Reading {
   const LoadLimits& limits;
   std::size_t table_rows = 0;
   std::int64_t table_stride = 0;
+  std::size_t option_lists = 0;
   struct {
     std::string kind;
     std::int64_t category = -1, number = -1, code = 0;
@@ -135,11 +141,11 @@ bool add_hash(Reading& r, const Scalar& s) {
   return true;
 }
 
-bool set_ctr_type(Reading& r, const Scalar& s) {
+bool set_ctr_type(CtrType& out, const Scalar& s) {
   constexpr std::string_view names[] = {
       "Borders", "Buckets", "BinarizedTargetMeanValue", "FloatTargetMeanValue", "Counter", "FeatureFreq"};
   const auto* found = std::find(std::begin(names), std::end(names), s.text);
-  r.parts.ctrs.back().type = static_cast<CtrType>(found - std::begin(names));
+  out = static_cast<CtrType>(found - std::begin(names));
   return s.kind == Scalar::Kind::Text && found != std::end(names);
 }
 
@@ -350,6 +356,14 @@ bool Sink::begin(Place place) {
     case Place::Ctr:
       r.parts.ctrs.emplace_back();
       return true;
+    case Place::CounterOptions:
+      ++r.option_lists;
+      return true;
+    case Place::CounterOption:
+      r.parts.ctr_options.emplace_back();
+      r.parts.ctr_options.back().list = r.option_lists;
+      r.parts.ctr_options.back().of_combinations = frames_[frames_.size() - 2].key == "combinations_ctrs";
+      return true;
     case Place::Element:
       r.element = {};
       return true;
@@ -529,6 +543,7 @@ std::string Sink::path() const {
 Result<CatboostParts> read_catboost_document(std::span<const std::byte> bytes, const LoadLimits& limits) {
   CatboostParts parts;
   parts.format = "catboost-json";
+  parts.is_document = true;
   Sink sink(Place::Root, limits, parts);
   FVM_TRY(read_events(bytes, Syntax::Json, limits.max_depth, sink));
   if (parts.trees.empty() && !parts.bias.empty())

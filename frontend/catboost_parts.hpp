@@ -68,6 +68,17 @@ struct CatboostCtr {
   std::vector<float> borders;
 };
 
+/// A training parameter: how counters of a type are made. Training turns targets into classes for them, in one way for
+/// each pair of `target_borders` and `target_border_type`.
+struct CatboostCtrOption {
+  std::size_t list = 0;  ///< number of the list that it stands in
+  bool of_combinations =
+      false;  ///< for combinations of several features or tests; otherwise for single features
+  CtrType type = CtrType::Borders;
+  std::int64_t target_borders = 0;
+  std::string target_border_type;
+};
+
 /// The table of a combination: the counts that training made for each key.
 struct CatboostTable {
   std::string name;
@@ -93,6 +104,8 @@ struct CatboostParts {
   std::vector<CatboostCategorical> categorical_features;
   std::vector<CatboostOneHot> one_hots;
   std::vector<CatboostCtr> ctrs;
+  bool is_document = false;                    ///< from JSON, which says less about counters
+  std::vector<CatboostCtrOption> ctr_options;  ///< only of JSON
   std::vector<CatboostTable> tables;
 
   std::uint32_t num_outputs = 1;

@@ -5,6 +5,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "file_text.hpp"
 
@@ -13,10 +16,62 @@ namespace {
 
 using nlohmann::json;
 
+/// The number that stands for NaN in what the library reads, because its JSON has none. A document that holds this very
+/// text would be read as NaN, too.
+constexpr std::string_view kNanNumber = "0e-7777777", kNan = "NaN";
+
+/// A JSON text with a number in place of each NaN.
+struct TextWithoutNan {
+  std::string text;
+  std::vector<std::size_t> places;  ///< where the numbers begin in `text`, ascending
+
+  /// Returns the place in the document of a place in `text`.
+  std::size_t in_document(std::size_t position) const {
+    const auto end = std::partition_point(places.begin(), places.end(), [&](std::size_t place) {
+      return place + kNanNumber.size() <= position;
+    });
+    return position - static_cast<std::size_t>(end - places.begin()) * (kNanNumber.size() - kNan.size());
+  }
+};
+
+/// Replaces each NaN that stands where a whole value does. Others stay, and are errors.
+TextWithoutNan without_nan(std::string_view document) {
+  TextWithoutNan out;
+  const auto ends_value = [](char c, std::string_view others) {
+    return std::string_view(" \t\r\n,").find(c) != std::string_view::npos ||
+           others.find(c) != std::string_view::npos;
+  };
+  bool in_string = false;
+  for (std::size_t i = 0; i < document.size(); ++i) {
+    const char c = document[i];
+    const bool is_nan = !in_string && c == 'N' && document.substr(i).starts_with(kNan) && i > 0 &&
+                        ends_value(document[i - 1], "[:") && i + kNan.size() < document.size() &&
+                        ends_value(document[i + kNan.size()], "]}");
+    if (is_nan) {
+      out.places.push_back(out.text.size());
+      out.text += kNanNumber;
+      i += kNan.size() - 1;
+      continue;
+    }
+    out.text += c;
+    if (in_string && c == '\\' && i + 1 < document.size())
+      out.text += document[++i];
+    else if (c == '"')
+      in_string = !in_string;
+  }
+  return out;
+}
+
 class SaxAdapter {
  public:
-  SaxAdapter(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth, EventSink& sink)
-      : bytes_(bytes), syntax_(syntax), max_depth_(max_depth), values_left_(bytes.size()), sink_(sink) {}
+  SaxAdapter(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth,
+             const TextWithoutNan& replaced, EventSink& sink)
+      : bytes_(bytes),
+        syntax_(syntax),
+        max_depth_(max_depth),
+        values_left_(bytes.size()),
+        replaced_(replaced),
+        sink_(sink) {}
 
   // Called by sax_parse; the names are nlohmann_json's.
   bool null() { return spend() && told(sink_.on_null()); }
@@ -28,6 +83,8 @@ class SaxAdapter {
     return spend() && told(sink_.on_real(static_cast<double>(value), std::to_string(value)));
   }
   bool number_float(double value, const std::string& text) {
+    if (!replaced_.places.empty() && text == kNanNumber)
+      return spend() && told(sink_.on_real(std::numeric_limits<double>::quiet_NaN(), {}));
     return spend() && told(sink_.on_real(value, text));
   }
   bool string(std::string& value) {
@@ -68,7 +125,7 @@ class SaxAdapter {
     --depth_;
     return true;
   }
-  bool is_text(const std::string& text) const { return syntax_ == Syntax::Json || is_utf8(text); }
+  bool is_text(const std::string& text) const { return syntax_ != Syntax::Ubjson || is_utf8(text); }
   std::string location(std::size_t position) const;
   bool at_non_finite(std::size_t position) const;
 
@@ -76,6 +133,7 @@ class SaxAdapter {
   Syntax syntax_;
   std::uint32_t max_depth_;
   std::size_t values_left_;
+  const TextWithoutNan& replaced_;
   EventSink& sink_;
   std::uint32_t depth_ = 0;
   std::optional<Error> error_;
@@ -85,7 +143,7 @@ class SaxAdapter {
 std::string SaxAdapter::location(std::size_t position) const {
   const std::size_t at = std::min(position == 0 ? 0 : position - 1, bytes_.size());
   std::string out = "byte " + std::to_string(at);
-  if (syntax_ == Syntax::Json) {
+  if (syntax_ != Syntax::Ubjson) {
     const auto before = bytes_.first(at);
     const auto lines = std::count(before.begin(), before.end(), std::byte{'\n'});
     const auto line_start = std::find(before.rbegin(), before.rend(), std::byte{'\n'});
@@ -98,7 +156,7 @@ std::string SaxAdapter::location(std::size_t position) const {
 
 /// Returns true if the JSON text stops at NaN or Infinity, which some writers use and JSON does not have.
 bool SaxAdapter::at_non_finite(std::size_t position) const {
-  if (syntax_ != Syntax::Json || position == 0 || position > bytes_.size()) return false;
+  if (syntax_ == Syntax::Ubjson || position == 0 || position > bytes_.size()) return false;
   const std::string_view text(reinterpret_cast<const char*>(bytes_.data()), bytes_.size());
   const std::string_view here = text.substr(position - 1);
   const std::string_view earlier = text.substr(position >= 2 ? position - 2 : 0);
@@ -106,6 +164,7 @@ bool SaxAdapter::at_non_finite(std::size_t position) const {
 }
 
 bool SaxAdapter::parse_error(std::size_t position, const std::string&, const json::exception& problem) {
+  position = replaced_.in_document(position);
   if (at_non_finite(position)) {
     error_ = refused(location(position), "a number that is not finite (NaN or Infinity)");
     return false;
@@ -127,11 +186,16 @@ bool SaxAdapter::parse_error(std::size_t position, const std::string&, const jso
 Result<void> read_events(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth,
                          EventSink& sink) {
   const std::uint32_t deepest = syntax == Syntax::Ubjson ? std::min(max_depth, deepest_nesting) : max_depth;
-  SaxAdapter adapter(bytes, syntax, deepest, sink);
-  const auto* first = reinterpret_cast<const char*>(bytes.data());
-  const auto format = syntax == Syntax::Json ? json::input_format_t::json : json::input_format_t::ubjson;
+  const auto format = syntax == Syntax::Ubjson ? json::input_format_t::ubjson : json::input_format_t::json;
   try {
-    if (!json::sax_parse(first, first + bytes.size(), &adapter, format)) return adapter.error();
+    std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    TextWithoutNan replaced;
+    if (syntax == Syntax::JsonWithNan && text.find(kNan) != std::string_view::npos) {
+      replaced = without_nan(text);
+      text = replaced.text;
+    }
+    SaxAdapter adapter(bytes, syntax, deepest, replaced, sink);
+    if (!json::sax_parse(text.data(), text.data() + text.size(), &adapter, format)) return adapter.error();
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::Environment, sink.path(), "out of memory while reading the document");
   } catch (const std::length_error&) {

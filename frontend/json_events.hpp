@@ -17,7 +17,9 @@ namespace forestvm::frontend {
 /// The largest limit of nesting that a caller may set for UBJSON, whose reader in the library recurses.
 constexpr std::uint32_t deepest_nesting = 512;
 
-enum class Syntax { Json, Ubjson };
+/// JsonWithNan is JSON in which NaN may stand in place of a number, as XGBoost 2.0 and 2.1 write it. The sink is told
+/// NaN.
+enum class Syntax { Json, JsonWithNan, Ubjson };
 
 /// Receives the events. Each returns success or the error that ends the reading.
 class EventSink {
@@ -26,7 +28,7 @@ class EventSink {
   virtual bool on_null() = 0;
   virtual bool on_flag(bool value) = 0;
   virtual bool on_integer(std::int64_t value) = 0;
-  /// `text` is the number as the document writes it, or empty when the document is binary.
+  /// `text` is the number as the document writes it, or empty when the document is binary or the value NaN.
   virtual bool on_real(double value, std::string_view text) = 0;
   /// `value` is UTF-8, and may be moved from.
   virtual bool on_text(std::string& value) = 0;

@@ -304,7 +304,7 @@ bool sniff_xgboost_ubj(std::span<const std::byte> bytes) {
 }
 
 Result<ParsedModel> read_xgboost_json(std::span<const std::byte> bytes, const LoadLimits& limits) {
-  return read_xgboost(bytes, limits, Syntax::Json, "xgboost-json");
+  return read_xgboost(bytes, limits, Syntax::JsonWithNan, "xgboost-json");
 }
 
 Result<ParsedModel> read_xgboost_ubj(std::span<const std::byte> bytes, const LoadLimits& limits) {

@@ -34,9 +34,9 @@ struct LossRow {
 
 constexpr LossRow kLosses[] = {
     {Loss::Binomial, "BINOMIAL_LOG_LIKELIHOOD", YdfTask::Classification, false, Transform::PlainSigmoid,
-     ClassRule::AboveHalf},
+     ClassRule::HalfOrMore},
     {Loss::BinaryFocal, "BINARY_FOCAL_LOSS", YdfTask::Classification, false, Transform::PlainSigmoid,
-     ClassRule::AboveHalf},
+     ClassRule::HalfOrMore},
     {Loss::Multinomial, "MULTINOMIAL_LOG_LIKELIHOOD", YdfTask::Classification, true, Transform::PlainSoftmax,
      ClassRule::Argmax},
     {Loss::SquaredError, "SQUARED_ERROR", YdfTask::Regression, false, Transform::Identity, ClassRule::None},
@@ -76,13 +76,16 @@ Result<YdfLeafRule> set_boosted(const YdfHeader& header, const YdfForestHeader& 
     return refused("loss", std::string(row->name) + " with " + std::to_string(classes) + " classes, " +
                                std::to_string(forest.trees_per_iteration) + " trees per iteration and " +
                                std::to_string(forest.initial_predictions.size()) + " initial predictions");
+  if (row->output_per_class && classes == 2)
+    return refused(
+        "loss", std::string(row->name) +
+                    " with two classes: YDF's predict() fails for such a model, and its slow engine, which "
+                    "computes other bits, is not supported. Train with BINOMIAL_LOG_LIKELIHOOD");
   model.objective = row->name;
   model.num_outputs = static_cast<std::uint32_t>(outputs);
   model.base.assign(forest.initial_predictions.begin(), forest.initial_predictions.end());
-  if (!forest.output_logits) {
-    model.transform = row->transform;
-    model.class_rule = row->class_rule;
-  }
+  model.transform = row->transform;
+  model.class_rule = row->class_rule;
   return YdfLeafRule([](const YdfNode& leaf, std::size_t, Node& node, Tree&) -> Result<void> {
     FVM_TRY(expect_output(leaf, YdfOutput::Number));
     node.value = static_cast<double>(leaf.number);
@@ -150,7 +153,7 @@ Result<YdfLeafRule> set_random(const YdfHeader& header, const YdfForestHeader& f
   model.num_outputs = classes == 2 ? 1 : static_cast<std::uint32_t>(classes);
   model.base.assign(model.num_outputs, 0.0);
   model.transform = Transform::Clamp;
-  model.class_rule = classes == 2 ? ClassRule::AboveHalf : ClassRule::Argmax;
+  model.class_rule = classes == 2 ? ClassRule::HalfOrMore : ClassRule::Argmax;
   return YdfLeafRule(
       ClassShares(static_cast<std::size_t>(classes), forest.winner_takes_all, forest.num_trees));
 }
@@ -188,20 +191,22 @@ Error slow_engine_only(const std::string& place) {
       "a model; its slow one computes other bits and is not supported");
 }
 
-Result<void> set_generic_engine(const YdfSplits& splits, Model&) {
+Result<void> set_generic_engine(const YdfForestHeader&, const YdfSplits& splits, Model&) {
   if (!splits.other_missing.empty()) return slow_engine_only(splits.other_missing);
   if (splits.oblique && !splits.other_missing_number.empty())
     return slow_engine_only(splits.other_missing_number);
   return {};
 }
 
-Result<void> set_isolation_engine(const YdfSplits& splits, Model&) {
+Result<void> set_isolation_engine(const YdfForestHeader&, const YdfSplits& splits, Model&) {
   return splits.other_missing.empty() ? Result<void>() : slow_engine_only(splits.other_missing);
 }
 
-/// YDF takes its QuickScorer if that can run the model. It starts from the base; the generic engine adds it last.
-Result<void> set_boosted_engine(const YdfSplits& splits, Model& model) {
-  FVM_TRY(set_generic_engine(splits, model));
+/// YDF takes its QuickScorer if that can run the model. It starts from the base; the generic engine adds it last. Of
+/// models that were trained to give logits, the generic engine leaves out the base of several classes, and gives no
+/// logits for Poisson's loss.
+Result<void> set_boosted_engine(const YdfForestHeader& forest, const YdfSplits& splits, Model& model) {
+  FVM_TRY(set_generic_engine(forest, splits, model));
   const auto is_small = [](const Tree& tree) {
     return tree.nodes.size() - tree.first_leaf <= kMaxQuickLeaves;
   };
@@ -209,6 +214,10 @@ Result<void> set_boosted_engine(const YdfSplits& splits, Model& model) {
                      model.trees.size() <= kMaxQuickTrees &&
                      std::all_of(model.trees.begin(), model.trees.end(), is_small);
   model.base_last = !quick;
+  if (!forest.output_logits || (!quick && model.transform == Transform::CutExp)) return {};
+  if (model.num_outputs > 1) std::fill(model.base.begin(), model.base.end(), 0.0);
+  model.transform = Transform::Identity;
+  model.class_rule = ClassRule::None;
   return {};
 }
 

@@ -20,8 +20,9 @@ struct YdfKind {
   /// classes that the label has; 0 unless the task is classification.
   Result<YdfLeafRule> (*set_outputs)(const YdfHeader& header, const YdfForestHeader& forest,
                                      std::int64_t classes, Model& model);
-  /// Refuses a model that YDF's fast engines cannot run, and sets the order in which they add the base.
-  Result<void> (*set_engine)(const YdfSplits& splits, Model& model);
+  /// Refuses a model that YDF's fast engines cannot run, and sets what depends on the engine that YDF takes: the order
+  /// in which the base is added, and what a model that was trained to give logits does.
+  Result<void> (*set_engine)(const YdfForestHeader& forest, const YdfSplits& splits, Model& model);
 };
 
 /// Returns the kind of a model; null if it is not a forest that is known.

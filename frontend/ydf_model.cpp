@@ -40,7 +40,7 @@ class YdfReader {
     YdfTreeMaker maker(features_, std::move(leaf_rule_), model.linear_columns);
     for (std::int64_t i = 0; i < forest_.num_shards; ++i) FVM_TRY(read_shard(i, maker));
     FVM_TRY(set_rounds());
-    FVM_TRY(kind_->set_engine(maker.splits(), model));
+    FVM_TRY(kind_->set_engine(forest_, maker.splits(), model));
     parsed_.tree_location = [places = std::move(places_), shards = forest_.num_shards](std::size_t tree) {
       return shard_name(places[tree].shard, shards) + ", up to " + byte_location(places[tree].end);
     };

@@ -274,6 +274,13 @@ TEST(CatboostLoad, JsonSaysTheSame) {
   EXPECT_EQ(out.raw, (std::vector<double>{50.25, 52.25, 56.25}));
 }
 
+TEST(CatboostLoad, NamesInTheJsonOfRelease10) {
+  const std::string text =
+      replaced(replaced(small_catboost_json(), R"("feature_id":"age")", R"("feature_name":"age")"),
+               R"("feature_id":"city")", R"("feature_name":"city")");
+  EXPECT_EQ(loaded(text).feature_names, (std::vector<std::string>{"age", "1", "city"}));
+}
+
 TEST(CatboostLoad, JsonTreesAreNumberedDepthFirst) {
   const Model model = loaded(branching_catboost_json());
   const Reference out = judged(model, {0, 1, 2});

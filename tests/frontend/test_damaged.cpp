@@ -78,7 +78,11 @@ TEST(Damaged, JsonText) {
       {"threshold overflows a float", "5e-01,", "5e+101,",
        forest + "trees[0].split_conditions[0]: tree 0, node 0"},
       {"number overflows a double", "5e-01,", "5e+999,", ""},
-      {"NaN literal", "5e-01,", "NaN,", ""},
+      {"NaN literal", "5e-01,", "NaN,", forest + "trees[0].split_conditions[0]: tree 0, node 0"},
+      {"NaN behind a sign", "5e-01,", "-NaN,", ""},
+      {"NaN behind a digit", "5e-01,", "1NaN,", ""},
+      {"NaN for an index", R"("split_indices":[2,)", R"("split_indices":[NaN,)",
+       forest + "trees[1].split_indices[0]"},
       {"Infinity literal", "5e-01,", "-Infinity,", ""},
       {"num_trees disagrees", R"("num_trees":"2")", R"("num_trees":"3")",
        forest + "gbtree_model_param.num_trees"},
@@ -142,6 +146,16 @@ TEST(Damaged, Dart) {
   for (const char* weights : {R"("weight_drop":[1],"trees")", R"("weight_drop":[1,1,1],"trees")"})
     expect_refused("another number of weights", replaced(plain, R"("trees")", weights),
                    "learner.gradient_booster.model.weight_drop");
+}
+
+TEST(Damaged, PlacesBehindNan) {
+  const std::string text = replaced(replaced(SmallXgboost{}.json(), "5e-01,", "NaN,"), R"("split_type":[0,)",
+                                    R"("split_type":[x,)");
+  const std::size_t at = text.find("[x,") + 1;
+  ASSERT_LT(text.find("NaN"), at);
+  const Result<Model> model = load_text(text);
+  ASSERT_FALSE(model.ok());
+  EXPECT_TRUE(model.error().where.starts_with("byte " + std::to_string(at) + " ")) << model.error().text();
 }
 
 TEST(Damaged, Ubjson) {

@@ -252,8 +252,8 @@ TEST(DamagedCatboost, CountersOfMuchMemory) {
   std::string hashes, ctrs;
   for (int i = 1; i <= 20'000; ++i) hashes += (i == 1 ? "\"" : ",\"") + std::to_string(i) + "\",1,2";
   for (int i = 0; i < 3'000; ++i)
-    ctrs += std::string(i == 0 ? "" : ",") + R"({"ctr_type":"Borders","identifier":"t","prior_numerator":)" +
-            std::to_string(i) +
+    ctrs += std::string(i == 0 ? "" : ",") +
+            R"({"ctr_type":"FloatTargetMeanValue","identifier":"t","prior_numerator":)" + std::to_string(i) +
             R"(,"elements":[{"cat_feature_index":0,"combination_element":"cat_feature_value"}]})";
   expect_refused(
       "a table with thousands of counters",
@@ -347,6 +347,48 @@ TEST(DamagedCatboost, CountersThatJsonHasLost) {
   expect_refused(
       "two equal counters", replaced(text, ctr, ctr + ',' + ctr),
       "counter 1: equals counter 0: CatBoost's JSON has lost one of their tables; save the model as .cbm");
+}
+
+/// Training makes a table of a combination and type for each target, and for each way to turn the target into classes.
+TEST(DamagedCatboost, CountersWhoseTablesJsonMayHaveLost) {
+  const std::string small = small_catboost_json();
+  const std::size_t begin = small.find(R"({"borders":[0.5],"ctr_type")"),
+                    end = small.find("}],\"float_features\"") + 1;
+  const std::string ctr = small.substr(begin, end - begin);
+  const std::string two =
+      replaced(small, ctr, ctr + ',' + replaced(ctr, R"("prior_numerator":0.5)", R"("prior_numerator":1)"));
+  const auto option = [](int borders, const std::string& type = "Borders") {
+    return R"({"ctr_type":")" + type + R"(","target_binarization":{"border_count":)" +
+           std::to_string(borders) + R"(,"border_type":"MinEntropy"}})";
+  };
+  const auto with_options = [&](const std::string& text, const std::string& options) {
+    return replaced(text, R"("params":{"loss_function")",
+                    R"("params":{"cat_feature_params":{)" + options + R"(},"loss_function")");
+  };
+  const std::string one_way =
+      R"("simple_ctrs":[)" + option(1) + "," + option(2, "Buckets") + "," + R"({"ctr_type":"Counter"}])";
+  const std::string kept[] = {
+      with_options(two, one_way),
+      with_options(two, one_way + R"(,"combinations_ctrs":[)" + option(1) + "," + option(2) + "]"),
+      with_options(two, one_way + R"(,"per_feature_ctrs":{"3":[)" + option(2) + "]}"),
+      small,
+      with_options(small, R"("simple_ctrs":[)" + option(1) + "," + option(2) + "]"),
+  };
+  for (const std::string& text : kept) EXPECT_TRUE(load_text(text).ok()) << load_text(text).error().text();
+  const std::pair<const char*, std::string> lost[] = {
+      {"no training parameters", two},
+      {"two numbers of classes", with_options(two, R"("simple_ctrs":[)" + option(1) + "," + option(2) + "]")},
+      {"two numbers of classes for one feature",
+       with_options(two, one_way + R"(,"per_feature_ctrs":{"2":[)" + option(1) + "," + option(2) + "]}")},
+      {"two targets",
+       replaced(with_options(two, one_way), R"("type":"Logloss")", R"("type":"MultiLogloss")")},
+  };
+  for (const auto& [name, text] : lost)
+    expect_refused(
+        name, text,
+        "counter 1: names the table of counter 0: CatBoost's JSON may have lost one of their tables, because "
+        "training turned targets into classes in several ways, or the file does not say in which; save the "
+        "model as .cbm");
 }
 
 TEST(DamagedCatboost, BranchingJson) {

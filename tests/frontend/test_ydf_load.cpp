@@ -13,7 +13,7 @@
 namespace forestvm::test {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 Model loaded_ydf(const std::string& name) {
   Result<Model> model = YdfCopy(name).load();
@@ -102,6 +102,32 @@ TEST(YdfLoad, OnlyTheSlowEngineRunsIt) {
   EXPECT_TRUE(text.starts_with("tree ")) << text;
   EXPECT_NE(text.find("missing values go where YDF's global imputation would not send them"),
             std::string::npos);
+}
+
+TEST(YdfLoad, LogitsOfSeveralClassesHaveNoBase) {
+  const Model logits = loaded_ydf("logits_classes");
+  EXPECT_EQ(logits.base, (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(logits.transform, Transform::Identity);
+  EXPECT_EQ(logits.class_rule, ClassRule::None);
+}
+
+TEST(YdfLoad, TheEngineDecidesWhetherPoissonGivesLogits) {
+  EXPECT_EQ(loaded_ydf("logits_poisson").transform, Transform::Identity);
+  EXPECT_EQ(loaded_ydf("logits_poisson_large").transform, Transform::CutExp);
+}
+
+TEST(YdfLoad, AHalfIsTheSecondClass) {
+  for (const char* name : {"binary", "focal", "forest_votes", "tied"})
+    EXPECT_EQ(loaded_ydf(name).class_rule, ClassRule::HalfOrMore) << name;
+}
+
+TEST(YdfLoad, TheLossForSeveralClassesWithTwo) {
+  const std::string text = YdfCopy("multinomial_two").refusal();
+  EXPECT_EQ(
+      text,
+      "gradient_boosted_trees_header.pb: loss: MULTINOMIAL_LOG_LIKELIHOOD with two classes: YDF's predict() "
+      "fails for such a model, and its slow engine, which computes other bits, is not supported. Train with "
+      "BINOMIAL_LOG_LIKELIHOOD");
 }
 
 TEST(YdfLoad, KindsAndTasksAreRefusedByName) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the models of this folder: one small CatBoost model per form of the file.
 
-Run once per release, by an interpreter that has that release (1.2 needs numpy < 2):
+Run once per release, by an interpreter that has that release (1.0.6 needs Python 3.8, 1.2 numpy < 2):
     python3 -m venv v1.2.10 && v1.2.10/bin/pip install catboost==1.2.10 pandas
     v1.2.10/bin/python make.py
 It writes <release>_<what>/ beside itself for the rows of CASES with its own release number: the model as .cbm, and as JSON
@@ -29,6 +29,7 @@ CASES = [
     ("1.2.10", "labels", "text", False, dict(loss_function="MultiLogloss", **COUNTERS)),
     ("1.2.10", "numbers", "whole", False, dict(loss_function="Poisson", **COUNTERS)),
     ("1.2.10", "uncertainty", "whole", False, dict(loss_function="RMSEWithUncertainty", **COUNTERS)),
+    ("1.0.6", "names", "text", True, dict(loss_function="Logloss", **COUNTERS)),
     ("1.2", "counters", "text", False, dict(loss_function="CrossEntropy", grow_policy="Depthwise", **COUNTERS)),
 ]
 HERE = os.path.dirname(os.path.abspath(__file__))

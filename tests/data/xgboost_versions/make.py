@@ -41,6 +41,7 @@ CASES = [
     ("1.7.6", "forest", "json", dict(objective="reg:logistic", base_score=0.7, num_parallel_tree=2, subsample=0.7)),
     ("2.0.3", "logitraw", "json", dict(objective="binary:logitraw")),
     ("2.0.3", "poisson", "json", dict(objective="count:poisson")),
+    ("2.0.3", "categories", "json", dict(objective="reg:squarederror", tree_method="hist", max_depth=4, max_cat_to_onehot=5)),
     ("2.0.3", "forest", "ubj", dict(objective="reg:squaredlogerror", num_parallel_tree=2, subsample=0.7)),
     ("2.1.4", "softmax", "ubj", dict(objective="multi:softmax", num_class=3, base_score=0.7)),
     ("2.1.4", "vectors", "ubj", dict(objective="reg:squarederror", tree_method="hist", multi_strategy="multi_output_tree")),
@@ -165,6 +166,8 @@ def make(what, extension, given):
     os.makedirs(folder, exist_ok=True)
     model = os.path.join(folder, "model." + extension)
     trained.save_model(model)
+    if (xgb.__version__, what) == ("2.1.4", "vectors"):
+        trained.save_model(os.path.join(folder, "model.json"))
     judge = xgb.Booster()
     if (xgb.__version__, what) == ("1.0.2", "pruned"):
         judge = trained  # 1.0.2 cannot read back its own file when a node was pruned

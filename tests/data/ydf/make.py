@@ -3,8 +3,8 @@
 
     python3 -m venv v && v/bin/pip install ydf==0.16.1 pandas && v/bin/python make.py
 
-A folder's name begins with the release. Each has the model as YDF saved it (model/), rows.csv, YDF's predict() for these rows (expected.npy) and its numbers of
-leaves (expected_leaf.npy). Deterministic: fixed seeds, one thread.
+A folder's name begins with the release. Each has the model as YDF saved it (model/), rows.csv, YDF's predict() for these rows (expected.npy), its numbers of
+leaves (expected_leaf.npy) and, of models whose probabilities tie, its predict_class() (expected_class.npy). Deterministic: fixed seeds, one thread.
 """
 import os
 import shutil
@@ -72,6 +72,26 @@ def ranking():
     return ydf.GradientBoostedTreesLearner(label="y", task=TASK.RANKING, ranking_group="group", **BOOSTED).train(groups)
 
 
+def tied(loss):
+    """Returns a model that gives some rows a probability of exactly 0.5: its base is the opposite of a leaf."""
+    model = boosted(classes(2), loss=loss, num_trees=1, max_depth=2)
+    node = model.get_tree(0).root
+    while not node.is_leaf:
+        node = node.pos_child
+    model.set_initial_predictions([-node.value.value])
+    return model
+
+
+def logits_with_base():
+    model = boosted(classes(3), apply_link_function=False)
+    model.set_initial_predictions([0.5, -0.25, 0.125])
+    return model
+
+
+def counts():
+    return np.round(np.exp(Y))
+
+
 def cart():
     model = ydf.CartLearner(label="y", task=TASK.REGRESSION, max_depth=5, validation_ratio=0.0, **SMALL).train(TRAIN.assign(y=Y))
     model.set_node_format(ydf.NodeFormat.BLOB_SEQUENCE_GZIP)
@@ -91,16 +111,23 @@ CASES = {
     "discretized": lambda: boosted(classes(2), discretize_numerical_columns=True, num_discretized_numerical_bins=16),
     "focal": lambda: boosted(classes(2), loss="BINARY_FOCAL_LOSS"),
     "logits": lambda: boosted(classes(2), apply_link_function=False),
+    "logits_classes": logits_with_base,
+    "logits_poisson": lambda: boosted(counts(), TASK.REGRESSION, loss="POISSON", apply_link_function=False),
+    "logits_poisson_large": lambda: boosted(counts(), TASK.REGRESSION, loss="POISSON", apply_link_function=False, num_trees=2,
+                                            max_depth=12, min_examples=1),  # a tree of more than 64 leaves
     "oblique": oblique,
-    "poisson": lambda: boosted(np.round(np.exp(Y)), TASK.REGRESSION, loss="POISSON"),
+    "poisson": lambda: boosted(counts(), TASK.REGRESSION, loss="POISSON"),
     "ranking": ranking,
     "regression": lambda: boosted(Y, TASK.REGRESSION),
+    "tied": lambda: tied("BINOMIAL_LOG_LIKELIHOOD"),
+    "tied_focal": lambda: tied("BINARY_FOCAL_LOSS"),
     "cart_gzip": cart,
     "forest_regression": lambda: forest(Y, TASK.REGRESSION),
     "forest_shares": lambda: forest(classes(3), winner_take_all=False),
     "forest_votes": lambda: forest(classes(2)),
     "forest_votes_classes": lambda: forest(classes(3)),
     "isolation": isolation,
+    "multinomial_two": lambda: boosted(classes(2), loss="MULTINOMIAL_LOG_LIKELIHOOD"),
     "slow_only": lambda: boosted(classes(2), missing_value_policy="LOCAL_IMPUTATION"),
 }
 
@@ -125,11 +152,13 @@ for name, train in CASES.items():
     model.save(os.path.join(folder, "model"), **prefix)
     names = model.input_feature_names()
     write_rows(os.path.join(folder, "rows.csv"), names)
-    if name == "slow_only":
-        continue  # predict() refuses it
+    if name in ("multinomial_two", "slow_only"):
+        continue  # predict() refuses them
     label = "0" if model.task() == TASK.CLASSIFICATION else 0.0
     rows = ROWS.assign(y=label, group="0")  # columns that YDF wants and does not use
     answers = model.predict(rows)
     np.save(os.path.join(folder, "expected.npy"), answers.astype(np.float32))
     np.save(os.path.join(folder, "expected_leaf.npy"), model.predict_leaves(rows).astype(np.int32))
+    if model.task() == TASK.CLASSIFICATION and np.any(answers == 0.5):
+        np.save(os.path.join(folder, "expected_class.npy"), model.predict_class(rows).astype(str))
     print(name, names, answers.shape, os.listdir(os.path.join(folder, "model")))
