@@ -47,6 +47,9 @@ class Rows(ctypes.Structure):
         ("stream", ctypes.c_void_p),
         ("byte_count", ctypes.c_size_t),
         ("encoder", ctypes.c_uint64),
+        ("hashed", ctypes.c_int32),
+        ("extra", ctypes.c_int32),
+        ("schema", ctypes.c_void_p),
     ]
 
 

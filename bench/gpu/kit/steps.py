@@ -269,6 +269,8 @@ def first_answers(kit, state, until):
 
 def all_answers(kit, state, until):
     early = kit.state.step("first answers")["done"]
+    if all(name in early for name in kit.programs):
+        raise Skip("all programs were among the first")
     return compared(kit, state, until, [name for name in kit.programs if name not in early])
 
 

@@ -21,7 +21,11 @@ def told(found):
 def has_failed(name, state, stopped):
     if stopped and stopped["step"] == name:
         return True
-    return any(line.get("error") or line.get("result", "passed") != "passed" for line in state["done"].values())
+    lines = state["done"].values()
+    if any(line.get("error") or line.get("result", "passed") != "passed" for line in lines):
+        return True
+    # Some programs are refused, but not all: a GPU that refuses them all has shown nothing.
+    return bool(lines) and all(line.get("refused") for line in lines)
 
 
 def failed(data):
