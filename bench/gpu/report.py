@@ -120,11 +120,11 @@ def b3(lines):
         ours, theirs = engines["forestvm"], engines.get("nvforest", {})
         body.append(
             [model, batch, number(ours["kernel_us"]), number(theirs.get("kernel_us")), f"**{times(ratio(engines))}**"]
-            + [number(ours["call_us"]), number(theirs.get("call_us")), times(ratio(engines, "call_us")), ours["schedule"]]
-            + [f"{theirs['layout']}, chunk {theirs['chunk']}" if theirs else "-"]
+            + [number(ours["call_us"]), number(theirs.get("call_us")), times(ratio(engines, "call_us"))]
+            + [ours["schedule"], f"{theirs['layout']}, chunk {theirs['chunk']}" if theirs else "-"]
             + [f"{ours['equal_bits']} of {ours['checked']}"]
         )
-    head = ["model", "rows", "forestvm's kernels us", "nvForest's us", "ratio", "forestvm's calls us", "nvForest's us"]
+    head = ["model", "rows", "forestvm's kernels us", "nvForest's us", "ratio", "its calls us", "nvForest's us"]
     text += "\n" + table([*head, "ratio of calls", "schedule", "its layout", "trainer's bits"], body)
     wrong = [
         [line["model"], line["batch"], name, number(result["max_difference"])]

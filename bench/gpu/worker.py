@@ -205,7 +205,8 @@ def b3(job):
     for batch in job["batches"]:
         if time.time() > job.get("until", math.inf):
             return
-        kernels = {label: kernel_us(engine.whole_calls(rows, batch), CHOOSING_CALLS) for label, engine in engines.items()}
+        calls = {label: engine.whole_calls(rows, batch) for label, engine in engines.items()}
+        kernels = {label: kernel_us(call, CHOOSING_CALLS) for label, call in calls.items()}
         seen = {label: us for label, us in kernels.items() if us is not None}
         if not seen:
             return say(error=f"{batch} rows: the profiler saw no kernels, or not those of all calls")

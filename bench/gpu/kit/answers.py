@@ -1,6 +1,6 @@
-"""Compares a GPU's raw scores with the host's, bit for bit: answers.py JOB.json. `go` writes the job and reads the lines
-of JSON on standard output: one when a program begins, one when it ends. Standard library only, so that sanitizers and
-profilers see the calls of forestvm and nothing else."""
+"""Compares a GPU's raw scores with the host's, bit for bit: answers.py JOB.json. `go` writes the job and reads the
+lines of JSON on standard output: one when a program begins, one when it ends. Standard library only, so that sanitizers
+and profilers see the calls of forestvm and nothing else."""
 
 import ast, ctypes, json, sys, time
 
@@ -80,18 +80,23 @@ class Case:
         self.compared += count
         if got == wanted:
             return
-        size = 8 if self.expected.wide else 4
-        differing = [i for i in range(len(wanted) // size) if got[i * size : (i + 1) * size] != wanted[i * size : (i + 1) * size]]
-        first, width = differing[0], self.expected.columns
+        size, width = 8 if self.expected.wide else 4, self.expected.columns
+
+        def scores(data):
+            return [data[i : i + size][::-1].hex() for i in range(0, len(data), size)]
+
+        pairs = list(zip(scores(got), scores(wanted)))
+        differing = [i for i, (one, other) in enumerate(pairs) if one != other]
+        first = differing[0]
         raise Wrong(
             way=way,
             batch=count,
             differing=len(differing),
-            of=len(wanted) // size,
+            of=len(pairs),
             row=begin + first // width,
             output=first % width,
-            got=got[first * size : (first + 1) * size][::-1].hex(),
-            expected=wanted[first * size : (first + 1) * size][::-1].hex(),
+            got=pairs[first][0],
+            expected=pairs[first][1],
         )
 
 
@@ -210,7 +215,7 @@ def calls(case, device, item):
 
 
 def checked(library, device, item, work):
-    """Returns what is to be said of an item: how many rows were compared, which ways were refused, and what is wrong."""
+    """Returns what is to be said of an item: how many rows were compared, what was refused, and what is wrong."""
     case, begin = None, time.time()
     line = dict(item=item["name"], compared=0, refused={}, wrong=None)
     try:

@@ -5,6 +5,7 @@ import ctypes
 
 NON_BLOCKING = 1  # CUstream_flags
 GLOBAL_CAPTURE = 0  # CUstreamCaptureMode
+DEFAULT_STREAM = None
 PROCESSORS, MAJOR, MINOR = 16, 75, 76  # CUdevice_attribute
 
 NAMES = dict(
@@ -100,7 +101,8 @@ class Driver:
 
 
 class Memory:
-    """Bytes on the device."""
+    """Bytes on the device. Fills and copies are over when a method returns, because other streams do not wait for
+    them."""
 
     def __init__(self, driver, size):
         self.driver, self.size, self.address = driver, size, ADDRESS()
@@ -108,9 +110,11 @@ class Memory:
 
     def fill(self, byte):
         self.driver.call("fill", self.address, byte, self.size)
+        self.driver.call("wait", DEFAULT_STREAM)
 
     def write(self, data):
         self.driver.call("upload", self.address, data, len(data))
+        self.driver.call("wait", DEFAULT_STREAM)
 
     def read(self, size):
         data = ctypes.create_string_buffer(size)

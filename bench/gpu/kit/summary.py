@@ -11,8 +11,8 @@ def told(found):
     """Says in a sentence what is wrong."""
     if "differing" in found:
         return (
-            f"{found['item']}: {found['way']}, {found['batch']} rows: {found['differing']} of {found['of']} scores differ; "
-            f"the first, row {found['row']}, output {found['output']}, has bits {found['got']}, expected "
+            f"{found['item']}: {found['way']}, {found['batch']} rows: {found['differing']} of {found['of']} scores "
+            f"differ; the first, row {found['row']}, output {found['output']}, has bits {found['got']}, expected "
             f"{found['expected']}"
         )
     return f"{found.get('item') or 'no program'}: {found['error']}"
@@ -79,7 +79,9 @@ def details_of_times(done):
         for label, us in sorted(line.get("kernels", {}).items(), key=lambda one: one[1] or float("inf"))
     ]
     text = "Microseconds a call. A ratio is nvForest's time over forestvm's.\n\n" + report.b3(lines)
-    return text + ("\nKernels of each schedule:\n\n" + report.table(["model", "rows", "schedule", "us"], every) if every else "")
+    if every:
+        text += "\nKernels of each schedule:\n\n" + report.table(["model", "rows", "schedule", "us"], every)
+    return text
 
 
 def details_of_counters(done):
@@ -133,12 +135,12 @@ def text_of(data, facts, every, lines):
     if kit["emulated"]:
         text += "**A rehearsal: the emulator took the GPU's place, and no GPU was used.**\n\n"
     device = facts["device"]
-    named = [device.get("device"), device.get("architecture"), device.get("driver_version") and
-             f"driver {device['driver_version']}", device.get("cuda_of_driver") and f"CUDA {device['cuda_of_driver']}"]
-    text += f"- device: {', '.join(filter(None, named)) or 'not known yet'}\n"
+    labels = dict(device="", architecture="", driver_version="driver ", cuda_of_driver="CUDA ")
+    named = [label + device[key] for key, label in labels.items() if key in device]
+    text += f"- device: {', '.join(named) or 'not known yet'}\n"
     text += f"- date: {facts['begun']} to {facts['written']}, in {facts['calls']} calls\n"
-    text += f"- kit: {kit['version']}, commit {kit['commit'] or 'unknown'}, for {kit['architecture'] or 'the emulator'}, "
-    text += f"made {kit['made']}\n\n"
+    text += f"- kit: {kit['version']}, commit {kit['commit'] or 'unknown'}, "
+    text += f"for {kit['architecture'] or 'the emulator'}, made {kit['made']}\n\n"
     if data["stopped"]:
         text += f"**Stopped in step {data['stopped']['step']}**: {told(data['stopped'])}\n\n"
         if "memcheck" in data["stopped"]:
