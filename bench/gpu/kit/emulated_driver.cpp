@@ -2,7 +2,6 @@
 // emulator's. Together with the library for NVIDIA GPUs whose device is the emulator it lets the kit's plan run without
 // a GPU.
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -24,8 +23,6 @@ struct Graph {
 };
 
 constexpr std::string_view kName = "emulator of a GPU";
-
-void* memory(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
 
@@ -66,30 +63,30 @@ FVM_EXPORT cuDevicePrimaryCtxRetain(void** context, int) {
 
 FVM_EXPORT cuCtxSetCurrent(void*) { return kSuccess; }
 
-FVM_EXPORT cuMemAlloc_v2(std::uint64_t* address, std::size_t bytes) {
-  void* const taken = ::operator new(bytes, std::align_val_t{256}, std::nothrow);
-  *address = reinterpret_cast<std::uint64_t>(taken);
-  return taken == nullptr ? kOutOfMemory : kSuccess;
+// CUdeviceptr, an integer of 64 bits, is passed as a pointer is.
+FVM_EXPORT cuMemAlloc_v2(void** address, std::size_t bytes) {
+  *address = ::operator new (bytes, std::align_val_t{256}, std::nothrow);
+  return *address == nullptr ? kOutOfMemory : kSuccess;
 }
 
-FVM_EXPORT cuMemFree_v2(std::uint64_t address) {
-  ::operator delete(memory(address), std::align_val_t{256});
+FVM_EXPORT cuMemFree_v2(void* address) {
+  ::operator delete (address, std::align_val_t{256});
   return kSuccess;
 }
 
 // As with streams that do not wait for the default stream, copies and fills wait for no stream.
-FVM_EXPORT cuMemcpyHtoD_v2(std::uint64_t to, const void* from, std::size_t bytes) {
-  std::memcpy(memory(to), from, bytes);
+FVM_EXPORT cuMemcpyHtoD_v2(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
   return kSuccess;
 }
 
-FVM_EXPORT cuMemcpyDtoH_v2(void* to, std::uint64_t from, std::size_t bytes) {
-  std::memcpy(to, memory(from), bytes);
+FVM_EXPORT cuMemcpyDtoH_v2(void* to, const void* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
   return kSuccess;
 }
 
-FVM_EXPORT cuMemsetD8_v2(std::uint64_t to, unsigned char byte, std::size_t bytes) {
-  std::memset(memory(to), byte, bytes);
+FVM_EXPORT cuMemsetD8_v2(void* to, unsigned char byte, std::size_t bytes) {
+  std::memset(to, byte, bytes);
   return kSuccess;
 }
 

@@ -60,7 +60,7 @@ class State:
         self.saved = 0.0
 
     def step(self, name):
-        return self.data["steps"].setdefault(name, dict(seconds=0.0, ended=None, skipped=None, done={}))
+        return self.data["steps"].setdefault(name, dict(seconds=0.0, ended=None, skipped=None, broken=None, done={}))
 
     def save(self):
         with open(f"{self.path}.part", "w") as file:
@@ -134,8 +134,8 @@ class Kit:
         item = dict(name=name, program=files["file"], rows=f"{folder}/rows.npy", expected=files["expected"])
         return dict(item, batches=self.plan["batches"], turns=4, places=["host rows", "device rows"], **more)
 
-    def job(self, name, **content):
-        path = f"{self.work}/{name}.json"
+    def job(self, file, /, **content):
+        path = f"{self.work}/{file}.json"
         with open(path, "w") as file:
             json.dump(dict(content, library=f"{self.folder}/lib/libforestvm_runtime.so", needs=self.needs,
                            driver=self.driver), file)
@@ -154,7 +154,8 @@ class Kit:
                 with zipfile.ZipFile(wheel) as packed:
                     packed.extractall(f"{to}.part")
             os.rename(f"{to}.part", to)
-        return dict(self.environment, PYTHONPATH=to)
+        paths = [to, *filter(None, [self.environment.get("PYTHONPATH")])]
+        return dict(self.environment, PYTHONPATH=os.pathsep.join(paths))
 
 
 class Process:

@@ -5,6 +5,7 @@ import json, os, time
 import report, steps
 
 SHOWN = 10  # reasons of refusals
+NOTHING = dict(seconds=0, ended=None, skipped=None, broken=None, done={})  # a step that has not begun
 
 
 def told(found):
@@ -19,7 +20,7 @@ def told(found):
 
 
 def has_failed(name, state, stopped):
-    if stopped and stopped["step"] == name:
+    if state["broken"] or (stopped and stopped["step"] == name):
         return True
     lines = state["done"].values()
     if any(line.get("error") or line.get("result", "passed") != "passed" for line in lines):
@@ -112,7 +113,7 @@ def details(name, state):
 
 def write(kit, data, folder):
     """Replaces the report's files."""
-    every = [(name, data["steps"].get(name) or dict(seconds=0, ended=None, skipped=None, done={}))
+    every = [(name, data["steps"].get(name) or dict(NOTHING))
              for name, _, _ in steps.STEPS]
     lines = []
     for name, state in every:
@@ -148,7 +149,10 @@ def text_of(data, facts, every, lines):
     body = [[line["step"], line["result"], line["reason"] or "", line["items"], line["seconds"]] for line in lines]
     text += report.table(["step", "result", "", "items", "seconds"], body)
     for name, state in every:
-        if part := details(name, state):
+        part = details(name, state)
+        if state["broken"]:
+            part += f"\nIt broke off:\n\n```text\n{state['broken']}```\n"
+        if part:
             text += f"\n## {name}\n\n{part}"
     return text
 
