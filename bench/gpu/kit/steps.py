@@ -79,26 +79,28 @@ class Kit:
     """The folder, and what runs in it."""
 
     def __init__(self, folder, work, say):
-        self.folder, self.work, self.say = folder, work, say
+        self.folder, self.say = folder, say
         with open(f"{folder}/plan.json") as file:
             self.plan = json.load(file)
+        self.work = f"{work}/{self.plan['id']}"  # files of another kit are never taken for this one's
         self.programs = {one["name"]: one for one in self.plan["programs"]}
-        os.makedirs(work, exist_ok=True)
-        self.environment = dict(os.environ, FORESTVM_PLUGINS=f"{folder}/lib", PYTHONDONTWRITEBYTECODE="1",
+        os.makedirs(self.work, exist_ok=True)
+        self.binaries = self.unpack("binaries")
+        self.libraries = f"{self.binaries}/lib"
+        self.environment = dict(os.environ, FORESTVM_PLUGINS=self.libraries, PYTHONDONTWRITEBYTECODE="1",
                                 PYTHONUNBUFFERED="1")
-        self.libraries = f"{folder}/lib"
-        self.needs = [f"{folder}/{need}" for need in self.plan["needs"]]
+        self.needs = [f"{self.binaries}/{need}" for need in self.plan["needs"]]
         self.driver = self.plan["driver"]
-        if os.path.exists(f"{folder}/{self.driver}"):
-            self.driver = f"{folder}/{self.driver}"
+        if self.plan["emulated"]:
+            self.driver = f"{self.binaries}/{self.driver}"
 
     def choose_libraries(self):
         """Takes the packed standard libraries if the machine's are too old."""
         first = self.forestvm("--version")
         if first.returncode == 0:
             return
-        self.libraries += f":{self.folder}/lib/standard"
-        self.needs = [f"{self.folder}/{need}" for need in self.plan["standard"]] + self.needs
+        self.libraries += f":{self.binaries}/lib/standard"
+        self.needs = [f"{self.binaries}/{need}" for need in self.plan["standard"]] + self.needs
         second = self.forestvm("--version")
         if second.returncode != 0:
             raise NoDevice(f"forestvm does not start: {first.stderr.strip()}; with the packed libraries: "
@@ -106,7 +108,7 @@ class Kit:
 
     def forestvm(self, *words):
         environment = dict(self.environment, LD_LIBRARY_PATH=self.libraries)
-        command = [f"{self.folder}/bin/forestvm", *words]
+        command = [f"{self.binaries}/bin/forestvm", *words]
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
 
     def tool(self, name):
@@ -116,12 +118,13 @@ class Kit:
             folders += [found for pattern in TOOL_FOLDERS for found in sorted(glob.glob(pattern))]
         return shutil.which(name, path=os.pathsep.join(folders))
 
-    def unpack(self, model):
-        """Returns the folder of a model's files."""
-        to = f"{self.work}/{model}"
+    def unpack(self, archive):
+        """Returns the folder of an archive's files."""
+        to = f"{self.work}/{archive}"
         if not os.path.isdir(to):
             shutil.rmtree(f"{to}.part", ignore_errors=True)
-            with tarfile.open(f"{self.folder}/models/{model}.tar.xz") as tar:
+            os.makedirs(f"{to}.part")
+            with tarfile.open(f"{self.folder}/{archive}.tar.xz") as tar:
                 tar.extractall(f"{to}.part")
             os.rename(f"{to}.part", to)
         return to
@@ -129,7 +132,7 @@ class Kit:
     def item(self, name, **more):
         """Returns a program as answers.py takes it."""
         program = self.programs[name]
-        folder = self.unpack(program["model"])
+        folder = self.unpack(f"models/{program['model']}")
         files = {key: f"{folder}/{program[key]}" for key in ("file", "expected")}
         item = dict(name=name, program=files["file"], rows=f"{folder}/rows.npy", expected=files["expected"])
         return dict(item, batches=self.plan["batches"], turns=4, places=["host rows", "device rows"], **more)
@@ -137,8 +140,8 @@ class Kit:
     def job(self, file, /, **content):
         path = f"{self.work}/{file}.json"
         with open(path, "w") as file:
-            json.dump(dict(content, library=f"{self.folder}/lib/libforestvm_runtime.so", needs=self.needs,
-                           driver=self.driver), file)
+            json.dump(dict(content, library=f"{self.binaries}/lib/libforestvm_runtime.so",
+                           needs=self.needs, driver=self.driver), file)
         return path
 
     def python(self, script, job, prefix=(), environment=None):
@@ -223,7 +226,7 @@ def device(kit, state, until):
 def ceilings(kit, state, until):
     if kit.plan["ceilings"] is None:
         raise Skip("the kit is a rehearsal and has no program for it")
-    process = Process([f"{kit.folder}/{kit.plan['ceilings']}"], kit.environment)
+    process = Process([f"{kit.binaries}/{kit.plan['ceilings']}"], kit.environment)
     text = "".join(process.until(until))
     if process.process.returncode:
         state["done"]["ceilings"] = dict(error=process.why())
@@ -371,7 +374,7 @@ def times(kit, state, until):
             continue
         if time.time() > until:
             return False
-        folder = kit.unpack(name)
+        folder = kit.unpack(f"models/{name}")
         files = {key: f"{folder}/{model[key]}" for key in ("source", "rows", "expected")}
         programs = {label: f"{folder}/{file}" for label, file in model["programs"].items()}
         job = dict(case="b3", name=name, **files, programs=programs, outputs=model["outputs"], batches=left,
@@ -444,7 +447,7 @@ def counters(kit, state, until):
         if time.time() > until:
             return False
         model = next(one for one in kit.plan["timed"] if one["name"] == line["model"])
-        folder = kit.unpack(line["model"])
+        folder = kit.unpack(f"models/{line['model']}")
         item = dict(name=name, program=f"{folder}/{model['programs'][label]}", rows=f"{folder}/rows.npy",
                     expected=f"{folder}/{model['expected']}", batches=[line["batch"]], turns=COUNTED_CALLS,
                     most_bytes=COUNTED_BYTES)
