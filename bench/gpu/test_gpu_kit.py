@@ -193,7 +193,7 @@ class Rehearsal(Folder):
 
     def test_what_was_packed_is_said(self):
         self.assertIn(f"{ANSWERS} programs of 1 models to compare", self.packed.stdout)
-        self.assertRegex(self.packed.stdout, r"made: \d+\.\d MiB\n$")
+        self.assertRegex(self.packed.stdout, r"made: \d+\.\d MB\n$")
 
 
 class Packing(Folder):
@@ -215,7 +215,7 @@ class Packing(Folder):
 
     def test_too_large(self):
         said = self.refused("--emulated", "--build", BUILD, "--schedules", "gpu", "--most", "1")
-        self.assertIn("MiB, which is more than 1 (the largest file is binaries.tar.xz)", said)
+        self.assertIn("MB, which is more than 1 (the largest file is binaries.tar.xz)", said)
 
     def test_wrong_words(self):
         self.assertIn("no-such: not found", pack("--emulated", "--build", BUILD, "--models", "no-such", "-o",
