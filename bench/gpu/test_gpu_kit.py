@@ -169,6 +169,17 @@ class Rehearsal(Folder):
         said, _ = self.go("--again", kit=kit)
         self.assertIsNone(said["stopped"])
 
+    def test_a_crash_stops_the_plan(self):
+        kit = self.edited(lambda data: data)
+        with open(f"{kit}/scripts/answers.py") as file:
+            text = file.read()
+        with open(f"{kit}/scripts/answers.py", "w") as file:
+            file.write(text.replace('say(begin=item["name"])', 'say(begin=item["name"]), __import__("os").abort()'))
+        said, _ = self.go(kit=kit, code=1)
+        self.assertEqual(said["stopped"]["item"], f"{MODEL}: gpu, reproducible")
+        self.assertIn("the process ended with code -6", said["stopped"]["error"])
+        self.assertEqual(said["stopped"]["memcheck"], "not run: compute-sanitizer is absent")
+
     def test_sanitizers(self):
         write_tool(self.folder, '"$@"\n[ "$tool" != initcheck ] || { echo "========= Uninitialized"; exit 9; }')
         said, _ = self.go(path=self.folder, code=1)
@@ -254,6 +265,13 @@ class Reading(unittest.TestCase):
         self.assertEqual(first, dict(kernel="phase", counters=dict(a="1,024 inst", b="50.1 %")))
         self.assertEqual(second, dict(kernel="phase", counters=dict(a="2 inst")))
         self.assertEqual(steps.counters_of(["==ERROR== no permission\n"]), [])
+
+    def test_architectures(self):
+        for made_for, there in ((None, "sm_75"), ("sm_90", "sm_90"), ("sm_80", "sm_89")):
+            steps.check_architecture(made_for, there)
+        for made_for, there in (("sm_90", "sm_100"), ("sm_89", "sm_80"), ("sm_80", "sm_75")):
+            with self.assertRaisesRegex(steps.NoDevice, f"the GPU is {there}, and this kit is for {made_for}"):
+                steps.check_architecture(made_for, there)
 
     def test_worst_cells_and_tables(self):
         def line(model, batch, ours, theirs=None):

@@ -211,16 +211,31 @@ def device(kit, state, until):
         found.update(line["device"])
     if process.process.returncode:
         raise NoDevice(process.why())
+    check_architecture(kit.plan["architecture"], found["architecture"])
     if smi := kit.tool("nvidia-smi"):
         query = "driver_version,clocks.max.sm,clocks.max.mem,power.limit,ecc.mode.current"
         words = [smi, f"--query-gpu={query}", "--format=csv,noheader", "--id=0"]
-        values = subprocess.run(words, capture_output=True, text=True, timeout=60).stdout.strip().split(", ")
-        found.update(zip(query.split(","), values))
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        if done.returncode == 0:
+            found.update(zip(query.split(","), done.stdout.strip().split(", ")))
     for name in ("compute-sanitizer", "ncu"):
         found[name] = kit.tool(name) is not None
     state["done"]["device"] = found
     kit.say(f"  {found['listed']}")
     return True
+
+
+def runs_on(code, gpu):
+    """Machine code, such as for 80, runs on GPUs of the same major number whose minor number is not less."""
+    return code // 10 == gpu // 10 and code <= gpu
+
+
+def check_architecture(made_for, there):
+    if made_for is None:
+        return
+    ours, theirs = (int(name[len("sm_") :]) for name in (made_for, there))
+    if not runs_on(ours, theirs):
+        raise NoDevice(f"the GPU is {there}, and this kit is for {made_for}: pack one with --arch {theirs}")
 
 
 def ceilings(kit, state, until):
