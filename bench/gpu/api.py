@@ -14,11 +14,10 @@ NAMES = dict(
     error="fvm_last_error",
 )
 RAW = 0  # fvm_output
-FLOAT32 = 0  # fvm_type
+FLOAT32, FLOAT64 = 0, 1  # fvm_type
 DENSE, DEVICE = 0, 3  # fvm_rows_kind
-
-
 CUDA = 0  # fvm_gpu_vendor
+REFUSED = 1  # fvm_status
 
 
 class GpuOptions(ctypes.Structure):
@@ -48,6 +47,9 @@ class Rows(ctypes.Structure):
         ("stream", ctypes.c_void_p),
         ("byte_count", ctypes.c_size_t),
         ("encoder", ctypes.c_uint64),
+        ("hashed", ctypes.c_int32),
+        ("extra", ctypes.c_int32),
+        ("schema", ctypes.c_void_p),
     ]
 
 
@@ -63,8 +65,20 @@ def device():
     return None
 
 
+class CallError(RuntimeError):
+    """`status`: what the function returned, an fvm_status."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
+
+
 class Library:
-    def __init__(self, path):
+    """The runtime library. `needs`: libraries that it or a GPU's library needs and that the loader would not find, each
+    behind those that it needs itself."""
+
+    def __init__(self, path, needs=()):
+        self.needs = [ctypes.CDLL(need) for need in needs]
         library = ctypes.CDLL(path)
         pointer, size = ctypes.c_void_p, ctypes.c_size_t
         arguments = dict(
@@ -89,7 +103,7 @@ class Library:
 
     def need(self, status):
         if status:
-            raise RuntimeError(self.error().decode())
+            raise CallError(status, self.error().decode())
 
 
 class Program:
@@ -104,21 +118,18 @@ class Program:
         library.need(library.shape(self.handle, ctypes.byref(features), ctypes.byref(outputs), None))
         self.features, self.outputs = features.value, outputs.value
 
-    def predict(self, rows, count, out, stream=0):
-        """`rows` and `out` are addresses on the GPU."""
-        self.predict_rows(Rows(kind=DEVICE, row_count=count, data=rows, stream=stream), out)
+    def predict(self, rows, count, out, stream=0, type=FLOAT32):
+        """`rows` and `out` are addresses on the GPU; `type` is that of the raw scores."""
+        self.predict_rows(Rows(kind=DEVICE, row_count=count, data=rows, stream=stream), out, type)
 
-    def predict_host(self, rows, count, out):
+    def predict_host(self, rows, count, out, type=FLOAT32):
         """Predicts rows in the host's memory, copies included."""
-        self.predict_rows(Rows(kind=DENSE, row_count=count, data=rows), out)
+        self.predict_rows(Rows(kind=DENSE, row_count=count, data=rows), out, type)
 
-    def predict_rows(self, rows, out):
+    def predict_rows(self, rows, out, type):
         rows.size, rows.column_count = ctypes.sizeof(Rows), self.features
-        self.library.need(
-            self.library.predict(
-                self.context, ctypes.byref(rows), RAW, FLOAT32, out, rows.row_count * self.outputs
-            )
-        )
+        capacity = rows.row_count * self.outputs
+        self.library.need(self.library.predict(self.context, ctypes.byref(rows), RAW, type, out, capacity))
 
     def close(self):
         self.library.destroy(self.context)

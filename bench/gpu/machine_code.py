@@ -71,6 +71,21 @@ def parse(listing, gpu, image=None):
     return found_kernels
 
 
+def gpus(path):
+    """Returns the GPUs for which a file has machine code, as numbers: {80, 90}. Reads the headers that nvcc writes
+    before each GPU's code, so that no tool is needed."""
+    data, found, at = Path(path).read_bytes(), set(), 0
+    while (at := data.find(struct.pack("<IHH", 0xBA55ED50, 1, 16), at)) >= 0:
+        end = at + 16 + struct.unpack_from("<Q", data, at + 8)[0]
+        at += 16
+        while at < end:
+            kind, _, header, size = struct.unpack_from("<HHIQ", data, at)
+            if kind == 2:  # machine code; 1 is PTX
+                found.add(struct.unpack_from("<I", data, at + 28)[0])
+            at += header + size
+    return found
+
+
 def kernels(objects, gpus=None):
     """Yields every kernel of the objects, or the kernels for some GPUs."""
     for path in objects:

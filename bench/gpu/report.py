@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes the tables of the GPU benchmarks: report.py OUT CASE reads OUT/CASE.jsonl and writes CASE.md and, for some
 cases, CASE.svg. `run` calls it at the end. A figure is microseconds per call with rows on the GPU; a ratio is
-nvForest's time over forestvm's: above 1 forestvm is faster."""
+nvForest's time over forestvm's, of kernels where nothing else is said: above 1 forestvm is faster."""
 
-import csv, json, math, os, sys
+import json, math, os, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../peers"))
 from drawing import text_at  # noqa: E402
@@ -33,16 +33,6 @@ def is_wrong(result):
 
 def number(value):
     return "-" if value is None else f"{value:.4g}"
-
-
-def kernel_microseconds(text, calls):
-    """Returns microseconds per call from the CSV of nsys stats' cuda_gpu_kern_sum. Text before its header is
-    skipped."""
-    lines = text.splitlines()
-    start = next((i for i, line in enumerate(lines) if "Total Time (ns)" in line), None)
-    if start is None:
-        return None
-    return sum(float(row["Total Time (ns)"]) for row in csv.DictReader(lines[start:])) / calls / 1e3
 
 
 def errors(lines):
@@ -90,13 +80,24 @@ def b2(lines):
 
 
 def cells_of(lines):
-    """Returns (model, batch) -> engines, for cells in which both engines' answers are right."""
+    """Returns (model, batch) -> engines, for cells in which all engines' answers are right."""
     cells = {(line["model"], line["batch"]): line["engines"] for line in lines if "engines" in line}
     return {key: engines for key, engines in cells.items() if not any(map(is_wrong, engines.values()))}
 
 
+def ratio(engines, figure="kernel_us"):
+    """Returns None if a figure is absent."""
+    theirs, ours = engines.get("nvforest", {}).get(figure), engines["forestvm"][figure]
+    return theirs / ours if theirs is not None and ours is not None else None
+
+
 def ratios(cells):
-    return {key: of["nvforest"]["call_us"] / of["forestvm"]["call_us"] for key, of in cells.items()}
+    found = {key: ratio(engines) for key, engines in cells.items()}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def times(value):
+    return "-" if value is None else f"{value:.2f}x"
 
 
 def mean_line(title, found, wanted):
@@ -116,14 +117,15 @@ def b3(lines):
     text += mean_line(f"up to {SMALL} rows", {key: r for key, r in found.items() if key[1] <= SMALL}, 2)
     body = []
     for (model, batch), engines in cells.items():
-        ours, theirs = engines["forestvm"], engines["nvforest"]
+        ours, theirs = engines["forestvm"], engines.get("nvforest", {})
         body.append(
-            [model, batch, number(ours["call_us"]), number(theirs["call_us"]), f"**{found[model, batch]:.2f}x**"]
-            + [number(ours.get("kernel_us")), number(theirs.get("kernel_us")), ours["schedule"]]
-            + [f"{theirs['layout']}, chunk {theirs['chunk']}", f"{ours['equal_bits']} of {ours['checked']}"]
+            [model, batch, number(ours["kernel_us"]), number(theirs.get("kernel_us")), f"**{times(ratio(engines))}**"]
+            + [number(ours["call_us"]), number(theirs.get("call_us")), times(ratio(engines, "call_us"))]
+            + [ours["schedule"], f"{theirs['layout']}, chunk {theirs['chunk']}" if theirs else "-"]
+            + [f"{ours['equal_bits']} of {ours['checked']}"]
         )
-    head = ["model", "rows", "forestvm us", "nvForest us", "ratio", "kernels us", "its kernels us", "schedule"]
-    text += "\n" + table([*head, "its layout", "trainer's bits"], body)
+    head = ["model", "rows", "forestvm's kernels us", "nvForest's us", "ratio", "its calls us", "nvForest's us"]
+    text += "\n" + table([*head, "ratio of calls", "schedule", "its layout", "trainer's bits"], body)
     wrong = [
         [line["model"], line["batch"], name, number(result["max_difference"])]
         for line in lines
@@ -196,7 +198,7 @@ def scale(values, start, length):
 
 
 def drawing(cells):
-    """Draws b3: rows per second against rows per call, a panel for each model, both axes logarithmic."""
+    """Draws b3: rows per second of kernels against rows per call, a panel for each model, both axes logarithmic."""
     names = list(dict.fromkeys(model for model, _ in cells))
     columns = min(4, max(1, len(names)))
     lines = (len(names) + columns - 1) // columns
@@ -204,14 +206,14 @@ def drawing(cells):
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     svg = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="10">']
     svg.append(f'<rect width="{width}" height="{height}" fill="white"/>')
-    svg.append(text_at(MARGIN, 20, "Rows a second against rows a call, rows on the GPU", font_size=13))
+    svg.append(text_at(MARGIN, 20, "Rows a second of kernels against rows a call, rows on the GPU", font_size=13))
     for j, name in enumerate(("forestvm", "nvForest")):
         svg.append(text_at(MARGIN + 360 + 80 * j, 20, name, fill=COLORS[j], font_size=13))
     for i, model in enumerate(names):
         left, top = MARGIN + i % columns * (PANEL_WIDTH + MARGIN), MARGIN + i // columns * (PANEL_HEIGHT + MARGIN)
         mine = {batch: engines for (of, batch), engines in cells.items() if of == model}
         rates = {
-            engine: [(batch, 1e6 * batch / engines[engine]["call_us"]) for batch, engines in sorted(mine.items())]
+            engine: [(batch, 1e6 * batch / engines[engine]["kernel_us"]) for batch, engines in sorted(mine.items())]
             for engine in ("forestvm", "nvforest")
         }
         x = scale(list(mine), left, PANEL_WIDTH)
@@ -238,9 +240,10 @@ def write(folder, case):
     text = globals()[case](lines)
     with open(f"{folder}/{case}.md", "w") as file:
         file.write(f"# {case}\n\n{text}")
-    if case == "b3" and cells_of(lines):
+    drawn = {key: engines for key, engines in cells_of(lines).items() if ratio(engines)} if case == "b3" else {}
+    if drawn:
         with open(f"{folder}/{case}.svg", "w") as file:
-            file.write(drawing(cells_of(lines)))
+            file.write(drawing(drawn))
     return f"\n{text}\nIn {folder}: {case}.jsonl, {case}.md"
 
 

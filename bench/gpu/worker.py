@@ -3,17 +3,20 @@ output. `run` writes the job and starts this in the environment of `install`. A 
 model's files and the programs compiled for it. Rows are on the GPU before a clock starts, and answers stay there,
 except in B6."""
 
-import gzip, json, os, statistics, sys, tempfile, time
+import gzip, json, math, os, statistics, sys, tempfile, time
 
 out = os.fdopen(os.dup(1), "w")  # output of libraries must not mix with the results
 os.dup2(2, 1)
 import cupy as cp
 import numpy as np
 
-import api
+import api, kernel_times
 
 CALLS, ROUNDS = 50, 5
-LONG_CALL = 0.1  # seconds; fewer calls are enough
+WAITED_CALLS = 200
+CHOOSING_CALLS = 10  # calls of each candidate
+LONG_CALL = 0.1  # seconds; FEW_CALLS are enough
+FEW_CALLS = 3
 now = time.perf_counter
 
 
@@ -26,16 +29,21 @@ def synchronize():
     cp.cuda.runtime.deviceSynchronize()
 
 
-def timed(call, wait=synchronize):
-    """Returns microseconds per call, by the clock and by CUDA events: the median of the rounds' means. A round is at
-    least CALLS calls without a pause, waited for at the end."""
+def warmed_up(call, calls, wait=synchronize):
+    """Makes first calls, of which forestvm's second makes a graph. Returns `calls`, or few if they take long."""
     for _ in range(3):
         call()
     wait()
     begin = now()
     call()
     wait()
-    calls = CALLS if now() - begin < LONG_CALL else 3
+    return calls if now() - begin < LONG_CALL else FEW_CALLS
+
+
+def timed(call, wait=synchronize):
+    """Returns microseconds per call, by the clock and by CUDA events: the median of the rounds' means. A round is at
+    least CALLS calls without a pause, waited for at the end."""
+    calls = warmed_up(call, CALLS, wait)
     clocks, events = [], []
     for _ in range(ROUNDS):
         first, last = cp.cuda.Event(), cp.cuda.Event()
@@ -54,7 +62,7 @@ def timed(call, wait=synchronize):
 def alone(call, wait=synchronize):
     """Returns microseconds of a call that is waited for: the median of many."""
     times = []
-    for _ in range(200):
+    for _ in range(warmed_up(call, WAITED_CALLS, wait)):
         begin = now()
         call()
         wait()
@@ -85,12 +93,23 @@ def difference(job, scores, count):
 
 class Forestvm:
     def __init__(self, job, path):
-        self.program = api.Program(api.Library(job["library"]), path)
+        self.program = api.Program(api.Library(job["library"], job.get("needs", ())), path)
 
     def calls(self, rows, count):
         self.scores = cp.empty(count * self.program.outputs, cp.float32)
         given, taken = rows.data.ptr, self.scores.data.ptr
         return lambda: self.program.predict(given, count, taken)
+
+    def whole_calls(self, rows, count):
+        """Returns a call that does all that nvForest's does: it allocates its scores and ends when they are there."""
+        given = rows.data.ptr
+
+        def call():
+            self.scores = cp.empty(count * self.program.outputs, cp.float32)
+            self.program.predict(given, count, self.scores.data.ptr)
+            cp.cuda.Stream.null.synchronize()
+
+        return call
 
     def close(self):
         self.program.close()
@@ -109,9 +128,10 @@ def opened(job):
 
 
 class Nvforest:
-    """nvForest's raw scores: the same trees, without the transform of their sums."""
+    """nvForest's raw scores: the same trees, without the transform of their sums, in float32 as forestvm's."""
 
     def __init__(self, job):
+        import rmm  # noqa: F401  (first: its library has symbols that nvForest's needs if libraft is not installed)
         import nvforest, treelite
 
         source = job["source"]
@@ -128,7 +148,9 @@ class Nvforest:
                 model = treelite.frontend.load_xgboost_model(source, format_choice=form)
         header = model.get_header_accessor()
         header.set_field("postprocessor", "identity" if job["outputs"] == 1 else "identity_multiclass")
-        self.model = self.first = nvforest.load_from_treelite_model(model, device="gpu")
+        self.model = self.first = nvforest.load_from_treelite_model(
+            model, device="gpu", precision="single"
+        )
         self.method = "predict_proba" if hasattr(self.model, "predict_proba") else "predict"
         self.version = nvforest.__version__
 
@@ -139,7 +161,8 @@ class Nvforest:
         self.model = self.first.optimize(data=data, predict_method=self.method)
         return dict(layout=self.model.layout, chunk=self.model.default_chunk_size)
 
-    def calls(self, rows, count):
+    def whole_calls(self, rows, count):
+        """Returns a call as nvForest's users make it: it allocates its scores and ends when they are there."""
         predict, batch = getattr(self.model, self.method), rows[:count]
 
         def call():
@@ -158,55 +181,41 @@ def b2(job):
         say(batch=batch, alone_us=alone(call), **times, **difference(job, engine.scores, batch))
 
 
+def kernel_us(call, calls):
+    """Returns microseconds of kernels per call, or None."""
+    return kernel_times.microseconds(call, warmed_up(call, calls), synchronize)
+
+
+def measured(job, engine, rows, batch):
+    """Returns an engine's times: kernels alone, and whole calls by the clock, which both engines make alike: each
+    allocates its scores and is waited for."""
+    call = engine.whole_calls(rows, batch)
+    times = dict(kernel_us=kernel_us(call, CALLS), call_us=alone(call))
+    return dict(times, **difference(job, engine.scores, batch))
+
+
 def b3(job):
-    """Times forestvm, with the fastest of its candidates, and nvForest, optimized for the batch, in turn on the same
-    rows."""
+    """Times forestvm, with the candidate whose kernels are fastest, and nvForest, optimized for the batch, in turn on
+    the same rows. job["beside"]: whether nvForest is there. job["until"]: the time after which no batch begins."""
     engines = opened(job)
     if not engines:
         return say(error=f"none of its {len(job['programs'])} programs can be opened on the GPU")
     rows = cp.asarray(rows_of(job, max(job["batches"])))
-    nvforest = Nvforest(job)
+    nvforest = Nvforest(job) if job["beside"] else None
     for batch in job["batches"]:
-        tuned = nvforest.optimize(rows, batch)
-        quick = {}
-        for label, engine in engines.items():
-            call = engine.calls(rows, batch)
-            call()
-            synchronize()
-            begin = now()
-            for _ in range(5):
-                call()
-            synchronize()
-            quick[label] = now() - begin
-        best = min(quick, key=quick.get)
-        results = {}
-        for name, engine in (("forestvm", engines[best]), ("nvforest", nvforest)):
-            call = engine.calls(rows, batch)
-            times = timed(call)
-            results[name] = dict(times, alone_us=alone(call) if batch <= 512 else None)
-            results[name].update(difference(job, engine.scores, batch))
-        results["forestvm"]["schedule"] = best
-        results["nvforest"].update(tuned, version=nvforest.version)
-        say(batch=batch, engines=results)
-
-
-def kernels(job):
-    """Makes calls between the profiler's start and stop, so that nsys counts their kernels."""
-    rows = cp.asarray(rows_of(job, job["batch"]))
-    if job["engine"] == "nvforest":
-        engine = Nvforest(job)
-        engine.optimize(rows, job["batch"])
-    else:
-        engine = Forestvm(job, job["programs"][job["engine"]])
-    call = engine.calls(rows, job["batch"])
-    call()
-    synchronize()
-    cp.cuda.profiler.start()
-    for _ in range(CALLS):
-        call()
-    synchronize()
-    cp.cuda.profiler.stop()
-    say(calls=CALLS)
+        if time.time() > job.get("until", math.inf):
+            return
+        calls = {label: engine.whole_calls(rows, batch) for label, engine in engines.items()}
+        kernels = {label: kernel_us(call, CHOOSING_CALLS) for label, call in calls.items()}
+        seen = {label: us for label, us in kernels.items() if us is not None}
+        if not seen:
+            return say(error=f"{batch} rows: the profiler saw no kernels, or not those of all calls")
+        best = min(seen, key=seen.get)
+        results = dict(forestvm=dict(measured(job, engines[best], rows, batch), schedule=best))
+        if nvforest:
+            tuned = nvforest.optimize(rows, batch)
+            results["nvforest"] = dict(measured(job, nvforest, rows, batch), **tuned, version=nvforest.version)
+        say(batch=batch, engines=results, kernels=kernels)
 
 
 def b4(job):
