@@ -156,6 +156,8 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused("",
                    "its loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
+  if (program.meta().contributions != 0)
+    return refused("", "it computes contributions, which C does not: compile the model without them");
   Job job{program, options, {}, changed_features(program)};
   if (column_count(job) > kMaxFeatures)
     return refused("",
