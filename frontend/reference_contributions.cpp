@@ -166,6 +166,8 @@ class Explainer {
 
   long double value_of(const Tree& tree, std::size_t n, std::size_t k) const {
     const Node& node = tree.nodes[n];
+    if (model_.trainer == "catboost" && node.cover == 0 && n != 0)
+      return 0;  // CatBoost leaves such leaves out
     const double value = tree.leaf_width == 1
                              ? node.value
                              : tree.leaf_vectors[std::size_t{node.payload} * tree.leaf_width + k];

@@ -128,9 +128,10 @@ class TreeExplainer {
     return std::clamp(share, least, 1 - least);
   }
 
-  /// Returns what a leaf adds to an output.
+  /// Returns what a leaf adds to an output. CatBoost leaves out what lies behind branches without training rows.
   Result<double> value_of(std::size_t n, std::uint32_t k) const {
     const Node& leaf = tree_.nodes[n];
+    if (model_.trainer == "catboost" && leaf.cover == 0 && n != 0) return 0.0;
     const double value = tree_.leaf_width == 1
                              ? leaf.value
                              : tree_.leaf_vectors[std::size_t{leaf.payload} * tree_.leaf_width + k];

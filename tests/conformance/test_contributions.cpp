@@ -1,21 +1,25 @@
-// Contributions of features: programs against all coalitions of features, and against the reference, which takes them leaf
-// by leaf; the same bits for every target, batch, number of threads and form of rows; what is refused.
+// Contributions of features: programs against all coalitions of features, against the reference, which takes them leaf by
+// leaf, and against the trainers' stored answers; the same bits for every target, batch, number of threads and form of rows; what is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/reference.hpp>
 
 #include "random_forest.hpp"
+#include "support/model_folders.hpp"
 #include "support/nightly.hpp"
+#include "support/npy.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
 
@@ -272,17 +276,22 @@ TEST(Contributions, HaveTheSameBitsHoweverTheyAreAskedFor) {
 }
 
 TEST(Contributions, OfEncodedRows) {
-  const Drawn forest = drawn(3);
-  const auto program = compiled(forest.model);
-  ASSERT_TRUE(program.ok());
-  const auto predictor = host_backend(*program);
-  ASSERT_TRUE(predictor.ok());
-  const RowBlock block{forest.rows.data(), forest.count, forest.model.num_features};
-  const auto context = (*predictor)->make_context();
-  std::vector<std::uint8_t> codes(coded_bytes(forest.count, (*predictor)->coded_columns()));
-  const auto coded = (*predictor)->encode(*context, block, codes);
-  ASSERT_TRUE(coded.ok()) << coded.error().text();
-  expect_same_bits(contributions(*program, *coded), contributions(*program, block), "encoded");
+  std::size_t compared = 0;
+  for (std::uint64_t seed = 0; compared < 5; ++seed) {
+    ASSERT_LT(seed, 100u) << "hardly any program reads codes";
+    const Drawn forest = drawn(seed);
+    const auto program = compiled(forest.model);
+    ASSERT_TRUE(program.ok());
+    const auto predictor = host_backend(*program);
+    ASSERT_TRUE(predictor.ok());
+    const RowBlock block{forest.rows.data(), forest.count, forest.model.num_features};
+    const auto context = (*predictor)->make_context();
+    std::vector<std::uint8_t> codes(coded_bytes(forest.count, (*predictor)->coded_columns()));
+    const auto coded = (*predictor)->encode(*context, block, codes);
+    if (!coded.ok()) continue;  // in every plan some walk reads values
+    ++compared;
+    expect_same_bits(contributions(*program, *coded), contributions(*program, block), "encoded");
+  }
 }
 
 TEST(Contributions, Float32ResultsAreRoundedOnce) {
@@ -313,6 +322,70 @@ TEST(Contributions, OtherOutputsAreTheSameWithThem) {
     return out;
   };
   expect_same_bits(raw(*with), raw(plain->program), "raw");
+}
+
+/// Returns the largest sum of the sizes of an output's contributions.
+double largest_row(const std::vector<double>& contributions, std::size_t width) {
+  double largest = 0;
+  for (std::size_t begin = 0; begin < contributions.size(); begin += width) {
+    double sum = 0;
+    for (std::size_t i = begin; i < begin + width; ++i) sum += std::abs(contributions[i]);
+    largest = std::max(largest, sum);
+  }
+  return largest;
+}
+
+TEST(Contributions, AreTheTrainersOwn) {
+  const std::filesystem::path data = FORESTVM_TEST_DATA;
+  std::size_t compared = 0;
+  for (const support::ModelFile& file : support::repository_models()) {
+    const std::filesystem::path folder = std::filesystem::relative(file.path.parent_path(), data);
+    std::string name = folder.string();
+    std::replace(name.begin(), name.end(), '/', '_');
+    const std::filesystem::path stored = data / "contributions" / (name + ".npy");
+    if (!std::filesystem::exists(stored) || file.path.extension() == ".onnx") continue;
+    SCOPED_TRACE(file.name);
+    const auto model = load_model(file.path.string());
+    ASSERT_TRUE(model.ok()) << model.error().text();
+    const std::vector<double> expected = support::read_numbers(stored.string());
+    const std::size_t width = model->num_features + 1u, count = expected.size() / width / model->num_outputs;
+    const support::Rows rows = support::read_rows(file.path, *model);
+    const auto program = compiled(*model);
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    const RowBlock block{rows.values.data(), count, model->num_features, RowType::Float64, 1, rows.hashed};
+    // XGBoost adds all trees in float32.
+    const double part = model->score_type == ScalarType::Float64 ? 1e-14 : 1e-6;
+    const auto got = contributions(*program, block);
+    expect_near(got, expected, part * largest_row(expected, width), file.name);
+    // LightGBM's expected scores have its bits.
+    for (std::size_t i = width - 1; model->trainer == "lightgbm" && i < got.size(); i += width)
+      EXPECT_EQ(got[i], expected[i]) << file.name << ", number " << i;
+    ++compared;
+  }
+  EXPECT_GE(compared, 16u);
+}
+
+TEST(Contributions, OfEveryModelWithCoversAreTheReferences) {
+  std::size_t compared = 0;
+  for (const support::ModelFile& file : support::repository_models()) {
+    const auto model = load_model(file.path.string());
+    ASSERT_TRUE(model.ok()) << model.error().text();
+    const auto program = compiled(*model);
+    if (!program.ok()) continue;  // it has no covers, linear leaves, or columns of several features
+    const support::Rows rows = support::read_rows(file.path, *model);
+    const std::size_t count = std::min<std::size_t>(rows.count, 4);
+    const std::vector<double> values(
+        rows.values.begin(), rows.values.begin() + static_cast<std::ptrdiff_t>(count * model->num_features));
+    ReferenceOptions options;
+    options.hashed_rows = rows.hashed;
+    const auto reference = reference_contributions(*model, values, count, options);
+    ASSERT_TRUE(reference.ok()) << file.name << ": " << reference.error().text();
+    const RowBlock block{values.data(), count, model->num_features, RowType::Float64, 1, rows.hashed};
+    expect_near(contributions(*program, block), *reference, tolerance_of(*model), file.name);
+    if (HasFatalFailure()) return;
+    ++compared;
+  }
+  EXPECT_GT(compared, 60u);
 }
 
 std::string refusal(const Model& model) {

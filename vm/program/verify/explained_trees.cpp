@@ -10,6 +10,9 @@
 namespace forestvm::bytecode {
 namespace {
 
+/// The most nodes of a tree. The constants that are derived from them have numbers of 32 bits.
+constexpr std::uint32_t kMaxPathNodes = std::uint32_t{1} << 24;
+
 /// Returns what is wrong with a split or a leaf by itself; null if nothing is.
 const char* node_rule(const Program& program, const PathNode& node) {
   if (node.split > 1) return "it is neither a split nor a leaf";
@@ -80,6 +83,7 @@ Result<void> verify_trees(const Program& program) {
     };
     if (trees[t].output >= program.meta().num_outputs) return wrong("its output does not exist");
     if (!std::isfinite(trees[t].expected)) return wrong("its expected value is not finite");
+    if (trees[t].node_count > kMaxPathNodes) return wrong(formatted("more than {} nodes", kMaxPathNodes));
     if (trees[t].node_count > nodes.size() - taken) return wrong("its nodes leave the paths section");
     PathFollower follower;
     for (std::uint64_t n = taken; n < taken + trees[t].node_count; ++n) {
@@ -106,7 +110,6 @@ Result<void> verify_explained_trees(const Program& program) {
   const std::uint64_t width = std::uint64_t{meta.num_outputs} * (std::uint64_t{meta.num_features} + 1);
   if (width > kMaxContributions)
     return refused("meta section", "{} contributions of a row, at most {}", width, kMaxContributions);
-  if (program.mapped()) return refused("code section", "programs for GPUs have no contributions");
   return verify_trees(program);
 }
 
