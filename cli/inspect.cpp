@@ -129,6 +129,10 @@ void add_program(Json& document, const Program& program) {
                                  {"terms", program.section_LeafTerms().size()},
                                  {"features", features.size()}};
   }
+  if (program.meta().contributions != 0)
+    document["contributions"] = {{"trees", program.section_ExplainedTrees().size()},
+                                 {"nodes", program.section_Paths().size()},
+                                 {"bytes", program.section_Paths().size_bytes()}};
   const std::string_view schedule = program.text(StringId::Schedule);
   if (const std::vector<PlanRemark> plans = plan_remarks(schedule); !plans.empty()) {
     Json list = Json::array();

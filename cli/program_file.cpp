@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/names.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/rounds.hpp>
@@ -46,7 +47,7 @@ std::vector<std::string_view> schedule_names() {
 }
 
 /// The capabilities that --with can add to a program.
-constexpr std::array<std::string_view, 1> kCapabilities = {"early-stop"};
+constexpr std::array<std::string_view, 2> kCapabilities = {"early-stop", "contributions"};
 
 /// The schedule and the options that --schedule, --contract and --strict ask for.
 struct Requested {
@@ -54,13 +55,34 @@ struct Requested {
   CompileOptions options;
 };
 
+/// Sets the options for the capabilities that --with lists, separated by commas, and for those that the options of `run`
+/// need.
+Result<void> add_capabilities(const Arguments& arguments, CompileOptions& options) {
+  options.keeps_leaves = arguments.has("early-stop");
+  options.contributions = arguments.get("output") == name_of(OutputKind::Contributions);
+  if (!arguments.has("with")) return {};
+  const std::string listed = arguments.get("with");
+  for (std::size_t begin = 0; begin <= listed.size();) {
+    const std::size_t end = std::min(listed.find(',', begin), listed.size());
+    const std::string_view part = std::string_view(listed).substr(begin, end - begin);
+    if (part == kCapabilities[0])
+      options.keeps_leaves = true;
+    else if (part == kCapabilities[1])
+      options.contributions = true;
+    else
+      return usage_error("--with " + in_quotes(listed) + ": expected " + std::string(kCapabilities[0]) +
+                         ", " + std::string(kCapabilities[1]) + ", or both with a comma between them");
+    begin = end + 1;
+  }
+  return {};
+}
+
 Result<Requested> requested_of(const Arguments& arguments, const Model& model, const std::string& schedule) {
   Requested requested;
   FVM_ASSIGN(requested.chosen, choose_schedule(schedule, model));
   FVM_ASSIGN(requested.options.contract, arguments.choice("contract", requested.options.contract));
   requested.options.strict = arguments.has("strict");
-  FVM_ASSIGN(const std::size_t with, arguments.choice("with", kCapabilities, kCapabilities.size()));
-  requested.options.keeps_leaves = with < kCapabilities.size() || arguments.has("early-stop");
+  FVM_TRY(add_capabilities(arguments, requested.options));
   return requested;
 }
 
@@ -182,7 +204,8 @@ constinit const Option kWithOption = {
     "with",
     '\0',
     "WHAT",
-    "early-stop: keeps each tree's leaf until all are known, so that run --early-stop can add them round by round",
+    "early-stop: keeps each tree's leaf until all are known, so that run --early-stop can add them round by round; "
+    "contributions: adds what run --output contributions needs; both: with a comma between them",
     {listed<kCapabilities>}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 

@@ -100,11 +100,35 @@ std::vector<std::string> class_labels(const Program& program, OutputKind output)
   return labels;
 }
 
+/// Returns the names of a row's contributions: those of the features, or f0, f1 and so on, and "expected"; in models of
+/// several outputs each with the class label, or the number of the output, before it.
+std::vector<std::string> contribution_names(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  std::vector<std::string> names;
+  for (std::uint32_t k = 0; k < meta.num_outputs; ++k) {
+    const bool labelled = meta.num_class_labels == meta.num_outputs;
+    std::string output;
+    if (meta.num_outputs > 1)
+      output = (labelled ? std::string(program.class_label(k)) : std::to_string(k)) + "_";
+    for (std::uint32_t f = 0; f < meta.num_features; ++f) {
+      const std::string_view name = program.feature_name(f);
+      names.push_back(output + (name.empty() ? "f" + std::to_string(f) : std::string(name)));
+    }
+    names.push_back(output + "expected");
+  }
+  return names;
+}
+
 /// Returns the header of CSV output: the name of the column that is kept, and of each output.
 std::vector<std::string> column_names(const Program& program, const RunOptions& options) {
   std::vector<std::string> names;
   if (!options.has_header) return names;
   if (options.rows.form.keep) names.push_back(*options.rows.form.keep);
+  if (options.output == OutputKind::Contributions) {
+    const std::vector<std::string> contributions = contribution_names(program);
+    names.insert(names.end(), contributions.begin(), contributions.end());
+    return names;
+  }
   const std::uint32_t width = output_width(program.meta(), options.output);
   const bool leaves = options.output == OutputKind::Leaf;
   const ProgramMeta& meta = program.meta();
@@ -157,6 +181,11 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
                                   std::span<const std::string> labels, std::span<const std::string> names) {
   const ProgramMeta& meta = program.meta();
   const std::uint32_t width = output_width(meta, options.output);
+  const bool contributions = options.output == OutputKind::Contributions;
+  if (width == 0 && contributions)
+    return in_file(
+        options.model,
+        refused("", "the program has no contributions: compile the model with --with contributions"));
   if (width == 0)
     return in_file(options.model,
                    refused("has no output " + std::string(name_of(options.output)) + ": its objective is " +
@@ -168,7 +197,8 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
                     : leaves                            ? Type::Int32
                     : wide                              ? Type::Float64
                                                         : Type::Float32;
-  return PredictionForm{width, type, labels, leaves, names};
+  const std::size_t inner = contributions && meta.num_outputs > 1 ? std::size_t{meta.num_features} + 1 : 0;
+  return PredictionForm{width, type, labels, leaves || contributions, names, inner};
 }
 
 Result<void> predict_all(const Predictor& predictor, Batches& batches, const RunOptions& options,
@@ -220,9 +250,9 @@ std::string notes() {
          "\n"
          "Predictions have the type of the model's sums (float32 for XGBoost and YDF; float64 for LightGBM,\n"
          "CatBoost, scikit-learn and ONNX; the file's for Treelite and PMML) and shape (n,) for one output\n"
-         "or (n, k) for k. class gives the label's index as int64 (in CSV the model's own label, if it has\n"
-         "labels); leaf gives int32 of shape (n, trees). CSV numbers are the shortest text that reads back\n"
-         "to the same bits.\n"
+         "or (n, k) for k; contributions (n, features + 1), or (n, k, features + 1). class gives the label's\n"
+         "index as int64 (in CSV the model's own label, if it has labels); leaf gives int32 of shape\n"
+         "(n, trees). CSV numbers are the shortest text that reads back to the same bits.\n"
          "The content of ROWS tells its format, also inside gzip; the name of OUT says what is written.\n"
          "Rows are read, predicted and written batch by batch; only one batch is in memory, except that an\n"
          "NPY array in Fortran order is read whole. A program that writes rows into a pipe and waits for the\n"
@@ -249,11 +279,13 @@ const Command kRun = {
      {"output",
       '\0',
       "KIND",
-      "value (default: what the trainer's predict gives), raw (the score before the transform), class, or "
-      "leaf (the number of each tree's leaf, as the trainer numbers a tree's nodes)",
+      "value (default: what the trainer's predict gives), raw (the score before the transform), class, "
+      "leaf (the number of each tree's leaf, as the trainer numbers a tree's nodes), or contributions (each feature's "
+      "exact SHAP contribution to the raw score by the paths of the trees, then the expected score)",
       {names_of<OutputKind>}},
      {"output-header", '\0', "",
-      "begins CSV output with a line of names: the class labels, or value, raw, class, value_0, ..., tree_0, ..."},
+      "begins CSV output with a line of names: the class labels, or value, raw, class, value_0, ..., tree_0, ...; of "
+      "contributions the features' names and expected"},
      kScheduleOption,
      kBackendOption,
      kDeviceOption,

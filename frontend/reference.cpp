@@ -10,56 +10,13 @@
 #include <vector>
 
 #include "derived_columns.hpp"
+#include "reference_walk.hpp"
 
 namespace forestvm {
 namespace {
 
-bool is_tiny(double x) { return std::abs(x) <= kTiny; }
-
-bool is_missing(Missing kind, double x) {
-  switch (kind) {
-    case Missing::Nan:
-      return std::isnan(x);
-    case Missing::None:
-      return false;
-    case Missing::Zero:
-      return std::isnan(x) || is_tiny(x);
-  }
-  return false;
-}
-
-bool is_in(const CategorySet& set, double x) {
-  if (set.fractions ? x <= -1 : x < 0) return false;
-  if (set.whole && x != std::trunc(x)) return false;
-  return std::any_of(set.codes.begin(), set.codes.end(),
-                     [whole = std::trunc(x)](std::uint32_t code) { return whole == code; });
-}
-
-/// Scalar is the model's row_type.
-template <class Scalar>
-bool goes_left(const Tree& tree, const Node& node, Scalar x) {
-  if (is_missing(node.missing, static_cast<double>(x))) return node.missing_left;
-  if (std::isnan(x)) x = 0;
-  if (node.kind == NodeKind::Category) {
-    const CategorySet& set = tree.category_sets[node.payload];
-    return is_in(set, static_cast<double>(x)) == set.members_left;
-  }
-  const auto threshold = static_cast<Scalar>(node.threshold);
-  return node.kind == NodeKind::Less ? x < threshold : x <= threshold;
-}
-
-/// Returns the index of the leaf that a row reaches. Scalar is the model's row_type.
-template <class Scalar, class Value>
-std::size_t leaf_in(const Model& model, const Tree& tree, std::span<const Value> row) {
-  std::size_t at = 0;
-  while (tree.nodes[at].kind != NodeKind::Leaf) {
-    const Node& node = tree.nodes[at];
-    auto x = static_cast<Scalar>(row[node.feature]);
-    if (model.tiny_is_zero && is_tiny(static_cast<double>(x))) x = 0;
-    at = static_cast<std::size_t>(goes_left(tree, node, x) ? node.left : node.right);
-  }
-  return at;
-}
+using frontend::is_tiny;
+using frontend::leaf_in;
 
 template <class Value>
 std::size_t leaf_of(const Model& model, const Tree& tree, std::span<const Value> row) {

@@ -11,6 +11,7 @@
 
 #include "scheduler/lowering.hpp"
 #include "scheduler/normal_form.hpp"
+#include "scheduler/passes/explain_trees.hpp"
 #include "scheduler/rank_table.hpp"
 
 namespace forestvm::scheduler {
@@ -27,6 +28,7 @@ struct Compilation {
   std::vector<std::byte> leaf_vectors{};  ///< ProgramParts::leaf_vectors
   std::vector<LeafFunction> leaf_functions{};  ///< ProgramParts::leaf_functions
   std::vector<LeafTerm> leaf_terms{};          ///< ProgramParts::leaf_terms
+  ExplainedForest explained{};  ///< paths, if the program is to have contributions
   RowRules row_rules{};  ///< changes that the program makes to values before its walks compare them
   RankTable ranks{};     ///< tests of the coded trees of all plans: a program has one encoder
   std::optional<Program> program{};
@@ -43,6 +45,8 @@ Result<void> fingerprint(Compilation& compilation);
 Result<void> check_support(Compilation& compilation);
 /// Model -> its normal form (see normal_form.hpp).
 Result<void> normalize(Compilation& compilation);
+/// Trees with covers -> paths, if contributions are asked for. Refuses, with tree and node, what cannot be explained.
+Result<void> explain_trees(Compilation& compilation);
 /// Vector leaves -> numbers of vectors in one table.
 Result<void> number_vectors(Compilation& compilation);
 /// Linear leaves -> numbers of functions in one table.

@@ -29,6 +29,8 @@ constexpr fvm_output c_output(OutputKind output) {
       return FVM_OUTPUT_CLASS;
     case OutputKind::Leaf:
       return FVM_OUTPUT_LEAF;
+    case OutputKind::Contributions:
+      return FVM_OUTPUT_CONTRIBUTIONS;
   }
   __builtin_unreachable();  // the cases above are all outputs
 }
@@ -42,17 +44,19 @@ Result<OutputKind> known_output(fvm_output output) {
 
 /// Returns the type that an output is written in; Usage if it would lose digits there.
 Result<ResultType> known_result_type(OutputKind output, fvm_type type) {
-  const bool scores = output == OutputKind::Raw || output == OutputKind::Value;
+  const bool scores = output != OutputKind::Class && output != OutputKind::Leaf;
   if (type == FVM_TYPE_FLOAT32 && scores) return ResultType::Float32;
   if (type == FVM_TYPE_FLOAT64 && scores) return ResultType::Float64;
   if (type == FVM_TYPE_INT32 && !scores) return ResultType::Int32;
   if (type == FVM_TYPE_INT64 && !scores) return ResultType::Int64;
   FVM_TRY(check_type("type", type));
-  return usage("type is {}{}", type,
-               scores ? "; raw scores and values are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64, and would lose "
-                        "digits in others"
-                      : "; classes and leaves are FVM_TYPE_INT32 or FVM_TYPE_INT64, and could lose digits in "
-                        "others");
+  return usage(
+      "type is {}{}", type,
+      scores
+          ? "; raw scores, values and contributions are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64, and would lose "
+            "digits in others"
+          : "; classes and leaves are FVM_TYPE_INT32 or FVM_TYPE_INT64, and could lose digits in "
+            "others");
 }
 
 /// Holds a context for a call: until it is destroyed, other calls with the context are refused.
@@ -205,7 +209,7 @@ fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_c
                            fvm_output output, float* out, size_t capacity) {
   if (output == FVM_OUTPUT_CLASS || output == FVM_OUTPUT_LEAF)
     return guarded("fvm_predict_f32", []() -> Result<void> {
-      return usage("writes raw scores and values only; fvm_predict writes classes and leaves");
+      return usage("writes raw scores, values and contributions only; fvm_predict writes classes and leaves");
     });
   const auto rows_for = [&](const ContextInUse&) -> Result<AnyRows> {
     return AnyRows(RowBlock{rows, row_count, row_stride});

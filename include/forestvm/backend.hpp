@@ -216,6 +216,11 @@ class Predictor {
   /// outlives the graph. While the graph exists, make no larger call with this context; while it runs, make
   /// none.
   ///
+  /// Contributions are scores, too, num_outputs x (num_features + 1) numbers for a row: what each feature contributes to
+  /// an output's raw score (exact path-dependent SHAP values), then the expected score, which all of them add up from.
+  /// A row's have the same bits in every batch, form of rows, number of threads and CPU target. They are for programs
+  /// compiled with CompileOptions::contributions, on the host.
+  ///
   /// Base margins are for models of XGBoost and LightGBM that do not average, on the host. LightGBM's own predict takes
   /// none: sums start from them as its scores of training rows start from init_score. Early stop is for LightGBM's
   /// models that have it, in programs that keep every tree's leaf (CompileOptions::keeps_leaves), on the host.
@@ -226,10 +231,10 @@ class Predictor {
   /// names the row); a column without memory that the program reads, of texts for a feature without names of
   /// categories, or with an index that its dictionary lacks; rows in another device's memory; a captured stream
   /// when the context lacks memory; margins of another shape than the raw scores', or one that is not finite (the
-  /// error names row and output); margins or early stop for leaf numbers; early stop with a margin below 0 or NaN,
+  /// error names row and output); margins or early stop for leaf numbers or contributions; early stop with a margin below 0 or NaN,
   /// or after every 0 rounds.
   ///
-  /// Refused: labels of a model without classes; an integer that has no equal float64 where the program compares
+  /// Refused: labels of a model without classes; contributions of a program without them; an integer that has no equal float64 where the program compares
   /// in float64 (the error names the row); codes of another encoder, and all codes if walks of every plan read
   /// values; rows in a GPU's memory if the program takes zeros for missing values or has thresholds that
   /// float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as Int64; margins for other models,
@@ -247,7 +252,7 @@ class Predictor {
     return predict_with(context, rows, output, type, {}, out);
   }
 
-  /// Predicts raw scores or values. Usage unless `output` is Raw or Value.
+  /// Predicts raw scores, values or contributions. Usage for other outputs.
   Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const;
   Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output, double* out) const;
 

@@ -23,6 +23,10 @@ struct CompileOptions {
   bool strict = false;  ///< Turns warnings into refusals.
   /// Lets walks keep every tree's leaf, to add them in the model's order at the end: see EarlyStop.
   bool keeps_leaves = false;
+  /// Gives the program what it needs to compute contributions of features (OutputKind::Contributions), which takes
+  /// about as much memory as the trees. Refused, with tree and node, for models that do not say how many training rows
+  /// went each way.
+  bool contributions = false;
   /// If set, is called after each pass that completes a printable form; `print` makes its text.
   std::function<void(Stage, const std::function<std::string()>& print)> on_stage;
 };

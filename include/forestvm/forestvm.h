@@ -62,7 +62,13 @@ enum {
   FVM_OUTPUT_RAW = 0,   /**< The trainer's raw scores. */
   FVM_OUTPUT_VALUE = 1, /**< The results of the trainer's own predict, e.g. probabilities. */
   FVM_OUTPUT_CLASS = 2, /**< Index of the predicted label. */
-  FVM_OUTPUT_LEAF = 3   /**< Number of each tree's leaf for a row, as the trainer numbers nodes. */
+  FVM_OUTPUT_LEAF = 3,  /**< Number of each tree's leaf for a row, as the trainer numbers nodes. */
+  /**
+   * What each feature contributes to the raw scores: exact SHAP values by the paths of the trees. A row has
+   * num_features + 1 numbers for each output, of which the last is the expected score; they add up to the output's raw
+   * score. Only programs that were compiled with contributions have them (forestvm compile --with contributions).
+   */
+  FVM_OUTPUT_CONTRIBUTIONS = 4
 };
 
 /** The type of a number, in rows, columns and predictions. */
@@ -536,7 +542,7 @@ FVM_API fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, 
                                     size_t capacity);
 
 /**
- * Predicts raw scores or values of row-major float32 rows as float32: fvm_predict for the most common call.
+ * Predicts raw scores, values or contributions of row-major float32 rows as float32: fvm_predict for the most common call.
  * The values of a row are contiguous; `row_stride` is the distance of two rows in values, at least the
  * model's number of features.
  */

@@ -19,6 +19,7 @@
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/leaf_functions.hpp>
+#include <forestvm/core/path_data.hpp>
 #include <forestvm/core/transform.hpp>
 #include <forestvm/core/wide_values.hpp>
 #include <forestvm/result.hpp>
@@ -62,7 +63,8 @@ struct ProgramMeta {
   std::uint32_t derived_columns;  ///< Columns derived from a row's features: see core/derived_columns.hpp.
   std::uint8_t takes_margins;     ///< Model::takes_margins
   EarlyStopRule early_stop;       ///< Model::early_stop
-  std::uint8_t reserved2[2];      ///< Zero.
+  std::uint8_t contributions;     ///< 1 if the program gives contributions of features: see ExplainedTree.
+  std::uint8_t reserved2;         ///< Zero.
   std::uint64_t group_ends;       ///< TransformParameters::group_ends
 };
 static_assert(sizeof(ProgramMeta) == 128);
@@ -115,6 +117,9 @@ inline constexpr std::size_t kSectionCount = 0
 #define FVM_SECTION(number, Name, text, Record, meaning) +1
 #include <forestvm/internal/sections.def>
     ;
+/// The sections that every program file has. Only programs with contributions have the others, so that files without
+/// them are what they were before there were contributions.
+inline constexpr std::size_t kCommonSections = static_cast<std::size_t>(Section::ExplainedTrees);
 
 /// The contents of a program, filled in by the compiler; encode_program makes a Program of them.
 struct ProgramParts {
@@ -150,6 +155,8 @@ struct ProgramParts {
   std::vector<LinearDesc> linear_columns;
   std::vector<LinearTerm> linear_terms;
   std::vector<std::byte> nodes;
+  std::vector<ExplainedTree> explained_trees;
+  std::vector<PathNode> paths;
 };
 
 /// The extent to which load and from_bytes check an image before they return a program.

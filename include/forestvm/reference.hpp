@@ -44,4 +44,12 @@ Result<Reference> reference_predict(const Model& model, std::span<const float> r
 Result<Reference> reference_predict(const Model& model, std::span<const double> rows, std::size_t row_count,
                                     const ReferenceOptions& options = {});
 
+/// Returns the exact path-dependent SHAP contributions of the features to the raw scores of row-major `rows`, computed leaf
+/// by leaf in long double: rows x num_outputs x (num_features + 1) numbers, the last of each output the expected score.
+/// The model must have passed check_model. Refused: rows of another width; columns that are derived from several features;
+/// linear leaves.
+Result<std::vector<double>> reference_contributions(const Model& model, std::span<const double> rows,
+                                                    std::size_t row_count,
+                                                    const ReferenceOptions& options = {});
+
 }  // namespace forestvm

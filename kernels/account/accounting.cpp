@@ -174,6 +174,7 @@ class PhaseCounter {
         case Op::When:
         case Op::Unless:
         case Op::Plan:
+        case Op::Explain:
           break;
       }
     }

@@ -97,6 +97,8 @@ class DevicePredictor final : public CallPredictor {
 
   Result<void> run(Context& any, const RowSource& rows, OutputKind output, const CallOptions& options,
                    const Destination& to) const override {
+    if (output == OutputKind::Contributions)
+      return refused("output contributions", "is computed by the host only");
     if (options.base_margin.data != nullptr) return refused("base margins", "are taken by the host only");
     if (options.early_stop) return refused("early stop", "is for the host only");
     const std::size_t width = output_width(program_.meta(), output);

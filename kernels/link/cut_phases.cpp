@@ -59,6 +59,7 @@ PhaseRole role_of(Op op) {
     case Op::Store:
     case Op::Label:
     case Op::Encode:
+    case Op::Explain:
       return PhaseRole::Effect;
   }
   __builtin_unreachable();  // verified
@@ -234,6 +235,7 @@ class PhaseCutter {
       case Op::Store:
       case Op::Label:
       case Op::Encode:
+      case Op::Explain:
         break;
     }
     return result;

@@ -170,6 +170,7 @@ class PhaseMeasurer {
       case Op::When:
       case Op::Unless:
       case Op::Plan:
+      case Op::Explain:
         return;
     }
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "scheduler/lowering.hpp"
+#include "scheduler/passes/explain_trees.hpp"
 #include "scheduler/rank_table.hpp"
 
 namespace forestvm::scheduler {
@@ -25,5 +26,14 @@ void emit_columns(const Model& model, ProgramParts& parts);
 
 /// Appends a plan's code and its walkers. Refuses a plan that needs too many registers or instructions.
 Result<void> emit_code(const Lowering& lowering, const PlanNumbers& numbers, ProgramParts& parts);
+
+/// Emits the sections of paths, whose tests `ranks` has.
+void emit_paths(const Model& model, ExplainedForest explained, const RankTable& ranks, ProgramParts& parts);
+
+/// Begins the code of a program with contributions: computes them if the caller asked for them, and opens the block of
+/// all other outputs, whose pc it returns.
+std::uint32_t emit_explanations(ProgramParts& parts);
+/// Closes that block. Refuses code for GPUs.
+Result<void> end_explanations(std::uint32_t unless, ProgramParts& parts);
 
 }  // namespace forestvm::scheduler

@@ -38,6 +38,12 @@ Result<void> rank_thresholds(Compilation& compilation) {
     add_tests(lowering.forest, compilation.ranks);
     FVM_TRY(check_encode(lowering));
   }
+  for (std::size_t i = 0; i < compilation.explained.nodes.size(); ++i) {
+    const PathSource& source = compilation.explained.sources[i];
+    if (compilation.explained.nodes[i].split != 0)
+      compilation.ranks.add(
+          test_of(compilation.model.trees[source.tree], static_cast<std::int32_t>(source.node)));
+  }
   return compilation.ranks.seal();
 }
 

@@ -90,6 +90,9 @@ const std::vector<RichCase>& rich_cases() {
       {"plan(3); layout(tree, sparse); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0); "
        "encode(u8)",
        Contract::Trainer, 2, ScalarType::Float64, false, false, true},
+      {"plan(3); layout(tree, sparse); plan(BATCH); encode(u8)", Contract::Trainer, 2, ScalarType::Float32,
+       true, false, false, false, true},
+      {"layout(tree, sparse8)", Contract::Trainer, 1, ScalarType::Float64, false, false, false, true, true},
   };
   return cases;
 }
@@ -136,14 +139,40 @@ Tree chain_of(std::uint32_t depth) {
   return chain;
 }
 
-Program compiled(const Model& model, const std::string& schedule, Contract contract) {
+namespace {
+
+Program compiled(const Model& model, const std::string& schedule, const CompileOptions& options) {
   auto parsed = parse_schedule(schedule);
   if (!parsed) throw std::runtime_error(schedule + ": " + parsed.error().text());
-  CompileOptions options;
-  options.contract = contract;
   auto result = compile(model, *parsed, options);
   if (!result) throw std::runtime_error(schedule + ": " + result.error().text());
   return result->program;
+}
+
+}  // namespace
+
+Program compiled(const Model& model, const std::string& schedule, Contract contract) {
+  CompileOptions options;
+  options.contract = contract;
+  return compiled(model, schedule, options);
+}
+
+Program explained(const Model& model, const std::string& schedule, Contract contract) {
+  CompileOptions options;
+  options.contract = contract;
+  options.contributions = true;
+  return compiled(model, schedule, options);
+}
+
+Program program_of(const Model& model, const RichCase& rich) {
+  return rich.contributions ? explained(model, rich.schedule, rich.contract)
+                            : compiled(model, rich.schedule, rich.contract);
+}
+
+std::vector<OutputKind> outputs_of(const Program& program) {
+  std::vector<OutputKind> outputs{OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf};
+  if (program.meta().contributions != 0) outputs.push_back(OutputKind::Contributions);
+  return outputs;
 }
 
 void make_wide(Model& model) {
@@ -166,6 +195,8 @@ Model forest_of(const RichCase& rich) {
     for (Tree& tree : model.trees) make_categorical(tree);
   if (rich.derived) derive_columns(model);
   if (rich.linear) support::make_linear(model);
+  if (rich.contributions)
+    for (Tree& tree : model.trees) support::cover(tree, 0, 64);
   if (!rich.vectors) return model;
   for (Tree& tree : model.trees) support::make_vectors(tree, model.num_outputs);
   model.categories = {{1, {"red", "", "green"}, 2.0}, {2, {"1"}, std::nullopt}};
@@ -196,8 +227,7 @@ void make_categorical(Tree& tree) {
 
 std::vector<Program> rich_programs() {
   std::vector<Program> programs;
-  for (const RichCase& rich : rich_cases())
-    programs.push_back(compiled(forest_of(rich), rich.schedule, rich.contract));
+  for (const RichCase& rich : rich_cases()) programs.push_back(program_of(forest_of(rich), rich));
   return programs;
 }
 
@@ -237,6 +267,8 @@ ProgramParts parts_of(const Program& program) {
   for (const StringRef& ref : program.section_Strings())
     parts.strings.emplace_back(program.section_Text().data() + ref.offset, ref.size);
   parts.nodes = copy_of(program.section_Nodes());
+  parts.explained_trees = copy_of(program.section_ExplainedTrees());
+  parts.paths = copy_of(program.section_Paths());
   return parts;
 }
 

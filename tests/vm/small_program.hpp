@@ -29,6 +29,12 @@ Tree chain_of(std::uint32_t depth);
 /// Compiles a model; a refusal fails the test and throws.
 Program compiled(const Model& model, const std::string& schedule, Contract contract = Contract::Trainer);
 
+/// Compiles a model of trees with covers to a program with contributions; a refusal fails the test and throws.
+Program explained(const Model& model, const std::string& schedule, Contract contract = Contract::Trainer);
+
+/// Returns the outputs that a program can give; a model without classes gives no labels, but its code may be asked.
+std::vector<OutputKind> outputs_of(const Program& program);
+
 /// A schedule with rows and trees in parallel, two layouts and private accumulators.
 extern const char* const kRichSchedule;
 Program rich_program();
@@ -40,10 +46,11 @@ struct RichCase {
   Contract contract;
   std::uint32_t depth = 3;  ///< depth of the forest; small if tiles need much padding
   ScalarType score_type = ScalarType::Float32;
-  bool categories = false;  ///< true: every other split is categorical
-  bool derived = false;     ///< true: every other split tests a derived column
-  bool linear = false;      ///< true: leaves are linear functions of the row
-  bool vectors = false;     ///< true: leaves are vectors, and the categories of a feature have names
+  bool categories = false;     ///< true: every other split is categorical
+  bool derived = false;        ///< true: every other split tests a derived column
+  bool linear = false;         ///< true: leaves are linear functions of the row
+  bool vectors = false;        ///< true: leaves are vectors, and the categories of a feature have names
+  bool contributions = false;  ///< true: trees have covers, and the program has contributions
 };
 /// Makes every other split categorical, with three sets of either side and rule.
 void make_categorical(Tree& tree);
@@ -58,6 +65,8 @@ void make_wide(Model& model);
 
 /// Returns the forest that a case is for.
 Model forest_of(const RichCase& rich);
+/// Compiles such a model as its case says.
+Program program_of(const Model& model, const RichCase& rich);
 const std::vector<RichCase>& rich_cases();
 std::vector<Program> rich_programs();
 

@@ -39,6 +39,8 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
   constexpr const char* kWhere = "base margins";
   const ProgramMeta& meta = program.meta();
   if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers do not depend on them");
+  if (output == OutputKind::Contributions)
+    return wrong_option(kWhere, "contributions begin with the model's own base scores");
   if (meta.takes_margins == 0)
     return refused(kWhere,
                    "are for models of XGBoost, and of LightGBM if they do not average; this one is of {}",
@@ -76,6 +78,7 @@ bool keeps_leaves(const Program& program) {
 Result<void> check_early_stop(const Program& program, OutputKind output, const EarlyStop& stop) {
   constexpr const char* kWhere = "early stop";
   if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers are of all trees");
+  if (output == OutputKind::Contributions) return wrong_option(kWhere, "contributions are of all trees");
   if (!(stop.margin >= 0))
     return wrong_option(kWhere, formatted("a margin of {}, expected 0 or more", text_of(stop.margin)));
   if (stop.every == 0) return wrong_option(kWhere, "after every 0 rounds, expected 1 or more");

@@ -18,9 +18,10 @@ namespace forestvm {
 namespace {
 
 Result<void> check_score_output(OutputKind output) {
-  if (output == OutputKind::Raw || output == OutputKind::Value) return {};
+  if (output == OutputKind::Raw || output == OutputKind::Value || output == OutputKind::Contributions)
+    return {};
   return usage(
-      "predict gives raw scores or values; labels come from predict_class, leaf numbers from predict_leaf");
+      "predict gives raw scores, values or contributions; labels come from predict_class, leaf numbers from predict_leaf");
 }
 
 /// Checks that the program has such an output, and that numbers of this type hold it.
@@ -31,6 +32,12 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
     case OutputKind::Value:
       if (!integers) return {};
       return usage("raw scores and values are float32 or float64: integers would lose their fractions");
+    case OutputKind::Contributions:
+      if (integers) return usage("contributions are float32 or float64: integers would lose their fractions");
+      if (program.meta().contributions != 0) return {};
+      return refused("output contributions",
+                     "the program has none: compile the model with --with contributions "
+                     "(CompileOptions::contributions, Python's contributions=True)");
     case OutputKind::Class:
     case OutputKind::Leaf:
       if (!integers) return usage("labels and leaf numbers are int32 or int64: floats would lose digits");
@@ -169,6 +176,8 @@ std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
       return label_width(meta.class_rule, meta.num_outputs, meta.group_ends);
     case OutputKind::Leaf:
       return meta.num_trees;
+    case OutputKind::Contributions:
+      return meta.contributions != 0 ? meta.num_outputs * (meta.num_features + 1) : 0;
   }
   return 0;
 }

@@ -78,6 +78,7 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.vectors = leaf_vectors(program);
   loaded.functions = LeafFunctions(program);
   loaded.leaf_blocks = LeafBlocks(loaded.functions);
+  loaded.paths = LoadedPaths(program);
   loaded.parameters = parameters_of(program.meta());
   loaded.encoder =
       load_encoder(program.section_EncodedFeatures(), program.section_Ranks(), program.section_Columns(),

@@ -20,6 +20,8 @@
 #include "vm/host/grain.hpp"
 #include "vm/host/leaf_blocks.hpp"
 #include "vm/host/load_encoder.hpp"
+#include "vm/host/paths/loaded_paths.hpp"
+#include "vm/host/paths/scratch_slots.hpp"
 #include "vm/host/targets/target.hpp"
 #include "vm/host/walkers/walk.hpp"
 
@@ -56,6 +58,7 @@ struct LoadedProgram {
   LeafVectors vectors{};                      ///< See sum_trees.
   LeafFunctions functions{};                  ///< See sum_trees.
   LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which sum_trees computes them.
+  LoadedPaths paths{};                        ///< See explain.
   TransformParameters parameters{};
   std::vector<double> base{};  ///< Base scores.
   LoadedEncoder encoder{};
@@ -83,14 +86,15 @@ struct Pass {
   OutputKind output;
   const std::uint8_t* codes;  ///< Codes of the pass's rows.
   std::uint8_t* encode_to;    ///< Memory for the codes; null if the rows came encoded.
-  float* values;              ///< Raw, Value: where the first row's output goes, in float32.
-  double* wide_values;        ///< Raw, Value: where it goes in float64, instead of `values`.
+  float* values;              ///< Raw, Value, Contributions: where the first row's output goes, in float32.
+  double* wide_values;        ///< The same output: where it goes in float64, instead of `values`.
   std::int64_t* labels;       ///< Class: where the first row's output goes.
   std::int32_t* leaves;       ///< Leaf: where the first row's output goes.
   bool in_place;              ///< True if accumulator a0 is `values` itself.
   const RowSource* source;    ///< Rows of the call, for leaves that are functions of a row.
   std::size_t first_row;      ///< Number of the pass's first row in the call.
   double* leaf_values;        ///< Room for the values of each row that such leaves read.
+  ScratchSlots* slots;        ///< Contributions: memory for each thread that computes some.
   CallOptions options;
   /// Row 0 of the first copy of each accumulator that has memory of its own.
   std::byte* accumulators[kAccumulators];
@@ -124,6 +128,7 @@ class Machine {
   void store(const Inst& inst);
   void label(const Inst& inst);
   void encode(const Inst& inst);
+  void explain(const Inst& inst);
 
  private:
   template <class Element>

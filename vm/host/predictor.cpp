@@ -4,6 +4,7 @@
 #include <atomic>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 
 #include "vm/host/load_program.hpp"
 #include "vm/host/lookup_codes.hpp"
+#include "vm/host/paths/explain_task.hpp"
 #include "vm/host/targets/target.hpp"
 
 namespace forestvm {
@@ -106,10 +108,11 @@ class HostPredictor final : public CallPredictor {
       pass.options = options;
       pass.source = &rows;
       pass.first_row = begin;
-      pass.in_place = to.values() != nullptr && width == loaded_.meta.num_outputs;
+      pass.in_place =
+          output != OutputKind::Contributions && to.values() != nullptr && width == loaded_.meta.num_outputs;
       const Destination here = to.from(begin * width);
       pass.row_count = static_cast<std::uint32_t>(
-          pass_rows(rows, count - begin, pass.in_place, delivered_bytes(1, output, to.type)));
+          pass_rows(pass, rows, count - begin, delivered_bytes(1, output, to.type)));
       FVM_TRY(run_pass(pass, rows, begin, here, scratch));
       begin += pass.row_count;
     }
@@ -126,10 +129,15 @@ class HostPredictor final : public CallPredictor {
 
   /// Returns whether the rows of a pass of `row_count` rows are converted, also because its walks read values
   /// that sparse rows do not store, that lie apart in columns, or that are float64.
-  bool converted(const RowSource& rows, std::size_t row_count) const {
+  bool converted(const RowSource& rows, OutputKind output, std::size_t row_count) const {
     const bool read_in_place =
         rows.form() == RowForm::Sparse || rows.form() == RowForm::Columns || rows.form() == RowForm::Doubles;
-    return converted(rows) || (read_in_place && coded_plans().reads_values(row_count));
+    return converted(rows) || (read_in_place && reads_values(output, row_count));
+  }
+
+  /// Returns whether walks of a pass of `row_count` rows read values. Contributions are computed from codes.
+  bool reads_values(OutputKind output, std::size_t row_count) const {
+    return output != OutputKind::Contributions && coded_plans().reads_values(row_count);
   }
 
   /// Returns whether values stand behind the codes of encoded rows.
@@ -158,16 +166,16 @@ class HostPredictor final : public CallPredictor {
   }
 
   /// Returns how many of `left` rows go into one pass.
-  std::size_t pass_rows(const RowSource& rows, std::size_t left, bool in_place,
+  std::size_t pass_rows(const Pass& pass, const RowSource& rows, std::size_t left,
                         std::size_t delivered_bytes) const {
     // Calls for leaf numbers have memory for sums too, because the code may write sums in them.
-    const std::size_t result_bytes = in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
+    const std::size_t result_bytes = pass.in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
     const std::size_t row_bytes = private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1);
     const std::size_t most = std::min(left, max_pass_rows(row_bytes));
     if (rows.form() == RowForm::Encoded)
       return std::min(left, rows.cut(adds_values() ? std::min(most, max_encoded_rows()) : most));
     const std::size_t encoded = std::min(most, max_encoded_rows());
-    return converted(rows, encoded) ? std::min(encoded, max_converted_rows()) : encoded;
+    return converted(rows, pass.output, encoded) ? std::min(encoded, max_converted_rows()) : encoded;
   }
 
   static std::byte* begin_of(std::vector<Line>& scratch) {
@@ -302,15 +310,16 @@ class HostPredictor final : public CallPredictor {
 
   Result<void> run_pass(Pass& pass, const RowSource& rows, std::size_t begin, const Destination& to,
                         std::vector<Line>& scratch) const {
-    const bool coded = !coded_plans().reads_values(pass.row_count) && codes_lookups(rows);
-    const std::size_t values = coded                             ? coding_bytes(pass.row_count)
-                               : converted(rows, pass.row_count) ? converted_bytes(pass.row_count)
-                                                                 : 0;
+    const bool coded = !reads_values(pass.output, pass.row_count) && codes_lookups(rows);
+    const std::size_t values = coded ? coding_bytes(pass.row_count)
+                               : converted(rows, pass.output, pass.row_count)
+                                   ? converted_bytes(pass.row_count)
+                                   : 0;
     const std::size_t delivered = whole_lines(delivered_bytes(pass.row_count, pass.output, to.type));
     const bool encoded = rows.form() == RowForm::Encoded;
     const std::size_t codes =
         encoded && !adds_values() ? 0 : code_bytes(pass.row_count, columns()) + kCodeSlack;
-    const std::size_t before_codes = values + delivered + scratch_bytes(pass.row_count, pass.in_place);
+    const std::size_t before_codes = values + delivered + scratch_bytes(pass);
     FVM_TRY(reserve(scratch, before_codes + codes));
     std::byte* const memory = begin_of(scratch);
     if (coded) {
@@ -375,11 +384,27 @@ class HostPredictor final : public CallPredictor {
   }
 
   /// Returns the bytes that the instructions of a pass of `rows` rows write: sums, and values for linear leaves.
-  std::size_t scratch_bytes(std::size_t rows, bool in_place) const {
-    std::size_t bytes = in_place ? 0 : whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
+  std::size_t scratch_bytes(const Pass& pass) const {
+    if (pass.output == OutputKind::Contributions) return slot_bytes() * slot_count(pass.row_count);
+    const std::size_t rows = pass.row_count;
+    std::size_t bytes = pass.in_place ? 0 : whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       bytes += whole_lines(rows * loaded_.accumulators[i].copy_bytes);
     return bytes + whole_lines(leaf_value_bytes(rows));
+  }
+
+  /// Returns the bytes in which a thread computes contributions: the totals of an output, then what explain.hpp needs.
+  std::size_t slot_bytes() const {
+    return loaded_.paths.most_totals * kCodeRows * sizeof(double) +
+           whole_lines(ExplainScratch(loaded_.paths).bytes);
+  }
+
+  /// Returns the number of threads that compute contributions of `rows` rows at once.
+  unsigned slot_count(std::size_t rows) const {
+    if (loaded_.executor == nullptr) return 1;
+    const std::size_t blocks = (rows + kCodeRows - 1) / kCodeRows;
+    return static_cast<unsigned>(
+        std::min({blocks, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
   }
 
   std::size_t columns() const { return loaded_.program.section_Columns().size(); }
@@ -410,12 +435,24 @@ class HostPredictor final : public CallPredictor {
       scratch += whole_lines(pass.row_count * row_bytes);
       return begin;
     };
+    std::optional<ScratchSlots> slots;
+    if (pass.output == OutputKind::Contributions) {
+      const unsigned count = slot_count(pass.row_count);
+      slots.emplace(scratch, slot_bytes(), count);
+      pass.slots = &*slots;
+      return interpret_with(pass, scratch + slot_bytes() * count);
+    }
     pass.accumulators[0] = pass.in_place ? reinterpret_cast<std::byte*>(pass.values)
                                          : take(loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       pass.accumulators[i] = take(loaded_.accumulators[i].copy_bytes);
     pass.leaf_values = reinterpret_cast<double*>(take(leaf_value_bytes(1)));
-    if (pass.codes == nullptr) pass.codes = pass.encode_to = reinterpret_cast<std::uint8_t*>(scratch);
+    interpret_with(pass, scratch);
+  }
+
+  /// Interprets a pass. `codes` is memory for the codes of its rows.
+  void interpret_with(Pass& pass, std::byte* codes) const {
+    if (pass.codes == nullptr) pass.codes = pass.encode_to = reinterpret_cast<std::uint8_t*>(codes);
     const FloatEnvironment environment;
     Machine machine(loaded_, pass);
     interpret(loaded_.code, 0, machine);

@@ -64,6 +64,8 @@ void place_sections(const ProgramParts& parts, Contents& contents) {
   place(Section::LookupWords, bytes_of(parts.lookup_words));
   place(Section::LinearColumns, bytes_of(parts.linear_columns));
   place(Section::LinearTerms, bytes_of(parts.linear_terms));
+  place(Section::ExplainedTrees, bytes_of(parts.explained_trees));
+  place(Section::Paths, bytes_of(parts.paths));
 }
 
 }  // namespace
@@ -81,20 +83,23 @@ Result<std::vector<StringRef>> bytecode::string_places(std::span<const std::uint
 
 Result<Program> bytecode::seal(FileHeader header,
                                std::span<const std::span<const std::byte>, kSectionCount> sections) {
+  const bool common = std::all_of(sections.begin() + kCommonSections, sections.end(),
+                                  [](const auto& section) { return section.empty(); });
+  const std::size_t count = common ? kCommonSections : kSectionCount;
   SectionEntry table[kSectionCount] = {};
-  std::uint64_t end = kTableEnd;
-  for (std::size_t i = 0; i < kSectionCount; ++i) {
+  std::uint64_t end = table_end(count);
+  for (std::size_t i = 0; i < count; ++i) {
     table[i] = {static_cast<Section>(i), 0, align_up(end), sections[i].size()};
     end = table[i].offset + table[i].size;
   }
 
-  header.section_count = kSectionCount;
+  header.section_count = static_cast<std::uint32_t>(count);
   header.file_size = end;
   return make_program(end, [&](std::span<std::byte> image) {
     std::fill(image.begin(), image.end(), std::byte{0});
     std::memcpy(image.data(), &header, sizeof header);
-    std::memcpy(image.data() + sizeof header, table, sizeof table);
-    for (std::size_t i = 0; i < kSectionCount; ++i)
+    std::memcpy(image.data() + sizeof header, table, count * sizeof *table);
+    for (std::size_t i = 0; i < count; ++i)
       if (!sections[i].empty())
         std::memcpy(image.data() + table[i].offset, sections[i].data(), sections[i].size());
     header.checksum = checksum(image);

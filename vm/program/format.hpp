@@ -38,7 +38,7 @@ struct FileHeader {
   unsigned char magic[8];
   std::uint16_t format;         ///< The file's format: kProgramFormat.
   std::uint16_t reserved;       ///< Zero.
-  std::uint32_t section_count;  ///< Number of sections: kSectionCount.
+  std::uint32_t section_count;  ///< Number of sections: kSectionCount or kCommonSections.
   /// Features that a reader must know to run the program; none are defined yet.
   std::uint64_t feature_bits;
   std::uint64_t file_size;  ///< Size of the file in bytes.
@@ -65,8 +65,10 @@ constexpr std::uint64_t align_up(std::uint64_t offset) {
   return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
 }
 
-inline constexpr std::uint64_t kTableEnd =
-    align_up(sizeof(FileHeader) + kSectionCount * sizeof(SectionEntry));
+/// Returns where the first section begins in a file of so many sections.
+constexpr std::uint64_t table_end(std::size_t sections) {
+  return align_up(sizeof(FileHeader) + sections * sizeof(SectionEntry));
+}
 
 /// Returns the checksum of an image whose size has been checked to hold a header.
 std::uint64_t checksum(std::span<const std::byte> image);

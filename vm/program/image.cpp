@@ -49,6 +49,7 @@ class ProgramImage {
     FVM_TRY(bytecode::verify_derived_columns(program));
     FVM_TRY(bytecode::verify_encoder(program));
     if (verification == Verification::Full) {
+      FVM_TRY(bytecode::verify_explained_trees(program));
       FVM_TRY(bytecode::verify_forest(program));
       FVM_TRY(bytecode::verify_walkers(program));
       FVM_TRY(bytecode::verify_operands(program));
@@ -223,6 +224,9 @@ Result<void> Program::save(const std::string& path) const {
 std::span<const std::byte> Program::image() const { return {image_->data, image_->size}; }
 
 std::span<const std::byte> Program::section(Section section) const {
+  bytecode::FileHeader header;
+  std::memcpy(&header, image_->data, sizeof header);
+  if (static_cast<std::size_t>(section) >= header.section_count) return {};
   bytecode::SectionEntry entry;
   std::memcpy(&entry,
               image_->data + sizeof(bytecode::FileHeader) + static_cast<std::size_t>(section) * sizeof entry,

@@ -84,6 +84,12 @@ PyObject* predict_called(const char* function, std::optional<Output> output, PyO
 
 bool has_output(const Forest& forest, Output output) {
   if (forest.form(output).width != 0 || output == Output::Leaf) return true;
+  if (output == Output::Contributions) {
+    raise(refused("output contributions",
+                  "the program has none: load the model with contributions=True, or compile it with --with "
+                  "contributions"));
+    return false;
+  }
   raise(refused(std::string("output ") + kOutputNames[static_cast<std::size_t>(output)],
                 forest.probabilities == ProbabilitySource::None && output == Output::Proba
                     ? "the model's values are not probabilities of classes: its objective is " +

@@ -12,6 +12,8 @@ namespace {
 
 /// The least number of walks for which a call lets other Python threads run: they take about ten times as long as that.
 constexpr std::size_t kLongCall = 1024;
+/// The number of walks that take about as long as the contributions of a row to one tree.
+constexpr std::size_t kContributionCost = 64;
 
 std::string shape_text(const OutputForm& form, std::size_t rows) {
   return "(" + std::to_string(rows) + (form.flat ? ",)" : ", " + std::to_string(form.width) + ")");
@@ -106,7 +108,8 @@ Result<void> write_output(const Forest& forest, const ContextPool::Lease& lease,
 bool write_predictions(Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
                        const OutputForm& form, ResultType type, void* out) {
   const Result<void> done = [&] {
-    const WithoutGil free(row_count(rows) * forest.row_cost >= kLongCall);
+    const std::size_t factor = form.kind == OutputKind::Contributions ? kContributionCost : 1;
+    const WithoutGil free(row_count(rows) * forest.row_cost * factor >= kLongCall);
     return write_output(forest, lease, rows, form, type, out);
   }();
   if (!done) raise(done.error());

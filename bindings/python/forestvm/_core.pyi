@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike, NDArray
 
 __version__: str
 
-_Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba"]
+_Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba", "contributions"]
 
 # A test: the feature, the least number that goes right or the categories that do, whether missing values go left, and the
 # children. A child is the index of a test, or the complement (~) of the index of a leaf.
@@ -127,6 +127,7 @@ class Forest:
         device: str | None,
         first_round: int,
         end_round: int,
+        contributions: bool,
         borrow: bool,
         /,
     ) -> tuple[Any, list[str]]: ...

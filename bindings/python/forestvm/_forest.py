@@ -11,6 +11,7 @@ from . import _core, _threadpools, _threads
 from ._errors import ContractWarning, UnsupportedInput, Usage
 
 if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
     from typing_extensions import Buffer, Self
 
     from ._draw import Drawing
@@ -53,6 +54,39 @@ class Forest(_core.Forest):
         from . import _rows
 
         return _rows.encode(self, X, missing, columns, extra)
+
+    def contributions(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]:
+        """Returns what each feature contributes to the raw scores: exact SHAP values by the paths of the trees.
+
+        The array has the shape (rows, features + 1), or (rows, outputs, features + 1) if the model has several outputs. The
+        last number is the expected score; it and the contributions add up to the raw score. The forest must have been
+        loaded with `contributions=True`. The options are those of `predict`.
+        """
+        width = self.num_features + 1
+        shape = (-1, width) if self.num_outputs == 1 else (-1, self.num_outputs, width)
+        if out is None:
+            flat = self.predict(
+                X, output="contributions", dtype=dtype, missing=missing, columns=columns, extra=extra
+            )
+            return flat.reshape(shape)
+        if out.ndim != len(shape) or out.shape[1:] != shape[1:] or not out.flags.c_contiguous:
+            raise Usage(
+                f"expected an array of the shape (rows, {', '.join(map(str, shape[1:]))}) in C order, not {out.shape}", "out"
+            )
+        flat_out = out.reshape(len(out), width * self.num_outputs)
+        self.predict(
+            X, output="contributions", out=flat_out, dtype=dtype, missing=missing, columns=columns, extra=extra
+        )
+        return out
 
     def predict_stream(
         self, X: Any, *, output: str = "value", name: str = "prediction", columns: str = "name", extra: str = "error"
@@ -157,6 +191,7 @@ def load(
     target: str = "auto",
     device: str | None = None,
     rounds: tuple[int, int] | str | None = None,
+    contributions: bool = False,
 ) -> Forest:
     """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
 
@@ -168,12 +203,14 @@ def load(
     target:   the CPU instructions: "auto", or a name such as "avx2".
     device:   a GPU, such as "cuda" or "hip:1"; None: the host.
     rounds:   the boosting rounds to use, (begin, end), or "best" for those that early stopping chose; None: all.
+    contributions: lets `Forest.contributions` say what each feature contributes; the program then takes about twice
+              the memory.
     """
     if isinstance(schedule, os.PathLike):
         with open(schedule, encoding="utf-8") as file:
             schedule = file.read()
     options = {"threads": threads, "target": target, "device": device}
-    return _open(source, options, schedule, contract, strict, _rounds(rounds))
+    return _open(source, options, schedule, contract, strict, _rounds(rounds), contributions)
 
 
 def _open(
@@ -183,6 +220,7 @@ def _open(
     contract: str | None = None,
     strict: bool = False,
     rounds: tuple[int, int] = (0, -1),
+    contributions: bool = False,
     borrow: bool = False,
 ) -> Forest:
     """Loads a model or a program. `options` are those that a pickle keeps."""
@@ -197,7 +235,7 @@ def _open(
     _threadpools.register()
     forest: Forest
     forest, messages = Forest._load(
-        path_or_bytes, is_path, schedule, contract, strict, threads, target, options["device"], *rounds, borrow
+        path_or_bytes, is_path, schedule, contract, strict, threads, target, options["device"], *rounds, contributions, borrow
     )
     forest._options = options
     forest._names = forest._feature_names

@@ -169,6 +169,9 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
       case Op::Encode:
         machine.encode(inst);
         break;
+      case Op::Explain:
+        if constexpr (!kInStep<Machine>) machine.explain(inst);  // phases of a launch never contain it
+        break;
     }
     ++pc;
   }

@@ -50,6 +50,29 @@ TEST(Allocations, NoneInPredictAfterTheFirst) {
     }
 }
 
+TEST(Allocations, NoneForContributionsAfterTheFirst) {
+  Model model = small_forest();
+  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
+  const std::vector<float> rows = small_rows(200, 3);
+  for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64}) {
+    model.score_type = type;
+    for (const unsigned threads : {1u, 2u}) {
+      const auto predictor = host_backend(explained(model, "default"), {.threads = threads});
+      const auto context = (*predictor)->make_context();
+      std::vector<double> out(200 * 3 * 4);
+      const auto explain = [&](std::size_t count) {
+        const RowBlock block{rows.data(), count, 3};
+        EXPECT_TRUE((*predictor)->predict_wide(*context, block, OutputKind::Contributions, out.data()).ok());
+      };
+      explain(200);
+      if (threads == 1) {
+        EXPECT_EQ(allocations_of([&] { explain(200); }), 0u);
+      }
+      EXPECT_EQ(allocations_of([&] { explain(1); }), 0u);
+    }
+  }
+}
+
 TEST(Allocations, NoneForLinearLeavesAndOptionsAfterTheFirst) {
   Model model = small_forest();
   support::make_linear(model);

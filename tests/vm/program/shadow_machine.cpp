@@ -115,6 +115,14 @@ class ShadowMachine {
     touch_rows(kCodes, 0, args.rows, Access::Written);
   }
 
+  void explain(const Inst& inst) {
+    const auto args = operands<Op::Explain>(inst);
+    check_sizes(inst);
+    if (run_->program.meta().contributions == 0) throw Harm("no paths");
+    if (!run_->program.section_Columns().empty()) touch_rows(kCodes, 0, args.rows, Access::Read);
+    touch_rows(kOutputBuffer, 0, args.rows, Access::Written);
+  }
+
   void privatize(const Inst& inst) {
     const auto args = operands<Op::Privatize>(inst);
     const AccumulatorDesc& desc = accumulators()[args.acc_out];

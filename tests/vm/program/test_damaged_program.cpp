@@ -78,6 +78,9 @@ void run_program(const Program& program, unsigned threads) {
       std::vector<float> out(count * output_width(meta, kind));
       EXPECT_TRUE((*predictor)->predict(*context, block, kind, out.data()).ok());
     }
+    std::vector<double> parts(count * output_width(meta, OutputKind::Contributions));
+    EXPECT_EQ((*predictor)->predict_wide(*context, block, OutputKind::Contributions, parts.data()).ok(),
+              meta.contributions != 0);
     std::vector<std::int64_t> labels(count * output_width(meta, OutputKind::Class));
     EXPECT_EQ((*predictor)->predict_class(*context, block, labels.data()).ok(), !labels.empty());
     std::vector<std::int32_t> leaves(count * output_width(meta, OutputKind::Leaf));
@@ -102,7 +105,7 @@ void read_program(const Program& program) {
 }
 
 void expect_no_harm(const Program& program, unsigned threads) {
-  for (const OutputKind output : {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf})
+  for (const OutputKind output : outputs_of(program))
     ASSERT_EQ(watch(program, 7, output).harm, "") << program.disassemble();
   read_program(program);
   run_program(program, threads);

@@ -223,6 +223,10 @@ ProgramParts every_opcode() {
   hand.add(Op::Leaves, {1, 0, 0, 1});
   hand.close();
   hand.close();
+  hand.open(Op::When, {number(OutputKind::Contributions)});
+  hand.add(Op::Encode, {0});
+  hand.add(Op::Explain, {0});
+  hand.close();
   parts.code = hand.code();
   return parts;
 }

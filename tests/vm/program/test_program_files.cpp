@@ -109,8 +109,7 @@ std::vector<Sample> samples() {
     all.push_back({row.text, compiled(small_forest({.depth = 2}), row.schedule())});
   std::size_t number = 0;
   for (const RichCase& rich : rich_cases())
-    all.push_back(
-        {"schedule-" + std::to_string(number++), compiled(forest_of(rich), rich.schedule, rich.contract)});
+    all.push_back({"schedule-" + std::to_string(number++), program_of(forest_of(rich), rich)});
   for (number = 0; const RichCase& rich : kMappedCases)
     all.push_back(
         {"mapped-" + std::to_string(number++), compiled(forest_of(rich), rich.schedule, rich.contract)});

@@ -9,10 +9,16 @@
 #include <map>
 #include <random>
 
+<<<<<<< HEAD:tests/vm/program/test_random_code.cpp
 #include <forestvm/internal/program_tools.hpp>
 
 #include "vm/program/shadow_machine.hpp"
 #include "vm/small_program.hpp"
+=======
+#include "shadow_machine.hpp"
+#include "small_program.hpp"
+#include "support/small_models.hpp"
+>>>>>>> explain:tests/vm/test_random_code.cpp
 
 namespace forestvm::test {
 namespace {
@@ -21,7 +27,7 @@ enum Axis : unsigned { kRowAxis, kTreeAxis };
 
 class CodeGenerator {
  public:
-  explicit CodeGenerator(std::uint32_t seed) : random_(seed) {}
+  CodeGenerator(std::uint32_t seed, bool contributions) : random_(seed), contributions_(contributions) {}
 
   std::vector<Inst> code() {
     // Walks over codes are refused without an encode, so most programs get one.
@@ -82,6 +88,15 @@ class CodeGenerator {
     const std::uint32_t open = add(Op::When, {3, 0});
     if (chance(98)) add(Op::Leaves, {1, 0, below(4), 1});
     close(open, 0);
+    if (contributions_ && chance(98)) explain(0, false);
+  }
+
+  /// Adds contributions, mostly where they are asked for.
+  void explain(std::uint32_t rows, bool anywhere) {
+    const std::uint32_t open = anywhere ? 0 : add(Op::When, {4, 0});
+    if (chance(50)) add(Op::Encode, {rows});
+    add(Op::Explain, {rows});
+    if (!anywhere) close(open, 0);
   }
 
   void write_output(std::uint32_t output, std::uint32_t rows) {
@@ -117,6 +132,7 @@ class CodeGenerator {
       case 16:
         return slice();
       case 17:
+        if (contributions_ && chance(50)) return explain(source(kRowAxis), chance(5));
         return leaves();
       case 18:
         return convert_or_cache();
@@ -193,7 +209,7 @@ class CodeGenerator {
   }
 
   void when(unsigned depth) {
-    const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(4), 0});
+    const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(contributions_ ? 5 : 4), 0});
     const auto saved = live_;
     block(depth + 1);
     live_ = saved;
@@ -247,6 +263,7 @@ class CodeGenerator {
   }
 
   std::mt19937 random_;
+  bool contributions_;  ///< True if the program has paths.
   std::vector<Inst> code_;
   std::vector<Register> live_ = {{0, kRowAxis, UINT32_MAX}, {1, kTreeAxis, UINT32_MAX}};
   std::uint32_t loop_[2] = {UINT32_MAX, UINT32_MAX};
@@ -256,14 +273,15 @@ class CodeGenerator {
 };
 
 /// Returns two groups of all trees, the first with rank codes, the second in tiles with separate leaves; sums
-/// of every kind; a1 is stored in a2.
-ProgramParts forest_parts(bool in_place) {
-  ProgramParts parts =
-      parts_of(compiled(small_forest({.trees = 6, .outputs = 2}),
-                        "split(batch, ba, bb, 2); layout(ba.tree, tables); layout(bb.tree, sparse); "
-                        "tileTree(bb.tree, 3, uniform)"));
+/// of every kind; a1 is stored in a2, and there are paths, if `rich`.
+ProgramParts forest_parts(bool rich) {
+  Model model = small_forest({.trees = 6, .outputs = 2});
+  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
+  const char* const schedule =
+      "split(batch, ba, bb, 2); layout(ba.tree, tables); layout(bb.tree, sparse); tileTree(bb.tree, 3, uniform)";
+  ProgramParts parts = parts_of(rich ? explained(model, schedule) : compiled(model, schedule));
   using enum AccumulatorKind;
-  const std::uint32_t place = in_place ? 2 : 1;
+  const std::uint32_t place = rich ? 2 : 1;
   parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, place, F32, {}}, {1, 3, 18, 2, F32, {}},
                         {0, 2, 2, 3, F32, {}},      {4, 1, 1, 4, F64, {}},     {5, 1, 1, 5, Exact64, {}},
                         {6, 1, 1, 6, Exact128, {}}, {7, 1, 1, 7, PerTree, {}}};
@@ -319,13 +337,12 @@ TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {
   std::map<Op, std::uint32_t> seen;
   for (std::uint32_t seed = 0; seed < kPrograms; ++seed) {
     ProgramParts& parts = kinds[seed % 2];
-    parts.code = CodeGenerator(seed).code();
+    parts.code = CodeGenerator(seed, parts.meta.contributions != 0).code();
     const auto program = encode_program(parts);
     if (!program.ok()) continue;
     ++accepted;
     for (const Inst& inst : parts.code) ++seen[inst.op];
-    for (const OutputKind output :
-         {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf}) {
+    for (const OutputKind output : outputs_of(*program)) {
       const Watched watched = watch(*program, 5, output);
       ASSERT_EQ(watched.harm, "") << "seed " << seed << ", output " << static_cast<int>(output) << "\n"
                                   << program->disassemble();
@@ -342,8 +359,7 @@ TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {
 TEST(ShadowMachine, PassesCompiledPrograms) {
   for (const Program& program : rich_programs())
     for (const std::uint32_t rows : {0u, 1u, 7u, 64u})
-      for (const OutputKind output :
-           {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf})
+      for (const OutputKind output : outputs_of(program))
         EXPECT_EQ(watch(program, rows, output).harm, "") << program.disassemble();
 }
 

@@ -20,6 +20,7 @@ namespace forestvm::host {
     void encode_doubles(const DoublesTask& task);     \
     std::uint64_t round(const RoundTask& task);       \
     void derive(const DeriveTask& task);              \
+    void explain(const ExplainTask& task);            \
   }
 #include <built_targets.def>
 
@@ -35,7 +36,8 @@ constexpr Target kTargets[] = {
    target_##Name::encode_columns,       \
    target_##Name::encode_doubles,       \
    target_##Name::round,                \
-   target_##Name::derive},
+   target_##Name::derive,               \
+   target_##Name::explain},
 #include <built_targets.def>
 };
 

@@ -13,6 +13,7 @@
 #include "vm/host/encode_columns.hpp"
 #include "vm/host/encode_doubles.hpp"
 #include "vm/host/encode_rows.hpp"
+#include "vm/host/paths/explain_task.hpp"
 #include "vm/host/walkers/walker_table.hpp"
 
 namespace forestvm::host {
@@ -27,6 +28,7 @@ struct Target {
   EncodeDoublesFunction encode_doubles;
   RoundFunction round;
   DeriveFunction derive;
+  ExplainFunction explain;
 
   /// Returns the target's own walker for a verified description, otherwise the first target's; one
   /// without a function for a layout that is not built.

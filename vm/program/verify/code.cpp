@@ -150,6 +150,8 @@ class CodeVerifier {
         return label(inst);
       case Op::Encode:
         return encodes(operands<Op::Encode>(inst).rows);
+      case Op::Explain:
+        return explains(operands<Op::Explain>(inst).rows);
     }
     return {};
   }
@@ -456,6 +458,13 @@ class CodeVerifier {
   Result<void> encodes(std::uint32_t rows) {
     if (program_.section_Columns().empty()) return wrong("the program has no encoder");
     if (innermost_tree_loop() != kNone) return wrong("rows are encoded inside a parallel loop over trees");
+    return reads(rows, Axis::Rows);
+  }
+
+  /// Checks that contributions may be computed and written here.
+  Result<void> explains(std::uint32_t rows) {
+    if (program_.meta().contributions == 0) return wrong("the program has no paths to explain");
+    if (!tree_loops_.empty()) return wrong("the output is written inside a parallel loop over trees");
     return reads(rows, Axis::Rows);
   }
 

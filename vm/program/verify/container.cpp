@@ -30,8 +30,9 @@ Result<void> verify_header(const FileHeader& header, std::size_t size) {
                    header.feature_bits);
   if (header.file_size != size)
     return refused("header", "the file has {} bytes, its header says {}", size, header.file_size);
-  if (header.section_count != kSectionCount)
-    return refused("header", "{} sections, expected {}", header.section_count, kSectionCount);
+  if (header.section_count != kSectionCount && header.section_count != kCommonSections)
+    return refused("header", "{} sections, expected {} or {}", header.section_count, kCommonSections,
+                   kSectionCount);
   for (const std::uint8_t byte : header.unused)
     if (byte != 0) return refused("header", "a reserved byte is not zero");
   if (header.reserved != 0) return refused("header", "a reserved field is not zero");
@@ -45,9 +46,11 @@ Result<void> verify_zeros(std::span<const std::byte> image, std::uint64_t from, 
   return {};
 }
 
-Result<void> verify_section_table(std::span<const std::byte> image) {
-  std::uint64_t end = sizeof(FileHeader) + kSectionCount * sizeof(SectionEntry);
-  for (std::size_t i = 0; i < kSectionCount; ++i) {
+Result<void> verify_section_table(std::span<const std::byte> image, std::size_t count) {
+  std::uint64_t end = sizeof(FileHeader) + count * sizeof(SectionEntry);
+  if (image.size() < end)
+    return refused("header", "the file has {} bytes, too few for {} sections", image.size(), count);
+  for (std::size_t i = 0; i < count; ++i) {
     SectionEntry entry;
     std::memcpy(&entry, image.data() + sizeof(FileHeader) + i * sizeof entry, sizeof entry);
     const std::string where = formatted("{} section", name_of(static_cast<Section>(i)));
@@ -88,8 +91,8 @@ Result<void> verify_meta(const ProgramMeta& meta) {
     return wrong(
         formatted("exact sums count 2^{}, expected 2^{} to 2^{}", meta.sum_unit, kLowestUnit, kHighestUnit));
   if (meta.reserved != 0) return wrong("a reserved byte is not zero");
-  for (const std::uint8_t byte : meta.reserved2)
-    if (byte != 0) return wrong("a reserved byte is not zero");
+  if (meta.reserved2 != 0) return wrong("a reserved byte is not zero");
+  if (meta.contributions > 1) return wrong("contributions is neither 0 nor 1");
   if (meta.takes_margins > 1) return wrong("takes_margins is neither 0 nor 1");
   if (static_cast<std::uint8_t>(meta.early_stop) >= kEarlyStopRules)
     return wrong("unknown rule of early stop");
@@ -312,14 +315,14 @@ Result<void> verify_tile_shapes(const Program& program) {
 }  // namespace
 
 Result<void> verify_container(std::span<const std::byte> image, bool with_checksum) {
-  if (image.size() < kTableEnd)
+  if (image.size() < table_end(kCommonSections))
     return refused("header", "the file has {} bytes, too few for a forestvm program", image.size());
   FileHeader header;
   std::memcpy(&header, image.data(), sizeof header);
   FVM_TRY(verify_header(header, image.size()));
   if (with_checksum && header.checksum != checksum(image))
     return refused("header", "the checksum does not match: the file is damaged");
-  return verify_section_table(image);
+  return verify_section_table(image, header.section_count);
 }
 
 Result<void> verify_tables(const Program& program) {

@@ -36,6 +36,10 @@ constexpr std::uint64_t kMaxFollowed = std::uint64_t{1} << 21;
 /// The steps of a cache instruction: the most cache lines that it prefetches.
 constexpr std::uint64_t kCacheSteps = 512;
 
+/// The most steps in which a node of a path is gone through: one for each point at which polynomials of the features on
+/// a way are evaluated.
+constexpr std::uint64_t kPathNodeSteps = kMaxPathFeatures / 2;
+
 std::uint64_t add_capped(std::uint64_t a, std::uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
 std::uint64_t multiply_capped(std::uint64_t a, std::uint64_t b) {
@@ -168,6 +172,8 @@ class WayFollower {
       case OutputKind::Raw:
       case OutputKind::Value:
         return memory_.output.covers(all);
+      case OutputKind::Contributions:
+        return memory_.output.covers(all);
       case OutputKind::Class:
         return meta_.class_rule == ClassRule::None || memory_.output.covers(all);
       case OutputKind::Leaf:
@@ -253,6 +259,8 @@ class WayFollower {
       case Op::Encode:
         encode();
         return {};
+      case Op::Explain:
+        return explain();
     }
     return {};
   }
@@ -434,6 +442,16 @@ class WayFollower {
     memory_.codes.add(rows());
   }
 
+  Result<void> explain() {
+    if (way_.output != OutputKind::Contributions) return wrong("it writes contributions");
+    if (!program_.section_Columns().empty() && !memory_.codes.covers(rows()))
+      return wrong("paths test rank codes, and these rows are not encoded here");
+    const std::uint64_t written = std::uint64_t{meta_.num_outputs} * (std::uint64_t{meta_.num_features} + 1);
+    take(add_capped(written, multiply_capped(program_.section_Paths().size(), kPathNodeSteps)));
+    memory_.output.add(rows());
+    return {};
+  }
+
   Result<void> walk(const Inst& inst) {
     const std::uint32_t accumulator = operands<Op::Walk>(inst).acc_out;
     FVM_TRY(walks());
@@ -520,11 +538,14 @@ Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
     costs.push_back(with_view(group.layout, [&]<class View>() { return costs_of<View>(program, group); }));
   FVM_ASSIGN(const std::vector<std::uint32_t> counts, row_counts(program));
   std::uint64_t most = 0, followed = 0;
-  for (const OutputKind output : {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf})
+  for (const OutputKind output :
+       {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf, OutputKind::Contributions}) {
+    if (output == OutputKind::Contributions && program.meta().contributions == 0) continue;
     for (const std::uint32_t rows : counts) {
       FVM_ASSIGN(const std::uint64_t steps, WayFollower(program, map, costs, followed).run({output, rows}));
       most = std::max(most, steps);
     }
+  }
   most = add_capped(most, derive_steps(program));
   const std::uint64_t allowed = kFreeSteps + kStepsPerByte * program.image().size();
   if (most > allowed)

@@ -29,6 +29,10 @@ Result<void> verify_derived_columns(const Program& program);
 /// Verifies encoded features, columns and ranks: codes stay within their columns.
 Result<void> verify_encoder(const Program& program);
 
+/// Verifies the paths of contributions: the nodes of each tree are one tree in preorder, columns, features and outputs
+/// exist, shares are shares, and no way is longer than those who compute contributions have room for.
+Result<void> verify_explained_trees(const Program& program);
+
 /// Returns what is wrong with a feature's thresholds; null if nothing is.
 const char* ranks_rule(std::span<const float> ranks);
 

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Compares the time of contributions with that of the trainers' own: contributions.py FORESTVM LIBRARY ZOO [MODEL ...]
+
+FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder of models as docs/testing.md describes. All
+engines compute the contributions of the same 4096 rows (fewer if a trainer would take minutes) with one thread, in one process
+and by turns, so that other work on the machine disturbs all of them alike. Prints a Markdown table of the smallest times of a
+row in microseconds, and the largest difference between forestvm's contributions and the trainer's as a part of the largest
+sum of a row's. Needs numpy, xgboost-cpu, lightgbm and catboost.
+"""
+import ctypes
+import gzip
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import catboost
+import lightgbm
+import numpy
+import xgboost
+
+ROWS = 4096
+TURNS = 5
+TRAINER_SECONDS = 20  # a trainer gets as many rows as it explains in about this time
+CONTRIBUTIONS = 4  # FVM_OUTPUT_CONTRIBUTIONS
+
+
+class OpenOptions(ctypes.Structure):
+    _fields_ = [
+        ("size", ctypes.c_size_t),
+        ("target", ctypes.c_char_p),
+        ("threads", ctypes.c_uint32),
+        ("verification", ctypes.c_int32),
+    ]
+
+
+class Forest:
+    """A program in the C library, which predicts with one thread."""
+
+    def __init__(self, library, program):
+        self.library = ctypes.CDLL(library)
+        self.library.fvm_last_error.restype = ctypes.c_char_p
+        options = OpenOptions(ctypes.sizeof(OpenOptions), b"auto", 1, 0)
+        handle, self.context, width = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint32()
+        self.check(self.library.fvm_program_open(str(program).encode(), ctypes.byref(options), ctypes.byref(handle)))
+        self.check(self.library.fvm_context_create(handle, ctypes.byref(self.context)))
+        self.check(self.library.fvm_program_width(handle, CONTRIBUTIONS, ctypes.byref(width)))
+        self.width = width.value
+
+    def check(self, status):
+        if status != 0:
+            raise RuntimeError(self.library.fvm_last_error().decode())
+
+    def contributions(self, rows, out):
+        count, stride = rows.shape
+        self.check(
+            self.library.fvm_predict_f32(
+                self.context,
+                rows.ctypes.data_as(ctypes.c_void_p),
+                ctypes.c_size_t(count),
+                ctypes.c_size_t(stride),
+                ctypes.c_int32(CONTRIBUTIONS),
+                out.ctypes.data_as(ctypes.c_void_p),
+                ctypes.c_size_t(out.size),
+            )
+        )
+
+
+def trainer_of(model):
+    """Returns the trainer's name and version, and a function that explains rows with one thread."""
+    if model.suffix == ".cbm":
+        booster = catboost.CatBoost()
+        booster.load_model(str(model))
+
+        def explain(rows):
+            pool = catboost.Pool(rows, thread_count=1)
+            return booster.get_feature_importance(pool, type="ShapValues", thread_count=1)
+
+        return f"CatBoost {catboost.__version__}", explain
+    if model.suffix == ".txt":
+        booster = lightgbm.Booster(model_file=str(model))
+        name = f"LightGBM {lightgbm.__version__}"
+        return name, lambda rows: booster.predict(rows, pred_contrib=True, num_threads=1)
+    data = model.read_bytes()
+    booster = xgboost.Booster({"nthread": 1})
+    booster.load_model(bytearray(gzip.decompress(data) if model.suffix == ".gz" else data))
+    booster.feature_names = None
+    return f"XGBoost {xgboost.__version__}", lambda rows: booster.predict(
+        xgboost.DMatrix(rows, nthread=1), pred_contribs=True
+    )
+
+
+def timed(function):
+    begin = time.perf_counter()
+    result = function()
+    return time.perf_counter() - begin, result
+
+
+def compare(forestvm, library, name, model, rows):
+    """Returns a row of the table."""
+    engine, explain = trainer_of(model)
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "model.fvm"
+        subprocess.run([forestvm, "compile", model, "-o", program, "--with", "contributions"], check=True)
+        forest = Forest(library, program)
+    out = numpy.empty((len(rows), forest.width), dtype=numpy.float32)
+    few = 16
+    taken, _ = timed(lambda: explain(rows[:few]))
+    few = min(len(rows), max(few, int(TRAINER_SECONDS / TURNS / taken * few)))
+    ours = theirs = float("inf")
+    for _ in range(TURNS):
+        ours = min(ours, timed(lambda: forest.contributions(rows, out))[0] / len(rows))
+        taken, answers = timed(lambda: explain(rows[:few]))
+        theirs = min(theirs, taken / few)
+    answers = answers.reshape(few, -1)
+    per_output = numpy.abs(answers.reshape(few, -1, rows.shape[1] + 1)).sum(axis=-1).max()
+    error = numpy.abs(out[:few] - answers).max() / per_output
+    return f"| {name} | {engine} | {ours * 1e6:.1f} | {theirs * 1e6:.0f} | {theirs / ours:.0f} | {error:.1e} |", theirs / ours
+
+
+def models_of(zoo, names):
+    for folder in sorted((zoo / "bench").iterdir()) + sorted((zoo / "formats").iterdir()):
+        if folder.name not in names:
+            continue
+        for file in ("model.cbm", "model.txt", "model.json", "model.ubj", "model.ubj.gz"):
+            if (folder / file).exists():
+                yield folder.name, folder / file, numpy.load(folder / "rows.npy")
+                break
+
+
+def trained_lightgbm(folder):
+    """Trains a model of 100 trees with 255 leaves, as LightGBM grows them leaf by leaf."""
+    random = numpy.random.default_rng(1)
+    rows = random.normal(size=(50_000, 28)).astype(numpy.float32)
+    target = rows[:, 0] * rows[:, 1] + numpy.sin(3 * rows[:, 2]) + rows[:, 3:10].sum(axis=1) > 0
+    settings = {"objective": "binary", "num_leaves": 255, "verbose": -1, "num_threads": 1}
+    booster = lightgbm.train(settings, lightgbm.Dataset(rows, target.astype(int)), 100)
+    booster.save_model(folder / "lightgbm.txt")
+    return "lightgbm 100 x 255 leaves, 28 features", folder / "lightgbm.txt", rows
+
+
+def main(forestvm, library, zoo, *names):
+    chosen = names or ("airline", "higgs", "abalone", "covtype", "epsilon", "airline-ohe", "cat_oblivious_logloss")
+    print("| model | trainer | forestvm, us a row | trainer, us a row | ratio | largest difference |\n|---|---|---|---|---|---|")
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, model, rows in [*models_of(pathlib.Path(zoo), chosen), trained_lightgbm(pathlib.Path(folder))]:
+            rows = numpy.ascontiguousarray(numpy.resize(rows, (ROWS, rows.shape[1])), dtype=numpy.float32)
+            rows[numpy.isinf(rows)] = numpy.nan  # XGBoost refuses infinities
+            line, ratio = compare(forestvm, library, name, model, rows)
+            print(line, flush=True)
+            ratios.append(ratio)
+    print(f"\nGeometric mean of the ratios: {numpy.exp(numpy.log(ratios).mean()):.0f}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

@@ -1,0 +1,90 @@
+"""Contributions of features: against XGBoost's and LightGBM's own, for rows of several kinds; shapes, types and errors."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import forestvm
+
+lightgbm = pytest.importorskip("lightgbm")
+xgboost = pytest.importorskip("xgboost")
+
+
+def training_rows() -> np.ndarray:
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(600, 5)).astype(np.float32)
+    rows[random.random(rows.shape) < 0.05] = np.nan
+    return rows
+
+
+ROWS = training_rows()
+TARGET = np.nan_to_num(ROWS[:, 0] * ROWS[:, 1] + ROWS[:, 2])
+
+
+def test_of_xgboost() -> None:
+    model = xgboost.XGBRegressor(n_estimators=20, max_depth=5).fit(ROWS, TARGET)
+    forest = forestvm.from_xgboost(model, contributions=True)
+    expected = model.get_booster().predict(xgboost.DMatrix(ROWS), pred_contribs=True)
+    parts = forest.contributions(ROWS)
+    assert parts.shape == (600, 6) and parts.dtype == np.float32
+    np.testing.assert_allclose(parts, expected, atol=1e-5)
+    np.testing.assert_allclose(parts.sum(axis=1), forest.predict_raw(ROWS), atol=1e-5)
+
+
+def test_of_lightgbm_classes() -> None:
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(ROWS, np.digitize(TARGET, [-0.5, 0.5]))
+    forest = forestvm.from_lightgbm(model, contributions=True)
+    parts = forest.contributions(ROWS)
+    assert parts.shape == (600, 3, 6) and parts.dtype == np.float64
+    expected = model.booster_.predict(ROWS, pred_contrib=True).reshape(600, 3, 6)
+    np.testing.assert_allclose(parts, expected, atol=1e-12)
+    assert np.array_equal(parts[..., -1], expected[..., -1])
+
+
+def small_forest() -> forestvm.Forest:
+    model = xgboost.XGBRegressor(n_estimators=5, max_depth=3).fit(ROWS, TARGET)
+    return forestvm.from_xgboost(model, contributions=True)
+
+
+def test_rows_of_every_kind_have_the_same_bits() -> None:
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    pandas = pytest.importorskip("pandas")
+    forest = small_forest()
+    rows = np.nan_to_num(ROWS, nan=1.5)
+    expected = forest.contributions(rows)
+    assert np.array_equal(forest.contributions(np.asfortranarray(rows)), expected)
+    assert np.array_equal(forest.contributions(rows.astype(np.float64)), expected)
+    assert np.array_equal(forest.contributions(pandas.DataFrame(rows)), expected)
+    assert np.array_equal(forest.contributions(scipy_sparse.csr_matrix(rows)), expected)
+    assert np.array_equal(np.concatenate([forest.contributions(rows[:7]), forest.contributions(rows[7:])]), expected)
+    assert np.array_equal(forest.contributions(rows[:1])[0], forest.predict_one(rows[0], output="contributions"))
+
+
+def test_out_and_dtype() -> None:
+    forest = small_forest()
+    out = np.empty((600, 6), dtype=np.float32)
+    assert forest.contributions(ROWS, out=out) is out
+    assert np.array_equal(out, forest.contributions(ROWS))
+    wide = forest.contributions(ROWS, dtype=np.float64)
+    assert wide.dtype == np.float64 and np.array_equal(wide.astype(np.float32), out)
+    with pytest.raises(forestvm.Usage, match="shape"):
+        forest.contributions(ROWS, out=np.empty((600, 5), dtype=np.float32))
+    assert forest.contributions(ROWS[:0]).shape == (0, 6)
+
+
+def test_a_program_keeps_them(tmp_path: Path) -> None:
+    forest = small_forest()
+    forest.save(tmp_path / "model.fvm")
+    again = forestvm.load(tmp_path / "model.fvm", contributions=True)
+    assert np.array_equal(again.contributions(ROWS), forest.contributions(ROWS))
+
+
+def test_without_them_is_an_error(tmp_path: Path) -> None:
+    model = xgboost.XGBRegressor(n_estimators=2).fit(ROWS, TARGET)
+    forest = forestvm.from_xgboost(model)
+    with pytest.raises(forestvm.Refused, match="contributions=True"):
+        forest.contributions(ROWS)
+    forest.save(tmp_path / "model.fvm")
+    with pytest.raises(forestvm.Usage, match="without them"):
+        forestvm.load(tmp_path / "model.fvm", contributions=True)

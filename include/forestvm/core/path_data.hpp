@@ -1,0 +1,41 @@
+// The records of a program's paths, from which contributions of features are computed, as they lie in a file. They hold
+// each tree once more, in another form than walks need: with the share of the training rows that went each way.
+// Little-endian, fixed sizes, no padding bytes.
+#pragma once
+
+#include <cstdint>
+
+namespace forestvm {
+
+/// A tree whose leaves are numbers: a tree of the model, or one output of a tree with vector leaves. The trees follow
+/// one another in the model's order, and so do their nodes in the paths section.
+struct ExplainedTree {
+  std::uint32_t node_count;  ///< Nodes and leaves of the tree.
+  std::uint32_t output;      ///< Raw output to which its leaves add.
+  double expected;           ///< Mean of its leaves over the training rows.
+};
+static_assert(sizeof(ExplainedTree) == 16);
+
+/// A split or a leaf. The nodes of a tree are in preorder: a split, its left subtree, its right subtree.
+struct PathNode {
+  /// Of a split the share of its training rows that go left, from kLeastShare to 1 - kLeastShare; of a leaf its value.
+  double number;
+  std::uint32_t column;      ///< Column of codes that a split tests; zero in leaves.
+  std::uint32_t feature;     ///< Feature to which a split's contribution goes; zero in leaves.
+  std::uint8_t code;         ///< The split sends rows right whose code is above this one; zero in leaves.
+  std::uint8_t split;        ///< 1: a split; 0: a leaf.
+  std::uint8_t reserved[6];  ///< Zero.
+};
+static_assert(sizeof(PathNode) == 24);
+
+/// The least share of a branch. Branches to which no training rows went have it: with a share of zero, what a feature
+/// contributes would be a quotient of zeros if the branch tests it again. It is the least that 1 - share tells from 1.
+inline constexpr double kLeastShare = 0x1p-53;
+/// The most features on a way from a root to a leaf.
+inline constexpr unsigned kMaxPathFeatures = 64;
+/// The most splits on a way from a root to a leaf.
+inline constexpr unsigned kMaxPathSplits = 512;
+/// The most contributions of a row: (features + 1) for each output.
+inline constexpr std::uint64_t kMaxContributions = std::uint64_t{1} << 22;
+
+}  // namespace forestvm

@@ -1,0 +1,223 @@
+// Trees with covers -> paths: each tree in preorder, with the share of the training rows that went left at each split.
+//
+//   f3 < 2 [cover 10]: 0.5 [cover 4], 1.5 [cover 6]     ->     split f3, share 0.4; leaf 0.5; leaf 1.5
+//
+// A tree whose leaves are vectors becomes a tree for each output. This comes before leaves are numbered, while they are
+// still values.
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "scheduler/compilation.hpp"
+
+namespace forestvm::scheduler {
+namespace {
+
+/// The part of a node's cover by which those of its children may differ from it: what float32 numbers lose.
+constexpr double kCoverTolerance = 0x1p-16;
+
+/// XGBoost's least share of a branch.
+constexpr double kXgboostLeastShare = 1e-12;
+
+/// Returns the feature from which each derived column is computed; UINT32_MAX for columns of several features.
+std::vector<std::uint32_t> sources_of_columns(const Model& model) {
+  std::vector<std::uint32_t> sources;
+  const auto add = [&](const std::set<std::uint32_t>& features, std::size_t columns) {
+    sources.insert(sources.end(), columns, features.size() == 1 ? *features.begin() : UINT32_MAX);
+  };
+  for (const Lookup& lookup : model.lookups) {
+    std::set<std::uint32_t> features(lookup.categories.begin(), lookup.categories.end());
+    for (const ValueTest& test : lookup.value_tests) features.insert(test.feature);
+    for (const CodeTest& test : lookup.code_tests) features.insert(test.feature);
+    add(features, lookup.width);
+  }
+  for (const LinearColumn& column : model.linear_columns)
+    add(std::set<std::uint32_t>(column.features.begin(), column.features.end()), 1);
+  return sources;
+}
+
+class TreeExplainer {
+ public:
+  TreeExplainer(const Model& model, ExplainedForest& to)
+      : model_(model), sources_of_columns_(sources_of_columns(model)), to_(to) {}
+
+  Result<void> add(std::size_t number) {
+    number_ = static_cast<std::uint32_t>(number);
+    tree_ = rooted_for_contributions(model_, model_.trees[number], sources_);
+    FVM_TRY(measure());
+    for (std::uint32_t k = 0; k < tree_.leaf_width; ++k) FVM_TRY(add_output(k));
+    return {};
+  }
+
+ private:
+  Error wrong(std::size_t node, const std::string& what) const {
+    return refused("tree " + std::to_string(number_) + ", node " + std::to_string(sources_[node]), what);
+  }
+
+  const Node& node(std::int32_t index) const { return tree_.nodes[static_cast<std::size_t>(index)]; }
+
+  static bool is_leaf(const Node& node) { return node.kind == NodeKind::Leaf; }
+
+  /// Finds the feature and the share of each split, in preorder, and what makes the tree inexplicable.
+  Result<void> measure() {
+    preorder_.clear();
+    shares_.assign(tree_.nodes.size(), 0);
+    features_.assign(tree_.nodes.size(), 0);
+    struct Place {
+      std::int32_t node;
+      std::size_t depth;
+    };
+    std::vector<Place> open{{0, 0}};
+    std::vector<std::uint32_t> way;  // features of the splits above
+    while (!open.empty()) {
+      const Place place = open.back();
+      open.pop_back();
+      const auto n = static_cast<std::size_t>(place.node);
+      preorder_.push_back(n);
+      if (is_leaf(tree_.nodes[n])) continue;
+      way.resize(place.depth);
+      FVM_ASSIGN(features_[n], feature_of(n));
+      FVM_ASSIGN(shares_[n], share_of(n));
+      way.push_back(features_[n]);
+      if (way.size() > kMaxPathSplits)
+        return wrong(n, "lies below " + std::to_string(kMaxPathSplits) +
+                            " splits, the most for which contributions are computed");
+      if (std::set<std::uint32_t>(way.begin(), way.end()).size() > kMaxPathFeatures)
+        return wrong(n, "the way to its leaves tests more than " + std::to_string(kMaxPathFeatures) +
+                            " features, the most for which contributions are computed");
+      open.push_back({tree_.nodes[n].right, way.size()});
+      open.push_back({tree_.nodes[n].left, way.size()});
+    }
+    return {};
+  }
+
+  Result<std::uint32_t> feature_of(std::size_t n) const {
+    const std::uint32_t column = tree_.nodes[n].feature;
+    if (column < model_.num_features) return column;
+    const std::uint32_t source = sources_of_columns_[column - model_.num_features];
+    if (source != UINT32_MAX) return source;
+    return wrong(
+        n,
+        "tests a column that is computed from several features, to none of which its contribution belongs");
+  }
+
+  Result<double> share_of(std::size_t n) const {
+    const Node& split = tree_.nodes[n];
+    const auto left = static_cast<double>(node(split.left).cover),
+               right = static_cast<double>(node(split.right).cover), own = static_cast<double>(split.cover);
+    const auto text = [](double cover) {
+      std::string digits = std::to_string(cover);
+      digits.erase(digits.find_last_not_of('0') + 1);
+      if (digits.back() == '.') digits.pop_back();
+      return digits;
+    };
+    if (n == 0 && left + right == 0)
+      return wrong(
+          n,
+          "the model does not say how many training rows went each way, from which contributions are computed");
+    if (left < 0 || right < 0)
+      return wrong(n, "the cover of a child is negative, so contributions are not defined");
+    if (std::abs(left + right - own) > kCoverTolerance * std::max(own, left + right))
+      return wrong(n, "the covers of its children, " + text(left) + " and " + text(right) +
+                          ", do not add up to its own, " + text(own) +
+                          ", so contributions would not add up to the score");
+    const double least = model_.trainer == "xgboost" ? kXgboostLeastShare : kLeastShare;
+    const double share = left + right == 0 ? 0.5 : left / (left + right);
+    return std::clamp(share, least, 1 - least);
+  }
+
+  /// Returns what a leaf adds to an output. CatBoost leaves out what lies behind branches without training rows.
+  Result<double> value_of(std::size_t n, std::uint32_t k) const {
+    const Node& leaf = tree_.nodes[n];
+    if (model_.trainer == "catboost" && leaf.cover == 0 && n != 0) return 0.0;
+    const double value = tree_.leaf_width == 1
+                             ? leaf.value
+                             : tree_.leaf_vectors[std::size_t{leaf.payload} * tree_.leaf_width + k];
+    if (!std::isfinite(value))
+      return wrong(n, "the leaf is no finite number, so contributions are not defined");
+    const double weighted = model_.score_type == ScalarType::Float32
+                                ? static_cast<double>(tree_.weight * static_cast<float>(value))
+                                : static_cast<double>(tree_.weight) * value;
+    return weighted * model_.scale;
+  }
+
+  Result<void> add_output(std::uint32_t k) {
+    const std::size_t first = to_.nodes.size();
+    for (const std::size_t n : preorder_) {
+      PathNode path{};
+      if (is_leaf(tree_.nodes[n])) {
+        FVM_ASSIGN(path.number, value_of(n, k));
+      } else {
+        path.number = shares_[n];
+        path.feature = features_[n];
+        path.split = 1;
+      }
+      to_.nodes.push_back(path);
+      to_.sources.push_back({number_, sources_[n]});
+    }
+    ExplainedTree explained{};
+    explained.node_count = static_cast<std::uint32_t>(preorder_.size());
+    explained.output = tree_.leaf_width == 1 ? tree_.output : k;
+    FVM_ASSIGN(explained.expected, model_.trainer == "lightgbm" ? mean_of_leaves() : mean_of_paths(first));
+    to_.trees.push_back(explained);
+    return {};
+  }
+
+  /// Returns the mean of a tree's leaves as LightGBM computes it: leaf after leaf.
+  Result<double> mean_of_leaves() const {
+    if (preorder_.size() == 1) return value_of(0, 0);
+    double mean = 0;
+    for (std::size_t n = 0; n < tree_.nodes.size(); ++n) {
+      if (!is_leaf(tree_.nodes[n])) continue;
+      FVM_ASSIGN(const double value, value_of(n, 0));
+      mean += static_cast<double>(tree_.nodes[n].cover) / static_cast<double>(tree_.nodes[0].cover) * value;
+    }
+    return mean;
+  }
+
+  /// Returns the mean of a tree's leaves, from its leaves up.
+  Result<double> mean_of_paths(std::size_t first) const {
+    std::vector<double> means;
+    for (std::size_t i = to_.nodes.size(); i-- > first;) {
+      const PathNode& path = to_.nodes[i];
+      if (path.split == 0) {
+        means.push_back(path.number);
+        continue;
+      }
+      const double left = means.back();
+      means.pop_back();
+      means.back() = path.number * left + (1 - path.number) * means.back();
+    }
+    return means.back();
+  }
+
+  const Model& model_;
+  std::vector<std::uint32_t> sources_of_columns_;
+  ExplainedForest& to_;
+  std::uint32_t number_ = 0;
+  Tree tree_;
+  std::vector<std::uint32_t> sources_;   ///< node of the model's tree for each node
+  std::vector<std::size_t> preorder_;    ///< nodes that are reached, a split before its left subtree
+  std::vector<double> shares_;           ///< of each split
+  std::vector<std::uint32_t> features_;  ///< likewise
+};
+
+}  // namespace
+
+Result<void> explain_trees(Compilation& compilation) {
+  if (!compilation.options.contributions) return {};
+  const Model& model = compilation.model;
+  if (has_linear_leaves(model))
+    return refused("", "its leaves are linear functions of the row, for which contributions are not defined");
+  const std::uint64_t width = model.num_outputs * (std::uint64_t{model.num_features} + 1);
+  if (width > kMaxContributions)
+    return refused("", "a row would have " + std::to_string(width) + " contributions, at most " +
+                           std::to_string(kMaxContributions));
+  TreeExplainer explainer(model, compilation.explained);
+  for (std::size_t t = 0; t < model.trees.size(); ++t) FVM_TRY(explainer.add(t));
+  return {};
+}
+
+}  // namespace forestvm::scheduler

@@ -1,0 +1,28 @@
+// The paths of a model under compilation, from which contributions of features are computed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <forestvm/core/path_data.hpp>
+#include <forestvm/model.hpp>
+
+namespace forestvm::scheduler {
+
+/// The node of the model whose test a split of a path makes.
+struct PathSource {
+  std::uint32_t tree;
+  std::uint32_t node;
+};
+
+struct ExplainedForest {
+  std::vector<ExplainedTree> trees;
+  std::vector<PathNode> nodes;      ///< Columns and codes are still zero.
+  std::vector<PathSource> sources;  ///< One for each of `nodes`.
+};
+
+/// Returns a symmetric tree of CatBoost with its last split as the root, as CatBoost explains it, and in `sources` the
+/// node of the model for each of its nodes. Other trees are returned as they are.
+Tree rooted_for_contributions(const Model& model, const Tree& tree, std::vector<std::uint32_t>& sources);
+
+}  // namespace forestvm::scheduler

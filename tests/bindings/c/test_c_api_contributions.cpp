@@ -1,0 +1,67 @@
+// Contributions of features through the C ABI.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <forestvm/forestvm.h>
+
+#include "opened_program.hpp"
+#include "support/small_models.hpp"
+#include "vm/small_program.hpp"
+
+namespace forestvm::test {
+namespace {
+
+TEST(CApiContributions, AddUpToTheRawScores) {
+  Model model = small_forest();
+  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
+  const Opened opened(explained(model, "default"));
+  const std::uint32_t width = width_of(opened.open(), FVM_OUTPUT_CONTRIBUTIONS);
+  ASSERT_EQ(width, 3u * 4u);
+  const std::vector<float> rows = small_rows(100, 3);
+  std::vector<float> parts(100 * width), raw(100 * 3);
+  ASSERT_EQ(fvm_predict_f32(opened.context(), rows.data(), 100, 3, FVM_OUTPUT_CONTRIBUTIONS, parts.data(),
+                            parts.size()),
+            FVM_OK)
+      << fvm_last_error();
+  ASSERT_EQ(fvm_predict_f32(opened.context(), rows.data(), 100, 3, FVM_OUTPUT_RAW, raw.data(), raw.size()),
+            FVM_OK);
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    const float* const mine = parts.data() + i * 4;
+    EXPECT_NEAR(mine[0] + mine[1] + mine[2] + mine[3], raw[i], 1e-5f);
+  }
+}
+
+TEST(CApiContributions, AreOfTypesThatHoldThem) {
+  Model model = small_forest();
+  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
+  const Opened with(explained(model, "default")), without(compiled(model, "default"));
+  const std::vector<float> values = small_rows(2, 3);
+  fvm_rows rows = FVM_ROWS_INIT;
+  rows.data = values.data();
+  rows.row_count = 2;
+  rows.row_stride = 3;
+  std::vector<double> wide(2 * 12);
+  EXPECT_EQ(fvm_predict(with.context(), &rows, FVM_OUTPUT_CONTRIBUTIONS, FVM_TYPE_FLOAT64, wide.data(),
+                        wide.size()),
+            FVM_OK)
+      << fvm_last_error();
+  std::vector<std::int64_t> whole(2 * 12);
+  EXPECT_EQ(fvm_predict(with.context(), &rows, FVM_OUTPUT_CONTRIBUTIONS, FVM_TYPE_INT64, whole.data(),
+                        whole.size()),
+            FVM_USAGE);
+  EXPECT_EQ(fvm_predict(with.context(), &rows, FVM_OUTPUT_CONTRIBUTIONS, FVM_TYPE_FLOAT64, wide.data(), 23),
+            FVM_USAGE);
+  EXPECT_EQ(fvm_predict(without.context(), &rows, FVM_OUTPUT_CONTRIBUTIONS, FVM_TYPE_FLOAT64, wide.data(),
+                        wide.size()),
+            FVM_REFUSED);
+  EXPECT_NE(std::string(fvm_last_error()).find("--with contributions"), std::string::npos)
+      << fvm_last_error();
+  EXPECT_EQ(width_of(without.open(), FVM_OUTPUT_CONTRIBUTIONS), 0u);
+}
+
+}  // namespace
+}  // namespace forestvm::test

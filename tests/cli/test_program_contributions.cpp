@@ -1,0 +1,103 @@
+// forestvm run --output contributions and forestvm compile --with contributions through the real program.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "spawn.hpp"
+
+namespace forestvm::cli {
+namespace {
+
+class Contributions : public ProgramTest {
+ protected:
+  std::string content(const std::vector<std::string>& words) const {
+    const Outcome outcome = forestvm(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    return outcome.out;
+  }
+
+  void expect_error(const std::vector<std::string>& words, int code, const std::string& error) const {
+    const Outcome outcome = forestvm(words);
+    EXPECT_EQ(outcome.code, code);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find(error), std::string::npos) << outcome.err;
+  }
+
+  const std::string model_ = test_data("breast_cancer/model.json"),
+                    rows_ = test_data("breast_cancer/rows.npy");
+};
+
+TEST_F(Contributions, HaveNamesInCsv) {
+  std::istringstream lines(content({"run", model_, rows_, "--output", "contributions", "--output-header"}));
+  std::string header, first;
+  std::getline(lines, header);
+  std::getline(lines, first);
+  EXPECT_EQ(header.substr(0, 25), "mean radius,mean texture,");
+  EXPECT_EQ(header.substr(header.rfind(',')), ",expected");
+  EXPECT_EQ(std::count(first.begin(), first.end(), ','), 30);
+}
+
+TEST_F(Contributions, HaveAnArrayOfTheRightShape) {
+  const auto shape = [&](const std::string& model, const std::string& rows) {
+    const std::string out = file("out.npy");
+    content({"run", test_data(model), test_data(rows), "--output", "contributions", "-o", out});
+    return content_of(out).substr(10, 100);
+  };
+  EXPECT_NE(shape("breast_cancer/model.json", "breast_cancer/rows.npy")
+                .find("'<f4', 'fortran_order': False, 'shape': (171, 31)"),
+            std::string::npos);
+  EXPECT_NE(shape("digits/model.ubj", "digits/rows.npy").find("(540, 10, 65)"), std::string::npos);
+  EXPECT_NE(shape("lightgbm/4.7.0_classes/model.txt", "lightgbm/4.7.0_classes/rows.npy").find("'<f8', "),
+            std::string::npos);
+}
+
+TEST_F(Contributions, OfAProgramAreThoseOfTheModel) {
+  const std::string program = file("model.fvm"), both = file("both.fvm"), plain = file("plain.fvm");
+  content({"compile", model_, "-o", program, "--with", "contributions"});
+  content({"compile", model_, "-o", both, "--with", "early-stop,contributions"});
+  content({"compile", model_, "-o", plain});
+  const std::string expected = content({"run", model_, rows_, "--output", "contributions"});
+  for (const std::string& compiled : {program, both})
+    for (const char* batch : {"1000", "7"})
+      EXPECT_EQ(content({"run", compiled, rows_, "--output", "contributions", "--batch", batch}), expected);
+  expect_error({"run", plain, rows_, "--output", "contributions"}, 1,
+               "plain.fvm: the program has no contributions: compile the model with --with contributions\n");
+  const std::string raw = content({"run", plain, rows_, "--output", "raw"});
+  EXPECT_EQ(content({"run", program, rows_, "--output", "raw"}), raw);
+  EXPECT_NE(content({"inspect", program}).find("contributions"), std::string::npos);
+  EXPECT_EQ(content({"inspect", plain}).find("contributions"), std::string::npos);
+  EXPECT_NE(content({"dump", program}).find("explain r2"), std::string::npos);
+  EXPECT_EQ(content({"verify", program}), content({"verify", plain}));
+}
+
+TEST_F(Contributions, SurviveTheAssembler) {
+  const std::string program = file("model.fvm"), again = file("again.fvm"), text = file("text.txt");
+  content({"compile", model_, "-o", program, "--with", "contributions"});
+  write("text.txt", content({"dump", program}));
+  content({"assemble", text, "--data", program, "-o", again});
+  EXPECT_EQ(content_of(again), content_of(program));
+}
+
+TEST_F(Contributions, AreRefusedByName) {
+  const std::string out = file("out.fvm");
+  expect_error(
+      {"compile", model_, "-o", out, "--with", "contribution"}, 2,
+      "--with 'contribution': expected early-stop, contributions, or both with a comma between them\n");
+  expect_error({"compile", test_data("onnx/classes_none/model.onnx"), "-o", out, "--with", "contributions"},
+               1, "model.onnx: tree 0, node 0: the model does not say how many training rows went each way");
+  expect_error({"compile", model_, "-o", out, "--with", "contributions", "--schedule", "gpu"}, 1,
+               "contributions are computed on the host, and its loops are mapped to a GPU");
+  expect_error({"run", model_, rows_, "--output", "contributions", "--base-margin", rows_}, 1, "");
+  const std::string linear = test_data("lightgbm/4.7.0_linear/model.txt");
+  expect_error({"compile", linear, "-o", out, "--with", "contributions"}, 1, "linear functions of the row");
+  const std::string program = file("model.fvm");
+  content({"compile", model_, "-o", program, "--with", "contributions"});
+  expect_error({"export", program, "-o", file("forest.c")}, 1, "it computes contributions, which C does not");
+}
+
+}  // namespace
+}  // namespace forestvm::cli

@@ -1,0 +1,144 @@
+// The verifier's rules for the paths of contributions, one test case for each, and the optional sections.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "support/small_models.hpp"
+#include "vm/program/format.hpp"
+#include "vm/small_program.hpp"
+
+namespace forestvm::test {
+namespace {
+
+/// Returns a program of one tree: f0 < 0.5 ? (f1 < 1 ? 1 : 2) : 3.
+ProgramParts explained_parts() {
+  Model model = support::model_of(
+      {support::split(0, 0.5, support::split(1, 1, support::leaf(1), support::leaf(2)), support::leaf(3))});
+  support::cover(model.trees[0], 0, 64);
+  return parts_of(explained(model, "default"));
+}
+
+/// Breaks one thing, and expects a refusal at `where` that says `what`.
+template <class Break>
+void expect_refused(Break breaks, const std::string& where, const std::string& what) {
+  ProgramParts parts = explained_parts();
+  breaks(parts);
+  const auto program = encode_program(parts);
+  ASSERT_FALSE(program.ok()) << what;
+  EXPECT_EQ(program.error().code, ErrorCode::Refused);
+  EXPECT_EQ(program.error().where, where);
+  EXPECT_NE(program.error().message.find(what), std::string::npos) << program.error().text();
+}
+
+TEST(VerifyExplainedTrees, AcceptsWhatIsCompiled) {
+  const auto program = encode_program(explained_parts());
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  EXPECT_EQ(program->section_Paths().size(), 5u);
+}
+
+TEST(VerifyExplainedTrees, Nodes) {
+  const std::string where = "paths section: record 1", leaf = "paths section: record 2";
+  expect_refused([](ProgramParts& p) { p.paths[1].split = 2; }, where, "neither a split nor a leaf");
+  expect_refused([](ProgramParts& p) { p.paths[1].reserved[5] = 1; }, where, "reserved");
+  expect_refused([](ProgramParts& p) { p.paths[1].number = std::nan(""); }, where, "not finite");
+  expect_refused([](ProgramParts& p) { p.paths[2].number = HUGE_VAL; }, leaf, "not finite");
+  expect_refused([](ProgramParts& p) { p.paths[1].number = 0; }, where, "share");
+  expect_refused([](ProgramParts& p) { p.paths[1].number = 1; }, where, "share");
+  expect_refused([](ProgramParts& p) { p.paths[1].column = 2; }, where, "column does not exist");
+  expect_refused([](ProgramParts& p) { p.paths[1].feature = 4; }, where, "feature lies outside the row");
+  expect_refused([](ProgramParts& p) { p.paths[2].code = 1; }, leaf, "a leaf tests nothing");
+}
+
+TEST(VerifyExplainedTrees, Trees) {
+  const std::string where = "explained_trees section: record 0";
+  expect_refused([](ProgramParts& p) { p.explained_trees[0].output = 1; }, where, "output does not exist");
+  expect_refused([](ProgramParts& p) { p.explained_trees[0].expected = HUGE_VAL; }, where, "not finite");
+  expect_refused([](ProgramParts& p) { p.explained_trees[0].node_count = (1u << 24) + 1; }, where,
+                 "more than 16777216 nodes");
+  expect_refused([](ProgramParts& p) { p.explained_trees[0].node_count = 6; }, where,
+                 "leave the paths section");
+  expect_refused([](ProgramParts& p) { p.explained_trees[0].node_count = 4; }, where, "nodes are missing");
+  expect_refused([](ProgramParts& p) { p.explained_trees[0].node_count = 0; }, where, "nodes are missing");
+  expect_refused([](ProgramParts& p) { p.paths.push_back(p.paths[4]); }, "paths section",
+                 "6 nodes, but the trees have 5");
+  expect_refused([](ProgramParts& p) { std::swap(p.paths[0], p.paths[4]); }, "paths section: record 1",
+                 "follows a whole tree");
+}
+
+TEST(VerifyExplainedTrees, Depths) {
+  const auto chain = [](ProgramParts& p, std::uint32_t splits, std::uint32_t features) {
+    const PathNode split = p.paths[0], leaf = p.paths[4];
+    p.meta.num_features = features;
+    p.paths.clear();
+    for (std::uint32_t i = 0; i < splits; ++i) {
+      p.paths.push_back(split);
+      p.paths.back().feature = i % features;
+    }
+    p.paths.insert(p.paths.end(), splits + 1, leaf);
+    p.explained_trees[0].node_count = 2 * splits + 1;
+  };
+  expect_refused([&](ProgramParts& p) { chain(p, 513, 4); }, "paths section: record 512", "too many splits");
+  expect_refused([&](ProgramParts& p) { chain(p, 65, 65); }, "paths section: record 64", "too many features");
+  ProgramParts parts = explained_parts();
+  chain(parts, 512, 64);
+  EXPECT_TRUE(encode_program(parts).ok());
+}
+
+TEST(VerifyExplainedTrees, Meta) {
+  expect_refused([](ProgramParts& p) { p.meta.contributions = 2; }, "meta section", "neither 0 nor 1");
+  expect_refused([](ProgramParts& p) { p.meta.contributions = 0; }, "meta section", "no contributions");
+  expect_refused([](ProgramParts& p) { p.meta.num_features = 1u << 22; }, "meta section",
+                 "4194305 contributions");
+}
+
+TEST(VerifyExplainedTrees, Code) {
+  ProgramParts parts = explained_parts();
+  std::size_t at = 0;
+  while (parts.code[at].op != Op::Explain) ++at;
+  const Inst explain = parts.code[at];
+  const auto refusal = [](const ProgramParts& changed) {
+    const auto program = encode_program(changed);
+    return program.ok() ? "" : program.error().text();
+  };
+  ProgramParts without = parts;
+  without.code[at].op = Op::Encode;
+  EXPECT_NE(refusal(without).find("the output is not written for every row (output contributions"),
+            std::string::npos)
+      << refusal(without);
+  ProgramParts uncoded = parts;
+  uncoded.code[at - 1] = explain;
+  EXPECT_NE(refusal(uncoded).find("paths test rank codes, and these rows are not encoded here"),
+            std::string::npos)
+      << refusal(uncoded);
+  ProgramParts elsewhere = parts;
+  for (Inst& inst : elsewhere.code)
+    if (inst.op == Op::Store) inst = encode(Op::Explain, std::vector<std::uint32_t>(kMaxOperands).data());
+  EXPECT_NE(refusal(elsewhere).find("it writes contributions (output"), std::string::npos)
+      << refusal(elsewhere);
+  Model plain = support::small_model("small");
+  ProgramParts none = parts_of(compiled(plain, "encode(u8)"));
+  for (Inst& inst : none.code)
+    if (inst.op == Op::Store) inst = encode(Op::Explain, std::vector<std::uint32_t>(kMaxOperands).data());
+  EXPECT_NE(refusal(none).find("the program has no paths to explain"), std::string::npos) << refusal(none);
+}
+
+TEST(OptionalSections, OnlyProgramsWithContributionsHaveThem) {
+  const auto count_of = [](const Program& program) {
+    bytecode::FileHeader header;
+    std::memcpy(&header, program.image().data(), sizeof header);
+    return header.section_count;
+  };
+  Model model = support::small_model("covered");
+  const Program plain = compiled(model, "default"), with = explained(model, "default");
+  EXPECT_EQ(count_of(plain), kCommonSections);
+  EXPECT_EQ(count_of(with), kSectionCount);
+  EXPECT_TRUE(plain.section_Paths().empty());
+  EXPECT_TRUE(plain.section_ExplainedTrees().empty());
+  EXPECT_FALSE(with.section_Paths().empty());
+}
+
+}  // namespace
+}  // namespace forestvm::test

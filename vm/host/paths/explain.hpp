@@ -1,0 +1,287 @@
+// Computes contributions of features to the scores of up to 64 rows, in the lanes of vectors: see loaded_paths.hpp for
+// what is computed. In: the rows' codes. Out: float64 totals, 64 rows for each feature that trees of the output test.
+// Every lane is computed by itself, in one order and without fused operations, so a row's numbers have the same bits in
+// every batch and on every target.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <forestvm/core/encoder.hpp>
+#include <forestvm/core/platform.hpp>
+
+#include "vm/host/paths/explain_task.hpp"
+#include "vm/host/paths/loaded_paths.hpp"
+#include "vm/host/paths/path_lanes.hpp"
+
+namespace forestvm::host {
+
+/// Goes through the trees of an output for tiles of kVectors vectors of rows.
+template <class Target, class Number, unsigned kVectors>
+class PathWalk {
+  using Lanes = PathLanes<Target, Number>;
+  using Vector = typename Lanes::Vector;
+  using Mask = typename Lanes::Mask;
+  static constexpr unsigned kTile = kVectors * Lanes::kLanes;  ///< Rows of a tile.
+
+ public:
+  PathWalk(const ExplainTask& task, const Number* constants, const ExplainScratch& parts)
+      : task_(task),
+        constants_(constants),
+        tested_(reinterpret_cast<std::uint64_t*>(task.scratch + parts.tested)),
+        open_(reinterpret_cast<std::uint64_t*>(task.scratch + parts.open)),
+        chances_(reinterpret_cast<Number*>(task.scratch + parts.chances)),
+        means_{reinterpret_cast<Number*>(task.scratch + parts.means[0]),
+               reinterpret_cast<Number*>(task.scratch + parts.means[1])},
+        tiled_rows_((task.rows + kTile - 1) / kTile * kTile) {}
+
+  /// Adds the contributions of a tree to `sums`.
+  void add(const PathTree& tree, Number* sums) {
+    points_ = tree.points;
+    sums_ = sums;
+    const Number* const constants = constants_ + tree.first_constant;
+    for (unsigned k = 0; k < points_; ++k) {
+      const Vector weight = Lanes::all(constants[k]);
+      for (unsigned row = 0; row < tiled_rows_; row += Lanes::kLanes)
+        Lanes::store(chances_ + k * kCodeRows + row, weight);
+    }
+    const PathSplit* const splits = task_.paths->splits.data() + tree.first_split;
+    const PathStep* const steps = task_.paths->steps.data() + tree.first_step;
+    for (std::size_t i = 0; i < tree.step_count; ++i) {
+      const PathSplit& split = splits[steps[i].split];
+      take(steps[i], split, constants + split.constants);
+    }
+  }
+
+ private:
+  void take(const PathStep& step, const PathSplit& split, const Number* constants) {
+    if (step.motion != PathMotion::Turn && step.motion != PathMotion::Up) test(step.depth, split);
+    if (step.motion == PathMotion::Turn) return turn(step.depth);
+    if (split.above == kNoneAbove)
+      move<false>(step, split, constants);
+    else
+      move<true>(step, split, constants);
+  }
+
+  template <bool kRepeated>
+  FVM_INLINE void move(const PathStep& step, const PathSplit& split, const Number* constants) {
+    switch (step.motion) {
+      case PathMotion::Left:
+        return down<kRepeated, false>(step.depth, constants);
+      case PathMotion::Right:
+        return down<kRepeated, true>(step.depth, constants);
+      case PathMotion::Up:
+        return up<kRepeated>(step, split, constants);
+      case PathMotion::Both:
+        return both<kRepeated>(step, split, constants);
+      case PathMotion::Turn:
+        return;
+    }
+  }
+
+  /// Sets which rows go left at a split, and which of them took the way to it at all splits of its feature above.
+  void test(unsigned depth, const PathSplit& split) {
+    tested_[depth] =
+        Lanes::at_most(task_.codes + std::size_t{split.column} * kCodeRows, task_.rows, split.code);
+    open_[depth] = ~std::uint64_t{0};
+    if (split.above == kNoneAbove) return;
+    const std::uint64_t left = tested_[split.above];
+    open_[depth] = open_[split.above] & ((split.flags & kAboveLeft) != 0 ? left : ~left);
+  }
+
+  /// The masks of a tile's vectors.
+  struct Masks {
+    Mask of[kVectors];
+    Masks(std::uint64_t bits, unsigned row) {
+      for (unsigned v = 0; v < kVectors; ++v) of[v] = Lanes::mask(bits >> (row + v * Lanes::kLanes));
+    }
+  };
+
+  /// Returns the numbers of a depth and point that belong to the tile from `row` on.
+  FVM_INLINE std::size_t at(unsigned depth, unsigned point, unsigned row) const {
+    return (std::size_t{depth} * points_ + point) * kCodeRows + row;
+  }
+
+  template <bool kRepeated>
+  FVM_INLINE static const Number* point(const Number* constants, unsigned k) {
+    return constants + SplitConstants::Count + k * (kRepeated ? 3 : 2);
+  }
+
+  /// What depends on the row's decision at a split: one number of three.
+  template <bool kRepeated>
+  struct Choice {
+    Vector left, right, away;
+    FVM_INLINE Vector of(Mask tested, Mask open) const {
+      const Vector chosen = Lanes::select(tested, right, left);
+      if constexpr (kRepeated) return Lanes::select(open, away, chosen);
+      return chosen;
+    }
+  };
+
+  template <bool kRepeated>
+  FVM_INLINE static Choice<kRepeated> choice(const Number* constants, unsigned k) {
+    const Number* const here = point<kRepeated>(constants, k);
+    return {Lanes::all(here[SplitConstants::PointLeft]), Lanes::all(here[SplitConstants::PointRight]),
+            Lanes::all(constants[SplitConstants::IfAway])};
+  }
+
+  template <bool kRepeated, bool kRight>
+  void down(unsigned depth, const Number* constants) {
+    for (unsigned row = 0; row < tiled_rows_; row += kTile) {
+      const Masks tested(tested_[depth], row), open(kRepeated ? open_[depth] : 0, row);
+      for (unsigned k = 0; k < points_; ++k) {
+        const auto chosen = choice<kRepeated>(constants, k);
+        const Number* const from = chances_ + at(depth, k, row);
+        Number* const to = chances_ + at(depth + 1, k, row);
+        for (unsigned v = 0; v < kVectors; ++v) {
+          const Vector chance = Lanes::load(from + v * Lanes::kLanes);
+          const Vector left = chance * chosen.of(tested.of[v], open.of[v]);
+          Lanes::store(to + v * Lanes::kLanes, kRight ? chance - left : left);
+        }
+      }
+    }
+  }
+
+  void turn(unsigned depth) {
+    for (unsigned k = 0; k < points_; ++k) {
+      const Number* const from = chances_ + at(depth, k, 0);
+      Number* const to = chances_ + at(depth + 1, k, 0);
+      for (unsigned row = 0; row < tiled_rows_; row += Lanes::kLanes)
+        Lanes::store(to + row, Lanes::load(from + row) - Lanes::load(to + row));
+    }
+  }
+
+  /// Adds to a feature's sums what a split contributes: `integrals` are the sums over the points of P (S(left) -
+  /// S(right)) but for the factors that do not depend on the point.
+  template <bool kRepeated>
+  FVM_INLINE void contribute(const PathSplit& split, const Number* constants, unsigned row,
+                             const Masks& tested, const Masks& open, const Vector (&integrals)[kVectors]) {
+    const Vector left = Lanes::all(constants[SplitConstants::IfLeft]),
+                 right = Lanes::all(constants[SplitConstants::IfRight]),
+                 first_left = Lanes::all(constants[SplitConstants::FirstLeft]),
+                 first_right = Lanes::all(constants[SplitConstants::FirstRight]);
+    Number* const to = sums_ + std::size_t{split.sum} * kCodeRows + row;
+    for (unsigned v = 0; v < kVectors; ++v) {
+      Vector part = Lanes::select(tested.of[v], right, left) * integrals[v] +
+                    Lanes::select(tested.of[v], first_right, first_left);
+      if constexpr (kRepeated) part = Lanes::select(open.of[v], Lanes::all(0), part);
+      Lanes::store(to + v * Lanes::kLanes, Lanes::load(to + v * Lanes::kLanes) + part);
+    }
+  }
+
+  template <bool kRepeated>
+  void both(const PathStep& step, const PathSplit& split, const Number* constants) {
+    for (unsigned row = 0; row < tiled_rows_; row += kTile) {
+      const Masks tested(tested_[step.depth], row), open(kRepeated ? open_[step.depth] : 0, row);
+      Vector integrals[kVectors] = {};
+      for (unsigned k = 0; k < points_; ++k) {
+        const auto chosen = choice<kRepeated>(constants, k);
+        const Number* const chances = chances_ + at(step.depth, k, row);
+        Number* const means = means_[step.is_right] + at(step.depth, k, row);
+        for (unsigned v = 0; v < kVectors; ++v) {
+          Vector chance = Lanes::load(chances + v * Lanes::kLanes);
+          if constexpr (kRepeated)
+            chance = chance * Lanes::all(point<true>(constants, k)[SplitConstants::PointSlope]);
+          integrals[v] = integrals[v] + chance;
+          Lanes::store(means + v * Lanes::kLanes, chosen.of(tested.of[v], open.of[v]));
+        }
+      }
+      contribute<kRepeated>(split, constants, row, tested, open, integrals);
+    }
+  }
+
+  /// The means below a child: those that its steps wrote, or the value of a leaf.
+  struct Child {
+    const Number* from;
+    unsigned point;   ///< Numbers from one point to the next.
+    unsigned vector;  ///< Numbers from one vector to the next.
+    alignas(64) Number value[Lanes::kLanes];
+
+    FVM_INLINE Child(bool leaf, Number number, const Number* means)
+        : from(leaf ? value : means), point(leaf ? 0 : kCodeRows), vector(leaf ? 0 : Lanes::kLanes) {
+      Lanes::store(value, Lanes::all(number));
+    }
+    FVM_INLINE Vector at(unsigned k, unsigned v) const { return Lanes::load(from + k * point + v * vector); }
+  };
+
+  template <bool kRepeated>
+  void up(const PathStep& step, const PathSplit& split, const Number* constants) {
+    for (unsigned row = 0; row < tiled_rows_; row += kTile) {
+      const Masks tested(tested_[step.depth], row), open(kRepeated ? open_[step.depth] : 0, row);
+      const std::size_t below = at(step.depth + 1u, 0, row);
+      const Child left((split.flags & kLeftLeaf) != 0, constants[SplitConstants::LeftValue],
+                       means_[0] + below);
+      const Child right((split.flags & kRightLeaf) != 0, constants[SplitConstants::RightValue],
+                        means_[1] + below);
+      Vector integrals[kVectors] = {};
+      for (unsigned k = 0; k < points_; ++k) {
+        const auto chosen = choice<kRepeated>(constants, k);
+        const Number* const chances = chances_ + at(step.depth, k, row);
+        Number* const means = means_[step.is_right] + at(step.depth, k, row);
+        for (unsigned v = 0; v < kVectors; ++v) {
+          const Vector other = right.at(k, v), difference = left.at(k, v) - other;
+          Vector part = Lanes::load(chances + v * Lanes::kLanes) * difference;
+          if constexpr (kRepeated)
+            part = part * Lanes::all(point<true>(constants, k)[SplitConstants::PointSlope]);
+          integrals[v] = integrals[v] + part;
+          Lanes::store(means + v * Lanes::kLanes, other + chosen.of(tested.of[v], open.of[v]) * difference);
+        }
+      }
+      contribute<kRepeated>(split, constants, row, tested, open, integrals);
+    }
+  }
+
+  const ExplainTask& task_;
+  const Number* constants_;
+  std::uint64_t* tested_;
+  std::uint64_t* open_;
+  Number* chances_;
+  Number* means_[2];
+  unsigned tiled_rows_;
+  unsigned points_ = 0;
+  Number* sums_ = nullptr;
+};
+
+/// Computes the totals of an output in tiles of kVectors vectors.
+template <class Target, class Number, unsigned kVectors>
+void explain_in_tiles(const ExplainTask& task, const std::vector<Number>& constants) {
+  const LoadedPaths& paths = *task.paths;
+  const ExplainScratch parts(paths);
+  PathWalk<Target, Number, kVectors> walk(task, constants.data(), parts);
+  std::fill_n(task.totals, std::size_t{task.output->features} * kCodeRows, 0.0);
+  for (std::size_t b = task.output->first_batch; b < task.output->end_batch; ++b) {
+    const PathBatch& batch = paths.batches[b];
+    if constexpr (sizeof(Number) == sizeof(double)) {
+      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], task.totals);
+    } else {
+      auto* const sums = reinterpret_cast<Number*>(task.scratch + parts.sums);
+      std::fill_n(sums, std::size_t{batch.sums} * kCodeRows, Number{0});
+      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], sums);
+      for (std::size_t i = 0; i < batch.sums; ++i) {
+        double* const total = task.totals + std::size_t{paths.totals[batch.first_total + i]} * kCodeRows;
+        for (unsigned row = 0; row < kCodeRows; ++row)
+          total[row] += static_cast<double>(sums[i * kCodeRows + row]);
+      }
+    }
+  }
+}
+
+template <class Target, class Number>
+void explain(const ExplainTask& task, const std::vector<Number>& constants) {
+  if (task.rows <= PathLanes<Target, Number>::kLanes)
+    explain_in_tiles<Target, Number, 1>(task, constants);
+  else
+    explain_in_tiles<Target, Number, 4>(task, constants);
+}
+
+template <class Target>
+void explain(const ExplainTask& task) {
+  if (task.paths->wide)
+    explain<Target>(task, task.paths->doubles);
+  else
+    explain<Target>(task, task.paths->singles);
+}
+
+}  // namespace forestvm::host

@@ -1,0 +1,42 @@
+// What a CPU target gets to compute contributions: see explain.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/encoder.hpp>
+
+#include "vm/host/paths/loaded_paths.hpp"
+
+namespace forestvm::host {
+
+struct ExplainTask {
+  const LoadedPaths* paths;
+  const PathOutput* output;
+  const std::uint8_t* codes;  ///< Code of the first row in column 0.
+  unsigned rows;              ///< Number of rows, up to kCodeRows, which do not leave the block of codes.
+  std::byte* scratch;         ///< explain_bytes of memory, aligned to 64 bytes.
+  double* totals;             ///< Memory for the totals of the output, aligned likewise.
+};
+
+using ExplainFunction = void (*)(const ExplainTask&);
+
+/// The memory of an ExplainTask besides the totals, in bytes from `scratch`. All parts begin at multiples of 64.
+struct ExplainScratch {
+  std::size_t tested, open, chances, means[2], sums, bytes;
+
+  explicit ExplainScratch(const LoadedPaths& paths) {
+    const std::size_t number = paths.wide ? sizeof(double) : sizeof(float);
+    const std::size_t masks = (paths.most_depth * sizeof(std::uint64_t) + 63) / 64 * 64;
+    const std::size_t levels = paths.most_levels * kCodeRows * number;
+    tested = 0;
+    open = masks;
+    chances = open + masks;
+    means[0] = chances + levels;
+    means[1] = means[0] + levels;
+    sums = means[1] + levels;
+    bytes = sums + (paths.wide ? 0 : paths.most_sums * kCodeRows * number);
+  }
+};
+
+}  // namespace forestvm::host

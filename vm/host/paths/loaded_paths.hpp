@@ -1,0 +1,129 @@
+// The paths of a program in the form in which contributions are computed from them. In: the sections explained_trees and
+// paths. Out: for each tree a list of steps, and the constants that they take.
+//
+// Contributions are Shapley values of a game in which a feature that does not take part sends rows both ways at a split,
+// by the shares of the training rows. Let every feature take part with the chance t. With z, the share of a split's
+// left child, o, which is 1 where the row goes left, and Z and O, the products of both over the splits of the same
+// feature above it on the way, a row goes left with the chance
+//
+//   f(t) = (Z z (1 - t) + O o t) / (Z (1 - t) + O t),      z where O = 0.
+//
+// P, the chance to come to a split, is the product of these from the root down, and S, the mean of the leaves below it,
+// the sum S(right) + f (S(left) - S(right)) from the leaves up. A feature's contribution is the sum over its splits of
+//
+//   integral of P f' (S(left) - S(right)) from t = 0 to 1,      f' = O (o - z) Z / (Z (1 - t) + O t)^2.
+//
+// The sum of these functions is a polynomial of a degree below the number d of different features on a way, so
+// Gauss-Radau quadrature with the point t = 0 and d / 2 further points (rounded down) is exact. At t = 0 nothing but o
+// and O depends on the row. All factors lie between 0 and 1: nothing is divided, nothing cancels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <forestvm/program.hpp>
+
+namespace forestvm::host {
+
+/// What a step does with P, the chances to come to a split at each point, and S, the means below it.
+enum class PathMotion : std::uint8_t {
+  Left,   ///< Tests the split and gives P to its left child.
+  Right,  ///< Tests a split whose left child is a leaf, and gives P to its right child.
+  Turn,   ///< Gives P to the right child of a split whose left one is done.
+  Up,     ///< Adds the split's part to its feature, and makes its S of its children's.
+  Both,   ///< Tests a split of two leaves, adds its part, and makes its S.
+};
+
+struct PathStep {
+  std::uint32_t split;  ///< Index of the split in the tree.
+  std::uint16_t depth;  ///< Splits above it.
+  PathMotion motion;
+  std::uint8_t is_right;  ///< 1 if the split is the right child of the one above.
+};
+static_assert(sizeof(PathStep) == 8);
+
+/// The value of PathSplit::above if no split above tests the same feature.
+inline constexpr std::uint16_t kNoneAbove = UINT16_MAX;
+
+struct PathSplit {
+  std::uint32_t column;     ///< Column of codes.
+  std::uint32_t sum;        ///< Index of the feature's sums in the tree's batch.
+  std::uint32_t constants;  ///< Index of its constants among the tree's: see SplitConstants.
+  std::uint16_t
+      above;  ///< Depth of the nearest split above with the same feature; kNoneAbove if there is none.
+  std::uint8_t code;   ///< Rows whose code is above this one go right.
+  std::uint8_t flags;  ///< See kAboveLeft and so on.
+};
+static_assert(sizeof(PathSplit) == 16);
+
+inline constexpr std::uint8_t kAboveLeft = 1;  ///< The way goes left at the split `above`.
+inline constexpr std::uint8_t kLeftLeaf = 2;   ///< The left child is a leaf.
+inline constexpr std::uint8_t kRightLeaf = 4;  ///< The right child is a leaf.
+
+/// The places of a split's constants. First come those of the split, then for each point those of the point: two, and a
+/// third one if the split is a repeated one (another above it tests the same feature).
+struct SplitConstants {
+  enum : unsigned {
+    IfLeft,  ///< 1 - z, of a split of two leaves times their difference: the factor of the integral where o = 1.
+    IfRight,     ///< -z, likewise: the factor where o = 0.
+    FirstLeft,   ///< Part of the point t = 0 where o = 1.
+    FirstRight,  ///< Part of the point t = 0 where o = 0.
+    IfAway,      ///< f, of a split of two leaves S, where O = 0.
+    LeftValue,   ///< Value of the left child if it is a leaf.
+    RightValue,  ///< Value of the right child if it is a leaf.
+    Count,
+    // Of a point:
+    PointLeft = 0,   ///< f, of a split of two leaves S, where o = O = 1.
+    PointRight = 1,  ///< The same where o = 0 and O = 1.
+    PointSlope = 2,  ///< Z / (Z (1 - t) + t)^2, of repeated splits.
+  };
+};
+
+struct PathTree {
+  std::size_t first_step;
+  std::size_t step_count;
+  std::size_t first_split;
+  std::size_t first_constant;  ///< Its constants begin with the weights of its points.
+  std::uint32_t points;        ///< Points besides t = 0.
+};
+
+/// Trees whose contributions are added up in the type of the scores, before they are added to float64 totals.
+struct PathBatch {
+  std::size_t first_tree;
+  std::size_t end_tree;
+  std::size_t first_total;  ///< Index in LoadedPaths::totals of the total of each sum.
+  std::uint32_t sums;       ///< Features that its trees test.
+};
+
+/// The trees of an output.
+struct PathOutput {
+  std::size_t first_batch;
+  std::size_t end_batch;
+  std::size_t first_feature;  ///< Index in LoadedPaths::features.
+  std::uint32_t features;     ///< Features that its trees test, each of which has a total.
+  double expected;            ///< Expected score: the base score and the means of all trees.
+};
+
+struct LoadedPaths {
+  LoadedPaths() = default;
+  explicit LoadedPaths(const Program& program);
+
+  std::vector<PathStep> steps;
+  std::vector<PathSplit> splits;
+  std::vector<float> singles;   ///< Constants of a program of float32 scores.
+  std::vector<double> doubles;  ///< Constants of a program of float64 scores.
+  std::vector<PathTree> trees;
+  std::vector<PathBatch> batches;
+  std::vector<std::uint32_t> totals;    ///< Number of the total of each batch's sums.
+  std::vector<std::uint32_t> features;  ///< Feature of each output's totals, ascending.
+  std::vector<PathOutput> outputs;
+  bool wide = false;  ///< True if scores are float64.
+
+  std::size_t most_depth = 0;   ///< Most splits on a way to a leaf.
+  std::size_t most_levels = 0;  ///< Most splits on a way times points.
+  std::size_t most_sums = 0;    ///< Most sums of a batch.
+  std::size_t most_totals = 0;  ///< Most totals of an output.
+};
+
+}  // namespace forestvm::host

@@ -1,0 +1,118 @@
+// Vectors of float32 or float64 numbers with a row in each lane, as wide as the registers of the target that is
+// compiled for, and bits that choose between them.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <forestvm/core/encoder.hpp>
+#include <forestvm/core/platform.hpp>
+
+namespace forestvm::host {
+
+/// The bytes of a vector.
+#if defined(__AVX512BW__)
+constexpr unsigned kPathVector = 64;
+#elif defined(__AVX2__)
+constexpr unsigned kPathVector = 32;
+#else
+constexpr unsigned kPathVector = 16;
+#endif
+
+/// `Target` keeps the code of one target apart from that of others.
+template <class Target, class Number>
+struct PathLanes {
+  static constexpr bool kSingle = std::is_same_v<Number, float>;
+  static constexpr unsigned kLanes = kPathVector / sizeof(Number);
+
+  using Singles = float __attribute__((vector_size(kPathVector)));
+  using Doubles = double __attribute__((vector_size(kPathVector)));
+  using Vector = std::conditional_t<kSingle, Singles, Doubles>;
+
+  FVM_INLINE static Vector load(const Number* from) {
+    Vector numbers;
+    std::memcpy(&numbers, from, sizeof numbers);
+    return numbers;
+  }
+  FVM_INLINE static void store(Number* to, Vector numbers) { std::memcpy(to, &numbers, sizeof numbers); }
+  FVM_INLINE static Vector all(Number number) { return number - Vector{}; }
+
+#if defined(__AVX512BW__)
+  using Mask = std::conditional_t<kSingle, __mmask16, __mmask8>;
+
+  /// Returns the mask of the lowest kLanes bits.
+  FVM_INLINE static Mask mask(std::uint64_t bits) { return static_cast<Mask>(bits); }
+  /// Returns `yes` in the lanes of the mask, `no` in the others.
+  FVM_INLINE static Vector select(Mask mask, Vector no, Vector yes) {
+    if constexpr (kSingle)
+      return _mm512_mask_blend_ps(mask, no, yes);
+    else
+      return _mm512_mask_blend_pd(mask, no, yes);
+  }
+#else
+  using Bits = std::conditional_t<kSingle, std::uint32_t, std::uint64_t>;
+  using Words = std::uint32_t __attribute__((vector_size(kPathVector)));
+  using LongWords = std::uint64_t __attribute__((vector_size(kPathVector)));
+  using Mask = std::conditional_t<kSingle, Words, LongWords>;
+
+  FVM_INLINE static Mask mask(std::uint64_t bits) {
+    Mask lane, all;
+    for (unsigned i = 0; i < kLanes; ++i) {
+      lane[i] = Bits{1} << i;
+      all[i] = static_cast<Bits>(bits);
+    }
+    return reinterpret_cast<Mask>((all & lane) == lane);
+  }
+  FVM_INLINE static Vector select(Mask mask, Vector no, Vector yes) {
+    return reinterpret_cast<Vector>((reinterpret_cast<Mask>(yes) & mask) |
+                                    (reinterpret_cast<Mask>(no) & ~mask));
+  }
+#endif
+
+  /// Returns a bit for each of the first `rows` codes that are at most `code`; the others are unspecified. Reads the
+  /// codes of these rows only, because others may be written meanwhile.
+  FVM_INLINE static std::uint64_t at_most(const std::uint8_t* codes, unsigned rows, std::uint8_t code) {
+#if defined(__AVX512BW__)
+    const __m512i all = _mm512_set1_epi8(static_cast<char>(code));
+    return _mm512_cmple_epu8_mask(_mm512_maskz_loadu_epi8(_bzhi_u64(~std::uint64_t{0}, rows), codes), all);
+#else
+    if (rows == kCodeRows) return whole_at_most(codes, code);
+    std::uint8_t copy[kCodeRows] = {};
+    std::memcpy(copy, codes, rows);
+    return whole_at_most(copy, code);
+#endif
+  }
+
+ private:
+#if !defined(__AVX512BW__)
+  /// Returns a bit for each code of a column in a block that is at most `code`.
+  FVM_INLINE static std::uint64_t whole_at_most(const std::uint8_t* codes, std::uint8_t code) {
+    std::uint64_t bits = 0;
+#if defined(__AVX2__)
+    const __m256i all = _mm256_set1_epi8(static_cast<char>(code));
+    for (unsigned i = 0; i < kCodeRows; i += 32) {
+      const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + i));
+      const int found = _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(some, all), some));
+      bits |= std::uint64_t{static_cast<std::uint32_t>(found)} << i;
+    }
+#elif defined(__SSE2__)
+    const __m128i all = _mm_set1_epi8(static_cast<char>(code));
+    for (unsigned i = 0; i < kCodeRows; i += 16) {
+      const __m128i some = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + i));
+      const int found = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(some, all), some));
+      bits |= std::uint64_t{static_cast<std::uint32_t>(found)} << i;
+    }
+#else
+    for (unsigned i = 0; i < kCodeRows; ++i) bits |= std::uint64_t{codes[i] <= code} << i;
+#endif
+    return bits;
+  }
+#endif
+};
+
+}  // namespace forestvm::host
