@@ -9,16 +9,11 @@
 #include <map>
 #include <random>
 
-<<<<<<< HEAD:tests/vm/program/test_random_code.cpp
 #include <forestvm/internal/program_tools.hpp>
 
+#include "support/small_models.hpp"
 #include "vm/program/shadow_machine.hpp"
 #include "vm/small_program.hpp"
-=======
-#include "shadow_machine.hpp"
-#include "small_program.hpp"
-#include "support/small_models.hpp"
->>>>>>> explain:tests/vm/test_random_code.cpp
 
 namespace forestvm::test {
 namespace {
