@@ -17,7 +17,7 @@ namespace forestvm::frontend {
 /// The largest limit of nesting that a caller may set for UBJSON, whose reader in the library recurses.
 constexpr std::uint32_t deepest_nesting = 512;
 
-/// JsonWithNan is JSON in which NaN may stand in place of a number, as XGBoost 2.0 and 2.1 write it. The sink is told
+/// JsonWithNan is JSON in which NaN may stand in place of a number, as XGBoost 1.7 to 2.1 write it. The sink is told
 /// NaN.
 enum class Syntax { Json, JsonWithNan, Ubjson };
 
