@@ -14,7 +14,7 @@ def of_trace(trace, calls):
 def microseconds(call, calls, wait):
     """Returns microseconds of kernels per call, or None if they cannot be told. `wait` waits for the GPU. Calls that
     came before must have done what only first calls do."""
-    import torch
+    import torch.profiler
 
     wait()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:

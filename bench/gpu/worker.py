@@ -194,6 +194,15 @@ def measured(job, engine, rows, batch):
     return dict(times, **difference(job, engine.scores, batch))
 
 
+def beside(job):
+    """Returns nvForest with the job's model. None: it cannot be had, for a reason that is said."""
+    try:
+        return Nvforest(job)
+    except Exception as reason:
+        say(left_out="nvForest", reason=repr(reason))
+        return None
+
+
 def b3(job):
     """Times forestvm, with the candidate whose kernels are fastest, and nvForest, optimized for the batch, in turn on
     the same rows. job["beside"]: whether nvForest is there. job["until"]: the time after which no batch begins."""
@@ -201,7 +210,7 @@ def b3(job):
     if not engines:
         return say(error=f"none of its {len(job['programs'])} programs can be opened on the GPU")
     rows = cp.asarray(rows_of(job, max(job["batches"])))
-    nvforest = Nvforest(job) if job["beside"] else None
+    nvforest = beside(job) if job["beside"] else None
     for batch in job["batches"]:
         if time.time() > job.get("until", math.inf):
             return
@@ -213,8 +222,11 @@ def b3(job):
         best = min(seen, key=seen.get)
         results = dict(forestvm=dict(measured(job, engines[best], rows, batch), schedule=best))
         if nvforest:
-            tuned = nvforest.optimize(rows, batch)
-            results["nvforest"] = dict(measured(job, nvforest, rows, batch), **tuned, version=nvforest.version)
+            try:
+                tuned = nvforest.optimize(rows, batch)
+                results["nvforest"] = dict(measured(job, nvforest, rows, batch), **tuned, version=nvforest.version)
+            except Exception as reason:  # forestvm's times are results without it
+                say(left_out=f"nvForest, {batch} rows", reason=repr(reason))
         say(batch=batch, engines=results, kernels=kernels)
 
 

@@ -412,8 +412,10 @@ def times(kit, state, until):
             process.tail.append(f"nothing was said for {HANGS} s")
         if left and (process.process.returncode or time.time() < until):
             # It would fail again: what is left of this model is given up.
+            why = process.why()
             for batch in left:
-                state["done"][cell(name, batch)] = dict(model=name, error=f"{batch} rows: {process.why()}")
+                state["done"][cell(name, batch)] = dict(model=name, error=f"{batch} rows: {why}")
+                why = "given up"
     return all(cell(model["name"], batch) in state["done"]
                for model in kit.plan["timed"] for batch in kit.plan["timed_batches"])
 
