@@ -67,9 +67,9 @@ class Forest(_core.Forest):
     ) -> NDArray[Any]:
         """Returns what each feature contributes to the raw scores: exact SHAP values by the paths of the trees.
 
-        The array has the shape (rows, features + 1), or (rows, outputs, features + 1) if the model has several outputs. The
-        last number is the expected score; it and the contributions add up to the raw score. The forest must have been
-        loaded with `contributions=True`. The options are those of `predict`.
+        The array has the shape (rows, features + 1), or (rows, outputs, features + 1) if the model has several
+        outputs. The last number is the expected score; it and the contributions add up to the raw score. The forest
+        must have been loaded with `contributions=True`. The options are those of `predict`.
         """
         width = self.num_features + 1
         shape = (-1, width) if self.num_outputs == 1 else (-1, self.num_outputs, width)
@@ -79,9 +79,8 @@ class Forest(_core.Forest):
             )
             return flat.reshape(shape)
         if out.ndim != len(shape) or out.shape[1:] != shape[1:] or not out.flags.c_contiguous:
-            raise Usage(
-                f"expected an array of the shape (rows, {', '.join(map(str, shape[1:]))}) in C order, not {out.shape}", "out"
-            )
+            wanted = ", ".join(map(str, shape[1:]))
+            raise Usage(f"expected an array of the shape (rows, {wanted}) in C order, not {out.shape}", "out")
         flat_out = out.reshape(len(out), width * self.num_outputs)
         self.predict(
             X, output="contributions", out=flat_out, dtype=dtype, missing=missing, columns=columns, extra=extra
@@ -235,7 +234,17 @@ def _open(
     _threadpools.register()
     forest: Forest
     forest, messages = Forest._load(
-        path_or_bytes, is_path, schedule, contract, strict, threads, target, options["device"], *rounds, contributions, borrow
+        path_or_bytes,
+        is_path,
+        schedule,
+        contract,
+        strict,
+        threads,
+        target,
+        options["device"],
+        *rounds,
+        contributions,
+        borrow,
     )
     forest._options = options
     forest._names = forest._feature_names

@@ -1,4 +1,4 @@
-"""Contributions of features: against XGBoost's and LightGBM's own, for rows of several kinds; shapes, types and errors."""
+"""Contributions of features: against XGBoost's and LightGBM's own, for rows of every kind; shapes and errors."""
 
 from pathlib import Path
 

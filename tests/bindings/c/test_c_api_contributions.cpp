@@ -18,7 +18,7 @@ namespace {
 TEST(CApiContributions, AddUpToTheRawScores) {
   Model model = small_forest();
   for (Tree& tree : model.trees) support::cover(tree, 0, 64);
-  const Opened opened(explained(model, "default"));
+  const Opened opened(explained(model, "parallel(batch)"));
   const std::uint32_t width = width_of(opened.open(), FVM_OUTPUT_CONTRIBUTIONS);
   ASSERT_EQ(width, 3u * 4u);
   const std::vector<float> rows = small_rows(100, 3);
@@ -38,7 +38,7 @@ TEST(CApiContributions, AddUpToTheRawScores) {
 TEST(CApiContributions, AreOfTypesThatHoldThem) {
   Model model = small_forest();
   for (Tree& tree : model.trees) support::cover(tree, 0, 64);
-  const Opened with(explained(model, "default")), without(compiled(model, "default"));
+  const Opened with(explained(model, "parallel(batch)")), without(compiled(model, "parallel(batch)"));
   const std::vector<float> values = small_rows(2, 3);
   fvm_rows rows = FVM_ROWS_INIT;
   rows.data = values.data();

@@ -29,7 +29,6 @@ MODELS = (
     ("lightgbm/4.7.0_one_leaf", "model.txt"),
     ("lightgbm/4.7.0_zero", "model.txt"),
     ("catboost/1.2.10_classes", "model.cbm"),
-    ("catboost/1.2.10_lossguide", "model.cbm"),
     ("catboost/1.2.10_nan_max", "model.cbm"),
     ("catboost/1.2.10_targets", "model.cbm"),
 )

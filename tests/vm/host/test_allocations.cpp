@@ -57,7 +57,7 @@ TEST(Allocations, NoneForContributionsAfterTheFirst) {
   for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64}) {
     model.score_type = type;
     for (const unsigned threads : {1u, 2u}) {
-      const auto predictor = host_backend(explained(model, "default"), {.threads = threads});
+      const auto predictor = host_backend(explained(model, "parallel(batch)"), {.threads = threads});
       const auto context = (*predictor)->make_context();
       std::vector<double> out(200 * 3 * 4);
       const auto explain = [&](std::size_t count) {

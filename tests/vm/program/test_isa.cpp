@@ -171,6 +171,7 @@ std::uint32_t number(OutputKind kind) { return static_cast<std::uint32_t>(kind);
 ProgramParts every_opcode() {
   ProgramParts parts = parts_of(compiled(small_forest({.trees = 4, .outputs = 2}), "encode(u8)"));
   using enum AccumulatorKind;
+  parts.meta.contributions = 1;
   parts.accumulators = {{0, 1, 1, 0, F32, {}},
                         {0, 2, 2, 2, F32, {}},
                         {1, 1, 2, 2, F32, {}},

@@ -18,7 +18,7 @@ ProgramParts explained_parts() {
   Model model = support::model_of(
       {support::split(0, 0.5, support::split(1, 1, support::leaf(1), support::leaf(2)), support::leaf(3))});
   support::cover(model.trees[0], 0, 64);
-  return parts_of(explained(model, "default"));
+  return parts_of(explained(model, "encode(u8)"));
 }
 
 /// Breaks one thing, and expects a refusal at `where` that says `what`.
@@ -132,7 +132,7 @@ TEST(OptionalSections, OnlyProgramsWithContributionsHaveThem) {
     return header.section_count;
   };
   Model model = support::small_model("covered");
-  const Program plain = compiled(model, "default"), with = explained(model, "default");
+  const Program plain = compiled(model, "encode(u8)"), with = explained(model, "encode(u8)");
   EXPECT_EQ(count_of(plain), kCommonSections);
   EXPECT_EQ(count_of(with), kSectionCount);
   EXPECT_TRUE(plain.section_Paths().empty());

@@ -7,23 +7,25 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <type_traits>
 
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/platform.hpp>
 
 #include "vm/host/paths/explain_task.hpp"
 #include "vm/host/paths/loaded_paths.hpp"
-#include "vm/host/paths/path_lanes.hpp"
+#include "vm/host/simd/path_lanes.hpp"
 
 namespace forestvm::host {
 
-/// Goes through the trees of an output for tiles of kVectors vectors of rows.
-template <class Target, class Number, unsigned kVectors>
+/// Goes through the trees of an output for all rows of a task, tile by tile at each step.
+template <class Target, class Number>
 class PathWalk {
   using Lanes = PathLanes<Target, Number>;
   using Vector = typename Lanes::Vector;
   using Mask = typename Lanes::Mask;
+  /// Vectors of a tile: additions of one vector wait for each other, so that others should go on beside them.
+  static constexpr unsigned kVectors = 2;
   static constexpr unsigned kTile = kVectors * Lanes::kLanes;  ///< Rows of a tile.
 
  public:
@@ -244,44 +246,41 @@ class PathWalk {
   Number* sums_ = nullptr;
 };
 
-/// Computes the totals of an output in tiles of kVectors vectors.
-template <class Target, class Number, unsigned kVectors>
-void explain_in_tiles(const ExplainTask& task, const std::vector<Number>& constants) {
-  const LoadedPaths& paths = *task.paths;
-  const ExplainScratch parts(paths);
-  PathWalk<Target, Number, kVectors> walk(task, constants.data(), parts);
-  std::fill_n(task.totals, std::size_t{task.output->features} * kCodeRows, 0.0);
-  for (std::size_t b = task.output->first_batch; b < task.output->end_batch; ++b) {
-    const PathBatch& batch = paths.batches[b];
-    if constexpr (sizeof(Number) == sizeof(double)) {
-      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], task.totals);
-    } else {
-      auto* const sums = reinterpret_cast<Number*>(task.scratch + parts.sums);
-      std::fill_n(sums, std::size_t{batch.sums} * kCodeRows, Number{0});
-      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], sums);
-      for (std::size_t i = 0; i < batch.sums; ++i) {
-        double* const total = task.totals + std::size_t{paths.totals[batch.first_total + i]} * kCodeRows;
-        for (unsigned row = 0; row < kCodeRows; ++row)
-          total[row] += static_cast<double>(sums[i * kCodeRows + row]);
-      }
-    }
+/// Adds a batch's sums to the totals of its features.
+FVM_INLINE void add_to_totals(const LoadedPaths& paths, const PathBatch& batch, const float* sums,
+                          double* totals) {
+  for (std::size_t i = 0; i < batch.sums; ++i) {
+    double* const total = totals + std::size_t{paths.totals[batch.first_total + i]} * kCodeRows;
+    for (unsigned row = 0; row < kCodeRows; ++row)
+      total[row] += static_cast<double>(sums[i * kCodeRows + row]);
   }
 }
 
 template <class Target, class Number>
-void explain(const ExplainTask& task, const std::vector<Number>& constants) {
-  if (task.rows <= PathLanes<Target, Number>::kLanes)
-    explain_in_tiles<Target, Number, 1>(task, constants);
-  else
-    explain_in_tiles<Target, Number, 4>(task, constants);
+void explain(const ExplainTask& task, const Number* constants) {
+  const LoadedPaths& paths = *task.paths;
+  const ExplainScratch parts(paths);
+  PathWalk<Target, Number> walk(task, constants, parts);
+  std::fill_n(task.totals, std::size_t{task.output->features} * kCodeRows, 0.0);
+  for (std::size_t b = task.output->first_batch; b < task.output->end_batch; ++b) {
+    const PathBatch& batch = paths.batches[b];
+    auto* const sums = reinterpret_cast<Number*>(task.scratch + parts.sums);
+    if constexpr (std::is_same_v<Number, double>) {
+      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], task.totals);
+    } else {
+      std::fill_n(sums, std::size_t{batch.sums} * kCodeRows, Number{0});
+      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], sums);
+      add_to_totals(paths, batch, sums, task.totals);
+    }
+  }
 }
 
 template <class Target>
 void explain(const ExplainTask& task) {
   if (task.paths->wide)
-    explain<Target>(task, task.paths->doubles);
+    explain<Target>(task, task.paths->doubles.data());
   else
-    explain<Target>(task, task.paths->singles);
+    explain<Target>(task, task.paths->singles.data());
 }
 
 }  // namespace forestvm::host

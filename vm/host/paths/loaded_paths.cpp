@@ -2,7 +2,6 @@
 #include "vm/host/paths/loaded_paths.hpp"
 
 #include <algorithm>
-#include <map>
 #include <span>
 
 #include "vm/host/paths/radau.hpp"
@@ -22,16 +21,15 @@ struct WaySplit {
       taken;  ///< Product of the shares that the way takes, over this split and those of its feature above it.
 };
 
-/// A split that is visited.
-struct Visit {
+/// A split, and what follows from the way to it.
+struct SplitOnWay {
   std::uint32_t node;
   std::uint32_t right;  ///< Node of the right child; the left one follows the split.
-  std::uint32_t index;  ///< Number of the split among those of the tree.
   std::uint16_t depth;
-  std::uint16_t above;     ///< See PathSplit.
-  double above_taken;      ///< Z: WaySplit::taken of the split `above`, 1 without one.
-  double others_taken;     ///< The product of the shares that the way takes at splits of other features.
-  std::uint32_t features;  ///< Different features on the way, its own included.
+  std::uint16_t above;  ///< See PathSplit.
+  bool above_left;      ///< True if the way goes left at the split `above`.
+  double above_taken;   ///< Z: WaySplit::taken of the split `above`, 1 without one.
+  double others_taken;  ///< The product of the shares that the way takes at splits of other features.
 };
 
 /// The nodes of a tree, and what follows from them without the ways.
@@ -54,117 +52,106 @@ struct TreeNodes {
   std::vector<double> means;        ///< For each node the mean of its leaves over the training rows.
 };
 
-/// Goes through a tree in the order of the steps: calls enter(visit) at each split, turn(visit) between its children
-/// and leave(visit) behind them.
-class TreeVisitor {
- public:
-  explicit TreeVisitor(const TreeNodes& tree) : tree_(tree) {}
+/// A step of the way through a tree.
+struct Visit {
+  enum class Kind : std::uint8_t { Enter, Turn, Leave };
 
-  template <class Enter, class Turn, class Leave>
-  void run(const Enter& enter, const Turn& turn, const Leave& leave) {
-    if (tree_.is_leaf(0)) return;
-    visits_.push_back(visit_of(0));
-    enter(visits_.back());
-    go(visits_.back(), true);
-    for (;;) {
+  Kind kind;
+  std::uint32_t split;  ///< Index in WayThrough::splits.
+};
+
+/// The way through a tree: it enters each split, goes through its left subtree, turns to the right one, and leaves.
+struct WayThrough {
+  explicit WayThrough(const TreeNodes& of) : tree(of) {
+    if (tree.is_leaf(0)) return;
+    enter(0);
+    while (!open.empty()) {
       // The way leads to the child at which the deepest split's direction points.
-      const Visit here = visits_.back();
-      const std::size_t child = way_.back().left ? here.node + 1 : here.right;
-      if (!tree_.is_leaf(child)) {
-        visits_.push_back(visit_of(static_cast<std::uint32_t>(child)));
-        enter(visits_.back());
-        go(visits_.back(), true);
+      const SplitOnWay& split = splits[open.back()];
+      const std::uint32_t child = way.back().left ? split.node + 1 : split.right;
+      if (!tree.is_leaf(child)) {
+        enter(child);
         continue;
       }
-      while (!way_.back().left) {
+      while (!open.empty() && !way.back().left) {
         back();
-        leave(visits_.back());
-        visits_.pop_back();
-        if (visits_.empty()) return;
+        visits.push_back({Visit::Kind::Leave, open.back()});
+        open.pop_back();
       }
+      if (open.empty()) break;
       back();
-      turn(visits_.back());
-      go(visits_.back(), false);
+      visits.push_back({Visit::Kind::Turn, open.back()});
+      go(false);
     }
   }
+
+  std::vector<SplitOnWay> splits;
+  std::vector<Visit> visits;
+  std::uint32_t most_features = 0;  ///< Most different features on a way.
+  std::size_t most_depth = 0;
 
  private:
-  Visit visit_of(std::uint32_t node) {
-    const PathNode& split = tree_.nodes[node];
-    Visit visit{
-        node, tree_.ends[node + 1], count_++, static_cast<std::uint16_t>(way_.size()), kNoneAbove, 1, 1, 1};
-    for (std::size_t i = 0; i < way_.size(); ++i) {
-      if (way_[i].repeated) continue;
-      if (way_[i].feature == split.feature) {
-        visit.above = static_cast<std::uint16_t>(i);
-        visit.above_taken = way_[i].taken;
+  void enter(std::uint32_t node) {
+    const PathNode& tested = tree.nodes[node];
+    SplitOnWay split{node, tree.ends[node + 1], static_cast<std::uint16_t>(way.size()), kNoneAbove, false, 1,
+                     1};
+    std::uint32_t features = 1;
+    for (std::size_t i = 0; i < way.size(); ++i) {
+      if (way[i].repeated) continue;
+      if (way[i].feature == tested.feature) {
+        split.above = static_cast<std::uint16_t>(i);
+        split.above_left = way[i].left;
+        split.above_taken = way[i].taken;
       } else {
-        visit.others_taken *= way_[i].taken;
-        ++visit.features;
+        split.others_taken *= way[i].taken;
+        ++features;
       }
     }
-    return visit;
+    most_features = std::max(most_features, features);
+    most_depth = std::max(most_depth, way.size() + 1);
+    open.push_back(static_cast<std::uint32_t>(splits.size()));
+    visits.push_back({Visit::Kind::Enter, open.back()});
+    splits.push_back(split);
+    go(true);
   }
 
-  void go(const Visit& visit, bool left) {
-    const PathNode& split = tree_.nodes[visit.node];
-    if (visit.above != kNoneAbove) way_[visit.above].repeated = true;
-    const double share = left ? split.number : 1 - split.number;
-    way_.push_back({split.feature, left, false, visit.above_taken * share});
+  void go(bool left) {
+    const SplitOnWay& split = splits[open.back()];
+    const PathNode& tested = tree.nodes[split.node];
+    if (split.above != kNoneAbove) way[split.above].repeated = true;
+    const double share = left ? tested.number : 1 - tested.number;
+    way.push_back({tested.feature, left, false, split.above_taken * share});
   }
 
   void back() {
-    way_.pop_back();
-    const std::uint16_t above = visits_.back().above;
-    if (above != kNoneAbove) way_[above].repeated = false;
+    way.pop_back();
+    const std::uint16_t above = splits[open.back()].above;
+    if (above != kNoneAbove) way[above].repeated = false;
   }
 
-  const TreeNodes& tree_;
-  std::vector<Visit> visits_;
-  std::vector<WaySplit> way_;
-  std::uint32_t count_ = 0;
+  const TreeNodes& tree;
+  std::vector<std::uint32_t> open;  ///< Splits that the way has entered and not left.
+  std::vector<WaySplit> way;
 };
 
-/// Appends the constants of splits, as numbers of the type of the scores.
-template <class Number>
-class ConstantWriter {
- public:
-  ConstantWriter(const TreeNodes& tree, const Radau& rule, std::vector<Number>& to)
-      : tree_(tree), rule_(rule), to_(to) {}
-
-  void add_weights() {
-    for (const double weight : rule_.weights) put(weight);
+/// Appends the constants of a split: see SplitConstants.
+void add_constants(const TreeNodes& tree, const SplitOnWay& split, const Radau& rule,
+                   std::vector<double>& to) {
+  const double z = tree.nodes[split.node].number, above = split.above_taken;
+  const std::size_t left = split.node + 1, right = split.right;
+  const bool both = tree.is_leaf(left) && tree.is_leaf(right);
+  const double difference = tree.means[left] - tree.means[right];
+  const double first = rule.first * split.others_taken * difference;
+  const double slope = both ? difference : 1, value = both ? tree.means[right] : 0;
+  to.insert(to.end(), {(1 - z) * slope, -z * slope, first * (1 - z), first * -z, value + z * slope,
+                       tree.means[left], tree.means[right]});
+  for (const double t : rule.points) {
+    const double chance = above * (1 - t) + t;
+    to.push_back(value + (above * z * (1 - t) + t) / chance * slope);
+    to.push_back(value + above * z * (1 - t) / chance * slope);
+    if (split.above != kNoneAbove) to.push_back(above / (chance * chance));
   }
-
-  void add(const Visit& visit) {
-    const double z = tree_.nodes[visit.node].number, above = visit.above_taken;
-    const std::size_t left = visit.node + 1, right = visit.right;
-    const bool both = tree_.is_leaf(left) && tree_.is_leaf(right);
-    const double difference = tree_.means[left] - tree_.means[right];
-    const double first = rule_.first * visit.others_taken * difference;
-    const double slope = both ? difference : 1, value = both ? tree_.means[right] : 0;
-    put((1 - z) * slope);
-    put(-z * slope);
-    put(first * (1 - z));
-    put(first * -z);
-    put(value + z * slope);
-    put(tree_.means[left]);
-    put(tree_.means[right]);
-    for (const double t : rule_.points) {
-      const double chance = above * (1 - t) + t;
-      put(value + (above * z * (1 - t) + t) / chance * slope);
-      put(value + above * z * (1 - t) / chance * slope);
-      if (visit.above != kNoneAbove) put(above / (chance * chance));
-    }
-  }
-
- private:
-  void put(double number) { to_.push_back(static_cast<Number>(number)); }
-
-  const TreeNodes& tree_;
-  const Radau& rule_;
-  std::vector<Number>& to_;
-};
+}
 
 /// Returns the features that some trees test, ascending.
 template <class Trees>
@@ -219,78 +206,79 @@ class PathLoader {
     const std::vector<std::uint32_t> features = features_of(trees);
     PathBatch batch{to_.trees.size(), 0, to_.totals.size(), static_cast<std::uint32_t>(features.size())};
     for (const std::uint32_t feature : features) to_.totals.push_back(index_in(totals, feature));
-    for (const std::span<const PathNode> tree : trees) {
-      if (to_.wide)
-        add_tree(tree, features, to_.doubles);
-      else
-        add_tree(tree, features, to_.singles);
-    }
+    for (const std::span<const PathNode> tree : trees) add_tree(tree, features);
     batch.end_tree = to_.trees.size();
     to_.most_sums = std::max(to_.most_sums, features.size());
     to_.batches.push_back(batch);
   }
 
   const Radau& rule_of(std::uint32_t features) {
-    const auto [at, is_new] = rules_.try_emplace(features / 2);
-    if (is_new) at->second = radau(features / 2);
-    return at->second;
+    Radau& rule = rules_[features / 2];
+    if (rule.first == 0) rule = radau(features / 2);
+    return rule;
   }
 
-  template <class Number>
-  void add_tree(std::span<const PathNode> nodes, std::span<const std::uint32_t> features,
-                std::vector<Number>& constants) {
+  void add_tree(std::span<const PathNode> nodes, std::span<const std::uint32_t> features) {
     const TreeNodes tree(nodes);
-    std::uint32_t most_features = 0;
-    std::size_t most_depth = 0;
-    const auto measure = [&](const Visit& visit) {
-      most_features = std::max(most_features, visit.features);
-      most_depth = std::max<std::size_t>(most_depth, visit.depth + 1u);
-    };
-    TreeVisitor(tree).run(
-        measure, [](const Visit&) {}, [](const Visit&) {});
-    if (most_depth == 0) return;
-    const Radau& rule = rule_of(most_features);
+    const WayThrough way(tree);
+    if (way.splits.empty()) return;
+    const Radau& rule = rule_of(way.most_features);
     const auto points = static_cast<std::uint32_t>(rule.points.size());
-    PathTree loaded{to_.steps.size(), 0, to_.splits.size(), constants.size(), points};
-    ConstantWriter<Number> writer(tree, rule, constants);
-    writer.add_weights();
-    directions_.assign(most_depth, 0);
-    const auto step = [&](const Visit& visit, PathMotion motion) {
-      const std::uint8_t is_right = visit.depth == 0 ? 0 : directions_[visit.depth - 1u];
-      to_.steps.push_back({visit.index, visit.depth, motion, is_right});
-    };
-    const auto leaf = [&](std::size_t child) { return tree.is_leaf(child); };
-    const auto enter = [&](const Visit& visit) {
-      const PathNode& node = nodes[visit.node];
-      const bool left = leaf(visit.node + 1), right = leaf(visit.right);
-      directions_[visit.depth] = 0;
-      const bool above_left = visit.above != kNoneAbove && directions_[visit.above] == 0;
-      const unsigned flags =
-          (above_left ? kAboveLeft : 0u) | (left ? kLeftLeaf : 0u) | (right ? kRightLeaf : 0u);
-      to_.splits.push_back({node.column, index_in(features, node.feature),
-                            static_cast<std::uint32_t>(constants.size() - loaded.first_constant), visit.above,
-                            node.code, static_cast<std::uint8_t>(flags)});
-      writer.add(visit);
-      step(visit, left && right ? PathMotion::Both : left ? PathMotion::Right : PathMotion::Left);
-    };
-    const auto turn = [&](const Visit& visit) {
-      directions_[visit.depth] = 1;
-      if (!leaf(visit.node + 1) && !leaf(visit.right)) step(visit, PathMotion::Turn);
-    };
-    const auto leave = [&](const Visit& visit) {
-      if (!leaf(visit.node + 1) || !leaf(visit.right)) step(visit, PathMotion::Up);
-    };
-    TreeVisitor(tree).run(enter, turn, leave);
-    loaded.step_count = to_.steps.size() - loaded.first_step;
-    to_.most_depth = std::max(to_.most_depth, most_depth);
-    to_.most_levels = std::max(to_.most_levels, most_depth * points);
-    to_.trees.push_back(loaded);
+    const std::size_t constants = to_.wide ? to_.doubles.size() : to_.singles.size();
+    to_.trees.push_back({to_.steps.size(), 0, to_.splits.size(), constants, points});
+    constants_ = rule.weights;
+    for (const SplitOnWay& split : way.splits) add_split(tree, split, rule, features);
+    if (to_.wide)
+      to_.doubles.insert(to_.doubles.end(), constants_.begin(), constants_.end());
+    else
+      for (const double constant : constants_) to_.singles.push_back(static_cast<float>(constant));
+    add_steps(tree, way);
+    to_.trees.back().step_count = to_.steps.size() - to_.trees.back().first_step;
+    to_.most_depth = std::max(to_.most_depth, way.most_depth);
+    to_.most_levels = std::max(to_.most_levels, way.most_depth * points);
+  }
+
+  void add_split(const TreeNodes& tree, const SplitOnWay& split, const Radau& rule,
+                 std::span<const std::uint32_t> features) {
+    const PathNode& node = tree.nodes[split.node];
+    const unsigned flags = (split.above_left ? kAboveLeft : 0u) |
+                           (tree.is_leaf(split.node + 1) ? kLeftLeaf : 0u) |
+                           (tree.is_leaf(split.right) ? kRightLeaf : 0u);
+    to_.splits.push_back({node.column, index_in(features, node.feature),
+                          static_cast<std::uint32_t>(constants_.size()), split.above, node.code,
+                          static_cast<std::uint8_t>(flags)});
+    add_constants(tree, split, rule, constants_);
+  }
+
+  void add_steps(const TreeNodes& tree, const WayThrough& way) {
+    std::vector<std::uint8_t> is_right(way.most_depth + 1);  // for each depth, 1 behind a right turn
+    for (const Visit& visit : way.visits) {
+      const SplitOnWay& split = way.splits[visit.split];
+      const bool left = tree.is_leaf(split.node + 1), right = tree.is_leaf(split.right);
+      const auto add = [&](PathMotion motion) {
+        to_.steps.push_back({visit.split, split.depth, motion, is_right[split.depth]});
+      };
+      switch (visit.kind) {
+        case Visit::Kind::Enter:
+          is_right[split.depth + 1u] = 0;
+          add(left && right ? PathMotion::Both : left ? PathMotion::Right : PathMotion::Left);
+          break;
+        case Visit::Kind::Turn:
+          is_right[split.depth + 1u] = 1;
+          if (!left && !right) add(PathMotion::Turn);
+          break;
+        case Visit::Kind::Leave:
+          if (!left || !right) add(PathMotion::Up);
+          break;
+      }
+    }
   }
 
   const Program& program_;
   LoadedPaths& to_;
-  std::map<std::uint32_t, Radau> rules_;
-  std::vector<std::uint8_t> directions_;  ///< For each depth, 1 if the way goes right there.
+  Radau rules_[kMaxPathFeatures / 2 + 1] =
+      {};                          ///< For each number of further points; empty until it is needed.
+  std::vector<double> constants_;  ///< Constants of the tree that is added.
 };
 
 }  // namespace
