@@ -142,8 +142,9 @@ bool Chunks::open_array(PyObject* object) {
 bool Chunks::fail(int code) {
   if (PyErr_Occurred() != nullptr) return false;
   const char* const text = stream_->get_last_error(stream_);
-  raise(fail(ErrorCode::Environment, "X",
-             std::string("the Arrow stream failed: ") + (text != nullptr ? text : std::strerror(code))));
+  raise(forestvm::fail(
+      ErrorCode::Environment, "X",
+      std::string("the Arrow stream failed: ") + (text != nullptr ? text : std::strerror(code))));
   return false;
 }
 
