@@ -183,9 +183,8 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
   const std::uint32_t width = output_width(meta, options.output);
   const bool contributions = options.output == OutputKind::Contributions;
   if (width == 0 && contributions)
-    return in_file(
-        options.model,
-        refused("", "the program has no contributions: compile the model with --with contributions"));
+    return in_file(options.model,
+                   refused("the program has no contributions: compile the model with --with contributions"));
   if (width == 0)
     return in_file(options.model,
                    refused("has no output " + std::string(name_of(options.output)) + ": its objective is " +

@@ -13,6 +13,7 @@
 
 #include <forestvm/compile.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/internal/program_tools.hpp>
 #include <forestvm/named_schedules.hpp>
 
 #include "cli/backend.hpp"

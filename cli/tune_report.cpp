@@ -39,9 +39,7 @@ Json json_of(const TunedBatch& batch) {
   return one;
 }
 
-Failure no_report(const std::string& what) {
-  return refused("", "is not a report of forestvm tune: " + what);
-}
+Failure no_report(const std::string& what) { return refused("is not a report of forestvm tune: " + what); }
 
 /// Reads times of `count` batches; std::nullopt if they are no such times.
 std::optional<std::vector<double>> times_of(const Json& from, std::size_t count) {
@@ -90,8 +88,8 @@ Result<std::vector<Trial>> earlier_trials(const std::string& text, const TunedCa
   for (const auto& [name, mine] : expected.items()) {
     if (!theirs.contains(name)) return no_report("conditions." + name + " is missing");
     if (theirs[name] != mine)
-      return refused("", "its times hold for other searches: " + name + " is " +
-                             in_quotes(theirs[name].dump(), 200) + ", here " + in_quotes(mine.dump(), 200));
+      return refused("its times hold for other searches: " + name + " is " +
+                     in_quotes(theirs[name].dump(), 200) + ", here " + in_quotes(mine.dump(), 200));
   }
   std::vector<Trial> trials;
   std::set<std::size_t> points;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <forestvm/contract.hpp>
+#include <forestvm/core/contract.hpp>
 
 #include "cli/tuning.hpp"
 

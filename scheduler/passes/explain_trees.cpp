@@ -210,11 +210,11 @@ Result<void> explain_trees(Compilation& compilation) {
   if (!compilation.options.contributions) return {};
   const Model& model = compilation.model;
   if (has_linear_leaves(model))
-    return refused("", "its leaves are linear functions of the row, for which contributions are not defined");
+    return refused("its leaves are linear functions of the row, for which contributions are not defined");
   const std::uint64_t width = model.num_outputs * (std::uint64_t{model.num_features} + 1);
   if (width > kMaxContributions)
-    return refused("", "a row would have " + std::to_string(width) + " contributions, at most " +
-                           std::to_string(kMaxContributions));
+    return refused("a row would have " + std::to_string(width) + " contributions, at most " +
+                   std::to_string(kMaxContributions));
   TreeExplainer explainer(model, compilation.explained);
   for (std::size_t t = 0; t < model.trees.size(); ++t) FVM_TRY(explainer.add(t));
   return {};
