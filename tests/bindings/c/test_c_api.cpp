@@ -62,7 +62,7 @@ TEST(CApi, SaysTheShape) {
   EXPECT_EQ(width_of(program, FVM_OUTPUT_CLASS), 1u);
   EXPECT_EQ(width_of(program, FVM_OUTPUT_LEAF), 7u);
   std::uint32_t width = 0;
-  expect_failure(fvm_program_width(program.get(), 4, &width), FVM_USAGE, "there is no output 4");
+  expect_failure(fvm_program_width(program.get(), 5, &width), FVM_USAGE, "there is no output 5");
   expect_failure(fvm_program_width(program.get(), -1, &width), FVM_USAGE, "there is no output -1");
   expect_failure(fvm_program_width(program.get(), FVM_OUTPUT_RAW, nullptr), FVM_USAGE,
                  "the pointer to the width");

@@ -360,8 +360,7 @@ TEST(VerifyTables, RefusesMeta) {
          p.meta.group_ends = 2;
        },
        "meta section", "the groups of outputs"},
-      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2 = 1; }, "meta section",
-       "reserved byte"},
+      {"reserved at the end", [](ProgramParts& p) { p.meta.reserved2 = 1; }, "meta section", "reserved byte"},
       {"float64 leaves of float32 scores", [](ProgramParts& p) { p.wide_leaves.push_back(1); },
        "wide_leaves section", "1 leaves"},
       {"float64 scores without their leaves",

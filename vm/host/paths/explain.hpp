@@ -248,7 +248,7 @@ class PathWalk {
 
 /// Adds a batch's sums to the totals of its features.
 FVM_INLINE void add_to_totals(const LoadedPaths& paths, const PathBatch& batch, const float* sums,
-                          double* totals) {
+                              double* totals) {
   for (std::size_t i = 0; i < batch.sums; ++i) {
     double* const total = totals + std::size_t{paths.totals[batch.first_total + i]} * kCodeRows;
     for (unsigned row = 0; row < kCodeRows; ++row)

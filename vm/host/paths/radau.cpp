@@ -31,11 +31,11 @@ Radau radau(unsigned further) {
   };
   // Neighbouring roots are at least 1 / n^2 apart, and the first is at least as far from -1.
   const long double step = 1 / (4 * size * size);
-  for (long double from = -1 + step; from < 1; from += step) {
-    long double low = from, high = from + step;
+  for (unsigned i = 1; i < 8 * n * n; ++i) {
+    long double low = -1 + i * step, high = -1 + (i + 1) * step;
     if ((sum(low) < 0) == (sum(high) < 0)) continue;
     const bool rises = sum(low) < 0;
-    for (int i = 0; i < 80; ++i) {
+    for (int bit = 0; bit < 80; ++bit) {
       const long double middle = (low + high) / 2;
       ((sum(middle) < 0) == rises ? low : high) = middle;
     }
