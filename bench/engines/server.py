@@ -9,9 +9,8 @@ from typing import Any
 
 import kserve
 import numpy as np
-from kserve.protocol.rest.multiprocess.server import RESTServerProcess
 
-from forestvm.engines.kserve import Model
+from forestvm.engines.kserve import Model, allow_slow_start
 
 
 class Trainers(kserve.Model):
@@ -55,8 +54,7 @@ class Trainers(kserve.Model):
 
 
 if __name__ == "__main__":
-    # KServe kills worker processes that need more than 5 seconds to start, as they do on a busy machine.
-    RESTServerProcess.is_alive.__defaults__ = (120,)
+    allow_slow_start(120)  # importing packages takes long on a busy machine
     port, folder = int(sys.argv[1]), Path(sys.argv[2])
     models: list[kserve.Model] = [Trainers("xgboost", folder / "xgboost.json")]
     models.append(Trainers("lightgbm", folder / "lightgbm.txt"))

@@ -1,12 +1,10 @@
 // See arrow.hpp.
 #include "bindings/python/core/arrow.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,9 +40,6 @@ class ArrowCall {
   }
 
  private:
-  /// The most bytes of a polars frame that are exported at once.
-  static constexpr std::size_t kPartBytes = std::size_t{32} << 20;
-
   ArrowOrder& order() const { return lease_.workspace().arrow; }
 
   bool open(PyObject* rows) {
@@ -77,46 +72,29 @@ class ArrowCall {
 
   /// Predicts a table, whose number of rows is known, into the result.
   PyObject* table() {
-    const Py_ssize_t size = PyObject_Size(given_.rows);
-    const auto step = size < 0 ? std::nullopt : rows_at_once();
-    if (!step) return nullptr;
-    const auto count = static_cast<std::size_t>(size);
+    TableParts parts;
+    if (!parts.open(given_.rows, order())) return nullptr;
     ResultArray result;
-    if (!result.open(form_, count, given_.out, given_.dtype)) return nullptr;
-    if (count <= *step) return fill(result, given_.rows, 0, count) ? result.release() : nullptr;
-    for (std::size_t begin = 0; begin < count; begin += *step) {
-      const std::size_t part_rows = std::min(*step, count - begin);
-      const Ref part = Ref::take(PyObject_CallMethod(
-          given_.rows, "slice", "nn", static_cast<Py_ssize_t>(begin), static_cast<Py_ssize_t>(part_rows)));
-      if (!part || !fill(result, part.get(), begin, part_rows)) return nullptr;
-    }
-    return result.release();
+    if (!result.open(form_, parts.row_count(), given_.out, given_.dtype)) return nullptr;
+    std::size_t done = 0;
+    while (const Ref part = parts.next())
+      if (!fill(result, part.get(), parts.row_count(), done)) return nullptr;
+    if (PyErr_Occurred() != nullptr) return nullptr;
+    if (done == parts.row_count()) return result.release();
+    return raise(usage("the Arrow stream has fewer rows than the table's length"));
   }
 
-  /// Returns how many rows of a table to read at once; nothing, with a Python exception set, if that fails. polars
-  /// copies what it exports, if the rows lie in several chunks, and keeps the copy.
-  std::optional<std::size_t> rows_at_once() const {
-    if (order().producer != ArrowProducer::PolarsFrame) return SIZE_MAX;
-    const Ref width = Ref::take(PyObject_GetAttrString(given_.rows, "width"));
-    const std::size_t columns = width ? PyLong_AsSize_t(width.get()) : 0;
-    if (PyErr_Occurred() != nullptr) return std::nullopt;
-    return std::max<std::size_t>(kPartBytes / (8 * std::max<std::size_t>(columns, 1)) / 64 * 64, 64);
-  }
-
-  /// Predicts `count` rows of an object into the result, from row `begin` on.
-  bool fill(const ResultArray& result, PyObject* rows, std::size_t begin, std::size_t count) {
+  /// Predicts an object's rows into a result of `count` rows, from row `done` on, to which the number of rows is added.
+  bool fill(const ResultArray& result, PyObject* rows, std::size_t count, std::size_t& done) {
     if (!open(rows)) return false;
     Owned<ArrowArray> chunk;
-    std::size_t done = 0;
     for (; source_.next(chunk) && chunk; done += static_cast<std::size_t>(chunk->length)) {
       const bool fits = chunk->length >= 0 && static_cast<std::size_t>(chunk->length) <= count - done;
       if (!fits) return raise(usage("the Arrow stream has more rows than the table's length")) != nullptr;
-      void* const out = static_cast<std::byte*>(result.data()) + (begin + done) * row_bytes(result.type());
+      void* const out = static_cast<std::byte*>(result.data()) + done * row_bytes(result.type());
       if (!predict(*chunk.get(), result.type(), out)) return false;
     }
-    if (PyErr_Occurred() != nullptr) return false;
-    return done == count ||
-           raise(usage("the Arrow stream has fewer rows than the table's length")) != nullptr;
+    return PyErr_Occurred() == nullptr;
   }
 
   /// Predicts chunks as they come, because their number of rows is not known before the last one.

@@ -1,9 +1,11 @@
 // See arrow_source.hpp.
 #include "bindings/python/core/arrow_source.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
+#include "bindings/python/core/attributes.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/result_array.hpp"
 
@@ -12,15 +14,14 @@ namespace forestvm::python {
 namespace {
 
 /// Calls a method without arguments.
-Ref call(PyObject* object, PyObject* name) {
-  return Ref::take(name == nullptr ? nullptr : PyObject_CallMethodObjArgs(object, name, nullptr));
+Ref call(PyObject* object, Attribute method) {
+  return Ref::take(PyObject_CallMethodObjArgs(object, name_of(method), nullptr));
 }
 
 /// Sets `schema` to that of an object of pyarrow. Returns whether it equals the last one, which is forgotten if not; no
 /// Python exception is set.
 bool is_last_schema(PyObject* object, ArrowOrder& order, Ref& schema) {
-  static PyObject* const attribute = PyUnicode_InternFromString("schema");
-  schema = Ref::take(PyObject_GetAttr(object, attribute));
+  schema = Ref::take(PyObject_GetAttr(object, name_of(Attribute::Schema)));
   if (schema && order.schema && PyObject_RichCompareBool(schema.get(), order.schema.get(), Py_EQ) > 0)
     return true;
   PyErr_Clear();
@@ -57,15 +58,40 @@ ArrowProducer producer_of(PyObject* object, ArrowOrder& order) {
   return order.producer;
 }
 
+bool TableParts::open(PyObject* table, const ArrowOrder& order) {
+  *this = {};
+  const Py_ssize_t rows = PyObject_Size(table);
+  if (rows < 0) return false;
+  table_ = table;
+  row_count_ = static_cast<std::size_t>(rows);
+  step_ = row_count_;
+  if (order.producer != ArrowProducer::PolarsFrame) return true;
+  const Ref width = Ref::take(PyObject_GetAttr(table, name_of(Attribute::Width)));
+  const std::size_t columns = width ? PyLong_AsSize_t(width.get()) : 0;
+  if (PyErr_Occurred() != nullptr) return false;
+  constexpr std::size_t kPartBytes = std::size_t{32} << 20;
+  step_ = std::max<std::size_t>(kPartBytes / (8 * std::max<std::size_t>(columns, 1)) / 64 * 64, 64);
+  return true;
+}
+
+Ref TableParts::next() {
+  if (table_ == nullptr || (begun_ && next_ == row_count_)) return {};
+  const std::size_t begin = next_, count = std::min(step_, row_count_ - begin);
+  begun_ = true;
+  next_ += count;
+  if (count == row_count_) return Ref::share(table_);
+  return Ref::take(PyObject_CallMethod(table_, "slice", "nn", static_cast<Py_ssize_t>(begin),
+                                       static_cast<Py_ssize_t>(count)));
+}
+
 bool Chunks::open(PyObject* object, ArrowOrder& order) {
-  static PyObject* const method = PyUnicode_InternFromString("__arrow_c_stream__");
   const ArrowProducer producer = producer_of(object, order);
   if (producer == ArrowProducer::ArrowBatch) return open_batch(object, order);
   if (producer == ArrowProducer::Array) {
     if (open_array(object)) return true;
     PyErr_Clear();
   }
-  capsule_ = call(object, method);
+  capsule_ = call(object, Attribute::ArrowStream);
   if (capsule_) return open_stream(object, order);
   if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return false;
   PyErr_Clear();
@@ -102,12 +128,12 @@ bool Chunks::open_stream(PyObject* object, ArrowOrder& order) {
 
 /// Exports the array of a pyarrow.RecordBatch without its schema, if that is known.
 bool Chunks::open_batch(PyObject* object, ArrowOrder& order) {
-  static PyObject* const method = PyUnicode_InternFromString("_export_to_c");
   Ref schema;
   if (is_last_schema(object, order, schema)) {
     const Ref address = Ref::take(PyLong_FromVoidPtr(own_array_.get()));
-    const Ref done =
-        Ref::take(address ? PyObject_CallMethodObjArgs(object, method, address.get(), nullptr) : nullptr);
+    const Ref done = Ref::take(
+        address ? PyObject_CallMethodObjArgs(object, name_of(Attribute::ExportToC), address.get(), nullptr)
+                : nullptr);
     schema_ = order.exported_schema.get();
     only_ = own_array_.get();
     if (done) return true;
@@ -130,8 +156,7 @@ bool Chunks::read_schema(Owned<ArrowSchema>& schema) {
 }
 
 bool Chunks::open_array(PyObject* object) {
-  static PyObject* const method = PyUnicode_InternFromString("__arrow_c_array__");
-  capsule_ = call(object, method);
+  capsule_ = call(object, Attribute::ArrowArray);
   PyObject *schema = nullptr, *array = nullptr;
   if (!capsule_ || PyArg_ParseTuple(capsule_.get(), "OO", &schema, &array) == 0) return false;
   schema_ = static_cast<ArrowSchema*>(PyCapsule_GetPointer(schema, "arrow_schema"));

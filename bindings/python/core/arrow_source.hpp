@@ -5,6 +5,7 @@
 
 #include <forestvm/forestvm.h>
 
+#include <cstddef>
 #include <utility>
 
 #include "bindings/python/core/forest.hpp"
@@ -50,6 +51,26 @@ class Chunks {
 
 /// Returns the kind of a producer. `order` has that of the last object's type.
 ArrowProducer producer_of(PyObject* object, ArrowOrder& order);
+
+/// Cuts a polars.DataFrame into parts of at most 32 MiB. polars copies what it exports, if the rows lie in several
+/// chunks, and keeps the copy for as long as the object that it exported. All other tables are one part.
+class TableParts {
+ public:
+  /// Begins with the first row of a table, which must live as long. `order` has the table's kind. Returns false with a
+  /// Python exception set if the table does not tell its size.
+  bool open(PyObject* table, const ArrowOrder& order);
+
+  std::size_t row_count() const { return row_count_; }
+
+  /// Returns the first part, then the following ones. There is at least one. An empty reference stands for the end, or
+  /// for an error: then a Python exception is set.
+  Ref next();
+
+ private:
+  PyObject* table_ = nullptr;
+  std::size_t row_count_ = 0, step_ = 0, next_ = 0;
+  bool begun_ = false;
+};
 
 /// Returns whether the last columns were matched with these options, which may be null.
 bool has_options(const ArrowOrder& order, PyObject* columns, PyObject* extra);

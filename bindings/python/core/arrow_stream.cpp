@@ -26,10 +26,20 @@ struct Stream {
   Forest& forest() const { return forest_of(self.get()); }
   const OutputForm& form() const { return forest().form(output); }
 
-  Ref self;
+  /// Opens the next part of the rows, if there is one. Returns false with a Python exception set if that fails.
+  bool open_part() {
+    source = {};
+    part = parts.next();
+    if (part) return source.open(self.get(), part.get(), columns.get(), extra.get(), order);
+    return PyErr_Occurred() == nullptr;
+  }
+
+  Ref self, rows, columns, extra;
   Output output{};
   std::string name;
   ArrowOrder order;
+  TableParts parts;  ///< Empty for rows that are no polars.DataFrame.
+  Ref part;          ///< The rows that `source` reads.
   ArrowSource source;
   std::string error;  ///< Text of the last failure.
 };
@@ -78,6 +88,10 @@ int get_next(ArrowArrayStream* stream, ArrowArray* out) {
     *out = {};
     Owned<ArrowArray> chunk;
     if (!from.source.next(chunk)) return false;
+    while (!chunk && from.part) {
+      if (!from.open_part()) return false;
+      if (from.part && !from.source.next(chunk)) return false;
+    }
     if (!chunk) return true;
     const OutputForm& form = from.form();
     const std::size_t size = size_of(form.type);
@@ -118,10 +132,16 @@ PyObject* stream(PyObject* self, PyObject* args) {
         !find_output(output, made->output))
       return nullptr;
     made->self = Ref::share(self);
+    made->rows = Ref::share(rows);
+    made->columns = Ref::share(columns);
+    made->extra = Ref::share(extra);
     made->name = name;
-    if (!has_stream(made->forest(), made->output) ||
-        !made->source.open(self, rows, columns, extra, made->order))
+    if (!has_stream(made->forest(), made->output)) return nullptr;
+    if (producer_of(rows, made->order) == ArrowProducer::PolarsFrame) {
+      if (!made->parts.open(rows, made->order) || !made->open_part()) return nullptr;
+    } else if (!made->source.open(self, rows, columns, extra, made->order)) {
       return nullptr;
+    }
     auto held = std::make_unique<ArrowArrayStream>();
     *held = {get_schema, get_next, get_last_error, release, made.get()};
     PyObject* const capsule = PyCapsule_New(held.get(), kCapsule, destroy);

@@ -7,6 +7,7 @@
 #include <forestvm/backend.hpp>
 
 #include "bindings/python/core/arguments.hpp"
+#include "bindings/python/core/attributes.hpp"
 #include "bindings/python/core/encoded_rows.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/forest.hpp"
@@ -77,7 +78,7 @@ int add_type(PyObject* module, const char* name, PyObject* type) {
 }
 
 int execute(PyObject* module) {
-  if (!find_error_classes() || !find_numpy() || !make_argument_names()) return -1;
+  if (!find_error_classes() || !find_numpy() || !make_argument_names() || !make_attribute_names()) return -1;
   if (add_type(module, "Forest", make_forest_type(module)) != 0) return -1;
   if (add_type(module, "EncodedRows", make_encoded_rows_type(module)) != 0) return -1;
   return PyModule_AddStringConstant(module, "__version__", FORESTVM_VERSION);

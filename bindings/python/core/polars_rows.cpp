@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "bindings/python/core/arrow_source.hpp"
+#include "bindings/python/core/attributes.hpp"
 #include "bindings/python/core/numbers.hpp"
 
 namespace forestvm::python {
@@ -46,15 +47,12 @@ bool read_row(PyObject* row, const ArrowOrder& order, double* out) {
 /// Does the work of few_rows; a Python exception may be set.
 bool read_rows(PyObject* frame, const ArrowOrder& order, std::size_t num_features,
                std::vector<double>& values) {
-  static PyObject* const height_name = PyUnicode_InternFromString("height");
-  static PyObject* const columns_name = PyUnicode_InternFromString("columns");
-  static PyObject* const rows_name = PyUnicode_InternFromString("rows");
-  const Ref height = Ref::take(PyObject_GetAttr(frame, height_name));
+  const Ref height = Ref::take(PyObject_GetAttr(frame, name_of(Attribute::Height)));
   const long count = height ? PyLong_AsLong(height.get()) : 0;
   if (count <= 0 || count > kMaxRows) return false;
-  const Ref columns = Ref::take(PyObject_GetAttr(frame, columns_name));
+  const Ref columns = Ref::take(PyObject_GetAttr(frame, name_of(Attribute::Columns)));
   if (!columns || !has_names(order, columns.get())) return false;
-  const Ref rows = Ref::take(PyObject_CallMethodObjArgs(frame, rows_name, nullptr));
+  const Ref rows = Ref::take(PyObject_CallMethodObjArgs(frame, name_of(Attribute::Rows), nullptr));
   if (!rows || PyList_Check(rows.get()) == 0 || PyList_Size(rows.get()) != count) return false;
   values.resize(static_cast<std::size_t>(count) * num_features);
   for (long i = 0; i < count; ++i) {

@@ -203,15 +203,21 @@ PyObject* answer_one(Forest& forest, const RowBlock& row, Output output) {
 /// Reads a list or tuple of numbers into `values`. Returns whether it is one, with as many numbers as the model has
 /// features.
 bool numbers_in(PyObject* row, std::size_t num_features, std::vector<double>& values) {
-  const bool is_list = PyList_Check(row);
+  bool is_list = PyList_Check(row);
   if (!is_list && !PyTuple_Check(row)) return false;
   if ((is_list ? PyList_Size(row) : PyTuple_Size(row)) != static_cast<Py_ssize_t>(num_features)) return false;
+#ifdef Py_GIL_DISABLED
+  // Another thread may change the list between two items; a tuple has the items of one time.
+  const Ref tuple = Ref::take(is_list ? PyList_AsTuple(row) : Py_NewRef(row));
+  if (!tuple) PyErr_Clear();
+  if (!tuple || PyTuple_Size(tuple.get()) != static_cast<Py_ssize_t>(num_features)) return false;
+  row = tuple.get();
+  is_list = false;
+#endif
   values.resize(num_features);
   for (std::size_t i = 0; i < num_features; ++i) {
     const auto at = static_cast<Py_ssize_t>(i);
-    const Ref item = is_list ? list_item(row, at) : Ref::share(PyTuple_GetItem(row, at));
-    if (!item) PyErr_Clear();  // another thread has made the list shorter
-    const auto number = item ? number_in(item.get()) : std::nullopt;
+    const auto number = number_in(is_list ? PyList_GetItem(row, at) : PyTuple_GetItem(row, at));
     if (!number) return false;
     values[i] = *number;
   }

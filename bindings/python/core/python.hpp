@@ -37,16 +37,6 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-/// Returns an item of a list that the caller's program has, and may change in another thread; null with a Python
-/// exception set if the list has no such item.
-inline Ref list_item(PyObject* list, Py_ssize_t at) {
-#ifdef Py_GIL_DISABLED
-  return Ref::take(PyList_GetItemRef(list, at));
-#else
-  return Ref::share(PyList_GetItem(list, at));
-#endif
-}
-
 /// Owns a view of an object's memory.
 class Buffer {
  public:

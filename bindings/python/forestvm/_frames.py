@@ -25,6 +25,7 @@ _REFUSED = 0x7FF80000_00000FED  # the bits of a category that the trainer refuse
 
 def rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> _rows.Rows:
     if isinstance(X, dict):
+        X = dict(X)  # which no other thread changes
         return columns_of(forest, list(X), list(X.values()), missing, columns, extra)
     if isinstance(X, numpy.ndarray):
         names = X.dtype.names or ()
@@ -215,12 +216,13 @@ def _plain(category: Any) -> Any:
 
 
 def _array_of(values: Any, where: str) -> NDArray[Any]:
+    stable = _rows.frozen(values)
     try:
-        array = numpy.asarray(values)
+        array = numpy.asarray(stable)
     except ValueError as error:
         raise UnsupportedInput(f"{where}: {type(values).__name__}: {error}", where) from error
     if array.dtype.kind == "U" and not isinstance(values, numpy.ndarray):  # NumPy makes texts of numbers beside texts
-        array = numpy.array(list(values), dtype=object)
+        array = numpy.array(list(stable), dtype=object)
     return array
 
 

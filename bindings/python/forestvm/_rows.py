@@ -87,6 +87,7 @@ def predict_one(
 ) -> Any:
     """Predicts one row of any form, for Forest.predict_one."""
     if isinstance(row, dict):
+        row = dict(row)  # which no other thread changes
         names, values = list(row), list(row.values())
     elif hasattr(row, "index") and hasattr(row, "to_numpy"):  # a Series of pandas
         names, values = list(row.index), list(row)
@@ -99,7 +100,7 @@ def predict_one(
         answers = forest._new_result(1, output, None, None)
         table.predict(0, 1, output, answers)
     else:
-        array = numpy.asarray(values)
+        array = numpy.asarray(frozen(values))
         if array.ndim != 1:
             raise UnsupportedInput(f"a row has one dimension, not {array.ndim}: predict takes several rows", "row")
         answers = forest.predict(array[numpy.newaxis], output=output, missing=missing)
@@ -158,7 +159,15 @@ def _from_dlpack(X: Any) -> NDArray[Any]:
         raise UnsupportedInput(f"{type(X).__name__} as DLPack: {error}", "X") from error
 
 
+def frozen(values: Any) -> Any:
+    """Returns a list as a tuple: if another thread changes a list while NumPy reads it, NumPy raises RuntimeError, or
+    reads parts of two rows. Returns all other values as they are."""
+    return tuple(values) if type(values) is list else values
+
+
 def _from_sequence(X: Any) -> NDArray[Any]:
+    if type(X) in (list, tuple):
+        X = [frozen(row) for row in frozen(X)]
     try:
         array = numpy.asarray(X)
     except ValueError as error:  # rows of different lengths

@@ -164,6 +164,7 @@ class HistAdapter(SklearnAdapter):
     """HistGradientBoosting, which compares in float64."""
 
     source = "_predictors"
+    ulps = 3
 
     def rows(self, estimator: Any, rows: Any, named_by: Any = None) -> Any:
         package = frame_package(rows)

@@ -52,15 +52,26 @@ def polars_chunks():
     part = polars()[:{ROWS // 4}]
     return package.concat([part] * 4, rechunk=False)
 
+def streamed(frame):
+    import pyarrow
+    result = np.empty(len(frame), np.float32)
+    done = 0
+    for batch in pyarrow.RecordBatchReader.from_stream(forest.predict_stream(frame)):
+        result[done : done + len(batch)] = batch.column(0).to_numpy()
+        done += len(batch)
+    assert done == len(frame)
+    return result
+
 forest = forestvm.load(sys.argv[1], threads=2)
 names = forest.feature_names
 frame = globals()[sys.argv[2]]()
-forest.predict(frame[:1000])
 ways = dict(
     predict=forest.predict,
     copy=lambda frame: forest.predict(frame.astype("float32")),  # what a call must not do
     leaves=lambda frame: forest.predict(frame, output="leaf", dtype="int64"),
+    stream=streamed,
 )
+ways[sys.argv[3]](frame[:1000])
 with open("/proc/self/clear_refs", "w") as file:
     file.write("5")
 before = status("VmRSS")
@@ -94,12 +105,16 @@ def growth(model: Path, form: str, way: str = "predict") -> int:
         ("pandas_mixed", "predict", "pandas"),
         ("arrow", "predict", "pyarrow"),
         ("arrow_chunks", "leaves", "pyarrow"),
+        ("arrow_chunks", "stream", "pyarrow"),
         ("polars", "predict", "polars"),
         ("polars_chunks", "leaves", "polars"),
+        ("polars_chunks", "stream", "polars"),
     ],
 )
 def test_a_million_rows_grow_by_the_result_and_a_block(model: Path, form: str, way: str, package: str) -> None:
     pytest.importorskip(package)
+    if way == "stream":
+        pytest.importorskip("pyarrow")
     assert growth(model, form, way) <= ALLOWED
 
 

@@ -488,6 +488,29 @@ def test_predictions_as_a_stream(forest: forestvm.Forest, rows: Array, output: s
     assert np.array_equal(polars.DataFrame(stream).to_numpy().reshape(wanted.shape), wanted)
 
 
+@pytest.mark.parametrize("count", [0, 1, 20_000])
+@pytest.mark.parametrize("output", ["value", "leaf"])
+def test_a_stream_of_a_polars_frame_comes_in_parts(
+    forest: forestvm.Forest, rows: Array, output: str, count: int
+) -> None:
+    """So that polars does not copy a frame of several chunks as a whole."""
+    arrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("polars")
+    names, columns = list(forest.feature_names), 3000
+    many = np.resize(rows, (count, rows.shape[1]))
+    frame = polars_chunks(many, names) if count else polars_frame(many, names)
+    extra = {f"extra {i}": frame[names[0]] for i in range(columns - len(names))}
+    frame = frame.with_columns(**extra)
+    wanted = forest.predict(many, output=output)
+    stream = forest.predict_stream(frame, output=output, extra="ignore")
+    for _ in range(2):
+        batches = list(arrow.RecordBatchReader.from_stream(stream))
+        assert max([len(batch) for batch in batches], default=0) <= (32 << 20) // (8 * columns)
+        result = arrow.Table.from_batches(batches, arrow.RecordBatchReader.from_stream(stream).schema)
+        values = np.stack([column.to_numpy() for column in result.columns], axis=1)
+        assert np.array_equal(values.reshape(wanted.shape), wanted)
+
+
 def test_a_stream_predicts_as_its_consumer_asks(forest: forestvm.Forest, rows: Array) -> None:
     arrow = pytest.importorskip("pyarrow")
     names = list(forest.feature_names)

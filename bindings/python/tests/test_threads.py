@@ -57,37 +57,6 @@ def test_threads_of_large_and_small_calls_of_all_kinds(breast_cancer: Path, rows
         for which, future in futures:
             assert future.result().tobytes() == wanted[which]
 
-def test_lists_that_other_threads_change(breast_cancer: Path, rows: Array) -> None:
-    """A call reads a list as it was at some time, or finds that it is no row."""
-    forest = forestvm.load(breast_cancer)
-    full = [rows[0].tolist(), rows[1].tolist()]
-    wanted = {forest.predict_one(row) for row in full}
-    row = list(full[0])
-    done = threading.Event()
-
-    def change() -> None:
-        while not done.is_set():
-            for other in full:
-                row[:] = [number + 0.0 for number in other]  # new numbers, which die with the next change
-                row.clear()
-
-    def predict() -> int:
-        answers = 0
-        for _ in range(CALLS // 20):
-            try:
-                answers += forest.predict_one(row) in wanted
-            except forestvm.Usage:
-                answers += 1
-        return answers
-
-    with ThreadPoolExecutor(4) as pool:
-        changing = pool.submit(change)
-        try:
-            assert [future.result() for future in [pool.submit(predict) for _ in range(3)]] == [CALLS // 20] * 3
-        finally:
-            done.set()
-        changing.result()
-
 
 def test_forests_come_and_go_in_many_threads(breast_cancer: Path, rows: Array) -> None:
     """Loading, pickling, encoding, refusing and dropping share nothing that two threads must not touch at once."""

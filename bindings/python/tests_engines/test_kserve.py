@@ -31,12 +31,10 @@ PORT, GRPC_PORT, SWAP_PORT = 18080, 18081, 18082
 
 SERVER = """
 import sys, kserve
-from kserve.protocol.rest.multiprocess.server import RESTServerProcess
-from forestvm.engines.kserve import Model
+from forestvm.engines.kserve import Model, allow_slow_start
 
 if __name__ == "__main__":
-    # KServe kills worker processes that need more than 5 seconds to start, as they do on a busy machine.
-    RESTServerProcess.is_alive.__defaults__ = (120,)
+    allow_slow_start(120)  # importing packages takes long on a busy machine
     port, grpc_port, workers = map(int, sys.argv[1:4])
     models = [Model(path, name) for name, path in zip(sys.argv[4::2], sys.argv[5::2])]
     ports = {"http_port": port, "grpc_port": grpc_port, "enable_grpc": grpc_port != 0}
@@ -222,6 +220,27 @@ def test_metrics_count_and_time_predictions() -> None:
     assert measured("count") == count + 7
     assert measured("sum") > seconds
     assert 'request_predict_seconds_bucket{le="+Inf",model_name="classes"}' in metrics()
+
+
+def test_a_worker_process_starts_before_it_has_read_the_model() -> None:
+    """KServe kills worker processes that do not answer after some seconds."""
+    code = f"""
+import pickle, threading, time
+from forestvm.engines import kserve
+model = kserve.Model({str(MODELS["float32"])!r})
+pickled = pickle.dumps(model)
+may_load, load = threading.Event(), kserve.load
+kserve.load = lambda *arguments, **options: may_load.wait() and load(*arguments, **options)
+copy = pickle.loads(pickled)
+assert model.ready and not copy.ready
+threading.Timer(0.5, may_load.set).start()
+assert copy.get_input_types() == model.get_input_types() and copy.ready
+kserve.load = None
+pickle.loads(pickled)  # ends the process
+time.sleep(100)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1 and "cannot read the model" in done.stderr + done.stdout
 
 
 def test_a_program_is_replaced_while_clients_ask(tmp_path: Path) -> None:

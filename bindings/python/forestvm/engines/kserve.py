@@ -8,7 +8,9 @@ the model's file answers the requests that begin after that.
 
 from __future__ import annotations
 
+import inspect
 import os
+import threading
 import uuid
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,23 @@ from typing import Any
 import kserve
 from kserve.errors import InvalidInput
 from kserve.logging import logger
+from kserve.protocol.rest.multiprocess.server import RESTServerProcess
 
 from .._errors import Error, Usage
 from .._forest import Forest, load
 from ._program import OUTPUTS, no_predictions
 
 _DATATYPES = {"float32": "FP32", "float64": "FP64", "int64": "INT64", "int32": "INT32"}
+
+
+def allow_slow_start(seconds: float) -> None:
+    """Changes how long the worker processes of this process's servers may take to start, and later to answer a ping.
+
+    KServe has no option for this: it kills worker processes that take 5 seconds, and starts others.
+    """
+    if "timeout" not in inspect.signature(RESTServerProcess.is_alive).parameters:
+        raise Usage("this release of KServe has another way to watch its worker processes")
+    RESTServerProcess.is_alive.__defaults__ = (seconds,)
 
 
 class Model(kserve.Model):  # type: ignore[misc]
@@ -40,6 +53,7 @@ class Model(kserve.Model):  # type: ignore[misc]
             raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
         super().__init__(name or Path(path).stem)
         self._path, self._output, self._threads = path, output, threads
+        self._loading: threading.Thread | None = None
         self.load()
 
     def load(self) -> bool:
@@ -52,6 +66,8 @@ class Model(kserve.Model):  # type: ignore[misc]
 
     def _current(self) -> Forest:
         """Returns the forest of the file as it is now, or the last one that could be read."""
+        if self._loading is not None:
+            self._loading.join()
         version = _version_of(self._path)
         if version != self._version:
             try:
@@ -63,19 +79,31 @@ class Model(kserve.Model):  # type: ignore[misc]
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns what the server's worker processes get. They open the file, whose memory they share."""
-        return {name: value for name, value in self.__dict__.items() if name != "_forest"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_forest", "_loading")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Begins to read the file. A worker process that waited until a large model was read could be killed by the
+        server, see allow_slow_start; so the model is ready later than the process."""
         self.__dict__.update(state)
-        self.load()
+        self.ready = False
+        self._loading = threading.Thread(target=self._load_or_exit, name="forestvm reads a model")
+        self._loading.start()
+
+    def _load_or_exit(self) -> None:
+        """Reads the file. Without a model the process is of no use: the server starts another one."""
+        try:
+            self.load()
+        except BaseException as error:
+            logger.error("cannot read the model: %s", error)
+            os._exit(1)
 
     def get_input_types(self) -> list[dict[str, Any]]:
         """Returns the model's metadata: the one tensor that any request may use."""
-        datatype = _DATATYPES[self._forest._row_dtype]
-        return [{"name": "rows", "datatype": datatype, "shape": [-1, self._forest.num_features]}]
+        forest = self._current()
+        return [{"name": "rows", "datatype": _DATATYPES[forest._row_dtype], "shape": [-1, forest.num_features]}]
 
     def get_output_types(self) -> list[dict[str, Any]]:
-        sample = no_predictions(self._forest, self._output)
+        sample = no_predictions(self._current(), self._output)
         return [{"name": "prediction", "datatype": _DATATYPES[str(sample.dtype)], "shape": [-1, *sample.shape[1:]]}]
 
     async def predict(self, payload: Any, headers: Any = None, response_headers: Any = None) -> Any:
