@@ -182,11 +182,11 @@ struct Drawn {
 
 Drawn drawn(std::uint64_t seed) {
   Dice dice(seed);
-  ForestWishes wishes;
-  wishes.float64 = 50;
-  wishes.oblivious = 20;
-  wishes.max_trees = 40;
-  Model model = random_forest(dice, wishes);
+  ForestOptions options;
+  options.float64 = 50;
+  options.oblivious = 20;
+  options.max_trees = 40;
+  Model model = random_forest(dice, options);
   for (Tree& tree : model.trees) {
     cover(dice, tree, 0, dice.from_to(1, 100'000));
     for (Node& node : tree.nodes) node.value = std::clamp(node.value, -8.0, 8.0);
