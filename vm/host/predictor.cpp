@@ -4,7 +4,6 @@
 #include <atomic>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -322,19 +321,20 @@ class HostPredictor final : public CallPredictor {
     const std::size_t before_codes = values + delivered + scratch_bytes(pass);
     FVM_TRY(reserve(scratch, before_codes + codes));
     std::byte* const memory = begin_of(scratch);
+    RowView view;  // the pass refers to it
     if (coded) {
       const auto out = reinterpret_cast<std::uint8_t*>(memory + before_codes);
       FVM_TRY(code_lookups(rows, begin, pass.row_count, out, memory));
-      give_rows(pass, RowView{.codes = out});
+      view.codes = out;
     } else if (encoded && adds_values()) {
       const auto out = reinterpret_cast<std::uint8_t*>(memory + before_codes);
       rows.copy_codes(begin, pass.row_count, out);
-      give_rows(pass, RowView{.codes = out});
+      view.codes = out;
     } else {
       float* const floats = values == 0 ? nullptr : reinterpret_cast<float*>(memory);
-      FVM_ASSIGN(const RowView view, read(rows, begin, pass.row_count, floats));
-      give_rows(pass, view);
+      FVM_ASSIGN(view, read(rows, begin, pass.row_count, floats));
     }
+    give_rows(pass, view);
     pass.plan_rows = rows.plan_rows(pass.row_count);
     const Destination written{written_type(pass.output, to.type), delivered == 0 ? to.out : memory + values};
     pass.values = written.values();
@@ -435,12 +435,13 @@ class HostPredictor final : public CallPredictor {
       scratch += whole_lines(pass.row_count * row_bytes);
       return begin;
     };
-    std::optional<ScratchSlots> slots;
     if (pass.output == OutputKind::Contributions) {
       const unsigned count = slot_count(pass.row_count);
-      slots.emplace(scratch, slot_bytes(), count);
-      pass.slots = &*slots;
-      return interpret_with(pass, scratch + slot_bytes() * count);
+      ScratchSlots slots(scratch, slot_bytes(), count);
+      pass.slots = &slots;
+      interpret_with(pass, scratch + slot_bytes() * count);
+      pass.slots = nullptr;
+      return;
     }
     pass.accumulators[0] = pass.in_place ? reinterpret_cast<std::byte*>(pass.values)
                                          : take(loaded_.meta.num_outputs * sizeof(float));

@@ -101,7 +101,7 @@ class PathWalk {
     }
   };
 
-  /// Returns the numbers of a depth and point that belong to the tile from `row` on.
+  /// Returns the index of the number of a depth, a point and a row.
   FVM_INLINE std::size_t at(unsigned depth, unsigned point, unsigned row) const {
     return (std::size_t{depth} * points_ + point) * kCodeRows + row;
   }

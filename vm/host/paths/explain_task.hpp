@@ -15,7 +15,7 @@ struct ExplainTask {
   const PathOutput* output;
   const std::uint8_t* codes;  ///< Code of the first row in column 0.
   unsigned rows;              ///< Number of rows, up to kCodeRows, which do not leave the block of codes.
-  std::byte* scratch;         ///< explain_bytes of memory, aligned to 64 bytes.
+  std::byte* scratch;         ///< ExplainScratch::bytes of memory, aligned to 64 bytes.
   double* totals;             ///< Memory for the totals of the output, aligned likewise.
 };
 

@@ -17,8 +17,8 @@ struct WaySplit {
   std::uint32_t feature;
   bool left;      ///< True if the way goes to its left child.
   bool repeated;  ///< True if a split below it on the way tests its feature.
-  double
-      taken;  ///< Product of the shares that the way takes, over this split and those of its feature above it.
+  /// Product of the shares that the way takes, over this split and those of its feature above it.
+  double taken;
 };
 
 /// A split, and what follows from the way to it.

@@ -171,7 +171,6 @@ class WayFollower {
     switch (way_.output) {
       case OutputKind::Raw:
       case OutputKind::Value:
-        return memory_.output.covers(all);
       case OutputKind::Contributions:
         return memory_.output.covers(all);
       case OutputKind::Class:
