@@ -147,9 +147,8 @@ class CodeWriter {
         return write_transform(operands<Op::Transform>(inst));
       case Op::Store:
         return write_store(operands<Op::Store>(inst));
+      case Op::Encode:   // the tests of coded trees are written as tests of values
       case Op::Explain:  // export_c refuses programs with contributions
-        return;
-      case Op::Encode:  // the tests of coded trees are written as tests of values
         return;
       case Op::Label:
         return write_label(operands<Op::Label>(inst));
