@@ -32,30 +32,21 @@ constexpr std::string_view kStyle =
 
 std::string html_text(std::string_view text) {
   std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\n':
-      case '\t':
-        out += c;
-        break;
-      default:
-        // A control character cannot stand in a page; U+FFFD stands for it.
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-          out += "\xef\xbf\xbd";
-        else
-          out += c;
-    }
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f)
+      out += "\xef\xbf\xbd";  // U+FFFD, for a control character, which cannot stand in a page
+    else
+      out += c;
+  }
   return out;
 }
 

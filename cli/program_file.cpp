@@ -70,8 +70,8 @@ Result<void> add_capabilities(const Arguments& arguments, CompileOptions& option
     else if (part == kCapabilities[1])
       options.contributions = true;
     else
-      return usage_error("--with " + in_quotes(listed) + ": expected " + std::string(kCapabilities[0]) +
-                         ", " + std::string(kCapabilities[1]) + ", or both with a comma between them");
+      return usage_error("--with " + in_quotes(listed) + ": expected one of " +
+                         std::string(kCapabilities[0]) + ", " + std::string(kCapabilities[1]));
     begin = end + 1;
   }
   return {};

@@ -84,9 +84,8 @@ TEST_F(Contributions, SurviveTheAssembler) {
 
 TEST_F(Contributions, AreRefusedByName) {
   const std::string out = file("out.fvm");
-  expect_error(
-      {"compile", model_, "-o", out, "--with", "contribution"}, 2,
-      "--with 'contribution': expected early-stop, contributions, or both with a comma between them");
+  expect_error({"compile", model_, "-o", out, "--with", "contribution"}, 2,
+               "--with 'contribution': expected one of early-stop, contributions");
   expect_error({"compile", test_data("onnx/classes_none/model.onnx"), "-o", out, "--with", "contributions"},
                1, "model.onnx: tree 0, node 0: the model does not say how many training rows went each way");
   expect_error({"compile", model_, "-o", out, "--with", "contributions", "--schedule", "gpu"}, 1,
@@ -96,7 +95,8 @@ TEST_F(Contributions, AreRefusedByName) {
   expect_error({"compile", linear, "-o", out, "--with", "contributions"}, 1, "linear functions of the row");
   const std::string program = file("model.fvm");
   content({"compile", model_, "-o", program, "--with", "contributions"});
-  expect_error({"export", program, "-o", file("forest.c")}, 1, "it computes contributions, which C does not");
+  expect_error({"export", program, "-o", file("forest.c")}, 1,
+               "the program computes contributions, which C does not");
 }
 
 }  // namespace
