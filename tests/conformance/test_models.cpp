@@ -139,7 +139,7 @@ TEST(RepositoryModels, AreThere) {
   EXPECT_EQ(model_files(FORESTVM_TEST_DATA, "").size(), 3u);
   EXPECT_GE(model_files(fs::path(FORESTVM_TEST_DATA) / "xgboost_versions", "").size(), 30u);
   EXPECT_EQ(model_files(fs::path(FORESTVM_TEST_DATA) / "lightgbm", "").size(), 23u);
-  EXPECT_EQ(support::catboost_files(fs::path(FORESTVM_TEST_DATA) / "catboost", "").size(), 22u);
+  EXPECT_EQ(support::catboost_files(fs::path(FORESTVM_TEST_DATA) / "catboost", "").size(), 24u);
 }
 
 }  // namespace
