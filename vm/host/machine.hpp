@@ -87,7 +87,7 @@ struct Pass {
   const std::uint8_t* codes;  ///< Codes of the pass's rows.
   std::uint8_t* encode_to;    ///< Memory for the codes; null if the rows came encoded.
   float* values;              ///< Raw, Value, Contributions: where the first row's output goes, in float32.
-  double* wide_values;        ///< The same output: where it goes in float64, instead of `values`.
+  double* wide_values;        ///< Where the output goes in float64, instead of `values`.
   std::int64_t* labels;       ///< Class: where the first row's output goes.
   std::int32_t* leaves;       ///< Leaf: where the first row's output goes.
   bool in_place;              ///< True if accumulator a0 is `values` itself.

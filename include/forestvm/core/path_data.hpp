@@ -18,7 +18,7 @@ static_assert(sizeof(ExplainedTree) == 16);
 
 /// A split or a leaf. The nodes of a tree are in preorder: a split, its left subtree, its right subtree.
 struct PathNode {
-  /// Of a split the share of its training rows that go left, from kLeastShare to 1 - kLeastShare; of a leaf its value.
+  /// The share of a split's training rows that go left, from kLeastShare to 1 - kLeastShare; the value of a leaf.
   double number;
   std::uint32_t column;      ///< Column of codes that a split tests; zero in leaves.
   std::uint32_t feature;     ///< Feature to which a split's contribution goes; zero in leaves.

@@ -65,18 +65,18 @@ inline constexpr std::uint8_t kRightLeaf = 4;  ///< The right child is a leaf.
 /// third one if the split is a repeated one (another above it tests the same feature).
 struct SplitConstants {
   enum : unsigned {
-    IfLeft,  ///< 1 - z, of a split of two leaves times their difference: the factor of the integral where o = 1.
-    IfRight,     ///< -z, likewise: the factor where o = 0.
+    IfLeft,   ///< 1 - z, times S(left) - S(right) if both are leaves: the factor of the integral where o = 1.
+    IfRight,  ///< -z, times that difference likewise: the factor where o = 0.
     FirstLeft,   ///< Part of the point t = 0 where o = 1.
     FirstRight,  ///< Part of the point t = 0 where o = 0.
-    IfAway,      ///< f, of a split of two leaves S, where O = 0.
+    IfAway,      ///< f where O = 0; S if both children are leaves.
     LeftValue,   ///< Value of the left child if it is a leaf.
     RightValue,  ///< Value of the right child if it is a leaf.
     Count,
-    // Of a point:
-    PointLeft = 0,   ///< f, of a split of two leaves S, where o = O = 1.
-    PointRight = 1,  ///< The same where o = 0 and O = 1.
-    PointSlope = 2,  ///< Z / (Z (1 - t) + t)^2, of repeated splits.
+    // The constants of each point:
+    PointLeft = 0,   ///< f where o = O = 1; S if both children are leaves.
+    PointRight = 1,  ///< f where o = 0 and O = 1; S if both children are leaves.
+    PointSlope = 2,  ///< Z / (Z (1 - t) + t)^2; only repeated splits have it.
   };
 };
 
