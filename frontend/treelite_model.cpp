@@ -66,7 +66,7 @@ Result<void> set_header(const TreeliteHeader& header, const LoadLimits& limits, 
 
 Result<void> set_postprocessor(const TreeliteHeader& header, Model& model) {
   const auto wrong = [&](const std::string& message) {
-    return header_error("postprocessor", quoted(header.postprocessor) + std::move(message));
+    return header_error("postprocessor", quoted(header.postprocessor) + message);
   };
   if (!is_utf8(header.postprocessor)) return wrong(" is not UTF-8");
   const auto* row =
@@ -100,7 +100,7 @@ Result<std::uint32_t> output_of(const TreeliteHeader& header, const Model& model
   const std::int32_t target = header.target_ids[tree], kind = header.class_ids[tree];
   const std::int32_t classes = header.num_classes.front();
   const auto targets = static_cast<std::int32_t>(header.num_classes.size());
-  const auto wrong = [&](std::string message) {
+  const auto wrong = [&](const std::string& message) {
     return header_error("target_id", "tree " + std::to_string(tree) + ": target " + std::to_string(target) +
                                          " and class " + std::to_string(kind) + message);
   };
