@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -224,14 +225,16 @@ Result<void> Program::save(const std::string& path) const {
 std::span<const std::byte> Program::image() const { return {image_->data, image_->size}; }
 
 std::span<const std::byte> Program::section(Section section) const {
-  bytecode::FileHeader header;
-  std::memcpy(&header, image_->data, sizeof header);
-  if (static_cast<std::size_t>(section) >= header.section_count) return {};
-  bytecode::SectionEntry entry;
-  std::memcpy(&entry,
-              image_->data + sizeof(bytecode::FileHeader) + static_cast<std::size_t>(section) * sizeof entry,
-              sizeof entry);
-  return image().subspan(entry.offset, entry.size);
+  // Calls look sections up, so only the numbers that this needs are read.
+  std::uint32_t count;
+  std::memcpy(&count, image_->data + offsetof(bytecode::FileHeader, section_count), sizeof count);
+  if (static_cast<std::size_t>(section) >= count) return {};
+  const std::byte* const entry = image_->data + sizeof(bytecode::FileHeader) +
+                                 static_cast<std::size_t>(section) * sizeof(bytecode::SectionEntry);
+  std::uint64_t offset, size;
+  std::memcpy(&offset, entry + offsetof(bytecode::SectionEntry, offset), sizeof offset);
+  std::memcpy(&size, entry + offsetof(bytecode::SectionEntry, size), sizeof size);
+  return image().subspan(offset, size);
 }
 
 const ProgramMeta& Program::meta() const { return section_Meta().front(); }
