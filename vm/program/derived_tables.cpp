@@ -25,7 +25,7 @@ std::vector<std::uint32_t> tree_outputs(const Program& program) {
 LeafVectors leaf_vectors(const Program& program) {
   const ProgramMeta& meta = program.meta();
   const auto bytes = program.section_LeafVectors();
-  const std::size_t size = meta.num_outputs * size_of(meta.score_type);
+  const std::size_t size = std::size_t{meta.num_outputs} * size_of(meta.score_type);
   return {bytes.data(), static_cast<std::uint32_t>(bytes.size() / size), meta.num_outputs};
 }
 
