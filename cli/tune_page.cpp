@@ -1,5 +1,6 @@
-// The page of forestvm tune's report. Times are divided by the least one measured for the same number of rows, as in figure 5
-// of SilvanForge; they are compared by their ratio to the schedule auto in the same heat, which a busy machine changes less.
+// The page of forestvm tune's report. Times are divided by the least one measured for the same number of rows, as in
+// figure 5 of SilvanForge. They are compared by their ratio to the schedule auto in the same heat, which a busy machine
+// changes less.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -140,7 +141,7 @@ std::string shares(const Distribution& all) {
                     {"time", "schedules", "share"}, 1, rows);
 }
 
-/// What the schedules with a value of a parameter took.
+/// The times of the schedules that have a certain value of a parameter, as multiples of the best time.
 struct ValueTimes {
   std::string_view parameter, value;
   std::vector<double> ratios;  ///< ascending

@@ -1,4 +1,4 @@
-// What forestvm tune reports of a search: JSON, from which a later search goes on, and a page for people.
+// The reports of forestvm tune about a search: JSON, from which a later search goes on, and a page for people.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace forestvm::cli {
 
 inline constexpr std::array<std::string_view, 2> kStrategyNames = {"heuristic", "exhaustive"};
 
-/// What was searched, under which conditions.
+/// The calls whose schedules a search compares, and the machine and program for which its times hold.
 struct TunedCalls {
   std::string model;          ///< the file's name
   std::string rows;           ///< which rows, for people
@@ -37,8 +37,9 @@ struct TuneReport {
 /// Returns all facts of a search as JSON.
 std::string tune_json(const TuneReport& report);
 
-/// Returns a page in HTML that needs no other file, no network and no script: for each number of rows the distribution of
-/// times, the best schedules, and what each parameter's values cost; the chosen plans with their loop nests.
+/// Returns a page in HTML that needs no other file, no network and no script. For each number of rows it has the
+/// distribution of times, the best schedules, and the times by the values of each parameter; at its end stand the
+/// chosen plans with their loop nests.
 std::string tune_page(const TuneReport& report);
 
 /// Reads the trials from the JSON of an earlier search, `text`. Refused if it is no such file, or if program, machine,

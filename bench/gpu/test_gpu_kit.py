@@ -249,7 +249,7 @@ class Packing(Folder):
 
 
 class Reading(unittest.TestCase):
-    """What needs a GPU's tools to be made, but not to be read."""
+    """Reads stored output of tools that need a GPU to make it."""
 
     def test_kernels_of_a_trace(self):
         kernel = dict(cat="kernel", name="walk", dur=2.5)

@@ -66,7 +66,7 @@ struct Directive {
   DirectiveKind kind;
   std::vector<Argument> arguments;
   SourceLocation location;
-  /// Why a plan was chosen: the comment behind a plan directive. Other directives have none.
+  /// The reason for which a plan was chosen: the comment behind a plan directive. Other directives have none.
   std::string remark{};
 
   /// Compares what the directives say, not their locations and remarks.

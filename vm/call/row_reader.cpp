@@ -16,7 +16,7 @@
 namespace forestvm {
 namespace {
 
-/// In rows of as many features it is worth finding those that the program reads.
+/// The least number of features for which it pays to find those that the program reads.
 constexpr std::uint32_t kManyFeatures = 64;
 
 /// Sets `numbers` to how many numbers lie from the first to the last of `count` that are `stride` apart, both

@@ -74,7 +74,7 @@ FVM_EXPORT cuMemFree_v2(void* address) {
   return kSuccess;
 }
 
-// As with streams that do not wait for the default stream, copies and fills wait for no stream.
+// Copies and fills wait for no stream, as if all streams had been created not to wait for the default one.
 FVM_EXPORT cuMemcpyHtoD_v2(void* to, const void* from, std::size_t bytes) {
   std::memcpy(to, from, bytes);
   return kSuccess;

@@ -47,7 +47,7 @@ class TimeUp(Exception):
 
 
 class State:
-    """What was done, in a file that is replaced as a whole."""
+    """The record of the steps done so far, in a file that is replaced as a whole."""
 
     def __init__(self, path, kit):
         self.path = path

@@ -7,7 +7,7 @@
 namespace forestvm::python {
 namespace {
 
-/// In the order of Attribute.
+/// The names of the attributes, in the order of the enumeration Attribute.
 constexpr std::array kTexts = {"__arrow_c_array__",
                                "__arrow_c_stream__",
                                "columns",

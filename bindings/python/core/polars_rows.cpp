@@ -12,7 +12,7 @@
 namespace forestvm::python {
 namespace {
 
-/// With more rows, a number for each of their values takes longer than polars' export of the columns.
+/// The most rows whose values are read one by one; polars' export of columns is faster for more.
 constexpr long kMaxRows = 8;
 
 /// Returns whether a list holds the names of the columns that were matched last.

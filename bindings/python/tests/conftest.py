@@ -116,7 +116,7 @@ def catboost_answers(path: Path, rows: np.ndarray[Any, Any]) -> Answers:
 
 
 def sklearn_answers(path: Path, rows: np.ndarray[Any, Any]) -> Answers:
-    """What an estimator's forest predicts is its wrapper's probabilities, scores of isolation, or numbers."""
+    """The predictions of an estimator's forest are its wrapper's probabilities, scores of isolation, or numbers."""
     io = pytest.importorskip("skops.io")
     model = io.load(path, trusted=io.get_untrusted_types(file=path))
     method = next(name for name in ("predict_proba", "decision_function", "predict", "apply") if hasattr(model, name))

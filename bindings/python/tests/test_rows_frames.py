@@ -493,7 +493,7 @@ def test_predictions_as_a_stream(forest: forestvm.Forest, rows: Array, output: s
 def test_a_stream_of_a_polars_frame_comes_in_parts(
     forest: forestvm.Forest, rows: Array, output: str, count: int
 ) -> None:
-    """So that polars does not copy a frame of several chunks as a whole."""
+    """Parts keep polars from copying a frame of several chunks as a whole."""
     arrow = pytest.importorskip("pyarrow")
     pytest.importorskip("polars")
     names, columns = list(forest.feature_names), 3000

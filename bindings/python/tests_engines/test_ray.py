@@ -42,7 +42,7 @@ def test_datasets(model: Case) -> None:
 
 
 def test_a_million_rows(files: Files, tmp_path: Path) -> None:
-    # Read here: Ray's own reader may wait for ever where a file has no rows.
+    # Reads the file itself, because Ray's own reader may wait for ever where a file has no rows.
     tables = [parquet.read_table(path) for path in sorted(files.folder.iterdir())]
     predicted = engine.predict(ray.data.from_arrow(tables), files.forest, name="p", concurrency=2)
     predicted.select_columns(files.columns).write_parquet(str(tmp_path / "predictions"))

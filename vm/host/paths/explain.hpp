@@ -111,7 +111,7 @@ class PathWalk {
     return constants + SplitConstants::Count + k * (kRepeated ? 3 : 2);
   }
 
-  /// What depends on the row's decision at a split: one number of three.
+  /// Chooses one of three numbers for each row, by the row's decision at a split.
   template <bool kRepeated>
   struct Choice {
     Vector left, right, away;

@@ -1,4 +1,4 @@
-// What a CPU target gets to compute contributions: see explain.hpp.
+// The arguments of a CPU target's function that computes contributions: see explain.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,10 +1,10 @@
-// The paths of a program in the form in which contributions are computed from them. In: the sections explained_trees and
-// paths. Out: for each tree a list of steps, and the constants that they take.
+// The paths of a program in the form in which contributions are computed from them. In: the sections explained_trees
+// and paths. Out: for each tree a list of steps, and the constants that they take.
 //
-// Contributions are Shapley values of a game in which a feature that does not take part sends rows both ways at a split,
-// by the shares of the training rows. Let every feature take part with the chance t. With z, the share of a split's
-// left child, o, which is 1 where the row goes left, and Z and O, the products of both over the splits of the same
-// feature above it on the way, a row goes left with the chance
+// Contributions are Shapley values of a game in which a feature that does not take part sends rows both ways at a
+// split, by the shares of the training rows. Let every feature take part with the chance t. With z, the share of a
+// split's left child, o, which is 1 where the row goes left, and Z and O, the products of both over the splits of the
+// same feature above it on the way, a row goes left with the chance
 //
 //   f(t) = (Z z (1 - t) + O o t) / (Z (1 - t) + O t),      z where O = 0.
 //
@@ -26,7 +26,7 @@
 
 namespace forestvm::host {
 
-/// What a step does with P, the chances to come to a split at each point, and S, the means below it.
+/// The ways in which a step changes P, the chances to come to a split at each point, and S, the means below the split.
 enum class PathMotion : std::uint8_t {
   Left,   ///< Tests the split and gives P to its left child.
   Right,  ///< Tests a split whose left child is a leaf, and gives P to its right child.
