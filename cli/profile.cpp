@@ -31,7 +31,7 @@ Result<AnyRows> Profile::batch(const Predictor& predictor, Context& context, boo
   const CodedPlans plans(predictor.program());
   if (!on_host || std::holds_alternative<CodedRows>(rows) || !plans.check() || plans.reads_values(count))
     return rows;
-  const std::size_t bytes = coded_bytes(count, predictor.program().section_Columns().size());
+  const std::size_t bytes = coded_bytes(count, predictor.coded_columns());
   std::uint8_t* const memory = codes_.resize(bytes);
   FVM_ASSIGN(const CodedRows coded, time(Part::Encode, [&] {
                return predictor.encode(context, rows, {memory, bytes});

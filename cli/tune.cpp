@@ -145,7 +145,8 @@ std::string summary(const TuneOptions& options, const TuneReport& report) {
 }
 
 /// Searches, while signals only end the search.
-Result<Tuning> search(const Model& model, const TuneOptions& options, const RepeatedRows& rows) {
+Result<Tuning> search(const Model& model, const Program& automatic, const TuneOptions& options,
+                      const RepeatedRows& rows) {
   const Interrupts interrupts;
   std::fputs("forestvm: measuring schedules; Ctrl-C ends the search and keeps the best so far\n", stderr);
   std::optional<Progress> progress;
@@ -155,8 +156,9 @@ Result<Tuning> search(const Model& model, const TuneOptions& options, const Repe
       progress.emplace(2, now.planned, std::chrono::seconds(0), false, "schedules");
     progress->show(now.done, now.best);
   };
-  FVM_ASSIGN(Tuning tuning, tune(
-                                model, options.tuning, rows, [] { return Interrupts::came(); }, show));
+  FVM_ASSIGN(Tuning tuning,
+             tune(
+                 model, automatic, options.tuning, rows, [] { return Interrupts::came(); }, show));
   progress.reset();
   if (Interrupts::came()) std::fputs("forestvm: stopped by a signal; keeping the best so far\n", stderr);
   return tuning;
@@ -171,8 +173,7 @@ Result<Program> compile_found(const Model& model, CompileOptions options, TuneRe
   return std::move(compiled.program);
 }
 
-Result<void> run_search(const Arguments& arguments, const Model& model) {
-  FVM_ASSIGN(TuneOptions options, understand(arguments));
+Result<void> run_search(TuneOptions options, const Model& model) {
   FVM_ASSIGN(const Compiled automatic,
              in_file(options.model, compile(model, automatic_schedule(model), options.tuning.compile)));
   FVM_ASSIGN(const RepeatedRows rows,
@@ -185,7 +186,7 @@ Result<void> run_search(const Arguments& arguments, const Model& model) {
     FVM_ASSIGN(const std::string text, read_text(options.resume, kLongestReport, "a report"));
     FVM_ASSIGN(options.tuning.earlier, in_file(options.resume, earlier_trials(text, report.calls)));
   }
-  FVM_ASSIGN(report.tuning, in_file(options.model, search(model, options, rows)));
+  FVM_ASSIGN(report.tuning, in_file(options.model, search(model, automatic.program, options, rows)));
   for (Directive& directive : report.tuning.schedule.directives)
     if (!directive.remark.empty()) directive.remark += "; " + report.calls.machine;
   FVM_ASSIGN(const Program program,
@@ -199,16 +200,33 @@ Result<void> run_search(const Arguments& arguments, const Model& model) {
   return {};
 }
 
+/// Returns a Usage error if an argument is given that --list-space does not use.
+Result<void> expect_nothing_to_measure(const Arguments& arguments) {
+  if (arguments.has("ROWS")) return usage_error("--list-space takes no ROWS");
+  for (const Option& option : kTune.options) {
+    const std::string name = option.name;
+    if (arguments.has(name) && name != "list-space" && name != "contract" && name != "rounds")
+      return usage_error("--list-space takes no --" + name);
+  }
+  return {};
+}
+
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "MODEL"));
   FVM_ASSIGN(const std::size_t space, arguments.choice("list-space", space_names(), 0));
   FVM_ASSIGN(const Contract contract, arguments.choice("contract", Contract::Trainer));
-  if (!arguments.has("list-space")) FVM_TRY(understand(arguments));
+  const bool lists = arguments.has("list-space");
+  TuneOptions options;
+  if (lists) {
+    FVM_TRY(expect_nothing_to_measure(arguments));
+  } else {
+    FVM_ASSIGN(options, understand(arguments));
+  }
   FVM_ASSIGN(const ModelOrProgram loaded, load_as_asked(arguments, path));
   const auto* const model = std::get_if<Model>(&loaded);
   if (model == nullptr)
     return usage_error(in_quotes(path) + " is a program, which has its schedule already: tune the model");
-  if (!arguments.has("list-space")) return run_search(arguments, *model);
+  if (!lists) return run_search(std::move(options), *model);
   return in_file(path, list_space(scheduler::schedule_spaces()[space], *model, contract));
 }
 

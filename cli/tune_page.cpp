@@ -238,7 +238,7 @@ std::string facts(const TuneReport& report) {
       std::string(kStrategyNames[static_cast<std::size_t>(report.strategy)]) +
       printed(", at most %g s; %zu schedules measured, %zu refused, of %zu planned", report.budget.count(),
               tuning.tried, tuning.refused, tuning.planned + 1) +
-      (tuning.is_complete ? "" : "; ended before all were measured");
+      (tuning.is_complete() ? "" : "; ended before all were measured");
   std::string html = "<dl>\n";
   for (const auto& [name, value] : std::initializer_list<std::pair<std::string_view, std::string>>{
            {"Model", report.calls.model},

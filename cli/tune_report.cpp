@@ -62,7 +62,7 @@ std::string tune_json(const TuneReport& report) {
                {"conditions", conditions(report.calls)},
                {"strategy", kStrategyNames[static_cast<std::size_t>(report.strategy)]},
                {"budget_seconds", report.budget.count()},
-               {"complete", tuning.is_complete}};
+               {"complete", tuning.is_complete()}};
   page["schedules"] = {
       {"measured", tuning.tried}, {"refused", tuning.refused}, {"planned", tuning.planned + 1}};
   page["batches"] = Json::array();

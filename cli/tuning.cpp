@@ -97,16 +97,12 @@ class Search {
         end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(options.budget)),
         best_(options.batches.size()) {}
 
-  Result<Tuning> run() {
-    const Schedule automatic = automatic_schedule(model_);
-    FVM_ASSIGN(std::optional<Program> program, compiled(automatic));
-    if (!program) return refused("schedule auto", "is refused for this model and contract");
-    FVM_ASSIGN(automatic_, loaded({"auto", automatic, SIZE_MAX, std::move(*program)}));
+  Result<Tuning> run(const Program& automatic) {
+    FVM_ASSIGN(automatic_, loaded({"auto", automatic_schedule(model_), SIZE_MAX, automatic}));
     tuning_.tried = 1;
     for (std::size_t b = 0; b < best_.size(); ++b) FVM_TRY(warm_up(*automatic_, b));
     FVM_TRY(run_heats());
     FVM_TRY(run_races());
-    tuning_.is_complete = !is_over(end_);
     plan();
     return std::move(tuning_);
   }
@@ -382,10 +378,10 @@ class Search {
 
 }  // namespace
 
-Result<Tuning> tune(const Model& model, const TuningOptions& options, const RepeatedRows& rows,
-                    const std::function<bool()>& interrupted,
+Result<Tuning> tune(const Model& model, const Program& automatic, const TuningOptions& options,
+                    const RepeatedRows& rows, const std::function<bool()>& interrupted,
                     const std::function<void(const TuningProgress&)>& show) {
-  return Search(model, options, rows, interrupted, show).run();
+  return Search(model, options, rows, interrupted, show).run(automatic);
 }
 
 }  // namespace forestvm::cli

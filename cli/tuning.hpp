@@ -60,7 +60,9 @@ struct Tuning {
   std::size_t tried = 0;      ///< schedules that this search measured, `auto` included
   std::size_t refused = 0;    ///< schedules that the compiler refused
   std::size_t planned = 0;    ///< schedules that the search would have compiled
-  bool is_complete = false;   ///< whether it ended before the budget and without a signal
+
+  /// Returns whether all planned schedules were measured or refused.
+  bool is_complete() const { return tried + refused == planned + 1; }
 };
 
 /// The progress that is shown while tuning runs.
@@ -69,9 +71,10 @@ struct TuningProgress {
   std::string best;           ///< the fastest so far, for the batch where it gained most
 };
 
-/// Searches until the schedules or the budget end, or `interrupted` returns true.
-Result<Tuning> tune(const Model& model, const TuningOptions& options, const RepeatedRows& rows,
-                    const std::function<bool()>& interrupted,
+/// Searches until the schedules or the budget end, or `interrupted` returns true. `automatic` is the model's program with
+/// the schedule auto.
+Result<Tuning> tune(const Model& model, const Program& automatic, const TuningOptions& options,
+                    const RepeatedRows& rows, const std::function<bool()>& interrupted,
                     const std::function<void(const TuningProgress&)>& show);
 
 }  // namespace forestvm::cli

@@ -108,7 +108,7 @@ TEST_F(Tune, GoesOnFromAReport) {
     words.insert(words.end(), more.begin(), more.end());
     return forestvm(words);
   };
-  const Outcome first = tune({"--budget", "2s", "--report", file("1.json")});
+  const Outcome first = tune({"--budget", "20s", "--report", file("1.json")});
   ASSERT_EQ(first.code, 0) << first.err;
   const auto before = nlohmann::json::parse(content_of(file("1.json")));
   const Outcome second = tune(
@@ -117,6 +117,9 @@ TEST_F(Tune, GoesOnFromAReport) {
   const auto after = nlohmann::json::parse(content_of(file("2.json")));
   const std::set<std::size_t> old_points = points_of(before), all_points = points_of(after);
   EXPECT_GT(all_points.size(), old_points.size());
+  EXPECT_EQ(before["complete"], true) << "all of the few dozen schedules were measured";
+  ASSERT_EQ(tune({"--budget", "0.05s", "--strategy", "exhaustive", "--report", file("short.json")}).code, 0);
+  EXPECT_EQ(nlohmann::json::parse(content_of(file("short.json")))["complete"], false) << "of thousands";
   EXPECT_TRUE(std::includes(all_points.begin(), all_points.end(), old_points.begin(), old_points.end()));
 
   // Trials that are not among the best keep their times. A planted one that cannot be beaten is measured again.
@@ -270,6 +273,11 @@ TEST_F(Tune, RefusesBadCommandLines) {
                  "has 64 columns, the model has 10 features");
   expect_refused({"tune", file("absent"), "-o", file("x.fvm")}, 3, "absent");
   expect_refused({"tune", model_, "--list-space", "cpu"}, 2, "--list-space 'cpu': expected one of host, gpu");
+  expect_refused({"tune", model_, rows_, "--list-space", "host"}, 2, "--list-space takes no ROWS");
+  expect_refused({"tune", model_, "--list-space", "host", "--budget", "1s"}, 2,
+                 "--list-space takes no --budget");
+  expect_refused({"tune", model_, "--list-space", "host", "--header", "no"}, 2,
+                 "--list-space takes no --header");
   ASSERT_EQ(forestvm({"compile", model_, "-o", file("m.fvm")}).code, 0);
   expect_refused({"tune", file("m.fvm"), "--list-space", "host"}, 2,
                  "is a program, which has its schedule already: tune the model");
@@ -300,6 +308,12 @@ TEST_F(Tune, ProfilesOfRunsHaveAllParts) {
             std::string::npos)
       << few.err;
   EXPECT_EQ(few.err.find("65 rows and more"), std::string::npos) << few.err;
+
+  // Rows of leaves that are functions of a row are encoded with the values that the leaves read.
+  const std::string linear = test_data("lightgbm/4.7.0_linear/");
+  const Outcome leaves = forestvm({"run", linear + "model.txt", linear + "rows.npy", "--profile"});
+  EXPECT_EQ(leaves.out, forestvm({"run", linear + "model.txt", linear + "rows.npy"}).out);
+  EXPECT_GT(part_of(leaves.err, "encode"), 0) << leaves.err;
 
   const Outcome values =
       forestvm({"run", model_, rows_, "--output", "raw", "--profile", "--schedule", "rows-8"});
