@@ -393,11 +393,8 @@ class HostPredictor final : public CallPredictor {
     return bytes + whole_lines(leaf_value_bytes(rows));
   }
 
-  /// Returns the bytes in which a thread computes contributions: the totals of an output, then what explain.hpp needs.
-  std::size_t slot_bytes() const {
-    return loaded_.paths.most_totals * kCodeRows * sizeof(double) +
-           whole_lines(ExplainScratch(loaded_.paths).bytes);
-  }
+  /// Returns the bytes in which a thread computes contributions.
+  std::size_t slot_bytes() const { return whole_lines(ExplainScratch(loaded_.paths).bytes); }
 
   /// Returns the number of threads that compute contributions of `rows` rows at once.
   unsigned slot_count(std::size_t rows) const {
