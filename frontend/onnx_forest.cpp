@@ -408,7 +408,7 @@ class NumberedForest : ListReader {
   std::vector<Numbered> numbers_;      ///< Number of each node, sorted within its tree.
 };
 
-/// Version 5: nodes and leaves in lists of their own, named by their places in them.
+/// Version 5: nodes and leaves in lists of their own, named by their indices.
 class ListedForest : ListReader {
  public:
   using ListReader::ListReader;

@@ -47,7 +47,7 @@ std::uint32_t value_number(std::string_view value);
 /// Returns a point's values with their parameters' names: "parallel=rows block=64 ...".
 std::string point_name(const ScheduleSpace& space, std::size_t point);
 
-/// The places of the parameters in a point's values.
+/// The indices of the parameters in a point's values.
 namespace host_parameters {
 enum HostParameter : std::size_t {
 #define FVM_HOST_PARAMETER(Name, name, values, meaning) Name,

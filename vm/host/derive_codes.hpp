@@ -38,7 +38,7 @@ FVM_INLINE std::uint32_t find_slot(const KeySlots& slots, std::uint64_t key) {
 /// The bytes after a table of codes that must be readable too.
 inline constexpr std::size_t kTableSlack = 3;
 
-/// A column of codes and its table. The place of a row's code is its key's slot, in the upper bits, and the outcomes of
+/// A column of codes and its table. The index of a row's code is its key's slot, in the upper bits, and the outcomes of
 /// its lookup's tests, the first in the lowest bit.
 struct CodeColumn {
   std::uint32_t column;
@@ -156,13 +156,13 @@ FVM_INLINE void find_slots(const LookupSet& set, const DerivedBlock& block, std:
   for_rows<Target>(block.rows, [&](unsigned r) { slots[r] = find_slot(table, keys[r]); });
 }
 
-/// Writes the codes of a lookup's columns. A search that fetches bytes faster together has look_up(table, places, count,
+/// Writes the codes of a lookup's columns. A search that fetches bytes faster together has look_up(table, indices, count,
 /// to), for whole groups, which may read kTableSlack bytes behind a table's last.
 template <class Target>
 FVM_INLINE void write_codes(const LookupColumns& lookup, const DerivedBlock& block,
                             const std::uint32_t* slots, std::uint8_t* codes) {
   using Search = typename Target::Search;
-  alignas(64) std::uint32_t places[kCodeRows];
+  alignas(64) std::uint32_t indices[kCodeRows];
   if (!lookup.tests.empty()) {
     alignas(64) std::uint8_t bits[kCodeRows] = {};
     std::uint8_t bit = 1;
@@ -173,8 +173,8 @@ FVM_INLINE void write_codes(const LookupColumns& lookup, const DerivedBlock& blo
       });
       bit = static_cast<std::uint8_t>(bit * 2);
     }
-    for_rows<Target>(block.rows, [&](unsigned r) { places[r] = slots[r] * bit + bits[r]; });
-    slots = places;
+    for_rows<Target>(block.rows, [&](unsigned r) { indices[r] = slots[r] * bit + bits[r]; });
+    slots = indices;
   }
   for (const CodeColumn& column : lookup.columns) {
     std::uint8_t* const to = codes + std::size_t{column.column} * kCodeRows;

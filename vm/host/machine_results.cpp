@@ -59,7 +59,7 @@ void Machine::explain(const Inst& inst) {
   const LoadedPaths& paths = loaded_->paths;
   const std::uint32_t features = loaded_->meta.num_features;
   const std::size_t width = std::size_t{features} + 1, stride = outputs_ * width;
-  const std::size_t columns = loaded_->program.section_Columns().size();
+  const std::size_t columns = loaded_->program.columns().size();
   const ScratchSlots::Slot slot(*pass_->slots);
   const auto* const totals = reinterpret_cast<const double*>(slot.memory() + ExplainScratch(paths).totals);
   for (std::uint32_t row = rows.begin; row < rows.end;) {

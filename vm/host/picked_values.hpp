@@ -17,9 +17,9 @@ inline constexpr std::uint32_t kPickedAtOnce = 8;
 
 /// Picks values in a window of a row.
 struct PickStep {
-  std::uint64_t places[kPickedAtOnce];  ///< Places in the window, which ascend; then zeros.
-  std::uint32_t first;                  ///< Value of the row with which the window begins.
-  std::uint32_t count;                  ///< Number of values that are picked.
+  std::uint64_t indices[kPickedAtOnce];  ///< Indices in the window, which ascend; then zeros.
+  std::uint32_t first;                   ///< Value of the row with which the window begins.
+  std::uint32_t count;                   ///< Number of values that are picked.
 };
 
 /// The most features of a strip. The picked values of a block of rows fit the first-level cache.

@@ -404,7 +404,7 @@ class HostPredictor final : public CallPredictor {
         std::min({blocks, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
   }
 
-  std::size_t columns() const { return loaded_.program.section_Columns().size(); }
+  std::size_t columns() const { return loaded_.program.columns().size(); }
 
   /// Returns the most rows whose codes are in a pass. Codes are written and soon read again, so they should
   /// fit the caches. With very many columns they take at most kMaxScratchBytes, unless a single block takes

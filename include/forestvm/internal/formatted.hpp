@@ -1,5 +1,5 @@
 // Texts with numbers and names in them, such as messages of errors. One function writes all of them, so that the many
-// places that word one stay small.
+// callers stay small.
 #pragma once
 
 #include <concepts>
@@ -52,9 +52,9 @@ template <class T>
 template <class... Arguments>
 struct FormatText {
   consteval FormatText(const char* format) : text(format) {
-    std::size_t places = 0;
-    for (const char* at = format; *at != 0; ++at) places += at[0] == '{' && at[1] == '}' ? 1 : 0;
-    if (places != sizeof...(Arguments)) throw "each {} of the text needs an argument";
+    std::size_t count = 0;
+    for (const char* at = format; *at != 0; ++at) count += at[0] == '{' && at[1] == '}' ? 1 : 0;
+    if (count != sizeof...(Arguments)) throw "each {} of the text needs an argument";
   }
   const char* text;
 };
@@ -63,7 +63,7 @@ struct FormatText {
 [[gnu::cold]] Failure refuse_formatted(std::string_view where, const char* text, const FormatKind* kinds,
                                        const FormatValue* values);
 
-/// Returns the text with the arguments in the places of {}: whole numbers and texts.
+/// Returns the text with each {} replaced by its argument: whole numbers and texts.
 template <class... Arguments>
 std::string formatted(FormatText<std::type_identity_t<Arguments>...> format, const Arguments&... arguments) {
   const FormatValue values[] = {format_value(arguments)...};

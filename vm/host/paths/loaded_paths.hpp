@@ -61,7 +61,7 @@ inline constexpr std::uint8_t kAboveLeft = 1;  ///< The way goes left at the spl
 inline constexpr std::uint8_t kLeftLeaf = 2;   ///< The left child is a leaf.
 inline constexpr std::uint8_t kRightLeaf = 4;  ///< The right child is a leaf.
 
-/// The places of a split's constants. First come those of the split, then for each point those of the point: two, and a
+/// The indices of a split's constants. First come those of the split, then for each point those of the point: two, and a
 /// third one if the split is a repeated one (another above it tests the same feature).
 struct SplitConstants {
   enum : unsigned {

@@ -1,5 +1,5 @@
 // The walker of the tables layout: a vector of rows takes a step by looking its slots up in tables that lie
-// in registers. Nothing depends on the data but the places themselves, so nothing is mispredicted. In a block
+// in registers. Nothing depends on the data but the positions themselves, so nothing is mispredicted. In a block
 // of rows it goes through one tree after the other; the block's sums are kept beside each other until the
 // last tree.
 #pragma once

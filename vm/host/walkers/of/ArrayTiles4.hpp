@@ -5,7 +5,7 @@
 
 namespace forestvm::host {
 
-/// The walkers that later targets have of their own. A walk on its own waits for the child's place, which
+/// The walkers that later targets have of their own. A walk on its own waits for the child's position, which
 /// takes bit operations that later targets do faster: up to 13% for sparse tiles. Walks in lockstep hide
 /// that.
 template <class Target, class View>
