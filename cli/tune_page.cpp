@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 #include <utility>
 
 #include <forestvm/internal/names.hpp>
 
 #include "cli/html.hpp"
+#include "cli/printed.hpp"
 #include "cli/schedule_lines.hpp"
 #include "cli/tune_report.hpp"
 #include "scheduler/choose/schedule_space.hpp"
@@ -21,15 +20,6 @@ namespace {
 constexpr double kWidth = 720;  ///< of drawings, in their own units
 constexpr std::size_t kBins = 36;
 constexpr double kMostTimes = 64;  ///< the largest ratio on an axis; slower schedules are drawn there
-
-[[gnu::format(printf, 1, 2)]] std::string printed(const char* format, ...) {
-  std::array<char, 512> text{};
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text.data(), text.size(), format, arguments);
-  va_end(arguments);
-  return text.data();
-}
 
 std::string rows_text(std::uint64_t rows) { return std::to_string(rows) + (rows == 1 ? " row" : " rows"); }
 
