@@ -1,5 +1,6 @@
 // Checks that every backend makes of a call before it runs, so that all backends refuse the same calls with the
-// same messages; results in the type that the caller wants; numbers of the types of rows. Implemented by vm/call.
+// same messages. Also delivers results in the type that the caller wants, and converts numbers of the types of
+// rows. Implemented by vm/call.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +62,7 @@ class CallPredictor : public Predictor {
 
  private:
   virtual const RowReader& row_reader() const = 0;
-  /// Predicts the rows. `to` has memory if there is anything to write, and the options suit the program.
+  /// Predicts the rows. `to` has memory if there is anything to write. The program can honour the options.
   virtual Result<void> run(Context& context, const RowSource& rows, OutputKind output,
                            const CallOptions& options, const Destination& to) const = 0;
 
