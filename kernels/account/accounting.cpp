@@ -345,7 +345,7 @@ class PhaseCounter {
       const double row_lines = std::ceil(row_bytes() / kLineBytes);
       return std::min(rows * std::min(values, row_lines), std::max(1.0, rows * row_bytes() / kLineBytes));
     }
-    // The values of a feature lie side by side, and the next feature's `stride` words on.
+    // The values of a feature lie side by side, and the next feature begins `stride` words further on.
     const double apart = std::max<double>(rows, std::gcd(staged_stride_, 32u));
     return fullest_bank(values, kBanks / apart);
   }

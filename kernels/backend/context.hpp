@@ -45,8 +45,8 @@ struct PassShape {
   bool operator==(const PassShape&) const = default;
 };
 
-/// The number of shapes that are kept. It suffices for a few batch sizes in turns, each of which has a shape of
-/// whole slabs and one of its last slab.
+/// The number of shapes that are kept. It is enough for a caller that alternates between a few batch sizes: each
+/// needs a shape for whole slabs and one for its last slab.
 inline constexpr std::size_t kKeptPasses = 8;
 
 struct KeptPass {

@@ -1,7 +1,7 @@
-// The machine of one GPU thread: what interpret() runs a phase of a program on, in every thread of a launch
-// at once. A map gives the thread its own iteration; what lies outside the maps of some dimensions of the
-// block is shared among the threads that differ in those: each takes the rows whose numbers, modulo the
-// number of such threads, are its own. A thread without an iteration goes through the code idly, for the
+// The machine of one GPU thread: what interpret() runs a phase of a program on, in every thread of a launch at
+// once. A map gives each thread an iteration of its own. Code outside the maps of some dimensions of the block is
+// shared by the threads that differ in those dimensions only: thread i of n such threads takes the rows whose
+// numbers are i modulo n. A thread without an iteration goes through the code idly, because it must come to the
 // barriers.
 //
 // Barriers stand where what threads have written may next be read by others: where a map of the block begins
@@ -120,8 +120,9 @@ class ThreadMachine {
     sync_block(inst);
   }
 
-  /// Trees that are copied ahead go to two buffers in turns: when a turn's have arrived, all threads have
-  /// left the other buffer, and the next turn's are on their way there.
+  /// Copies trees into shared memory. Trees that are copied ahead go to two buffers in turns: when the trees of a
+  /// turn have arrived, all threads have left the other buffer, and the trees of the next turn are on their way
+  /// there.
   FVM_DEVICE_COLD void cache_trees(const LinkedInst& inst) {
     const std::uint32_t number = linked<Op::CacheTrees, Copy>(inst);
     const LaunchCopy& copy = launch_->copies[number];
@@ -367,7 +368,7 @@ class ThreadMachine {
     if (unsettled_) sync_block(inst);
   }
 
-  /// Returns the chunk of a turn; an empty one behind the end of the range.
+  /// Returns the chunk of a turn; an empty chunk if the turn lies past the end of the range.
   FVM_DEVICE static Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t turn) {
     const std::uint32_t size = over.size();
     const std::uint64_t begin = std::uint64_t{turn} * step;
@@ -470,7 +471,7 @@ class ThreadMachine {
     settle(inst);  // the instructions that follow share rows, not elements
   }
 
-  /// The memory of reductions.
+  /// The Cells of reductions (see reduction.hpp): the elements of accumulators, wherever they lie.
   struct Cells {
     const ThreadMachine& machine;
 

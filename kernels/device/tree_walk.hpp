@@ -135,7 +135,7 @@ class TreeWalk<Array4View, Space::Global> {
 
  private:
   const Node* nodes_;
-  /// Tells where leaves begin. Few walks ask, and to know it would take one more register.
+  /// Its node_count says where leaves begin. Few walks ask, and the number itself would take one more register.
   const TreeDesc* desc_;
   std::uint32_t left_, right_;
 };

@@ -1,6 +1,6 @@
-// The walk of one thread: some rows through some trees, a few of both in lockstep. It knows nothing of blocks
-// and barriers. In: where the nodes, the rows and the sums lie. Out: each row's leaves, added in the order of
-// the trees; or stored, each tree's by its number.
+// The walk of one thread: some rows through some trees, a few of both in lockstep. It knows nothing of blocks and
+// barriers. In: where the nodes, the rows and the sums lie. Out: each row's leaves, either added to sums in the
+// order of the trees, or stored by the numbers of their trees.
 #pragma once
 
 #include <cstddef>
@@ -322,7 +322,8 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     row = count / R * R;
     AddingWalks<View, nodes, Rows, T, R>(walk, rows).run(begin, tree, 0, row);
   };
-  // Nodes of 12 bytes, which are three loads, and leaves aside take registers.
+  // Nodes of 12 bytes, which are three loads, and leaves aside take more registers, so at most two such walks go in
+  // lockstep.
   constexpr bool kLean = sizeof(typename View::Node) != 12 && !View::kLeavesAside;
   constexpr unsigned kMax = kLean ? Rows::kMaxLockstep : 2;
   const unsigned lockstep = unsigned{walk.walker->trees} << 4 | walk.walker->rows;
