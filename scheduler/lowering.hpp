@@ -104,7 +104,7 @@ Result<void> tile_forest(Lowering& lowering);
 Result<void> make_loops(Lowering& lowering);
 /// Contract, accumulate directive and order of additions -> the type of the sums.
 Result<void> choose_sums(Lowering& lowering);
-/// Parallel loops over trees get private accumulators and reductions; results are initialised and written.
+/// Gives parallel loops over trees private accumulators and reductions, and initialises and writes results.
 Result<void> legalize_reductions(Lowering& lowering);
 
 }  // namespace forestvm::scheduler

@@ -14,7 +14,8 @@ struct Measured {
   GpuTemplatePoint point;
 };
 
-/// Measures a point and inserts it, the fastest first; of equals, the one measured first is first.
+/// Measures a point and inserts it, so that the fastest comes first. Of equally fast points, the one measured first
+/// comes first.
 void insert(std::vector<Measured>& all, const GpuTemplatePoint& point, const MeasurePoint& measure) {
   const std::optional<double> seconds = measure(point);
   if (!seconds) return;

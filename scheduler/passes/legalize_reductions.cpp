@@ -151,9 +151,8 @@ class Legalizer {
     return add_accumulator({kind(), parent, iterations, number});
   }
 
-  // An outer loop's copies that receive nothing but one reduction of an inner loop's copies lie in the first of
-  // those, and the inner loop's copies are then reduced in place.
-
+  /// Places the copies of an outer loop that receive nothing but one reduction of an inner loop's copies in the first
+  /// of the inner copies, which are then reduced in place.
   void merge_copies() {
     for (std::uint32_t a = 1; a < accumulators().size(); ++a) {
       if (accumulators()[a].parent == a) continue;
