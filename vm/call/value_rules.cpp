@@ -12,8 +12,8 @@
 namespace forestvm {
 namespace {
 
-/// Bits of the filter for each bound: with so many, one value in 32 looks for a bound in vain. As long as the filter fits
-/// the first-level cache it has up to eight times as many.
+/// Bits of the filter for each bound. With kFilterBits, one value in 32 looks for a bound in vain. The filter has
+/// up to kMaxFilterBitsPerBound as long as it fits the first-level cache.
 constexpr std::size_t kFilterBits = 32, kMaxFilterBitsPerBound = 256;
 constexpr std::size_t kFilterInCache = std::size_t{1} << 17;
 constexpr std::size_t kMaxFilterBits = std::size_t{1} << 31;
@@ -24,7 +24,7 @@ std::uint32_t hash_of(std::uint32_t feature, float up) {
   return hash_of_bound(feature, std::bit_cast<std::uint32_t>(up));
 }
 
-/// Is a RoundFunction for any CPU.
+/// Does what a RoundFunction does, on any CPU.
 std::uint64_t round_anywhere(const RoundTask& task) { return round_down(task); }
 
 }  // namespace

@@ -80,8 +80,8 @@ class CodeWriter {
     return "(size_t)(" + reg(rows) + ".end - " + reg(rows) + ".begin) * " + number(width(accumulator));
   }
 
-  /// Returns the condition that the call has this many rows, without parts that are always true: compilers warn
-  /// of those.
+  /// Returns the condition that the call has this many rows. It leaves out parts that are always true, because
+  /// compilers warn of them.
   static std::string has_rows(const OperandsOf<Op::Plan>& args) {
     const auto [least, most, end] = args;
     std::string text;

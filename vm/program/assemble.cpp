@@ -94,8 +94,8 @@ class Line {
     return word;
   }
 
-  /// Skips the pc before the instruction, if there is one. It must be right, because blocks name each other
-  /// by pc: a line that has moved without its number would change what they mean.
+  /// Skips the pc before the instruction, if there is one. The pc must be right, because blocks name each other by
+  /// pc: a line that was moved without changing its pc would change what they mean.
   Result<void> skip_pc(std::size_t pc) {
     if (!is_digit(rest_.front())) return {};
     const std::string_view word = take_word();

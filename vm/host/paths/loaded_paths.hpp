@@ -53,7 +53,7 @@ struct PathSplit {
   std::uint16_t
       above;  ///< Depth of the nearest split above with the same feature; kNoneAbove if there is none.
   std::uint8_t code;   ///< Rows whose code is above this one go right.
-  std::uint8_t flags;  ///< See kAboveLeft and so on.
+  std::uint8_t flags;  ///< Bits: kAboveLeft, kLeftLeaf, kRightLeaf.
 };
 static_assert(sizeof(PathSplit) == 16);
 
@@ -61,12 +61,12 @@ inline constexpr std::uint8_t kAboveLeft = 1;  ///< The way goes left at the spl
 inline constexpr std::uint8_t kLeftLeaf = 2;   ///< The left child is a leaf.
 inline constexpr std::uint8_t kRightLeaf = 4;  ///< The right child is a leaf.
 
-/// The places of a split's constants. First come those of the split, then for each point those of the point: two, and a
-/// third one if the split is a repeated one (another above it tests the same feature).
+/// The indices of a split's constants. First come the constants of the split, then two or three for each point:
+/// repeated splits, which are splits below another that tests the same feature, have a third one.
 struct SplitConstants {
   enum : unsigned {
     IfLeft,   ///< 1 - z, times S(left) - S(right) if both are leaves: the factor of the integral where o = 1.
-    IfRight,  ///< -z, times that difference likewise: the factor where o = 0.
+    IfRight,  ///< -z, times S(left) - S(right) if both are leaves: the factor where o = 0.
     FirstLeft,   ///< Part of the point t = 0 where o = 1.
     FirstRight,  ///< Part of the point t = 0 where o = 0.
     IfAway,      ///< f where O = 0; S if both children are leaves.

@@ -1,6 +1,6 @@
-// The walker of compact sparse layouts whose lanes are walks: each step gathers the lanes' nodes and the
-// values or codes they test. Lanes are the rows of one tree, or the trees of one row; several vectors are in
-// flight, so that one's gathers overlap another's. For deep trees, and for calls of a few rows.
+// The walker of compact sparse layouts whose lanes are walks: each step gathers the lanes' nodes and the values or
+// codes they test. Lanes are the rows of one tree, or the trees of one row; several vectors are in flight, so that
+// the gathers of one overlap the gathers of another. It is for deep trees, and for calls of a few rows.
 #pragma once
 
 #include <forestvm/core/layout/sparse4.hpp>
@@ -14,7 +14,7 @@ inline constexpr unsigned kMaxVectors = 8;  ///< Most vectors in flight.
 /// Steps over which the additions of the trees before are spread.
 inline constexpr unsigned kStepsBesideSums = 4;
 
-/// Calls visit<K>(i) for each K consecutive elements of a range, then <K/2>, … <1> for the rest.
+/// Calls visit<K>(i) for each K consecutive elements of a range, then visit<K/2>, … visit<1> for the rest.
 template <unsigned K, class Visit>
 FVM_INLINE void for_chunks(std::uint32_t begin, std::uint32_t end, const Visit& visit) {
   for (; end - begin >= K; begin += K) visit.template operator()<K>(begin);
@@ -74,8 +74,8 @@ class GatherWalk {
     pending.add_all();
   }
 
-  /// Prefetches the lines of a wide row if there are so many trees that they read most of them. A wide row
-  /// may come from memory: asked for at once its lines arrive beside each other, not step by step.
+  /// Prefetches the lines of a wide row if there are so many trees that they read most of them. A wide row may have
+  /// to come from memory: prefetched together, its lines arrive beside each other, not step by step.
   FVM_INLINE static void fetch_row(const WalkTask& task, std::uint32_t row) {
     constexpr std::size_t kLine = 64 / sizeof(float), kWide = 16 * kLine;
     if (task.row_stride < kWide || task.row_stride / kLine > 2 * task.tree_range.size()) return;

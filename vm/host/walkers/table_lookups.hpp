@@ -1,6 +1,5 @@
-// The tables in which a vector of rows is looked up at a level of the tables layout. They are those of one
-// tree or, if there are so few rows that a vector has room for them twice, those of two trees beside each
-// other.
+// The tables in which a vector of rows is looked up at a level of the tables layout: the tables of one tree or, if
+// there are so few rows that a vector has room for them twice, the tables of two trees beside each other.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +21,7 @@ struct LevelShape {
   static constexpr unsigned kCount = 4 * 4 * 4;
 
   unsigned size;     ///< Size of its tables, in slots.
-  unsigned columns;  ///< Number of columns. 0: one; 1: up to 4; 2: up to 8; 3: more.
+  unsigned columns;  ///< Class of the number of columns. 0: one; 1: up to 4; 2: up to 8; 3: more.
   LevelKind kind;    ///< Kind of the level, which has tables.
 
   static constexpr LevelShape of(unsigned number) {
@@ -58,7 +57,7 @@ struct LevelOfTree {
   const TableLevel* level;
 };
 
-/// Tables in place of those that levels leave out.
+/// The contents of tables that levels leave out.
 struct ImpliedTables {
   alignas(64) std::uint8_t zeros[kMaxTableSlots], ones[kMaxTableSlots], doubled[kMaxTableSlots];
 
@@ -184,7 +183,7 @@ class OneTree {
   TablesView::Tree tree_;
 };
 
-/// A level in place of those below a tree's last: all walks have ended.
+/// Stands for a level below a tree's last one, where all walks have ended.
 struct ArrivedLevel {
   TableLevel level;
   struct {

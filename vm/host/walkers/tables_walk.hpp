@@ -169,8 +169,8 @@ class TablesWalk {
     }
   }
 
-  /// Adds leaves to plain sums, which are kept beside each other: those of output k are at sums + k * slots_.
-  /// leaves_of(tree's record, tree) returns the tree's leaves in the type of the sums.
+  /// Adds leaves to plain sums. The sums of an output are kept together: those of output k begin at sums + k *
+  /// slots_. leaves_of(tree's record, tree) returns the tree's leaves in the type of the sums.
   template <class Score, class LeavesOf>
   FVM_INLINE void sum_beside(const LeavesOf& leaves_of) {
     alignas(64) Score sums[kMaxSumBytes / sizeof(Score)];
@@ -190,7 +190,7 @@ class TablesWalk {
       for (std::size_t r = 0; r < rows_; ++r) out[r * task_.width + k] = sums[k * stride + r];
   }
 
-  /// Delivers a tree's leaves in any other way: row by row.
+  /// Delivers a tree's leaves row by row, in tasks that sum_beside does not serve.
   void deliver(std::uint32_t tree, const Tree& view, const std::uint8_t* at) {
     float values[kMaxRows];
     std::uint64_t numbers_at[kMaxRows];

@@ -12,7 +12,7 @@ namespace forestvm::host {
 /// Interleavings are counted by their logarithms: 1 … 128 trees by 1 … 128 rows, at most 128 walks.
 inline constexpr unsigned kInterleaveSteps = std::bit_width(kMaxInterleave);
 
-/// The walkers of a layout. Each takes precedence over those below it.
+/// The walkers of a layout. Each field takes precedence over the fields below it.
 struct WalkerTable {
   WalkFunction every = nullptr;               ///< For every description, or null.
   WalkFunction rows[kInterleaveSteps] = {};   ///< [i]: for 2^i rows of one tree, or null.
@@ -41,7 +41,7 @@ struct WalkerTable {
 template <class Target, class View>
 inline constexpr WalkerTable kWalkers = WalkerTable::scalar<Target, View>();
 
-/// The walkers of a later target: those that its instructions make faster than the first target's.
+/// The walkers of a later target: the walkers that its instructions make faster than the first target's.
 template <class Target, class View>
 inline constexpr WalkerTable kOwnWalkers;
 

@@ -1,11 +1,11 @@
 // The verifier's code rules, one pass over the instructions with an abstract state: which registers and
 // accumulators are live in the open blocks, over what, and how long their ranges can be.
 //
-// Two rules carry most of the weight. A range is always taken from the innermost enclosing loop over the same
-// axis, so iterations of a parallel loop over rows touch different rows and the work of a program is bounded
-// by rows x trees x instructions. And inside parallel loops over trees only an accumulator that was
-// privatized for the innermost of them may be written, so iterations never share one; unless they add to it
-// atomically, or it has an element for each tree.
+// Two rules carry most of the weight. A range is always taken from the innermost enclosing loop over the same axis,
+// so iterations of a parallel loop over rows touch different rows and the work of a program is bounded by rows x
+// trees x instructions. And inside parallel loops over trees only an accumulator that was privatized for the
+// innermost of them may be written, so iterations never share one. Accumulators to which iterations add atomically,
+// or which have an element for each tree, are exempt.
 #include <algorithm>
 #include <array>
 #include <bit>

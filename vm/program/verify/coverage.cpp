@@ -1,3 +1,4 @@
+// See coverage.hpp.
 #include "vm/program/verify/coverage.hpp"
 
 #include <algorithm>
