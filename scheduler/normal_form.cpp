@@ -119,7 +119,7 @@ std::map<std::uint32_t, Comparisons> comparisons_of(const Model& model) {
         comparisons.whole |= whole;
         comparisons.fractions_go |= !whole || !node.missing_left;
       }
-      // All numbers are at or above -inf: that is no comparison.
+      // Skips -inf, which separates nothing: all numbers are at or above it.
       if (is_split(node) && node.threshold != -kInfinity)
         features[node.feature].bounds.push_back(node.threshold + 0.0);  // adding zero makes one zero of both
     }

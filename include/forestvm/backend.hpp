@@ -192,7 +192,7 @@ class Context {
   const void* backend_;
 };
 
-/// A program loaded by a backend. Immutable; every method may be called from many threads at once.
+/// A program loaded by a backend. It is immutable; every method may be called from many threads at once.
 class Predictor {
  public:
   virtual ~Predictor() = default;

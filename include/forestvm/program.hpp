@@ -165,7 +165,7 @@ enum class Verification {
   Trust,  ///< Checks only the headers and small tables: for files that nobody else can write.
 };
 
-/// An immutable, verified program. Copies share the image. Thread-safe.
+/// An immutable, verified program. Copies share the image. Any number of threads may use it at once.
 class Program {
  public:
   /// Maps the file at `path` read-only. The file must not be changed while a Program of it exists.

@@ -1,4 +1,4 @@
-// See algorithm_1.hpp. Line numbers are those of the paper's listing.
+// See algorithm_1.hpp. Line numbers in comments are the numbers of the paper's listing.
 #include "scheduler/choose/algorithm_1.hpp"
 
 #include <algorithm>

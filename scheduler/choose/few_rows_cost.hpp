@@ -14,8 +14,8 @@ struct FewRowsCost {
 
   double walk_values() const { return 0.67 * steps; }
   double walk_codes() const { return 0.30 * steps; }
-  /// Returns the cost of encoding a row. The rows of a call share a part of it, the search of each feature's
-  /// thresholds.
+  /// Returns the cost of encoding a row: each feature's thresholds, which the rows of a call share, are loaded and
+  /// searched.
   double encode(std::uint32_t rows) const { return features * (1.5 + 9.5 / rows); }
 
   /// Returns the largest number of rows for which walking values is faster; 0 if it is not faster by a quarter even

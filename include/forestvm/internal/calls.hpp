@@ -20,7 +20,7 @@ struct Destination {
   /// Returns the destination that begins `element` elements further on.
   Destination from(std::size_t element) const;
 
-  // These return the memory if it is of their type, otherwise null.
+  // These return the memory if its numbers are of their type, otherwise null.
   float* values() const { return as<float>(ResultType::Float32); }
   double* wide_values() const { return as<double>(ResultType::Float64); }
   std::int64_t* labels() const { return as<std::int64_t>(ResultType::Int64); }
