@@ -1,4 +1,4 @@
-// Converts the rows that C callers describe to those that backends take.
+// Converts the rows that C callers describe to the rows that backends take.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ using enum LinkedField;
 
 constexpr double kBanks = 32;        ///< number of banks of shared memory, each 4 bytes wide
 constexpr double kLineBytes = 128;   ///< bytes of a line of L1
-constexpr double kSectorBytes = 32;  ///< bytes that are read of L2 at once
+constexpr double kSectorBytes = 32;  ///< bytes that are read from L2 at once
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct WalkCost {
@@ -395,7 +395,7 @@ class PhaseCounter {
     add_sums<Op::Privatize, AccOut>(inst, times);
   }
 
-  /// Adds the elements of the copies once, and those of the sums `often` times.
+  /// Adds the elements of the copies once, and the elements of the sums `often` times.
   void reduce(const ReductionFields& reduction, const Times& times, double often) {
     const double sums = elements(reduction.to, reduction.rows, times);
     add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].size, reduction.step));

@@ -33,7 +33,8 @@ struct Room {
   std::array<std::size_t, kAccumulators> accumulators{};
 };
 
-/// The form in which a pass's rows are copied to the device: float32 values, rank codes, or none if they are there.
+/// The form in which a pass's rows are copied to the device: float32 values, rank codes, or none if the rows are
+/// there already.
 enum class Upload : std::uint8_t { Values, Codes, None };
 
 /// The shape of a pass: the operations of passes of one shape differ in nothing but pointers.

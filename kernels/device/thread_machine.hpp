@@ -46,7 +46,7 @@ class ThreadMachine {
 
   static constexpr bool kRunsInStep = true;
 
-  /// Range registers, of which verified code reads none before it is set.
+  /// The range registers. Verified code reads none of them before it sets it.
   class Registers {
    public:
     FVM_DEVICE Range& operator[](std::uint32_t number) { return reinterpret_cast<Range*>(bytes_)[number]; }
@@ -301,22 +301,22 @@ class ThreadMachine {
   }
 
  private:
-  /// Turns the scores of a row into values. It is a call of its own because the phases of gfx90a otherwise take more than
-  /// 128 registers.
+  /// Turns the scores of a row into values. It is not inlined, because phases would otherwise take more than 128
+  /// registers on gfx90a.
   template <class Score>
   FVM_DEVICE_COLD void transform_scores(Transform kind, Score* scores) {
     transform_row(kind, scores, launch_->program.num_outputs, launch_->program.parameters);
   }
 
-  /// Writes the labels of a row. It is a call of its own because Blackwell spills registers of a phase into which the
-  /// rules of labels are compiled.
+  /// Writes the labels of a row. It is not inlined, because on Blackwell compilers spill registers of a phase that
+  /// contains the rules of labels.
   template <class Score>
   FVM_DEVICE_COLD void write_labels(ClassRule rule, const Score* scores, std::int64_t* labels) {
     label_row(rule, scores, launch_->program.num_outputs, labels, launch_->program.parameters);
   }
 
-  /// Adds what the functions of a row's leaves give to its sums. It is a call of its own so that other programs do
-  /// without its registers.
+  /// Adds the outputs of the functions of a row's leaves to the row's sums. It is not inlined, so that other
+  /// programs do without its registers.
   FVM_DEVICE_COLD void add_functions(const double* leaves, std::uint32_t row, double* sums) {
     const LaunchProgram& program = launch_->program;
     const LaunchPass& pass = launch_->pass;
@@ -555,9 +555,10 @@ class ThreadMachine {
   const Launch* launch_;
   std::uint32_t copies_[kAccumulators] = {};  ///< number of the copy that the thread writes, by accumulator
   std::uint32_t mapped_ = 0;                  ///< bit d is set inside a map of dimension d
-  std::uint32_t idle_ = 0;  ///< number of open maps from the first without an iteration for the thread on
-  std::uint32_t lane_ = 0, lanes_ = 1;  ///< the thread's number among those that share work, and their count
-  bool unsettled_ = false;              ///< true if threads may have written or read since the last barrier
+  std::uint32_t idle_ = 0;  ///< number of open maps, from the first one in which the thread has no iteration
+  /// the thread's number among the threads that share work, and their number
+  std::uint32_t lane_ = 0, lanes_ = 1;
+  bool unsettled_ = false;  ///< true if threads may have written or read since the last barrier
   StagedRows staged_rows_{};
   std::uint32_t staged_rows_end_ = 0;
   StagedAs staged_as_ = StagedAs::Values;

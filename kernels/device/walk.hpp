@@ -275,7 +275,7 @@ class AddingWalks {
         for (unsigned t = 0; t < T; ++t) out_[first[r] + group.trees[t].output] += values[t][r];
   }
 
-  /// Continues all walks to their leaves. If steps from leaves stay there, walks go on together and are tested
+  /// Continues all walks to their leaves. If a step from a leaf stays there, walks go on together and are tested
   /// only after several steps.
   FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
                                         const Row (&x)[R]) {

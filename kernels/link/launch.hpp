@@ -21,7 +21,7 @@ namespace forestvm::kernels {
 
 /// Number of dimensions of a launch: the rows of dimensions.def.
 inline constexpr unsigned kDimensions = 6;
-/// Number of the grid's dimensions, which come first; the others are those of a block.
+/// Number of the grid's dimensions, which come first; the other dimensions are a block's.
 inline constexpr unsigned kGridDimensions = 3;
 
 /// Most areas of shared memory that hold trees at once.
@@ -65,7 +65,7 @@ struct LaunchCopy {
   /// Bytes from the beginning of shared memory to the barriers for bulk copies, of which each buffer has one;
   /// used if `bulk`.
   std::uint32_t barriers;
-  /// True if there are two buffers: the trees of an iteration are copied to one of them while those of the
+  /// True if there are two buffers: the trees of an iteration are copied to one of them while the trees of the
   /// iteration before are walked in the other.
   bool ahead;
   /// True if the trees of an iteration lie in one piece, so that they can be copied in bulk.

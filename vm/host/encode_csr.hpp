@@ -43,14 +43,14 @@ class CsrEncoder {
   std::vector<std::uint8_t> codes_of(float value) const;
 
   const ValueRules* rules_ = nullptr;
-  /// By feature: index in features_, or kNotRead if no walk reads the feature.
+  /// Index in features_ of each feature, or kNotRead if no walk reads it.
   std::vector<std::uint32_t> indices_;
   std::vector<Feature> features_;
   std::span<const float> thresholds_;
   std::span<const ColumnDesc> columns_;
   std::span<const CategoryColumn> categories_;  ///< Membership columns, which are the last of columns_.
   std::span<const std::uint32_t> category_words_;
-  std::vector<std::uint8_t> missing_codes_, zero_codes_;  ///< By column: code of a missing value, and of 0.
+  std::vector<std::uint8_t> missing_codes_, zero_codes_;  ///< Codes of a missing value, and of 0, by column.
 };
 
 }  // namespace forestvm::host

@@ -382,7 +382,7 @@ LookupCodes::LookupCodes(const Program& program, const LoadedEncoder& encoder, c
     sets_.clear();
     return;
   }
-  // In the rows that are encoded here, linear columns follow the features at once.
+  // In the rows that are encoded here, linear columns directly follow the features.
   const ProgramMeta& meta = program.meta();
   const auto left_out =
       meta.derived_columns - static_cast<std::uint32_t>(program.section_LinearColumns().size());

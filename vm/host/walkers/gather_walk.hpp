@@ -11,7 +11,7 @@
 namespace forestvm::host {
 
 inline constexpr unsigned kMaxVectors = 8;  ///< Most vectors in flight.
-/// Steps over which the additions of the trees before are spread.
+/// The number of steps beside which the leaves of earlier trees are added.
 inline constexpr unsigned kStepsBesideSums = 4;
 
 /// Calls visit<K>(i) for each K consecutive elements of a range, then visit<K/2>, … visit<1> for the rest.
@@ -58,7 +58,8 @@ class GatherWalk {
   }
 
  private:
-  /// Walks each row through all trees. Row finds what the lanes' nodes test of a row.
+  /// Walks each row through all trees. Row is a type that finds the values or codes of a row that the lanes' nodes
+  /// test.
   template <unsigned Vectors, class Row>
   static void trees(const WalkTask& task) {
     const Range& trees = task.tree_range;
@@ -112,7 +113,7 @@ class GatherWalk {
     }
     FVM_INLINE void add_all() { add(count_); }
 
-    /// Adds the rest, then goes on with what is in free(): the leaves of `count` trees.
+    /// Adds the remaining leaves. The leaves in free(), of `count` trees, are then the next to be added.
     FVM_INLINE void turn(const WalkTask& task, const TreeDesc* descs, std::uint32_t row, unsigned count) {
       add_all();
       which_ ^= 1u;
@@ -140,8 +141,8 @@ class GatherWalk {
     return task.delivery == Delivery::F64 && !task.atomic && task.wide_leaves != nullptr;
   }
 
-  /// Calls visit<V>(i, count) for as many vectors of elements as there are, at most V at a time, the last
-  /// vector perhaps not full.
+  /// Calls visit<V>(i, count) for as many vectors of elements as there are, at most V at a time. The last vector
+  /// may not be full.
   template <unsigned V, class Visit>
   FVM_INLINE static void for_vectors(std::uint32_t begin, std::uint32_t end, const Visit& visit) {
     for (; end - begin >= V * kLanes; begin += V * kLanes) visit.template operator()<V>(begin, V * kLanes);

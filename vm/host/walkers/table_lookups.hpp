@@ -71,8 +71,8 @@ struct ImpliedTables {
   }
 };
 
-/// The tables of a level for the code of a shape. The level may be simpler than the shape: it may have fewer
-/// columns, or be of an earlier kind.
+/// The tables of a level, for the code that walks levels of a shape. The level may be simpler than the shape: it
+/// may have fewer columns, or be of an earlier kind.
 template <class Target, unsigned Columns>
 struct ShapedTables {
   const std::uint8_t *list, *column, *code, *child, *by;
@@ -146,7 +146,7 @@ class OneTree {
     ShapedTables<Target, Columns> tables_;
   };
 
-  /// One test's step down an oblivious tree: adds `bit` where a row goes right.
+  /// Takes one step down an oblivious tree: adds `bit` where a row goes right.
   class Step {
     using Bytes = typename Simd::Bytes;
 
@@ -261,7 +261,7 @@ class TwoTrees {
   };
 
   TwoTrees() = default;
-  /// Takes the trees `tree` and tree + 1, but none after `last`: that one is taken twice.
+  /// Takes the trees `tree` and tree + 1. If `tree` is the last one, it is taken twice.
   FVM_INLINE TwoTrees(const GroupData& group, std::uint32_t tree, std::uint32_t last) {
     for (unsigned i = 0; i < 2; ++i) trees_[i] = TablesView::tree(group, std::min(tree + i, last));
   }

@@ -75,8 +75,8 @@ struct Walker {
 /// the registers.
 inline constexpr unsigned kMaxScalarLog = 4;
 inline constexpr unsigned kMaxScalarWalks = 1u << kMaxScalarLog;
-/// A walk on its own has no loop for up to this number of steps: it takes up to 30% less time then, which walks
-/// in lockstep do not gain.
+/// A walk on its own of up to this number of steps has no loop, and takes up to 30% less time. Walks in lockstep
+/// would gain nothing.
 inline constexpr unsigned kMaxFixedSteps = 8;
 
 /// The leaves of trees x rows pairs that are not simply added to float32 sums.
@@ -295,7 +295,7 @@ struct TileFunctions {
   unsigned max_log;  ///< Logarithm of the most walks of one tree or of one row in lockstep.
   /// Functions [i][j] for 2^i trees and 2^j rows in lockstep.
   TileFunction lockstep[kMaxScalarLog + 1][kMaxScalarLog + 1] = {};
-  TileFunction fixed_walk = nullptr;  ///< For one walk of up to kMaxFixedSteps steps, or null.
+  TileFunction fixed_walk = nullptr;  ///< Function for one walk of up to kMaxFixedSteps steps, or null.
 
   template <class Target, class View>
   static constexpr TileFunctions all() {

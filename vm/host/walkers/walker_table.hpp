@@ -1,6 +1,6 @@
-// All walkers of one layout on one CPU target, as a table from what a WalkerDesc asks for to a function. A
-// layout with better walkers than walk.hpp's specialises kWalkers and kOwnWalkers in walkers/of/<Layout>.hpp,
-// which only its own files read.
+// All walkers of one layout on one CPU target, as a table that gives a function for each WalkerDesc. A layout with
+// better walkers than those of walk.hpp specialises kWalkers and kOwnWalkers in walkers/of/<Layout>.hpp, which only
+// its own files read.
 #pragma once
 
 #include <bit>
@@ -14,9 +14,9 @@ inline constexpr unsigned kInterleaveSteps = std::bit_width(kMaxInterleave);
 
 /// The walkers of a layout. Each field takes precedence over the fields below it.
 struct WalkerTable {
-  WalkFunction every = nullptr;               ///< For every description, or null.
-  WalkFunction rows[kInterleaveSteps] = {};   ///< [i]: for 2^i rows of one tree, or null.
-  WalkFunction trees[kInterleaveSteps] = {};  ///< [i]: for 2^i trees of one row, or null.
+  WalkFunction every = nullptr;               ///< Walker for every description, or null.
+  WalkFunction rows[kInterleaveSteps] = {};   ///< Walkers [i] for 2^i rows of one tree, or null.
+  WalkFunction trees[kInterleaveSteps] = {};  ///< Walkers [i] for 2^i trees of one row, or null.
   WalkFunction in_tiles = nullptr;            ///< walk_in_tiles, or null.
   const TileFunctions* tiles = nullptr;       ///< The functions that walk_in_tiles calls.
 

@@ -407,8 +407,8 @@ class CodeVerifier {
     if (accumulators_[out].live) return wrong(formatted("a{} is in use", out));
     if (tree_loops_.empty() || loop_register(tree_loops_.back()) != reg)
       return wrong(formatted("r{} is not the innermost parallel loop over trees", reg));
-    // In a block inside the loop it might not run, or run in the copies that a loop over rows makes of a
-    // machine.
+    // Inside another block of the loop, the instruction might not run, or run on a copy of the machine that a loop
+    // over rows makes.
     if (blocks_.back().open != tree_loops_.back())
       return wrong(formatted("it does not stand directly in the loop at pc {}", tree_loops_.back()));
     const AccumulatorDesc& desc = program_.section_Accumulators()[out];

@@ -274,7 +274,8 @@ class WayFollower {
     return add_capped(meta_.num_features, multiply_capped(meta_.num_trees, most + 1));
   }
 
-  /// Enters a block for calls that ask for the output of `args`, or if not `asked` for calls that ask for another.
+  /// Enters a block for calls that ask for the output of `args` or, if `asked` is false, for calls that ask for
+  /// another.
   Result<void> when(const OperandsOf<Op::When>& args, bool asked) {
     return enter_block((args.output == way_.output) == asked, args.partner);
   }
