@@ -61,8 +61,8 @@ struct NestAccumulator {
 
 struct LoopNest {
   std::vector<Statement> body;
-  std::vector<NestAccumulator> accumulators{
-      NestAccumulator{}};  ///< accumulators by number; 0 is the result's
+  /// The accumulators, by number; number 0 is the result's.
+  std::vector<NestAccumulator> accumulators{NestAccumulator{}};
 };
 
 struct Lowering;

@@ -7,7 +7,8 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// `outer.inner` names the inner loops inside outer ones; without a dot, all of them.
+/// A name in a schedule: `outer.inner` means the loops `inner` inside loops `outer`, `inner` alone all loops of
+/// that name.
 struct QualifiedName {
   std::string around, own;
 

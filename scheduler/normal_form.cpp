@@ -131,7 +131,7 @@ std::map<std::uint32_t, Comparisons> comparisons_of(const Model& model) {
   return features;
 }
 
-/// Returns whether some comparisons with different bounds would be one in float32.
+/// Returns whether some comparisons with different bounds would be the same in float32.
 bool need_ranks(const std::vector<double>& bounds) {
   return std::adjacent_find(bounds.begin(), bounds.end(),
                             [](double a, double b) { return round_up(a) == round_up(b); }) != bounds.end();

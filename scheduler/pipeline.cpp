@@ -35,7 +35,7 @@ Result<void> check_forest(const Lowering& lowering) {
   return {};
 }
 
-/// Runs a pass over each plan. `check` tests what later passes rely on and this one does not prove itself.
+/// Runs a pass over each plan. `check` tests what later passes rely on, where this pass does not prove it itself.
 template <Result<void> (*pass)(Lowering&), Result<void> (*check)(const Lowering&) = nothing_to_check>
 Result<void> each_plan(Compilation& compilation) {
   for (Lowering& plan : compilation.plans) {

@@ -104,18 +104,18 @@ struct Column {
   const void* values = nullptr;
   ColumnForm form = ColumnForm::Numbers;
   RowType type = RowType::Float32;
-  bool negative_is_missing =
-      false;  ///< Indices: true if an index below 0 is missing; otherwise it is an error.
-  const std::uint8_t* validity =
-      nullptr;                         ///< A bit for each row, 0 if its value is missing; null if none is.
+  /// Indices: true if an index below 0 is missing; otherwise it is an error.
+  bool negative_is_missing = false;
+  /// A bit for each row, 0 if its value is missing; null if none is.
+  const std::uint8_t* validity = nullptr;
   std::size_t offset = 0;              ///< Number of the first row's value in `values`, and of its bit.
   const double* categories = nullptr;  ///< Indices: the numbers that they stand for; NaN is missing.
   std::size_t category_count = 0;
   bool refuses = false;        ///< Indices: true if some of `categories` may be kRefusedCategory.
   const char* text = nullptr;  ///< Text: the first character.
-  const void* const* buffers =
-      nullptr;                   ///< TextViews: the buffers of characters, then one of their sizes (int64).
-  std::size_t buffer_count = 0;  ///< TextViews: buffers of characters.
+  /// TextViews: the buffers of characters, then one of their sizes (int64).
+  const void* const* buffers = nullptr;
+  std::size_t buffer_count = 0;  ///< TextViews: number of the buffers of characters.
 };
 
 class CategoryTexts;

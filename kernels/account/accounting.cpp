@@ -54,8 +54,8 @@ double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of
 /// hold in all iterations; costs add up what each iteration takes, so that they are followed here.
 struct Chunk {
   bool rows = false;
-  std::uint32_t begin =
-      0;  ///< number of the first tree; without meaning for rows, all of which cost the same
+  /// Number of the first tree; without meaning for rows, all of which cost the same.
+  std::uint32_t begin = 0;
   std::uint32_t size = 0;
   std::uint32_t iteration = 0;
   double block_rows = 0;  ///< rows that all threads of a block hold together

@@ -2,8 +2,8 @@
 //
 //   f3 < 2 [cover 10]: 0.5 [cover 4], 1.5 [cover 6]     ->     split f3, share 0.4; leaf 0.5; leaf 1.5
 //
-// A tree whose leaves are vectors becomes a tree for each output. This comes before leaves are numbered, while they are
-// still values.
+// A tree whose leaves are vectors becomes a tree for each output. This pass comes before leaves are numbered, while
+// they are still values.
 #include <algorithm>
 #include <cmath>
 #include <set>

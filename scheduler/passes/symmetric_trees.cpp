@@ -1,5 +1,6 @@
-// Symmetric trees of CatBoost, whose levels have one split each: rooted at the last split. A leaf's number has a bit for
-// each split, the first split's the lowest; CatBoost explains predictions as if the highest bit were tested first.
+// Makes the last split of CatBoost's symmetric trees, whose levels have one split each, their root. A leaf's number
+// has a bit for each split, the first split's the lowest; CatBoost explains predictions as if the highest bit were
+// tested first.
 //
 //   f0 ? (f1 ? a : c) : (f1 ? b : d)      ->      f1 ? (f0 ? a : b) : (f0 ? c : d)
 #include <numeric>

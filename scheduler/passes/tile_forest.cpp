@@ -57,7 +57,7 @@ std::pair<std::uint32_t, std::uint32_t> trees_of(const LoopTree& tree, const Wal
   return tree.tree_bounds(at);
 }
 
-/// Chooses a group's tiling. Refuses one by probability if no node has a cover.
+/// Chooses a group's tiling. Refuses a tiling by probability if no node has a cover.
 Result<void> choose_tiling(const Lowering& lowering, const Requests& requests, TreeGroup& group) {
   if (!requests.tiling) return {};
   group.tiling = requests.tiling->value;

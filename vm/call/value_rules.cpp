@@ -36,7 +36,7 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
       wide_(program.meta().row_type == ScalarType::Float64),
       bounds_(program.section_WideBounds()),
       round_(function != nullptr ? function : round_anywhere) {
-  const FloatEnvironment environment;  // the rounding is ours, not the caller's
+  const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
   std::size_t between = 0;             // bounds that are no float32
   for (const WideFeature& wide : program.section_WideFeatures()) {
     if (wide.ranked == 0) between += wide.bound_count;
@@ -108,7 +108,7 @@ float ValueRules::round(const Special& special, double x) const {
   if (special.ranked)
     return static_cast<float>(std::upper_bound(special.bounds.begin(), special.bounds.end(), x) -
                               special.bounds.begin());
-  // Rounded down it would be -1, which is no category where numbers above -1 are category 0.
+  // Rounded down, x would be -1, which is no category where numbers above -1 are category 0.
   if (special.categories && x > -1 && x < 0) return std::max(round(special.feature, x), kAboveMinusOne);
   return round(special.feature, x);
 }

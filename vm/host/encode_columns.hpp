@@ -33,7 +33,7 @@ using EncodeColumnsFunction = void (*)(const ColumnTask&);
 /// processor foresees what is read next.
 inline constexpr std::uint32_t kBlocksTogether = 8;
 
-/// Calls encode(row, count) for each block of a range of rows: row `row` of the range and `count` - 1 that follow.
+/// Calls encode(row, count) for each block of a range of rows; its rows are `row` to `row` + `count` - 1.
 template <class Encode>
 FVM_INLINE void for_blocks(const Range& rows, const Encode& encode) {
   for (std::uint32_t row = rows.begin; row < rows.end;) {
@@ -62,7 +62,7 @@ struct ValuesInPlace {
   const std::byte* values = nullptr;       ///< Null: the column must be converted.
   std::size_t size = 0;                    ///< Bytes of a value, a float32 or a float64.
   const std::uint8_t* validity = nullptr;  ///< Null if all rows have a value.
-  std::size_t first = 0;                   ///< Number of row 0's bit.
+  std::size_t first = 0;                   ///< Number of row 0's bit in `validity`.
   bool rounds_up = false;                  ///< True if the values must be rounded up: see RoundedUp.
 
   FVM_INLINE ValuesInPlace(const ColumnTask& task, std::uint32_t feature) {
@@ -120,7 +120,7 @@ struct ValuesInPlace {
 };
 
 /// Encodes a column whose values are not all encoded where they lie. This is a function of its own so that the code
-/// for columns whose values are stays small.
+/// for other columns stays small.
 template <class Target>
 __attribute__((noinline)) void encode_loaded(const ColumnTask& task, const FeatureSearch& search,
                                              const ValuesInPlace& values, const Range& rows) {

@@ -27,8 +27,8 @@ class CsrEncoder {
   void encode(const CsrRows& rows, const Range& range, std::uint8_t* codes) const;
 
  private:
-  /// A feature that walks read. It is small, so that the records of many features stay in the caches: each
-  /// value of a sparse row needs another one.
+  /// A feature that walks read. It is small, so that the records of many features stay in the caches: each value of
+  /// a sparse row needs another record.
   struct Feature {
     std::uint32_t first_threshold, threshold_count;
     std::uint32_t first_column, column_count;

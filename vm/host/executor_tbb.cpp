@@ -107,8 +107,8 @@ class TbbExecutor final : public Executor {
                           for (std::uint32_t i = part.begin(); i != part.end(); ++i) body(i);
                         });
     };
-    // Isolated: a thread that waits for this loop must not take up the caller's own work, which might be
-    // another prediction with the same thread's context.
+    // The loop is isolated, because a thread that waits for it must not take up the caller's own work, which might
+    // be another prediction with the same thread's context.
     tbb::this_task_arena::isolate(loop);
   }
 

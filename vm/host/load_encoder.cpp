@@ -15,12 +15,12 @@ unsigned bits_of(const EncodedFeature& feature) {
   return static_cast<unsigned>(std::bit_width(feature.threshold_count));
 }
 
-/// Returns the number of floats of the splitters of a search of `bits` steps. Searches load at least 32.
+/// Returns the number of floats of the splitters of a search of `bits` steps. Searches load at least 32 splitters.
 std::size_t splitters_size(unsigned bits) {
   return std::max(std::size_t{32}, std::size_t{1} << std::min(bits, FeatureSearch::kSplitSteps));
 }
 
-/// Returns the number of floats of the thresholds of a search of `bits` steps: whole lines of them, so that
+/// Returns the number of floats of the thresholds of a search of `bits` steps. They are whole cache lines, so that
 /// all splitters are aligned.
 std::size_t thresholds_size(unsigned bits) { return std::max(kLine / sizeof(float), std::size_t{1} << bits); }
 

@@ -59,7 +59,7 @@ std::span<const T> of_feature(const std::vector<T>& all, std::uint32_t feature) 
 
 /// Returns the inverse of an odd number: their product is 1 modulo 2^64.
 constexpr std::uint64_t inverse(std::uint64_t odd) {
-  std::uint64_t result = odd;  // right in its lowest three bits; each step doubles them
+  std::uint64_t result = odd;  // its lowest three bits are right; each step doubles their number
   for (int step = 0; step < 5; ++step) result *= 2 - odd * result;
   return result;
 }

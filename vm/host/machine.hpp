@@ -1,6 +1,6 @@
-// The host machine, on which interpret() runs a program. In: a loaded program and one pass of a call (rows
-// that fit the context's scratch). Out: predictions in the caller's buffer. Copied for each iteration of a
-// parallel loop.
+// The host machine, on which interpret() runs a program. In: a loaded program and one pass of a call (rows that fit
+// the context's scratch). Out: predictions in the caller's buffer. Each iteration of a parallel loop runs on a copy
+// of the machine.
 #pragma once
 
 #include <cstddef>

@@ -238,7 +238,7 @@ class HostPredictor final : public CallPredictor {
       while (i < known && !first_wrong.compare_exchange_weak(known, i)) continue;
     };
     loaded_.executor->run(parts, some);
-    return first_wrong != parts ? visit_part(first_wrong) : Result<void>();  // for the error
+    return first_wrong != parts ? visit_part(first_wrong) : Result<void>();  // repeats the part for its error
   }
 
   /// Reads the rows of a pass: see RowSource::read.

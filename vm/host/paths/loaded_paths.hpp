@@ -30,9 +30,9 @@ namespace forestvm::host {
 enum class PathMotion : std::uint8_t {
   Left,   ///< Tests the split and gives P to its left child.
   Right,  ///< Tests a split whose left child is a leaf, and gives P to its right child.
-  Turn,   ///< Gives P to the right child of a split whose left one is done.
-  Up,     ///< Adds the split's part to its feature, and makes its S of its children's.
-  Both,   ///< Tests a split of two leaves, adds its part, and makes its S.
+  Turn,   ///< Gives P to the right child of a split whose left subtree is done.
+  Up,     ///< Adds the split's part to its feature's sums, and computes its S from the S of its children.
+  Both,   ///< Tests a split of two leaves, adds its part to its feature's sums, and computes its S.
 };
 
 struct PathStep {
@@ -50,8 +50,8 @@ struct PathSplit {
   std::uint32_t column;     ///< Column of codes.
   std::uint32_t sum;        ///< Index of the feature's sums in the tree's batch.
   std::uint32_t constants;  ///< Index of its constants among the tree's: see SplitConstants.
-  std::uint16_t
-      above;  ///< Depth of the nearest split above with the same feature; kNoneAbove if there is none.
+  /// Depth of the nearest split above with the same feature; kNoneAbove if there is none.
+  std::uint16_t above;
   std::uint8_t code;   ///< Rows whose code is above this one go right.
   std::uint8_t flags;  ///< Bits: kAboveLeft, kLeftLeaf, kRightLeaf.
 };
@@ -115,7 +115,7 @@ struct LoadedPaths {
   std::vector<double> doubles;  ///< Constants of a program of float64 scores.
   std::vector<PathTree> trees;
   std::vector<PathBatch> batches;
-  std::vector<std::uint32_t> totals;    ///< Number of the total of each batch's sums.
+  std::vector<std::uint32_t> totals;    ///< For each sum of each batch, the number of its total.
   std::vector<std::uint32_t> features;  ///< Feature of each output's totals, ascending.
   std::vector<PathOutput> outputs;
   bool wide = false;  ///< True if scores are float64.

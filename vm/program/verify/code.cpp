@@ -197,8 +197,8 @@ class CodeVerifier {
     map_.ranges.push_back(range);
   }
 
-  /// A slice may replace a slice of the same block (an unrolled loop's last iteration), unless a loop that
-  /// went through the old one is still to be reduced.
+  /// Returns whether a slice may replace the range of a register: it is a slice of the same block (as in the
+  /// iterations of an unrolled loop), and no loop that went through it is still to be reduced.
   bool replaceable(std::uint32_t reg) const {
     if (!registers_[reg].slice || registers_[reg].depth != blocks_.size()) return false;
     return std::none_of(accumulators_.begin(), accumulators_.end(), [&](const AccumulatorState& a) {
@@ -338,7 +338,7 @@ class CodeVerifier {
     return wrong(formatted("a{} is neither float32 nor float64", accumulator));
   }
 
-  /// Checks an accumulator that is made of another.
+  /// Checks an accumulator that is computed from another.
   Result<void> converts(std::uint32_t to, std::uint32_t from, std::uint32_t rows) {
     FVM_TRY(holds_scores(to));
     FVM_TRY(touches(from, rows));
@@ -430,7 +430,8 @@ class CodeVerifier {
     if (in_place && accumulators[to].stored_in != from)
       return wrong(formatted("a{} does not lie in a{}", to, from));
     FVM_TRY(in_place ? touches(to, rows) : writes(to, rows));
-    // The loop ended in this block, or else the accumulator would have, too: its range is still there.
+    // The loop ended in this block: had it ended in an inner one, so would the accumulator. So its range is still
+    // there.
     accumulators_[from] = {};
     return form_fits(form, width, code_[loop].op);
   }

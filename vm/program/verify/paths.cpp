@@ -182,7 +182,7 @@ class WayFollower {
     return false;
   }
 
-  // NOLINTNEXTLINE(readability-function-size): a case an opcode
+  // NOLINTNEXTLINE(readability-function-size): one case for each opcode
   Result<void> follow(const Inst& inst) {
     take(1);
     switch (inst.op) {
