@@ -63,8 +63,9 @@ class ThreadMachine {
   FVM_DEVICE explicit ThreadMachine(const Launch& launch) : launch_(&launch), staged_trees_(launch) {
     ranges[kRowsRegister] = {0, launch.pass.row_count, 0};
     if (launch.rows_per_block != 0)
-      ranges[kRowsRegister] = slice(ranges[kRowsRegister], launch.rows_per_block * Device::index(0),
-                                    launch.rows_per_block * (Device::index(0) + 1));
+      ranges[kRowsRegister] =
+          slice(ranges[kRowsRegister], launch.rows_per_block * index(LaunchDimension::GridX),
+                launch.rows_per_block * (index(LaunchDimension::GridX) + 1));
     ranges[kTreesRegister] = {0, launch.program.num_trees, 0};
     share_work();
     if (StagedTrees::make_barriers(launch, block_thread())) Device::sync(kMaxPhaseCode);
@@ -344,12 +345,20 @@ class ThreadMachine {
     }
   }
 
+  FVM_DEVICE static std::uint32_t index(LaunchDimension dimension) {
+    return Device::index(static_cast<unsigned>(dimension));
+  }
+  FVM_DEVICE static std::uint32_t extent(LaunchDimension dimension) {
+    return Device::extent(static_cast<unsigned>(dimension));
+  }
+
   FVM_DEVICE BlockThread block_thread() const {
-    return {(Device::index(5) * Device::extent(4) + Device::index(4)) * Device::extent(3) + Device::index(3),
-            threads()};
+    using enum LaunchDimension;
+    return {(index(BlockZ) * extent(BlockY) + index(BlockY)) * extent(BlockX) + index(BlockX), threads()};
   }
   FVM_DEVICE std::uint32_t threads() const {
-    return Device::extent(3) * Device::extent(4) * Device::extent(5);
+    using enum LaunchDimension;
+    return extent(BlockX) * extent(BlockY) * extent(BlockZ);
   }
 
   /// Waits for all threads of the block, which must all come to this instruction.

@@ -16,6 +16,9 @@
 
 namespace forestvm::kernels {
 
+/// Returns the number of a tile of `trees` x `rows` walks in lockstep, each of 1 to 15.
+FVM_DEVICE constexpr unsigned tile(unsigned trees, unsigned rows) { return trees << 4 | rows; }
+
 struct DeviceAtomics {
   template <class T>
   FVM_DEVICE static T fetch_add(T& sum, T more) {
@@ -326,15 +329,15 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
   // lockstep.
   constexpr bool kLean = sizeof(typename View::Node) != 12 && !View::kLeavesAside;
   constexpr unsigned kMax = kLean ? Rows::kMaxLockstep : 2;
-  const unsigned lockstep = unsigned{walk.walker->trees} << 4 | walk.walker->rows;
+  const unsigned lockstep = tile(walk.walker->trees, walk.walker->rows);
   if constexpr (kMax == 4) {
-    if (lockstep == 0x41) tiles.template operator()<4, 1>();
-    if (lockstep == 0x22) tiles.template operator()<2, 2>();
-    if (lockstep == 0x14) tiles.template operator()<1, 4>();
+    if (lockstep == tile(4, 1)) tiles.template operator()<4, 1>();
+    if (lockstep == tile(2, 2)) tiles.template operator()<2, 2>();
+    if (lockstep == tile(1, 4)) tiles.template operator()<1, 4>();
   }
-  if (lockstep == 0x21 || (kMax == 2 && (lockstep == 0x41 || lockstep == 0x22)))
+  if (lockstep == tile(2, 1) || (kMax == 2 && (lockstep == tile(4, 1) || lockstep == tile(2, 2))))
     tiles.template operator()<2, 1>();
-  if (lockstep == 0x12 || (kMax == 2 && lockstep == 0x14)) tiles.template operator()<1, 2>();
+  if (lockstep == tile(1, 2) || (kMax == 2 && lockstep == tile(1, 4))) tiles.template operator()<1, 2>();
   if (tree == end && row == count) return;
   const AddingWalks<View, nodes, Rows, 1, 1> rest(walk, rows);
   FVM_NO_UNROLL
