@@ -1,6 +1,6 @@
-// The walk of one thread: some rows through some trees, a few of both in lockstep. It knows nothing of blocks
-// and barriers. In: where the nodes, the rows and the sums lie. Out: each row's leaves, added in the order of
-// the trees; or stored, each tree's by its number.
+// The walk of one thread: some rows through some trees, a few of both in lockstep. It knows nothing of blocks and
+// barriers. In: where the nodes, the rows and the sums lie. Out: each row's leaves, either added to sums in the
+// order of the trees, or stored by the numbers of their trees.
 #pragma once
 
 #include <cstddef>
@@ -278,7 +278,7 @@ class AddingWalks {
         for (unsigned t = 0; t < T; ++t) out_[first[r] + group.trees[t].output] += values[t][r];
   }
 
-  /// Continues all walks to their leaves. If steps from leaves stay there, walks go on together and are tested
+  /// Continues all walks to their leaves. If a step from a leaf stays there, walks go on together and are tested
   /// only after several steps.
   FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
                                         const Row (&x)[R]) {
@@ -325,7 +325,8 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     row = count / R * R;
     AddingWalks<View, nodes, Rows, T, R>(walk, rows).run(begin, tree, 0, row);
   };
-  // Nodes of 12 bytes, which are three loads, and leaves aside take registers.
+  // Nodes of 12 bytes, which are three loads, and leaves aside take more registers, so at most two such walks go in
+  // lockstep.
   constexpr bool kLean = sizeof(typename View::Node) != 12 && !View::kLeavesAside;
   constexpr unsigned kMax = kLean ? Rows::kMaxLockstep : 2;
   const unsigned lockstep = tile(walk.walker->trees, walk.walker->rows);

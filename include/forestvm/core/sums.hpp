@@ -115,7 +115,7 @@ struct Exact128Sum {
   FVM_INLINE Score rounded(const SumScale& scale) const {
     const bool negative = (high >> 63) != 0;
     const Exact128Sum size = negative ? negated() : *this;
-    // The highest 64 bits, the lowest of which is set if any bit below them is: that is enough to round
+    // Takes the highest 64 bits, and sets the lowest of them if any bit below is set: that is enough to round
     // correctly.
     std::uint64_t top = size.low;
     double unit = scale.unit;
@@ -146,8 +146,8 @@ FVM_HOST_DEVICE constexpr std::size_t element_size(AccumulatorKind kind) {
   return 0;
 }
 
-/// Adds a base score to a sum. To a float32 sum it is added in float64, and the result rounded once, because base scores
-/// may be no float32.
+/// Adds a base score to a sum. A base score may be no float32, so it is added to a float32 sum in float64, and the
+/// result is rounded once.
 template <class Sum>
 FVM_INLINE void add_base(Sum& sum, double base, const SumScale& scale) {
   if constexpr (std::is_same_v<Sum, F32Sum>)
