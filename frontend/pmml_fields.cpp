@@ -25,7 +25,7 @@ Result<std::string_view> required(const XmlAttributes& attributes, const char* n
   return refused(where, std::string("no attribute \"") + name + "\"");
 }
 
-/// Returns the cut at a number of the field's type that separates the field's numbers as `cut` does.
+/// Moves a cut to a number of the field's type, so that the cut separates the numbers of that type as before.
 Cut cut_of(const Cut& cut, PmmlKind kind) {
   if (!std::isfinite(cut.number) || kind == PmmlKind::Double) return cut;
   if (kind == PmmlKind::Integer)

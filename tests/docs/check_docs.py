@@ -45,7 +45,7 @@ import tempfile
 from pathlib import Path
 
 KNOWN = {"sh", "cpp", "c", "schedule", "fvm", "text", "cmake", "python"}
-ELSEWHERE = object()  # what a block printed that is not run here
+ELSEWHERE = object()  # stands for the output of a block that is not run here
 NOTE = re.compile(r"^<!-- (not run|file|exits|refused|output|with)(?:: ?(.*?))? -->$")
 FENCE = re.compile(r"^( *)(```+|~~~+) *(.*?) *$")
 TIMEOUT = 240  # seconds, for one block
