@@ -28,7 +28,7 @@ struct Position {
 };
 
 /// The most predicates that are evaluated for a small tree, which takes about a quarter of a second.
-constexpr std::size_t kMostSteps = 10'000'000;
+constexpr std::size_t kMaxSteps = 10'000'000;
 
 /// Combines the outcomes of a compound predicate's parts.
 Outcome combined(PmmlOperator op, Outcome left, Outcome right) {
@@ -115,7 +115,7 @@ Result<Position> Compiler::enter(std::int32_t node) const {
   return Position{Position::Kind::Test, node, child, 0, Outcome::Unknown};
 }
 
-/// Returns where rows go for which no child of a node is true.
+/// Returns the position to which rows go if none of the node's children is true for them.
 Result<Position> Compiler::no_child(std::int32_t node) const {
   if (node >= 0 && source_.last_score && source_.nodes[static_cast<std::size_t>(node)].has_score)
     return answer(node);
@@ -163,7 +163,7 @@ Result<Position> Compiler::follow(Position position) {
     const PmmlPredicate& predicate = predicate_at(position);
     // A test of one of many categories looks at all of them.
     steps_ += 1 + known(predicate.field).categories.size();
-    if (steps_ > 100 * source_.predicates.size() + kMostSteps)
+    if (steps_ > 100 * source_.predicates.size() + kMaxSteps)
       return refused(source_.where,
                      "the tree is too large: each of many children of a node is tested for many "
                      "sets of rows. Make it deeper");
@@ -245,7 +245,7 @@ Node Compiler::separating(std::uint32_t field, const PmmlParts& parts, const Pmm
 /// Pushes both sides of a split on the stack, the left one on top.
 void Compiler::wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Position& left_position,
                     PmmlValues right, const Position& right_position) {
-  // The values that are known of the field need not be restored if they are then set again.
+  // The field's known values need not be restored afterwards if the next entry of the stack sets them.
   const bool set_again = !waiting_.empty() && std::holds_alternative<SetValues>(waiting_.back()) &&
                          std::get<SetValues>(waiting_.back()).field == field;
   if (!set_again) waiting_.emplace_back(SetValues{field, known(field)});
@@ -267,7 +267,7 @@ PmmlValues united(PmmlValues a, const PmmlValues& b) {
   return a;
 }
 
-/// Writes a split of a field's values, whose parts go to `positions`, of which at least two differ. If all three do,
+/// Writes a split of a field's values, whose parts go to `positions`. At least two positions differ. If all three differ,
 /// the split separates the third part, and the others stay at the position `at`, where the next split separates them.
 Result<void> Compiler::split(const Visit& visit, const Position& at, std::uint32_t field, PmmlParts& parts,
                              const Position (&positions)[3]) {
@@ -308,7 +308,8 @@ Result<void> Compiler::visit(const Visit& visit) {
       FVM_ASSIGN(positions[i], after(at, predicate.field, parts.parts[i]));
       first = &positions[i];
     }
-    // Missing values may go along with other values to a test from which they reach their own position.
+    // Missing values may follow another part to a test if they reach their own position from that test. This saves a
+    // split.
     for (const int side : {1, 0}) {
       if (parts.empty[side] || parts.empty[2] || positions[side].kind != Position::Kind::Test) continue;
       FVM_ASSIGN(const Position reached, after(positions[side], predicate.field, parts.parts[2]));

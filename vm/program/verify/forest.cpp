@@ -16,13 +16,13 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// The parts of the sections that groups take: those of all groups verified so far.
+/// The parts of the sections that the groups verified so far take.
 struct Taken {
   std::uint64_t trees = 0, node_bytes = 0, numbers = 0;
 };
 
-Result<void> verify_group_place(const Program& program, const GroupDesc& group, const LayoutRules& rules,
-                                const std::string& where, Taken& taken) {
+Result<void> verify_group_bounds(const Program& program, const GroupDesc& group, const LayoutRules& rules,
+                                 const std::string& where, Taken& taken) {
   const std::uint64_t bytes = program.nodes().size();
   if (group.node_offset % kSectionAlignment != 0 || group.node_offset > bytes ||
       group.node_count > (bytes - group.node_offset) / rules.node_bytes)
@@ -50,7 +50,7 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
   const std::uint32_t least = rules.tile_width == 1 ? 1 : 2;
   if (group.tile_size < least || group.tile_size > rules.tile_width)
     return refused(where, "tiles of {} nodes in layout {}", group.tile_size, name_of(group.layout));
-  FVM_TRY(verify_group_place(program, group, rules, where, taken));
+  FVM_TRY(verify_group_bounds(program, group, rules, where, taken));
   const auto trees = trees_of(program, group);
   const GroupData data = group_data(program, group);
   facts.tile_size = group.tile_size;
@@ -144,7 +144,7 @@ Result<void> verify_forest(const Program& program) {
   }
   if (taken.trees != program.trees().size())
     return refused("trees section", "{} trees, but the groups have {}", program.trees().size(), taken.trees);
-  // A loop over trees may have as many iterations: they too are bounded by the file's size.
+  // A loop over trees may have this many iterations, so the file's size must bound them, too.
   if (program.meta().num_trees > taken.trees)
     return refused("meta section", "{} trees, but the groups have {}", program.meta().num_trees, taken.trees);
   return verify_tree_numbers(program);
