@@ -78,7 +78,6 @@ struct GroupCosts {
   bool reads_codes = false;
 };
 
-template <class View>
 GroupCosts costs_of(const Program& program, const GroupDesc& group) {
   const auto trees = trees_of(program, group);
   const GroupData data = group_data(program, group);
@@ -86,10 +85,11 @@ GroupCosts costs_of(const Program& program, const GroupDesc& group) {
   costs.before.reserve(trees.size() + 1);
   costs.before.push_back(0);
   for (std::uint32_t t = 0; t < trees.size(); ++t) {
-    const std::uint64_t steps = walk_steps<View>(View::tree(data, t), trees[t]);
+    const std::uint64_t steps = with_view(
+        group.layout, [&]<class View>() { return walk_steps<View>(View::tree(data, t), trees[t]); });
     costs.before.push_back(costs.before.back() + steps);
     costs.most = std::max(costs.most, steps);
-    costs.reads_codes |= kTakesCodes<View> && trees[t].depth != 0;
+    costs.reads_codes |= takes_codes(group.layout) && trees[t].depth != 0;
   }
   return costs;
 }
@@ -536,8 +536,7 @@ Result<std::vector<std::uint32_t>> row_counts(const Program& program) {
 
 Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
   std::vector<GroupCosts> costs;
-  for (const GroupDesc& group : program.groups())
-    costs.push_back(with_view(group.layout, [&]<class View>() { return costs_of<View>(program, group); }));
+  for (const GroupDesc& group : program.groups()) costs.push_back(costs_of(program, group));
   FVM_ASSIGN(const std::vector<std::uint32_t> counts, row_counts(program));
   std::uint64_t most = 0, followed = 0;
   for (const OutputKind output :
