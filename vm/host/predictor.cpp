@@ -1,5 +1,6 @@
 // The host backend: loads a program (picks its walkers for a CPU target) and answers calls. A call is cut
-// into passes so that the context's scratch stays below kMaxScratchBytes, however many rows arrive.
+// into passes so that the context's scratch stays below kMaxScratchBytes, however many rows arrive, unless the smallest
+// pass takes more.
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -399,12 +400,15 @@ class HostPredictor final : public CallPredictor {
   /// Returns the bytes that a thread needs to compute contributions.
   std::size_t slot_bytes() const { return whole_lines(ExplainScratch(loaded_.paths).bytes); }
 
-  /// Returns the number of threads that compute contributions of `rows` rows at once.
+  /// Returns the number of threads that compute contributions of `rows` rows at once. Together their slots take at most
+  /// kMaxScratchBytes, unless a single slot takes more.
   unsigned slot_count(std::size_t rows) const {
     if (loaded_.executor == nullptr) return 1;
     const std::size_t blocks = (rows + kCodeRows - 1) / kCodeRows;
+    const std::size_t fit =
+        std::max<std::size_t>(1, kMaxScratchBytes / std::max<std::size_t>(1, slot_bytes()));
     return static_cast<unsigned>(
-        std::min({blocks, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
+        std::min({blocks, fit, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
   }
 
   std::size_t columns() const { return loaded_.program.columns().size(); }
