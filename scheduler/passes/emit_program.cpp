@@ -93,7 +93,7 @@ Result<void> emit_program(Compilation& compilation) {
   const std::uint32_t others = explains ? emit_explanations(parts) : 0;
   for (std::size_t p = 0; p < plans.size(); ++p) FVM_TRY(emit_code(plans[p], numbers[p], parts));
   if (explains) {
-    FVM_TRY(end_explanations(others, parts));
+    end_explanations(others, parts);
     emit_paths(compilation.model, std::move(compilation.explained), ranks, parts);
   }
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
