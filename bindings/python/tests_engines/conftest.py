@@ -93,7 +93,8 @@ def large_forest() -> forestvm.Forest:
     )
     names = " ".join(f"f{i}" for i in range(features))
     head = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nobjective=regression\n"
-    head += f"max_feature_idx={features - 1}\nfeature_names={names}\nfeature_infos={' '.join(['[-99:99]'] * features)}\n"
+    head += f"max_feature_idx={features - 1}\nfeature_names={names}\n"
+    head += f"feature_infos={' '.join(['[-99:99]'] * features)}\n"
     text = head + "\n" + "".join(f"Tree={i}\n{tree}" for i in range(40)) + "end of trees\n"
     return forestvm.load(text.encode(), threads=1)
 

@@ -143,6 +143,22 @@ def test_named_categories() -> None:
     row = {name: forest.categories[name][1] if name in forest.categories else 1.5 for name in forest.feature_names}
     status, answer = get("/v1/models/categories:predict", json.dumps({"instances": [row]}).encode())
     assert (status, answer) == (200, {"predictions": [forest.predict_one(row)]})
+    tensors = [
+        {"name": name, "shape": [1], "datatype": "BYTES" if name in forest.categories else "FP64", "data": [value]}
+        for name, value in row.items()
+    ]
+    status, answer = get("/v2/models/categories/infer", json.dumps({"inputs": tensors}).encode())
+    assert status == 200 and answer["outputs"][0]["data"] == [forest.predict_one(row)]
+
+
+def test_a_model_uses_one_thread_unless_told() -> None:
+    code = f"""
+from forestvm.engines import kserve
+for threads in ({{}}, {{"threads": 2}}):
+    print(kserve.Model({str(MODELS["classes"])!r}, **threads)._forest._options["threads"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout.split() == ["1", "2"], done.stderr
 
 
 @pytest.mark.parametrize(
@@ -169,7 +185,30 @@ def test_named_categories() -> None:
         (
             "/v2/models/classes/infer",
             {"inputs": [{"name": "rows", "shape": [1, 6], "datatype": "BYTES", "data": ["a"] * 6}]},
-            "'a' is not a number",
+            "tensor 'rows': its datatype is BYTES, the model takes FP64",
+        ),
+        (
+            "/v2/models/classes/infer",
+            {"inputs": [{"name": "x", "shape": [1, 6], "datatype": "FP64", "data": [1] * 6}]},
+            "tensor 'x': the tensor [rows, features] is named 'rows'",
+        ),
+        (
+            "/v2/models/categories/infer",
+            {"inputs": [{"name": "x/y", "shape": [1], "datatype": "INT32", "data": [1]}]},
+            "tensor 'x/y': its datatype is INT32, the model takes FP64 or BYTES",
+        ),
+        (
+            "/v2/models/classes/infer",
+            {"inputs": [{"name": "age", "shape": [1], "datatype": "FP64", "data": [1]}] * 2},
+            "tensor 'age': the request has it twice",
+        ),
+        (
+            "/v2/models/classes/infer",
+            {
+                "inputs": [{"name": "rows", "shape": [1, 6], "datatype": "FP64", "data": [1] * 6}],
+                "outputs": [{"name": "odds"}],
+            },
+            "asks for the output 'odds': the model has 'prediction'",
         ),
     ],
 )
@@ -181,15 +220,21 @@ def test_wrong_requests_are_told_why(path: str, content: Any, said: str) -> None
 @pytest.mark.parametrize("way", ["http", "grpc"])
 def test_wrong_binary_requests_are_told_why(way: str) -> None:
     clients = pytest.importorskip(f"tritonclient.{way}")
+    from tritonclient.utils import np_to_triton_dtype
+
     client = clients.InferenceServerClient(f"127.0.0.1:{PORT if way == 'http' else GRPC_PORT}")
     for name, rows, said in (
         ("rows", np.zeros((1, 2)), "the rows have 2 columns, the model has 6 features"),
         ("rows", np.zeros((1, 1, 6)), "expected one tensor"),
         ("other", np.zeros(3), "columns are missing"),
-        ("rows", np.full((1, 6), "a", dtype=object), "is not a number"),
+        ("x", np.zeros((1, 6)), "is named 'rows'"),
+        ("rows", np.full((1, 6), "a", dtype=object), "its datatype is BYTES, the model takes FP64"),
+        ("rows", np.zeros((1, 6), bool), "its datatype is BOOL, the model takes FP64"),
+        ("rows", np.zeros((1, 6), np.int32), "its datatype is INT32, the model takes FP64"),
+        ("rows", np.zeros((1, 6), np.float32), "its datatype is FP32, the model takes FP64"),
+        ("rows", np.zeros((1, 6), np.float16), "its datatype is FP16, the model takes FP64"),
     ):
-        datatype = "BYTES" if rows.dtype == object else "FP64"
-        tensor = clients.InferInput(name, list(rows.shape), datatype)
+        tensor = clients.InferInput(name, list(rows.shape), np_to_triton_dtype(rows.dtype))
         tensor.set_data_from_numpy(rows)
         with pytest.raises(Exception, match=said) as error:
             client.infer("classes", [tensor])
