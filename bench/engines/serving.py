@@ -5,8 +5,9 @@
 
 One server on loopback with two worker processes serves four models, each with one thread: XGBoost's model with XGBoost
 and with forestvm, LightGBM's with LightGBM and with forestvm. 1, 8 and 64 clients, each with one connection and one
-request at a time, send binary tensors of 1 and of 256 rows: float32 for XGBoost's model, float64 for LightGBM's. A cell ends after the given seconds or requests; the models
-take turns. Prints a table: requests a second, and the median and the 99th percentile of the milliseconds of a request.
+request at a time, send binary tensors of 1 and of 256 rows: float32 for XGBoost's model, float64 for LightGBM's. A
+cell ends after the given seconds or requests; the models take turns. Prints a table: requests a second, and the median
+and the 99th percentile of the milliseconds of a request.
 """
 
 from __future__ import annotations
