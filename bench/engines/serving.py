@@ -57,7 +57,7 @@ def rows_for(model: str, count: int) -> np.ndarray:
 
 
 def request_of(model: str, rows: np.ndarray) -> bytes:
-    """Returns the bytes of a request with a binary tensor, for which the answer has one too."""
+    """Returns the bytes of a request with a binary tensor that asks for a binary tensor as answer."""
     tensor = tritonclient.http.InferInput("rows", list(rows.shape), np_to_triton_dtype(rows.dtype))
     tensor.set_data_from_numpy(rows)
     output = tritonclient.http.InferRequestedOutput("prediction", binary_data=True)

@@ -72,7 +72,7 @@ def no_predictions(forest: Forest, output: str) -> NDArray[Any]:
 
 
 def file_of(forest: Forest) -> Path:
-    """Returns a file of the forest's program on this machine, which is written unless it is there."""
+    """Returns the path of the forest's program on this machine. Writes the file unless it exists."""
     return file_with(forest.fingerprint, lambda: memoryview(forest))
 
 
