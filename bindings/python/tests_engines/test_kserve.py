@@ -27,7 +27,7 @@ import forestvm
 
 if importlib.util.find_spec("kserve") is None:  # not imported: its gRPC messages clash with those of Triton's client
     pytest.skip("no package kserve", allow_module_level=True)
-PORT, GRPC_PORT, SWAP_PORT = 18080, 18081, 18082
+PORT, GRPC_PORT, SWAP_PORT, SWAP_GRPC_PORT = range(18080, 18084)
 
 SERVER = """
 import sys, kserve
@@ -288,53 +288,84 @@ time.sleep(100)
     assert done.returncode == 1 and "cannot read the model" in done.stderr + done.stdout
 
 
+class Asker:
+    """A connection to the server whose program is replaced, which asks in one way for predictions of the same rows."""
+
+    def __init__(self, way: str, rows: np.ndarray) -> None:
+        self._way, self._rows = way, rows
+        if way == "grpc":
+            self._clients = pytest.importorskip("tritonclient.grpc")
+            self._client = self._clients.InferenceServerClient(f"127.0.0.1:{SWAP_GRPC_PORT}")
+        else:
+            self._client = http.client.HTTPConnection("127.0.0.1", SWAP_PORT, timeout=60)
+
+    def ask(self) -> list[float]:
+        """Returns the predictions; raises if the server does not give any."""
+        rows = self._rows
+        if self._way == "grpc":
+            tensor = self._clients.InferInput("rows", list(rows.shape), "FP32")
+            tensor.set_data_from_numpy(rows)
+            return self._client.infer("swapped", [tensor]).as_numpy("prediction").tolist()
+        if self._way == "v1":
+            answer = self._post("/v1/models/swapped:predict", {"instances": rows.tolist()})
+            return answer["predictions"]
+        tensor = {"name": "rows", "shape": list(rows.shape), "datatype": "FP32", "data": rows.reshape(-1).tolist()}
+        answer = self._post("/v2/models/swapped/infer", {"inputs": [tensor]})
+        return answer["outputs"][0]["data"]
+
+    def _post(self, path: str, content: Any) -> Any:
+        self._client.request("POST", path, json.dumps(content), {"content-type": "application/json"})
+        answer = self._client.getresponse()
+        content = answer.read().decode()
+        assert answer.status == 200, content
+        return json.loads(content)
+
+    def close(self) -> None:
+        self._client.close()
+
+
 def test_a_program_is_replaced_while_clients_ask(tmp_path: Path) -> None:
-    """Every request is answered by one program alone. Requests after the replacement are answered by the new one."""
+    """Each answer is wholly of one program, none is lost, and an answer after a replacement is of the new program."""
     programs = [forestvm.load(MODELS["float32"], rounds=(0, rounds)) for rounds in (10, 20)]
     rows = np.random.default_rng(5).normal(scale=20, size=(300, 30)).astype(np.float32)
     wanted = [forest.predict(rows).tolist() for forest in programs]
     assert not any(map(float.__eq__, *wanted))
-    content = json.dumps({"instances": rows.tolist()})
     path = tmp_path / "swapped.fvm"
     programs[0].save(path)
-    answers: list[tuple[int, Any]] = []
+    ways = ("v1", "v2", "grpc")
+    seen: dict[str, set[int]] = {way: set() for way in ways}
+    lost: list[BaseException] = []
     stopped = threading.Event()
 
-    def ask(connection: http.client.HTTPConnection) -> tuple[int, Any]:
-        connection.request("POST", "/v1/models/swapped:predict", content, {"content-type": "application/json"})
-        answer = connection.getresponse()
-        return answer.status, json.load(answer)
+    def hammer(way: str) -> None:
+        asker = Asker(way, rows)
+        try:
+            while not stopped.is_set():
+                seen[way].add(wanted.index(asker.ask()))
+        except BaseException as error:
+            lost.append(error)
 
-    def hammer() -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", SWAP_PORT, timeout=60)
-        while not stopped.is_set():
-            try:
-                answers.append(ask(connection))
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                answers.append((0, error))
-                return
-
-    with serving(tmp_path, SWAP_PORT, 0, 2, {"swapped": path}) as log:
-        clients = [threading.Thread(target=hammer) for _ in range(4)]
+    with serving(tmp_path, SWAP_PORT, SWAP_GRPC_PORT, 2, {"swapped": path}) as log:
+        clients = [threading.Thread(target=hammer, args=[way]) for way in ("v1", *ways)]
         for client in clients:
             client.start()
-        for swap in range(1, 41):
+        for swap in range(1, 31):
             programs[swap % 2].save(path)
-            # New connections go to any of the two worker processes.
-            connection = http.client.HTTPConnection("127.0.0.1", SWAP_PORT, timeout=60)
-            assert ask(connection) == (200, {"predictions": wanted[swap % 2]})
-            connection.close()
+            for way in ways:
+                asker = Asker(way, rows)  # new connections go to any of the worker processes
+                assert asker.ask() == wanted[swap % 2], way
+                asker.close()
         (tmp_path / "broken").write_bytes(b"no program")
         (tmp_path / "broken").rename(path)
-        for _ in range(8):
+        for way in ways * 3:
+            asker = Asker(way, rows)
             # Each worker process keeps the last program that it has read, which need not be the last one of all.
-            status, answer = get("/v1/models/swapped:predict", content.encode(), SWAP_PORT)
-            assert status == 200 and answer["predictions"] in wanted
+            assert asker.ask() in wanted
+            asker.close()
         stopped.set()
         for client in clients:
             client.join()
         assert get("/v2/health/ready", port=SWAP_PORT)[0] == 200
         assert "the old model stays in use" in log.read_text()
-    assert {status for status, _ in answers} == {200}
-    seen = [wanted.index(answer["predictions"]) for _, answer in answers]
-    assert set(seen) == {0, 1}
+    assert not lost
+    assert seen == {way: {0, 1} for way in ways}
