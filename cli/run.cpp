@@ -31,8 +31,6 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::uint64_t kMaxThreads = 4096;
-
 /// The options of the command line.
 struct RunOptions {
   std::string model, out;

@@ -2,7 +2,6 @@
 // number of rows, or lists the space of schedules.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@
 #include "cli/io/cell_value.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
+#include "cli/printed.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/schedule_lines.hpp"
@@ -31,8 +31,6 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::uint64_t kMaxBatch = std::uint64_t{1} << 24;
-constexpr std::uint64_t kMaxThreads = 4096;
 constexpr std::size_t kMaxBatches = 8;
 constexpr double kMaxBudget = 24 * 3600;
 constexpr std::size_t kLongestReport = std::size_t{1} << 28;
@@ -136,11 +134,10 @@ std::string summary(const TuneOptions& options, const TuneReport& report) {
   text += "runs on   " + report.calls.machine + "\n\n    rows     us/row  auto us/row    gain  schedule\n";
   for (const TunedBatch& batch : tuning.batches) {
     const Finalist& best = batch.finalists.front();
-    std::array<char, 80> numbers{};
-    std::snprintf(numbers.data(), numbers.size(), "%8llu %10.4f %12.4f %6.2fx  ",
-                  static_cast<unsigned long long>(batch.batch), best.us_per_row, batch.auto_us_per_row,
-                  best.us_per_row > 0 ? batch.auto_us_per_row / best.us_per_row : 1.0);
-    text += numbers.data() + best.name + (best.name == "auto" || batch.is_separated ? "" : " (a tie)") + '\n';
+    text +=
+        printed("%8llu %10.4f %12.4f %6.2fx  ", static_cast<unsigned long long>(batch.batch), best.us_per_row,
+                batch.auto_us_per_row, best.us_per_row > 0 ? batch.auto_us_per_row / best.us_per_row : 1.0);
+    text += best.name + (best.name == "auto" || batch.is_separated ? "" : " (a tie)") + '\n';
   }
   return text + "\nwrote " + escaped(options.out) + '\n';
 }

@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 #include <utility>
 
 #include <forestvm/internal/names.hpp>
 
 #include "cli/html.hpp"
+#include "cli/printed.hpp"
 #include "cli/schedule_lines.hpp"
 #include "cli/tune_report.hpp"
 #include "scheduler/choose/schedule_space.hpp"
@@ -20,16 +19,7 @@ namespace {
 
 constexpr double kWidth = 720;  ///< width of drawings, in SVG user units
 constexpr std::size_t kBins = 36;
-constexpr double kMostTimes = 64;  ///< the largest ratio on an axis; slower schedules are drawn there
-
-[[gnu::format(printf, 1, 2)]] std::string printed(const char* format, ...) {
-  std::array<char, 512> text{};
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text.data(), text.size(), format, arguments);
-  va_end(arguments);
-  return text.data();
-}
+constexpr double kMaxRatio = 64;  ///< the largest ratio on an axis; slower schedules are drawn there
 
 std::string rows_text(std::uint64_t rows) { return std::to_string(rows) + (rows == 1 ? " row" : " rows"); }
 
@@ -75,7 +65,7 @@ struct Axis {
       svg += printed(
           "<path class=\"axis\" d=\"M%.1f %.1fV%.1f\"/><text class=\"faint\" x=\"%.1f\" y=\"%.1f\" "
           "text-anchor=\"middle\">%s%gx</text>\n",
-          at(ratio), top, bottom, at(ratio), bottom + 14, ratio == most && most == kMostTimes ? "≥ " : "",
+          at(ratio), top, bottom, at(ratio), bottom + 14, ratio == most && most == kMaxRatio ? "≥ " : "",
           ratio);
     }
     return svg;
@@ -86,7 +76,7 @@ struct Axis {
 Axis axis_of(const Distribution& all, double left) {
   const double slowest =
       all.ratios.empty() ? all.automatic : std::max(all.automatic, all.ratios.back().ratio);
-  return {left, kWidth - 20, std::clamp(std::exp2(std::ceil(std::log2(slowest))), 2.0, kMostTimes)};
+  return {left, kWidth - 20, std::clamp(std::exp2(std::ceil(std::log2(slowest))), 2.0, kMaxRatio)};
 }
 
 std::string drawing(double height, const std::string& title, const std::string& content) {

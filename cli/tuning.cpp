@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -13,6 +12,7 @@
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/program.hpp>
 
+#include "cli/printed.hpp"
 #include "scheduler/choose/host_heuristic.hpp"
 #include "scheduler/choose/race.hpp"
 #include "scheduler/choose/schedule_space.hpp"
@@ -266,10 +266,9 @@ class Search {
     for (std::size_t b = 1; b < best_.size(); ++b)
       if (!best_[b].empty() && best_[b].front()->of_auto[b] < best_[most].front()->of_auto[most]) most = b;
     const Runner& best = *best_[most].front();
-    char text[160];
-    std::snprintf(text, sizeof text, "best %.2fx auto at %llu rows: ", 1 / best.of_auto[most],
-                  static_cast<unsigned long long>(options_.batches[most]));
-    return text + best.name;
+    return printed("best %.2fx auto at %llu rows: ", 1 / best.of_auto[most],
+                   static_cast<unsigned long long>(options_.batches[most])) +
+           best.name;
   }
 
   Result<void> run_races() {
@@ -358,11 +357,9 @@ class Search {
 
   static std::string remark_of(const TunedBatch& tuned) {
     const Finalist& best = tuned.finalists.front();
-    char text[160];
-    std::snprintf(text, sizeof text, "measured at %llu %s: %.4f us a row, auto %.4f",
-                  static_cast<unsigned long long>(tuned.batch), tuned.batch == 1 ? "row" : "rows",
-                  best.us_per_row, tuned.auto_us_per_row);
-    return text;
+    return printed("measured at %llu %s: %.4f us a row, auto %.4f",
+                   static_cast<unsigned long long>(tuned.batch), tuned.batch == 1 ? "row" : "rows",
+                   best.us_per_row, tuned.auto_us_per_row);
   }
 
   const Model& model_;

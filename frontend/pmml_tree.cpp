@@ -28,7 +28,7 @@ struct Place {
 };
 
 /// The most predicates that are evaluated for a small tree, which takes about a quarter of a second.
-constexpr std::size_t kMostSteps = 10'000'000;
+constexpr std::size_t kMaxSteps = 10'000'000;
 
 /// Combines the outcomes of a compound predicate's parts.
 Outcome combined(PmmlOperator op, Outcome left, Outcome right) {
@@ -163,7 +163,7 @@ Result<Place> Compiler::follow(Place place) {
     const PmmlPredicate& predicate = predicate_at(place);
     // A test of one of many categories looks at all of them.
     steps_ += 1 + known(predicate.field).categories.size();
-    if (steps_ > 100 * source_.predicates.size() + kMostSteps)
+    if (steps_ > 100 * source_.predicates.size() + kMaxSteps)
       return refused(source_.where,
                      "the tree is too large: each of many children of a node is tested for many "
                      "sets of rows. Make it deeper");

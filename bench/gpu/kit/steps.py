@@ -47,12 +47,26 @@ class TimeUp(Exception):
     pass
 
 
+def new_step():
+    """Returns the record of a step that has not begun."""
+    return dict(seconds=0.0, ended=None, skipped=None, broken=None, done={})
+
+
+def replace_file(path, text):
+    """Writes a file so that a machine that stops at any time leaves the old text or the new one."""
+    with open(f"{path}.part", "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}.part", path)
+
+
 class State:
     """The record of the steps done so far, in a file that is replaced as a whole."""
 
     def __init__(self, path, kit):
         self.path = path
-        self.data = dict(kit=kit, begun=time.time(), calls=0, device={}, steps={}, stopped=None)
+        self.data = dict(kit=kit, begun=time.time(), calls=0, steps={}, stopped=None)
         if os.path.exists(path):
             with open(path) as file:
                 self.data = json.load(file)
@@ -61,14 +75,10 @@ class State:
         self.saved = 0.0
 
     def step(self, name):
-        return self.data["steps"].setdefault(name, dict(seconds=0.0, ended=None, skipped=None, broken=None, done={}))
+        return self.data["steps"].setdefault(name, new_step())
 
     def save(self):
-        with open(f"{self.path}.part", "w") as file:
-            json.dump(self.data, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(f"{self.path}.part", self.path)
+        replace_file(self.path, json.dumps(self.data))
         self.saved = time.time()
 
     def save_sometimes(self):
@@ -136,7 +146,7 @@ class Kit:
         folder = self.unpack(f"models/{program['model']}")
         files = {key: f"{folder}/{program[key]}" for key in ("file", "expected")}
         item = dict(name=name, program=files["file"], rows=f"{folder}/rows.npy", expected=files["expected"])
-        return dict(item, batches=self.plan["batches"], turns=4, places=["host rows", "device rows"], **more)
+        return dict(item, batches=self.plan["batches"], turns=4, **more)
 
     def job(self, file, /, **content):
         path = f"{self.work}/{file}.json"

@@ -245,7 +245,7 @@ Result<ArrowArray> predictions(const Expression& expression, const Columns& colu
   std::byte* out = numbers.data();
   for (std::int64_t left = rows; left > 0;) {
     const ArrowArray* const table = tables.next(left);
-    if (table == nullptr) break;
+    FVM_CHECK(table != nullptr);
     FVM_ASSIGN(const AnyRows known, c_api::matched_arrow(*table, tables.schema(), expression.features,
                                                          forest.names, lease.workspace().columns));
     FVM_TRY(write_output(forest, lease, known, form, form.type, out));

@@ -124,19 +124,10 @@ def test_arrays_are_taken_without_a_stream(forest: forestvm.Forest, small: Array
             assert np.array_equal(answers.column(0).to_numpy(), wanted)
         with pytest.raises(ValueError, match="2 chunks"):
             forest.predict(OneArray(batch, ValueError("2 chunks")))
+        for stop in (KeyboardInterrupt(), MemoryError()):
+            with pytest.raises(type(stop)):
+                forest.predict(ArrayOrStream(batch, stop))
     assert np.array_equal(forest.predict(batch[2:5]), wanted[2:5])
-
-
-@pytest.fixture
-def without_export(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Makes it an error to ask polars for a frame's columns."""
-
-    def fail(*arguments: object) -> None:
-        raise AssertionError("the frame's columns were exported")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(polars.DataFrame, "__arrow_c_stream__", fail)
-        yield
 
 
 FRAME_TYPES = [

@@ -21,7 +21,7 @@ import polars
 from .. import _core
 from .._errors import Environment, Refused, Usage
 from .._forest import Forest
-from ._program import Program, file_of, folder, mapped_file, no_predictions, program_of
+from ._program import Program, file_of, folder, no_predictions, program_of
 
 _PLUGIN = Path(_core.__file__)
 
@@ -97,7 +97,4 @@ def _opened(options: bytes) -> tuple[Forest, str]:
     path = folder() / program.file_name
     if not path.exists():
         raise Environment(f"no program {path}: call forestvm.engines.polars.expr on this machine first", str(path))
-    forest = Forest.from_buffer(mapped_file(path), threads=program.threads)
-    if forest.fingerprint != program.fingerprint:
-        raise Refused(f"the file holds another program: fingerprint {forest.fingerprint}", str(path))
-    return forest, read["output"]
+    return program.mapped(path), read["output"]
