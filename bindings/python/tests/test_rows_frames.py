@@ -74,7 +74,7 @@ def arrow_nulls(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_dictionaries(rows: Array, names: list[str]) -> Any:
-    """Returns a table of two chunks, each with its own dictionary, indices of several types, and nulls for some NaNs."""
+    """Returns a table of two chunks, each with its own dictionary. Indices have several types; some NaNs are nulls."""
     arrow = pytest.importorskip("pyarrow")
     middle = len(rows) // 2
     kinds = (arrow.int16(), arrow.int32(), arrow.uint16(), arrow.int64())
