@@ -386,8 +386,9 @@ class Count:
 
     def interpreting(self):
         """Returns the share of machine instructions that a kernel made for this program alone would not need. It counts
-        all machine instructions before the program's first instruction, and in its instructions for loops, slices and conditions. In
-        each other instruction of the program it counts as many as `halt` takes, which only is fetched and recognized."""
+        all machine instructions before the program's first instruction, and those of its instructions for loops, slices
+        and conditions. In each other instruction of the program it counts as many as `halt` takes, because `halt` is
+        only fetched and recognized."""
         halt = max((count for (_, _, opcode), count in self.by_instruction.items() if opcode == "halt"), default=0)
         return sum(count if opcode in CONTROL else min(count, halt)
                    for (_, _, opcode), count in self.by_instruction.items()) / self.instructions
