@@ -125,7 +125,7 @@ def lightgbm_cases(folder, random):
             )
 
 
-# scikit-learn's models belong here when its files are read.
+# scikit-learn's models, which forestvm reads from .skops files, are not among them yet.
 TRAINERS = (xgboost_cases, lightgbm_cases)
 
 

@@ -396,12 +396,8 @@ class HostPredictor final : public CallPredictor {
     return bytes + whole_lines(leaf_value_bytes(rows));
   }
 
-  /// Returns the bytes that a thread needs to compute contributions: the totals of an output, then the scratch
-  /// memory of explain.hpp.
-  std::size_t slot_bytes() const {
-    return loaded_.paths.most_totals * kCodeRows * sizeof(double) +
-           whole_lines(ExplainScratch(loaded_.paths).bytes);
-  }
+  /// Returns the bytes that a thread needs to compute contributions.
+  std::size_t slot_bytes() const { return whole_lines(ExplainScratch(loaded_.paths).bytes); }
 
   /// Returns the number of threads that compute contributions of `rows` rows at once.
   unsigned slot_count(std::size_t rows) const {
@@ -411,7 +407,7 @@ class HostPredictor final : public CallPredictor {
         std::min({blocks, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
   }
 
-  std::size_t columns() const { return loaded_.program.section_Columns().size(); }
+  std::size_t columns() const { return loaded_.program.columns().size(); }
 
   /// Returns the most rows whose codes are in a pass. Codes are written and soon read again, so they should
   /// fit the caches. With very many columns they take at most kMaxScratchBytes, unless a single block takes

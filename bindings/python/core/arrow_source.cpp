@@ -89,8 +89,8 @@ bool Chunks::open(PyObject* object, ArrowOrder& order) {
   if (producer == ArrowProducer::ArrowBatch) return open_batch(object, order);
   if (producer == ArrowProducer::Array) {
     if (open_array(object)) return true;
-    // A table of several chunks has no one array, and may have a stream. What is no answer of the producer, such as an
-    // interrupt or the end of memory, is the caller's.
+    // A table of several chunks raises an exception here, because it is not one array; the caller then asks for a
+    // stream. An interrupt or a lack of memory says nothing about the table, so it goes to the caller.
     if (PyErr_ExceptionMatches(PyExc_Exception) == 0 || PyErr_ExceptionMatches(PyExc_MemoryError) != 0)
       return false;
     PyErr_Clear();

@@ -50,7 +50,7 @@ def arrow_table(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_chunks(rows: Array, names: list[str]) -> Any:
-    """Three chunks, one of which is empty."""
+    """Returns a table of three chunks, one of which is empty."""
     arrow = pytest.importorskip("pyarrow")
     middle = len(rows) // 2
     return arrow.concat_tables([arrow_table(part, names) for part in (rows[:middle], rows[:0], rows[middle:])])
@@ -63,7 +63,7 @@ def arrow_offsets(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_nulls(rows: Array, names: list[str]) -> Any:
-    """NaNs become nulls, at odd offsets, in float32 and float64 by turns."""
+    """Returns a table in which NaNs are nulls. Columns are float32 and float64 in turns and begin at odd offsets."""
     arrow = pytest.importorskip("pyarrow")
     padded = np.concatenate([np.zeros((5, rows.shape[1]), rows.dtype), rows])
     columns = [
@@ -74,7 +74,7 @@ def arrow_nulls(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_dictionaries(rows: Array, names: list[str]) -> Any:
-    """Two chunks, each with a dictionary of its own, indices of several types, and nulls for some NaNs."""
+    """Returns a table of two chunks, each with its own dictionary. Indices have several types; some NaNs are nulls."""
     arrow = pytest.importorskip("pyarrow")
     middle = len(rows) // 2
     kinds = (arrow.int16(), arrow.int32(), arrow.uint16(), arrow.int64())
@@ -89,7 +89,7 @@ def arrow_dictionaries(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_batch(rows: Array, names: list[str]) -> Any:
-    """An object with the array's method alone."""
+    """Returns an object that has only the method `__arrow_c_array__`."""
     arrow = pytest.importorskip("pyarrow")
 
     class OneArray:

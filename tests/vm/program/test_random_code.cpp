@@ -190,7 +190,7 @@ class CodeGenerator {
     add(op, {to, from, source(kRowAxis), loop, vector ? 1u : chance(5) ? 2u : 0u, vector ? 4u : 1u});
   }
 
-  /// Adds a privatize, mostly in its right place, sometimes in a block of its own.
+  /// Adds a privatize, mostly where it belongs, sometimes in a block of its own.
   void privatize(std::uint32_t trees) {
     const bool apart = chance(10);
     const std::uint32_t open = apart ? add(Op::When, {below(4), 0}) : 0;
@@ -276,9 +276,9 @@ ProgramParts forest_parts(bool rich) {
       "split(batch, ba, bb, 2); layout(ba.tree, tables); layout(bb.tree, sparse); tileTree(bb.tree, 3, uniform)";
   ProgramParts parts = parts_of(rich ? explained(model, schedule) : compiled(model, schedule));
   using enum AccumulatorKind;
-  const std::uint32_t place = rich ? 2 : 1;
-  parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, place, F32, {}}, {1, 3, 18, 2, F32, {}},
-                        {0, 2, 2, 3, F32, {}},      {4, 1, 1, 4, F64, {}},     {5, 1, 1, 5, Exact64, {}},
+  const std::uint32_t stored_in = rich ? 2 : 1;
+  parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, stored_in, F32, {}}, {1, 3, 18, 2, F32, {}},
+                        {0, 2, 2, 3, F32, {}},      {4, 1, 1, 4, F64, {}},         {5, 1, 1, 5, Exact64, {}},
                         {6, 1, 1, 6, Exact128, {}}, {7, 1, 1, 7, PerTree, {}}};
   using enum WalkOrder;
   parts.walkers = {{0, 0, WalkEnd::UntilLeaf, RowsOuter, 1, 1, 0, 0},
