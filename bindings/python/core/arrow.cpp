@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/python/core/arrow_export.hpp"
 #include "bindings/python/core/arrow_source.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/polars_rows.hpp"
