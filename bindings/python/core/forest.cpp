@@ -289,6 +289,7 @@ PyObject* make_forest_type(PyObject* module) {
       {"_predict_columns", predict_columns, METH_VARARGS, nullptr},
       {"_predict_blocks", predict_blocks, METH_VARARGS, nullptr},
       {"_predict_arrow", predict_arrow, METH_VARARGS, nullptr},
+      {"_predict_device", predict_device, METH_VARARGS, nullptr},
       {"_stream", stream, METH_VARARGS, nullptr},
       {"_category_numbers", category_numbers, METH_VARARGS, nullptr},
       {"_encode", fill_encoded_rows, METH_VARARGS, nullptr},

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import _core, _names
+from . import _core, _device_rows, _names
 from ._errors import Internal, Refused, UnsupportedInput, Usage
 
 if TYPE_CHECKING:
@@ -63,6 +63,11 @@ def predict(
         known: NDArray[Any] = _frames.predict_known(forest, X, output, out, dtype)
         if known is not NotImplemented:
             return known
+    if _device_rows.is_on_gpu(X):
+        on_gpu: NDArray[Any] = _device_rows.predict(
+            forest, X, output, out, dtype, missing, columns or "name", extra or "error"
+        )
+        return on_gpu
     if output == "proba" and forest._probabilities == "softmax":
         raw = forest.predict_raw(X, missing=missing, columns=columns or "name", extra=extra or "error")
         return _softmax(raw, forest._new_result(len(raw), output, out, dtype))
@@ -100,6 +105,8 @@ def predict_one(
         answers = forest._new_result(1, output, None, None)
         table.predict(0, 1, output, answers)
     else:
+        if _device_rows.is_on_gpu(values):
+            raise UnsupportedInput("the row lies in a GPU's memory: predict takes rows there", "row")
         array = numpy.asarray(frozen(values))
         if array.ndim != 1:
             raise UnsupportedInput(f"a row has one dimension, not {array.ndim}: predict takes several rows", "row")
@@ -138,8 +145,8 @@ def _rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra:
         return _frames.rows_of(forest, X, missing, columns, extra)
     if _is_arrow(X):
         raise UnsupportedInput(f"{type(X).__name__}: tables of Arrow are not encoded; predict takes them", "X")
-    if hasattr(X, "__cuda_array_interface__"):
-        raise UnsupportedInput("the rows lie in a GPU's memory: pass rows of the host", "X")
+    if _device_rows.is_on_gpu(X):
+        raise UnsupportedInput("the rows lie in a GPU's memory, and the host encodes: pass rows of the host", "X")
     if hasattr(X, "__dlpack__"):
         return ArrayRows(forest, _from_dlpack(X), missing)
     return ArrayRows(forest, _from_sequence(X), missing)
@@ -150,9 +157,6 @@ def _is_arrow(X: Any) -> bool:
 
 
 def _from_dlpack(X: Any) -> NDArray[Any]:
-    device, _ = X.__dlpack_device__()
-    if device not in (1, 3):  # the host's memory, pinned or not
-        raise UnsupportedInput("the rows lie in another device's memory: pass rows of the host", "X")
     try:
         return numpy.from_dlpack(X)
     except (BufferError, TypeError, RuntimeError) as error:
