@@ -99,15 +99,17 @@ PyObject* read_dlpack(PyObject*, PyObject* capsule) {
 /// to memory of the same GPU, of which `out` is the address.
 PyObject* predict_device(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    unsigned long long address = 0, stream = 0, out = 0;
+    PyObject *address = nullptr, *stream = nullptr, *out = nullptr, *name = nullptr, *dtype = nullptr;
     Py_ssize_t count = 0, stride = 0;
     int device = 0;
-    PyObject *name = nullptr, *dtype = nullptr;
     Output output{};
-    if (PyArg_ParseTuple(args, "KnniKOKO", &address, &count, &stride, &device, &stream, &name, &out,
+    if (PyArg_ParseTuple(args, "OnniOOOO", &address, &count, &stride, &device, &stream, &name, &out,
                          &dtype) == 0 ||
         !find_output(name, output))
       return nullptr;
+    const auto* const values = static_cast<const float*>(PyLong_AsVoidPtr(address));
+    void *const on_stream = PyLong_AsVoidPtr(stream), *const results = PyLong_AsVoidPtr(out);
+    if (PyErr_Occurred() != nullptr) return nullptr;
     const auto type = result_type_of(dtype);
     if (!type) return nullptr;
     Forest& forest = forest_of(self);
@@ -117,15 +119,15 @@ PyObject* predict_device(PyObject* self, PyObject* args) {
           refused("output proba",
                   "is computed from the model's values by the host: predict \"value\" or \"raw\" for "
                   "rows in a GPU's memory"));
-    const DeviceRows rows{.data = reinterpret_cast<const float*>(address),
+    const DeviceRows rows{.data = values,
                           .count = static_cast<std::size_t>(count),
                           .stride = static_cast<std::size_t>(stride),
                           .device = device,
-                          .stream = reinterpret_cast<void*>(stream)};
+                          .stream = on_stream};
     const Result<void> done = [&] {
       const ContextPool::Lease lease = forest.contexts.take(*forest.predictor);
       const WithoutGil free;
-      return write_output(forest, lease, rows, form, *type, reinterpret_cast<void*>(out));
+      return write_output(forest, lease, rows, form, *type, results);
     }();
     if (!done) return raise(done.error());
     Py_RETURN_NONE;

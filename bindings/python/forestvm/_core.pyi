@@ -156,7 +156,15 @@ class Forest:
         /,
     ) -> Any: ...
     def _predict_arrow(
-        self, X: Any, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, columns: str | None, extra: str | None, /
+        self,
+        X: Any,
+        output: str,
+        out: NDArray[Any] | None,
+        dtype: DTypeLike | None,
+        missing: float | None,
+        columns: str | None,
+        extra: str | None,
+        /,
     ) -> NDArray[Any]: ...
     def _predict_device(
         self,
@@ -172,7 +180,14 @@ class Forest:
     ) -> None: ...
     def _stream(self, X: Any, output: str, name: str, columns: str, extra: str, /) -> object: ...
     def _category_numbers(self, feature: int, categories: Sequence[Any], out: NDArray[numpy.float64], /) -> str | None: ...
-    def _encode(self, encoded: EncodedRows, rows: NDArray[Any], begin: int, /) -> None: ...
+    def _encode(
+        self,
+        encoded: EncodedRows,
+        rows: NDArray[Any] | tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[Any], bool],
+        begin: int,
+        /,
+    ) -> None: ...
+    def _encode_arrow(self, X: Any, missing: float | None, columns: str, extra: str, /) -> EncodedRows: ...
 
 @final
 class EncodedRows:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import warnings
+
 import numpy as np
 import pytest
 from small_models import assert_bits, binary, classes, target, training_rows
@@ -63,6 +65,13 @@ def test_numbers_that_xgboost_takes_for_missing_are_said_aloud() -> None:
     with pytest.warns(UserWarning, match="give missing=0 to predict"):
         forest = forestvm.from_xgboost(model)
     assert_bits(forest.predict(rows, missing=0), model.predict(rows))
+    for package in ("polars", "pyarrow"):
+        if importlib.util.find_spec(package) is not None:
+            frames = importlib.import_module(package)
+            make = frames.DataFrame if package == "polars" else frames.table
+            frame = make({f"c{i}": column for i, column in enumerate(rows.T)})
+            assert_bits(forest.predict(frame, missing=0), model.predict(rows))
+            assert_bits(forest.predict(frame[:1], missing=0), model.predict(rows[:1]))
     assert (forest.predict(rows) != model.predict(rows)).any()
 
 
