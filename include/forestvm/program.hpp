@@ -117,8 +117,8 @@ inline constexpr std::size_t kSectionCount = 0
 #define FVM_SECTION(number, Name, text, Record, meaning) +1
 #include <forestvm/internal/sections.def>
     ;
-/// The sections that every program file has. Only programs with contributions have the others, so that files without
-/// them are what they were before there were contributions.
+/// The sections that every program file has. Only programs with contributions have the sections after these; the
+/// files of other programs leave them out.
 inline constexpr std::size_t kCommonSections = static_cast<std::size_t>(Section::ExplainedTrees);
 
 /// The contents of a program, filled in by the compiler; encode_program makes a Program of them.
@@ -165,7 +165,7 @@ enum class Verification {
   Trust,  ///< Checks only the headers and small tables: for files that nobody else can write.
 };
 
-/// An immutable, verified program. Copies share the image. Thread-safe.
+/// An immutable, verified program. Copies share the image. Any number of threads may use it at once.
 class Program {
  public:
   /// Maps the file at `path` read-only. The file must not be changed while a Program of it exists.

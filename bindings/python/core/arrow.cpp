@@ -137,7 +137,7 @@ PyObject* predict_arrow(PyObject* self, Output output, const Arguments& given) {
   return ArrowCall(self, output, given).run();
 }
 
-/// Forest._predict_arrow(X, output, out, dtype, columns, extra)
+/// Implements Forest._predict_arrow(X, output, out, dtype, columns, extra): see _core.pyi.
 PyObject* predict_arrow(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Arguments given;

@@ -72,7 +72,8 @@ class Columns {
   std::vector<Column> columns_;
 };
 
-/// The columns of a pandas frame, which keeps columns of one type together in a block: a matrix whose rows they are.
+/// The columns of a pandas frame. pandas keeps columns of one type together in a block, a matrix whose rows are
+/// columns.
 class Blocks {
  public:
   /// Reads the blocks in a list. Column i of the frame is row places[i] of block numbers[i]. Returns false, perhaps
@@ -97,7 +98,7 @@ class Blocks {
   ColumnRows rows() const { return {.count = static_cast<std::size_t>(count_), .columns = columns_}; }
 
  private:
-  /// The most values of a frame whose columns are copied because their numbers do not lie one behind the other.
+  /// The most values of a frame whose columns are copied if the numbers of a column are not contiguous.
   static constexpr std::size_t kMaxCopied = std::size_t{1} << 18;
 
   bool open_blocks(PyObject* list) {
@@ -142,7 +143,7 @@ class Blocks {
   std::vector<Column> columns_;
 };
 
-/// Returns the number that a category stands for; NaN if it is missing. Errors: those of CategoryTexts::number_of.
+/// Returns the number that a category stands for, NaN if it is missing, or an error of CategoryTexts::number_of.
 Result<double> number_of(const CategoryTexts& texts, std::uint32_t feature, PyObject* category) {
   if (category == Py_None) return std::numeric_limits<double>::quiet_NaN();
   if (PyUnicode_Check(category)) {
@@ -167,7 +168,7 @@ Result<double> number_of(const CategoryTexts& texts, std::uint32_t feature, PyOb
 
 }  // namespace
 
-/// Forest._predict_columns(columns, rows, output, out)
+/// Implements Forest._predict_columns(columns, rows, output, out): see _core.pyi.
 PyObject* predict_columns(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *list = nullptr, *name = nullptr, *out = nullptr;

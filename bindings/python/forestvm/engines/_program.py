@@ -71,7 +71,7 @@ def no_predictions(forest: Forest, output: str) -> NDArray[Any]:
 
 
 def file_of(forest: Forest) -> Path:
-    """Returns a file of the forest's program on this machine, which is written unless it is there."""
+    """Returns the path of the forest's program on this machine. Writes the file unless it exists."""
     return _file_of(forest.fingerprint, lambda: memoryview(forest))
 
 
@@ -101,7 +101,7 @@ def _file_of(fingerprint: str, image: Callable[[], Buffer]) -> Path:
     path = folder() / _file_name(fingerprint)
     if path.exists():
         return path
-    # Written beside it and moved, so that other processes see the whole file or none.
+    # The file is written under another name and moved, so that other processes see the whole file or none.
     written, name = tempfile.mkstemp(dir=path.parent, prefix=f"{fingerprint}.")
     try:
         with os.fdopen(written, "wb") as file:
