@@ -29,7 +29,7 @@ constexpr Loss losses[] = {
 #include "catboost_losses.def"
 };
 
-/// Returns "1.2.10" of the text "... Branch: tags/v1.2.10 ...", or nothing.
+/// Returns "1.2.10" for the text "... Branch: tags/v1.2.10 ...", and "" for texts without such a version.
 std::string version_of(std::string_view info) {
   constexpr std::string_view before = "tags/v";
   const std::size_t at = info.find(before);

@@ -267,8 +267,9 @@ PmmlValues united(PmmlValues a, const PmmlValues& b) {
   return a;
 }
 
-/// Writes a split of a field's values, whose parts go to `positions`. At least two positions differ. If all three differ,
-/// the split separates the third part, and the others stay at the position `at`, where the next split separates them.
+/// Writes a split of a field's values, whose parts go to `positions`. At least two positions differ. If all three
+/// differ, the split separates the third part, and the others stay at the position `at`, where the next split
+/// separates them.
 Result<void> Compiler::split(const Visit& visit, const Position& at, std::uint32_t field, PmmlParts& parts,
                              const Position (&positions)[3]) {
   const auto same = [&](int a, int b) {

@@ -106,7 +106,7 @@ class YdfReader {
   Result<void> read_label(const std::vector<WireMessage>& columns) {
     FVM_ASSIGN(const YdfColumn label, column_of(columns, header_.label, "label"));
     if (label.type != YdfType::Categorical) return refused("columns", "the label is not categorical");
-    num_classes_ = label.num_categories - 1;  // without the one of unknown texts
+    num_classes_ = label.num_categories - 1;  // without the category of unknown texts
     if (num_classes_ < 2 || num_classes_ > std::int64_t{limits_.max_outputs})
       return refused("columns", "the label has " + std::to_string(num_classes_) +
                                     " classes, not within 2 and " + std::to_string(limits_.max_outputs));

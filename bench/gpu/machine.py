@@ -385,9 +385,10 @@ class Count:
         self.instructions = sum(self.by_instruction.values())
 
     def interpreting(self):
-        """The part of the instructions that a kernel for this program alone would not have: those before the first
-        instruction of the program and those that step its loops, and for each of the others as many as the halt takes,
-        to be found and told apart."""
+        """Returns the share of machine instructions that a kernel made for this program alone would not need. It counts
+        all machine instructions before the program's first instruction, and those of its instructions for loops, slices
+        and conditions. In each other instruction of the program it counts as many as `halt` takes, because `halt` is
+        only fetched and recognized."""
         halt = max((count for (_, _, opcode), count in self.by_instruction.items() if opcode == "halt"), default=0)
         return sum(count if opcode in CONTROL else min(count, halt)
                    for (_, _, opcode), count in self.by_instruction.items()) / self.instructions

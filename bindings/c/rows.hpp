@@ -46,7 +46,7 @@ inline constexpr std::uint32_t kNoFeature = UINT32_MAX;
 struct ColumnMemory {
   std::vector<Column> columns;
   std::vector<double> numbers;  ///< Arrow: the numbers of all dictionaries.
-  /// Arrow: the feature of each child; before a call, those of the last one.
+  /// Arrow: the feature of each child. A call starts from the features of the last call.
   std::vector<std::uint32_t> features;
   std::vector<bool> taken;  ///< Arrow: true for each feature that has a child.
 };
@@ -56,7 +56,7 @@ struct ColumnMemory {
 Result<AnyRows> known_rows(const fvm_rows* given, const Names& names, ColumnMemory& memory);
 
 /// Returns rows of Arrow whose children were matched before: `features` has the feature of each child, or kNoFeature,
-/// and each feature once. The rows refer to `memory`, and returned errors are those of fvm_predict.
+/// and each feature once. The rows refer to `memory`. Returns fvm_predict's errors for fields that make no sense.
 Result<AnyRows> matched_arrow(const ArrowArray& array, const ArrowSchema& schema,
                               std::span<const std::uint32_t> features, const Names& names,
                               ColumnMemory& memory);

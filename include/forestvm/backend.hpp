@@ -74,7 +74,7 @@ struct CsrRows {
 /// core/encoder.hpp describes. If leaves are linear functions of the row, the values of the features that some function
 /// reads stand behind the codes of each block, row by row, the features ascending, as float64: they count as 8 more
 /// columns each. Predictor::encode makes encoded rows. They may be stored, and split at multiples of
-/// kCodeRows rows. Their predictions equal those of the original rows, without the time for encoding. Any
+/// kCodeRows rows. Their predictions equal the predictions of the original rows, without the time for encoding. Any
 /// bytes are safe: codes are only compared with other codes, never used as an address, so codes that no row
 /// has lead to some leaf of each tree. Reading is fastest if they are aligned to 64 bytes.
 struct CodedRows {

@@ -18,7 +18,7 @@ struct Reduction {
   std::uint32_t first_copy, count;  ///< Number of the first copy, and number of copies.
   std::uint32_t first_row, width;
   std::uint64_t elements;
-  bool in_place;  ///< True if the elements are those of the first copy.
+  bool in_place;  ///< True if the elements are the first copy's.
 
   FVM_DEVICE std::uint32_t row(std::uint64_t element) const {
     return first_row + static_cast<std::uint32_t>(element / width);

@@ -127,7 +127,7 @@ class StagedTrees {
     stage_trees(group, begin - group.first_tree, end - group.first_tree, to, thread, coming);
   }
 
-  /// Waits until the copies that were begun last have arrived: those of the calling thread and bulk copies.
+  /// Waits until the copies that were begun last have arrived: the calling thread's own copies and bulk copies.
   FVM_DEVICE void finish(const Launch& launch, std::uint32_t number, std::uint32_t barrier) {
     arrived_[number] = coming_[number];
     Device::wait_copies();

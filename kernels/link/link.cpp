@@ -394,8 +394,8 @@ class PhaseMeasurer {
   bool codes_in_shared_ = false;  ///< true once a cache has the codes made in shared memory
 };
 
-/// Allocates shared memory of the blocks for accumulators of a phase. Only accumulators that no other phase uses can lie
-/// there; the copies of a reduction of form Shared must lie there.
+/// Allocates shared memory of the blocks for accumulators of a phase. Only accumulators that no other phase uses can
+/// lie there; the copies of a reduction of form Shared must lie there.
 Result<void> allocate_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumulators>& elsewhere,
                                    const DeviceLimits& limits) {
   const std::bitset<kAccumulators> own = phase.used() & ~elsewhere;

@@ -373,8 +373,8 @@ TEST_F(Passes, RefusesRowsOfModelsThatTakeZeroForMissing) {
   EXPECT_EQ(text_of((*gpu)->predict(*context, block(), OutputKind::Raw, out.data())), "done");
 }
 
-/// Float64 rows go the way that they go on the host, also where float32 cannot tell thresholds apart. Rows of such a
-/// model on the device are refused: the host converts rows.
+/// Float64 rows go the same way as on the host, also where float32 cannot tell thresholds apart. A model with float64
+/// thresholds refuses rows that lie on the device, because the host converts rows.
 TEST_F(Passes, Float64RowsAreAsTheHosts) {
   Model model = test::small_forest();
   test::make_wide(model);

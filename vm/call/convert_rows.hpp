@@ -25,7 +25,7 @@ struct ConvertedShape {
 /// Writes what walks compare for the features of each of `count` rows from `first` on, one row after the other.
 void convert_rows(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
                   const ConvertedShape& shape, float* out);
-/// Converts columns. `texts` may be null if no column holds texts. Errors are those of read_texts.
+/// Converts columns. `texts` may be null if no column holds texts. Returns the errors of read_texts.
 Result<void> convert_rows(const ValueRules& rules, const ColumnSet& columns, const CategoryTexts* texts,
                           std::size_t first, std::size_t count, const ConvertedShape& shape, float* out);
 

@@ -1,6 +1,6 @@
 // Tables of codes for a program's lookups, made from its sections. Lookups of one category with different tests
 // search for it once. A lookup's table gives the code that the encoder would give for the value that is looked up,
-// so that no value is fetched or encoded. The codes are those of the lookups' own tables for every key.
+// so that no value is fetched or encoded. For every key they equal the codes of the values in the lookups' own tables.
 #pragma once
 
 #include <cstddef>

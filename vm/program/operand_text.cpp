@@ -25,7 +25,7 @@ struct Enumeration {
   std::string_view (*name_at)(std::uint32_t value);
 };
 
-/// The kinds that are written by name: those whose rows have no prefix.
+/// The kinds that are written by name, because their rows have no prefix.
 constexpr Enumeration kEnumerations[] = {
     {OperandKind::Output, name_at<OutputKind>},  {OperandKind::TransformKind, name_at<Transform>},
     {OperandKind::Rule, name_at<ClassRule>},     {OperandKind::Dimension, name_at<LaunchDimension>},

@@ -144,7 +144,7 @@ class Blocks {
   std::vector<Column> columns_;
 };
 
-/// Returns the number that a category stands for; NaN if it is missing. Errors: those of CategoryTexts::number_of.
+/// Returns the number that a category stands for, NaN if it is missing, or an error of CategoryTexts::number_of.
 Result<double> number_of(const CategoryTexts& texts, std::uint32_t feature, PyObject* category) {
   if (category == Py_None) return std::numeric_limits<double>::quiet_NaN();
   if (PyUnicode_Check(category)) {
@@ -169,7 +169,7 @@ Result<double> number_of(const CategoryTexts& texts, std::uint32_t feature, PyOb
 
 }  // namespace
 
-/// Forest._predict_columns(columns, rows, output, out)
+/// Implements Forest._predict_columns(columns, rows, output, out): see _core.pyi.
 PyObject* predict_columns(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *list = nullptr, *name = nullptr, *out = nullptr;

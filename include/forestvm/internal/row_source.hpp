@@ -112,7 +112,7 @@ class RowSource {
   /// is not null, dense rows, sparse rows and columns are written there as walks read them: row_width float32 each, one
   /// row after the other. Rows of RowForm::Dense must be converted, unless they have no features; encoded rows and rows
   /// in a GPU's memory never are. Sparse rows must lie inside the values and name features of the model; indices must
-  /// be those of their dictionary; where the program compares in float64, each value must be a float64. Errors name the
+  /// be in their dictionary; where the program compares in float64, each value must be a float64. Errors name the
   /// row.
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
 

@@ -24,7 +24,7 @@ class PathWalk {
   using Lanes = PathLanes<Target, Number>;
   using Vector = typename Lanes::Vector;
   using Mask = typename Lanes::Mask;
-  /// Number of vectors in a tile. Additions to one vector wait for each other; those to another go on meanwhile.
+  /// Number of vectors in a tile. Additions to one vector wait for each other; meanwhile others go on.
   static constexpr unsigned kVectors = 2;
   static constexpr unsigned kTile = kVectors * Lanes::kLanes;  ///< Rows of a tile.
 
