@@ -86,7 +86,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/model.fvm"
         subprocess.run([forestvm, "compile", model, "-o", path], check=True)
-        print(f"forestvm --version: {milliseconds(100, lambda: subprocess.run([forestvm, '--version'], stdout=subprocess.DEVNULL))}")
+        version = [forestvm, "--version"]
+        took = milliseconds(100, lambda: subprocess.run(version, stdout=subprocess.DEVNULL, check=True))
+        print(f"forestvm --version: {took}")
         library = Library(f"{build}/lib/libforestvm_runtime.so")
         size = os.path.getsize(path)
         for threads in (1, 2):
