@@ -99,7 +99,7 @@ double clock_cost() {
   return quantile(apart, 0.5);
 }
 
-/// Samples of one caller, while those of others are taken in turns with them.
+/// The samples taken so far of one caller.
 struct Sampling {
   std::uint64_t calls_per_sample = 1;
   std::vector<double> samples{};  ///< microseconds per row
@@ -119,7 +119,7 @@ Result<Sampling> begin_samples(Caller& caller, Seconds budget) {
 }
 
 /// Takes samples of the callers in turns until each has used its budget, and sets the times per row and the numbers of
-/// calls. What disturbs the machine then disturbs all of them.
+/// calls. Turns make a disturbance of the machine affect all callers alike.
 Result<void> time_samples(std::vector<Caller>& callers, Seconds budget, std::vector<Measurement>& results) {
   std::vector<Sampling> samplings;
   for (Caller& caller : callers) {

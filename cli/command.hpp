@@ -92,8 +92,8 @@ class Arguments {
   std::map<std::string, std::vector<std::string>> values_;  // a flag has an empty value
 };
 
-/// A subcommand. It has lists, not vectors: constants need no memory, and an allocation that failed before
-/// main could not be reported.
+/// A subcommand. It has initializer lists instead of vectors, because constants need no allocation, and an allocation
+/// that failed before main could not be reported.
 struct Command {
   const char* name;
   const char* meaning;                        ///< description in one line

@@ -62,7 +62,7 @@ Result<Side> of_reference(const Inputs& inputs) {
   if (!inputs.model)
     return usage_error("--against reference: MODEL is a program; the reference needs a trainer's model");
   FVM_ASSIGN(const Reference expected, inputs.rows.visit([&](const auto& values) {
-    return reference_predict(*inputs.model, values, inputs.rows.count);
+    return reference_predict(*inputs.model, values, inputs.rows.count, {.hashed_rows = inputs.rows.hashed});
   }));
   return Side{"the reference", {expected.raw.begin(), expected.raw.end()}, expected.leaf};
 }
@@ -151,7 +151,7 @@ std::string listed_rows(const Side& a, const Side& b, std::size_t outputs, std::
   return text;
 }
 
-/// Returns the node of a tree below which two leaves lie on different sides.
+/// Returns the split of a tree at which the ways to two leaves part.
 std::int32_t parting(const Tree& tree, std::int32_t a, std::int32_t b) {
   std::vector<std::int32_t> parent(tree.nodes.size(), -1);
   for (std::size_t n = 0; n < tree.nodes.size(); ++n)

@@ -1,5 +1,5 @@
-// forestvm tune: searches the fastest schedules of a model on this machine and writes a program with a plan for each number of
-// rows, or lists the space of schedules.
+// forestvm tune: searches the fastest schedules of a model on this machine and writes a program with a plan for each
+// number of rows, or lists the space of schedules.
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -96,7 +96,7 @@ Result<TuneOptions> understand(const Arguments& arguments) {
   tuning.host.threads = static_cast<unsigned>(threads);
   tuning.host.target = arguments.get("target", "auto");
   FVM_ASSIGN(tuning.compile.contract, arguments.choice("contract", tuning.compile.contract));
-  tuning.compile.strict = true;  // a schedule that changes bits is no candidate
+  tuning.compile.strict = true;  // refuses schedules that change results
   FVM_ASSIGN(const std::size_t strategy, arguments.choice("strategy", kStrategyNames, 0));
   tuning.strategy = static_cast<Strategy>(strategy);
   FVM_ASSIGN(tuning.budget, budget_of(arguments.get("budget", "30s")));
@@ -112,7 +112,8 @@ std::string processor_name() {
   return {};
 }
 
-/// Returns what the times hold for. `automatic` is the program with the schedule auto.
+/// Returns the calls, machine and program for which the search's times hold. `automatic` is the program with the
+/// schedule auto.
 Result<TunedCalls> calls_of(const TuneOptions& options, const Program& automatic, const RepeatedRows& rows) {
   FVM_ASSIGN(const auto predictor, host_backend(automatic, options.tuning.host));
   const std::string processor = processor_name();
@@ -141,13 +142,13 @@ std::string summary(const TuneOptions& options, const TuneReport& report) {
   return text + "\nwrote " + escaped(options.out) + '\n';
 }
 
-/// Searches, while signals only end the search.
+/// Runs the search and shows its progress. Meanwhile, a signal ends the search and not the program.
 Result<Tuning> search(const Model& model, const Program& automatic, const TuneOptions& options,
                       const RepeatedRows& rows) {
   const Interrupts interrupts;
   std::fputs("forestvm: measuring schedules; Ctrl-C ends the search and keeps the best so far\n", stderr);
   std::optional<Progress> progress;
-  std::size_t planned = 0;  // for which the bar was made
+  std::size_t planned = 0;  // the total for which the progress bar was made
   const auto show = [&](const TuningProgress& now) {
     if (std::exchange(planned, now.planned) != now.planned)
       progress.emplace(2, now.planned, std::chrono::seconds(0), false, "schedules");

@@ -1,4 +1,4 @@
-"""Prints which tests of a run were skipped, in whole or in part, and what each said was absent:
+"""Prints which tests of a run were skipped, in whole or in part, and what was absent for each:
 skipped_tests.py JUNIT_FILE_OF_CTEST"""
 import re
 import sys

@@ -31,7 +31,8 @@ class Skip(Exception):
 
 
 class Stop(Exception):
-    """`found`: what is wrong; its "item" names a program of the plan, if one is to blame."""
+    """Raised if answers are wrong, which ends the plan. `found` says what is wrong; its "item" names the program of the
+    plan, if one is to blame."""
 
     def __init__(self, **found):
         super().__init__(found)
@@ -86,13 +87,13 @@ class State:
 
 
 class Kit:
-    """The folder, and what runs in it."""
+    """The kit's folder with its plan, unpacked files, and the processes that run in it."""
 
     def __init__(self, folder, work, say):
         self.folder, self.say = folder, say
         with open(f"{folder}/plan.json") as file:
             self.plan = json.load(file)
-        self.work = f"{work}/{self.plan['id']}"  # files of another kit are never taken for this one's
+        self.work = f"{work}/{self.plan['id']}"  # keeps the files of different kits apart
         self.programs = {one["name"]: one for one in self.plan["programs"]}
         os.makedirs(self.work, exist_ok=True)
         self.binaries = self.unpack("binaries")
@@ -206,7 +207,7 @@ class Process:
                 yield json.loads(line)
 
     def why(self):
-        """Says how the process ended, with the last lines that are not results."""
+        """Returns how the process ended, with the last lines of its output that are not results."""
         text = [line for line in self.tail if not line.startswith("{")]
         return f"the process ended with code {self.process.returncode}: " + "\n".join(text[-12:])
 
@@ -236,7 +237,8 @@ def device(kit, state, until):
 
 
 def runs_on(code, gpu):
-    """Machine code, such as for 80, runs on GPUs of the same major number whose minor number is not less."""
+    """Returns whether machine code for a compute capability, such as 80, runs on a GPU of another one. It does if the
+    major numbers are equal and the GPU's minor number is not less."""
     return code // 10 == gpu // 10 and code <= gpu
 
 
@@ -362,7 +364,7 @@ def under_sanitizer(kit, tool, items, end):
 
 
 def check_memory(kit, found, end):
-    """Runs memcheck on the case that stopped the plan. Returns what it says."""
+    """Runs memcheck on the case that stopped the plan. Returns memcheck's findings as text."""
     if not found.get("item"):
         return "not run: no single program is to blame"
     if kit.tool("compute-sanitizer") is None:
@@ -377,7 +379,7 @@ def check_memory(kit, found, end):
 
 
 def modules(kit, environment, names):
-    """Returns those of Python's modules that are absent."""
+    """Returns the names of the Python modules that are absent."""
     code = f"import importlib.util as i; print(*[n for n in {names!r} if i.find_spec(n) is None])"
     words = [sys.executable, "-c", code]
     return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60).stdout.split()
@@ -421,7 +423,7 @@ def times(kit, state, until):
                 return False
             process.tail.append(f"nothing was said for {HANGS} s")
         if left and (process.process.returncode or time.time() < until):
-            # It would fail again: what is left of this model is given up.
+            # Another attempt would fail too, so the remaining batches of this model are given up.
             why = process.why()
             for batch in left:
                 state["done"][cell(name, batch)] = dict(model=name, error=f"{batch} rows: {why}")
@@ -431,7 +433,8 @@ def times(kit, state, until):
 
 
 def stop_if_wrong(name, ours):
-    """Programs are timed under the contract "fast", whose sums may differ a little from the host's."""
+    """Raises Stop if timed scores are wrong. Programs are timed under the contract "fast", so scores may differ a
+    little from the host's."""
     if report.is_wrong(ours):
         raise Stop(error=f"{name}, schedule {ours['schedule']}: a score is off by {ours['max_difference']}")
 

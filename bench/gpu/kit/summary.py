@@ -24,7 +24,7 @@ def has_failed(name, state, stopped):
     lines = state["done"].values()
     if any(line.get("error") or line.get("result", "passed") != "passed" for line in lines):
         return True
-    # Some programs are refused, but not all: a GPU that refuses them all has shown nothing.
+    # Some programs may be refused. A step in which the GPU refuses all of them counts as failed.
     return bool(lines) and all(line.get("refused") for line in lines)
 
 

@@ -142,7 +142,7 @@ PyObject* predict_arrow(PyObject* self, Output output, const Arguments& given) {
   return ArrowCall(self, output, given, std::nullopt).run();
 }
 
-/// Forest._predict_arrow(X, output, out, dtype, missing, columns, extra)
+/// Implements Forest._predict_arrow(X, output, out, dtype, missing, columns, extra): see _core.pyi.
 PyObject* predict_arrow(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Arguments given;

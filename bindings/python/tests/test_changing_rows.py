@@ -1,5 +1,6 @@
-"""Rows that other threads change while they are predicted. A call reads a list or dictionary as it was at some time, or
-finds that it is no row; Python without a global lock changes them between any two items that a call reads."""
+"""Rows that other threads change while they are predicted. A call must read a list or dictionary as it was at one
+moment, or refuse it. Python without a global lock lets other threads change it between any two items that a call
+reads."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def assert_answers(
 ) -> None:
     """Calls `answer_is_right` in three threads while another one calls `change` again and again.
 
-    `may_refuse` says that rows are no rows at some times, so that calls may raise Usage.
+    `may_refuse` says that calls may raise Usage, because `change` makes the rows invalid at some times.
     """
     done = threading.Event()
 
@@ -59,7 +60,7 @@ def assert_answers(
 
 
 def new_numbers(row: list[float]) -> list[float]:
-    """Returns objects that nothing else holds, so that they die when they are taken out of what other threads read."""
+    """Returns new number objects, which are freed as soon as they are removed from the row that other threads read."""
     return [number + 0.0 for number in row]
 
 
@@ -148,8 +149,8 @@ def test_a_dictionary_of_columns(breast_cancer: Path, rows: Array) -> None:
 
 @pytest.mark.parametrize("file", model_files() + other_model_files(), ids=lambda file: f"{file.trainer}-{file.name}")
 def test_the_numbers_of_an_array(file: ModelFile) -> None:
-    """An array has no state that a call could copy: answers belong to some mixture of its rows, but no number that is
-    written while a call reads makes it read or write anything else."""
+    """A call reads an array while others write to it, so answers belong to some mixture of rows. Whatever number is
+    written meanwhile, the call reads and writes nothing outside its arrays."""
     forest = forestvm.load(file.path, threads=2)
     rows = np.load(file.path.parent / "rows.npy")[:200]
     wanted = forest.predict(rows)

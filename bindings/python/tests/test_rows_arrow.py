@@ -1,4 +1,4 @@
-"""Ways in which tables of Arrow and polars are read sooner: what is kept of the last table must fit the next one."""
+"""Fast ways of reading tables of Arrow and polars: what they remember of the last table must fit the next one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def forest(breast_cancer: Path) -> forestvm.Forest:
 
 @pytest.fixture
 def small(rows: Array) -> Array:
-    """Rows of integers, some of which are missing, that all types of numbers hold."""
+    """Returns rows of integers that all types of numbers can represent. Some are missing."""
     small = np.abs(rows[:9]).clip(0, 100).astype(int).astype(np.float32)
     small[3:, ::4] = np.nan
     return small
@@ -175,7 +175,7 @@ def test_few_rows_of_polars_are_read_as_numbers(name: str, request: pytest.Fixtu
 
 
 def test_few_rows_of_polars_that_are_no_numbers(forest: forestvm.Forest, small: Array) -> None:
-    """The columns have the names of the last frame's, and other types."""
+    """The columns have the names of the last frame's columns, and other types."""
     names = list(forest.feature_names)
     frame = frame_of(small[:3], names)
     wanted = forest.predict(small[:3])
@@ -234,7 +234,7 @@ def test_few_rows_of_polars_with_large_integers() -> None:
 
 
 def test_few_rows_of_polars_with_texts() -> None:
-    """A model with named categories takes codes, and texts after them, in frames with the same columns."""
+    """A model with named categories takes a frame with codes and then a frame with texts in the same columns."""
     lightgbm, pandas = pytest.importorskip("lightgbm"), pytest.importorskip("pandas")
     random = np.random.default_rng(1)
     colours = random.choice(["red", "green", "blue"], 300)

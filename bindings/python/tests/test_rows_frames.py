@@ -27,7 +27,7 @@ def pandas_fortran(rows: Array, names: list[str]) -> Any:
 
 
 def pandas_mixed(rows: Array, names: list[str]) -> Any:
-    """Every type into which the column's values fit."""
+    """Returns a frame whose columns have four types in turn."""
     frame = pandas_frame(rows, names)
     for i, name in enumerate(names):
         frame[name] = frame[name].astype(("float32", "float64", "Float32", "Float64")[i % 4])
@@ -50,20 +50,20 @@ def arrow_table(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_chunks(rows: Array, names: list[str]) -> Any:
-    """Three chunks, one of which is empty."""
+    """Returns a table of three chunks, one of which is empty."""
     arrow = pytest.importorskip("pyarrow")
     middle = len(rows) // 2
     return arrow.concat_tables([arrow_table(part, names) for part in (rows[:middle], rows[:0], rows[middle:])])
 
 
 def arrow_offsets(rows: Array, names: list[str]) -> Any:
-    """Columns that begin at the third value of their memory."""
+    """Returns a table whose columns begin at the fourth value of their memory."""
     padded = np.concatenate([np.full((3, rows.shape[1]), 7, rows.dtype), rows])
     return arrow_table(padded, names)[3:]
 
 
 def arrow_nulls(rows: Array, names: list[str]) -> Any:
-    """NaNs become nulls, at odd offsets, in float32 and float64 by turns."""
+    """Returns a table in which NaNs are nulls. Columns are float32 and float64 in turns and begin at odd offsets."""
     arrow = pytest.importorskip("pyarrow")
     padded = np.concatenate([np.zeros((5, rows.shape[1]), rows.dtype), rows])
     columns = [
@@ -74,7 +74,7 @@ def arrow_nulls(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_dictionaries(rows: Array, names: list[str]) -> Any:
-    """Two chunks, each with a dictionary of its own, indices of several types, and nulls for some NaNs."""
+    """Returns a table of two chunks, each with its own dictionary. Indices have several types; some NaNs are nulls."""
     arrow = pytest.importorskip("pyarrow")
     middle = len(rows) // 2
     kinds = (arrow.int16(), arrow.int32(), arrow.uint16(), arrow.int64())
@@ -89,7 +89,7 @@ def arrow_dictionaries(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_batch(rows: Array, names: list[str]) -> Any:
-    """An object with the array's method alone."""
+    """Returns an object that has only the method `__arrow_c_array__`."""
     arrow = pytest.importorskip("pyarrow")
 
     class OneArray:
@@ -171,7 +171,7 @@ def test_missing_and_extra_columns(
     assert np.array_equal(forest.predict(renamed, columns="position"), wanted)
     with pytest.raises(forestvm.FeatureMismatch):
         forest.predict(make(more, ["other", *names]), columns="position")
-    for _ in range(3):  # an order is remembered, and forgotten
+    for _ in range(3):  # the order of the columns is remembered, and forgotten when it changes
         for order in (np.arange(30), np.arange(30)[::-1]):
             frame = make(rows[:, order], [names[i] for i in order])
             assert np.array_equal(forest.predict(frame), wanted)
@@ -431,7 +431,7 @@ def test_missing_numbers_of_frames(forest: forestvm.Forest, rows: Array) -> None
         try:
             frame = make(filled, names)
         except pytest.skip.Exception:
-            continue  # test_the_packages_are_there says so
+            continue  # the package is absent, which test_the_packages_are_there reports
         for number in (-999, -999.0, np.float32(-999)):
             assert np.array_equal(forest.predict(frame, missing=number), wanted), name
         assert np.array_equal(forest.predict_proba(make(filled[:3], names), missing=-999)[:, 1], wanted[:3]), name
@@ -572,7 +572,7 @@ def test_predictions_as_a_stream(forest: forestvm.Forest, rows: Array, output: s
 def test_a_stream_of_a_polars_frame_comes_in_parts(
     forest: forestvm.Forest, rows: Array, output: str, count: int
 ) -> None:
-    """Parts keep polars from copying a frame of several chunks as a whole."""
+    """The rows of a frame with several chunks are read in parts, so that polars does not copy the whole frame."""
     arrow = pytest.importorskip("pyarrow")
     pytest.importorskip("polars")
     names, columns = list(forest.feature_names), 3000

@@ -69,7 +69,7 @@ def _expression(plugin: Path, program: Program, output: str, columns: Sequence[s
 
 @functools.cache
 def _check_interface(plugin: Path, program: Program, output: str) -> None:
-    """Asks polars for the type of the predictions, which it learns from the plugin."""
+    """Checks that polars takes the plugin and the plugin the expression, by asking for the type of the predictions."""
     frame = polars.LazyFrame(schema={"x": polars.Float64})
     try:
         frame.select(_expression(plugin, program, output, ["x"])).collect_schema()
