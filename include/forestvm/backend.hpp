@@ -171,6 +171,9 @@ struct EarlyStop {
 struct CallOptions {
   BaseMargin base_margin{};
   std::optional<EarlyStop> early_stop{};
+  /// The rounds whose trees count, for raw scores, values, classes, and outputs of trees and stages; without them all.
+  std::optional<Rounds> rounds{};
+  std::uint32_t every = 1;  ///< Staged: rounds from one stage to the next; 1 or more.
 };
 
 /// The types of predictions.
@@ -199,7 +202,7 @@ class Predictor {
 
   virtual std::unique_ptr<Context> make_context() const = 0;
 
-  /// Writes row_count(rows) x output_width(output) numbers to `out`, in C order: raw scores and values as
+  /// Writes row_count(rows) x output_width(...) numbers to `out`, in C order: raw scores and values as
   /// Float32 or Float64, labels and leaf numbers as Int32 or Int64. Float64 scores that are wanted as Float32
   /// are rounded once, at the end. A label is an index. Leaves are numbered as the trainer numbers a tree's
   /// nodes; trees come in the model's order.
@@ -225,6 +228,12 @@ class Predictor {
   /// none: sums start from them as its scores of training rows start from init_score. Early stop is for LightGBM's
   /// models that have it, in programs that keep every tree's leaf (CompileOptions::keeps_leaves), on the host.
   ///
+  /// Outputs of trees are scores, too: what the leaf of each tree, in the model's order, adds to the raw score, or to
+  /// each raw score if leaves are vectors. The scores of stages are the raw scores after every few rounds of trees
+  /// (CallOptions::every) and after the last, for each of them num_outputs numbers. Both, and the choice of rounds in a
+  /// call, are for programs that keep every tree's leaf, on the host. Scores of chosen rounds and of stages have the bits
+  /// of a program that was compiled from these rounds alone (keep_rounds) under the contract `trainer`.
+  ///
   /// Usage: a type in which the output would lose digits; a context of another backend; a null pointer; rows
   /// that overlap or are too short; coded rows with another number of columns or too few bytes; sparse rows
   /// whose offsets descend or leave the values, or with a column that the model does not have (the error
@@ -232,9 +241,11 @@ class Predictor {
   /// categories, or with an index that its dictionary lacks; rows in another device's memory; a captured stream
   /// when the context lacks memory; margins of another shape than the raw scores', or one that is not finite (the
   /// error names row and output); margins or early stop for leaf numbers or contributions; early stop with a margin below 0 or NaN,
-  /// or after every 0 rounds.
+  /// or after every 0 rounds; rounds that are empty, reversed or beyond the program's, or for leaf numbers or
+  /// contributions; stages of 0 rounds.
   ///
-  /// Refused: labels of a model without classes; contributions of a program without them; an integer that has no equal float64 where the program compares
+  /// Refused: labels of a model without classes; contributions of a program without them; outputs of trees and stages,
+  /// and rounds, of a program that does not keep leaves, and both latter of a model whose trees are no rounds; an integer that has no equal float64 where the program compares
   /// in float64 (the error names the row); codes of another encoder, and all codes if walks of every plan read
   /// values; rows in a GPU's memory if the program takes zeros for missing values or has thresholds that
   /// float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as Int64; margins for other models,
@@ -278,8 +289,13 @@ class Predictor {
   virtual std::string describe() const = 0;
 };
 
-/// Returns the number of columns of a prediction of this kind; 0 if the program cannot give it.
-std::uint32_t output_width(const ProgramMeta& meta, OutputKind output);
+/// Returns the numbers of a row's prediction of this kind, by a call with these options; 0 if the program cannot give it,
+/// or the options make no sense.
+std::uint32_t output_width(const Program& program, OutputKind output, const CallOptions& options = {});
+
+/// Returns the error of every call for this output with these options but margins, whatever its rows are. Programs for
+/// GPUs may refuse further options.
+Result<void> check_call(const Program& program, OutputKind output, const CallOptions& options);
 
 struct BackendOptions {
   /// Threads, the caller's included. 1: all in the caller; 0: one per CPU of the machine.

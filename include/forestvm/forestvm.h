@@ -68,7 +68,17 @@ enum {
    * num_features + 1 numbers for each output, of which the last is the expected score; they add up to the output's raw
    * score. Only programs that were compiled with contributions have them (forestvm compile --with contributions).
    */
-  FVM_OUTPUT_CONTRIBUTIONS = 4
+  FVM_OUTPUT_CONTRIBUTIONS = 4,
+  /**
+   * What the leaf that a row reaches in each tree adds to the raw score, in the model's order; num_outputs numbers for
+   * each tree if its leaves are vectors. Only programs that keep leaves have them (forestvm compile --with trees).
+   */
+  FVM_OUTPUT_TREES = 5,
+  /**
+   * The raw scores after every few rounds of trees (fvm_call_options.stage_every), and after the last: num_outputs
+   * numbers for each of these stages. Only programs that keep leaves have them (forestvm compile --with staged).
+   */
+  FVM_OUTPUT_STAGED = 6
 };
 
 /** The type of a number, in rows, columns and predictions. */
@@ -252,11 +262,15 @@ typedef struct fvm_call_options {
   fvm_type base_margin_type;  /**< FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64. */
   uint32_t early_stop_every;  /**< Rounds after which a decided row gets no more trees; 0: it gets all. */
   double early_stop_margin;   /**< Margin beyond which a row is decided: see fvm_predict_with. */
+  uint32_t rounds_begin;      /**< First round whose trees count, from 0. */
+  uint32_t rounds_end;        /**< Round after the last whose trees count; both 0: all rounds. */
+  uint32_t stage_every;       /**< FVM_OUTPUT_STAGED: rounds from one stage to the next; 0: 1. */
+  uint32_t reserved;          /**< Zero. */
 } fvm_call_options;
 
 /** An initializer for the defaults: no margins, all trees. */
 #define FVM_CALL_OPTIONS_INIT \
-  { sizeof(fvm_call_options), NULL, 0, 0, FVM_TYPE_FLOAT32, 0, 10.0 }
+  { sizeof(fvm_call_options), NULL, 0, 0, FVM_TYPE_FLOAT32, 0, 10.0, 0, 0, 0, 0 }
 
 /** No rows, as an initializer. */
 #define FVM_ROWS_INIT                                                                                        \

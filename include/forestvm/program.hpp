@@ -20,6 +20,7 @@
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/leaf_functions.hpp>
 #include <forestvm/core/path_data.hpp>
+#include <forestvm/core/rounds.hpp>
 #include <forestvm/core/transform.hpp>
 #include <forestvm/core/wide_values.hpp>
 #include <forestvm/result.hpp>
@@ -54,7 +55,7 @@ struct ProgramMeta {
   ScalarType score_type;          ///< Type of leaves, sums and raw scores: see Model.
   ScalarType row_type;            ///< Type in which the trainer compares a row's values: see Model.
   Pair pair;                      ///< Model::pair
-  std::uint8_t reserved;          ///< Zero.
+  RoundRule rounds;               ///< Rule of the rounds from which calls choose; None in other programs.
   double divisor = 1;             ///< TransformParameters::divisor.
   double slope = 1;               ///< TransformParameters::slope.
   std::uint64_t category_splits;  ///< Categorical splits: see ForestStatistics.
@@ -117,8 +118,8 @@ inline constexpr std::size_t kSectionCount = 0
 #define FVM_SECTION(number, Name, text, Record, meaning) +1
 #include <forestvm/internal/sections.def>
     ;
-/// The sections that every program file has. Only programs with contributions have the others, so that files without
-/// them are what they were before there were contributions.
+/// The sections that every program file has. The others end with the last that is not empty, so that files without them
+/// are what they were before there were such sections.
 inline constexpr std::size_t kCommonSections = static_cast<std::size_t>(Section::ExplainedTrees);
 
 /// The contents of a program, filled in by the compiler; encode_program makes a Program of them.
@@ -157,6 +158,7 @@ struct ProgramParts {
   std::vector<std::byte> nodes;
   std::vector<ExplainedTree> explained_trees;
   std::vector<PathNode> paths;
+  std::vector<std::uint32_t> round_begins;
 };
 
 /// The extent to which load and from_bytes check an image before they return a program.

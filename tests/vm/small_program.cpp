@@ -299,10 +299,10 @@ std::vector<float> small_rows(std::size_t count, std::size_t stride, std::uint32
 Answers answers(const Predictor& predictor, Context& context, const AnyRows& rows) {
   const ProgramMeta& meta = predictor.program().meta();
   const std::size_t count = row_count(rows);
-  std::vector<float> raw(count * output_width(meta, OutputKind::Raw));
-  std::vector<float> value(count * output_width(meta, OutputKind::Value));
+  std::vector<float> raw(count * output_width(program, OutputKind::Raw));
+  std::vector<float> value(count * output_width(program, OutputKind::Value));
   Answers all;
-  all.labels.resize(count * output_width(meta, OutputKind::Class));
+  all.labels.resize(count * output_width(program, OutputKind::Class));
   must(predictor.predict(context, rows, OutputKind::Raw, raw.data()));
   must(predictor.predict(context, rows, OutputKind::Value, value.data()));
   all.leaves.resize(count * meta.num_trees);

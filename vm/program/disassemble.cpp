@@ -91,6 +91,9 @@ std::string Program::disassemble() const {
   if (meta().contributions != 0)
     text += "; contributions from the paths of " + std::to_string(section_ExplainedTrees().size()) +
             " trees, " + std::to_string(section_Paths().size()) + " nodes\n";
+  if (!section_RoundBegins().empty())
+    text += "; leaves are kept for outputs of trees and " + std::to_string(section_RoundBegins().size() - 1) +
+            " rounds\n";
   const std::size_t ranks = section_Columns().size() - section_CategoryColumns().size();
   for (std::size_t i = 0; i < section_CategoryColumns().size(); ++i)
     text += "; column " + std::to_string(ranks + i) + ": " +
