@@ -69,15 +69,9 @@ enum {
    * score. Only programs that were compiled with contributions have them (forestvm compile --with contributions).
    */
   FVM_OUTPUT_CONTRIBUTIONS = 4,
-  /**
-   * What the leaf that a row reaches in each tree adds to the raw score, in the model's order; num_outputs numbers for
-   * each tree if its leaves are vectors. Only programs that keep leaves have them (forestvm compile --with trees).
-   */
-  FVM_OUTPUT_TREES = 5,
-  /**
-   * The raw scores after every few rounds of trees (fvm_call_options.stage_every), and after the last: num_outputs
-   * numbers for each of these stages. Only programs that keep leaves have them (forestvm compile --with staged).
-   */
+  FVM_OUTPUT_TREES = 5, /**< What each tree's leaf adds to the raw score, or to each one if leaves are vectors. */
+  /** The raw scores after every few rounds (fvm_call_options.stage_every), and after the last: num_outputs numbers for
+   * each. Only programs that keep leaves have these and those of trees (forestvm compile --with trees,staged). */
   FVM_OUTPUT_STAGED = 6
 };
 
@@ -423,6 +417,11 @@ FVM_API fvm_status fvm_program_shape(const fvm_program* program, uint32_t* num_f
  */
 FVM_API fvm_status fvm_program_width(const fvm_program* program, fvm_output output, uint32_t* width);
 
+/** Does the same for a call with options, on which the width of outputs of trees and stages depends; `options` may be
+ * NULL. The width is 0 also if the rounds make no sense. */
+FVM_API fvm_status fvm_call_width(const fvm_program* program, fvm_output output,
+                                  const fvm_call_options* options, uint32_t* width);
+
 /** The texts of a program. */
 typedef int32_t fvm_text;
 enum {
@@ -545,11 +544,16 @@ FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_o
  * 2 x |raw| (one output) or the distance of the best raw score to the second is above early_stop_margin; its raw scores
  * are the sums so far. The program must keep each tree's leaf (forestvm compile --with early-stop).
  *
+ * Only trees of rounds [rounds_begin, rounds_end) count, in scores, values, classes, and outputs of trees and stages. The
+ * program must keep each tree's leaf (--with rounds). All trees are walked: a program of the rounds alone is faster.
+ *
  * FVM_USAGE: also a margin that is not finite, or beyond float32 where scores are float32 (the message names row and
- * output); margins of another shape than the raw scores; options for leaves; an early_stop_margin below 0 or NaN.
+ * output); margins of another shape than the raw scores; options for leaves; an early_stop_margin below 0 or NaN;
+ * rounds that are empty, reversed or beyond the program's.
  * FVM_REFUSED: also margins for a model of another trainer, for a model of averaged trees, or for a program whose sums
- * are exact; options for a program on a GPU; early stop for a model whose rows get all trees in LightGBM, or for a
- * program that does not keep leaves.
+ * are exact; options for a program on a GPU; early stop for a model whose rows get all trees in LightGBM; rounds of a
+ * model whose trees are no rounds of boosting; early stop, rounds, and outputs of trees and stages for a program that
+ * does not keep leaves.
  */
 FVM_API fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_output output,
                                     fvm_type type, const fvm_call_options* options, void* out,

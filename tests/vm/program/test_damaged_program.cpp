@@ -81,6 +81,12 @@ void run_program(const Program& program, unsigned threads) {
     std::vector<double> parts(count * output_width(program, OutputKind::Contributions));
     EXPECT_EQ((*predictor)->predict_wide(*context, block, OutputKind::Contributions, parts.data()).ok(),
               meta.contributions != 0);
+    for (const OutputKind kind : {OutputKind::Trees, OutputKind::Staged}) {
+      std::vector<double> scores(count * output_width(program, kind));
+      const bool has_it = !program.section_RoundBegins().empty() &&
+                          (kind == OutputKind::Trees || meta.rounds != RoundRule::None);
+      EXPECT_EQ((*predictor)->predict_wide(*context, block, kind, scores.data()).ok(), has_it);
+    }
     std::vector<std::int64_t> labels(count * output_width(program, OutputKind::Class));
     EXPECT_EQ((*predictor)->predict_class(*context, block, labels.data()).ok(), !labels.empty());
     std::vector<std::int32_t> leaves(count * output_width(program, OutputKind::Leaf));
