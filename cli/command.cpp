@@ -15,7 +15,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-/// Boost treats a positional as an option too; nobody types a name that starts with a space.
+/// Returns the name of the option by which Boost knows a positional. It starts with a space, so that nobody types it.
 std::string hidden(const Positional& positional) { return std::string(" ") + positional.name; }
 
 po::options_description described(const Command& command) {
@@ -194,7 +194,7 @@ Result<Arguments> parse_arguments(const Command& command, const std::vector<std:
     po::variables_map values;
     po::store(parsed, values);
     for (const auto& [name, value] : values) {
-      std::vector<std::string> texts(1);  // a flag's
+      std::vector<std::string> texts(1);  // a flag has one empty text
       if (value.value().type() == typeid(std::string)) texts = {value.as<std::string>()};
       if (value.value().type() == typeid(texts)) texts = value.as<std::vector<std::string>>();
       for (const std::string& text : texts)

@@ -14,11 +14,12 @@
 namespace forestvm::cli {
 namespace {
 
-/// The number of categories, 0 and following whole numbers, of a feature whose categories the program knows by hash only.
+/// The number of categories, 0 and following whole numbers, of a feature whose categories the program knows by hash
+/// only.
 constexpr std::uint64_t kDrawnCategories = 100;
 
-/// Returns a number from 0 up to 1. The standard's distributions differ between libraries, its engines do
-/// not.
+/// Returns a number that is at least 0 and less than 1. std::uniform_real_distribution is not used, because it gives
+/// different numbers in different standard libraries.
 double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
 /// Returns the numbers that separate each feature's values: thresholds, and the ends of its sets of

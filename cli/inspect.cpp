@@ -97,7 +97,7 @@ void add_program(Json& document, const Program& program) {
   document["private bytes per row"] = private_bytes(program);
   document["program bytes"] = program.image().size();
   document["node bytes"] = program.section_Nodes().size();
-  if (meta.forest_nodes != 0)  // of all plans' layouts; nodes include leaves
+  if (meta.forest_nodes != 0)  // the bytes are those of all plans' layouts; leaves count as nodes
     document["node bytes per node"] = std::round(10.0 * static_cast<double>(program.section_Nodes().size()) /
                                                  static_cast<double>(meta.forest_nodes)) /
                                       10;
@@ -117,7 +117,7 @@ void add_program(Json& document, const Program& program) {
   if (const auto hashed = program.section_HashedFeatures(); !hashed.empty())
     document["hashed features"] = std::vector<std::uint32_t>(hashed.begin(), hashed.end());
   if (const std::vector<std::string> columns = derived_column_texts(program); !columns.empty()) {
-    Json derived = Json::object();  // named as further features, which is what splits call them
+    Json derived = Json::object();  // splits name the columns as features after the model's own
     for (std::size_t i = 0; i < columns.size(); ++i)
       derived["f" + std::to_string(program.meta().num_features + i)] = columns[i];
     document["derived columns"] = std::move(derived);
@@ -161,7 +161,7 @@ Json count_list(const std::vector<FeatureCount>& counts) {
   return list;
 }
 
-/// Adds the counts of `thresholds` and of `sets` of categories, for each feature that has some.
+/// Adds the numbers of distinct thresholds and of sets of categories, in total and for each feature that has some.
 void add_splits(Json& document, const std::vector<FeatureCount>& thresholds, std::uint64_t category_splits,
                 const std::vector<FeatureCount>& sets) {
   std::uint64_t total = 0;
@@ -199,8 +199,8 @@ std::uint64_t scattered_children(const Model& model) {
   return count;
 }
 
-// Objects are made before members are set: where there is no memory for an object, the JSON library's operator[] leaves
-// one behind that its destructor cannot take.
+// The functions below make each JSON object before they set its members: if memory runs out while operator[] makes an
+// object, the JSON library leaves a value behind that its destructor cannot handle.
 
 /// Describes a model. `program` is its program, or the error that says why there is none.
 Json document_of(const std::string& path, const Model& model, const Result<Program>& program) {
@@ -312,7 +312,7 @@ std::string text_of(const Json& value) {
 
 bool holds_objects(const Json& value) { return value.is_array() && !value.empty() && value[0].is_object(); }
 
-/// Prints a list of objects as a paragraph for each.
+/// Returns the document as text, a line for each member. A list of objects becomes a paragraph for each object.
 // NOLINTNEXTLINE(misc-no-recursion)
 std::string text_page(const Json& document, const std::string& indent = "") {
   std::string text;
@@ -354,9 +354,9 @@ std::string json_page(const Json& document) {
   return with_json_keys(document).dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-/// The GPU and the number of rows for which calls are estimated.
+/// The GPU and the number of rows per call for which the page estimates costs.
 struct GpuQuestion {
-  const kernels::DeviceModel* device = nullptr;  ///< the GPU; null: no estimate is wanted
+  const kernels::DeviceModel* device = nullptr;  ///< null: no estimate is wanted
   std::uint32_t rows = 0;
 };
 

@@ -31,8 +31,6 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::uint64_t kMaxThreads = 4096;
-
 /// The options of the command line.
 struct RunOptions {
   std::string model, out;
@@ -44,8 +42,8 @@ struct RunOptions {
   bool has_header = false;  ///< True if CSV output begins with names.
 };
 
-/// Reads "margin=10,every=10", in any order; a part that is absent has LightGBM's default. Usage for other texts, and
-/// for a part that comes twice.
+/// Reads "margin=10,every=10", in any order; a part that is absent has LightGBM's default. Returns a Usage error for
+/// other texts, and for a part that comes twice.
 Result<EarlyStop> early_stop_of(const std::string& text) {
   EarlyStop stop;
   bool good = !text.empty(), has_margin = false, has_every = false;
@@ -104,8 +102,8 @@ std::vector<std::string> class_labels(const Program& program, OutputKind output)
   return labels;
 }
 
-/// Returns the names of a row's contributions: those of the features, or f0, f1 and so on, and "expected"; in models of
-/// several outputs each with the class label, or the number of the output, before it.
+/// Returns the names of a row's contributions: the features' names (or f0, f1, ...) and "expected". In models of
+/// several outputs, each name follows the class label or the number of its output.
 std::vector<std::string> contribution_names(const Program& program) {
   const ProgramMeta& meta = program.meta();
   std::vector<std::string> names;
@@ -203,7 +201,7 @@ Result<void> predict_batches(const Predictor& predictor, ResultType type, Batche
   return margins ? margins->finish() : Result<void>();
 }
 
-/// Returns the form of the predictions of a row. `labels` and `names` must outlive it.
+/// Returns the form of the predictions of a row. `labels` and `names` must outlive the result.
 Result<PredictionForm> answers_of(const Program& program, const RunOptions& options,
                                   std::span<const std::string> labels, std::span<const std::string> names) {
   const ProgramMeta& meta = program.meta();

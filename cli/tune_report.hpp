@@ -18,7 +18,7 @@ inline constexpr std::array<std::string_view, 2> kStrategyNames = {"heuristic", 
 /// The calls whose schedules a search compares, and the machine and program for which its times hold.
 struct TunedCalls {
   std::string model;          ///< the file's name
-  std::string rows;           ///< which rows, for people
+  std::string rows;           ///< description of the rows, for people
   std::string machine;        ///< target, threads and processor
   std::uint64_t program = 0;  ///< the checksum of the program with the schedule auto
   unsigned threads = 1;

@@ -1,5 +1,6 @@
-// CatBoost's binary format (.cbm) -> CatboostParts: "CBM1", a FlatBuffers message with the model, and the parts that it
-// names, of which only the tables of counters are known. Sizes come before each.
+// CatBoost's binary format (.cbm) -> CatboostParts. A file is "CBM1", a FlatBuffers message with the model, and the
+// parts that the message names. The message and the parts begin with their sizes. A part that is not a list of
+// counters' tables is refused.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -145,13 +146,13 @@ std::vector<std::pair<std::int64_t, Number>> tests_of(const FlatTable& row, unsi
   return out;
 }
 
-/// The key of a table: equal for a counter and its table.
+/// Identifies a table: a counter and its table have equal bases.
 struct CtrBase {
   CatboostCombination combination;
   std::int8_t type = 0;
   std::int32_t classifier = 0;
 
-  /// Returns a text that differs for different keys.
+  /// Returns a text that differs for different bases.
   std::string name() const {
     std::string out = std::to_string(type) + ' ' + std::to_string(classifier);
     for (const std::int64_t category : combination.categories) out += " c" + std::to_string(category);
@@ -223,7 +224,7 @@ Error in_tree(std::size_t tree, std::string_view message) {
   return refused("ModelTrees: tree " + std::to_string(tree), message);
 }
 
-/// Takes the first `count` leaves off those that are left.
+/// Removes the first `count` leaves from `left` and returns them.
 CatboostLeaves take_leaves(std::size_t count, CatboostLeaves& left) {
   CatboostLeaves out = left;
   out.values = left.values.first(count * left.width);
@@ -234,7 +235,7 @@ CatboostLeaves take_leaves(std::size_t count, CatboostLeaves& left) {
   return out;
 }
 
-/// Makes a tree of the `size` splits from `begin` on, and takes its leaves off those that are left.
+/// Makes a tree of the `size` splits from `begin` on, and removes its leaves from `left`.
 Result<Tree> read_oblivious(const Forest& forest, std::size_t number, std::size_t begin, std::size_t size,
                             CatboostLeaves& left) {
   if (size > 31 || (left.values.size() / left.width) >> size == 0)
@@ -372,7 +373,8 @@ Result<void> add_info(const FlatTable& core_table, const LoadLimits& limits, Cat
   return {};
 }
 
-/// Reads the hash map from keys to rows: slots of a key and a row number, in which all bits of an empty slot's key are 1.
+/// Reads the hash map from keys to rows: slots of a key and a row number, in which all bits of an empty slot's key are
+/// 1.
 Result<void> add_keys(std::span<const std::byte> slots, std::size_t rows, CatboostTable& out) {
   constexpr std::size_t slot_bytes = 12;
   constexpr std::uint64_t empty = std::numeric_limits<std::uint64_t>::max();

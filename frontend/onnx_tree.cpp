@@ -12,13 +12,13 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Nodes that repeated subtrees may add to all trees together, beyond two for each node of the file.
+/// The most nodes that repeated subtrees may add to all trees together, beyond two for each node of the file.
 constexpr std::size_t kMaxRepeatedNodes = std::size_t{1} << 19;
-/// Numbers in leaf vectors beyond four for each weight of the file.
+/// The most numbers in leaf vectors, beyond four for each weight of the file.
 constexpr std::size_t kMaxVectorNumbers = std::size_t{1} << 22;
-/// Reads of nodes and members for repeated subtrees, beyond eight for each of the file.
+/// The most reads of nodes and members for repeated subtrees, beyond eight for each node and member of the file.
 constexpr std::size_t kMaxRepeatedReads = std::size_t{1} << 22;
-/// Ancestors that are asked what they say of a feature.
+/// The most ancestors whose tests are used to narrow the range of a feature at a node.
 constexpr int kMaxAncestors = 64;
 
 class TreeWalk {
@@ -132,7 +132,7 @@ class TreeBuilder {
     reads_left_ = 8 * (forest.nodes.size() + forest.members.size()) + kMaxRepeatedReads;
   }
 
-  /// Makes the tree that combines those with the given roots: the one root's tree if there is one.
+  /// Makes one tree of the trees with the given roots. Several trees are combined by minimum or maximum.
   Result<Tree> build(std::span<const std::uint32_t> roots, std::uint32_t output) {
     tree_ = Tree();
     tree_.output = output;
@@ -156,7 +156,7 @@ class TreeBuilder {
     std::uint32_t node;
     std::uint32_t root;  ///< Number of the root in `roots_` to whose tree the node belongs.
     std::int32_t
-        extremes;  ///< Index in `extremes_` of what the trees before say; -1 before the first tree's leaf.
+        extremes;         ///< Index in `extremes_` of the extremes of the trees before; -1 in the first tree.
     std::int32_t parent;  ///< -1 for the tree's root.
     bool left;
   };
@@ -246,8 +246,8 @@ class TreeBuilder {
     return index;
   }
 
-  /// Adds the nodes that find a number's part of the line. NaN goes with a part that has its target; if there is none,
-  /// the first node parts it from all numbers.
+  /// Adds the nodes that find a number's part of the line. NaN goes along with a part that has the same target; if
+  /// there is none, the first node separates NaN from all numbers.
   Result<void> add_splits(Place place, const OnnxSplit& split) {
     const auto found = std::find(split.targets.begin(), split.targets.end(), split.nan_target);
     std::size_t nan_part = static_cast<std::size_t>(found - split.targets.begin());
@@ -297,7 +297,8 @@ class TreeBuilder {
     return sums;
   }
 
-  /// Returns the least or greatest numbers of the trees up to this leaf's; NaN where there are none yet.
+  /// Returns the least or greatest value of each output among the trees before and this leaf; NaN where no tree has had
+  /// a value yet.
   std::vector<double> extremes_of(const Place& place, const OnnxNode& leaf) const {
     std::vector<double> extremes(leaf_width_, std::numeric_limits<double>::quiet_NaN());
     if (place.extremes >= 0) {

@@ -18,7 +18,7 @@ namespace {
 /// The depth of the deepest tree, whose nodes are elements inside one another.
 constexpr std::uint32_t kDeepestTree = 4096;
 /// The most different names in elements that are skipped, because Expat keeps every name in memory.
-constexpr std::size_t kMostNames = 1000;
+constexpr std::size_t kMaxNames = 1000;
 
 enum class Element : std::uint8_t {
 #define FVM_PMML_ELEMENT(Name, parents, attributes) Name,
@@ -158,10 +158,10 @@ Result<void> Reader::skip(std::string_view name, const XmlAttributes& attributes
   skipped_names_.emplace(name);
   attributes.each_name([&](std::string_view attribute) {
     skipped_names_.emplace(attribute);
-    return skipped_names_.size() <= kMostNames;
+    return skipped_names_.size() <= kMaxNames;
   });
-  if (skipped_names_.size() > kMostNames)
-    return error("more than " + std::to_string(kMostNames) + " different names in extensions");
+  if (skipped_names_.size() > kMaxNames)
+    return error("more than " + std::to_string(kMaxNames) + " different names in extensions");
   return {};
 }
 

@@ -28,7 +28,7 @@ struct Place {
 };
 
 /// The most predicates that are evaluated for a small tree, which takes about a quarter of a second.
-constexpr std::size_t kMostSteps = 10'000'000;
+constexpr std::size_t kMaxSteps = 10'000'000;
 
 /// Combines the outcomes of a compound predicate's parts.
 Outcome combined(PmmlOperator op, Outcome left, Outcome right) {
@@ -115,7 +115,7 @@ Result<Place> Compiler::enter(std::int32_t node) const {
   return Place{Place::Kind::Test, node, child, 0, Outcome::Unknown};
 }
 
-/// Returns where rows go for which no child of a node is true.
+/// Returns the place to which rows go if none of the node's children is true for them.
 Result<Place> Compiler::no_child(std::int32_t node) const {
   if (node >= 0 && source_.last_score && source_.nodes[static_cast<std::size_t>(node)].has_score)
     return answer(node);
@@ -163,7 +163,7 @@ Result<Place> Compiler::follow(Place place) {
     const PmmlPredicate& predicate = predicate_at(place);
     // A test of one of many categories looks at all of them.
     steps_ += 1 + known(predicate.field).categories.size();
-    if (steps_ > 100 * source_.predicates.size() + kMostSteps)
+    if (steps_ > 100 * source_.predicates.size() + kMaxSteps)
       return refused(source_.where,
                      "the tree is too large: each of many children of a node is tested for many "
                      "sets of rows. Make it deeper");
@@ -244,7 +244,7 @@ Node Compiler::separating(std::uint32_t field, const PmmlParts& parts, const Pmm
 /// Pushes both sides of a split on the stack, the left one on top.
 void Compiler::wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Place& left_place,
                     PmmlValues right, const Place& right_place) {
-  // The values that are known of the field need not be restored if they are then set again.
+  // The field's known values need not be restored afterwards if the next entry of the stack sets them.
   const bool set_again = !waiting_.empty() && std::holds_alternative<SetValues>(waiting_.back()) &&
                          std::get<SetValues>(waiting_.back()).field == field;
   if (!set_again) waiting_.emplace_back(SetValues{field, known(field)});
@@ -266,7 +266,7 @@ PmmlValues united(PmmlValues a, const PmmlValues& b) {
   return a;
 }
 
-/// Writes a split of a field's values, whose parts go to `places`, of which at least two differ. If all three do, the
+/// Writes a split of a field's values, whose parts go to `places`. At least two places differ. If all three differ, the
 /// split separates the third part, and the others stay at the place `at`, where the next split separates them.
 Result<void> Compiler::split(const Visit& visit, const Place& at, std::uint32_t field, PmmlParts& parts,
                              const Place (&places)[3]) {
@@ -305,7 +305,8 @@ Result<void> Compiler::visit(const Visit& visit) {
       FVM_ASSIGN(places[i], after(at, predicate.field, parts.parts[i]));
       first = &places[i];
     }
-    // Missing values may go along with other values to a test from which they reach their own place.
+    // Missing values may follow another part to a test if they reach their own place from that test. This saves a
+    // split.
     for (const int side : {1, 0}) {
       if (parts.empty[side] || parts.empty[2] || places[side].kind != Place::Kind::Test) continue;
       FVM_ASSIGN(const Place reached, after(places[side], predicate.field, parts.parts[2]));

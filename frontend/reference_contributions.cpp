@@ -1,10 +1,10 @@
-// The reference of contributions, which judges those that programs compute: for each leaf, the sum over all coalitions of
-// the features on the way to it, by products of polynomials.
+// The reference of contributions, which judges those that programs compute: for each leaf, the sum over all coalitions
+// of the features on the way to it, by products of polynomials.
 //
-// A leaf of value v adds v times the product of o(j) over the features j that take part and z(j) over those that do not:
-// o(j) is 1 if the row takes the leaf's way at all splits of the feature, z(j) the product of the shares of the training
-// rows that do. The coefficient of x^s in the product of (z(j) + o(j) x) over the others of d features is the sum over
-// coalitions of s of them, each of which weighs s! (d - 1 - s)! / d! in a Shapley value.
+// A leaf of value v adds v times the product of o(j) over the features j that take part and z(j) over those that do
+// not: o(j) is 1 if the row takes the leaf's way at all splits of the feature, z(j) the product of the shares of the
+// training rows that do. The coefficient of x^s in the product of (z(j) + o(j) x) over the others of d features is the
+// sum over coalitions of s of them, each of which weighs s! (d - 1 - s)! / d! in a Shapley value.
 #include <forestvm/reference.hpp>
 
 #include <algorithm>
@@ -18,11 +18,11 @@
 namespace forestvm {
 namespace {
 
-/// A feature on the way to a leaf.
+/// A feature that is tested on the way to a leaf, with its share z and its outcome o (see the top of this file).
 struct Player {
   std::uint32_t feature;
-  long double share = 1;  ///< z
-  bool taken = true;      ///< o
+  long double share = 1;  ///< z(j)
+  bool taken = true;      ///< o(j)
 };
 
 struct Leaf {
@@ -92,7 +92,8 @@ class Explainer {
     return frontend::row_goes_left<Scalar>(model_, tree, node, row);
   }
 
-  /// Returns the share of a branch of this cover; `other` is the cover of the other branch.
+  /// Returns the share of the training rows at a split that take the branch with cover `cover`; `other` is the cover of
+  /// the other branch.
   long double share(long double cover, long double other) const {
     const long double least = model_.trainer == "xgboost" ? 1e-12L : 0x1p-53L;
     const long double all = cover + other;
@@ -128,8 +129,8 @@ class Explainer {
     child(node.right, node.left, !left);
   }
 
-  /// Finds the leaves of a symmetric tree as if its last split were the root: its shares are those of the leaves whose
-  /// numbers agree in the bits of the later splits.
+  /// Finds the leaves of a symmetric tree as if its last split were the root, as CatBoost does. The cover of a branch
+  /// is the sum of the covers of all leaves whose numbers agree in the bits of that split and the later ones.
   void find_symmetric(const Tree& tree, std::span<const double> row, std::vector<Leaf>& leaves) const {
     const std::size_t count = (tree.nodes.size() + 1) / 2, first = count - 1;
     const auto cover = [&](std::size_t bits, std::size_t level) {

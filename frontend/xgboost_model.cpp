@@ -127,9 +127,9 @@ Result<std::vector<double>> base_of(const XgboostHeader& header, Link link, std:
 /// Turns base scores into the margins from which SoftplusSteps gives them again. Computes in float32 as XGBoost 3.4 does.
 void make_steps(std::vector<double>& base) {
   for (std::size_t i = base.size() - 1; i > 0; --i) {
-    constexpr float kLeast = 1e-6f;
+    constexpr float kMinStep = 1e-6f;
     const float step =
-        std::max(static_cast<float>(base[i]) - static_cast<float>(base[i - 1]) - kLeast, kLeast);
+        std::max(static_cast<float>(base[i]) - static_cast<float>(base[i - 1]) - kMinStep, kMinStep);
     base[i] = step + std::log(-std::expm1(-step));
   }
 }

@@ -50,7 +50,7 @@ class Samples:
 
 
 def request_of(model: str, rows: np.ndarray) -> bytes:
-    """Returns the bytes of a request with a binary tensor, for which the answer has one too."""
+    """Returns the bytes of a request with a binary tensor that asks for a binary tensor as answer."""
     tensor = tritonclient.http.InferInput("rows", list(rows.shape), "FP32")
     tensor.set_data_from_numpy(rows)
     output = tritonclient.http.InferRequestedOutput("prediction", binary_data=True)

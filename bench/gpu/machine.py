@@ -9,13 +9,14 @@ memory must then equal what the emulator left, bit for bit. The run ends with an
 outside the memory or at an unaligned address, if opcodes.py does not know an instruction, or if only some lanes of a
 warp reach an instruction that needs the whole warp.
 
-A warp's count is the sum over its basic blocks of the most times that one lane ran the block: the instructions that a
-GPU issues for the warp, including those that a predicate disables. It is exact if all lanes take the same way
-("together"), and if lanes that part meet again before they run a block twice. The table has the mean of all warps. Walk
-loops are the innermost loops that load and compare; visits are counted in them if their loads can be told apart.
+The count of a warp estimates the instructions that a GPU issues for it, including those that a predicate disables. It
+is a sum over basic blocks: the block's instructions times the largest number of times that one lane ran the block. It
+is exact if all lanes take the same way ("together"), and if lanes that part meet again before they run a block twice.
+The table has the mean of all warps. Walk loops are the innermost loops that load and compare; visits are counted in
+them if their loads can be told apart.
 
---compare REGEX: also runs kernels whose names match; overhead = instructions of a --kernel / instructions of that one
-- 1.
+--compare REGEX: also runs kernels whose names match, and prints the overhead of each --kernel: its instructions divided
+by those of the matching kernel, minus 1.
 --most X: fails if an overhead is larger. --at-most N: fails if a --kernel takes more instructions.
 --interpreting X: prints the part of a --kernel's instructions that interprets the program; fails if it is larger than
 X.
@@ -43,7 +44,7 @@ WARP = 32
 LOCAL_BYTES = 1 << 14
 UNSET = 0xFFFFFFFF  # marks memory that nothing has written
 
-# The address of memory that has none in the recording: behind all addresses of a host.
+# Base addresses of memory that has no address in the recording. They are beyond all addresses of a host.
 SHARED, LOCAL, PARAMETERS, GLOBALS = (which << 48 for which in (1, 2, 3, 4))
 
 # Words of constant bank 0 that the driver writes, by GPU: their meanings and offsets. `bank`: the address of the bank
@@ -59,12 +60,12 @@ DRIVER = {
 }
 
 
-# Instructions of a program that only say what comes next. Code before the first has no name.
+# Instructions of a forestvm program that only control its flow. "" stands for code before the first instruction.
 CONTROL = ("", "map", "for", "end", "slice", "when", "unless", "plan", "halt")
 
 
 class Fault(Exception):
-    """Something that a GPU does not do either, or that this machine cannot do."""
+    """Raised for an operation that is an error on a GPU too, or that this machine cannot do."""
 
 
 def place_in(begin, end, address, size):
@@ -107,7 +108,7 @@ class Memory:
 
 
 class Thread:
-    """One thread, `t` in the statements of opcodes.py."""
+    """A thread of the GPU, called `t` in the statements of opcodes.py."""
 
     def __init__(self, launch, shared, block, number):
         self.launch, self.shared, self.block, self.number = launch, shared, block, number

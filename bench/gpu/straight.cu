@@ -1,9 +1,9 @@
-// A program's walk as a kernel of its own, without an interpreter, for case b2 of bench/gpu/run: what the schedule
-// `gpu` makes of a forest of one group and one output, with the steps of kernels/device/tree_walk.hpp. A block handles
-// rows, one per thread, with values or codes in shared memory if the schedule caches them, and walks trees in
-// lockstep, in the model's order. Template arguments give what a program leaves open until it is interpreted:
-// the layout, where the rows are, the lockstep, and for depth 8 the number of steps. The kernels take the
-// argument of the interpreting kernels.
+// Runs a program's walk as a kernel of its own, without an interpreter, for case b2 of bench/gpu/run. The kernels do
+// what the schedule `gpu` does with a forest of one group and one output, with the steps of
+// kernels/device/tree_walk.hpp: a block handles rows, one per thread, with values or codes in shared memory if the
+// schedule caches them, and walks trees in lockstep, in the model's order. Template arguments fix what the interpreter
+// reads from the program: the layout, where the rows are, the lockstep, and for depth 8 the number of steps. The
+// kernels take the same argument as the interpreting kernels.
 //
 // straight PROGRAM.fvm ROWS.f32 SCORES.f32 BATCH…: rows are float32 without a header. Prints a JSON object,
 // microseconds of a kernel and of a whole launch by batch; writes the raw scores of the largest batch.
@@ -29,8 +29,8 @@
 namespace forestvm::kernels {
 namespace {
 
-/// Adds the trees [begin, end) to `sum`, kTrees at a time in lockstep. Takes kSteps steps, or if that is 0 as
-/// many as the walker says.
+/// Adds the trees [begin, end) to `sum`, kTrees at a time in lockstep. Walks kSteps steps or, if that is 0, the
+/// walker's number of steps.
 template <class View, unsigned kTrees, unsigned kSteps, class Row>
 FVM_DEVICE float add_trees(float sum, const Launch& launch, std::uint32_t begin, std::uint32_t end,
                            const Row& row) {
@@ -121,7 +121,7 @@ FVM_ALL_STRAIGHT
 struct StraightKernel {
   Layout layout;
   RowSpace space;
-  unsigned steps;  ///< number of steps; 0: any
+  unsigned steps;  ///< number of steps; 0: the walker's number
   void (*run)(Launch);
 };
 

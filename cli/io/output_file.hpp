@@ -29,7 +29,7 @@ class OutputFile {
   /// Returns whether replace_start() can be called, which pipes do not allow.
   bool can_go_back() const { return unfinished_.exists(); }
 
-  /// Overwrites the beginning of the file, as many bytes as `bytes` has. That much must have been written.
+  /// Overwrites the first bytes.size() bytes of the file, which must have been written before.
   Result<void> replace_start(std::string_view bytes);
 
   /// Writes what is buffered, so that the reader of a pipe sees it.

@@ -16,8 +16,8 @@
 
 namespace forestvm::cli {
 
-/// The shape and type of predictions to write: an array of shape (rows,) if columns is 1, otherwise (rows,
-/// columns), in C order; (rows, columns / inner, inner) if `inner` is not 0. `rows` is counted while they are written.
+/// The shape and type of predictions to write, in C order. The shape is (rows,) if columns is 1, otherwise (rows,
+/// columns); if `inner` is not 0, it is (rows, columns / inner, inner). Rows are counted while they are written.
 struct PredictionForm {
   enum class Type { Float32, Float64, Int32, Int64 };
 
@@ -25,7 +25,7 @@ struct PredictionForm {
   Type type = Type::Float32;
   std::span<const std::string> labels{};  ///< CSV writes labels[i] for the integer i; empty: the integer
   bool matrix = false;                    ///< true: the shape is (rows, columns) even if columns is 1
-  std::span<const std::string> names{};   ///< CSV begins with a line of these; empty: it has no header
+  std::span<const std::string> names{};   ///< CSV begins with a line of these names; empty: it has no header
   std::size_t inner = 0;                  ///< Size of the third dimension of an NPY array; 0: it has none
 };
 

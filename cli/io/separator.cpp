@@ -42,13 +42,14 @@ std::optional<std::size_t> line_end(std::string_view text, std::size_t from, boo
   return std::nullopt;
 }
 
-/// The number of each separator in a line, and of blanks between cells.
+/// How often each separator, and blanks between cells, occur in a line.
 struct Counts {
   std::array<std::size_t, kSeparators.size()> of{};
   std::size_t blanks = 0;
 };
 
-/// Blanks beside a comma or semicolon do not count, because they are around a cell and not between cells.
+/// Counts the separators of a line. Blanks beside a comma or semicolon do not count, because they are around a cell and
+/// not between cells.
 Counts count_separators(std::string_view line) {
   Counts counts;
   Quotes quotes;

@@ -118,8 +118,8 @@ inline constexpr std::size_t kSectionCount = 0
 #define FVM_SECTION(number, Name, text, Record, meaning) +1
 #include <forestvm/internal/sections.def>
     ;
-/// The sections that every program file has. The others end with the last that is not empty, so that files without them
-/// are what they were before there were such sections.
+/// The sections that every program file has. Of those after them, files leave out all behind the last that is not
+/// empty.
 inline constexpr std::size_t kCommonSections = static_cast<std::size_t>(Section::ExplainedTrees);
 
 /// The contents of a program, filled in by the compiler; encode_program makes a Program of them.
@@ -167,7 +167,7 @@ enum class Verification {
   Trust,  ///< Checks only the headers and small tables: for files that nobody else can write.
 };
 
-/// An immutable, verified program. Copies share the image. Thread-safe.
+/// An immutable, verified program. Copies share the image. Any number of threads may use it at once.
 class Program {
  public:
   /// Maps the file at `path` read-only. The file must not be changed while a Program of it exists.

@@ -24,7 +24,7 @@ using enum LinkedField;
 
 constexpr double kBanks = 32;        ///< number of banks of shared memory, each 4 bytes wide
 constexpr double kLineBytes = 128;   ///< bytes of a line of L1
-constexpr double kSectorBytes = 32;  ///< bytes that are read of L2 at once
+constexpr double kSectorBytes = 32;  ///< bytes that are read from L2 at once
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct WalkCost {
@@ -54,8 +54,8 @@ double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of
 /// hold in all iterations; costs add up what each iteration takes, so that they are followed here.
 struct Chunk {
   bool rows = false;
-  std::uint32_t begin =
-      0;  ///< number of the first tree; without meaning for rows, all of which cost the same
+  /// Number of the first tree; without meaning for rows, all of which cost the same.
+  std::uint32_t begin = 0;
   std::uint32_t size = 0;
   std::uint32_t iteration = 0;
   double block_rows = 0;  ///< rows that all threads of a block hold together
@@ -347,7 +347,7 @@ class PhaseCounter {
       const double row_lines = std::ceil(row_bytes() / kLineBytes);
       return std::min(rows * std::min(values, row_lines), std::max(1.0, rows * row_bytes() / kLineBytes));
     }
-    // The values of a feature lie side by side, and the next feature's `stride` words on.
+    // The values of a feature lie side by side, and the next feature begins `stride` words further on.
     const double apart = std::max<double>(rows, std::gcd(staged_stride_, 32u));
     return fullest_bank(values, kBanks / apart);
   }
@@ -397,7 +397,7 @@ class PhaseCounter {
     add_sums<Op::Privatize, AccOut>(inst, times);
   }
 
-  /// Adds the elements of the copies once, and those of the sums `often` times.
+  /// Adds the elements of the copies once, and the elements of the sums `often` times.
   void reduce(const ReductionFields& reduction, const Times& times, double often) {
     const double sums = elements(reduction.to, reduction.rows, times);
     add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].size, reduction.step));

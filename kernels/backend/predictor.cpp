@@ -40,8 +40,9 @@ struct PassKind {
 /// A pass, placed on the device.
 struct PlacedPass {
   bool coded = false;  ///< true if the call's rows came encoded: they are uploaded to the lane's codes
-  const float* rows = nullptr;          ///< values of the rows, on the device; null if they came encoded
-  const double* leaf_values = nullptr;  ///< LaunchPass::leaf_values
+  const float* rows = nullptr;  ///< values of the rows, on the device; null if they came encoded
+  /// values that functions of leaves read, on the device; see LaunchPass
+  const double* leaf_values = nullptr;
   std::size_t row_stride = 0;
   std::uint32_t row_count = 0;
   OutputKind output = OutputKind::Raw;
@@ -63,7 +64,7 @@ Upload upload_of(RowForm form) {
     case RowForm::OnDevice:
       return Upload::None;
   }
-  __builtin_unreachable();  // these are all
+  __builtin_unreachable();  // the cases above are all forms
 }
 
 class DevicePredictor final : public CallPredictor {
@@ -208,8 +209,8 @@ class DevicePredictor final : public CallPredictor {
     return lane.queue->mark();
   }
 
-  /// Returns the most rows of a pass that would take `wanted` rows: as many as the bounds allow and as half of
-  /// the device's free memory holds.
+  /// Returns how many of `wanted` rows a pass may have: no more than the bounds allow, and no more than half of the
+  /// device's free memory holds.
   Result<std::uint32_t> pass_rows(const DeviceContext& context, const PassKind& kind,
                                   std::size_t wanted) const {
     const std::uint32_t most = fitting(kind, wanted, bounds_.pass_bytes);
@@ -220,7 +221,7 @@ class DevicePredictor final : public CallPredictor {
     return std::min(most, std::max({affordable, context.room_for, bounds_.fewest_rows}));
   }
 
-  /// Returns the most rows, from one up to `wanted`, that a pass may have: the grid of the plan that is
+  /// Returns the most rows, from one up to `wanted`, that a pass may have so that the grid of the plan that is
   /// chosen for them takes them, and `bytes` of the device's memory hold them.
   std::uint32_t fitting(const PassKind& kind, std::size_t wanted, std::size_t bytes) const {
     auto rows = static_cast<std::uint32_t>(std::clamp<std::size_t>(wanted, 1, kMaxPassRows));

@@ -284,10 +284,10 @@ class PhaseMeasurer {
     return take(bytes);
   }
 
-  /// Returns what is kept of rows cached at `pc`: the values, if a walk reads them; otherwise the codes, if a
-  /// walk reads those. Codes are copied if they were made before. They are made in shared memory if only
-  /// this phase reads them and it makes codes of no other rows; a cache inside such a one keeps nothing, because the
-  /// codes lie in shared memory already, and nowhere else. In all other cases nothing is kept.
+  /// Returns what is kept of rows cached at `pc`: the values, if a walk reads them; otherwise the codes, if a walk
+  /// reads those. Codes that were made before are copied. They are made in shared memory if only this phase reads
+  /// them and it makes codes of no other rows; a cache inside such a cache keeps nothing, because the codes lie in
+  /// shared memory already, and nowhere else. In all other cases nothing is kept.
   std::optional<StagedAs> staged_as(std::uint32_t pc, bool codes_elsewhere) const {
     if (reads_values_) return StagedAs::Values;
     if (!reads_codes_) return std::nullopt;
@@ -396,8 +396,8 @@ class PhaseMeasurer {
   bool codes_in_shared_ = false;  ///< true once a cache has the codes made in shared memory
 };
 
-/// Places accumulators of a phase in its blocks' shared memory. Only those that no other phase uses can lie there;
-/// the copies of a reduction of form Shared must.
+/// Places accumulators of a phase in its blocks' shared memory. Only accumulators that no other phase uses can lie
+/// there; the copies of a reduction of form Shared must lie there.
 Result<void> place_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumulators>& elsewhere,
                                 const DeviceLimits& limits) {
   const std::bitset<kAccumulators> own = phase.used() & ~elsewhere;

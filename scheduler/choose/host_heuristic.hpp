@@ -1,6 +1,7 @@
-// The host's counterpart of SilvanForge's algorithm 1: the few points of the host's space that are worth measuring for calls
-// of some number of rows. As there, parameters that depend on each other are searched first, and orthogonal ones are tried on
-// the best of those only. Source: SilvanForge, sections 8.2 and 8.3; which points, from measurements (bench/results/auto.md).
+// The host's counterpart of SilvanForge's algorithm 1: the few points of the host's space that are worth measuring
+// for calls of some number of rows. It searches parameters that depend on each other first, as algorithm 1 does,
+// and tries orthogonal ones on the best points only. Source: SilvanForge, sections 8.2 and 8.3; the points come
+// from measurements (bench/results/auto.md).
 #pragma once
 
 #include <cstddef>

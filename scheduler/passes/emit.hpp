@@ -33,7 +33,7 @@ void emit_paths(const Model& model, ExplainedForest explained, const RankTable& 
 /// Begins the code of a program with contributions: computes them if the caller asked for them, and opens the block of
 /// all other outputs, whose pc it returns.
 std::uint32_t emit_explanations(ProgramParts& parts);
-/// Closes that block. Refuses code for GPUs.
+/// Closes the block that emit_explanations opened at pc `unless`. Refuses code for GPUs.
 Result<void> end_explanations(std::uint32_t unless, ProgramParts& parts);
 
 }  // namespace forestvm::scheduler

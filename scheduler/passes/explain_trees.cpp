@@ -2,8 +2,8 @@
 //
 //   f3 < 2 [cover 10]: 0.5 [cover 4], 1.5 [cover 6]     ->     split f3, share 0.4; leaf 0.5; leaf 1.5
 //
-// A tree whose leaves are vectors becomes a tree for each output. This comes before leaves are numbered, while they are
-// still values.
+// A tree whose leaves are vectors becomes a tree for each output. This pass comes before leaves are numbered, while
+// they are still values.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -15,10 +15,11 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// The part of a node's cover by which those of its children may differ from it: what float32 numbers lose.
+/// The part of a node's cover by which the sum of its children's covers may differ from it: the rounding of float32
+/// numbers.
 constexpr double kCoverTolerance = 0x1p-16;
 
-/// XGBoost's least share of a branch.
+/// The least share of a branch in models of XGBoost; in models of other trainers it is kLeastShare.
 constexpr double kXgboostLeastShare = 1e-12;
 
 /// Returns the feature from which each derived column is computed; UINT32_MAX for columns of several features.
@@ -60,7 +61,7 @@ class TreeExplainer {
 
   static bool is_leaf(const Node& node) { return node.kind == NodeKind::Leaf; }
 
-  /// Finds the feature and the share of each split, in preorder, and what makes the tree inexplicable.
+  /// Finds the feature and the share of each split, in preorder. Returns an error if the tree cannot be explained.
   Result<void> measure() {
     preorder_.clear();
     shares_.assign(tree_.nodes.size(), 0);
@@ -200,8 +201,8 @@ class TreeExplainer {
   Tree tree_;
   std::vector<std::uint32_t> sources_;   ///< node of the model's tree for each node
   std::vector<std::size_t> preorder_;    ///< nodes that are reached, a split before its left subtree
-  std::vector<double> shares_;           ///< of each split
-  std::vector<std::uint32_t> features_;  ///< likewise
+  std::vector<double> shares_;           ///< share of the training rows that go left, for each split
+  std::vector<std::uint32_t> features_;  ///< feature to which the contribution goes, for each split
 };
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST_F(Commands, RoundsArePartsOfTheModel) {
     return outcome.out;
   };
   const std::string all = ran(":");
-  const auto cut = [&](std::size_t begin, std::size_t end) {  // columns of leaves
+  const auto cut = [&](std::size_t begin, std::size_t end) {  // returns these columns of `all`
     std::string text;
     for (std::size_t at = 0; at < all.size();) {
       const std::size_t line_end = all.find('\n', at);

@@ -1,5 +1,6 @@
-// Contributions of features: programs against all coalitions of features, against the reference, which takes them leaf by
-// leaf, and against the trainers' stored answers; the same bits for every target, batch, number of threads and form of rows; what is refused.
+// Contributions of features: programs against all coalitions of features, against the reference, which takes them leaf
+// by leaf, and against the trainers' stored answers; the same bits for every target, batch, number of threads and form
+// of rows; what is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +59,7 @@ void cover(Dice& dice, Tree& tree, std::size_t at, std::size_t rows) {
   cover(dice, tree, static_cast<std::size_t>(tree.nodes[at].right), rows - left);
 }
 
-/// The largest number that the sums of an output come to: the bound of errors is a part of it.
+/// Returns a bound on the sums of an output. The allowed error is a fraction of it.
 double scale_of(const Model& model) {
   double sum = 1e-300;
   for (const double base : model.base) sum = std::max(sum, std::abs(base));
@@ -93,8 +94,9 @@ void expect_same_bits(const std::vector<double>& got, const std::vector<double>&
         << what << ", number " << i << " of " << got.size() << ": " << got[i] << " and " << expected[i];
 }
 
-/// The game whose players are features: the mean of a tree's leaves if the features in `coalition` (bits) are known and
-/// rows go both ways at splits of the others, by the covers.
+/// Returns the value of a coalition in the game whose players are features: the mean of a tree's leaves if the features
+/// in `coalition` (a bit for each) are known, and rows go both ways, weighted by the covers, at splits of other
+/// features.
 long double game(const Model& model, const Tree& tree, std::size_t at, const std::vector<float>& row,
                  unsigned coalition) {
   const Node& node = tree.nodes[at];
@@ -326,7 +328,7 @@ TEST(Contributions, OtherOutputsAreTheSameWithThem) {
   expect_same_bits(raw(*with), raw(plain->program), "raw");
 }
 
-/// Returns the largest sum of the sizes of an output's contributions.
+/// Returns the largest sum of the absolute contributions of an output.
 double largest_row(const std::vector<double>& contributions, std::size_t width) {
   double largest = 0;
   for (std::size_t begin = 0; begin < contributions.size(); begin += width) {

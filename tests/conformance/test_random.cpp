@@ -149,7 +149,7 @@ std::vector<float> exact_scores(const Case& c, const Reference& expected) {
 
 std::vector<float> floats(const std::vector<double>& values) { return {values.begin(), values.end()}; }
 
-/// Returns whether two values may be 1 - p for numbers p that are 2 ulps apart at most.
+/// Returns whether a and b may be 1 - p and 1 - q for numbers p and q that are at most 2 ulps apart.
 bool is_close_complement(const Model& model, float a, float b) {
   const bool complements = model.pair == Pair::Complement || model.transform == Transform::Logistic;
   return complements && std::abs(a - b) <= 0x1p-22f;

@@ -65,7 +65,8 @@ std::size_t count_of(const std::vector<double>& rows, const ProgramMeta& meta) {
   return rows.size() / meta.num_features;
 }
 
-/// Returns rows as the VM reads them where some features are hashed, and as C reads them: cells hold the bits of codes.
+/// Returns rows in the form that C reads, and the VM if some features are hashed: cells of hashed features hold the
+/// bits of their codes.
 template <class Cell>
 std::vector<Cell> cells_of(const Program& program, const std::vector<double>& rows) {
   std::vector<Cell> cells(rows.size());
@@ -83,7 +84,7 @@ std::string bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-/// Returns what write_codes writes.
+/// Returns the codes that the C function write_codes must write.
 std::vector<std::int32_t> expected_codes() {
   std::vector<std::int32_t> codes;
   for (std::size_t size = 0; size <= 200; ++size) {

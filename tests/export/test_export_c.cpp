@@ -34,7 +34,7 @@ Result<Program> program_of(const Model& model, const std::string& text, Contract
   return compiled.program;
 }
 
-/// Every layout, tiling, reduction and kind of sum of the host, on a random forest.
+/// Schedules that together have every layout, tiling, reduction and kind of sum of the host.
 const std::vector<std::string> kSchedules = {
     "",
     "reorder(tree, batch); interleave(batch)",

@@ -39,7 +39,7 @@ struct Release {
   bool operator<(const Release& other) const { return parts < other.parts; }
 };
 
-/// Format and feature -> releases.
+/// Maps a format and a feature to the releases with which it was tried.
 using Table = std::map<std::pair<std::string, std::string>, std::set<Release>>;
 
 /// Returns the version of `ai.onnx.ml` that an ONNX file asks for: field 2 of an OperatorSetIdProto.
@@ -61,7 +61,7 @@ Release release_of(const ModelFile& file, const Model& model) {
   return Release(named && model.format != "skops" ? folder.substr(0, folder.find('_')) : model.version);
 }
 
-/// Returns what a model has that another of the same format may lack.
+/// Returns the features of a model that other models of its format may lack.
 std::vector<std::string> features_of(const Model& model) {
   std::vector<std::string> features;
   const auto add = [&](bool has, const std::string& feature) {

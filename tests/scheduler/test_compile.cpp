@@ -156,7 +156,7 @@ TEST(Contracts, TheFastOneSaysNothing) {
   EXPECT_EQ(result->program.meta().sums_in_model_order, 0);
 }
 
-/// Sums are scores in their own type; nothing converts them back.
+/// The sums are the scores, in float32; nothing converts them to float64.
 TEST(Contracts, TheFastOneKeepsFloat32SumsOfFloat64Models) {
   CompileOptions options;
   options.contract = Contract::Fast;
@@ -330,7 +330,7 @@ TEST(Compile, PlansShareTrees) {
   }
 }
 
-/// Bits for a few codes far apart would take words for all codes between them, so most sets are lists.
+/// A set of bits with a few codes far apart would take words for all codes between them, so most sets become lists.
 TEST(Compile, SetsOfCategoriesFarApartTakeAsMuchMemoryAsTheirCodes) {
   Tree tree = leaf(1);
   for (std::uint32_t i = 0; i < 40; ++i) tree = split(0, 0, tree, leaf(2));

@@ -1,4 +1,4 @@
-"""Prints which tests of a run were skipped, and what each said was absent: skipped_tests.py JUNIT_FILE_OF_CTEST"""
+"""Prints which tests of a run were skipped, and what was absent for each: skipped_tests.py JUNIT_FILE_OF_CTEST"""
 import re
 import sys
 import xml.etree.ElementTree as xml

@@ -68,7 +68,7 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
   return {};
 }
 
-/// Returns whether the program adds the leaves of each row one after the other, when all are known.
+/// Returns whether the program keeps every tree's leaf, and adds the leaves of a row at the end.
 bool keeps_leaves(const Program& program) {
   const auto all = program.section_Accumulators();
   const auto code = program.code();

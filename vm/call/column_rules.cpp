@@ -13,11 +13,12 @@ namespace forestvm {
 namespace {
 
 constexpr std::size_t kBlockRows = 64;
-/// The number of searches whose first slots are fetched together: of many lookups if there are few rows.
+/// The number of searches whose first slots are fetched together. If there are few rows, these are searches of
+/// several lookups.
 constexpr std::size_t kSearches = 256;
 static_assert(kSearches >= kBlockRows);
 
-/// Returns the part of a row's key for a value, or a code, of its feature.
+/// Returns the part of a row's key that a value, or a code, of its feature makes.
 template <KeyPartKind kKind>
 std::int32_t part_of(const KeyPart& part, float value) {
   if constexpr (kKind == KeyPartKind::Category) return std::bit_cast<std::int32_t>(value);

@@ -19,8 +19,8 @@ namespace {
 /// The least number of features for which it pays to find those that the program reads.
 constexpr std::uint32_t kManyFeatures = 64;
 
-/// Sets `numbers` to how many numbers lie from the first to the last of `count` that are `stride` apart, both
-/// included. Returns whether they are too many for a size.
+/// Sets `numbers` to the number of values from the first to the last of `count` values that are `stride` apart,
+/// both included. Returns whether a size_t is too small for it.
 bool span(std::size_t count, std::size_t stride, std::size_t& numbers) {
   if (count == 0) return false;
   return __builtin_mul_overflow(count - 1, stride, &numbers) || __builtin_add_overflow(numbers, 1, &numbers);
@@ -116,7 +116,8 @@ std::span<const std::uint32_t> RowReader::features_converted() const {
     if (!rules_.wide() || meta_.num_features < kManyFeatures) return;
     const auto not_read = [this](std::uint32_t feature) { return !reads(feature); };
     const auto unread = std::count_if(features.begin(), features.end(), not_read);
-    // Values that lie apart take twice as long.
+    // Reading values that lie apart takes twice as long, so it pays only if less than half of the features are
+    // read.
     if (static_cast<std::size_t>(unread) * 2 > features.size()) std::erase_if(features, not_read);
   });
   return features_converted_;

@@ -80,8 +80,8 @@ class CodeWriter {
     return "(size_t)(" + reg(rows) + ".end - " + reg(rows) + ".begin) * " + number(width(accumulator));
   }
 
-  /// Returns the condition that the call has this many rows, without parts that are always true: compilers warn
-  /// of those.
+  /// Returns the condition that the call has this many rows. It leaves out parts that are always true, because
+  /// compilers warn of them.
   static std::string has_rows(const OperandsOf<Op::Plan>& args) {
     const auto [least, most, end] = args;
     std::string text;
@@ -162,7 +162,7 @@ class CodeWriter {
     for_rows(args.rows, call("transform_" + sum_name(kind(args.acc_out)), at(args.acc_out, "row")) + ";");
   }
 
-  /// Returns the values of a row that holds one, `v`.
+  /// Returns both values of the pair that a binary model makes of `v`, as the branches of a C conditional.
   std::string pair_of(const std::string& v) const {
     const std::string other = meta_.pair == Pair::Complement ? "1 - " + v : "-" + v;
     return other + " : " + v;

@@ -7,7 +7,8 @@
 namespace forestvm::bytecode::export_c {
 namespace {
 
-/// The output of a function. Numbers of none, which only a damaged program has, stand for the first function.
+/// Computes the output of a function. A number that no function has, which occurs only in a damaged program, gives
+/// the first function.
 constexpr const char* kOutput = R"(static double @leaf_output(double number, const @ROW *x) {
   const uint32_t leaf = number >= 0 && number < @COUNT ? (uint32_t)number : 0u;
   double sum = @leaf_constants[leaf];

@@ -71,7 +71,8 @@ std::uint8_t CsrEncoder::category_code(std::uint32_t category, float x, bool mis
   return column_code(desc, member, missing);
 }
 
-/// Returns how many thresholds are at or below x. Each step halves what is left, without branches on x.
+/// Returns how many thresholds are at or below x. Each step halves the thresholds that are left, without branches
+/// on x.
 inline std::uint32_t CsrEncoder::rank(const Feature& feature, float x) const {
   const float* at = thresholds_.data() + feature.first_threshold;
   const float* const first = at;

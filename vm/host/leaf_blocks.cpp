@@ -9,7 +9,7 @@
 namespace forestvm::host {
 namespace {
 
-/// The part of the functions, at least, whose terms fit into their blocks.
+/// The least part of the functions whose terms must fit into their blocks.
 constexpr double kFitting = 0.9;
 
 }  // namespace
@@ -33,7 +33,8 @@ LeafBlocks::LeafBlocks(const LeafFunctions& functions) {
     for (std::size_t i = 0; i < width_ * kTerms; ++i) {
       Block& block = first[i / kTerms];
       block.coefficients[i % kTerms] = i < terms.size() ? terms[i].coefficient : 0;
-      // A value of the function itself: another one could be missing where its own are there.
+      // Terms that fill a block read a value that the function reads anyway: another value could be missing where
+      // the function's values are not.
       block.places[i % kTerms] = terms.empty() ? 0 : terms[std::min(i, terms.size() - 1)].place;
     }
     const bool fits = terms.size() <= width_ * kTerms;

@@ -17,8 +17,8 @@ class LeafBlocks {
   LeafBlocks() = default;
   explicit LeafBlocks(const LeafFunctions& functions);
 
-  /// Returns leaf_output of the functions that this object was made of, for a row, of which `values` has the features
-  /// that functions read. There must be a function.
+  /// Returns what leaf_output returns for the functions that this object was made of. `values` are a row's values
+  /// of the features that functions read. There must be a function.
   double output(const LeafFunctions& functions, double number, const double* values) const {
     const Block* const first = blocks_of(number);
     double sum = first->constant;
@@ -39,10 +39,10 @@ class LeafBlocks {
 
  private:
   static constexpr std::size_t kTerms = 4;
-  /// The bits of infinity without the sign, moved to the left; those of NaN are above it.
+  /// The bits of infinity, shifted left by one so that the sign is gone; the bits of NaN are above it.
   static constexpr std::uint64_t kInfinity = 0xffe0000000000000;
 
-  /// Some terms of a function. The last two fields are of use in its first block.
+  /// Some terms of a function. The last two fields count only in the function's first block.
   struct alignas(64) Block {
     double coefficients[kTerms];
     std::uint32_t places[kTerms];

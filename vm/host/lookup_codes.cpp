@@ -13,14 +13,15 @@
 namespace forestvm::host {
 namespace {
 
-/// The most tests of a lookup that shares its search: a code for each outcome of them all is in its table.
+/// The most tests of a lookup that shares its search: its table has a code for each combination of their outcomes.
 constexpr std::size_t kMaxSharedTests = 4;
 /// A lookup shares its search if its table has at most this many codes for each slot of its own table.
 constexpr std::size_t kMaxSharedCodes = 8;
 /// The most tests of all lookups. Their outcomes for a block of rows are in the scratch memory.
 constexpr std::size_t kMaxTests = 4096;
 
-/// The most slots of a lookup's own table, for each slot, that are searched to make its codes.
+/// Limits the time in which a lookup's codes are made: searches may visit this many slots for each slot of its own
+/// table.
 constexpr std::size_t kStepsPerSlot = 64;
 
 /// Bounds of the search for the numbers of buckets: see make_slots.
@@ -45,7 +46,7 @@ std::uint32_t place_in(const std::vector<T>& all, const T& one, const Less& less
   return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), one, less) - all.begin());
 }
 
-/// Returns the members of `all`, whose features ascend, that are of a feature.
+/// Returns the members of `all`, whose features ascend, that belong to a feature.
 template <class T>
 std::span<const T> of_feature(const std::vector<T>& all, std::uint32_t feature) {
   const auto begin =
@@ -56,21 +57,21 @@ std::span<const T> of_feature(const std::vector<T>& all, std::uint32_t feature) 
   return {begin, end};
 }
 
-/// Returns the number that gives 1 when multiplied by an odd number.
+/// Returns the inverse of an odd number: their product is 1 modulo 2^64.
 constexpr std::uint64_t inverse(std::uint64_t odd) {
-  std::uint64_t result = odd;  // right in its lowest three bits; each step doubles them
+  std::uint64_t result = odd;  // its lowest three bits are right; each step doubles their number
   for (int step = 0; step < 5; ++step) result *= 2 - odd * result;
   return result;
 }
 constexpr std::uint64_t kInverseFactor = inverse(kKeyFactor);
 static_assert(kKeyFactor * kInverseFactor == 1);
 
-/// Returns the key before key_with added a part.
+/// Returns the key from which key_with made `key` by adding a part.
 std::uint64_t key_without(std::uint64_t key, std::int32_t part) {
   return key * kInverseFactor - kKeyFactor * static_cast<std::uint64_t>(std::int64_t{part});
 }
 
-/// Returns whether a key is that of some category alone.
+/// Returns whether a key consists of one part, the code of a category.
 bool is_category_key(std::uint64_t key) {
   const auto code = static_cast<std::int64_t>(key_without(key, 0) * kInverseFactor);
   return std::in_range<std::int32_t>(code);
@@ -112,8 +113,8 @@ bool place_keys(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMem
   return true;
 }
 
-/// Makes the slots of keys, which ascend. Returns false if that would take too long, as for keys that were made to share
-/// buckets.
+/// Makes the slots of keys, which ascend. Returns false if that would take too long. It does for keys that somebody
+/// chose so that they share buckets.
 bool make_slots(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMemory& memory) {
   const auto bits = static_cast<unsigned>(std::bit_width(keys.size() + keys.size() / 8 + 3));
   if (bits > kMaxSlotBits) return false;
@@ -148,7 +149,7 @@ class CodedTable {
     sort_unique(keys_);
   }
 
-  /// Adds the codes of values that are read as feature `first_column` of rows, and of those after it.
+  /// Adds the codes of the table's values, which rows hold in feature `first_column` and those after it.
   void encode(std::uint32_t first_column, const LoadedEncoder& encoder, const std::uint32_t* category_words,
               const Target& target) {
     std::vector<float> values(lookup_.slot_count);
@@ -183,13 +184,14 @@ class CodedTable {
     return true;
   }
 
-  /// Returns whether a category is the first part of its keys, and the others are few tests.
+  /// Returns whether the first part of its keys is a category, and the other parts are tests, at most
+  /// kMaxSharedTests.
   bool may_share() const {
     return !parts_.empty() && is_category(parts_[0]) && parts_.size() <= 1 + kMaxSharedTests &&
            std::none_of(parts_.begin() + 1, parts_.end(), is_category);
   }
 
-  /// Returns whether tables for `keys` first parts are not too large.
+  /// Returns whether the lookup may share a search for `keys` first parts: its tables would not be too large.
   bool shares(std::size_t keys) const {
     return may_share() && keys << (parts_.size() - 1) <= kMaxSharedCodes * lookup_.slot_count;
   }
@@ -204,7 +206,8 @@ class CodedTable {
     return slot;
   }
 
-  /// Returns whether searches have taken too long, as in a table whose keys were made to share a home.
+  /// Returns whether searches have taken too long. They do in a table whose keys somebody chose so that they share
+  /// a home.
   bool is_slow() const { return steps_ == 0; }
 
   std::span<const KeyPart> parts() const { return parts_; }
@@ -253,7 +256,7 @@ class LookupCodesMaker {
  public:
   explicit LookupCodesMaker(LookupCodes& to) : to_(to) {}
 
-  /// Returns whether all of the program's lookups have got tables.
+  /// Makes the tables. Returns whether all of the program's lookups have got tables.
   bool make(const Program& program, const LoadedEncoder& encoder) {
     std::uint32_t column = program.meta().num_features;
     std::vector<CodedTable> tables;
@@ -298,8 +301,8 @@ class LookupCodesMaker {
     }
   }
 
-  /// Makes one set of the tables that can share a search, and a set for each of the others. If there are several tables,
-  /// the first part of all keys is the same category.
+  /// Makes one set of the lookups that can share a search, and a set for each of the others. If there are several
+  /// lookups, the first part of all their keys is the same category.
   bool add_sets(std::vector<CodedTable*> tables) {
     std::vector<std::uint64_t> keys;
     if (tables[0]->may_share())
@@ -335,7 +338,7 @@ class LookupCodesMaker {
 
   LookupColumns columns_of(CodedTable& table, std::span<const KeyPart> tests,
                            const std::vector<std::uint64_t>& keys, const KeySlots& slots) {
-    // The default's slot in the lookup's own table is the last.
+    // The default values are in the last slot of the lookup's own table.
     const std::size_t count = (slots.slot_count + std::size_t{1}) << tests.size();
     std::vector<std::vector<std::uint8_t>> codes;
     for (const CodedTable::Codes& column : table.codes())
@@ -379,7 +382,7 @@ LookupCodes::LookupCodes(const Program& program, const LoadedEncoder& encoder, c
     sets_.clear();
     return;
   }
-  // In the rows that are encoded here, linear columns follow the features at once.
+  // In the rows that are encoded here, linear columns directly follow the features.
   const ProgramMeta& meta = program.meta();
   const auto left_out =
       meta.derived_columns - static_cast<std::uint32_t>(program.section_LinearColumns().size());

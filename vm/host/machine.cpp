@@ -111,12 +111,12 @@ Range Machine::ahead(std::uint32_t loop, std::uint32_t iterations) const {
 
 namespace {
 
-/// The most bytes that an instruction prefetches. More would push what is needed earlier out of the
+/// The most bytes that an instruction prefetches. More would push data that is needed earlier out of the
 /// first-level cache.
 constexpr std::size_t kMaxPrefetched = std::size_t{32} << 10;
 constexpr std::size_t kCacheLine = 64;
 
-/// Prefetches the cache lines of a stretch of memory, at most `budget` bytes, which it takes off `budget`. No
+/// Prefetches the cache lines of a stretch of memory, at most `budget` bytes, and subtracts them from `budget`. No
 /// result depends on it.
 void prefetch(const void* begin, std::size_t size, std::size_t& budget) {
   size = std::min(size, budget);

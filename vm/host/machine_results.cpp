@@ -33,8 +33,8 @@ void Machine::label(const Inst& inst) {
 
 namespace {
 
-/// Writes the contributions to one output of up to 64 rows. `to` is where those of the first row begin, `stride` numbers
-/// before those of the next.
+/// Writes the contributions to one output of up to 64 rows. `to` is where the first row's contributions begin; the
+/// next row's begin `stride` numbers further on.
 template <class Value>
 void write_contributions(const LoadedPaths& paths, const PathOutput& output, const double* totals,
                          unsigned rows, std::uint32_t features, std::size_t stride, Value* to) {

@@ -85,7 +85,7 @@ void Machine::privatize(const Inst& inst) {
   const LoadedAccumulator& desc = loaded_->accumulators[args.acc_out];
   const std::uint32_t iteration = ranges[args.range_in].iteration;
   copies_[args.acc_out] = copies_[desc.parent] * desc.iterations + iteration;
-  if (desc.storage != args.acc_out) return;  // it lies in another, and a reduction sets it
+  if (desc.storage != args.acc_out) return;  // its memory is another accumulator's, and a reduction sets it
   const Range& rows = ranges[args.rows];
   with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
 }
@@ -127,7 +127,7 @@ void Machine::round(const Inst& inst) {
 
 namespace {
 
-/// The number of trees by which the prefetch of vectors is ahead, because vectors are scattered in memory.
+/// The number of trees by which vectors are prefetched ahead, because they are scattered in memory.
 constexpr std::size_t kVectorsAhead = 8;
 
 template <class Score>

@@ -24,7 +24,8 @@ constexpr std::string_view kBlanks = " \t\r";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Returns the text without the blanks at both ends; an empty text keeps its place.
+/// Returns the text without the blanks at both ends. An empty result still points into `text`, so that its column
+/// is known.
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
   const std::size_t end = text.find_last_not_of(kBlanks);
@@ -94,8 +95,8 @@ class Line {
     return word;
   }
 
-  /// Skips the pc before the instruction, if there is one. It must be right, because blocks name each other
-  /// by pc: a line that has moved without its number would change what they mean.
+  /// Skips the pc before the instruction, if there is one. The pc must be right, because blocks name each other by
+  /// pc: a line that was moved without changing its pc would change what they mean.
   Result<void> skip_pc(std::size_t pc) {
     if (!is_digit(rest_.front())) return {};
     const std::string_view word = take_word();

@@ -32,7 +32,7 @@ double restored(const Program& program, std::uint32_t feature, float number) {
                   static_cast<double>(number));
 }
 
-/// A node or leaf of a tree, in the terms that all layouts share.
+/// A node or leaf of a tree, in terms that all layouts share.
 struct Slot {
   struct Test {
     std::uint32_t at;   ///< Feature word; in layouts that take codes the column.

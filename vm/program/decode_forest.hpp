@@ -1,5 +1,5 @@
-// A program's forest, whatever its layout, as tiles with explicit children: for tools that read programs.
-// Written against what all views have in common, so that a new layout needs nothing here.
+// A program's forest, whatever its layout, as tiles with explicit children: for tools that read programs. It uses
+// only what all views have in common, so that a new layout needs nothing here.
 #pragma once
 
 #include <cstdint>

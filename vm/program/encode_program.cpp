@@ -1,5 +1,5 @@
-// Encodes ProgramParts, or sections, as the image of a program. Lays the sections out in their order and
-// seals them with the checksum; the verifier then reads the image as it would a stranger's file.
+// Encodes ProgramParts, or sections, as the image of a program. Lays the sections out in their order and adds the
+// checksum; the verifier then reads the image as it would read a stranger's file.
 #include <algorithm>
 #include <cstring>
 

@@ -65,7 +65,7 @@ constexpr std::uint64_t align_up(std::uint64_t offset) {
   return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
 }
 
-/// Returns where the first section begins in a file of so many sections.
+/// Returns where the first section begins in a file of this many sections.
 constexpr std::uint64_t table_end(std::size_t sections) {
   return align_up(sizeof(FileHeader) + sections * sizeof(SectionEntry));
 }
@@ -80,8 +80,7 @@ Result<std::vector<StringRef>> string_places(std::span<const std::uint64_t> size
 /// Makes a program of `size` bytes, all of which `write` writes, and verifies it.
 Result<Program> make_program(std::size_t size, const std::function<void(std::span<std::byte>)>& write);
 
-/// Lays the sections out behind `header`, whose counts, size and checksum are set here, and verifies the
-/// image.
+/// Lays the sections out behind `header`, whose counts, size and checksum it sets, and verifies the image.
 Result<Program> seal(FileHeader header, std::span<const std::span<const std::byte>, kSectionCount> sections);
 
 }  // namespace forestvm::bytecode

@@ -51,9 +51,7 @@ class ArrowCall {
     return source_.predict(forest_, lease_, chunk, form_, type, out);
   }
 
-  std::size_t row_bytes(ResultType type) const {
-    return form_.width * (type == ResultType::Float64 || type == ResultType::Int64 ? 8 : 4);
-  }
+  std::size_t row_bytes(ResultType type) const { return form_.width * size_of(type); }
 
   PyObject* few(const RowBlock& rows) {
     ResultArray result;

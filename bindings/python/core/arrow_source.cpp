@@ -18,8 +18,8 @@ Ref call(PyObject* object, Attribute method) {
   return Ref::take(PyObject_CallMethodObjArgs(object, name_of(method), nullptr));
 }
 
-/// Sets `schema` to that of an object of pyarrow. Returns whether it equals the last one, which is forgotten if not; no
-/// Python exception is set.
+/// Sets `schema` to the schema of a pyarrow object. Returns whether it equals the schema in `order`; if not, `order`
+/// forgets its schema. No Python exception is set.
 bool is_last_schema(PyObject* object, ArrowOrder& order, Ref& schema) {
   schema = Ref::take(PyObject_GetAttr(object, name_of(Attribute::Schema)));
   if (schema && order.schema && PyObject_RichCompareBool(schema.get(), order.schema.get(), Py_EQ) > 0)
@@ -89,6 +89,10 @@ bool Chunks::open(PyObject* object, ArrowOrder& order) {
   if (producer == ArrowProducer::ArrowBatch) return open_batch(object, order);
   if (producer == ArrowProducer::Array) {
     if (open_array(object)) return true;
+    // A table of several chunks has no one array, and may have a stream. What is no answer of the producer, such as an
+    // interrupt or the end of memory, is the caller's.
+    if (PyErr_ExceptionMatches(PyExc_Exception) == 0 || PyErr_ExceptionMatches(PyExc_MemoryError) != 0)
+      return false;
     PyErr_Clear();
   }
   capsule_ = call(object, Attribute::ArrowStream);
@@ -126,7 +130,7 @@ bool Chunks::open_stream(PyObject* object, ArrowOrder& order) {
   return true;
 }
 
-/// Exports the array of a pyarrow.RecordBatch without its schema, if that is known.
+/// Exports the array of a pyarrow.RecordBatch, without its schema if `order` has the same one.
 bool Chunks::open_batch(PyObject* object, ArrowOrder& order) {
   Ref schema;
   if (is_last_schema(object, order, schema)) {
@@ -184,7 +188,7 @@ std::string text_of(PyObject* option, const char* otherwise) {
   return text == nullptr ? "?" : text;
 }
 
-/// Returns whether a schema's columns have the names of those that were matched last.
+/// Returns whether a schema's columns have the names of the columns that were matched last.
 bool has_names(const ArrowOrder& order, const ArrowSchema& schema) {
   if (static_cast<std::size_t>(schema.n_children) != order.names.size()) return false;
   for (std::size_t i = 0; i < order.names.size(); ++i) {

@@ -38,7 +38,7 @@ struct Stream {
   Output output{};
   std::string name;
   ArrowOrder order;
-  TableParts parts;  ///< Empty for rows that are no polars.DataFrame.
+  TableParts parts;  ///< Empty if the rows are not a polars.DataFrame.
   Ref part;          ///< The rows that `source` reads.
   ArrowSource source;
   std::string error;  ///< Text of the last failure.
@@ -46,7 +46,7 @@ struct Stream {
 
 Stream& stream_of(ArrowArrayStream* stream) { return *static_cast<Stream*>(stream->private_data); }
 
-/// Makes a batch of `count` rows of `width` numbers of `size` bytes, row by row in `numbers`.
+/// Makes a batch of `count` rows of `width` numbers. `numbers` has them row by row, `size` bytes each.
 ArrowArray make_batch(const std::vector<std::byte>& numbers, std::size_t count, std::size_t width,
                       std::size_t size) {
   std::vector<ArrowArray> columns;
@@ -59,7 +59,8 @@ ArrowArray make_batch(const std::vector<std::byte>& numbers, std::size_t count, 
   return make_array(count, {}, std::move(columns));
 }
 
-/// Runs `work`, which returns whether it succeeded or set a Python exception, for a consumer without Python.
+/// Runs `work` for a consumer that need not know Python. `work` returns true, or false with a Python exception set,
+/// whose text becomes the stream's error. Returns 0 or EINVAL.
 template <class Work>
 int run(ArrowArrayStream* stream, const Work& work) noexcept {
   const WithGil gil;

@@ -72,7 +72,8 @@ class Columns {
   std::vector<Column> columns_;
 };
 
-/// The columns of a pandas frame, which keeps columns of one type together in a block: a matrix whose rows they are.
+/// The columns of a pandas frame. pandas keeps columns of one type together in a block, a matrix whose rows are
+/// columns.
 class Blocks {
  public:
   /// Reads the blocks in a list. Column i of the frame is row places[i] of block numbers[i]. Returns false, perhaps
@@ -97,7 +98,7 @@ class Blocks {
   ColumnRows rows() const { return {.count = static_cast<std::size_t>(count_), .columns = columns_}; }
 
  private:
-  /// The most values of a frame whose columns are copied because their numbers do not lie one behind the other.
+  /// The most values of a frame whose columns are copied if the numbers of a column are not contiguous.
   static constexpr std::size_t kMaxCopied = std::size_t{1} << 18;
 
   bool open_blocks(PyObject* list) {

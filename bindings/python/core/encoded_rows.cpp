@@ -35,12 +35,12 @@ struct EncodedRowsObject {
   Codes* codes;
 };
 
-/// The type lives as long as the process.
+/// The Python type, which lives as long as the process.
 PyTypeObject* encoded_rows_type;
 
 Codes& codes_of(PyObject* self) { return *reinterpret_cast<EncodedRowsObject*>(self)->codes; }
 
-/// Returns memory for rows; nothing, with a Python exception set, if they are more than memory holds.
+/// Returns memory for rows; null, with a Python exception set, if they do not fit in memory.
 std::unique_ptr<Codes> room_for(std::size_t rows, std::size_t columns, std::uint64_t encoder) {
   const std::size_t size = coded_bytes(rows, columns);
   if (size > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max())) throw std::bad_alloc();
@@ -98,7 +98,7 @@ PyObject* reduce(PyObject* self, PyObject* protocol) {
   if (version == -1 && PyErr_Occurred() != nullptr) return nullptr;
   const CodedRows& rows = codes_of(self).rows;
   Ref codes;
-  if (version >= 5) {  // lets pickles keep the codes apart
+  if (version >= 5) {  // protocol 5 can pass the codes beside the pickle without a copy
     const Ref pickle = Ref::take(PyImport_ImportModule("pickle"));
     if (!pickle) return nullptr;
     codes = Ref::take(PyObject_CallMethod(pickle.get(), "PickleBuffer", "O", self));

@@ -97,7 +97,7 @@ PyModuleDef definition = {
 
 }  // namespace
 
-/// Tells this library from others called _core: threadpoolctl looks for a symbol.
+/// Identifies this library for threadpoolctl, which looks for a symbol because other libraries are called _core too.
 extern "C" [[gnu::visibility("default")]] const char forestvm_python_version[] = FORESTVM_VERSION;
 
 PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&definition); }

@@ -1,8 +1,8 @@
 // Forests as expressions of polars: the functions of a plugin in version 0.1 of polars' interface, which is C with
 // Arrow's structs. polars calls them on its own threads, which predict without the GIL.
 //
-// The options of an expression are a dictionary, pickled. The first call with an expression's options asks
-// forestvm.engines.polars for the forest that they mean; later calls find it in a table.
+// The options of an expression are a pickled dictionary. The first call with an expression's options asks
+// forestvm.engines.polars for the forest that they name; later calls find it in a table.
 #include "bindings/python/core/python.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 namespace forestvm::python {
 namespace {
 
-/// A column as polars passes it: an array for each of its chunks. polars takes a column without private_data for an
+/// A column as polars passes it, with an array for each chunk. polars treats a column whose private_data is null as an
 /// error.
 struct SeriesExport {
   ArrowSchema* field;
@@ -49,7 +49,7 @@ struct Expression {
 
 using ExpressionPointer = std::shared_ptr<const Expression>;
 
-/// The expressions that were used last. One that is needed again after it was dropped is opened again.
+/// A table of the last kMaxKept expressions. An expression that is needed again after it was dropped is opened again.
 class Expressions {
  public:
   ExpressionPointer find(std::string_view options) {
@@ -62,7 +62,8 @@ class Expressions {
   }
 
   void keep(std::string_view options, ExpressionPointer expression) {
-    ExpressionPointer dropped;  // its release waits for the GIL, whose holder may wait for the lock
+    ExpressionPointer
+        dropped;  // released after the lock: the release waits for the GIL, whose holder may wait for it
     const std::lock_guard lock(mutex_);
     if (kept_.size() == kMaxKept) {
       dropped = std::move(kept_.back().second);
@@ -161,7 +162,7 @@ class Columns {
   std::size_t count_;
 };
 
-/// Columns whose chunks end at different rows, as one table after the other in which each column has one array.
+/// Cuts columns whose chunks end at different rows into tables in which each column is one array.
 class Tables {
  public:
   explicit Tables(const Columns& columns)
@@ -244,7 +245,7 @@ Result<ArrowArray> predictions(const Expression& expression, const Columns& colu
   std::byte* out = numbers.data();
   for (std::int64_t left = rows; left > 0;) {
     const ArrowArray* const table = tables.next(left);
-    if (table == nullptr) break;
+    FVM_CHECK(table != nullptr);
     FVM_ASSIGN(const AnyRows known, c_api::matched_arrow(*table, tables.schema(), expression.features,
                                                          forest.names, lease.workspace().columns));
     FVM_TRY(write_output(forest, lease, known, form, form.type, out));

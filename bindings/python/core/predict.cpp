@@ -33,7 +33,7 @@ PyObject* python_function(std::atomic<PyObject*>& cached, const char* name) {
 
 PyObject* or_none(PyObject* object) { return object == nullptr ? Py_None : object; }
 
-/// Predicts all other rows through forestvm._rows.
+/// Predicts rows of any form through forestvm._rows.
 PyObject* in_python(PyObject* self, Output output, const Arguments& given) {
   static std::atomic<PyObject*> cached;
   PyObject* const function = python_function(cached, "predict");
@@ -152,8 +152,8 @@ PyObject* predict_csr(PyObject* self, PyObject* args) {
   });
 }
 
-/// Forest._new_result(rows, output, out, dtype): the array for the predictions of so many rows, which is `out` unless
-/// that is None.
+/// Forest._new_result(rows, output, out, dtype): returns the array for the predictions of `rows` rows: `out`, or a new
+/// array if `out` is None.
 PyObject* new_result(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Py_ssize_t rows = 0;

@@ -32,14 +32,15 @@ PyObject* tuple_of(PyObject* list) {
   return owned ? PyList_AsTuple(owned.get()) : nullptr;
 }
 
-/// Returns the number of a vector or function that a leaf holds. Numbers that only a damaged program has stand for the
-/// first, as in predictions.
+/// Returns the number of a vector or function that a leaf holds; 0 if it is not below `count`, which happens only in a
+/// damaged program. Predictions do the same.
 std::size_t held_number(const DecodedLeaf& leaf, std::size_t count) {
   const bool exists = leaf.wide_value >= 0 && leaf.wide_value < static_cast<double>(count);
   return exists ? static_cast<std::size_t>(leaf.wide_value) : 0;
 }
 
-/// Turns a decoded tree into tests of one node each. Test `k` of a tile has the number of the tile's first test plus k.
+/// Turns a decoded tree, whose nodes are tiles of several tests, into single tests. Test `k` of a tile has the number
+/// of the tile's first test plus k.
 class TreeWriter {
  public:
   TreeWriter(const Program& program, const TreeDesc& desc, DecodedGroup decoded)

@@ -9,11 +9,13 @@ __version__: str
 
 _Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba", "contributions"]
 
-# A test: the feature, the least number that goes right or the categories that do, whether missing values go left, and the
-# children. A child is the index of a test, or the complement (~) of the index of a leaf.
+# A test: the feature, the least number that goes right, the categories that go right (one of these two is None),
+# whether missing values go left, and the two children. A child is the index of a test, or the complement (~) of the
+# index of a leaf.
 _Node: TypeAlias = tuple[int, float | None, tuple[int, ...] | None, bool, int, int]
-# A leaf: the trainer's number, what it adds to the tree's output or to each output, and None or the linear function of the
-# constant with (feature, coefficient) terms; what it adds if one of their features is missing comes before.
+# A leaf: the trainer's number, the values that it adds to the tree's output or to each output, and None or a linear
+# function: the constant and (feature, coefficient) terms. A leaf with a function adds its value instead if one of the
+# function's features is missing.
 _Leaf: TypeAlias = tuple[int, tuple[float, ...], tuple[float, list[tuple[int, float]]] | None]
 
 @disjoint_base

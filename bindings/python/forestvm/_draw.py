@@ -43,7 +43,7 @@ class Node(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    number: int  # As the trainer counts, and as Forest.apply gives it.
+    number: int  # The trainer's number of the leaf, as Forest.apply gives it.
     values: tuple[float, ...]
     function: tuple[float, list[tuple[int, float]]] | None  # The constant, and coefficients of features.
 
@@ -56,7 +56,7 @@ class Tree(NamedTuple):
 
 
 def tree_of(forest: Forest, number: int) -> Tree:
-    """Decodes a tree. Usage if the model has no tree of this number."""
+    """Decodes a tree. Raises Usage if the model has no tree with this number."""
     output, root, nodes, leaves = forest._tree(number)
     return Tree(output, root, [Node(*node) for node in nodes], [Leaf(*leaf) for leaf in leaves])
 
@@ -113,7 +113,7 @@ class Words:
         return f"{constant:.4g}" + (f" + {len(terms)} linear" if terms else "")
 
     def output(self) -> str:
-        """Returns the output to which the tree adds, empty if there is nothing to tell."""
+        """Returns the output to which the tree adds; "" if the model has one output or the leaves are vectors."""
         output, classes = self._tree.output, self._forest.classes
         if output is None or self._forest.num_outputs == 1:
             return ""
@@ -128,7 +128,8 @@ class Words:
     def _prefers_at_most(self) -> bool:
         """Returns whether to write `x <= t`, with the number before each threshold, which means the same as `x < t`.
 
-        The way that takes much shorter texts is the trainer's. If none does, trainers that compare float64 write `<=`.
+        The form with much shorter numbers is taken to be the trainer's. If neither is much shorter, the form is `<=`
+        for models that compare in float64.
         """
         tests = [node for node in self._tree.nodes if node.categories is None]
         longer = sum(len(self._comparison(node, True)) - 1 - len(self._comparison(node, False)) for node in tests)
@@ -137,7 +138,7 @@ class Words:
         return self._row_type is np.float64
 
 
-_MUCH = 2  # Letters a test: more than the texts of random neighbouring numbers differ by.
+_MUCH = 2  # Letters per test. The texts of random neighbouring numbers differ by less.
 
 
 def _clean(text: str) -> str:
@@ -201,8 +202,9 @@ Drawing.__module__ = "forestvm"
 
 
 class Box:
-    """A node of a drawing and the branch to it. In pixels: `x` of its middle, the box's width, that of the branch's
-    text, the room that both need, and the span of all below it."""
+    """A node of a drawing and the branch to it. In pixels: `x` is the middle of the box, `width` the width of the box,
+    `way_width` the width of the branch's text, `room` the width that box and text need, `span` the width of the
+    subtree."""
 
     def __init__(self, kind: str, text: str, title: str, depth: int, way: str) -> None:
         self.text = (
@@ -262,7 +264,7 @@ def _below(tree: Tree, root: int) -> Iterator[int]:
 
 
 def _place(boxes: list[Box]) -> None:
-    """Gives each box a stripe as wide as all below it, and puts it in the middle of its children."""
+    """Gives each box a stripe as wide as its subtree, and puts the box in the middle of its children."""
     for box in reversed(boxes):
         box.span = max(box.room, sum(child.span for child in box.children))
     lefts = {id(boxes[0]): 0.0}
@@ -329,7 +331,7 @@ _CARD_LEVELS = 2
 
 
 def card(forest: Forest) -> str:
-    """Returns HTML that tells what a forest is, with the top of its first tree."""
+    """Returns HTML that describes a forest, with the top of its first tree."""
     facts = [
         ("trainer", f"{forest.trainer} {forest.trainer_version}".strip()),
         ("objective", forest.objective),

@@ -21,7 +21,7 @@ _EXACT = 2**53  # integers up to here are float64 numbers
 
 
 class Rows:
-    """Rows from which blocks are made that the extension reads where they lie."""
+    """The base of forms of rows that are converted, block by block, to what the extension reads."""
 
     count: int
 
@@ -87,7 +87,7 @@ def predict_one(
 ) -> Any:
     """Predicts one row of any form, for Forest.predict_one."""
     if isinstance(row, dict):
-        row = dict(row)  # which no other thread changes
+        row = dict(row)  # a copy, because another thread may change the dictionary
         names, values = list(row), list(row.values())
     elif hasattr(row, "index") and hasattr(row, "to_numpy"):  # a Series of pandas
         names, values = list(row.index), list(row)
@@ -212,8 +212,8 @@ class ArrayRows(Rows):
 
 
 def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str) -> NDArray[Any]:
-    """Converts numbers of any type to `dtype`, the type in which the model compares: float32 rounds as the trainer
-    does, float64 refuses what it does not have. `missing` becomes NaN."""
+    """Converts numbers of any type to `dtype`, the type in which the model compares. To float32, numbers are rounded as
+    the trainer rounds them; to float64, numbers that float64 cannot represent are refused. `missing` becomes NaN."""
     kind = values.dtype.kind
     if kind not in "biufO":
         raise UnsupportedInput(f"{where}: values of type {values.dtype} are not numbers", where)
@@ -262,7 +262,8 @@ def is_sparse(X: Any) -> bool:
 def _predict_sparse(
     forest: Forest, X: Any, output: str, out: NDArray[Any] | None, dtype: Any, missing: float | None
 ) -> NDArray[Any]:
-    """Predicts sparse rows. What they do not list is missing for XGBoost, 0 for others, as in the trainers."""
+    """Predicts sparse rows. Values that they do not list are missing for models of XGBoost and 0 for other models, as
+    in the trainers."""
     if X.ndim != 2:
         raise UnsupportedInput(f"the rows have {X.ndim} dimension, not 2", "X")
     _names.check_count(forest, X.shape[1])

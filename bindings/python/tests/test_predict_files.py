@@ -23,7 +23,7 @@ ROWS = 1000
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    """Rows with the features in another order, and a column that is none."""
+    """Returns rows with the features in another order, and a column that is not a feature."""
     names = forestvm.load(MODEL).feature_names
     values = np.random.default_rng(1).normal(size=(ROWS, len(names)))
     columns = {name: pa.array(values[:, i], mask=values[:, i] > 1.5) for i, name in reversed(list(enumerate(names)))}
@@ -107,10 +107,10 @@ def test_a_folder_goes_on_where_it_was_interrupted(
     ]
     wanted = forestvm.load(MODEL).predict(table.slice(200), extra="ignore")
     assert np.array_equal(read(out / "day=3/c.parquet")["prediction"].to_numpy(), wanted)
-    # Other predictions do not replace these, nor are these taken for them.
+    # A run for another output neither replaces the files nor takes them for its own.
     assert run(rows, out, "--output", "raw") == 1
     assert "was not written by this command with this model" in capsys.readouterr().err
-    # Newer rows are predicted again.
+    # Rows that are newer than their predictions are predicted again.
     os.utime(rows / "a.parquet")
     os.utime(out / "a.parquet", (0, 0))
     assert run(rows, out) == 0

@@ -27,7 +27,7 @@ def pandas_fortran(rows: Array, names: list[str]) -> Any:
 
 
 def pandas_mixed(rows: Array, names: list[str]) -> Any:
-    """Every type into which the column's values fit."""
+    """Returns a frame whose columns have four types in turn."""
     frame = pandas_frame(rows, names)
     for i, name in enumerate(names):
         frame[name] = frame[name].astype(("float32", "float64", "Float32", "Float64")[i % 4])
@@ -57,7 +57,7 @@ def arrow_chunks(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_offsets(rows: Array, names: list[str]) -> Any:
-    """Columns that begin at the third value of their memory."""
+    """Returns a table whose columns begin at the fourth value of their memory."""
     padded = np.concatenate([np.full((3, rows.shape[1]), 7, rows.dtype), rows])
     return arrow_table(padded, names)[3:]
 
@@ -171,7 +171,7 @@ def test_missing_and_extra_columns(
     assert np.array_equal(forest.predict(renamed, columns="position"), wanted)
     with pytest.raises(forestvm.FeatureMismatch):
         forest.predict(make(more, ["other", *names]), columns="position")
-    for _ in range(3):  # an order is remembered, and forgotten
+    for _ in range(3):  # the order of the columns is remembered, and forgotten when it changes
         for order in (np.arange(30), np.arange(30)[::-1]):
             frame = make(rows[:, order], [names[i] for i in order])
             assert np.array_equal(forest.predict(frame), wanted)
@@ -493,7 +493,7 @@ def test_predictions_as_a_stream(forest: forestvm.Forest, rows: Array, output: s
 def test_a_stream_of_a_polars_frame_comes_in_parts(
     forest: forestvm.Forest, rows: Array, output: str, count: int
 ) -> None:
-    """Parts keep polars from copying a frame of several chunks as a whole."""
+    """The rows of a frame with several chunks are read in parts, so that polars does not copy the whole frame."""
     arrow = pytest.importorskip("pyarrow")
     pytest.importorskip("polars")
     names, columns = list(forest.feature_names), 3000

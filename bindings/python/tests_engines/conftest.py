@@ -27,7 +27,8 @@ FILE_ROWS = (0, 1, 1, 200_000, 300_000, 250_000, 250_000)  # a million rows and 
 
 
 class Case(NamedTuple):
-    """A model, rows in another order of columns with an id, and the predictions of one process in the order of ids."""
+    """A model, rows with an id and with columns in another order than the features, and the predictions of one process
+    in the order of ids."""
 
     forest: forestvm.Forest
     rows: pa.Table

@@ -33,7 +33,7 @@ def client() -> Iterator[Any]:
 def check(model: Case) -> None:
     table = model.rows.to_pandas()
     frame = frames.from_pandas(table, npartitions=3)
-    # A partition without rows, and partitions of one.
+    # Some partitions have no rows, and some have one.
     parts = [frame, frame[frame.id < 0], frames.from_pandas(table.iloc[:2], npartitions=2)]
     rows = frames.concat(parts, interleave_partitions=True, ignore_unknown_divisions=True)
     for output, wanted in (("value", model.values), ("leaf", model.leaves)):

@@ -244,7 +244,7 @@ time.sleep(100)
 
 
 def test_a_program_is_replaced_while_clients_ask(tmp_path: Path) -> None:
-    """Each answer is wholly of one program, none is lost, and an answer after a replacement is of the new program."""
+    """Every request is answered by one program alone. Requests after the replacement are answered by the new one."""
     programs = [forestvm.load(MODELS["float32"], rounds=(0, rounds)) for rounds in (10, 20)]
     rows = np.random.default_rng(5).normal(scale=20, size=(300, 30)).astype(np.float32)
     wanted = [forest.predict(rows).tolist() for forest in programs]

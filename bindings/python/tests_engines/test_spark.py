@@ -53,7 +53,7 @@ def check(predictions: Any, wanted: Any) -> None:
 
 def test_frames(local: Any, model: Case) -> None:
     rows = local.createDataFrame(model.rows)
-    # Partitions of one row and without rows.
+    # Some partitions have one row, and some have none.
     pieces = rows.repartition(3).union(rows.where("id < 0")).where("id >= 3").union(rows.where("id < 3").repartition(7))
     for output, wanted in (("value", model.values), ("leaf", model.leaves)):
         check(engine.predict(pieces, model.forest, output=output, name="p"), wanted)
@@ -122,7 +122,7 @@ def test_errors_reach_the_driver(local: Any) -> None:
 def check_killed_executor(spark: Any) -> None:
     """Kills an executor when some tasks are done and others are not. Spark starts another one, which runs its tasks."""
 
-    def slowly(batches: Iterator[Any]) -> Iterator[Any]:  # in here, so that executors get it and need no such module
+    def slowly(batches: Iterator[Any]) -> Iterator[Any]:  # local: executors get it, and lack this module
         for batch in batches:
             time.sleep(0.2)
             yield batch

@@ -29,7 +29,8 @@ FVM_HOST_DEVICE constexpr std::uint64_t accumulator_bytes(const AccumulatorDesc*
 /// The accumulator whose memory another one uses, which may be itself.
 struct AccumulatorStorage {
   std::uint32_t index;
-  std::uint32_t copy_stride;  ///< Copies of `index` from one copy of the other accumulator to its next.
+  /// Distance of two copies of the other accumulator, in copies of accumulator `index`.
+  std::uint32_t copy_stride;
 };
 
 /// Returns the storage of accumulator `index` of a verified program.

@@ -11,7 +11,8 @@ namespace forestvm {
 
 inline constexpr std::uint64_t kKeyFactor = 0x4906ba494954cb65;
 
-/// Returns the key of the parts before and `part`.
+/// Returns the key of a list of parts that ends with `part`. `key` is the key of the parts before it, 0 if there
+/// are none.
 inline std::uint64_t key_with(std::uint64_t key, std::int32_t part) {
   return kKeyFactor * (key + kKeyFactor * static_cast<std::uint64_t>(std::int64_t{part}));
 }

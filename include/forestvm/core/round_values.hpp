@@ -39,10 +39,10 @@ FVM_INLINE std::uint32_t hash_of_bound(std::uint32_t feature, std::uint32_t up_b
   return h ^ h >> 13;
 }
 
-/// Does what a RoundFunction does, without branches, so that compilers turn it into vector code. It is inlined because each
-/// CPU target compiles it.
+/// Does what a RoundFunction does, without branches, so that compilers turn it into vector code. It is inlined
+/// because each CPU target compiles it.
 FVM_INLINE std::uint64_t round_down(const RoundTask& task) {
-  // Copies and arrays of its own, because compilers must see that no store changes what is read.
+  // Works on copies, because compilers must see that no store changes what is read.
   const double* const values = task.values;
   const std::uint32_t* const filter = task.filter;
   const std::uint32_t count = task.count, mask = task.filter_mask;

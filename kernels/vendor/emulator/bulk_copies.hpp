@@ -97,8 +97,8 @@ class BulkCopies {
   };
   struct Barrier {
     bool expects = false;
-    std::uint64_t expected = 0,
-                  begun = 0;  ///< bytes that the phase expects, and bytes whose copies have begun
+    /// Bytes that the phase expects, and bytes whose copies have begun.
+    std::uint64_t expected = 0, begun = 0;
     std::vector<Copy> copies;
     std::uint32_t phases_over = 0;
     std::vector<std::uint32_t> waits;  ///< number of phases that each thread has waited for or waits for

@@ -298,7 +298,7 @@ class Block {
     return fail(ErrorCode::Internal, name_of(fiber.thread) + " " + fiber.fault);
   }
 
-  /// Lets the threads go on whose bulk copies have arrived. False if there is none.
+  /// Lets the threads go on whose bulk copies have arrived. Returns false if there is none.
   bool end_bulk_waits(std::vector<Fiber>& fibers) {
     bool ended = false;
     for (Fiber& fiber : fibers) {
@@ -309,7 +309,8 @@ class Block {
     return ended;
   }
 
-  /// Gives the threads of each warp that have come to a shuffle what they take. False if there is none.
+  /// Gives the threads of each warp that have come to a shuffle the values that they take. Returns false if there
+  /// is none.
   Result<bool> end_shuffles(std::vector<Fiber>& fibers) const {
     bool shuffled = false;
     for (std::size_t begin = 0; begin < fibers.size(); begin += grid_.warp) {

@@ -39,8 +39,8 @@ class Random:
 
 
 def tree(random, modes, depth, missing, targets, sparse, shared, thresholds):
-    """Returns nodes (feature, mode, value, yes, no, missing) and leaves [(target, weight), ...] in order; the root is
-    the first. Shared: chains of BRANCH_EQ with one true child."""
+    """Returns a tree: nodes (feature, mode, value, yes, no, missing) and leaves [(target, weight), ...], the root
+    first. If `shared`, it has chains of BRANCH_EQ with one true child."""
     nodes = []
 
     def leaf():

@@ -116,7 +116,7 @@ TEST(CodedRows, AsDenseInAutomaticPrograms) {
   expect_as_dense(program->program);
 }
 
-/// A LightGBM model: float64 scores, and zeros that are missing.
+/// The model is like LightGBM's: scores are float64, and zeros are missing.
 TEST(CodedRows, AsDenseWhereScoresAreFloat64) {
   Model model = support::small_model("float64");
   for (Tree& tree : model.trees)
@@ -241,8 +241,7 @@ TEST(CodedRows, AreTheSameHoweverTheyAreMade) {
           << target << ", " << threads << " threads";
 }
 
-/// Codes that no row has, with nothing readable behind them, lead to some leaf of each tree and touch no
-/// other memory.
+/// Codes that no row can have lead to some leaf of each tree. No walk reads memory behind the codes.
 TEST(CodedRows, AnyBytesAreSafe) {
   std::mt19937 random(3);
   const Model ragged = small_forest({.trees = 40, .features = 9, .outputs = 3, .depth = 6});

@@ -228,7 +228,7 @@ TEST(ConvertRows, SettingsOfTheCallerDoNotMatter) {
   }
 }
 
-/// The caller's floating-point settings do not affect whether a value is a float32: all of these are.
+/// The caller's floating-point settings do not affect whether a value counts as a float32. All values here do.
 TEST(ConvertRows, SettingsOfTheCallerDoNotMakeValuesInexact) {
   Model model = forest_of_hard_thresholds();
   model.row_type = model.score_type = ScalarType::Float64;

@@ -211,7 +211,7 @@ class Placed {
       }
   }
 
-  /// Returns the address `elements` elements before; nothing is there.
+  /// Returns the address `elements` elements before `at`. It need not lie in any object.
   template <class T>
   static T* before(T* at, std::size_t elements) {
     return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(at) - elements * sizeof(T));

@@ -220,7 +220,7 @@ class ShadowMachine {
       touch_rows(kCodes, 0, rows, Access::Read);
   }
 
-  /// Records an access to a cell. Any access that does not set the cell needs its content.
+  /// Records an access to a cell. Only writes may access a cell that was not set before.
   void use(const Cell& cell, Access access) {
     if (access == Access::Written)
       run_->written.insert(cell);

@@ -321,7 +321,7 @@ TEST(Container, HeaderFieldsAreChecked) {
             "header: the checksum does not match: the file is damaged");
 }
 
-/// The documented checksum, with which others can check files.
+/// Other programs can check files with the checksum as it is documented.
 TEST(Container, TheChecksumIsOfTheWholeFileWithItsFieldZero) {
   Bytes image = image_of(rich_program());
   FileHeader header;

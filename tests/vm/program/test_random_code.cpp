@@ -50,7 +50,7 @@ class CodeGenerator {
     return static_cast<std::uint32_t>(code_.size() - 1);
   }
 
-  /// Returns mostly a register that may be read here.
+  /// Returns a register that, mostly, may be read here.
   std::uint32_t source(unsigned axis) {
     std::vector<std::uint32_t> fitting;
     for (const Register& r : live_)
@@ -59,7 +59,7 @@ class CodeGenerator {
     return fitting[below(static_cast<std::uint32_t>(fitting.size()))];
   }
 
-  /// Returns mostly a free register.
+  /// Returns a register that is mostly free.
   std::uint32_t target() {
     if (chance(15)) return below(8);
     for (std::uint32_t number = 2;; ++number) {
@@ -70,13 +70,13 @@ class CodeGenerator {
 
   std::uint32_t accumulator() { return chance(60) ? current_ : below(8); }
 
-  /// Returns mostly an accumulator that can be private to this one.
+  /// Returns an accumulator that, mostly, can be private to `parent`.
   std::uint32_t inner_of(std::uint32_t parent) {
     if (chance(15)) return 1 + below(3);
     return parent == 0 ? (chance(70) ? 1 : 3) : parent == 1 ? 2 : 1 + below(3);
   }
 
-  /// Adds mostly all outputs that a call can ask for.
+  /// Adds the code of outputs, mostly of all that a call can ask for.
   void outputs() {
     for (const std::uint32_t output : {0u, 1u, 2u})
       if (chance(98)) write_output(output, 0);
@@ -180,7 +180,7 @@ class CodeGenerator {
     if (!anywhere) close(open, 0);
   }
 
-  /// Returns mostly none, sometimes a loop over trees.
+  /// Returns the select operand of a walk: mostly none, sometimes a loop over trees.
   std::uint32_t select() {
     return chance(80) ? 1 : loop_[kTreeAxis] < kRangeRegisters ? loop_[kTreeAxis] : below(8);
   }

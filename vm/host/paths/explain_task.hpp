@@ -16,7 +16,7 @@ struct ExplainTask {
   const std::uint8_t* codes;  ///< Code of the first row in column 0.
   unsigned rows;              ///< Number of rows, up to kCodeRows, which do not leave the block of codes.
   std::byte* scratch;         ///< ExplainScratch::bytes of memory, aligned to 64 bytes.
-  double* totals;             ///< Memory for the totals of the output, aligned likewise.
+  double* totals;             ///< Memory for the totals of the output, aligned to 64 bytes.
 };
 
 using ExplainFunction = void (*)(const ExplainTask&);

@@ -1,6 +1,6 @@
-// The walker of compact sparse layouts whose lanes are walks: each step gathers the lanes' nodes and the
-// values or codes they test. Lanes are the rows of one tree, or the trees of one row; several vectors are in
-// flight, so that one's gathers overlap another's. For deep trees, and for calls of a few rows.
+// The walker of compact sparse layouts whose lanes are walks: each step gathers the lanes' nodes and the values or
+// codes they test. Lanes are the rows of one tree, or the trees of one row; several vectors are in flight, so that
+// the gathers of one overlap the gathers of another. It is for deep trees, and for calls of a few rows.
 #pragma once
 
 #include <forestvm/core/layout/sparse4.hpp>
@@ -11,10 +11,10 @@
 namespace forestvm::host {
 
 inline constexpr unsigned kMaxVectors = 8;  ///< Most vectors in flight.
-/// Steps over which the additions of the trees before are spread.
+/// The number of steps beside which the leaves of earlier trees are added.
 inline constexpr unsigned kStepsBesideSums = 4;
 
-/// Calls visit<K>(i) for each K consecutive elements of a range, then <K/2>, … <1> for the rest.
+/// Calls visit<K>(i) for each K consecutive elements of a range, then visit<K/2>, … visit<1> for the rest.
 template <unsigned K, class Visit>
 FVM_INLINE void for_chunks(std::uint32_t begin, std::uint32_t end, const Visit& visit) {
   for (; end - begin >= K; begin += K) visit.template operator()<K>(begin);
@@ -58,7 +58,8 @@ class GatherWalk {
   }
 
  private:
-  /// Walks each row through all trees. Row finds what the lanes' nodes test of a row.
+  /// Walks each row through all trees. Row is a type that finds the values or codes of a row that the lanes' nodes
+  /// test.
   template <unsigned Vectors, class Row>
   static void trees(const WalkTask& task) {
     const Range& trees = task.tree_range;
@@ -74,8 +75,8 @@ class GatherWalk {
     pending.add_all();
   }
 
-  /// Prefetches the lines of a wide row if there are so many trees that they read most of them. A wide row
-  /// may come from memory: asked for at once its lines arrive beside each other, not step by step.
+  /// Prefetches the lines of a wide row if there are so many trees that they read most of them. A wide row may have
+  /// to come from memory: prefetched together, its lines arrive beside each other, not step by step.
   FVM_INLINE static void fetch_row(const WalkTask& task, std::uint32_t row) {
     constexpr std::size_t kLine = 64 / sizeof(float), kWide = 16 * kLine;
     if (task.row_stride < kWide || task.row_stride / kLine > 2 * task.tree_range.size()) return;
@@ -112,7 +113,7 @@ class GatherWalk {
     }
     FVM_INLINE void add_all() { add(count_); }
 
-    /// Adds the rest, then goes on with what is in free(): the leaves of `count` trees.
+    /// Adds the remaining leaves. The leaves in free(), of `count` trees, are then the next to be added.
     FVM_INLINE void turn(const WalkTask& task, const TreeDesc* descs, std::uint32_t row, unsigned count) {
       add_all();
       which_ ^= 1u;
@@ -140,8 +141,8 @@ class GatherWalk {
     return task.delivery == Delivery::F64 && !task.atomic && task.wide_leaves != nullptr;
   }
 
-  /// Calls visit<V>(i, count) for as many vectors of elements as there are, at most V at a time, the last
-  /// vector perhaps not full.
+  /// Calls visit<V>(i, count) for as many vectors of elements as there are, at most V at a time. The last vector
+  /// may not be full.
   template <unsigned V, class Visit>
   FVM_INLINE static void for_vectors(std::uint32_t begin, std::uint32_t end, const Visit& visit) {
     for (; end - begin >= V * kLanes; begin += V * kLanes) visit.template operator()<V>(begin, V * kLanes);

@@ -1,11 +1,11 @@
 // The verifier's code rules, one pass over the instructions with an abstract state: which registers and
 // accumulators are live in the open blocks, over what, and how long their ranges can be.
 //
-// Two rules carry most of the weight. A range is always taken from the innermost enclosing loop over the same
-// axis, so iterations of a parallel loop over rows touch different rows and the work of a program is bounded
-// by rows x trees x instructions. And inside parallel loops over trees only an accumulator that was
-// privatized for the innermost of them may be written, so iterations never share one; unless they add to it
-// atomically, or it has an element for each tree.
+// Two rules carry most of the weight. A range is always taken from the innermost enclosing loop over the same axis,
+// so iterations of a parallel loop over rows touch different rows and the work of a program is bounded by rows x
+// trees x instructions. And inside parallel loops over trees only an accumulator that was privatized for the
+// innermost of them may be written, so iterations never share one. Accumulators to which iterations add atomically,
+// or which have an element for each tree, are exempt.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -209,8 +209,8 @@ class CodeVerifier {
     map_.ranges.push_back(range);
   }
 
-  /// A slice may replace a slice of the same block (an unrolled loop's last iteration), unless a loop that
-  /// went through the old one is still to be reduced.
+  /// Returns whether a slice may replace the range of a register: it is a slice of the same block (as in the
+  /// iterations of an unrolled loop), and no loop that went through it is still to be reduced.
   bool replaceable(std::uint32_t reg) const {
     if (!registers_[reg].slice || registers_[reg].depth != blocks_.size()) return false;
     return std::none_of(accumulators_.begin(), accumulators_.end(), [&](const AccumulatorState& a) {
@@ -350,7 +350,7 @@ class CodeVerifier {
     return wrong(formatted("a{} is neither float32 nor float64", accumulator));
   }
 
-  /// Checks an accumulator that is made of another.
+  /// Checks an accumulator that is computed from another.
   Result<void> converts(std::uint32_t to, std::uint32_t from, std::uint32_t rows) {
     FVM_TRY(holds_scores(to));
     FVM_TRY(touches(from, rows));
@@ -426,8 +426,8 @@ class CodeVerifier {
     if (accumulators_[out].live) return wrong(formatted("a{} is in use", out));
     if (tree_loops_.empty() || loop_register(tree_loops_.back()) != reg)
       return wrong(formatted("r{} is not the innermost parallel loop over trees", reg));
-    // In a block inside the loop it might not run, or run in the copies that a loop over rows makes of a
-    // machine.
+    // Inside another block of the loop, the instruction might not run, or run on a copy of the machine that a loop
+    // over rows makes.
     if (blocks_.back().open != tree_loops_.back())
       return wrong(formatted("it does not stand directly in the loop at pc {}", tree_loops_.back()));
     const AccumulatorDesc& desc = program_.section_Accumulators()[out];
@@ -449,7 +449,8 @@ class CodeVerifier {
     if (in_place && accumulators[to].stored_in != from)
       return wrong(formatted("a{} does not lie in a{}", to, from));
     FVM_TRY(in_place ? touches(to, rows) : writes(to, rows));
-    // The loop ended in this block, or else the accumulator would have, too: its range is still there.
+    // The loop ended in this block: had it ended in an inner one, so would the accumulator. So its range is still
+    // there.
     accumulators_[from] = {};
     return form_fits(form, width, code_[loop].op);
   }

@@ -10,7 +10,7 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// The most nodes of a tree. The constants that are derived from them have numbers of 32 bits.
+/// The most nodes of a tree. The constants that are derived from the nodes are numbered in 32 bits.
 constexpr std::uint32_t kMaxPathNodes = std::uint32_t{1} << 24;
 
 /// Returns what is wrong with a split or a leaf by itself; null if nothing is.
@@ -49,14 +49,14 @@ class PathFollower {
   bool done() const { return done_; }
 
  private:
-  /// A split of the way, of which the left child is gone through first.
+  /// A split of the way. Its left subtree is gone through first.
   struct Split {
     std::uint32_t feature;
     bool first;  ///< True if no split above has its feature.
     bool right;  ///< True if the left subtree has all its nodes.
   };
 
-  /// Ends a subtree: goes up to a split whose right one is missing.
+  /// Ends a subtree: goes up to a split whose right subtree is missing.
   void leave() {
     while (!way_.empty() && way_.back().right) {
       if (way_.back().first) --features_;

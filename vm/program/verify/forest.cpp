@@ -16,7 +16,7 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// The parts of the sections that groups take: those of all groups verified so far.
+/// The parts of the sections that the groups verified so far take.
 struct Taken {
   std::uint64_t trees = 0, node_bytes = 0, numbers = 0;
 };
@@ -145,7 +145,7 @@ Result<void> verify_forest(const Program& program) {
   if (taken.trees != program.section_Trees().size())
     return refused("trees section", "{} trees, but the groups have {}", program.section_Trees().size(),
                    taken.trees);
-  // A loop over trees may have as many iterations: they too are bounded by the file's size.
+  // A loop over trees may have this many iterations, so the file's size must bound them, too.
   if (program.meta().num_trees > taken.trees)
     return refused("meta section", "{} trees, but the groups have {}", program.meta().num_trees, taken.trees);
   return verify_tree_numbers(program);

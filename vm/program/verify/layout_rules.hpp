@@ -21,7 +21,8 @@ struct LayoutRules {
   /// null if nothing is.
   const char* (*place_rule)(const TreeDesc&, std::uint32_t index, const GroupDesc&,
                             std::uint64_t nodes_before);
-  /// Returns what is wrong with a tree's record; null if nothing is. Null if the layout has no such rule.
+  /// Returns what is wrong with a tree's record; null if nothing is. The pointer is null if the layout has no such
+  /// rule.
   const char* (*tree_rule)(const TreeDesc&, const GroupDesc&);
   /// Returns what is wrong with the nodes of a tree, given by its index in the group; an empty text if nothing
   /// is.

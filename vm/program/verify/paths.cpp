@@ -26,8 +26,9 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// The steps that a row may take in any program, and the further ones for each byte of the program. Compiled
-/// programs take fewer by orders of magnitude, unless trees of very different depths are walked in lockstep.
+/// The steps that a row may take in any program, and the steps that it may take in addition for each byte of the
+/// program. Compiled programs take fewer by orders of magnitude, unless trees of very different depths are walked
+/// in lockstep.
 constexpr std::uint64_t kFreeSteps = std::uint64_t{1} << 22, kStepsPerByte = 64;
 
 /// The most instructions that are followed on all ways together.
@@ -73,7 +74,7 @@ std::uint64_t derive_steps(const Program& program) {
 struct GroupCosts {
   std::vector<std::uint64_t> before;  ///< Steps of all trees before each one.
   std::uint64_t most = 0;             ///< Steps of the tree that takes the most.
-  /// True if walks read codes, which those through a tree of one leaf do not.
+  /// True if walks read codes. Walks through trees of one leaf do not.
   bool reads_codes = false;
 };
 
@@ -183,7 +184,7 @@ class WayFollower {
     return false;
   }
 
-  // NOLINTNEXTLINE(readability-function-size): a case an opcode
+  // NOLINTNEXTLINE(readability-function-size): one case for each opcode
   Result<void> follow(const Inst& inst) {
     take(1);
     switch (inst.op) {
@@ -286,7 +287,8 @@ class WayFollower {
     return add_capped(meta_.num_features, multiply_capped(meta_.num_trees, most + 1));
   }
 
-  /// Enters a block for calls that ask for this output, or for those that ask for another.
+  /// Enters a block for calls that ask for the output of `args` or, if `asked` is false, for calls that ask for
+  /// another.
   Result<void> when(const OperandsOf<Op::When>& args, bool asked) {
     return enter_block((args.output == way_.output) == asked, args.partner);
   }
@@ -314,7 +316,7 @@ class WayFollower {
     }
   }
 
-  /// Enters a loop over rows. What is written for all rows that the loop goes through is written for those of
+  /// Enters a loop over rows. What was written for all rows that the loop goes through was written for the rows of
   /// each iteration.
   void enter_rows(Interval over) {
     const auto enter = [&](Intervals& written) {
@@ -436,7 +438,8 @@ class WayFollower {
     return found == blocks_.rend() ? kAllTrees : map_.insts[found->open].out;
   }
 
-  /// Begins private copies, with zeros unless they lie in another accumulator: then a reduction sets them.
+  /// Begins private copies. They are zero, unless the accumulator's memory is another's: then a reduction sets
+  /// them.
   Result<void> privatize(std::uint32_t accumulator) {
     private_to_[accumulator] = blocks_.back().open;
     memory_.sums[accumulator] = {};
@@ -528,7 +531,7 @@ class WayFollower {
   std::size_t pc_ = 0;
   Memory memory_;
   boost::container::static_vector<Block, kMaxBlockDepth> blocks_;
-  /// Pc of the loop to whose iterations each is private.
+  /// Pc of the loop to whose iterations each accumulator is private.
   std::array<std::uint32_t, kAccumulators> private_to_;
   std::uint64_t times_ = 1;  ///< Times that the instruction runs for a row.
   std::uint64_t steps_ = 0;

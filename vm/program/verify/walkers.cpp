@@ -1,5 +1,5 @@
-// The verifier's rules for walkers: each is of a group that exists, in a form that targets have, and takes no
-// more steps without a leaf check than all trees of its group allow.
+// The verifier's rules for walkers: each walks a group that exists, in a form that targets have, and takes no more
+// steps without a leaf check than all trees of its group allow.
 #include <algorithm>
 #include <bit>
 #include <vector>
@@ -27,7 +27,7 @@ Result<void> verify_walkers(const Program& program) {
   const auto walkers = program.section_Walkers();
   if (walkers.size() > kMaxWalkers)
     return refused("walkers section", "{} walkers, at most {}", walkers.size(), kMaxWalkers);
-  std::vector<std::uint32_t> most_steps;  // by group: a file may have many walkers of a large one
+  std::vector<std::uint32_t> most_steps;  // by group, because a file may have many walkers of a large group
   for (const GroupDesc& group : program.section_Groups()) most_steps.push_back(safe_steps(program, group));
   for (std::size_t i = 0; i < walkers.size(); ++i) {
     const WalkerDesc& walker = walkers[i];

@@ -35,18 +35,22 @@ class Program(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        return f"{self.fingerprint}.fvm"
+        """The name of the program's file on each machine, without a folder."""
+        return _file_name(self.fingerprint)
+
+    def mapped(self, path: str | os.PathLike[str]) -> Forest:
+        """Returns the forest of a mapped file. Raises Refused if the file holds another program."""
+        forest = Forest.from_buffer(mapped_file(path), threads=self.threads)
+        if forest.fingerprint != self.fingerprint:
+            raise Refused(f"the file holds another program: fingerprint {forest.fingerprint}", os.fspath(path))
+        return forest
 
     def open(self, image: Callable[[], Buffer]) -> Forest:
         """Returns the forest, which this process opens once. `image` is called if this machine has no file yet."""
         with _lock:
             forest = _opened.get(self)
             if forest is None:
-                path = _file_of(self.fingerprint, image)
-                forest = Forest.from_buffer(mapped_file(path), threads=self.threads)
-                if forest.fingerprint != self.fingerprint:
-                    raise Refused(f"the file holds another program: fingerprint {forest.fingerprint}", str(path))
-                _opened[self] = forest
+                forest = _opened[self] = self.mapped(_file_of(self.fingerprint, image))
             return forest
 
 
@@ -67,7 +71,7 @@ def no_predictions(forest: Forest, output: str) -> NDArray[Any]:
 
 
 def file_of(forest: Forest) -> Path:
-    """Returns a file of the forest's program on this machine, which is written unless it is there."""
+    """Returns the path of the forest's program on this machine. Writes the file unless it exists."""
     return _file_of(forest.fingerprint, lambda: memoryview(forest))
 
 
@@ -87,13 +91,17 @@ def folder() -> Path:
     return path
 
 
-def _file_of(fingerprint: str, image: Callable[[], Buffer]) -> Path:
+def _file_name(fingerprint: str) -> str:
     if re.fullmatch("[0-9a-f]+", fingerprint) is None:
         raise Usage(f"{fingerprint!r} is no fingerprint", "fingerprint")
-    path = folder() / f"{fingerprint}.fvm"
+    return f"{fingerprint}.fvm"
+
+
+def _file_of(fingerprint: str, image: Callable[[], Buffer]) -> Path:
+    path = folder() / _file_name(fingerprint)
     if path.exists():
         return path
-    # Written beside it and moved, so that other processes see the whole file or none.
+    # The file is written under another name and moved, so that other processes see the whole file or none.
     written, name = tempfile.mkstemp(dir=path.parent, prefix=f"{fingerprint}.")
     try:
         with os.fdopen(written, "wb") as file:

@@ -2,8 +2,8 @@
 
     kserve.ModelServer().start([forestvm.engines.kserve.Model("model.fvm")])
 
-Rows are one tensor [rows, features], or a tensor [rows] for each feature by its name. A file that takes the place of
-the model's file answers the requests that begin after that.
+Rows are one tensor [rows, features], or a tensor [rows] for each feature by its name. If the model's file is replaced,
+requests that begin afterwards are answered by the new file.
 """
 
 from __future__ import annotations
@@ -48,7 +48,12 @@ class Model(kserve.Model):  # type: ignore[misc]
         output: str = "value",
         threads: int | None = None,
     ) -> None:
-        """name: the model's name in requests; None: the file's name without its ending."""
+        """Reads the file at `path`.
+
+        name:    the model's name in requests; None: the file's name without its ending.
+        output:  the predictions that the model gives, as for `Forest.predict`.
+        threads: threads of a call; None: as many CPUs as the process may use.
+        """
         if output not in OUTPUTS:
             raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
         super().__init__(name or Path(path).stem)
@@ -57,8 +62,8 @@ class Model(kserve.Model):  # type: ignore[misc]
         self.load()
 
     def load(self) -> bool:
-        """Reads the file. Requests that began keep the program that they began with."""
-        version = _version_of(self._path)  # asked first: a file that is replaced meanwhile is read again
+        """Reads the file. Requests that are being answered keep the program with which they began."""
+        version = _version_of(self._path)  # read before the file, so that a file replaced meanwhile is read again
         self._forest = load(self._path, threads=self._threads)
         self._version = version
         self.ready = True
@@ -78,19 +83,19 @@ class Model(kserve.Model):  # type: ignore[misc]
         return self._forest
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns what the server's worker processes get. They open the file, whose memory they share."""
+        """Returns the state that the server passes to its worker processes. They open the file and share its memory."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_forest", "_loading")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Begins to read the file. A worker process that waited until a large model was read could be killed by the
-        server, see allow_slow_start; so the model is ready later than the process."""
+        """Begins to read the file in another thread. The server could kill a worker process that is busy reading a
+        large model (see allow_slow_start), so the process starts before the model is ready."""
         self.__dict__.update(state)
         self.ready = False
         self._loading = threading.Thread(target=self._load_or_exit, name="forestvm reads a model")
         self._loading.start()
 
     def _load_or_exit(self) -> None:
-        """Reads the file. Without a model the process is of no use: the server starts another one."""
+        """Reads the file. Ends the process if that fails, because the server then starts another one."""
         try:
             self.load()
         except BaseException as error:
@@ -107,7 +112,7 @@ class Model(kserve.Model):  # type: ignore[misc]
         return [{"name": "prediction", "datatype": _DATATYPES[str(sample.dtype)], "shape": [-1, *sample.shape[1:]]}]
 
     async def predict(self, payload: Any, headers: Any = None, response_headers: Any = None) -> Any:
-        """Answers a request. What the model cannot take is an InvalidInput, status 400."""
+        """Answers a request. Raises InvalidInput (status 400) for input that the model cannot take."""
         forest = self._current()
         try:
             if isinstance(payload, dict):
@@ -121,7 +126,7 @@ class Model(kserve.Model):  # type: ignore[misc]
 
 
 def _version_of(path: str | os.PathLike[str]) -> tuple[int, ...]:
-    """Returns numbers that differ for another file of this name; none if there is no file."""
+    """Returns numbers that change when another file takes this name; none if there is no file."""
     try:
         facts = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-// The places of a group's trees: rules that several layouts have in common.
+// The rules for where the trees of a group lie, which several layouts share.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace forestvm {
 
-/// Each tree's nodes follow those of the tree before.
+/// Places the nodes of each tree after the nodes of the tree before.
 struct TreesInSequence {
   static const char* place_rule(const TreeDesc& tree, std::uint32_t, const GroupDesc& group,
                                 std::uint64_t nodes_before) {
@@ -17,7 +17,7 @@ struct TreesInSequence {
   }
 };
 
-/// Trees of equal size, node i of each beside node i of the others.
+/// Places trees of equal size so that node i of each tree lies beside node i of the others.
 struct TreesInterleaved {
   static const char* place_rule(const TreeDesc& tree, std::uint32_t index, const GroupDesc& group,
                                 std::uint64_t) {
