@@ -177,9 +177,9 @@ TEST(CApi, GivesOutputsOfTreesAndStagesOfChosenRounds) {
                                const CallOptions& call, std::size_t width) {
     ASSERT_EQ(width_with(output, options), width);
     std::vector<float> found(20 * width), expected(20 * width);
-    EXPECT_EQ(fvm_predict_with(opened.context(), &c, output, FVM_TYPE_FLOAT32, options, found.data(),
-                               found.size()),
-              FVM_OK)
+    EXPECT_EQ(
+        fvm_predict_with(opened.context(), &c, output, FVM_TYPE_FLOAT32, options, found.data(), found.size()),
+        FVM_OK)
         << fvm_last_error();
     ASSERT_TRUE(
         (*predictor)->predict_with(*memory, block, kind, ResultType::Float32, call, expected.data()).ok());
@@ -187,23 +187,23 @@ TEST(CApi, GivesOutputsOfTreesAndStagesOfChosenRounds) {
   };
   CallOptions call;
   expect_same(FVM_OUTPUT_TREES, OutputKind::Trees, nullptr, call, 6);
-  expect_same(FVM_OUTPUT_STAGED, OutputKind::Staged, nullptr, call, 6);
-  EXPECT_EQ(width_of(opened.open(), FVM_OUTPUT_STAGED), 6u);
+  expect_same(FVM_OUTPUT_STAGED, OutputKind::Staged, nullptr, call, 18);
+  EXPECT_EQ(width_of(opened.open(), FVM_OUTPUT_STAGED), 18u);
   fvm_call_options options = FVM_CALL_OPTIONS_INIT;
   options.rounds_begin = 1;
   options.rounds_end = 2;
   call.rounds = Rounds{1, 2};
-  expect_same(FVM_OUTPUT_TREES, OutputKind::Trees, &options, call, 3);
+  expect_same(FVM_OUTPUT_TREES, OutputKind::Trees, &options, call, 1);
   expect_same(FVM_OUTPUT_RAW, OutputKind::Raw, &options, call, 3);
   options.rounds_begin = options.rounds_end = 0;
   call.rounds.reset();
   options.stage_every = call.every = 2;
-  expect_same(FVM_OUTPUT_STAGED, OutputKind::Staged, &options, call, 3);
+  expect_same(FVM_OUTPUT_STAGED, OutputKind::Staged, &options, call, 9);
   options.rounds_end = 9;
   EXPECT_EQ(width_with(FVM_OUTPUT_TREES, &options), 0u);
   float out[60];
   expect_usage(fvm_predict_with(opened.context(), &c, FVM_OUTPUT_RAW, FVM_TYPE_FLOAT32, &options, out, 60),
-               "rounds: 0:9: expected A:B with A < B, and B at most 2");
+               "rounds: 0:9: expected A:B with A < B, and B at most 6");
   const Opened plain(compiled(small_forest(), ""));
   expect_failure(fvm_predict_f32(plain.context(), rows.data(), 20, 3, FVM_OUTPUT_TREES, out, 60), FVM_REFUSED,
                  "output trees: the program does not keep each tree's leaf");

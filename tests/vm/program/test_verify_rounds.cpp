@@ -53,7 +53,8 @@ TEST(VerifyRounds, AcceptsWhatIsCompiled) {
 }
 
 TEST(VerifyRounds, Sections) {
-  expect_refused([](ProgramParts& p) { p.meta.rounds = static_cast<RoundRule>(4); }, "unknown rule of rounds");
+  expect_refused([](ProgramParts& p) { p.meta.rounds = static_cast<RoundRule>(4); },
+                 "unknown rule of rounds");
   expect_refused([](ProgramParts& p) { p.round_begins.clear(); }, "a rule of rounds, but no rounds");
   expect_refused([](ProgramParts& p) { p.round_begins = {0, 3}; }, "do not cover the 6 trees");
   expect_refused([](ProgramParts& p) { p.round_begins = {1, 6}; }, "do not cover the 6 trees");
@@ -72,16 +73,31 @@ TEST(VerifyRounds, Instructions) {
                  "a0 does not hold per-tree values");
   expect_refused([](ProgramParts& p) { first(p, Op::StoreStages).wide[0] = 2; },
                  "the base scores are neither first nor last");
-  expect_refused([](ProgramParts& p) { first(p, Op::StoreTrees) = made(Op::Zero, {0, 0}); },
-                 "the output is not written for every row (output trees");
-  expect_refused([](ProgramParts& p) { first(p, Op::StoreStages) = made(Op::Zero, {0, 0}); },
-                 "the output is not written for every row (output staged");
-  expect_refused([](ProgramParts& p) { first(p, Op::Store) = made(Op::StoreTrees, {1, 0}); },
-                 "it writes the outputs of trees (output raw");
-  expect_refused([](ProgramParts& p) { first(p, Op::Store) = made(Op::StoreStages, {0, 1, 0, 0}); },
-                 "it writes scores of stages (output raw");
-  expect_refused([](ProgramParts& p) { first(p, Op::Init) = made(Op::Slice, {9, 1, 0, 0}); },
-                 "a0 is read for rows of which it holds nothing (output staged");
+  expect_refused(
+      [](ProgramParts& p) {
+        first(p, Op::StoreTrees) = made(Op::Zero, {0, 0});
+      },
+      "the output is not written for every row (output trees");
+  expect_refused(
+      [](ProgramParts& p) {
+        first(p, Op::StoreStages) = made(Op::Zero, {0, 0});
+      },
+      "the output is not written for every row (output staged");
+  expect_refused(
+      [](ProgramParts& p) {
+        first(p, Op::Store) = made(Op::StoreTrees, {1, 0});
+      },
+      "it writes the outputs of trees (output raw");
+  expect_refused(
+      [](ProgramParts& p) {
+        first(p, Op::Store) = made(Op::StoreStages, {0, 1, 0, 0});
+      },
+      "it writes scores of stages (output raw");
+  expect_refused(
+      [](ProgramParts& p) {
+        first(p, Op::Init) = made(Op::Slice, {9, 1, 0, 0});
+      },
+      "a0 is read for rows of which it holds nothing (output raw");
   expect_refused(
       [](ProgramParts& p) {
         for (Inst& inst : p.code)
