@@ -1,11 +1,11 @@
-// Numbers as texts of a chosen width and precision.
+// Formats numbers with a width and a precision.
 #pragma once
 
 #include <string>
 
 namespace forestvm::cli {
 
-/// Returns what printf prints.
+/// Returns the text that printf would print for the same arguments.
 [[gnu::format(printf, 1, 2)]] std::string printed(const char* format, ...);
 
 }  // namespace forestvm::cli

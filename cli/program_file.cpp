@@ -315,7 +315,7 @@ Result<AskedProgram> program_to_call(const Arguments& arguments, const std::stri
   if (text == "best")
     return usage_error("--rounds best: " + in_quotes(path) +
                        " is a program, which does not say what the best round is");
-  const std::size_t begins = asked.program.section_RoundBegins().size();
+  const std::size_t begins = asked.program.round_begins().size();
   FVM_ASSIGN(asked.rounds, asked_rounds(begins == 0 ? 0 : static_cast<std::uint32_t>(begins - 1), text));
   return asked;
 }

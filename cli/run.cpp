@@ -127,8 +127,8 @@ std::vector<std::string> part_names(const Program& program, const RunOptions& op
   const std::uint32_t width = output_width(program, options.output, options.call),
                       outputs = program.meta().num_outputs;
   const bool staged = options.output == OutputKind::Staged;
-  const bool several = staged ? outputs > 1 : !program.section_LeafVectors().empty();
-  const auto begins = program.section_RoundBegins();
+  const bool several = staged ? outputs > 1 : !program.leaf_vectors().empty();
+  const auto begins = program.round_begins();
   std::vector<std::string> names;
   if (width == 0) return names;
   const Rounds rounds =
@@ -224,7 +224,7 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
                                                         : Type::Float32;
   std::size_t inner = 0;
   if (contributions && meta.num_outputs > 1) inner = std::size_t{meta.num_features} + 1;
-  if (options.output == OutputKind::Staged || (parts && !program.section_LeafVectors().empty()))
+  if (options.output == OutputKind::Staged || (parts && !program.leaf_vectors().empty()))
     inner = meta.num_outputs;
   return PredictionForm{width, type, labels, leaves || contributions || parts, names, inner};
 }

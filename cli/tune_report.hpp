@@ -42,8 +42,8 @@ std::string tune_json(const TuneReport& report);
 /// chosen plans with their loop nests.
 std::string tune_page(const TuneReport& report);
 
-/// Reads the trials from the JSON of an earlier search, `text`. Refused if it is no such file, or if program, machine,
-/// threads, contract or numbers of rows are others than those of `calls`, because its times hold for these only.
+/// Reads the trials from the JSON of an earlier search, `text`. Refuses other texts, and searches whose program,
+/// machine, threads, contract or numbers of rows differ from those of `calls`, because their times do not hold for it.
 Result<std::vector<Trial>> earlier_trials(const std::string& text, const TunedCalls& calls);
 
 }  // namespace forestvm::cli

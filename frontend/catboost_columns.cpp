@@ -1,5 +1,6 @@
-// A counter's value depends on nothing but its table's row, so it is computed here, in float32 as CatBoost does, for
-// each row of its table and for the keys that the table lacks. Counters of one combination share a Lookup.
+// See catboost_columns.hpp. A counter's value depends on nothing but its table's row, so it is computed here, in
+// float32 as CatBoost does, for each row of its table and for the keys that the table lacks. Counters of one
+// combination share a Lookup.
 #include "catboost_columns.hpp"
 
 #include <algorithm>

@@ -29,7 +29,7 @@ constexpr Loss losses[] = {
 #include "catboost_losses.def"
 };
 
-/// Returns "1.2.10" of the text "... Branch: tags/v1.2.10 ...", or nothing.
+/// Returns "1.2.10" for the text "... Branch: tags/v1.2.10 ...", and "" for texts without such a version.
 std::string version_of(std::string_view info) {
   constexpr std::string_view before = "tags/v";
   const std::size_t at = info.find(before);
@@ -118,7 +118,7 @@ Result<std::vector<std::size_t>> seen_classes(const CatboostParts& parts, std::s
   return seen;
 }
 
-/// Gives classes that were declared, but that training did not see, their places among the outputs. Their scores are
+/// Gives classes that were declared, but that training did not see, their indices among the outputs. Their scores are
 /// minus infinity, as CatBoost's are.
 Result<void> add_unseen_classes(CatboostParts& parts, std::size_t declared, const LoadLimits& limits,
                                 Model& model) {

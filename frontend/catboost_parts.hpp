@@ -1,5 +1,5 @@
 // The parts of a CatBoost model file as it gives them, from either of its two formats; catboost_model.cpp makes a Model
-// of them. Features are known by two numbers: an index among those of their kind, and a flat one among all.
+// of them. A feature has two numbers: its index among the features of its kind, and a flat index among all features.
 #pragma once
 
 #include <compare>

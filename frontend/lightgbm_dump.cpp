@@ -296,7 +296,7 @@ bool DumpSink::on_object_begin() {
   return root || child ? open_node() : open(Kind::Skipped);
 }
 
-/// Returns the largest training value of each feature; infinity for one of which the document does not say it.
+/// Returns the largest training value of each feature; infinity for a feature whose range the document does not give.
 std::vector<double> DumpSink::largest_values() const {
   std::vector<double> largest;
   for (const std::string& name : members_.feature_names) {

@@ -473,7 +473,8 @@ Result<void> Reader::end(Element element) {
   }
 }
 
-/// Compiles the tree that ends, whose leaves are those of the model that sums it up.
+/// Compiles the tree that has just ended. If it is one of the trees of another model, its leaves have the form in which
+/// that model combines them.
 Result<void> Reader::end_tree() {
   const std::string place = where();
   if (document_.trees.size() >= limits_.max_trees)

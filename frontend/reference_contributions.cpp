@@ -1,5 +1,5 @@
-// The reference of contributions, which judges those that programs compute: for each leaf, the sum over all coalitions
-// of the features on the way to it, by products of polynomials.
+// Reference contributions, with which the contributions that programs compute are compared: for each leaf, the sum over
+// all coalitions of the features on the way to it, by products of polynomials.
 //
 // A leaf of value v adds v times the product of o(j) over the features j that take part and z(j) over those that do
 // not: o(j) is 1 if the row takes the leaf's way at all splits of the feature, z(j) the product of the shares of the

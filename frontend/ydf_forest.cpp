@@ -22,7 +22,7 @@ enum class Loss : std::uint8_t {
   LambdaMartNdcg = 9,
 };
 
-/// A loss, the task and the outputs with which YDF has it, and what its predictions are.
+/// A loss, the task and the number of outputs that YDF supports it for, and how predictions follow from raw scores.
 struct LossRow {
   Loss loss;
   const char* name;

@@ -85,7 +85,7 @@ Result<YdfHeader> read_ydf_header(WireMessage message) {
 
 namespace {
 
-/// How to read the header message of one kind of forest. Fields 1 and 2 are the same for all kinds.
+/// Says how to read the header message of one kind of forest. Fields 1 and 2 are the same for all kinds.
 struct ForestMessage {
   std::uint32_t node_format;  ///< Number of the field that names the format of nodes.
   /// Takes a field that is specific to the kind.

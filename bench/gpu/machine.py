@@ -68,7 +68,7 @@ class Fault(Exception):
     """Raised for an operation that is an error on a GPU too, or that this machine cannot do."""
 
 
-def place_in(begin, end, address, size):
+def offset_in(begin, end, address, size):
     if not begin <= address <= address + size <= end:
         raise Fault(f"{size} bytes at {address:#x} are not there")
     if address % size:
@@ -77,12 +77,12 @@ def place_in(begin, end, address, size):
 
 
 def load(data, address, size, begin=0):
-    at = place_in(begin, begin + len(data), address, size)
+    at = offset_in(begin, begin + len(data), address, size)
     return int.from_bytes(data[at : at + size], "little")
 
 
 def store(data, address, size, number, begin=0):
-    at = place_in(begin, begin + len(data), address, size)
+    at = offset_in(begin, begin + len(data), address, size)
     if isinstance(data, bytes):
         raise Fault(f"{size} bytes at {address:#x} are constant")
     data[at : at + size] = number.to_bytes(size, "little")
@@ -385,9 +385,10 @@ class Count:
         self.instructions = sum(self.by_instruction.values())
 
     def interpreting(self):
-        """The part of the instructions that a kernel for this program alone would not have: those before the first
-        instruction of the program and those that step its loops, and for each of the others as many as the halt takes,
-        to be found and told apart."""
+        """Returns the share of machine instructions that a kernel made for this program alone would not need. It counts
+        all machine instructions before the program's first instruction, and those of its instructions for loops, slices
+        and conditions. In each other instruction of the program it counts as many as `halt` takes, because `halt` is
+        only fetched and recognized."""
         halt = max((count for (_, _, opcode), count in self.by_instruction.items() if opcode == "halt"), default=0)
         return sum(count if opcode in CONTROL else min(count, halt)
                    for (_, _, opcode), count in self.by_instruction.items()) / self.instructions

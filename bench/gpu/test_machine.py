@@ -1,7 +1,7 @@
-"""Tests of machine.py and its parts, without a GPU or CUDA's tools: test_machine.py. If these tools are there, two more
-tests: test_machine.py FORESTVM RECORD ARRAY ARRAY4 STRAIGHT. A forest of 100 trees of depth 8 is compiled and recorded
-with 64 rows; the kernels of both layouts must give the emulator's bits in the machine, and take no more instructions
-than before, nor many more than straight.cu's."""
+"""Tests of machine.py and its parts, without a GPU or CUDA's tools: test_machine.py. Where these tools are installed,
+two more tests can be run: test_machine.py FORESTVM RECORD ARRAY ARRAY4 STRAIGHT. They compile a forest of 100 trees of
+depth 8 and record a call with 64 rows; the kernels of both layouts must give the emulator's bits in the machine, and
+take no more instructions than before, nor many more than straight.cu's."""
 
 import json
 import struct

@@ -53,8 +53,8 @@ class PredictionWriter {
   /// Writes a batch. In CSV each row begins with its cell of `kept`, unless that is empty.
   Result<void> write(const PredictionValues& values, std::span<const std::string> kept = {});
 
-  /// Hands on what was written, so that a reader at the other end of a pipe gets it before the next batch. Without
-  /// effect for output that appears only when it is complete.
+  /// Hands on what was written, so that a reader at the other end of a pipe gets it before the next batch. Does
+  /// nothing for output that appears only when it is complete.
   Result<void> flush();
 
   /// Completes the output; called after the last row.

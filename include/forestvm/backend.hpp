@@ -95,7 +95,7 @@ enum class ColumnForm : std::uint8_t {
   Indices,    ///< Integers of the column's type: indices in `categories`.
   Missing,    ///< No memory: each value is missing.
   Text,       ///< Offsets (Int32 or Int64, one more than rows) of texts that follow one another in `text`.
-  TextViews,  ///< The 16-byte views of Arrow's utf8_view, which hold a text or its place in `buffers`.
+  TextViews,  ///< The 16-byte views of Arrow's utf8_view, which hold a text or its offset in one of `buffers`.
 };
 
 /// The values of one feature, as Arrow lays columns out. Nothing needs alignment, but float32 numbers that have it are

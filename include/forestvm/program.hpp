@@ -83,7 +83,7 @@ struct FeatureCount {
 };
 static_assert(sizeof(FeatureCount) == 8);
 
-/// The place of a text in the text section.
+/// The bytes of a text in the text section.
 struct StringRef {
   std::uint32_t offset;
   std::uint32_t size;
@@ -111,11 +111,11 @@ enum class StringId : std::uint32_t {
 };
 
 enum class Section : std::uint32_t {
-#define FVM_SECTION(number, Name, text, Record, meaning) Name = number,
+#define FVM_SECTION(number, Name, name, Record, meaning) Name = number,
 #include <forestvm/internal/sections.def>
 };
 inline constexpr std::size_t kSectionCount = 0
-#define FVM_SECTION(number, Name, text, Record, meaning) +1
+#define FVM_SECTION(number, Name, name, Record, meaning) +1
 #include <forestvm/internal/sections.def>
     ;
 /// The sections that every program file has. Of those after them, files leave out all behind the last that is not
@@ -191,11 +191,15 @@ class Program {
   std::span<const std::byte> image() const;
 
   const ProgramMeta& meta() const;
-#define FVM_SECTION(number, Name, text, Record, meaning) \
-  std::span<const Record> section_##Name() const { return records<Record>(Section::Name); }
-#include <forestvm/internal/sections.def>
 
-  std::span<const Inst> code() const { return section_Code(); }
+  /// Each function returns the records of the section that it is named after.
+#define FVM_RECORD(number, Name, name, Record, meaning)
+#define FVM_SECTION(number, Name, name, Record, meaning) \
+  std::span<const Record> name() const { return records<Record>(Section::Name); }
+#include <forestvm/internal/sections.def>
+  /// Returns the bytes of a section's records.
+  std::span<const std::byte> section(Section section) const;
+
   std::string_view text(StringId id) const { return string(static_cast<std::size_t>(id)); }
   /// Returns an empty text if the model has no names.
   std::string_view feature_name(std::uint32_t feature) const;
@@ -221,7 +225,6 @@ class Program {
   struct Image;
   explicit Program(std::shared_ptr<const Image> image) : image_(std::move(image)) {}
 
-  std::span<const std::byte> section(Section section) const;
   std::string_view string(std::size_t index) const;
   /// Returns the index of the string of a feature's category 0.
   std::size_t first_category_string(std::uint32_t feature) const;

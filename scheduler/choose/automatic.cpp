@@ -32,8 +32,8 @@ constexpr double kMaxPadding = 1.25;
 /// 0.67 times.)
 constexpr double kMaxMeanLeavesOfSmall = 24;
 constexpr std::uint32_t kTreeTableRows = kCodeRows;
-/// Calls of up to this many rows are cut into blocks of 256 rows where 512 rows of values or codes would leave the cache.
-/// Elsewhere blocks of 512 are 1.1 times as fast from 512 rows on, and the runtime cuts them among threads.
+/// Calls of up to this many rows are cut into blocks of 256 rows where 512 rows of values or codes would leave the
+/// cache. Elsewhere blocks of 512 are 1.1 times as fast from 512 rows on, and the runtime cuts them among threads.
 constexpr std::uint32_t kRowsOfSmallBlocks = 1024;
 constexpr std::uint32_t kSmallBlock = 256, kLargeBlock = 512;
 constexpr std::uint64_t kMaxCachedCodes = 512u << 10;

@@ -66,19 +66,19 @@ class TreeExplainer {
     preorder_.clear();
     shares_.assign(tree_.nodes.size(), 0);
     features_.assign(tree_.nodes.size(), 0);
-    struct Place {
+    struct Visit {
       std::int32_t node;
       std::size_t depth;
     };
-    std::vector<Place> open{{0, 0}};
+    std::vector<Visit> open{{0, 0}};
     std::vector<std::uint32_t> way;  // features of the splits above
     while (!open.empty()) {
-      const Place place = open.back();
+      const Visit visit = open.back();
       open.pop_back();
-      const auto n = static_cast<std::size_t>(place.node);
+      const auto n = static_cast<std::size_t>(visit.node);
       preorder_.push_back(n);
       if (is_leaf(tree_.nodes[n])) continue;
-      way.resize(place.depth);
+      way.resize(visit.depth);
       FVM_ASSIGN(features_[n], feature_of(n));
       FVM_ASSIGN(shares_[n], share_of(n));
       way.push_back(features_[n]);

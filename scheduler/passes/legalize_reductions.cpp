@@ -152,7 +152,7 @@ class Legalizer {
     return add_accumulator({kind(), parent, iterations, number});
   }
 
-  /// Places the copies of an outer loop that receive nothing but one reduction of an inner loop's copies in the first
+  /// Stores the copies of an outer loop that receive nothing but one reduction of an inner loop's copies in the first
   /// of the inner copies, which are then reduced in place.
   void merge_copies() {
     for (std::uint32_t a = 1; a < accumulators().size(); ++a) {

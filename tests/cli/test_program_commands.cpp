@@ -304,6 +304,10 @@ TEST_F(Commands, DiffAgreesWithEveryJudge) {
   EXPECT_EQ(program.code, 0) << program.err;
   EXPECT_NE(program.out.find("every walk comes to the same leaf"), std::string::npos) << program.out;
   EXPECT_NE(program.out.find("equal bits"), std::string::npos) << program.out;
+  // Texts of categories are codes in the rows that are read.
+  const Outcome texts = forestvm({"diff", test_data("catboost/1.2.10_counters/model.cbm"),
+                                  test_data("catboost/1.2.10_counters/rows.csv")});
+  EXPECT_EQ(texts.code, 0) << texts.err << texts.out;
 }
 
 /// Rows of float32, of float64, with categories and with texts become what the exported code takes.

@@ -19,8 +19,8 @@ language says what is done with it:
     cpp, c     compiled against the installed copy, warnings are errors; run if it has a main
     schedule   compiled with the model; its output is the loops that `forestvm dump` prints
     fvm        assembled over the program of the page (model.fvm) by `forestvm assemble`
-    text       neither; for output, grammars and pictures
-    python     neither, nor is its output compared: the tests in bindings/python/tests do both
+    text       neither run nor compiled: output, grammars and pictures
+    python     not run here: the tests in bindings/python/tests run it and compare its output
 
 A comment on the line before a block changes that:
 
@@ -32,7 +32,8 @@ A comment on the line before a block changes that:
     <!-- exits: CODE -->         an sh block that must end with this exit code
     <!-- refused -->             a schedule block that must be refused
     <!-- output -->              a text block that must be what the last block printed; `...` stands for any text
-    <!-- output: STAGE -->       the same of this stage of the last schedule block, as `forestvm dump --stage` prints it
+    <!-- output: STAGE -->       a text block that must be what `forestvm dump --stage STAGE` prints for the last
+                                 schedule block; `...` stands for any text
     <!-- with: DECLARATIONS -->  a cpp or c block without main: statements of a function that has these parameters
 """
 import argparse

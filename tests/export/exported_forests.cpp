@@ -57,7 +57,7 @@ void write_codes(void (*category)(float *, const char *, size_t)) {
   }
 )";
 
-bool takes_texts(const Program& program) { return !program.section_Lookups().empty(); }
+bool takes_texts(const Program& program) { return !program.lookups().empty(); }
 
 std::string c_type(ScalarType type) { return type == ScalarType::Float64 ? "double" : "float"; }
 
@@ -71,7 +71,7 @@ template <class Cell>
 std::vector<Cell> cells_of(const Program& program, const std::vector<double>& rows) {
   std::vector<Cell> cells(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) cells[i] = static_cast<Cell>(rows[i]);
-  for (const std::uint32_t feature : program.section_HashedFeatures())
+  for (const std::uint32_t feature : program.hashed_features())
     for (std::size_t i = feature; i < rows.size(); i += program.meta().num_features) {
       const auto code = static_cast<std::int32_t>(rows[i]);
       std::memcpy(&cells[i], &code, sizeof code);
@@ -132,16 +132,16 @@ class Judge {
  public:
   Judge(const Program& program, const std::vector<double>& rows) : program_(program), wide_(rows) {
     const bool as_float64 =
-        program.meta().row_type == ScalarType::Float64 || !program.section_HashedFeatures().empty();
+        program.meta().row_type == ScalarType::Float64 || !program.hashed_features().empty();
     if (!as_float64) narrow_.assign(rows.begin(), rows.end());
-    for (const std::uint32_t feature : program.section_HashedFeatures())
+    for (const std::uint32_t feature : program.hashed_features())
       EXPECT_LT(feature, program.meta().num_features);
     block_ = {as_float64 ? static_cast<const void*>(wide_.data()) : narrow_.data(),
               count_of(rows, program.meta()),
               program.meta().num_features,
               as_float64 ? RowType::Float64 : RowType::Float32,
               1,
-              !program.section_HashedFeatures().empty()};
+              !program.hashed_features().empty()};
     auto predictor = host_backend(program);
     EXPECT_TRUE(predictor.ok()) << predictor.error().text();
     predictor_ = std::move(*predictor);

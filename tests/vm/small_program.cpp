@@ -174,7 +174,7 @@ Program program_of(const Model& model, const RichCase& rich) {
 std::vector<OutputKind> outputs_of(const Program& program) {
   std::vector<OutputKind> outputs{OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf};
   if (program.meta().contributions != 0) outputs.push_back(OutputKind::Contributions);
-  if (!program.section_RoundBegins().empty())
+  if (!program.round_begins().empty())
     outputs.insert(outputs.end(), {OutputKind::Trees, OutputKind::Staged});
   return outputs;
 }
@@ -240,40 +240,40 @@ Program rich_program() { return compiled(small_forest(), kRichSchedule); }
 ProgramParts parts_of(const Program& program) {
   ProgramParts parts;
   parts.meta = program.meta();
-  parts.code = copy_of(program.section_Code());
-  parts.walkers = copy_of(program.section_Walkers());
-  parts.groups = copy_of(program.section_Groups());
-  parts.trees = copy_of(program.section_Trees());
-  parts.tile_shapes = copy_of(program.section_TileShapes());
-  parts.leaf_numbers = copy_of(program.section_LeafNumbers());
-  parts.wide_leaves = copy_of(program.section_WideLeaves());
-  parts.zero_missing = copy_of(program.section_ZeroMissing());
-  parts.accumulators = copy_of(program.section_Accumulators());
-  parts.base = copy_of(program.section_Base());
-  parts.thresholds = copy_of(program.section_Thresholds());
-  parts.encoded_features = copy_of(program.section_EncodedFeatures());
-  parts.columns = copy_of(program.section_Columns());
-  parts.ranks = copy_of(program.section_Ranks());
-  parts.category_columns = copy_of(program.section_CategoryColumns());
-  parts.category_words = copy_of(program.section_CategoryWords());
-  parts.wide_features = copy_of(program.section_WideFeatures());
-  parts.wide_bounds = copy_of(program.section_WideBounds());
-  parts.leaf_vectors = copy_of(program.section_LeafVectors());
-  parts.leaf_functions = copy_of(program.section_LeafFunctions());
-  parts.leaf_terms = copy_of(program.section_LeafTerms());
-  parts.category_names = copy_of(program.section_CategoryNames());
-  parts.hashed_features = copy_of(program.section_HashedFeatures());
-  parts.lookups = copy_of(program.section_Lookups());
-  parts.key_parts = copy_of(program.section_KeyParts());
-  parts.lookup_words = copy_of(program.section_LookupWords());
-  parts.linear_columns = copy_of(program.section_LinearColumns());
-  parts.linear_terms = copy_of(program.section_LinearTerms());
-  for (const StringRef& ref : program.section_Strings())
-    parts.strings.emplace_back(program.section_Text().data() + ref.offset, ref.size);
-  parts.nodes = copy_of(program.section_Nodes());
-  parts.explained_trees = copy_of(program.section_ExplainedTrees());
-  parts.paths = copy_of(program.section_Paths());
-  parts.round_begins = copy_of(program.section_RoundBegins());
+  parts.code = copy_of(program.code());
+  parts.walkers = copy_of(program.walkers());
+  parts.groups = copy_of(program.groups());
+  parts.trees = copy_of(program.trees());
+  parts.tile_shapes = copy_of(program.tile_shapes());
+  parts.leaf_numbers = copy_of(program.leaf_numbers());
+  parts.wide_leaves = copy_of(program.wide_leaves());
+  parts.zero_missing = copy_of(program.zero_missing());
+  parts.accumulators = copy_of(program.accumulators());
+  parts.base = copy_of(program.base());
+  parts.thresholds = copy_of(program.thresholds());
+  parts.encoded_features = copy_of(program.encoded_features());
+  parts.columns = copy_of(program.columns());
+  parts.ranks = copy_of(program.ranks());
+  parts.category_columns = copy_of(program.category_columns());
+  parts.category_words = copy_of(program.category_words());
+  parts.wide_features = copy_of(program.wide_features());
+  parts.wide_bounds = copy_of(program.wide_bounds());
+  parts.leaf_vectors = copy_of(program.leaf_vectors());
+  parts.leaf_functions = copy_of(program.leaf_functions());
+  parts.leaf_terms = copy_of(program.leaf_terms());
+  parts.category_names = copy_of(program.category_names());
+  parts.hashed_features = copy_of(program.hashed_features());
+  parts.lookups = copy_of(program.lookups());
+  parts.key_parts = copy_of(program.key_parts());
+  parts.lookup_words = copy_of(program.lookup_words());
+  parts.linear_columns = copy_of(program.linear_columns());
+  parts.linear_terms = copy_of(program.linear_terms());
+  for (const StringRef& ref : program.strings())
+    parts.strings.emplace_back(program.text().data() + ref.offset, ref.size);
+  parts.nodes = copy_of(program.nodes());
+  parts.explained_trees = copy_of(program.explained_trees());
+  parts.paths = copy_of(program.paths());
+  parts.round_begins = copy_of(program.round_begins());
   return parts;
 }
 

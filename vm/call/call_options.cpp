@@ -29,7 +29,7 @@ std::string shape_text(std::size_t rows, std::size_t columns) { return formatted
 
 /// Returns whether some accumulator counts units of exact sums: a margin need not be a multiple of the unit.
 bool sums_exactly(const Program& program) {
-  const auto all = program.section_Accumulators();
+  const auto all = program.accumulators();
   return std::any_of(all.begin(), all.end(), [](const AccumulatorDesc& desc) {
     return desc.kind == AccumulatorKind::Exact64 || desc.kind == AccumulatorKind::Exact128;
   });
@@ -70,7 +70,7 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
 
 /// Returns whether the program keeps every tree's leaf, and adds the leaves of a row at the end.
 bool keeps_leaves(const Program& program) {
-  const auto all = program.section_Accumulators();
+  const auto all = program.accumulators();
   const auto code = program.code();
   return std::all_of(code.begin(), code.end(), [&](const Inst& inst) {
     return inst.op != Op::Walk || is_per_tree(all[operands<Op::Walk>(inst).acc_out].kind);
@@ -102,7 +102,7 @@ Result<void> check_rounds(const Program& program, OutputKind output, const Round
     return wrong_option(
         kWhere, formatted("{} of a call are of all rounds of the program: compile the model for the rounds",
                           output == OutputKind::Leaf ? "the leaf numbers" : "the contributions"));
-  const auto begins = program.section_RoundBegins();
+  const auto begins = program.round_begins();
   if (begins.empty())
     return refused(kWhere,
                    "the program does not keep each tree's leaf: compile the model with --with rounds, or for "

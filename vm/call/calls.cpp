@@ -41,7 +41,7 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
     case OutputKind::Trees:
     case OutputKind::Staged:
       if (integers) return usage("scores are float32 or float64: integers would lose their fractions");
-      if (program.section_RoundBegins().empty())
+      if (program.round_begins().empty())
         return refused(formatted("output {}", name_of(output)),
                        "the program does not keep each tree's leaf: compile the model with --with {} "
                        "(CompileOptions::keeps_leaves, Python's keep_leaves=True)",
@@ -71,14 +71,14 @@ std::string text_of(Value value) {
 
 /// Returns the numbers of a row's prediction by single trees or stages.
 std::uint32_t width_of_rounds(const Program& program, OutputKind output, const CallOptions& options) {
-  const auto begins = program.section_RoundBegins();
+  const auto begins = program.round_begins();
   if (begins.empty()) return 0;
   const Rounds rounds = rounds_of(program, options);
   if (rounds.begin >= rounds.end || rounds.end >= begins.size() || options.every == 0) return 0;
   std::uint64_t width = program.meta().num_outputs;
   if (output == OutputKind::Staged)
     width *= program.meta().rounds == RoundRule::None ? 0 : stage_count(rounds, options.every);
-  else if (program.section_LeafVectors().empty())
+  else if (program.leaf_vectors().empty())
     width = begins[rounds.end] - begins[rounds.begin];
   else
     width *= begins[rounds.end] - begins[rounds.begin];
@@ -194,7 +194,7 @@ std::size_t coded_bytes(std::size_t rows, std::size_t columns) {
 
 Rounds rounds_of(const Program& program, const CallOptions& options) {
   return options.rounds.value_or(
-      Rounds{0, static_cast<std::uint32_t>(program.section_RoundBegins().size() - 1)});
+      Rounds{0, static_cast<std::uint32_t>(program.round_begins().size() - 1)});
 }
 
 std::uint32_t output_width(const Program& program, OutputKind output, const CallOptions& options) {

@@ -33,7 +33,7 @@ struct LoadedWalker {
   WalkTask task;  ///< Task with what is known before the call: nodes, trees, steps, order.
 };
 
-/// The place of an accumulator in the scratch memory.
+/// Where an accumulator lies in the scratch memory.
 struct LoadedAccumulator {
   AccumulatorKind kind;
   std::uint32_t parent;

@@ -258,7 +258,7 @@ void Machine::store_trees(const Inst& inst) {
 /// Adds the leaves of some rows, and writes their sums after each stage.
 template <class Value>
 void Machine::add_stages(const OperandsOf<Op::StoreStages>& args, const Range& rows, Value* values) const {
-  const auto begins = loaded_->program.section_RoundBegins();
+  const auto begins = loaded_->program.round_begins();
   const Rounds rounds = rounds_of(loaded_->program, pass_->options);
   const std::uint32_t every = pass_->options.every;
   const auto add_stage = [&]<class Element>(std::uint32_t stage, const Range& some) {

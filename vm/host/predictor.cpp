@@ -127,7 +127,7 @@ class HostPredictor final : public CallPredictor {
     pass.parameters = loaded_.parameters;
     if (!pass.options.rounds) return;
     const Rounds rounds = *pass.options.rounds;
-    const auto begins = loaded_.program.section_RoundBegins();
+    const auto begins = loaded_.program.round_begins();
     pass.trees = {begins[rounds.begin], begins[rounds.end], 0};
     if (loaded_.meta.rounds == RoundRule::FirstBase && rounds.begin != 0) pass.base = loaded_.no_base.data();
     // A round has a tree of vector leaves, or a tree for each output.
@@ -414,12 +414,8 @@ class HostPredictor final : public CallPredictor {
     return bytes + whole_lines(leaf_value_bytes(rows));
   }
 
-  /// Returns the bytes that a thread needs to compute contributions: the totals of an output, then the scratch
-  /// memory of explain.hpp.
-  std::size_t slot_bytes() const {
-    return loaded_.paths.most_totals * kCodeRows * sizeof(double) +
-           whole_lines(ExplainScratch(loaded_.paths).bytes);
-  }
+  /// Returns the bytes that a thread needs to compute contributions.
+  std::size_t slot_bytes() const { return whole_lines(ExplainScratch(loaded_.paths).bytes); }
 
   /// Returns the number of threads that compute contributions of `rows` rows at once.
   unsigned slot_count(std::size_t rows) const {
@@ -429,7 +425,7 @@ class HostPredictor final : public CallPredictor {
         std::min({blocks, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
   }
 
-  std::size_t columns() const { return loaded_.program.section_Columns().size(); }
+  std::size_t columns() const { return loaded_.program.columns().size(); }
 
   /// Returns the most rows whose codes are in a pass. Codes are written and soon read again, so they should
   /// fit the caches. With very many columns they take at most kMaxScratchBytes, unless a single block takes

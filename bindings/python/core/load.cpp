@@ -136,7 +136,7 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
     return usage(
         "contributions: this is a program without them: compile the model with --with contributions, or load it with "
         "contributions=True");
-  if (options.keep_leaves != 0 && program.section_RoundBegins().empty())
+  if (options.keep_leaves != 0 && program.round_begins().empty())
     return usage(
         "keep_leaves: this is a program that does not keep each tree's leaf: compile the model with --with trees, or "
         "load it with keep_leaves=True");

@@ -161,11 +161,38 @@ class Forest:
         /,
     ) -> Any: ...
     def _predict_arrow(
-        self, X: Any, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, columns: str | None, extra: str | None, /
+        self,
+        X: Any,
+        output: str,
+        out: NDArray[Any] | None,
+        dtype: DTypeLike | None,
+        missing: float | None,
+        columns: str | None,
+        extra: str | None,
+        /,
     ) -> NDArray[Any]: ...
+    def _predict_device(
+        self,
+        address: int,
+        rows: int,
+        stride: int,
+        device: int,
+        stream: int,
+        output: str,
+        out: int,
+        dtype: DTypeLike,
+        /,
+    ) -> None: ...
     def _stream(self, X: Any, output: str, name: str, columns: str, extra: str, /) -> object: ...
     def _category_numbers(self, feature: int, categories: Sequence[Any], out: NDArray[numpy.float64], /) -> str | None: ...
-    def _encode(self, encoded: EncodedRows, rows: NDArray[Any], begin: int, /) -> None: ...
+    def _encode(
+        self,
+        encoded: EncodedRows,
+        rows: NDArray[Any] | tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[Any], bool],
+        begin: int,
+        /,
+    ) -> None: ...
+    def _encode_arrow(self, X: Any, missing: float | None, columns: str, extra: str, /) -> EncodedRows: ...
 
 @final
 class EncodedRows:
@@ -183,5 +210,6 @@ class EncodedRows:
 
 def limit_threads(limit: int, /) -> None: ...
 def thread_limit() -> int: ...
+def read_dlpack(capsule: object, /) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, str, int, int, bool]: ...
 def is_direct(array: object, features: int, /) -> bool: ...
 def has_large(array: NDArray[numpy.float64], /) -> bool: ...

@@ -31,7 +31,7 @@ def assert_answers(
 ) -> None:
     """Calls `answer_is_right` in three threads while another one calls `change` again and again.
 
-    `may_refuse` says that rows are no rows at some times, so that calls may raise Usage.
+    `may_refuse` says that calls may raise Usage, because `change` makes the rows invalid at some times.
     """
     done = threading.Event()
 

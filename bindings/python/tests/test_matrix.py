@@ -177,3 +177,17 @@ def test_encoded_rows(case: Case) -> None:
         pytest.skip(f"no encoded rows: {refusal}")
     check(case, "encoded", case.forest.encode)
     assert len(case.forest.encode(case.answers.rows[:65])) == 65
+    names = case.names()
+    codes_of_dictionaries = case.forest.categories or case.model.trainer == "catboost"
+    tables = [name for name in (*TABLES, DICTIONARIES) if name != DICTIONARIES or not codes_of_dictionaries]
+    forms = {name: FORMS[name] for name in ("float64", "fortran", "CSR", "CSC", "DLPack")}
+    forms |= {name: lambda rows, make=FRAMES[name]: make(rows, names) for name in tables}
+    for count in COUNTS[: 5 if case.is_large else None]:
+        rows = case.answers.rows[:count]
+        wanted = bytes(case.forest.encode(rows))
+        for name, make in forms.items():
+            try:
+                X = make(rows)
+            except pytest.skip.Exception:
+                continue  # test_the_packages_are_there says so
+            assert bytes(case.forest.encode(X)) == wanted, (name, count)

@@ -89,7 +89,7 @@ TEST(CApi, VerifiesUnlessItIsToldToTrust) {
   const Program program = rich_program();
   std::vector<std::byte> image = image_of(program);
   // The last bytes are padding or the last leaf, not a table.
-  const std::byte* const last = &program.section_Nodes().back();
+  const std::byte* const last = &program.nodes().back();
   image[static_cast<std::size_t>(last - program.image().data())] ^= std::byte{1};
   fvm_open_options options = FVM_OPEN_OPTIONS_INIT;
   fvm_program* opened = nullptr;

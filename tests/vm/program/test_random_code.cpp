@@ -206,7 +206,7 @@ class CodeGenerator {
     add(op, {to, from, source(kRowAxis), loop, vector ? 1u : chance(5) ? 2u : 0u, vector ? 4u : 1u});
   }
 
-  /// Adds a privatize, mostly in its right place, sometimes in a block of its own.
+  /// Adds a privatize, mostly where it belongs, sometimes in a block of its own.
   void privatize(std::uint32_t trees) {
     const bool apart = chance(10);
     const std::uint32_t open = apart ? add(Op::When, {below(4), 0}) : 0;
@@ -296,9 +296,9 @@ ProgramParts forest_parts(bool rich) {
     parts.round_begins = {0, 2, 6};
     parts.meta.rounds = RoundRule::Sums;
   }
-  const std::uint32_t place = rich ? 2 : 1;
-  parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, place, F32, {}}, {1, 3, 18, 2, F32, {}},
-                        {0, 2, 2, 3, F32, {}},      {4, 1, 1, 4, F64, {}},     {5, 1, 1, 5, Exact64, {}},
+  const std::uint32_t stored_in = rich ? 2 : 1;
+  parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, stored_in, F32, {}}, {1, 3, 18, 2, F32, {}},
+                        {0, 2, 2, 3, F32, {}},      {4, 1, 1, 4, F64, {}},         {5, 1, 1, 5, Exact64, {}},
                         {6, 1, 1, 6, Exact128, {}}, {7, 1, 1, 7, PerTree, {}}};
   using enum WalkOrder;
   parts.walkers = {{0, 0, WalkEnd::UntilLeaf, RowsOuter, 1, 1, 0, 0},
@@ -340,7 +340,7 @@ void run_on_the_host(const Program& program, unsigned threads) {
   answers_over(0x7fc12345, **predictor, *used, {others.data(), 2 * kRows, 3});
   const Answers first = answers_over(0, **predictor, *fresh, {rows.data(), kRows, 3});
   const Answers second = answers_over(0xdeadbeef, **predictor, *used, {rows.data(), kRows, 3});
-  if (!program.section_RoundBegins().empty())
+  if (!program.round_begins().empty())
     for (const OutputKind kind : {OutputKind::Trees, OutputKind::Staged}) {
       std::vector<float> out(kRows * output_width(program, kind));
       EXPECT_TRUE((*predictor)->predict(*used, RowBlock{rows.data(), kRows, 3}, kind, out.data()).ok());

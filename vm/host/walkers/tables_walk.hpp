@@ -1,5 +1,5 @@
 // The walker of the tables layout: a vector of rows takes a step by looking its slots up in tables that lie in
-// registers. No branch depends on the data, only the places that are looked up do, so nothing is mispredicted. In a
+// registers. No branch depends on the data, only the indices that are looked up do, so nothing is mispredicted. In a
 // block of rows it goes through one tree after the other; the block's sums are kept in a buffer until the last
 // tree.
 #pragma once

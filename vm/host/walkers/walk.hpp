@@ -83,7 +83,7 @@ inline constexpr unsigned kMaxFixedSteps = 8;
 struct Leaves {
   std::uint32_t tree, row, trees, rows;
   const float* values;              ///< Outputs of the leaves, by tree, then row.
-  const std::uint64_t* numbers_at;  ///< Places of the leaves' numbers among the group's, in the same order.
+  const std::uint64_t* numbers_at;  ///< Indices of the leaves' numbers among the group's, in the same order.
 };
 
 template <class Target>
@@ -118,7 +118,7 @@ struct Deliver {
     return [&](std::uint32_t i) { return task.wide_leaves[leaves.numbers_at[i]]; };
   }
 
-  /// Stores the leaves, each at the place of its tree. get(i) returns leaf i.
+  /// Stores the leaves, each at the index of its tree. get(i) returns leaf i.
   template <class T, class Get>
   static void put(const WalkTask& task, const Leaves& leaves, Get get) {
     const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);

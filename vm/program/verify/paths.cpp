@@ -64,9 +64,9 @@ std::uint64_t walk_steps(const typename View::Tree& view, const TreeDesc& tree) 
 
 /// Returns the most steps in which a row's derived columns are computed: parts of keys, slots and terms.
 std::uint64_t derive_steps(const Program& program) {
-  std::uint64_t steps = program.section_HashedFeatures().size() + program.section_KeyParts().size() +
-                        program.section_LinearTerms().size() + program.meta().derived_columns;
-  for (const LookupDesc& lookup : program.section_Lookups()) steps += lookup.slot_count;
+  std::uint64_t steps = program.hashed_features().size() + program.key_parts().size() +
+                        program.linear_terms().size() + program.meta().derived_columns;
+  for (const LookupDesc& lookup : program.lookups()) steps += lookup.slot_count;
   return steps;
 }
 
@@ -117,7 +117,7 @@ class WayFollower {
       : program_(program),
         meta_(program.meta()),
         code_(program.code()),
-        accumulators_(program.section_Accumulators()),
+        accumulators_(program.accumulators()),
         map_(map),
         costs_(costs),
         followed_(followed) {
@@ -256,7 +256,7 @@ class WayFollower {
         if (way_.output != OutputKind::Staged) return wrong("it writes scores of stages");
         FVM_TRY(takes_leaves(args.acc_in));
         FVM_TRY(reads_sums(args.acc_out));
-        take(multiply_capped(program_.section_RoundBegins().size(), meta_.num_outputs));
+        take(multiply_capped(program_.round_begins().size(), meta_.num_outputs));
         memory_.output.add(rows());
         return {};
       }
@@ -282,7 +282,7 @@ class WayFollower {
   /// each tree has a function.
   std::uint64_t function_steps() const {
     std::uint64_t most = 0;
-    for (const LeafFunction& function : program_.section_LeafFunctions())
+    for (const LeafFunction& function : program_.leaf_functions())
       most = std::max<std::uint64_t>(most, function.term_count);
     return add_capped(meta_.num_features, multiply_capped(meta_.num_trees, most + 1));
   }
@@ -424,9 +424,9 @@ class WayFollower {
   /// Reads the leaves of all trees, and what numbers of vectors or functions stand for.
   Result<void> takes_leaves(std::uint32_t accumulator) {
     FVM_TRY(reads_leaves(accumulator));
-    if (!program_.section_LeafVectors().empty())
+    if (!program_.leaf_vectors().empty())
       take(multiply_capped(meta_.num_trees, 2 * std::uint64_t{meta_.num_outputs}));
-    if (!program_.section_LeafFunctions().empty()) take(function_steps());
+    if (!program_.leaf_functions().empty()) take(function_steps());
     return {};
   }
 
@@ -459,8 +459,8 @@ class WayFollower {
   }
 
   void encode() {
-    std::uint64_t steps = program_.section_Columns().size();
-    for (const EncodedFeature& feature : program_.section_EncodedFeatures())
+    std::uint64_t steps = program_.columns().size();
+    for (const EncodedFeature& feature : program_.encoded_features())
       steps += static_cast<std::uint64_t>(std::bit_width(feature.threshold_count));
     take(steps);
     memory_.codes.add(rows());
@@ -468,10 +468,10 @@ class WayFollower {
 
   Result<void> explain() {
     if (way_.output != OutputKind::Contributions) return wrong("it writes contributions");
-    if (!program_.section_Columns().empty() && !memory_.codes.covers(rows()))
+    if (!program_.columns().empty() && !memory_.codes.covers(rows()))
       return wrong("paths test rank codes, and these rows are not encoded here");
     const std::uint64_t written = std::uint64_t{meta_.num_outputs} * (std::uint64_t{meta_.num_features} + 1);
-    take(add_capped(written, multiply_capped(program_.section_Paths().size(), kPathNodeSteps)));
+    take(add_capped(written, multiply_capped(program_.paths().size(), kPathNodeSteps)));
     memory_.output.add(rows());
     return {};
   }
@@ -502,8 +502,8 @@ class WayFollower {
   /// trees among each other.
   Result<void> walks_group(std::uint32_t walker, const Range& trees) {
     if (trees.size() == 0) return {};
-    const WalkerDesc& desc = program_.section_Walkers()[walker];
-    const GroupDesc& group = program_.section_Groups()[desc.group];
+    const WalkerDesc& desc = program_.walkers()[walker];
+    const GroupDesc& group = program_.groups()[desc.group];
     const GroupCosts& costs = costs_[desc.group];
     // Walks in lockstep go on until the last has come to its leaf.
     const std::uint64_t alone =
@@ -558,14 +558,14 @@ Result<std::vector<std::uint32_t>> row_counts(const Program& program) {
 
 Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
   std::vector<GroupCosts> costs;
-  for (const GroupDesc& group : program.section_Groups())
+  for (const GroupDesc& group : program.groups())
     costs.push_back(with_view(group.layout, [&]<class View>() { return costs_of<View>(program, group); }));
   FVM_ASSIGN(const std::vector<std::uint32_t> counts, row_counts(program));
   std::uint64_t most = 0, followed = 0;
   for (const OutputKind output : kOutputKinds) {
     if (output == OutputKind::Contributions && program.meta().contributions == 0) continue;
     const bool of_trees = output == OutputKind::Trees || output == OutputKind::Staged;
-    if (of_trees && program.section_RoundBegins().empty()) continue;
+    if (of_trees && program.round_begins().empty()) continue;
     for (const std::uint32_t rows : counts) {
       FVM_ASSIGN(const std::uint64_t steps, WayFollower(program, map, costs, followed).run({output, rows}));
       most = std::max(most, steps);

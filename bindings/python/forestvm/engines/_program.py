@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import re
@@ -50,7 +51,7 @@ class Program(NamedTuple):
         with _lock:
             forest = _opened.get(self)
             if forest is None:
-                forest = _opened[self] = self.mapped(_file_of(self.fingerprint, image))
+                forest = _opened[self] = self.mapped(file_with(self.fingerprint, image))
             return forest
 
 
@@ -72,7 +73,7 @@ def no_predictions(forest: Forest, output: str) -> NDArray[Any]:
 
 def file_of(forest: Forest) -> Path:
     """Returns the path of the forest's program on this machine. Writes the file unless it exists."""
-    return _file_of(forest.fingerprint, lambda: memoryview(forest))
+    return file_with(forest.fingerprint, lambda: memoryview(forest))
 
 
 def folder() -> Path:
@@ -97,19 +98,21 @@ def _file_name(fingerprint: str) -> str:
     return f"{fingerprint}.fvm"
 
 
-def _file_of(fingerprint: str, image: Callable[[], Buffer]) -> Path:
+def file_with(fingerprint: str, image: Callable[[], Buffer]) -> Path:
+    """Returns a program's file on this machine. `image` gives its bytes if there is no file yet."""
     path = folder() / _file_name(fingerprint)
     if path.exists():
         return path
-    # The file is written under another name and moved, so that other processes see the whole file or none.
+    # The file is written under another name, so that other processes see the whole file or none. Linking keeps a file
+    # that another process has put in place meanwhile: replacing it would leave that process with a copy of its own.
     written, name = tempfile.mkstemp(dir=path.parent, prefix=f"{fingerprint}.")
     try:
         with os.fdopen(written, "wb") as file:
             file.write(image())
-        os.replace(name, path)
-    except BaseException:
+        with contextlib.suppress(FileExistsError):
+            os.link(name, path)
+    finally:
         os.unlink(name)
-        raise
     return path
 
 

@@ -30,8 +30,8 @@
 
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
-#include <forestvm/core/layout/placing.hpp>
 #include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
@@ -125,7 +125,7 @@ struct TablesView : TreesInSequence {
     }
   };
 
-  // A place in a tree is a level and a slot in it; for a leaf it is the level below the last and the leaf's
+  // A position in a tree is a level and a slot in it; for a leaf it is the level below the last and the leaf's
   // number.
   static constexpr unsigned kSlotBits = 9;
   FVM_INLINE static std::uint32_t level_of(std::uint32_t at) { return at >> kSlotBits; }
@@ -155,7 +155,7 @@ struct TablesView : TreesInSequence {
     const TableLevel& level = tree.level(level_of(at));
     return level.has_tables() ? LevelTables(tree.lines, level).code[slot_of(at)] : level.code();
   }
-  /// Returns the place of the test or leaf to which a way leads, past the repetitions of a leaf.
+  /// Returns the position of the test or leaf to which a way leads, past the repetitions of a leaf.
   FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
     std::uint32_t level = level_of(at), slot = slot_of(at);
     for (;;) {
@@ -184,9 +184,9 @@ struct TablesView : TreesInSequence {
     return child(tree, at, static_cast<unsigned>(x > code(tree, at)));
   }
 
-  static const char* place_rule(const TreeDesc& tree, std::uint32_t index, const GroupDesc& group,
-                                std::uint64_t nodes_before) {
-    if (const char* rule = TreesInSequence::place_rule(tree, index, group, nodes_before)) return rule;
+  static const char* first_node_rule(const TreeDesc& tree, std::uint32_t index, const GroupDesc& group,
+                                     std::uint64_t nodes_before) {
+    if (const char* rule = TreesInSequence::first_node_rule(tree, index, group, nodes_before)) return rule;
     return group.node_count - nodes_before - tree.node_count >= kTableSlack
                ? nullptr
                : "its group ends too soon after its tables";
