@@ -62,7 +62,7 @@ Result<Side> of_reference(const Inputs& inputs) {
   if (!inputs.model)
     return usage_error("--against reference: MODEL is a program; the reference needs a trainer's model");
   FVM_ASSIGN(const Reference expected, inputs.rows.visit([&](const auto& values) {
-    return reference_predict(*inputs.model, values, inputs.rows.count);
+    return reference_predict(*inputs.model, values, inputs.rows.count, {.hashed_rows = inputs.rows.hashed});
   }));
   return Side{"the reference", {expected.raw.begin(), expected.raw.end()}, expected.leaf};
 }

@@ -544,7 +544,6 @@ std::string Sink::path() const {
 Result<CatboostParts> read_catboost_document(std::span<const std::byte> bytes, const LoadLimits& limits) {
   CatboostParts parts;
   parts.format = "catboost-json";
-  parts.is_document = true;
   Sink sink(Container::Root, limits, parts);
   FVM_TRY(read_events(bytes, Syntax::Json, limits.max_depth, sink));
   if (parts.trees.empty() && !parts.bias.empty())

@@ -295,9 +295,9 @@ bool sniff_xgboost_json(std::span<const std::byte> bytes) {
   do ++at;
   while (at < bytes.size() && one_of(bytes[at], blanks));
   if (at == bytes.size()) return true;
-  // Apache Spark's metadata is JSON too.
+  // Apache Spark's metadata and XGBoost's dump of a tree are JSON too.
   const std::string_view member(reinterpret_cast<const char*>(bytes.data()) + at, bytes.size() - at);
-  return one_of(bytes[at], "\"}") && !member.starts_with("\"class\"");
+  return one_of(bytes[at], "\"}") && !member.starts_with("\"class\"") && !member.starts_with("\"nodeid\"");
 }
 
 bool sniff_xgboost_ubj(std::span<const std::byte> bytes) {

@@ -70,8 +70,8 @@ struct Times {
 class PhaseCounter {
  public:
   PhaseCounter(const Program& program, const LinkRequest& request, const DeviceModel& device,
-               const LinkedPhase& phase)
-      : program_(program), request_(request), device_(device), phase_(phase) {
+               const LinkedPhase& phase, double value_bytes)
+      : program_(program), request_(request), device_(device), phase_(phase), leaf_value_bytes_(value_bytes) {
     const double block_rows = phase.rows_per_block != 0 ? phase.rows_per_block : request.rows;
     chunks_[kRowsRegister] = {true, 0, request.rows, 0, std::min<double>(block_rows, request.rows)};
     if (phase.block_rows == kRowsRegister) block_rows_ = chunks_[kRowsRegister].block_rows;
@@ -175,6 +175,8 @@ class PhaseCounter {
         case Op::Unless:
         case Op::Plan:
         case Op::Explain:
+        case Op::StoreTrees:
+        case Op::StoreStages:
           break;
       }
     }
@@ -359,7 +361,7 @@ class PhaseCounter {
 
   void store(const LinkedInst& inst, const Times& times) {
     const double rows = times.threads * chunks_[linked<Op::Store, Rows>(inst)].size;
-    const double width = output_width(program_.meta(), request_.output);
+    const double width = output_width(program_, request_.output);
     const double element = program_.meta().score_type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
     account_.bytes.results += rows * width * element;
     add_sums(linked<Op::Store, AccIn>(inst), rows * width);
@@ -367,7 +369,7 @@ class PhaseCounter {
 
   void label(const LinkedInst& inst, const Times& times) {
     const double rows = times.threads * chunks_[linked<Op::Label, Rows>(inst)].size;
-    account_.bytes.results += rows * output_width(program_.meta(), OutputKind::Class) * sizeof(std::int64_t);
+    account_.bytes.results += rows * output_width(program_, OutputKind::Class) * sizeof(std::int64_t);
     add_sums(linked<Op::Label, AccIn>(inst), rows * program_.meta().num_outputs);
   }
 
@@ -416,7 +418,7 @@ class PhaseCounter {
       const double function_bytes =
           sizeof(LeafFunction) + terms / static_cast<double>(functions.size()) * sizeof(IndexedTerm);
       account_.bytes.nodes += leaves * function_bytes;
-      account_.bytes.rows += leaves / std::max(1u, meta.num_trees) * leaf_value_bytes(program_);
+      account_.bytes.rows += leaves / std::max(1u, meta.num_trees) * leaf_value_bytes_;
     }
     add_sums(linked<Op::SumTrees, AccOut>(inst), 2 * added);
   }
@@ -453,6 +455,7 @@ class PhaseCounter {
   const LinkRequest& request_;
   const DeviceModel& device_;
   const LinkedPhase& phase_;
+  double leaf_value_bytes_;  ///< Bytes of a row's values that functions of leaves read.
   PhaseAccount account_;
   Chunk chunks_[kRangeRegisters];
   std::uint32_t staged_stride_ = 0;  ///< CacheRows' Stride of the rows in shared memory; 0: none are there
@@ -491,9 +494,10 @@ Result<CallAccount> account(const Program& program, const LinkRequest& call_requ
   FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits_of(device)));
   CallAccount call;
   call.rates = {kNever, kNever, kNever, kNever};
+  const double value_bytes = leaf_value_bytes(program);
   double results = 0;
   for (const LinkedPhase& phase : linked.phases) {
-    const PhaseAccount account = PhaseCounter(program, request, device, phase).run();
+    const PhaseAccount account = PhaseCounter(program, request, device, phase, value_bytes).run();
     call.visits += account.visits;
     call.counted = call.counted && account.counted;
     call.rates.issue = in_turn(call.rates.issue, account.rates.issue);
@@ -502,7 +506,7 @@ Result<CallAccount> account(const Program& program, const LinkRequest& call_requ
     results += account.bytes.results;
     call.phases.push_back(account);
   }
-  const double rows = row_width(program.meta()) * double{sizeof(float)} + leaf_value_bytes(program);
+  const double rows = row_width(program.meta()) * double{sizeof(float)} + value_bytes;
   if (std::max(rows, results) > 0) call.rates.bus = device.bus_gbs * 1e9 / std::max(rows, results);
   return call;
 }

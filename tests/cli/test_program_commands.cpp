@@ -147,7 +147,7 @@ TEST_F(Commands, RoundsThatMakeNoSenseAreRefused) {
     EXPECT_NE(refused(model_, text).find("expected A:B with A < B, and B at most "), std::string::npos)
         << text;
   EXPECT_NE(refused(model_, "best").find("no best round"), std::string::npos);
-  EXPECT_NE(refused(compiled(), "0:1").find("has its rounds already"), std::string::npos);
+  EXPECT_NE(refused(compiled(), "0:1").find("compile the model with --with rounds"), std::string::npos);
 }
 
 TEST_F(Commands, VerifyRefusesDamage) {
@@ -304,6 +304,10 @@ TEST_F(Commands, DiffAgreesWithEveryJudge) {
   EXPECT_EQ(program.code, 0) << program.err;
   EXPECT_NE(program.out.find("every walk comes to the same leaf"), std::string::npos) << program.out;
   EXPECT_NE(program.out.find("equal bits"), std::string::npos) << program.out;
+  // Texts of categories are codes in the rows that are read.
+  const Outcome texts = forestvm({"diff", test_data("catboost/1.2.10_counters/model.cbm"),
+                                  test_data("catboost/1.2.10_counters/rows.csv")});
+  EXPECT_EQ(texts.code, 0) << texts.err << texts.out;
 }
 
 /// Rows of float32, of float64, with categories and with texts become what the exported code takes.

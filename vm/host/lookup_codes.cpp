@@ -92,8 +92,10 @@ bool insert_keys(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMe
     if (end - begin > kMaxBucketKeys) return false;
     buckets.emplace_back(begin, end);
   }
-  std::stable_sort(buckets.begin(), buckets.end(),
-                   [](const auto& a, const auto& b) { return a.second - a.first > b.second - b.first; });
+  std::sort(buckets.begin(), buckets.end(), [](const auto& a, const auto& b) {
+    const std::size_t keys_of_a = a.second - a.first, keys_of_b = b.second - b.first;
+    return keys_of_a != keys_of_b ? keys_of_a > keys_of_b : a.first < b.first;
+  });
   std::vector<bool> used(slots.slot_count);
   std::size_t tries = kTriesPerKey * keys.size() + kMinTries;
   for (const auto& [begin, end] : buckets) {
@@ -281,7 +283,9 @@ class LookupCodesMaker {
       if (!a->may_share() || !b->may_share()) return a->may_share() && !b->may_share();
       return comes_before(a->parts()[0], b->parts()[0]);
     };
-    std::stable_sort(all.begin(), all.end(), before);
+    std::sort(all.begin(), all.end(), [&](const CodedTable* a, const CodedTable* b) {
+      return before(a, b) || (!before(b, a) && a < b);
+    });
     for (auto begin = all.begin(); begin != all.end();) {
       const auto end =
           (*begin)->may_share() ? std::upper_bound(begin, all.end(), *begin, before) : std::next(begin);
@@ -309,10 +313,9 @@ class LookupCodesMaker {
       for (CodedTable* table : tables) table->add_first_parts(keys);
     sort_unique(keys);
     const auto shares = [&](CodedTable* table) { return table->shares(keys.size()); };
-    const auto rest = std::stable_partition(tables.begin(), tables.end(), shares);
-    for (auto alone = rest; alone != tables.end(); ++alone)
-      if (!add_set({*alone}, (*alone)->parts(), (*alone)->keys())) return false;
-    tables.erase(rest, tables.end());
+    for (CodedTable* const table : tables)
+      if (!shares(table) && !add_set({table}, table->parts(), table->keys())) return false;
+    std::erase_if(tables, std::not_fn(shares));
     return tables.empty() || add_set(tables, tables[0]->parts().first(1), keys);
   }
 

@@ -168,6 +168,7 @@ FVM_ONE_COPY void deliver(const WalkTask& task, std::uint32_t tree, std::uint32_
   for (std::uint32_t t = 0; t < trees; ++t) {
     const auto nodes = View::tree(task.group, tree - task.first_tree + t);
     const TreeDesc& desc = task.group.trees[tree - task.first_tree + t];
+#pragma GCC unroll 1  // GCC would repeat the body for each of kMaxScalarWalks walks
     for (std::uint32_t i = t * rows; i < (t + 1) * rows; ++i) {
       values[i] = View::value(nodes, at[i]);
       numbers_at[i] = View::number_at(nodes, desc, at[i]);
