@@ -133,6 +133,10 @@ void add_program(Json& document, const Program& program) {
     document["contributions"] = {{"trees", program.explained_trees().size()},
                                  {"nodes", program.paths().size()},
                                  {"bytes", program.paths().size_bytes()}};
+  if (const auto begins = program.round_begins(); !begins.empty()) {
+    document["keeps leaves"] = true;
+    if (program.meta().rounds != RoundRule::None) document["rounds"] = begins.size() - 1;
+  }
   const std::string_view schedule = program.text(StringId::Schedule);
   if (const std::vector<PlanRemark> plans = plan_remarks(schedule); !plans.empty()) {
     Json list = Json::array();

@@ -20,6 +20,7 @@
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/leaf_functions.hpp>
 #include <forestvm/core/path_data.hpp>
+#include <forestvm/core/rounds.hpp>
 #include <forestvm/core/transform.hpp>
 #include <forestvm/core/wide_values.hpp>
 #include <forestvm/result.hpp>
@@ -54,7 +55,7 @@ struct ProgramMeta {
   ScalarType score_type;          ///< Type of leaves, sums and raw scores: see Model.
   ScalarType row_type;            ///< Type in which the trainer compares a row's values: see Model.
   Pair pair;                      ///< Model::pair
-  std::uint8_t reserved;          ///< Zero.
+  RoundRule rounds;               ///< Rule of the rounds from which calls choose; None in other programs.
   double divisor = 1;             ///< TransformParameters::divisor.
   double slope = 1;               ///< TransformParameters::slope.
   std::uint64_t category_splits;  ///< Categorical splits: see ForestStatistics.
@@ -117,8 +118,8 @@ inline constexpr std::size_t kSectionCount = 0
 #define FVM_SECTION(number, Name, name, Record, meaning) +1
 #include <forestvm/internal/sections.def>
     ;
-/// The sections that every program file has. Only programs with contributions have the sections after these; the
-/// files of other programs leave them out.
+/// The sections that every program file has. Of those after them, files leave out all behind the last that is not
+/// empty.
 inline constexpr std::size_t kCommonSections = static_cast<std::size_t>(Section::ExplainedTrees);
 
 /// The contents of a program, filled in by the compiler; encode_program makes a Program of them.
@@ -157,6 +158,7 @@ struct ProgramParts {
   std::vector<std::byte> nodes;
   std::vector<ExplainedTree> explained_trees;
   std::vector<PathNode> paths;
+  std::vector<std::uint32_t> round_begins;
 };
 
 /// The extent to which load and from_bytes check an image before they return a program.

@@ -175,6 +175,8 @@ class PhaseCounter {
         case Op::Unless:
         case Op::Plan:
         case Op::Explain:
+        case Op::StoreTrees:
+        case Op::StoreStages:
           break;
       }
     }
@@ -359,7 +361,7 @@ class PhaseCounter {
 
   void store(const LinkedInst& inst, const Times& times) {
     const double rows = times.threads * chunks_[linked<Op::Store, Rows>(inst)].size;
-    const double width = output_width(program_.meta(), request_.output);
+    const double width = output_width(program_, request_.output);
     const double element = program_.meta().score_type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
     account_.bytes.results += rows * width * element;
     add_sums(linked<Op::Store, AccIn>(inst), rows * width);
@@ -367,7 +369,7 @@ class PhaseCounter {
 
   void label(const LinkedInst& inst, const Times& times) {
     const double rows = times.threads * chunks_[linked<Op::Label, Rows>(inst)].size;
-    account_.bytes.results += rows * output_width(program_.meta(), OutputKind::Class) * sizeof(std::int64_t);
+    account_.bytes.results += rows * output_width(program_, OutputKind::Class) * sizeof(std::int64_t);
     add_sums(linked<Op::Label, AccIn>(inst), rows * program_.meta().num_outputs);
   }
 

@@ -14,6 +14,7 @@
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/leaf_functions.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "kernels/backend/context.hpp"
 #include "kernels/backend/device_program.hpp"
@@ -98,11 +99,12 @@ class DevicePredictor final : public CallPredictor {
 
   Result<void> run(Context& any, const RowSource& rows, OutputKind output, const CallOptions& options,
                    const Destination& to) const override {
-    if (output == OutputKind::Contributions)
-      return refused("output contributions", "is computed by the host only");
+    if (output == OutputKind::Contributions || output == OutputKind::Trees || output == OutputKind::Staged)
+      return refused("output " + std::string(name_of(output)), "is computed by the host only");
     if (options.base_margin.data != nullptr) return refused("base margins", "are taken by the host only");
     if (options.early_stop) return refused("early stop", "is for the host only");
-    const std::size_t width = output_width(program_.meta(), output);
+    if (options.rounds) return refused("rounds of a call", "are chosen on the host only");
+    const std::size_t width = output_width(program_, output);
     if (rows.count() == 0 || width == 0) return {};
     auto& context = static_cast<DeviceContext&>(any);
     ++context.calls;
@@ -118,7 +120,7 @@ class DevicePredictor final : public CallPredictor {
   }
 
   Result<void> run_from_host(DeviceContext& context, const PassKind& kind, const Destination& to) const {
-    const std::size_t count = kind.rows.count(), width = output_width(program_.meta(), kind.output);
+    const std::size_t count = kind.rows.count(), width = output_width(program_, kind.output);
     const bool coded = kind.upload == Upload::Codes;
     const std::size_t copied_bytes = (coded ? columns() : row_width(program_.meta()) * sizeof(float)) +
                                      leaf_value_bytes(1) + kind.result_bytes;
@@ -188,7 +190,7 @@ class DevicePredictor final : public CallPredictor {
       FVM_ASSIGN(lane.queue, runtime_->queue_on(stream));
       context.stream_id = stream_id;
     }
-    const std::size_t count = kind.rows.count(), width = output_width(program_.meta(), kind.output);
+    const std::size_t count = kind.rows.count(), width = output_width(program_, kind.output);
     FVM_ASSIGN(kind.stream_is_captured, lane.queue->is_captured());
     FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, count));
     for (std::size_t begin = 0; begin < count;) {

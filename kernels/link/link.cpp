@@ -171,6 +171,8 @@ class PhaseMeasurer {
       case Op::Unless:
       case Op::Plan:
       case Op::Explain:
+      case Op::StoreTrees:
+      case Op::StoreStages:
         return;
     }
   }

@@ -124,6 +124,13 @@ class CodeEmitter {
       case Store:
         add(Op::Store, {accumulator(s.accumulator), rows_of(s)});
         break;
+      case StoreTrees:
+        add(Op::StoreTrees, {accumulator(s.accumulator), rows_of(s)});
+        break;
+      case StoreStages:
+        add(Op::StoreStages,
+            {accumulator(s.accumulator), accumulator(s.from), rows_of(s), s.base_last ? 1u : 0u});
+        break;
       case Label:
         add(Op::Label,
             {accumulator(s.accumulator), rows_of(s), static_cast<std::uint32_t>(lowering_.model.class_rule)});

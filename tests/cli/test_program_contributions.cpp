@@ -85,7 +85,7 @@ TEST_F(Contributions, SurviveTheAssembler) {
 TEST_F(Contributions, AreRefusedByName) {
   const std::string out = file("out.fvm");
   expect_error({"compile", model_, "-o", out, "--with", "contribution"}, 2,
-               "--with 'contribution': expected one of early-stop, contributions");
+               "--with 'contribution': expected one of early-stop, trees, staged, rounds, contributions");
   expect_error({"compile", test_data("onnx/classes_none/model.onnx"), "-o", out, "--with", "contributions"},
                1, "model.onnx: tree 0, node 0: the model does not say how many training rows went each way");
   expect_error({"compile", model_, "-o", out, "--with", "contributions", "--schedule", "gpu"}, 1,

@@ -91,9 +91,9 @@ Result<Answer> predicted(const Program& program, const Case& c, std::size_t batc
   const std::vector<float> padded = padded_rows(c);
   FVM_ASSIGN(const auto predictor, loaded(program, c));
   const auto context = predictor->make_context();
-  const std::uint32_t raw = output_width(program.meta(), OutputKind::Raw),
-                      value = output_width(program.meta(), OutputKind::Value),
-                      label = output_width(program.meta(), OutputKind::Class);
+  const std::uint32_t raw = output_width(program, OutputKind::Raw),
+                      value = output_width(program, OutputKind::Value),
+                      label = output_width(program, OutputKind::Class);
   Answer answer;
   answer.raw.assign(c.row_count() * raw, -12345.0f);
   answer.value.assign(c.row_count() * value, -12345.0f);
@@ -193,7 +193,7 @@ std::string encoded_differ(const Program& program, const Case& c, std::size_t ba
                            bool in_order) {
   const auto predictor = loaded(program, c);
   const auto context = (*predictor)->make_context();
-  const std::uint32_t raw = output_width(program.meta(), OutputKind::Raw);
+  const std::uint32_t raw = output_width(program, OutputKind::Raw);
   const std::size_t columns = (*predictor)->coded_columns(), trees = c.model.trees.size();
   for (std::size_t begin = 0; begin < c.row_count(); begin += batch) {
     const std::size_t count = std::min(batch, c.row_count() - begin);

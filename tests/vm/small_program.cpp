@@ -93,6 +93,9 @@ const std::vector<RichCase>& rich_cases() {
       {"plan(3); layout(tree, sparse); plan(BATCH); encode(u8)", Contract::Trainer, 2, ScalarType::Float32,
        true, false, false, false, true},
       {"layout(tree, sparse8)", Contract::Trainer, 1, ScalarType::Float64, false, false, false, true, true},
+      {"plan(3); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0)", Contract::Trainer, 2,
+       ScalarType::Float32, false, false, false, false, false, true},
+      {"encode(u8)", Contract::Trainer, 2, ScalarType::Float64, false, false, true, false, false, true},
   };
   return cases;
 }
@@ -139,8 +142,6 @@ Tree chain_of(std::uint32_t depth) {
   return chain;
 }
 
-namespace {
-
 Program compiled(const Model& model, const std::string& schedule, const CompileOptions& options) {
   auto parsed = parse_schedule(schedule);
   if (!parsed) throw std::runtime_error(schedule + ": " + parsed.error().text());
@@ -148,8 +149,6 @@ Program compiled(const Model& model, const std::string& schedule, const CompileO
   if (!result) throw std::runtime_error(schedule + ": " + result.error().text());
   return result->program;
 }
-
-}  // namespace
 
 Program compiled(const Model& model, const std::string& schedule, Contract contract) {
   CompileOptions options;
@@ -165,13 +164,18 @@ Program explained(const Model& model, const std::string& schedule, Contract cont
 }
 
 Program program_of(const Model& model, const RichCase& rich) {
-  return rich.contributions ? explained(model, rich.schedule, rich.contract)
-                            : compiled(model, rich.schedule, rich.contract);
+  CompileOptions options;
+  options.contract = rich.contract;
+  options.contributions = rich.contributions;
+  options.keeps_leaves = rich.keeps_leaves;
+  return compiled(model, rich.schedule, options);
 }
 
 std::vector<OutputKind> outputs_of(const Program& program) {
   std::vector<OutputKind> outputs{OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf};
   if (program.meta().contributions != 0) outputs.push_back(OutputKind::Contributions);
+  if (!program.round_begins().empty())
+    outputs.insert(outputs.end(), {OutputKind::Trees, OutputKind::Staged});
   return outputs;
 }
 
@@ -269,6 +273,7 @@ ProgramParts parts_of(const Program& program) {
   parts.nodes = copy_of(program.nodes());
   parts.explained_trees = copy_of(program.explained_trees());
   parts.paths = copy_of(program.paths());
+  parts.round_begins = copy_of(program.round_begins());
   return parts;
 }
 
@@ -299,10 +304,10 @@ std::vector<float> small_rows(std::size_t count, std::size_t stride, std::uint32
 Answers answers(const Predictor& predictor, Context& context, const AnyRows& rows) {
   const ProgramMeta& meta = predictor.program().meta();
   const std::size_t count = row_count(rows);
-  std::vector<float> raw(count * output_width(meta, OutputKind::Raw));
-  std::vector<float> value(count * output_width(meta, OutputKind::Value));
+  std::vector<float> raw(count * output_width(predictor.program(), OutputKind::Raw));
+  std::vector<float> value(count * output_width(predictor.program(), OutputKind::Value));
   Answers all;
-  all.labels.resize(count * output_width(meta, OutputKind::Class));
+  all.labels.resize(count * output_width(predictor.program(), OutputKind::Class));
   must(predictor.predict(context, rows, OutputKind::Raw, raw.data()));
   must(predictor.predict(context, rows, OutputKind::Value, value.data()));
   all.leaves.resize(count * meta.num_trees);

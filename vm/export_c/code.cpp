@@ -146,8 +146,11 @@ class CodeWriter {
         return write_transform(operands<Op::Transform>(inst));
       case Op::Store:
         return write_store(operands<Op::Store>(inst));
-      case Op::Encode:   // the tests of coded trees are written as tests of values
-      case Op::Explain:  // export_c refuses programs with contributions
+      case Op::Encode:  // the tests of coded trees are written as tests of values
+      case Op::
+          Explain:  // export_c refuses programs with contributions, and those that give every tree's leaf
+      case Op::StoreTrees:
+      case Op::StoreStages:
         return;
       case Op::Label:
         return write_label(operands<Op::Label>(inst));
@@ -347,8 +350,8 @@ class CodeWriter {
     for (const std::uint32_t i : used)
       text += "  " + sum_type(job_, kind(i)) + " a" + std::to_string(i) + "[" +
               std::to_string(std::uint64_t{desc(i).copies} * rows_ * width(i)) + "];\n";
-    text += "  const size_t width = want == 1u ? " + number(output_width(meta_, OutputKind::Value)) +
-            " : want == 2u ? " + number(output_width(meta_, OutputKind::Class)) + " : " +
+    text += "  const size_t width = want == 1u ? " + number(output_width(job_.program, OutputKind::Value)) +
+            " : want == 2u ? " + number(output_width(job_.program, OutputKind::Class)) + " : " +
             number(meta_.num_outputs) + ";\n";
     for (std::uint32_t i = 0; i < job_.program.accumulators().size(); ++i)
       if (desc(i).parent != i) text += "  uint32_t copy" + std::to_string(i) + " = 0u;\n";

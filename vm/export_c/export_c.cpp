@@ -83,7 +83,7 @@ std::string comment(const Job& job, const ExportedC& size) {
 /// `rows` rows at a time. The number of all rows chooses among plans.
 std::string entry(const Job& job, const std::string& name, const std::string& type, OutputKind output,
                   std::uint32_t rows) {
-  const std::string width = number(output_width(job.program.meta(), output)), most = number(rows);
+  const std::string width = number(output_width(job.program, output)), most = number(rows);
   return in_file(
       job, "void @" + name + "(const @ROW *rows, size_t count, size_t stride, " + type +
                " *out) {\n  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;\n"
@@ -100,10 +100,10 @@ std::string entries(const Job& job, std::uint32_t rows) {
   std::string text = "/* Raw scores: count x " + number(meta.num_outputs) + ". */\n" +
                      entry(job, "predict_raw", score, OutputKind::Raw, rows) +
                      "/* What the trainer's predict gives: count x " +
-                     number(output_width(meta, OutputKind::Value)) + ". */\n" +
+                     number(output_width(job.program, OutputKind::Value)) + ". */\n" +
                      entry(job, "predict", score, OutputKind::Value, rows);
   if (meta.class_rule != ClassRule::None)
-    text += "/* Labels' indices: count x " + number(output_width(meta, OutputKind::Class)) + ". */\n" +
+    text += "/* Labels' indices: count x " + number(output_width(job.program, OutputKind::Class)) + ". */\n" +
             entry(job, "predict_class", "int64_t", OutputKind::Class, rows);
   text += "/* Leaf numbers: count x " + number(meta.num_trees) + ". */\n" +
           entry(job, "predict_leaf", "int32_t", OutputKind::Leaf, rows);
@@ -157,6 +157,9 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
   if (program.meta().contributions != 0)
     return refused("the program computes contributions, which C does not: compile the model without them");
+  if (!program.round_begins().empty())
+    return refused(
+        "the program gives the outputs of single trees and rounds, which C does not: compile the model without --with");
   Job job{program, options, {}, changed_features(program)};
   if (column_count(job) > kMaxFeatures)
     return refused("the program has " + std::to_string(column_count(job)) +

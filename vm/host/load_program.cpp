@@ -97,6 +97,7 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   for (const ValueRules::Special& special : loaded.row_reader->rules().specials())
     loaded.special_features[special.feature] = true;
   loaded.base.assign(program.base().begin(), program.base().end());
+  loaded.no_base.assign(loaded.base.size(), 0);
   if (executor != nullptr) loaded.grains = grains(program);
   loaded.executor = executor;
   return loaded;

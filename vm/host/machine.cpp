@@ -197,9 +197,8 @@ void Machine::leaves(const Inst& inst) {
 
 template <class Value>
 void Machine::store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const {
-  const ProgramMeta& meta = loaded_->meta;
-  const std::uint32_t width = output_width(meta, pass_->output);
-  const Pair pair = pass_->output == OutputKind::Raw ? Pair::None : meta.pair;
+  const auto width = static_cast<std::uint32_t>(pass_->width);
+  const Pair pair = pass_->output == OutputKind::Raw ? Pair::None : loaded_->meta.pair;
   with_scores(accumulator, [&]<class Score>() {
     const auto store_each = [&](auto value) {
       for (std::uint32_t row = rows.begin; row < rows.end; ++row) {

@@ -14,7 +14,7 @@ void Machine::transform(const Inst& inst) {
   with_scores(args.acc_out, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
       transform_row(args.transform_kind, accumulator_row<Score>(args.acc_out, row),
-                    static_cast<std::uint32_t>(outputs_), loaded_->parameters);
+                    static_cast<std::uint32_t>(outputs_), pass_->parameters);
   });
 }
 
@@ -27,7 +27,7 @@ void Machine::label(const Inst& inst) {
   with_scores(args.acc_in, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
       label_row(args.rule, accumulator_row<Score>(args.acc_in, row), outputs, pass_->labels + row * width,
-                loaded_->parameters);
+                pass_->parameters);
   });
 }
 

@@ -66,6 +66,7 @@ void add_sections(const ProgramParts& parts, Contents& contents) {
   set(Section::LinearTerms, bytes_of(parts.linear_terms));
   set(Section::ExplainedTrees, bytes_of(parts.explained_trees));
   set(Section::Paths, bytes_of(parts.paths));
+  set(Section::RoundBegins, bytes_of(parts.round_begins));
 }
 
 }  // namespace
@@ -83,9 +84,8 @@ Result<std::vector<StringRef>> bytecode::string_refs(std::span<const std::uint64
 
 Result<Program> bytecode::seal(FileHeader header,
                                std::span<const std::span<const std::byte>, kSectionCount> sections) {
-  const bool common = std::all_of(sections.begin() + kCommonSections, sections.end(),
-                                  [](const auto& section) { return section.empty(); });
-  const std::size_t count = common ? kCommonSections : kSectionCount;
+  std::size_t count = kSectionCount;
+  while (count > kCommonSections && sections[count - 1].empty()) --count;
   SectionEntry table[kSectionCount] = {};
   std::uint64_t end = table_end(count);
   for (std::size_t i = 0; i < count; ++i) {

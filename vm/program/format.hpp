@@ -38,7 +38,7 @@ struct FileHeader {
   unsigned char magic[8];
   std::uint16_t format;         ///< The file's format: kProgramFormat.
   std::uint16_t reserved;       ///< Zero.
-  std::uint32_t section_count;  ///< Number of sections: kSectionCount or kCommonSections.
+  std::uint32_t section_count;  ///< Number of sections: from kCommonSections to kSectionCount.
   /// Features that a reader must know to run the program; none are defined yet.
   std::uint64_t feature_bits;
   std::uint64_t file_size;  ///< Size of the file in bytes.

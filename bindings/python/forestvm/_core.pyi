@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike, NDArray
 
 __version__: str
 
-_Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba", "contributions"]
+_Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba", "contributions", "trees", "staged"]
 
 # A test: the feature, the least number that goes right, the categories that go right (one of these two is None),
 # whether missing values go left, and the two children. A child is the index of a test, or the complement (~) of the
@@ -115,6 +115,7 @@ class Forest:
     _encoder: tuple[int, int]
     _row_dtype: str
     _probabilities: str
+    _leaf_width: int
 
     @classmethod
     def _load(
@@ -130,9 +131,11 @@ class Forest:
         first_round: int,
         end_round: int,
         contributions: bool,
+        keep_leaves: bool,
         borrow: bool,
         /,
     ) -> tuple[Any, list[str]]: ...
+    def _calling(self, first_round: int, end_round: int, every: int, /) -> Any: ...
     def _tree(self, number: int, /) -> tuple[int | None, int, list[_Node], list[_Leaf]]: ...
     def _save(self, path: bytes, /) -> None: ...
     def _new_result(self, rows: int, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, /) -> NDArray[Any]: ...

@@ -35,7 +35,7 @@ class _Options(NamedTuple):
         """Returns what a file of predictions says of its making, by which a later run tells whether it is complete."""
         keep = "*" if self.keep is None else ",".join(self.keep)
         return {
-            b"forestvm.program": self.forest.fingerprint.encode(),
+            b"forestvm.program": f"{self.forest.fingerprint} {self.forest.contract}".encode(),
             b"forestvm.predictions": f"{self.output} as {self.name} beside {keep}".encode(),
         }
 
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
 def _predict(options: argparse.Namespace) -> None:
     if options.batch_rows < 1:
         raise Usage(f"--batch-rows is {options.batch_rows}: expected a number from 1")
-    forest = load(options.model, threads=options.threads)
+    forest = load(options.model, threads=options.threads, contributions=options.output == "contributions")
     keep = None if options.keep is None else [name for name in options.keep.split(",") if name]
     for name in keep or []:
         if (keep or []).count(name) > 1:

@@ -73,6 +73,18 @@ def test_outputs_of_several_columns_beside_chosen_ones(table: pa.Table, tmp_path
     assert read(tmp_path / "alone.parquet").column_names == ["prediction"]
 
 
+def test_contributions_are_a_column_of_lists(table: pa.Table, tmp_path: Path) -> None:
+    forest = forestvm.load(MODEL, contributions=True)
+    rows = write(table, tmp_path / "rows.parquet")
+    for ending in (".parquet", ".arrow"):
+        predictions = tmp_path / f"parts{ending}"
+        assert run(rows, predictions, "--output", "contributions", "--name", "parts", "--keep", "id") == 0
+        got = read(predictions)
+        assert got.schema.field("parts").type == pa.list_(pa.float32(), 31)
+        parts = np.stack(got["parts"].to_numpy())
+        assert parts.tobytes() == forest.contributions(table, extra="ignore").tobytes()
+
+
 def test_no_rows(table: pa.Table, tmp_path: Path) -> None:
     assert run(write(table.slice(0, 0), tmp_path / "rows.arrow"), tmp_path / "out.parquet") == 0
     assert read(tmp_path / "out.parquet").num_rows == 0
@@ -114,6 +126,9 @@ def test_a_folder_goes_on_where_it_was_interrupted(
     assert np.array_equal(read(out / "day=3/c.parquet")["prediction"].to_numpy(), wanted)
     # A run for another output neither replaces the files nor takes them for its own.
     assert run(rows, out, "--output", "raw") == 1
+    assert "was not written by this command with this model" in capsys.readouterr().err
+    forestvm.load(MODEL, contract="fast").save(tmp_path / "fast.fvm")
+    assert _predict_files.main(["predict", str(tmp_path / "fast.fvm"), str(rows), str(out)]) == 1
     assert "was not written by this command with this model" in capsys.readouterr().err
     # Rows that are newer than their predictions are predicted again.
     os.utime(rows / "a.parquet")

@@ -431,7 +431,7 @@ def test_missing_numbers_of_frames(forest: forestvm.Forest, rows: Array) -> None
         try:
             frame = make(filled, names)
         except pytest.skip.Exception:
-            continue  # test_the_packages_are_there says so
+            continue  # the package is absent, which test_the_packages_are_there reports
         for number in (-999, -999.0, np.float32(-999)):
             assert np.array_equal(forest.predict(frame, missing=number), wanted), name
         assert np.array_equal(forest.predict_proba(make(filled[:3], names), missing=-999)[:, 1], wanted[:3]), name

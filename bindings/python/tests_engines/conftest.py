@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import forestvm
+from forestvm.engines._program import file_of
 
 pa = pytest.importorskip("pyarrow")
 datasets = pytest.importorskip("pyarrow.dataset")
@@ -105,6 +106,16 @@ def large() -> forestvm.Forest:
     return large_forest()
 
 
+@pytest.fixture(scope="session", params=list(MODELS))
+def explained(request: pytest.FixtureRequest) -> Case:
+    """A case whose values are contributions."""
+    model = case(request.param)
+    forest = forestvm.load(MODELS[request.param], threads=1, contributions=True)
+    values = forest.predict(model.rows, output="contributions", extra="ignore")
+    assert values.shape == (ROWS, forest.num_outputs * (forest.num_features + 1))
+    return model._replace(forest=forest, values=values)
+
+
 class Files(NamedTuple):
     """A model, a folder of Parquet files with an id, and the predictions of one process in the order of ids."""
 
@@ -155,7 +166,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def assert_same(got: object, wanted: np.ndarray) -> None:
-    """Compares types, shapes and bits."""
+    """Compares types, shapes and bits. Arrays of objects hold a list for each row."""
     array = np.stack(list(got)) if getattr(got, "dtype", None) == object else np.asarray(got)
     assert array.dtype == wanted.dtype and array.shape == wanted.shape
     assert array.tobytes() == wanted.tobytes()
@@ -183,7 +194,7 @@ def processes(text: str) -> list[int]:
 def mappings(forest: forestvm.Forest) -> dict[int, dict[str, int]]:
     """Returns the bytes of the program's file in the memory of each process that maps it: Rss, Pss, ..."""
     found: dict[int, dict[str, int]] = {}
-    name = f"/{forest.fingerprint}.fvm"
+    name = f"/{file_of(forest).name}"
     for path in Path("/proc").glob("[0-9]*/maps"):
         inside = False
         try:

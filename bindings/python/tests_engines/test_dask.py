@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Case, Files, assert_same, case, check_one_copy, columns_named, table_of
+from conftest import MODELS, Case, Files, assert_same, case, check_one_copy, columns_named, table_of
 
 import forestvm
 
@@ -18,6 +18,7 @@ dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
 frames = pytest.importorskip("dask.dataframe")
 arrays = pytest.importorskip("dask.array")
+datasets = pytest.importorskip("pyarrow.dataset")
 
 from forestvm.engines import dask as engine  # noqa: E402  (imports Dask, which may be absent)
 
@@ -51,11 +52,22 @@ def test_frames_on_two_workers(client: Any, model: Case) -> None:
     check(model)
 
 
+def test_contributions_are_a_column_of_lists(client: Any, explained: Case, tmp_path: Path) -> None:
+    frame = frames.from_pandas(explained.rows.to_pandas(), npartitions=3)
+    predicted = engine.predict(frame, explained.forest, output="contributions", name="p")
+    got = predicted.compute()
+    assert got.dtype == predicted.dtype and got.dtype.pyarrow_dtype.list_size == explained.values.shape[1]
+    assert_same(np.stack(got.to_numpy()), explained.values)
+    engine.predict(frame, explained.forest, output="contributions", name="p", keep=["id"]).to_parquet(tmp_path)
+    table = datasets.dataset(tmp_path, format="parquet").to_table().sort_by("id")
+    assert_same(np.stack(table["p"].to_numpy()), explained.values)
+
+
 def test_arrays(client: Any) -> None:
-    forest = case("classes").forest
+    forest = forestvm.load(MODELS["classes"], contributions=True)
     rows = np.random.default_rng(1).normal(size=(500, 6))
     collection = arrays.from_array(rows, chunks=(70, 4))
-    for output in ("value", "raw", "class", "leaf"):
+    for output in ("value", "raw", "class", "leaf", "contributions"):
         predicted = engine.predict(collection, forest, output=output)
         wanted = forest.predict(rows, output=output)
         assert predicted.shape == wanted.shape and predicted.dtype == wanted.dtype
@@ -126,6 +138,8 @@ def test_what_is_no_collection_is_refused() -> None:
         engine.predict([1, 2], case("classes").forest)
     with pytest.raises(forestvm.Usage, match="no columns with names to keep"):
         engine.predict(arrays.zeros((5, 6)), case("classes").forest, keep=["id"])
+    with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
+        engine.predict(arrays.zeros((5, 6)), case("classes").forest, output="contributions")
     with pytest.raises(forestvm.FeatureMismatch):
         engine.predict(
             frames.from_pandas(case("classes").rows.to_pandas()[["age"]], npartitions=1), case("classes").forest

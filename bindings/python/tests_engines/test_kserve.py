@@ -267,6 +267,28 @@ def test_metrics_count_and_time_predictions() -> None:
     assert 'request_predict_seconds_bucket{le="+Inf",model_name="classes"}' in metrics()
 
 
+def test_contributions_and_outputs_that_are_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "model.fvm"
+    forestvm.load(MODELS["classes"]).save(path)
+    code = f"""
+import asyncio
+from forestvm.engines import kserve
+model = kserve.Model({str(MODELS["classes"])!r}, output="contributions")
+print(model.get_output_types()[0]["shape"])
+print(asyncio.run(model.predict({{"instances": [[1, 2, 3, 4, 5, 6]]}}))["predictions"])
+try:
+    kserve.Model({str(path)!r}, output="contributions")
+except Exception as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    forest = forestvm.load(MODELS["classes"], contributions=True)
+    wanted = forest.predict([[1, 2, 3, 4, 5, 6]], output="contributions").tolist()
+    assert done.stdout.splitlines()[:2] == ["[-1, 21]", str(wanted)]
+    assert "load it with contributions=True" in done.stdout
+
+
 def test_a_worker_process_starts_before_it_has_read_the_model() -> None:
     """KServe kills worker processes that do not answer after some seconds."""
     code = f"""

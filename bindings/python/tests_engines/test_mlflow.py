@@ -23,6 +23,14 @@ def test_saved_models_answer_as_the_forest(model: Case, tmp_path: Path) -> None:
     assert_same(mlflow.pyfunc.load_model(str(tmp_path / "leaves")).predict(frame), model.leaves)
 
 
+def test_contributions(explained: Case, tmp_path: Path) -> None:
+    engine.save(explained.forest, tmp_path / "model", output="contributions")
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    assert_same(loaded.predict(explained.rows.to_pandas()), explained.values)
+    with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
+        engine.save(case("classes").forest, tmp_path / "other", output="contributions")
+
+
 def test_a_model_uses_one_thread_unless_told(tmp_path: Path) -> None:
     forest = case("classes").forest
     for number, (options, wanted) in enumerate((({}, 1), ({"threads": 2}, 2), ({"threads": None}, None))):

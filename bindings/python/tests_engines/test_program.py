@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from conftest import check_one_copy
+from conftest import MODELS, check_one_copy
 
 import forestvm
+from forestvm.engines import _program
 
 # Opens a program when a line comes, prints the file that it has mapped, and keeps it until another line comes.
 OPEN = """
@@ -30,7 +32,8 @@ def test_processes_that_start_together_map_one_file(
     folder, source = tmp_path / "programs", tmp_path / "source.fvm"
     large.save(source)
     monkeypatch.setenv("FORESTVM_PROGRAMS", str(folder))
-    command = [sys.executable, "-c", OPEN, large.fingerprint, str(source)]
+    path = folder / _program.program_of(large, "value", 1).file_name
+    command = [sys.executable, "-c", OPEN, path.stem, str(source)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     processes = [subprocess.Popen(command, **pipes) for _ in range(4)]
     try:
@@ -39,7 +42,6 @@ def test_processes_that_start_together_map_one_file(
         for process in processes:
             process.stdin.write("\n")
             process.stdin.flush()
-        path = folder / f"{large.fingerprint}.fvm"
         mapped = [process.stdout.readline().strip() for process in processes]
         wanted = f"{path.stat().st_ino} {path}"
         assert [" ".join(line.split()) for line in mapped] == [wanted] * 4
@@ -48,3 +50,20 @@ def test_processes_that_start_together_map_one_file(
         for process in processes:
             process.communicate("\n", timeout=60)
     assert list(folder.iterdir()) == [path]
+
+
+def test_programs_of_one_model_have_files_of_their_own() -> None:
+    options: list[dict[str, Any]] = [{}, {"contract": "fast"}, {"contract": "reproducible"}, {"contributions": True}]
+    forests = [forestvm.load(MODELS["float32"], **each) for each in options]
+    assert len({forest.fingerprint for forest in forests}) == 1
+    for forest in forests:
+        program = _program.program_of(forest, "value", 1)
+        opened = program.open(lambda image=memoryview(forest): image)
+        assert bytes(opened) == bytes(forest) and opened.contract == forest.contract
+
+
+def test_a_file_with_another_program_is_refused(tmp_path: Path) -> None:
+    program = _program.program_of(forestvm.load(MODELS["float32"]), "value", 1)
+    forestvm.load(MODELS["float32"], contract="fast").save(tmp_path / program.file_name)
+    with pytest.raises(forestvm.Refused, match="does not hold the program after which it is named"):
+        program.mapped(tmp_path / program.file_name)

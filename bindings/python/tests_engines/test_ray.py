@@ -43,6 +43,14 @@ def test_datasets(model: Case) -> None:
         assert_same(columns_named(got, "p", wanted), wanted[np.sort(order)])
 
 
+def test_contributions_are_a_column_of_lists(explained: Case) -> None:
+    predicted = engine.predict(ray.data.from_arrow(explained.rows), explained.forest, output="contributions", name="p")
+    got = pa.concat_tables(ray.get(predicted.to_arrow_refs())).sort_by("id")
+    assert_same(np.stack(got["p"].to_numpy()), explained.values)
+    with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
+        engine.deployment(case("classes").forest, output="contributions")
+
+
 def test_batches_of_one_row(model: Case) -> None:
     rows = ray.data.from_arrow([model.rows.slice(row, 1) for row in range(20)])
     predicted = engine.predict(rows, model.forest, name="p")

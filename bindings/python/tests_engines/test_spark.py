@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from conftest import Case, Files, assert_same, case, check_one_copy, columns_named, processes, write_files
 
+import forestvm
+
 pytest.importorskip("pyspark")
 
 from forestvm.engines import spark as engine  # noqa: E402  (imports Spark, which may be absent)
@@ -110,6 +112,18 @@ def check_functions(spark: Any, model: Case) -> None:
 
 def test_functions_of_columns_and_in_sql(local: Any, model: Case) -> None:
     check_functions(local, model)
+
+
+def test_contributions_are_arrays(local: Any, explained: Case) -> None:
+    from pyspark.sql.functions import struct
+
+    rows = local.createDataFrame(explained.rows).repartition(3)
+    predicted = engine.predict(rows, explained.forest, output="contributions", name="p")
+    score = engine.udf(local, explained.forest, output="contributions")
+    for answers in (predicted, rows.select("id", score(struct("*")).alias("p"))):
+        assert_same(answers.orderBy("id").toPandas().p.to_numpy(), explained.values)
+    with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
+        engine.predict(rows, case("classes").forest, output="contributions")
 
 
 def test_functions_of_mlflow(local: Any, model: Case, tmp_path: Path) -> None:

@@ -36,6 +36,12 @@ enum class OutputKind : std::uint8_t {
 #include <forestvm/core/outputs.def>
 };
 
+/// All outputs, by their numbers.
+inline constexpr OutputKind kOutputKinds[] = {
+#define FVM_OUTPUT(number, Name, text, meaning) OutputKind::Name,
+#include <forestvm/core/outputs.def>
+};
+
 /// The layouts of trees in memory; rows in layouts.def.
 enum class Layout : std::uint8_t {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) Name = number,

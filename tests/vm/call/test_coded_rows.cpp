@@ -129,7 +129,7 @@ TEST(CodedRows, AsDenseWhereScoresAreFloat64) {
   const std::vector<float> rows = small_rows(100, 4);
   const RowBlock block{rows.data(), 100, 4};
   const Coded coded = encoded(**predictor, block);
-  const std::size_t width = output_width(program.meta(), OutputKind::Raw);
+  const std::size_t width = output_width(program, OutputKind::Raw);
   std::vector<double> expected(100 * width), found(100 * width);
   ASSERT_TRUE((*predictor)->predict_wide(*context, block, OutputKind::Raw, expected.data()).ok());
   ASSERT_TRUE((*predictor)->predict_wide(*context, coded.rows, OutputKind::Raw, found.data()).ok());

@@ -170,6 +170,20 @@ class ShadowMachine {
     update(args.acc_out, rows);
   }
 
+  void store_trees(const Inst& inst) {
+    const auto args = operands<Op::StoreTrees>(inst);
+    if (run_->program.round_begins().empty()) throw Harm("no rounds");
+    output(args.acc_in, args.rows);
+  }
+  void store_stages(const Inst& inst) {
+    const auto args = operands<Op::StoreStages>(inst);
+    if (run_->program.round_begins().empty()) throw Harm("no rounds");
+    const std::uint32_t rows = args.rows, from = args.acc_in;
+    touch_rows(from, copies_[from], rows, Access::Read);
+    update(args.acc_out, rows);
+    touch_rows(kOutputBuffer, 0, rows, Access::Written);
+  }
+
  private:
   void step() {
     if (++run_->steps > kMaxSteps) throw Harm("work without end");

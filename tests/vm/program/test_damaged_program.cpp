@@ -75,15 +75,21 @@ void run_program(const Program& program, unsigned threads) {
       for (std::size_t row = 0; row < count; ++row) rows[row * features + feature] = static_cast<float>(row);
     const RowBlock block{rows.data(), count, features};
     for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value}) {
-      std::vector<float> out(count * output_width(meta, kind));
+      std::vector<float> out(count * output_width(program, kind));
       EXPECT_TRUE((*predictor)->predict(*context, block, kind, out.data()).ok());
     }
-    std::vector<double> parts(count * output_width(meta, OutputKind::Contributions));
+    std::vector<double> parts(count * output_width(program, OutputKind::Contributions));
     EXPECT_EQ((*predictor)->predict_wide(*context, block, OutputKind::Contributions, parts.data()).ok(),
               meta.contributions != 0);
-    std::vector<std::int64_t> labels(count * output_width(meta, OutputKind::Class));
+    for (const OutputKind kind : {OutputKind::Trees, OutputKind::Staged}) {
+      std::vector<double> scores(count * output_width(program, kind));
+      const bool has_it = !program.round_begins().empty() &&
+                          (kind == OutputKind::Trees || meta.rounds != RoundRule::None);
+      EXPECT_EQ((*predictor)->predict_wide(*context, block, kind, scores.data()).ok(), has_it);
+    }
+    std::vector<std::int64_t> labels(count * output_width(program, OutputKind::Class));
     EXPECT_EQ((*predictor)->predict_class(*context, block, labels.data()).ok(), !labels.empty());
-    std::vector<std::int32_t> leaves(count * output_width(meta, OutputKind::Leaf));
+    std::vector<std::int32_t> leaves(count * output_width(program, OutputKind::Leaf));
     EXPECT_TRUE((*predictor)->predict_leaf(*context, block, leaves.data()).ok());
     const std::vector<double> wide(rows.begin(), rows.end());
     const RowBlock wide_block{wide.data(), count, features, RowType::Float64};

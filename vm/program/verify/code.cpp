@@ -148,6 +148,18 @@ class CodeVerifier {
       }
       case Op::Label:
         return label(inst);
+      case Op::StoreTrees: {
+        const auto [from, rows] = operands<Op::StoreTrees>(inst);
+        if (!is_per_tree(kind_of(from))) return wrong(formatted("a{} does not hold per-tree values", from));
+        FVM_TRY(touches(from, rows));
+        return stores_leaves();
+      }
+      case Op::StoreStages: {
+        const auto [to, from, rows, base_last] = operands<Op::StoreStages>(inst);
+        FVM_TRY(sums_trees(to, from));
+        FVM_TRY(converts(to, from, rows));
+        return stores_leaves();
+      }
       case Op::Encode:
         return encodes(operands<Op::Encode>(inst).rows);
       case Op::Explain:
@@ -389,6 +401,13 @@ class CodeVerifier {
   Result<void> stores(std::uint32_t accumulator, std::uint32_t rows) {
     FVM_TRY(holds_scores(accumulator));
     FVM_TRY(writes(accumulator, rows));
+    if (!tree_loops_.empty()) return wrong("the output is written inside a parallel loop over trees");
+    return {};
+  }
+
+  /// Checks that outputs of single trees or rounds may be written here.
+  Result<void> stores_leaves() const {
+    if (program_.round_begins().empty()) return wrong("the program has no rounds");
     if (!tree_loops_.empty()) return wrong("the output is written inside a parallel loop over trees");
     return {};
   }

@@ -30,8 +30,8 @@ Result<void> verify_header(const FileHeader& header, std::size_t size) {
                    header.feature_bits);
   if (header.file_size != size)
     return refused("header", "the file has {} bytes, its header says {}", size, header.file_size);
-  if (header.section_count != kSectionCount && header.section_count != kCommonSections)
-    return refused("header", "{} sections, expected {} or {}", header.section_count, kCommonSections,
+  if (header.section_count < kCommonSections || header.section_count > kSectionCount)
+    return refused("header", "{} sections, expected {} to {}", header.section_count, kCommonSections,
                    kSectionCount);
   for (const std::uint8_t byte : header.unused)
     if (byte != 0) return refused("header", "a reserved byte is not zero");
@@ -90,7 +90,7 @@ Result<void> verify_meta(const ProgramMeta& meta) {
   if (meta.sum_unit < kLowestUnit || meta.sum_unit > kHighestUnit)
     return wrong(
         formatted("exact sums count 2^{}, expected 2^{} to 2^{}", meta.sum_unit, kLowestUnit, kHighestUnit));
-  if (meta.reserved != 0) return wrong("a reserved byte is not zero");
+  if (static_cast<std::uint8_t>(meta.rounds) >= kRoundRules) return wrong("unknown rule of rounds");
   if (meta.reserved2 != 0) return wrong("a reserved byte is not zero");
   if (meta.contributions > 1) return wrong("contributions is neither 0 nor 1");
   if (meta.takes_margins > 1) return wrong("takes_margins is neither 0 nor 1");
@@ -312,6 +312,20 @@ Result<void> verify_tile_shapes(const Program& program) {
   return {};
 }
 
+Result<void> verify_rounds(const Program& program) {
+  const auto begins = program.round_begins();
+  if (begins.empty()) {
+    if (program.meta().rounds == RoundRule::None) return {};
+    return refused("meta section", "a rule of rounds, but no rounds");
+  }
+  if (begins.front() != 0 || begins.back() != program.meta().num_trees)
+    return refused("round_begins section", "the rounds do not cover the {} trees", program.meta().num_trees);
+  for (std::size_t i = 1; i < begins.size(); ++i)
+    if (begins[i] < begins[i - 1])
+      return refused(formatted("round_begins section: record {}", i), "it does not ascend");
+  return {};
+}
+
 }  // namespace
 
 Result<void> verify_container(std::span<const std::byte> image, bool with_checksum) {
@@ -364,6 +378,7 @@ Result<void> verify_tables(const Program& program) {
   FVM_TRY(verify_category_names(program));
   FVM_TRY(verify_strings(program));
   FVM_TRY(verify_tile_shapes(program));
+  FVM_TRY(verify_rounds(program));
   return verify_accumulators(program);
 }
 

@@ -44,6 +44,8 @@ const char* operand_rule(const TableSizes& sizes, OperandKind kind, std::uint32_
       return rule(value < sizes.groups, "no such group");
     case Walker:
       return rule(value < sizes.walkers, "no such walker");
+    case BaseLast:
+      return rule(value <= 1, "the base scores are neither first nor last");
     case Step:
       return rule(value != 0, "a step of 0");
     case Partner:

@@ -173,6 +173,8 @@ class WayFollower {
       case OutputKind::Raw:
       case OutputKind::Value:
       case OutputKind::Contributions:
+      case OutputKind::Trees:
+      case OutputKind::Staged:
         return memory_.output.covers(all);
       case OutputKind::Class:
         return meta_.class_rule == ClassRule::None || memory_.output.covers(all);
@@ -241,11 +243,22 @@ class WayFollower {
       }
       case Op::SumTrees: {
         const auto args = operands<Op::SumTrees>(inst);
-        FVM_TRY(reads_leaves(args.acc_in));
-        if (!program_.leaf_vectors().empty())
-          take(multiply_capped(meta_.num_trees, 2 * std::uint64_t{meta_.num_outputs}));
-        if (!program_.leaf_functions().empty()) take(function_steps());
+        FVM_TRY(takes_leaves(args.acc_in));
         return reads_sums(args.acc_out);
+      }
+      case Op::StoreTrees:
+        if (way_.output != OutputKind::Trees) return wrong("it writes the outputs of trees");
+        FVM_TRY(takes_leaves(operands<Op::StoreTrees>(inst).acc_in));
+        memory_.output.add(rows());
+        return {};
+      case Op::StoreStages: {
+        const auto args = operands<Op::StoreStages>(inst);
+        if (way_.output != OutputKind::Staged) return wrong("it writes scores of stages");
+        FVM_TRY(takes_leaves(args.acc_in));
+        FVM_TRY(reads_sums(args.acc_out));
+        take(multiply_capped(program_.round_begins().size(), meta_.num_outputs));
+        memory_.output.add(rows());
+        return {};
       }
       case Op::Transform:
         return reads_sums(operands<Op::Transform>(inst).acc_out);
@@ -408,6 +421,15 @@ class WayFollower {
     return wrong(formatted("a{} is read for rows of which it does not hold every tree's leaf", accumulator));
   }
 
+  /// Reads the leaves of all trees, and what numbers of vectors or functions stand for.
+  Result<void> takes_leaves(std::uint32_t accumulator) {
+    FVM_TRY(reads_leaves(accumulator));
+    if (!program_.leaf_vectors().empty())
+      take(multiply_capped(meta_.num_trees, 2 * std::uint64_t{meta_.num_outputs}));
+    if (!program_.leaf_functions().empty()) take(function_steps());
+    return {};
+  }
+
   /// Returns the innermost iteration over trees around the next instruction, as a range of the map.
   std::uint32_t innermost_trees() const {
     const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), [this](const auto& block) {
@@ -539,9 +561,10 @@ Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
   for (const GroupDesc& group : program.groups()) costs.push_back(costs_of(program, group));
   FVM_ASSIGN(const std::vector<std::uint32_t> counts, row_counts(program));
   std::uint64_t most = 0, followed = 0;
-  for (const OutputKind output :
-       {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf, OutputKind::Contributions}) {
+  for (const OutputKind output : kOutputKinds) {
     if (output == OutputKind::Contributions && program.meta().contributions == 0) continue;
+    const bool of_trees = output == OutputKind::Trees || output == OutputKind::Staged;
+    if (of_trees && program.round_begins().empty()) continue;
     for (const std::uint32_t rows : counts) {
       FVM_ASSIGN(const std::uint64_t steps, WayFollower(program, map, costs, followed).run({output, rows}));
       most = std::max(most, steps);

@@ -65,7 +65,10 @@ class Model(kserve.Model):  # type: ignore[misc]
     def load(self) -> bool:
         """Reads the file. Requests that are being answered keep the program with which they began."""
         version = _version_of(self._path)  # read before the file, so that a file replaced meanwhile is read again
-        self._forest = load(self._path, threads=self._threads)
+        contributions = self._output == "contributions"
+        forest = load(self._path, threads=self._threads, contributions=contributions)
+        no_predictions(forest, self._output)  # fails here, not in a request, if the model has no such output
+        self._forest = forest
         self._version = version
         self.ready = True
         return True

@@ -23,7 +23,7 @@ def save(
 ) -> None:
     """Writes a folder that `mlflow.pyfunc.load_model` reads. The program in it is verified when it is loaded.
 
-    output:  the predictions that the model gives: "value", "raw", "class", "leaf" or "proba".
+    output:  the predictions that the model gives: "value", "raw", "class", "leaf", "proba" or "contributions".
     threads: threads of a call; None: as many CPUs as the loading process may use.
     options: further arguments of `mlflow.pyfunc.save_model`, such as signature and metadata.
     """
