@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._errors import Environment, Error, Refused, Usage
-from ._forest import Forest, load
-from .engines._program import OUTPUTS
+from ._forest import Forest
+from .engines._program import OUTPUTS, load_with
 
 if TYPE_CHECKING:
     import pyarrow
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
 def _predict(options: argparse.Namespace) -> None:
     if options.batch_rows < 1:
         raise Usage(f"--batch-rows is {options.batch_rows}: expected a number from 1")
-    forest = load(options.model, threads=options.threads, contributions=options.output == "contributions")
+    forest = load_with(options.model, options.output, options.threads)
     keep = None if options.keep is None else [name for name in options.keep.split(",") if name]
     for name in keep or []:
         if (keep or []).count(name) > 1:

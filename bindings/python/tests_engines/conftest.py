@@ -36,6 +36,7 @@ class Case(NamedTuple):
     rows: pa.Table
     values: np.ndarray
     leaves: np.ndarray
+    output: str = "value"
 
     @property
     def features(self) -> list[str]:
@@ -106,14 +107,23 @@ def large() -> forestvm.Forest:
     return large_forest()
 
 
-@pytest.fixture(scope="session", params=list(MODELS))
-def explained(request: pytest.FixtureRequest) -> Case:
-    """A case whose values are contributions."""
-    model = case(request.param)
-    forest = forestvm.load(MODELS[request.param], threads=1, contributions=True)
-    values = forest.predict(model.rows, output="contributions", extra="ignore")
-    assert values.shape == (ROWS, forest.num_outputs * (forest.num_features + 1))
-    return model._replace(forest=forest, values=values)
+LISTED = [*((name, "contributions") for name in MODELS), ("classes", "trees"), ("classes", "staged")]
+
+
+@pytest.fixture(scope="session", params=LISTED, ids=" of ".join)
+def listed(request: pytest.FixtureRequest) -> Case:
+    """A case of an output that has many numbers a row. Trees and stages are those of some rounds of a program."""
+    name, output = request.param
+    model = case(name)
+    if output == "contributions":
+        forest = forestvm.load(MODELS[name], threads=1, contributions=True)
+        width = forest.num_outputs * (forest.num_features + 1)
+    else:
+        forest = forestvm.load(MODELS[name], threads=1, keep_leaves=True).of_rounds(1, 4)
+        width = 3 * forest.num_outputs
+    values = forest.predict(model.rows, output=output, extra="ignore")
+    assert values.shape == (ROWS, width)
+    return model._replace(forest=forest, values=values, output=output)
 
 
 class Files(NamedTuple):

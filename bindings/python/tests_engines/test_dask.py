@@ -52,15 +52,15 @@ def test_frames_on_two_workers(client: Any, model: Case) -> None:
     check(model)
 
 
-def test_contributions_are_a_column_of_lists(client: Any, explained: Case, tmp_path: Path) -> None:
-    frame = frames.from_pandas(explained.rows.to_pandas(), npartitions=3)
-    predicted = engine.predict(frame, explained.forest, output="contributions", name="p")
+def test_outputs_of_many_numbers_are_a_column_of_lists(client: Any, listed: Case, tmp_path: Path) -> None:
+    frame = frames.from_pandas(listed.rows.to_pandas(), npartitions=3)
+    predicted = engine.predict(frame, listed.forest, output=listed.output, name="p")
     got = predicted.compute()
-    assert got.dtype == predicted.dtype and got.dtype.pyarrow_dtype.list_size == explained.values.shape[1]
-    assert_same(np.stack(got.to_numpy()), explained.values)
-    engine.predict(frame, explained.forest, output="contributions", name="p", keep=["id"]).to_parquet(tmp_path)
+    assert got.dtype == predicted.dtype and got.dtype.pyarrow_dtype.list_size == listed.values.shape[1]
+    assert_same(np.stack(got.to_numpy()), listed.values)
+    engine.predict(frame, listed.forest, output=listed.output, name="p", keep=["id"]).to_parquet(tmp_path)
     table = datasets.dataset(tmp_path, format="parquet").to_table().sort_by("id")
-    assert_same(np.stack(table["p"].to_numpy()), explained.values)
+    assert_same(np.stack(table["p"].to_numpy()), listed.values)
 
 
 def test_arrays(client: Any) -> None:

@@ -27,12 +27,12 @@ def test_duckdb_calls_with_a_struct_and_with_columns(model: Case) -> None:
     assert_same(one, model.values[7:8])
 
 
-def test_contributions_are_an_array(explained: Case) -> None:
+def test_outputs_of_many_numbers_are_an_array(listed: Case) -> None:
     connection = duckdb.connect()
-    rows = explained.rows  # noqa: F841  (DuckDB finds it by its name)
-    engine.register(connection, "explain", explained.forest, output="contributions")
+    rows = listed.rows  # noqa: F841  (DuckDB finds it by its name)
+    engine.register(connection, "explain", listed.forest, output=listed.output)
     got = connection.sql("SELECT explain(t) AS answer FROM rows t ORDER BY id").fetchnumpy()["answer"]
-    assert_same(got, explained.values)
+    assert_same(got, listed.values)
 
 
 def test_leaves_of_one_tree_are_an_array() -> None:

@@ -23,10 +23,10 @@ def test_saved_models_answer_as_the_forest(model: Case, tmp_path: Path) -> None:
     assert_same(mlflow.pyfunc.load_model(str(tmp_path / "leaves")).predict(frame), model.leaves)
 
 
-def test_contributions(explained: Case, tmp_path: Path) -> None:
-    engine.save(explained.forest, tmp_path / "model", output="contributions")
+def test_outputs_of_many_numbers(listed: Case, tmp_path: Path) -> None:
+    engine.save(listed.forest, tmp_path / "model", output=listed.output)
     loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
-    assert_same(loaded.predict(explained.rows.to_pandas()), explained.values)
+    assert_same(loaded.predict(listed.rows.to_pandas()), listed.values)
     with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
         engine.save(case("classes").forest, tmp_path / "other", output="contributions")
 

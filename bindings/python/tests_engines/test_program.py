@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import MODELS, check_one_copy
 
@@ -17,7 +18,7 @@ from forestvm.engines import _program
 OPEN = """
 import sys
 from forestvm.engines import _program
-program, source = _program.Program(sys.argv[1], 1), sys.argv[2]
+program, source = _program.Program(sys.argv[1], 1, None), sys.argv[2]
 print("begun", flush=True)
 sys.stdin.readline()
 forest = program.open(lambda: _program.mapped_file(source))
@@ -60,6 +61,18 @@ def test_programs_of_one_model_have_files_of_their_own() -> None:
         program = _program.program_of(forest, "value", 1)
         opened = program.open(lambda image=memoryview(forest): image)
         assert bytes(opened) == bytes(forest) and opened.contract == forest.contract
+
+
+def test_rounds_of_a_program_are_kept() -> None:
+    whole = forestvm.load(MODELS["float32"], keep_leaves=True)
+    rows = np.random.default_rng(1).normal(scale=20, size=(50, 30))
+    values = set()
+    for forest in (whole, whole.of_rounds(0, 10), whole.of_rounds(10, 20)):
+        program = _program.program_of(forest, "value", 1)
+        assert program.digest == _program.digest_of(memoryview(whole))
+        assert program.open(lambda: memoryview(whole)).predict(rows).tobytes() == forest.predict(rows).tobytes()
+        values.add(forest.predict(rows).tobytes())
+    assert len(values) == 3
 
 
 def test_a_file_with_another_program_is_refused(tmp_path: Path) -> None:

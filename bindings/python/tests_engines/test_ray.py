@@ -43,10 +43,10 @@ def test_datasets(model: Case) -> None:
         assert_same(columns_named(got, "p", wanted), wanted[np.sort(order)])
 
 
-def test_contributions_are_a_column_of_lists(explained: Case) -> None:
-    predicted = engine.predict(ray.data.from_arrow(explained.rows), explained.forest, output="contributions", name="p")
+def test_outputs_of_many_numbers_are_a_column_of_lists(listed: Case) -> None:
+    predicted = engine.predict(ray.data.from_arrow(listed.rows), listed.forest, output=listed.output, name="p")
     got = pa.concat_tables(ray.get(predicted.to_arrow_refs())).sort_by("id")
-    assert_same(np.stack(got["p"].to_numpy()), explained.values)
+    assert_same(np.stack(got["p"].to_numpy()), listed.values)
     with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
         engine.deployment(case("classes").forest, output="contributions")
 

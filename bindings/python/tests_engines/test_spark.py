@@ -114,14 +114,14 @@ def test_functions_of_columns_and_in_sql(local: Any, model: Case) -> None:
     check_functions(local, model)
 
 
-def test_contributions_are_arrays(local: Any, explained: Case) -> None:
+def test_outputs_of_many_numbers_are_arrays(local: Any, listed: Case) -> None:
     from pyspark.sql.functions import struct
 
-    rows = local.createDataFrame(explained.rows).repartition(3)
-    predicted = engine.predict(rows, explained.forest, output="contributions", name="p")
-    score = engine.udf(local, explained.forest, output="contributions")
+    rows = local.createDataFrame(listed.rows).repartition(3)
+    predicted = engine.predict(rows, listed.forest, output=listed.output, name="p")
+    score = engine.udf(local, listed.forest, output=listed.output)
     for answers in (predicted, rows.select("id", score(struct("*")).alias("p"))):
-        assert_same(answers.orderBy("id").toPandas().p.to_numpy(), explained.values)
+        assert_same(answers.orderBy("id").toPandas().p.to_numpy(), listed.values)
     with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
         engine.predict(rows, case("classes").forest, output="contributions")
 

@@ -8,7 +8,7 @@ import pyarrow
 
 from .._errors import Usage
 from .._forest import Forest
-from ._program import no_predictions
+from ._program import LISTS, no_predictions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def schema_of(forest: Forest, output: str, name: str) -> pyarrow.Schema:
     """Returns the columns of predictions: `name`, or `name_0`, `name_1`, ... if there are several numbers a row.
-    Contributions are one column of lists, because a row may have thousands."""
+    Contributions and the like are one column of lists, because a row may have thousands."""
     names = forest.feature_names or [str(i) for i in range(forest.num_features)]
     rows = pyarrow.record_batch([pyarrow.array([], pyarrow.float64()) for _ in names], names=list(names))
     return _predictions(forest, rows, output, name).schema
@@ -41,11 +41,6 @@ def type_of(forest: Forest, output: str) -> pyarrow.DataType:
     return as_column(no_predictions(forest, output)).type
 
 
-def has_lists(output: str) -> bool:
-    """Returns whether several numbers a row are one column of lists in place of a column each."""
-    return output == "contributions"
-
-
 def as_column(numbers: NDArray[Any]) -> pyarrow.Array:
     """Returns predictions as one column. Several numbers a row are a list."""
     if numbers.ndim == 1:
@@ -67,7 +62,7 @@ def _rows_of(forest: Forest, columns: list[Any]) -> pyarrow.RecordBatch:
 
 
 def _predictions(forest: Forest, rows: pyarrow.RecordBatch, output: str, name: str) -> pyarrow.RecordBatch:
-    if has_lists(output):
+    if output in LISTS:
         lists = as_column(forest.predict(rows, output=output, extra="ignore"))
         return pyarrow.record_batch([lists], names=[name])
     stream = forest.predict_stream(rows, output=output, name=name, extra="ignore")

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from .._errors import Environment, Refused, Usage
-from .._forest import Forest
+from .._forest import Forest, load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
-OUTPUTS = ("value", "raw", "class", "leaf", "proba", "contributions")
+LISTS = ("contributions", "trees", "staged")  # Outputs of which a row may have thousands of numbers.
+OUTPUTS = ("value", "raw", "class", "leaf", "proba", *LISTS)
 
 _opened: dict[Program, Forest] = {}
 _lock = threading.Lock()
@@ -34,6 +35,7 @@ class Program(NamedTuple):
 
     digest: str  # Of the program's bytes. A forest's fingerprint tells models apart, not two programs of one model.
     threads: int
+    rounds: tuple[int, int] | None  # Those of Forest.of_rounds, which uses the whole program.
 
     @property
     def file_name(self) -> str:
@@ -45,7 +47,12 @@ class Program(NamedTuple):
         memory = mapped_file(path)
         if digest_of(memory) != self.digest:
             raise Refused("the file does not hold the program after which it is named: remove it", os.fspath(path))
-        return Forest.from_buffer(memory, threads=self.threads)
+        return self.forest_of(memory)
+
+    def forest_of(self, image: Buffer) -> Forest:
+        """Returns the forest of the program's bytes, which it borrows where they lie if they are read-only."""
+        forest = Forest.from_buffer(image, threads=self.threads)
+        return forest if self.rounds is None else forest.of_rounds(*self.rounds)
 
     def open(self, image: Callable[[], Buffer]) -> Forest:
         """Returns the forest, which this process opens once. `image` is called if this machine has no file yet."""
@@ -65,7 +72,15 @@ def program_of(forest: Forest, output: str, threads: int | None) -> Program:
     if output not in OUTPUTS:
         raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
     no_predictions(forest, output)  # fails here, not in a task, if the model has no such output
-    return Program(digest_of(memoryview(forest)), _threads.thread_count(threads))
+    return Program(digest_of(memoryview(forest)), _threads.thread_count(threads), forest._options.get("rounds"))
+
+
+def load_with(source: str | os.PathLike[str], output: str, threads: int | None) -> Forest:
+    """Loads a model or a program that must have an output."""
+    keep_leaves = output in ("trees", "staged")
+    forest = load(source, threads=threads, contributions=output == "contributions", keep_leaves=keep_leaves)
+    no_predictions(forest, output)  # fails here if the model has no such output
+    return forest
 
 
 def no_predictions(forest: Forest, output: str) -> NDArray[Any]:

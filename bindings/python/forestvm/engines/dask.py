@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import UnsupportedInput, Usage
 from .._forest import Forest
-from ._program import Program, file_of, file_with, mapped_file, no_predictions, program_of
+from ._program import LISTS, Program, file_of, file_with, mapped_file, no_predictions, program_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -111,7 +111,7 @@ def _frame(forest: Forest, frame: Any, output: str, name: str, keep: list[str]) 
     from . import _arrow
 
     numbers = forest.predict(frame, output=output, extra="ignore")
-    if numbers.ndim > 1 and not _arrow.has_lists(output):
+    if numbers.ndim > 1 and output not in LISTS:
         names = [f"{name}_{i}" for i in range(numbers.shape[1])]
         predictions = pandas.DataFrame(numbers, index=frame.index, columns=names)
     else:

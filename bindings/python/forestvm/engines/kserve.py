@@ -21,8 +21,8 @@ from kserve.logging import logger
 from kserve.protocol.rest.multiprocess.server import RESTServerProcess
 
 from .._errors import Error, Usage
-from .._forest import Forest, load
-from ._program import OUTPUTS, no_predictions
+from .._forest import Forest
+from ._program import OUTPUTS, load_with, no_predictions
 
 _ROWS, _PREDICTION = "rows", "prediction"  # The tensors of a request and of an answer.
 _DATATYPES = {"float32": "FP32", "float64": "FP64", "int64": "INT64", "int32": "INT32"}
@@ -65,10 +65,7 @@ class Model(kserve.Model):  # type: ignore[misc]
     def load(self) -> bool:
         """Reads the file. Requests that are being answered keep the program with which they began."""
         version = _version_of(self._path)  # read before the file, so that a file replaced meanwhile is read again
-        contributions = self._output == "contributions"
-        forest = load(self._path, threads=self._threads, contributions=contributions)
-        no_predictions(forest, self._output)  # fails here, not in a request, if the model has no such output
-        self._forest = forest
+        self._forest = load_with(self._path, self._output, self._threads)
         self._version = version
         self.ready = True
         return True

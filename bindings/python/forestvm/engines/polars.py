@@ -61,7 +61,7 @@ def _expression(plugin: Path, program: Program, output: str, columns: Sequence[s
         plugin_path=plugin,
         function_name="forestvm_predict",
         args=list(columns),
-        kwargs={"digest": program.digest, "threads": program.threads, "output": output},
+        kwargs={**program._asdict(), "output": output},
         is_elementwise=True,
     )
 
@@ -92,7 +92,7 @@ class _Options(pickle.Unpickler):
 def _opened(options: bytes) -> tuple[Forest, str]:
     """Called by the plugin with an expression's options, as polars pickles them. Returns the forest and the output."""
     read = _Options(io.BytesIO(options)).load()
-    program = Program(read["digest"], read["threads"])
+    program = Program(read["digest"], read["threads"], read["rounds"])
     path = folder() / program.file_name
     if not path.exists():
         raise Environment(f"no program {path}: call forestvm.engines.polars.expr on this machine first", str(path))
