@@ -132,7 +132,8 @@ void add_program(Json& document, const Program& program) {
   if (program.meta().contributions != 0)
     document["contributions"] = {{"trees", program.section_ExplainedTrees().size()},
                                  {"nodes", program.section_Paths().size()},
-                                 {"bytes", program.section_Paths().size_bytes()}};
+                                 {"bytes", program.section_Paths().size_bytes()},
+                                 {"interactions", program.meta().contributions > 1}};
   const std::string_view schedule = program.text(StringId::Schedule);
   if (const std::vector<PlanRemark> plans = plan_remarks(schedule); !plans.empty()) {
     Json list = Json::array();

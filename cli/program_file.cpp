@@ -47,7 +47,7 @@ std::vector<std::string_view> schedule_names() {
 }
 
 /// The capabilities that --with can add to a program.
-constexpr std::array<std::string_view, 2> kCapabilities = {"early-stop", "contributions"};
+constexpr std::array<std::string_view, 3> kCapabilities = {"early-stop", "contributions", "interactions"};
 
 /// The schedule and the options that --schedule, --contract and --strict ask for.
 struct Requested {
@@ -60,6 +60,7 @@ struct Requested {
 Result<void> add_capabilities(const Arguments& arguments, CompileOptions& options) {
   options.keeps_leaves = arguments.has("early-stop");
   options.contributions = arguments.get("output") == name_of(OutputKind::Contributions);
+  options.interactions = arguments.get("output") == name_of(OutputKind::Interactions);
   if (!arguments.has("with")) return {};
   const std::string listed = arguments.get("with");
   for (std::size_t begin = 0; begin <= listed.size();) {
@@ -69,9 +70,12 @@ Result<void> add_capabilities(const Arguments& arguments, CompileOptions& option
       options.keeps_leaves = true;
     else if (part == kCapabilities[1])
       options.contributions = true;
+    else if (part == kCapabilities[2])
+      options.interactions = true;
     else
       return usage_error("--with " + in_quotes(listed) + ": expected one of " +
-                         std::string(kCapabilities[0]) + ", " + std::string(kCapabilities[1]));
+                         std::string(kCapabilities[0]) + ", " + std::string(kCapabilities[1]) + ", " +
+                         std::string(kCapabilities[2]));
     begin = end + 1;
   }
   return {};
@@ -205,7 +209,7 @@ constinit const Option kWithOption = {
     '\0',
     "WHAT",
     "early-stop: keeps each tree's leaf until all are known, so that run --early-stop can add them round by round; "
-    "contributions: adds what run --output contributions needs; both: with a comma between them",
+    "contributions, interactions: adds what run --output needs for them; several: with commas between them",
     {listed<kCapabilities>}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 

@@ -31,6 +31,8 @@ constexpr fvm_output c_output(OutputKind output) {
       return FVM_OUTPUT_LEAF;
     case OutputKind::Contributions:
       return FVM_OUTPUT_CONTRIBUTIONS;
+    case OutputKind::Interactions:
+      return FVM_OUTPUT_INTERACTIONS;
   }
   __builtin_unreachable();  // the cases above are all outputs
 }
@@ -53,8 +55,8 @@ Result<ResultType> known_result_type(OutputKind output, fvm_type type) {
   return usage(
       "type is {}{}", type,
       scores
-          ? "; raw scores, values and contributions are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64, and would lose "
-            "digits in others"
+          ? "; raw scores, values, contributions and interactions are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64, and "
+            "would lose digits in others"
           : "; classes and leaves are FVM_TYPE_INT32 or FVM_TYPE_INT64, and could lose digits in "
             "others");
 }
@@ -209,7 +211,8 @@ fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_c
                            fvm_output output, float* out, size_t capacity) {
   if (output == FVM_OUTPUT_CLASS || output == FVM_OUTPUT_LEAF)
     return guarded("fvm_predict_f32", []() -> Result<void> {
-      return usage("writes raw scores, values and contributions only; fvm_predict writes classes and leaves");
+      return usage(
+          "writes raw scores, values, contributions and interactions only; fvm_predict writes classes and leaves");
     });
   const auto rows_for = [&](const ContextInUse&) -> Result<AnyRows> {
     return AnyRows(RowBlock{rows, row_count, row_stride});

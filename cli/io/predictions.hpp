@@ -17,7 +17,7 @@
 namespace forestvm::cli {
 
 /// The shape and type of predictions to write: an array of shape (rows,) if columns is 1, otherwise (rows,
-/// columns), in C order; (rows, columns / inner, inner) if `inner` is not 0. `rows` is counted while they are written.
+/// columns), in C order; (rows, ...) if `inner` is not empty. `rows` is counted while they are written.
 struct PredictionForm {
   enum class Type { Float32, Float64, Int32, Int64 };
 
@@ -26,7 +26,8 @@ struct PredictionForm {
   std::span<const std::string> labels{};  ///< CSV writes labels[i] for the integer i; empty: the integer
   bool matrix = false;                    ///< true: the shape is (rows, columns) even if columns is 1
   std::span<const std::string> names{};   ///< CSV begins with a line of these; empty: it has no header
-  std::size_t inner = 0;                  ///< Size of the third dimension of an NPY array; 0: it has none
+  std::vector<std::size_t>
+      inner{};  ///< sizes of an NPY array's dimensions after the first, if it has several
 };
 
 /// Returns the size of a value in bytes.

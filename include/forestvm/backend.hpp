@@ -219,7 +219,9 @@ class Predictor {
   /// Contributions are scores, too, num_outputs x (num_features + 1) numbers for a row: what each feature contributes to
   /// an output's raw score (exact path-dependent SHAP values), then the expected score, which all of them add up from.
   /// A row's have the same bits in every batch, form of rows, number of threads and CPU target. They are for programs
-  /// compiled with CompileOptions::contributions, on the host.
+  /// compiled with CompileOptions::contributions, on the host. Interactions are num_outputs symmetric matrices of
+  /// num_features + 1 rows and columns, whose rows add up to the contributions; the last number of each is the expected
+  /// score. They are for programs compiled with CompileOptions::interactions.
   ///
   /// Base margins are for models of XGBoost and LightGBM that do not average, on the host. LightGBM's own predict takes
   /// none: sums start from them as its scores of training rows start from init_score. Early stop is for LightGBM's
@@ -231,10 +233,10 @@ class Predictor {
   /// names the row); a column without memory that the program reads, of texts for a feature without names of
   /// categories, or with an index that its dictionary lacks; rows in another device's memory; a captured stream
   /// when the context lacks memory; margins of another shape than the raw scores', or one that is not finite (the
-  /// error names row and output); margins or early stop for leaf numbers or contributions; early stop with a margin below 0 or NaN,
+  /// error names row and output); margins or early stop for leaf numbers, contributions or interactions; early stop with a margin below 0 or NaN,
   /// or after every 0 rounds.
   ///
-  /// Refused: labels of a model without classes; contributions of a program without them; an integer that has no equal float64 where the program compares
+  /// Refused: labels of a model without classes; contributions or interactions of a program without them; an integer that has no equal float64 where the program compares
   /// in float64 (the error names the row); codes of another encoder, and all codes if walks of every plan read
   /// values; rows in a GPU's memory if the program takes zeros for missing values or has thresholds that
   /// float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as Int64; margins for other models,
@@ -252,7 +254,7 @@ class Predictor {
     return predict_with(context, rows, output, type, {}, out);
   }
 
-  /// Predicts raw scores, values or contributions. Usage for other outputs.
+  /// Predicts raw scores, values, contributions or interactions. Usage for other outputs.
   Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const;
   Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output, double* out) const;
 

@@ -68,7 +68,14 @@ enum {
    * num_features + 1 numbers for each output, of which the last is the expected score; they add up to the output's raw
    * score. Only programs that were compiled with contributions have them (forestvm compile --with contributions).
    */
-  FVM_OUTPUT_CONTRIBUTIONS = 4
+  FVM_OUTPUT_CONTRIBUTIONS = 4,
+  /**
+   * What each two features contribute together: exact SHAP interactions. A row has a symmetric matrix of num_features + 1
+   * rows and columns for each output, whose rows add up to the contributions; what a feature contributes alone is on the
+   * diagonal, and the expected score is the last number. Only programs that were compiled with interactions have them
+   * (forestvm compile --with interactions).
+   */
+  FVM_OUTPUT_INTERACTIONS = 5
 };
 
 /** The type of a number, in rows, columns and predictions. */
@@ -542,7 +549,7 @@ FVM_API fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, 
                                     size_t capacity);
 
 /**
- * Predicts raw scores, values or contributions of row-major float32 rows as float32: fvm_predict for the most common call.
+ * Predicts raw scores, values, contributions or interactions of row-major float32 rows as float32: fvm_predict for the most common call.
  * The values of a row are contiguous; `row_stride` is the distance of two rows in values, at least the
  * model's number of features.
  */

@@ -13,6 +13,7 @@
 
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/names.hpp>
 #include <forestvm/internal/leaf_functions.hpp>
 
 #include "kernels/backend/context.hpp"
@@ -97,8 +98,8 @@ class DevicePredictor final : public CallPredictor {
 
   Result<void> run(Context& any, const RowSource& rows, OutputKind output, const CallOptions& options,
                    const Destination& to) const override {
-    if (output == OutputKind::Contributions)
-      return refused("output contributions", "is computed by the host only");
+    if (explains_scores(output))
+      return refused(formatted("output {}", name_of(output)), "is computed by the host only");
     if (options.base_margin.data != nullptr) return refused("base margins", "are taken by the host only");
     if (options.early_stop) return refused("early stop", "is for the host only");
     const std::size_t width = output_width(program_.meta(), output);

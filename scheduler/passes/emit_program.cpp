@@ -41,7 +41,7 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
     if (!plan.sums.in_model_order) meta.sums_in_model_order = 0;
     if (plan.sums.unit != 0) meta.sum_unit = plan.sums.unit;  // plans with exact sums have the model's unit
   }
-  meta.contributions = compilation.options.contributions ? 1 : 0;
+  meta.contributions = compilation.options.interactions ? 2 : compilation.options.contributions ? 1 : 0;
   meta.fingerprint = compilation.fingerprint;
   meta.forest_nodes = forest.nodes;
   meta.forest_leaves = forest.leaves;
@@ -89,11 +89,12 @@ Result<void> emit_program(Compilation& compilation) {
   parts.category_columns = ranks.categories();
   parts.category_words = ranks.category_words();
   FVM_ASSIGN(const std::vector<PlanNumbers> numbers, emit_forest(plans, ranks, parts));
-  const bool explains = compilation.options.contributions;
-  const std::uint32_t others = explains ? emit_explanations(parts) : 0;
+  std::vector<std::uint32_t> others;  // blocks of the other outputs
+  for (const OutputKind output : explained_outputs(compilation.options))
+    others.push_back(emit_explanation(output, parts));
   for (std::size_t p = 0; p < plans.size(); ++p) FVM_TRY(emit_code(plans[p], numbers[p], parts));
-  if (explains) {
-    FVM_TRY(end_explanations(others, parts));
+  for (; !others.empty(); others.pop_back()) FVM_TRY(end_explanation(others.back(), parts));
+  if (!compilation.explained.trees.empty()) {
     emit_paths(compilation.model, std::move(compilation.explained), ranks, parts);
   }
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));

@@ -164,14 +164,22 @@ Program explained(const Model& model, const std::string& schedule, Contract cont
   return compiled(model, schedule, options);
 }
 
+Program interacting(const Model& model, const std::string& schedule, Contract contract) {
+  CompileOptions options;
+  options.contract = contract;
+  options.interactions = true;
+  return compiled(model, schedule, options);
+}
+
 Program program_of(const Model& model, const RichCase& rich) {
-  return rich.contributions ? explained(model, rich.schedule, rich.contract)
+  return rich.contributions ? interacting(model, rich.schedule, rich.contract)
                             : compiled(model, rich.schedule, rich.contract);
 }
 
 std::vector<OutputKind> outputs_of(const Program& program) {
   std::vector<OutputKind> outputs{OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf};
   if (program.meta().contributions != 0) outputs.push_back(OutputKind::Contributions);
+  if (program.meta().contributions > 1) outputs.push_back(OutputKind::Interactions);
   return outputs;
 }
 

@@ -11,6 +11,7 @@
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/names.hpp>
 
 namespace forestvm {
 namespace {
@@ -39,8 +40,8 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
   constexpr const char* kWhere = "base margins";
   const ProgramMeta& meta = program.meta();
   if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers do not depend on them");
-  if (output == OutputKind::Contributions)
-    return wrong_option(kWhere, "contributions begin with the model's own base scores");
+  if (explains_scores(output))
+    return wrong_option(kWhere, formatted("{} begin with the model's own base scores", name_of(output)));
   if (meta.takes_margins == 0)
     return refused(kWhere,
                    "are for models of XGBoost, and of LightGBM if they do not average; this one is of {}",
@@ -78,7 +79,7 @@ bool keeps_leaves(const Program& program) {
 Result<void> check_early_stop(const Program& program, OutputKind output, const EarlyStop& stop) {
   constexpr const char* kWhere = "early stop";
   if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers are of all trees");
-  if (output == OutputKind::Contributions) return wrong_option(kWhere, "contributions are of all trees");
+  if (explains_scores(output)) return wrong_option(kWhere, formatted("{} are of all trees", name_of(output)));
   if (!(stop.margin >= 0))
     return wrong_option(kWhere, formatted("a margin of {}, expected 0 or more", text_of(stop.margin)));
   if (stop.every == 0) return wrong_option(kWhere, "after every 0 rounds, expected 1 or more");

@@ -1,6 +1,7 @@
 // See forestvm/internal/calls.hpp.
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include <algorithm>
 #include <array>
@@ -18,10 +19,9 @@ namespace forestvm {
 namespace {
 
 Result<void> check_score_output(OutputKind output) {
-  if (output == OutputKind::Raw || output == OutputKind::Value || output == OutputKind::Contributions)
-    return {};
+  if (output == OutputKind::Raw || output == OutputKind::Value || explains_scores(output)) return {};
   return usage(
-      "predict gives raw scores, values or contributions; labels come from predict_class, leaf numbers from predict_leaf");
+      "predict gives raw scores, values, contributions or interactions; labels come from predict_class, leaf numbers from predict_leaf");
 }
 
 /// Checks that the program has such an output, and that numbers of this type hold it.
@@ -33,11 +33,15 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
       if (!integers) return {};
       return usage("raw scores and values are float32 or float64: integers would lose their fractions");
     case OutputKind::Contributions:
-      if (integers) return usage("contributions are float32 or float64: integers would lose their fractions");
-      if (program.meta().contributions != 0) return {};
-      return refused("output contributions",
-                     "the program has none: compile the model with --with contributions "
-                     "(CompileOptions::contributions, Python's contributions=True)");
+    case OutputKind::Interactions: {
+      const std::string_view name = name_of(output);
+      if (integers) return usage("{} are float32 or float64: integers would lose their fractions", name);
+      if (output_width(program.meta(), output) != 0) return {};
+      return refused(formatted("output {}", name),
+                     "the program has none: compile the model with --with {} (CompileOptions::{}, "
+                     "Python's {}=True)",
+                     name, name, name);
+    }
     case OutputKind::Class:
     case OutputKind::Leaf:
       if (!integers) return usage("labels and leaf numbers are int32 or int64: floats would lose digits");
@@ -178,6 +182,9 @@ std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
       return meta.num_trees;
     case OutputKind::Contributions:
       return meta.contributions != 0 ? meta.num_outputs * (meta.num_features + 1) : 0;
+    case OutputKind::Interactions:
+      return meta.contributions > 1 ? meta.num_outputs * (meta.num_features + 1) * (meta.num_features + 1)
+                                    : 0;
   }
   return 0;
 }

@@ -86,15 +86,15 @@ struct Pass {
   OutputKind output;
   const std::uint8_t* codes;  ///< Codes of the pass's rows.
   std::uint8_t* encode_to;    ///< Memory for the codes; null if the rows came encoded.
-  float* values;              ///< Raw, Value, Contributions: where the first row's output goes, in float32.
-  double* wide_values;        ///< Where the output goes in float64, instead of `values`.
-  std::int64_t* labels;       ///< Class: where the first row's output goes.
-  std::int32_t* leaves;       ///< Leaf: where the first row's output goes.
-  bool in_place;              ///< True if accumulator a0 is `values` itself.
-  const RowSource* source;    ///< Rows of the call, for leaves that are functions of a row.
-  std::size_t first_row;      ///< Number of the pass's first row in the call.
-  double* leaf_values;        ///< Room for the values of each row that such leaves read.
-  ScratchSlots* slots;        ///< Contributions: memory for each thread that computes some.
+  float* values;  ///< Raw, Value, Contributions, Interactions: where the first row's output goes, in float32.
+  double* wide_values;      ///< Where the output goes in float64, instead of `values`.
+  std::int64_t* labels;     ///< Class: where the first row's output goes.
+  std::int32_t* leaves;     ///< Leaf: where the first row's output goes.
+  bool in_place;            ///< True if accumulator a0 is `values` itself.
+  const RowSource* source;  ///< Rows of the call, for leaves that are functions of a row.
+  std::size_t first_row;    ///< Number of the pass's first row in the call.
+  double* leaf_values;      ///< Room for the values of each row that such leaves read.
+  ScratchSlots* slots;      ///< Contributions and interactions: memory for each thread that computes some.
   CallOptions options;
   /// Row 0 of the first copy of each accumulator that has memory of its own.
   std::byte* accumulators[kAccumulators];

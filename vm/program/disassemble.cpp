@@ -89,8 +89,9 @@ std::string Program::disassemble() const {
     text += "; leaves are " + std::to_string(section_LeafFunctions().size()) +
             " linear functions of the row, " + std::to_string(section_LeafTerms().size()) + " terms in all\n";
   if (meta().contributions != 0)
-    text += "; contributions from the paths of " + std::to_string(section_ExplainedTrees().size()) +
-            " trees, " + std::to_string(section_Paths().size()) + " nodes\n";
+    text += std::string("; contributions ") + (meta().contributions > 1 ? "and interactions " : "") +
+            "from the paths of " + std::to_string(section_ExplainedTrees().size()) + " trees, " +
+            std::to_string(section_Paths().size()) + " nodes\n";
   const std::size_t ranks = section_Columns().size() - section_CategoryColumns().size();
   for (std::size_t i = 0; i < section_CategoryColumns().size(); ++i)
     text += "; column " + std::to_string(ranks + i) + ": " +

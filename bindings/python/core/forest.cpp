@@ -68,8 +68,9 @@ OutputForm form_of(const ProgramMeta& meta, Output output, ProbabilitySource pro
                                                                          : computed;
     return {kind, width, computed, false, score};
   }
-  const bool contributions = output == Output::Contributions;
-  const auto kind = contributions ? OutputKind::Contributions : static_cast<OutputKind>(output);
+  const OutputKind kind = output == Output::Contributions  ? OutputKind::Contributions
+                          : output == Output::Interactions ? OutputKind::Interactions
+                                                           : static_cast<OutputKind>(output);
   const std::size_t width = output_width(meta, kind);
   const ResultType type = output == Output::Class  ? ResultType::Int64
                           : output == Output::Leaf ? ResultType::Int32

@@ -15,10 +15,10 @@
 namespace forestvm::python {
 
 /// The kinds of predictions. The first four equal those of OutputKind.
-enum class Output : std::uint8_t { Raw, Value, Class, Leaf, Proba, Contributions };
-inline constexpr std::size_t kOutputCount = 6;
-inline constexpr const char* kOutputNames[kOutputCount] = {"raw",  "value", "class",
-                                                           "leaf", "proba", "contributions"};
+enum class Output : std::uint8_t { Raw, Value, Class, Leaf, Proba, Contributions, Interactions };
+inline constexpr std::size_t kOutputCount = 7;
+inline constexpr const char* kOutputNames[kOutputCount] = {"raw",   "value",         "class",       "leaf",
+                                                           "proba", "contributions", "interactions"};
 
 /// The source of a model's probabilities of classes.
 enum class ProbabilitySource : std::uint8_t {

@@ -36,6 +36,7 @@ struct Options {
   int first_round = 0;
   int end_round = -1;     ///< -1: all rounds; -2: those up to the best one.
   int contributions = 0;  ///< 1: the program is to have contributions.
+  int interactions = 0;   ///< 1: the program is to have interactions.
 };
 
 /// The content of a file or of memory.
@@ -121,6 +122,7 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
     FVM_ASSIGN(compile_options.contract, asked_contract(options, Contract::Trainer));
     compile_options.strict = options.strict != 0;
     compile_options.contributions = options.contributions != 0;
+    compile_options.interactions = options.interactions != 0;
     return compile(std::move(*model), schedule, compile_options);
   }
   Program& program = std::get<Program>(loaded);
@@ -129,10 +131,14 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
   if (options.schedule != nullptr)
     return usage("schedule: this is a program, which has its schedule already");
   if (options.end_round != -1) return usage("rounds: this is a program, which has its rounds already");
-  if (options.contributions != 0 && program.meta().contributions == 0)
-    return usage(
-        "contributions: this is a program without them: compile the model with --with contributions, or load it with "
-        "contributions=True");
+  for (const OutputKind kind : {OutputKind::Contributions, OutputKind::Interactions}) {
+    const bool asked =
+        (kind == OutputKind::Contributions ? options.contributions : options.interactions) != 0;
+    const std::string name(name_of(kind));
+    if (asked && output_width(program.meta(), kind) == 0)
+      return usage(name + ": this is a program without them: compile the model with --with " + name +
+                   ", or load it with " + name + "=True");
+  }
   if (contract != own)
     return usage("contract: this is a program compiled for contract " + std::string(name_of(own)));
   if (options.strict != 0 && own == Contract::Trainer && program.meta().sums_in_model_order == 0)
@@ -188,9 +194,10 @@ PyObject* load(PyObject* type, PyObject* args) {
     Options options;
     PyObject* source = nullptr;
     int is_path = 0, borrow = 0;
-    if (PyArg_ParseTuple(args, "OpzzpIsziipp", &source, &is_path, &options.schedule, &options.contract,
+    if (PyArg_ParseTuple(args, "OpzzpIsziippp", &source, &is_path, &options.schedule, &options.contract,
                          &options.strict, &options.threads, &options.target, &options.device,
-                         &options.first_round, &options.end_round, &options.contributions, &borrow) == 0)
+                         &options.first_round, &options.end_round, &options.contributions,
+                         &options.interactions, &borrow) == 0)
       return nullptr;
     Buffer buffer;
     if (!buffer.open(source, PyBUF_SIMPLE)) return nullptr;

@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike, NDArray
 
 __version__: str
 
-_Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba", "contributions"]
+_Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba", "contributions", "interactions"]
 
 # A test: the feature, the least number that goes right or the categories that do, whether missing values go left, and the
 # children. A child is the index of a test, or the complement (~) of the index of a leaf.
@@ -128,6 +128,7 @@ class Forest:
         first_round: int,
         end_round: int,
         contributions: bool,
+        interactions: bool,
         borrow: bool,
         /,
     ) -> tuple[Any, list[str]]: ...

@@ -36,6 +36,11 @@ enum class OutputKind : std::uint8_t {
 #include <forestvm/core/outputs.def>
 };
 
+/// Returns whether an output says what features contribute to raw scores.
+constexpr bool explains_scores(OutputKind output) {
+  return output == OutputKind::Contributions || output == OutputKind::Interactions;
+}
+
 /// The layouts of trees in memory; rows in layouts.def.
 enum class Layout : std::uint8_t {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) Name = number,

@@ -373,7 +373,7 @@ TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
       else
         expect_usage(call(output, type),
                      found +
-                         "raw scores, values and contributions are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64,"
+                         "raw scores, values, contributions and interactions are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64,"
                          " and would lose digits in others");
     }
     for (const fvm_output output : {FVM_OUTPUT_CLASS, FVM_OUTPUT_LEAF}) {
@@ -395,7 +395,7 @@ TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
   std::vector<float> scores(8);
   expect_usage(
       fvm_predict_f32(opened.context(), values.data(), 1, 3, FVM_OUTPUT_LEAF, scores.data(), 8),
-      "fvm_predict_f32: writes raw scores, values and contributions only; fvm_predict writes classes and leaves");
+      "fvm_predict_f32: writes raw scores, values, contributions and interactions only; fvm_predict writes classes and leaves");
 }
 
 TEST(CApi, RefusesClassesOfAModelWithoutClasses) {

@@ -81,6 +81,9 @@ void run_program(const Program& program, unsigned threads) {
     std::vector<double> parts(count * output_width(meta, OutputKind::Contributions));
     EXPECT_EQ((*predictor)->predict_wide(*context, block, OutputKind::Contributions, parts.data()).ok(),
               meta.contributions != 0);
+    std::vector<double> pairs(count * output_width(meta, OutputKind::Interactions));
+    EXPECT_EQ((*predictor)->predict_wide(*context, block, OutputKind::Interactions, pairs.data()).ok(),
+              meta.contributions > 1);
     std::vector<std::int64_t> labels(count * output_width(meta, OutputKind::Class));
     EXPECT_EQ((*predictor)->predict_class(*context, block, labels.data()).ok(), !labels.empty());
     std::vector<std::int32_t> leaves(count * output_width(meta, OutputKind::Leaf));

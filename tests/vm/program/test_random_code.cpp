@@ -88,7 +88,7 @@ class CodeGenerator {
 
   /// Adds contributions, mostly where they are asked for.
   void explain(std::uint32_t rows, bool anywhere) {
-    const std::uint32_t open = anywhere ? 0 : add(Op::When, {4, 0});
+    const std::uint32_t open = anywhere ? 0 : add(Op::When, {chance(50) ? 4u : 5u, 0});
     if (chance(50)) add(Op::Encode, {rows});
     add(Op::Explain, {rows});
     if (!anywhere) close(open, 0);
@@ -204,7 +204,7 @@ class CodeGenerator {
   }
 
   void when(unsigned depth) {
-    const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(contributions_ ? 5 : 4), 0});
+    const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(contributions_ ? 6 : 4), 0});
     const auto saved = live_;
     block(depth + 1);
     live_ = saved;
@@ -274,7 +274,7 @@ ProgramParts forest_parts(bool rich) {
   for (Tree& tree : model.trees) support::cover(tree, 0, 64);
   const char* const schedule =
       "split(batch, ba, bb, 2); layout(ba.tree, tables); layout(bb.tree, sparse); tileTree(bb.tree, 3, uniform)";
-  ProgramParts parts = parts_of(rich ? explained(model, schedule) : compiled(model, schedule));
+  ProgramParts parts = parts_of(rich ? interacting(model, schedule) : compiled(model, schedule));
   using enum AccumulatorKind;
   const std::uint32_t place = rich ? 2 : 1;
   parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, place, F32, {}}, {1, 3, 18, 2, F32, {}},

@@ -1,4 +1,4 @@
-// The arguments of a CPU target's function that computes contributions: see explain.hpp.
+// The arguments of a CPU target's function that computes contributions and interactions: see explain.hpp.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,14 @@ struct ExplainTask {
   unsigned rows;              ///< Number of rows, up to kCodeRows, which do not leave the block of codes.
   std::byte* scratch;         ///< ExplainScratch::bytes of memory, aligned to 64 bytes.
   double* totals;             ///< Memory for the totals of the output, aligned likewise.
+  bool pairs;                 ///< Compute the totals of pairs of features, too.
 };
 
 using ExplainFunction = void (*)(const ExplainTask&);
 
 /// The memory of an ExplainTask besides the totals, in bytes from `scratch`. All parts begin at multiples of 64.
 struct ExplainScratch {
-  std::size_t tested, open, chances, means[2], sums, bytes;
+  std::size_t tested, open, chances, means[2], parts, sums, bytes;
 
   explicit ExplainScratch(const LoadedPaths& paths) {
     const std::size_t number = paths.wide ? sizeof(double) : sizeof(float);
@@ -34,7 +35,8 @@ struct ExplainScratch {
     chances = open + masks;
     means[0] = chances + levels;
     means[1] = means[0] + levels;
-    sums = means[1] + levels;
+    parts = means[1] + levels;
+    sums = parts + (paths.interactions ? paths.most_points * kCodeRows * number : 0);
     bytes = sums + (paths.wide ? 0 : paths.most_sums * kCodeRows * number);
   }
 };
