@@ -1,8 +1,8 @@
-// Measures leaf bitmasks against the tables. Bitmasks are QuickScorer's idea, here over rank codes: a tree of up to
+// Compares leaf bitmasks with the layout tables. Bitmasks are QuickScorer's idea, here over rank codes: a tree of up to
 // 64 leaves has a bit for each leaf and row; every test clears, for the rows that go right, the leaves on its left; the
-// lowest bit that remains is the leaf. The bitmasks run under the best conditions: AVX-512, blocks of 64 rows
-// as vectors of bytes, rows already encoded, a node's bits stored only for the bytes that have any. The
-// tables they are compared with also encode the rows. Complete trees, one thread. Compare rows of one run;
+// lowest bit that remains is the leaf. The bitmasks run under the best conditions: AVX-512, blocks of 64 rows as
+// vectors of bytes, rows that are already encoded, and bits of a node stored only for bytes that have any. The times of
+// the tables include encoding the rows. Trees are complete, and there is one thread. Compare lines of one run only;
 // `items_per_second` is rows per second.
 #include <benchmark/benchmark.h>
 
@@ -43,7 +43,7 @@ std::vector<CompleteTree> draw_trees(std::uint32_t depth) {
   return trees;
 }
 
-/// The leaves on the left of a test in one byte of the rows' bits.
+/// The leaves on the left of a test, as far as they lie in one byte of the leaf bits.
 struct Clearing {
   std::uint16_t plane;
   std::uint8_t bits;
@@ -51,7 +51,7 @@ struct Clearing {
 struct Test {
   std::uint32_t offset;  ///< offset of the test's column in a block of codes
   std::uint8_t code;
-  std::uint8_t clearings;  ///< number of its clearings, which follow those of the previous test
+  std::uint8_t clearings;  ///< number of the test's clearings, which follow the previous test's
 };
 
 /// A tree of 2^Depth leaves as bitmasks.
@@ -119,7 +119,8 @@ void bitmasks(benchmark::State& state) {
   std::vector<float> out(kRows);
   for (auto _ : state) {
     std::fill(out.begin(), out.end(), 0.0f);
-    for (std::size_t row = 0; row < kRows; row += 8 * kBlock)  // as many rows at a time as the tables take
+    // The tables take 8 * kBlock rows at a time too.
+    for (std::size_t row = 0; row < kRows; row += 8 * kBlock)
       for (std::size_t t = 0; t < kTrees; ++t)
         for (std::size_t r = row; r < row + 8 * kBlock; r += kBlock) {
           std::uint8_t leaf[kBlock];

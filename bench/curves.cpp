@@ -1,7 +1,7 @@
-// Measures the time of a row as a forest or a call grows: against trees, depth, features, rows per call and
-// threads, one of them at a time, with the others as in kBase. bench/curves draws the results. Forests are random:
-// complete down to the tenth level; below it one path in eight goes on, with a leaf on the other side of each split;
-// 255 thresholds per feature, as histograms give them.
+// Measures the time of a row as a forest or a call grows. One of trees, depth, features, rows per call and threads
+// varies at a time; the others are as in kBase. bench/curves draws the results. Forests are random: complete down to
+// the tenth level; below it one path in eight goes on, with a leaf on the other side of each split. Each feature has
+// 255 thresholds, as training with histograms gives them.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

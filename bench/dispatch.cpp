@@ -1,5 +1,5 @@
-// Measures the time of a call before any tree is walked. Runs a program of a forest without trees, at batch 1,
-// under the usual schedules. The budget is 100 ns per call.
+// Measures the time of a call without its walks: calls with one row and a forest without trees, under the usual
+// schedules. The budget is 100 ns per call.
 #include <benchmark/benchmark.h>
 
 #include "bench/models.hpp"

@@ -1,5 +1,5 @@
-// Measures the time of a rank code: encodes rows in memory, and columns of some types ("columns/…"), all features of
-// them, by CPU target, number of features, thresholds per feature and rows per call. Compare lines of one run;
+// Measures the time of a rank code. Encodes all features of rows in memory, and of columns of some types ("columns/"),
+// by CPU target, number of features, thresholds per feature and rows per call. Compare lines of one run only;
 // `items_per_second` is values per second.
 #include <benchmark/benchmark.h>
 
@@ -81,13 +81,13 @@ void read_column(const void* rules, const Column& column, std::uint32_t feature,
   host::read_column(*static_cast<const ValueRules*>(rules), column, feature, row, count, out);
 }
 
-/// Reads values of which none lies between float32 numbers.
+/// Reads float64 values, which must all be float32 numbers.
 void read_doubles(const void*, std::uint32_t, const double* values, std::size_t stride, std::size_t count,
                   float* out) {
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(values[i * stride]);
 }
 
-/// The rules of a program without special features.
+/// The encoder's rules for a program without special features.
 struct Rules {
   Rules(const Shape& shape, bool wide) : special(std::make_unique<bool[]>(shape.features)) {
     encoder = {&values, special.get(), wide, read_column, read_doubles};

@@ -1,7 +1,7 @@
 """Compares the time of float64 rows with that of float32 rows: float64.py FORESTVM [TARGET ...]
 
-Trains LightGBM models on random numbers, and prints a table of the smallest times of a row, in microseconds. Cells are
-measured by turns, so that other work on the machine disturbs all of them alike. Needs the packages of
+Trains LightGBM models on random numbers, and prints a table of the smallest times per row, in microseconds. Cells are
+measured in turns, so that other work on the machine disturbs all of them alike. Needs the packages of
 tests/trainers/requirements-2026.txt.
 """
 import json

@@ -1,5 +1,5 @@
-// The models that benchmarks run on: the ones in tests/data, two larger ones if the folder FORESTVM_ZOO has
-// them, the files that the environment variable FORESTVM_BENCH_MODELS lists (separated by colons), and random ones.
+// The models that benchmarks run on: those in tests/data, two larger ones if the folder FORESTVM_ZOO has them, the
+// files that the environment variable FORESTVM_BENCH_MODELS lists (separated by colons), and random forests.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Measures the time of a row, for each model, schedule, batch and number of threads: raw scores, rows in memory.
-// Compare cells of one run; `items_per_second` is rows per second.
+// Measures the time of a row, for each model, schedule, batch and number of threads. Calls compute raw scores of rows
+// in memory. Compare cells of one run only; `items_per_second` is rows per second.
 #include <benchmark/benchmark.h>
 
 #include "bench/models.hpp"

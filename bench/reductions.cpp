@@ -1,6 +1,6 @@
-// Measures the cost of private copies and of each way to add them up. Trees run in parallel in blocks of 16,
-// under each form of reduction, contract and type of sum, and serially for comparison. `items_per_second`
-// is rows per second.
+// Measures the cost of private copies of sums, and of each way to add them up. Trees run in parallel in blocks of 16,
+// under each form of reduction, contract and type of sum, and serially for comparison. `items_per_second` is rows per
+// second.
 #include <benchmark/benchmark.h>
 
 #include "bench/models.hpp"

@@ -1,6 +1,6 @@
-// Measures the cost of each layout, and the gain of tiles, interleaving and unrolled walks: one thread, 512 rows
-// in memory, tree by tree over blocks of 64 rows, raw scores; then whole schedules of the vector walkers.
-// Compare rows of one run; `items_per_second` is rows per second.
+// Measures the cost of each layout, and the gain of tiles, interleaving and unrolled walks, then whole schedules of the
+// vector walkers. One thread predicts the raw scores of 512 rows in memory, tree by tree over blocks of 64 rows.
+// Compare lines of one run only; `items_per_second` is rows per second.
 #include <benchmark/benchmark.h>
 
 #include "bench/models.hpp"
@@ -13,7 +13,7 @@ constexpr std::size_t kRows = 512;
 void walk(benchmark::State& state, const std::string& path, const std::string& text) {
   const Model model = need(load_model(path));
   const auto compiled = compile(model, need(parse_schedule(text)));
-  if (!compiled.ok()) {  // a layout that would waste memory on this model
+  if (!compiled.ok()) {  // some layouts would waste memory on some models and are refused
     state.SkipWithError(compiled.error().message.c_str());
     return;
   }
@@ -24,7 +24,7 @@ void walk(benchmark::State& state, const std::string& path, const std::string& t
     benchmark::DoNotOptimize(loaded.predictor->predict(
         *loaded.context, RowBlock{rows.data(), kRows, loaded.features}, OutputKind::Raw, out.data()));
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows));
-  state.counters["node_bytes"] = static_cast<double>(compiled->program.section_Nodes().size());
+  state.counters["node_bytes"] = static_cast<double>(compiled->program.nodes().size());
 }
 
 const bool registered = [] {

@@ -15,7 +15,7 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::uint64_t kDefaultBatch = 65'536;
-/// Bytes of a batch's rows and answers, if those of kDefaultBatch rows take more.
+/// The most bytes of a batch's rows and answers. A batch has fewer than kDefaultBatch rows if these would take more.
 constexpr std::size_t kBatchBytes = std::size_t{32} << 20;
 constexpr std::uint64_t kMaxRows = std::uint64_t{1} << 31;
 
@@ -59,7 +59,7 @@ Result<Batches> Batches::open(const BatchOptions& options, const Program& progra
   const std::size_t row_bytes = features * (wide ? sizeof(double) : sizeof(float));
   batches.size_ = options.batch.value_or(most_rows(row_bytes + answer_bytes));
   if (count) batches.size_ = std::max<std::size_t>(std::min(batches.size_, *count), 1);
-  // Room for a batch is taken at once: a vector that grows step by step takes twice as much.
+  // Allocates a whole batch at once, because a vector that grows step by step takes twice as much memory.
   if (!options.batch && wide) batches.dense_.wide_values.reserve(batches.size_ * features);
   if (!options.batch && !wide) batches.dense_.values.reserve(batches.size_ * features);
   FVM_TRY(batches.read());

@@ -4,10 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -25,6 +23,7 @@
 #include "cli/io/cell_value.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
+#include "cli/printed.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/repeated_rows.hpp"
@@ -34,8 +33,6 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::uint64_t kMaxBatch = std::uint64_t{1} << 24;
-constexpr std::uint64_t kMaxThreads = 4096;
 constexpr float kMaxSeconds = 3600;
 constexpr std::size_t kMaxSingleCalls = 1'000'000;
 constexpr Seconds kSample{1e-3};
@@ -102,7 +99,7 @@ double clock_cost() {
   return quantile(apart, 0.5);
 }
 
-/// Samples of one caller, while those of others are taken in turns with them.
+/// The samples taken so far of one caller.
 struct Sampling {
   std::uint64_t calls_per_sample = 1;
   std::vector<double> samples{};  ///< microseconds per row
@@ -122,7 +119,7 @@ Result<Sampling> begin_samples(Caller& caller, Seconds budget) {
 }
 
 /// Takes samples of the callers in turns until each has used its budget, and sets the times per row and the numbers of
-/// calls. What disturbs the machine then disturbs all of them.
+/// calls. Turns make a disturbance of the machine affect all callers alike.
 Result<void> time_samples(std::vector<Caller>& callers, Seconds budget, std::vector<Measurement>& results) {
   std::vector<Sampling> samplings;
   for (Caller& caller : callers) {
@@ -218,13 +215,6 @@ Result<void> measure(const Bench& bench, bool shows_progress, const TakeLine& ta
   return {};
 }
 
-template <class... Values>
-std::string formatted(const char* format, Values... values) {
-  std::array<char, 160> part{};
-  std::snprintf(part.data(), part.size(), format, values...);
-  return part.data();
-}
-
 /// Returns what stands above the table.
 std::string heading(const Bench& bench, const std::string& runs_on) {
   const bool several = bench.programs.size() > 1;
@@ -242,12 +232,12 @@ std::string heading(const Bench& bench, const std::string& runs_on) {
 }
 
 std::string table_line(const Measurement& line, bool several) {
-  std::string text = several ? formatted("%8zu ", line.schedule + 1) : "";
-  text += formatted("%8llu %8llu %14.4f %14.4f %11llu", static_cast<unsigned long long>(line.batch),
-                    static_cast<unsigned long long>(line.threads), line.row_min, line.row_median,
-                    static_cast<unsigned long long>(line.calls));
+  std::string text = several ? printed("%8zu ", line.schedule + 1) : "";
+  text += printed("%8llu %8llu %14.4f %14.4f %11llu", static_cast<unsigned long long>(line.batch),
+                  static_cast<unsigned long long>(line.threads), line.row_min, line.row_median,
+                  static_cast<unsigned long long>(line.calls));
   if (const auto& single = line.single_calls)
-    text += formatted(" %13.0f %10.0f %10.0f", single->p50, single->p99, single->p999);
+    text += printed(" %13.0f %10.0f %10.0f", single->p50, single->p99, single->p999);
   return text + '\n';
 }
 
@@ -263,8 +253,8 @@ Result<void> print_table(const Bench& bench) {
   FVM_TRY(measure(bench, ::isatty(STDOUT_FILENO) == 0, take));
   const std::vector<std::uint64_t>& batches = bench.options.batches;
   if (std::find(batches.begin(), batches.end(), 1) != batches.end())
-    FVM_TRY(out.write(formatted("\nns/call: calls timed one by one, the clock's own %.0f ns subtracted\n",
-                                bench.clock_ns)));
+    FVM_TRY(out.write(
+        printed("\nns/call: calls timed one by one, the clock's own %.0f ns subtracted\n", bench.clock_ns)));
   return out.finish();
 }
 

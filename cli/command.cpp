@@ -15,7 +15,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-/// Boost treats a positional as an option too; nobody types a name that starts with a space.
+/// Returns the name of the option by which Boost knows a positional. It starts with a space, so that nobody types it.
 std::string hidden(const Positional& positional) { return std::string(" ") + positional.name; }
 
 po::options_description described(const Command& command) {
@@ -178,8 +178,8 @@ Result<std::size_t> Arguments::choice(const std::string& name, std::span<const s
 
 Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words) {
   const po::options_description options = described(command);
-  po::positional_options_description places;
-  for (const Positional& positional : command.positionals) places.add(hidden(positional).c_str(), 1);
+  po::positional_options_description positionals;
+  for (const Positional& positional : command.positionals) positionals.add(hidden(positional).c_str(), 1);
   Arguments arguments;
   FVM_TRY(check_dashes(command, words));
   try {
@@ -187,14 +187,14 @@ Result<Arguments> parse_arguments(const Command& command, const std::vector<std:
     using po::command_line_style::unix_style;
     auto parsed = po::command_line_parser(words)
                       .options(options)
-                      .positional(places)
+                      .positional(positionals)
                       .style(unix_style & ~allow_guessing)
                       .run();
     for (po::option& option : parsed.options) FVM_TRY(drop_equals_sign(option));
     po::variables_map values;
     po::store(parsed, values);
     for (const auto& [name, value] : values) {
-      std::vector<std::string> texts(1);  // a flag's
+      std::vector<std::string> texts(1);  // a flag has one empty text
       if (value.value().type() == typeid(std::string)) texts = {value.as<std::string>()};
       if (value.value().type() == typeid(texts)) texts = value.as<std::vector<std::string>>();
       for (const std::string& text : texts)

@@ -24,6 +24,10 @@ struct Values {
 };
 inline constexpr Values kFiles{nullptr, true};
 
+inline constexpr std::uint64_t kMaxThreads = 4096;  ///< largest value of --threads
+inline constexpr std::uint64_t kMaxBatch = std::uint64_t{1}
+                                           << 24;  ///< largest value of --batch, in rows, of measurements
+
 /// Returns the names of an enumeration's rows, in their order.
 template <class Enum>
 std::vector<std::string_view> names_of() {
@@ -88,8 +92,8 @@ class Arguments {
   std::map<std::string, std::vector<std::string>> values_;  // a flag has an empty value
 };
 
-/// A subcommand. It has lists, not vectors: constants need no memory, and an allocation that failed before
-/// main could not be reported.
+/// A subcommand. It has initializer lists instead of vectors, because constants need no allocation, and an allocation
+/// that failed before main could not be reported.
 struct Command {
   const char* name;
   const char* meaning;                        ///< description in one line

@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -26,6 +25,7 @@
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/native.hpp"
+#include "cli/printed.hpp"
 #include "cli/program_file.hpp"
 #include "cli/row_options.hpp"
 
@@ -62,7 +62,7 @@ Result<Side> of_reference(const Inputs& inputs) {
   if (!inputs.model)
     return usage_error("--against reference: MODEL is a program; the reference needs a trainer's model");
   FVM_ASSIGN(const Reference expected, inputs.rows.visit([&](const auto& values) {
-    return reference_predict(*inputs.model, values, inputs.rows.count);
+    return reference_predict(*inputs.model, values, inputs.rows.count, {.hashed_rows = inputs.rows.hashed});
   }));
   return Side{"the reference", {expected.raw.begin(), expected.raw.end()}, expected.leaf};
 }
@@ -144,17 +144,14 @@ std::string listed_rows(const Side& a, const Side& b, std::size_t outputs, std::
       const float x = a.raw[row * outputs + k], y = b.raw[row * outputs + k];
       if (same_bits(x, y)) continue;
       if (++different > kListedRows) continue;
-      char line[160];
-      std::snprintf(line, sizeof line, "row %zu, output %zu: %.9g (%a) and %.9g (%a)\n", row, k,
-                    static_cast<double>(x), static_cast<double>(x), static_cast<double>(y),
-                    static_cast<double>(y));
-      text += line;
+      text += printed("row %zu, output %zu: %.9g (%a) and %.9g (%a)\n", row, k, static_cast<double>(x),
+                      static_cast<double>(x), static_cast<double>(y), static_cast<double>(y));
     }
   if (different > kListedRows) text += "… and " + std::to_string(different - kListedRows) + " more\n";
   return text;
 }
 
-/// Returns the node of a tree below which two leaves lie on different sides.
+/// Returns the split of a tree at which the ways to two leaves part.
 std::int32_t parting(const Tree& tree, std::int32_t a, std::int32_t b) {
   std::vector<std::int32_t> parent(tree.nodes.size(), -1);
   for (std::size_t n = 0; n < tree.nodes.size(); ++n)
@@ -184,10 +181,8 @@ std::string first_parting(const Inputs& inputs, const Side& a, const Side& b) {
   const std::int32_t node = known(*x) && known(*y) ? parting(of, *x, *y) : -1;
   if (node < 0) return text;
   const Node& split = of.nodes[static_cast<std::size_t>(node)];
-  char line[160];
-  std::snprintf(line, sizeof line, "  at node %d: f%u < %.9g; the row's value is %.9g\n", node, split.feature,
-                split.threshold, inputs.rows.value(row * inputs.rows.width + split.feature));
-  return text + line;
+  return text + printed("  at node %d: f%u < %.9g; the row's value is %.9g\n", node, split.feature,
+                        split.threshold, inputs.rows.value(row * inputs.rows.width + split.feature));
 }
 
 Result<Inputs> read_inputs(const Arguments& arguments) {

@@ -17,8 +17,6 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::uint64_t kMaxThreads = 4096;
-
 Result<void> encode_all(const Predictor& predictor, Batches& batches, CodedWriter& writer,
                         const std::string& model, const std::string& output) {
   const std::size_t columns = predictor.coded_columns();

@@ -23,8 +23,8 @@ double about(double value) {
   return unit >= 1 ? std::round(value / unit) * unit : std::round(value * (1 / unit)) / (1 / unit);
 }
 
-/// Adds the bound that a part of the GPU sets on the rate. A part with no work sets no bound; one that was
-/// not counted has none.
+/// Adds the bound that a part of the GPU sets on the rate, in million rows per second; the text "not counted" if the
+/// part's work was not counted. A part without work sets no bound and is left out.
 void add_rate(Json& rates, const char* part, double rate, bool counted = true) {
   if (!counted)
     rates[part] = "not counted";

@@ -11,11 +11,11 @@
 
 namespace forestvm::cli {
 
-/// Adds the estimate for a call with `rows` rows that asks for values, or the reason why linking refuses it.
+/// Adds the estimate for a call with `rows` rows that computes values, or the reason why linking refuses it.
 void add_gpu_account(nlohmann::ordered_json& document, const Program& program, std::uint32_t rows,
                      const kernels::DeviceModel& device);
 
-/// Lists the devices that can be asked for, for help texts.
+/// Lists the devices that --device-model can name, for help texts.
 std::string device_notes();
 
 }  // namespace forestvm::cli

@@ -10,11 +10,12 @@ namespace forestvm::cli {
 /// Returns the text with the characters that HTML and XML reserve, and control characters, written as references.
 std::string html_text(std::string_view text);
 
-/// Returns a page with this title and body. The body may use the classes that html.cpp styles: `chart` (a drawing), `mark`
-/// (bars and lines of the data), `strong` (what a drawing points out), `axis`, `number` (cells of a table).
+/// Returns a page with this title and body. The body may use the classes that html.cpp styles: `chart` (a drawing), and
+/// in it `mark` (bars and lines of the data), `strong` (what the drawing points out), `faint` (labels of lesser weight)
+/// and `axis`; `number` (a cell of a table).
 std::string html_page(std::string_view title, std::string_view body);
 
-/// Returns a table. The rows' cells are HTML; those of all columns but the first `texts` are numbers, set to the right.
+/// Returns a table whose cells are HTML. Columns after the first `texts` hold numbers, which are aligned to the right.
 std::string html_table(std::string_view caption, const std::vector<std::string>& columns, std::size_t texts,
                        const std::vector<std::vector<std::string>>& rows);
 

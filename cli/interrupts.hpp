@@ -1,4 +1,4 @@
-// Lets work that has something to show end early: Ctrl-C and SIGTERM ask for that, instead of ending the program.
+// Ctrl-C and SIGTERM as requests to end work early and keep its results, instead of ending the program.
 #pragma once
 
 #include <signal.h>
@@ -7,8 +7,8 @@
 
 namespace forestvm::cli {
 
-/// While one exists, the first SIGINT or SIGTERM only sets a flag; a second one ends the program. Ignored signals stay
-/// ignored. The earlier handlers return with the destructor. There is at most one at a time.
+/// Catches signals while it exists: the first SIGINT or SIGTERM only sets a flag, and a second one ends the program.
+/// Ignored signals stay ignored. The destructor restores the earlier handlers. At most one object may exist at a time.
 class Interrupts {
  public:
   Interrupts();

@@ -27,8 +27,8 @@ bool out_of_memory() noexcept {
   }
 }
 
-/// Reports that memory ran out where no command can: before and after one, in destructors (nlohmann_json's
-/// allocate), and in oneTBB's threads.
+/// Reports that memory ran out where no command can report it: before and after a command, in destructors (those of
+/// nlohmann_json allocate), and in oneTBB's threads.
 [[noreturn]] void end_without_memory() noexcept {
   constexpr std::string_view text = "forestvm: out of memory\n";
   if (!out_of_memory()) std::abort();

@@ -20,14 +20,14 @@ extern const Option kBaseMarginOption;
 /// The margins of a file, which are read once. Errors name the file.
 class Margins {
  public:
-  /// Opens an NPY array of shape (rows,) or (rows, outputs). Refused: other shapes and what the reader of NPY refuses.
+  /// Opens an NPY array of shape (rows,) or (rows, outputs). Refuses other shapes, and what the reader of NPY refuses.
   static Result<Margins> open(const std::string& path, const Program& program);
 
-  /// Returns the margins of the next `count` rows, which are valid until the next call. Refused if the file has
-  /// fewer, or one that is not finite in the type of the program's scores (the message names its row in the file).
+  /// Returns the margins of the next `count` rows, which are valid until the next call. Refuses a file with fewer rows,
+  /// and a margin that is not finite in the type of the program's scores (the message names its row in the file).
   Result<BaseMargin> next(std::size_t count);
 
-  /// Returns a refusal if there are more margins than rows.
+  /// Refuses a file that has more margins than there are rows.
   Result<void> finish() const;
 
  private:

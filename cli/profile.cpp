@@ -2,11 +2,11 @@
 #include "cli/profile.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <string_view>
 #include <variant>
 
 #include "cli/io/quote.hpp"
+#include "cli/printed.hpp"
 #include "cli/schedule_lines.hpp"
 
 namespace forestvm::cli {
@@ -40,18 +40,15 @@ Result<AnyRows> Profile::batch(const Predictor& predictor, Context& context, boo
 }
 
 std::string Profile::text(const Predictor& predictor) const {
-  std::array<char, 160> line{};
-  std::snprintf(line.data(), line.size(), "profile: %zu rows in %zu %s, ", rows_, batches_,
-                batches_ == 1 ? "batch" : "batches");
-  std::string text = line.data() + predictor.describe() + "\n  part            ms     us/row\n";
+  std::string text =
+      printed("profile: %zu rows in %zu %s, ", rows_, batches_, batches_ == 1 ? "batch" : "batches");
+  text += predictor.describe() + "\n  part            ms     us/row\n";
   for (std::size_t i = 0; i < kParts.size(); ++i) {
     const double seconds = spent_[i].count();
-    std::snprintf(line.data(), line.size(), "  %-8s %9.3f ", kParts[i].first, seconds * 1e3);
-    text += line.data();
+    text += printed("  %-8s %9.3f ", kParts[i].first, seconds * 1e3);
     const bool each_row = i != static_cast<std::size_t>(Part::Prepare) && rows_ != 0;
-    if (each_row)
-      std::snprintf(line.data(), line.size(), "%10.4f", seconds * 1e6 / static_cast<double>(rows_));
-    text += (each_row ? std::string(line.data()) : std::string(10, ' ')) + "  " + kParts[i].second + '\n';
+    text += each_row ? printed("%10.4f", seconds * 1e6 / static_cast<double>(rows_)) : std::string(10, ' ');
+    text += std::string("  ") + kParts[i].second + '\n';
   }
   for (const PlanRemark& plan : plan_remarks(predictor.program().text(StringId::Schedule))) {
     const bool used = std::any_of(sizes_.begin(), sizes_.end(),

@@ -20,7 +20,7 @@ class Profile {
  public:
   enum class Part { Prepare, Read, Encode, Walk, Write };
 
-  /// Without `on` nothing is timed, and rows are not encoded apart.
+  /// If `on` is false, nothing is timed, and rows are not encoded apart from the walks.
   explicit Profile(bool on) : on_(on) {}
   bool is_on() const { return on_; }
 
@@ -33,8 +33,8 @@ class Profile {
     return result;
   }
 
-  /// Counts a batch. Returns its rows encoded, if walks of the plan for that many rows on the host read codes; otherwise the
-  /// rows. They are valid until the next batch.
+  /// Counts a batch. Returns its rows, encoded if the backend is the host and the plan for that number of rows reads
+  /// codes. They are valid until the next batch.
   Result<AnyRows> batch(const Predictor& predictor, Context& context, bool on_host, const AnyRows& rows);
 
   /// Returns the table of the parts, with the plans that were used and why.

@@ -34,8 +34,8 @@ Result<ModelOrProgram> either(Result<T> loaded) {
   return ModelOrProgram(std::move(*loaded));
 }
 
-/// Returns what a message of compile() is about: the schedule, if it begins with a place in one, or the
-/// model's file.
+/// Returns what an error of compile() is about: the schedule if the error's text begins with a place in a schedule,
+/// otherwise the model's file.
 const std::string& culprit(const std::string& text, const ChosenSchedule& schedule, const std::string& path) {
   return text.starts_with("line ") || text.starts_with("directive ") ? schedule.called : path;
 }
@@ -55,8 +55,8 @@ struct Requested {
   CompileOptions options;
 };
 
-/// Sets the options for the capabilities that --with lists, separated by commas, and for those that the options of `run`
-/// need.
+/// Sets the options for the capabilities that --with lists, separated by commas, and for those that the options of
+/// `run` need.
 Result<void> add_capabilities(const Arguments& arguments, CompileOptions& options) {
   options.keeps_leaves = arguments.has("early-stop");
   options.contributions = arguments.get("output") == name_of(OutputKind::Contributions);
@@ -118,7 +118,7 @@ Result<ModelOrProgram> load_file(const std::string& path) {
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
   FVM_ASSIGN(const std::string_view start, in_file(path, source.peek(kModelOpening)));
   const bool program = is_program(bytes_of(start));
-  if (path != "-" && source.bytes_left()) {  // a file, which the loaders map or read themselves
+  if (path != "-" && source.bytes_left()) {  // regular files: the loaders map or read them themselves
     return in_file(path, program ? either(Program::load(path)) : either(load_model(path)));
   }
   if (!program) FVM_TRY(in_file(path, check_model_opening(bytes_of(start))));
@@ -256,7 +256,7 @@ Result<Program> compile_as_asked(const Arguments& arguments, const std::string& 
 
 namespace {
 
-/// Returns a Usage or Refused error for an option that a program file cannot have any more.
+/// Returns a Usage or Refused error for an option of compiling that differs from what the program was compiled with.
 Result<void> expect_compiled_as_asked(const Arguments& arguments, const std::string& path,
                                       const Program& program) {
   if (arguments.has("schedule"))

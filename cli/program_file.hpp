@@ -22,32 +22,31 @@ Result<T> in_file(const std::string& file, Result<T> result) {
   return result ? std::move(result) : Result<T>(in_file(file, result.error()));
 }
 
-/// Loads a model or a program, told apart by the content; "-" is standard input. A file that begins like
-/// neither is refused after its first bytes.
 using ModelOrProgram = std::variant<Model, Program>;
 Result<ModelOrProgram> load_file(const std::string& path);
 
-/// Loads a model or a program. A model keeps the rounds that --rounds asks for; without it, standard error says which
-/// rounds of a model that stopped early are used. A program has its rounds already.
+/// Loads a model or a program, told apart by the content; "-" is standard input. A file that begins like neither is
+/// refused after its first bytes. A model keeps the rounds that --rounds names; without that option, a message on
+/// standard error says which rounds of a model that stopped early are used. The rounds of a program cannot be changed.
 Result<ModelOrProgram> load_as_asked(const Arguments& arguments, const std::string& path);
 
 /// Loads a program; "-" is standard input.
 Result<Program> load_program(const std::string& path);
 
-/// The option that load_as_asked reads.
+/// --rounds, which load_as_asked reads.
 extern const Option kRoundsOption;
 
-/// The options that `run`, `compile` and `dump` share.
+/// --schedule, --contract and --strict of `run`, `compile` and `dump`. kSchedulesOption is --schedule of `bench`, which
+/// may be given several times.
 extern const Option kScheduleOption;
-/// --schedule of `bench`, which may be given several times.
 extern const Option kSchedulesOption;
 extern const Option kContractOption;
 extern const Option kStrictOption;
 
-/// The option of `compile` that adds a capability to the program. `run` adds those that its own options need.
+/// --with of `compile`, which adds capabilities to the program. `run` adds the capabilities that its own options need.
 extern const Option kWithOption;
 
-/// A schedule and what messages call it: its file, "schedule NAME" or "--schedule".
+/// A schedule, and its name in messages: its file, "schedule NAME" or "--schedule".
 struct ChosenSchedule {
   Schedule schedule;
   std::string called;
@@ -57,24 +56,24 @@ struct ChosenSchedule {
 /// slash or a dot is a file.
 Result<ChosenSchedule> choose_schedule(const std::string& value, const Model& model);
 
-/// Compiles with --schedule, --contract, --strict and --with. Warnings go to standard error. Here and below `otherwise` is
-/// the value if there is no --schedule.
+/// Compiles a model with --schedule, --contract, --strict and --with. Warnings go to standard error. `otherwise` is the
+/// schedule if there is no --schedule. The second form takes the model over, which needs less memory.
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model,
                                  const std::string& otherwise = "auto");
-/// Compiles a model that is not needed any more, which takes less memory.
 Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, Model&& model,
                                  const std::string& otherwise = "auto");
 
-/// Returns the program in a file, or compiles the model in it. Options that a program file was compiled with
-/// cannot be changed.
+/// Returns the program in a file, or compiles the model in it; `otherwise` is the schedule if there is no --schedule.
+/// Refuses options that differ from what a program file was compiled with.
 Result<Program> program_as_asked(const Arguments& arguments, const std::string& path,
                                  const std::string& otherwise = "auto");
 
-/// Returns a program for each --schedule, in their order; the only one if the file is a program.
+/// Returns a program for each --schedule, in their order, or for `otherwise` if there is none. If the file is a
+/// program, returns only that.
 Result<std::vector<Program>> programs_as_asked(const Arguments& arguments, const std::string& path,
                                                const std::string& otherwise);
 
-/// Puts a name before an error of compile(): the schedule's if the error is about a line of it, otherwise the
+/// Puts a name before an error of compile(): the schedule's if the error is about a line of the schedule, otherwise the
 /// model's.
 Error blame(Error error, const ChosenSchedule& schedule, const std::string& path);
 

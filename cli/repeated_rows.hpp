@@ -20,12 +20,12 @@ namespace forestvm::cli {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-/// Rows in which a whole batch follows each of the first `count`: the first rows are repeated at the end.
-/// Batches of encoded rows begin at a block of codes.
+/// Rows from which batches can be taken at each of the first `count` rows: enough of the first rows are repeated at the
+/// end. Batches of encoded rows begin at a block of codes.
 struct RepeatedRows {
   std::size_t count = 0;
   std::size_t width = 0;                ///< values or codes per row
-  Rows dense{};                         ///< the rows, repeated; none if they are encoded
+  Rows dense{};                         ///< rows that are not encoded; otherwise none
   std::unique_ptr<CodeMemory> codes{};  ///< memory of encoded rows; null: the rows are not encoded
   std::uint64_t encoder = 0;
 
@@ -47,7 +47,7 @@ struct RepeatedRows {
 Result<RepeatedRows> repeated_rows(const std::string& path, const RowForm& form, const Program& program,
                                    std::uint64_t largest);
 
-/// Says for people which rows they are.
+/// Describes the rows for people.
 std::string text_of(const RepeatedRows& rows, const std::string& path);
 
 /// Calls a predictor with batch after batch of the rows, round and round.

@@ -11,7 +11,8 @@
 
 namespace forestvm::cli {
 
-/// Options for rows, of all commands but --missing (those that work batch by batch) and --keep (run).
+/// The options for rows. All commands that read rows have them, but only commands that work batch by batch have
+/// --missing, and only `run` has --keep.
 extern const Option kFormatOption;
 extern const Option kHeaderOption;
 extern const Option kSeparatorOption;

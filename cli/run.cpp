@@ -31,7 +31,6 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::uint64_t kMaxThreads = 4096;
 /// The bytes that the interactions of a row take at most, unless --max-bytes says otherwise.
 constexpr std::uint64_t kMaxRowBytes = std::uint64_t{64} << 20;
 
@@ -47,8 +46,8 @@ struct RunOptions {
   bool has_header = false;  ///< True if CSV output begins with names.
 };
 
-/// Reads "margin=10,every=10", in any order; a part that is absent has LightGBM's default. Usage for other texts, and
-/// for a part that comes twice.
+/// Reads "margin=10,every=10", in any order; a part that is absent has LightGBM's default. Returns a Usage error for
+/// other texts, and for a part that comes twice.
 Result<EarlyStop> early_stop_of(const std::string& text) {
   EarlyStop stop;
   bool good = !text.empty(), has_margin = false, has_every = false;
@@ -104,9 +103,9 @@ std::vector<std::string> class_labels(const Program& program, OutputKind output)
   return labels;
 }
 
-/// Returns the names of a row's contributions: those of the features, or f0, f1 and so on, and "expected"; of interactions
-/// two of them each, with a colon between them. In models of several outputs each has the class label, or the number of the
-/// output, before it.
+/// Returns the names of a row's contributions: the features' names (or f0, f1, ...) and "expected". Each name of
+/// interactions is two of these with a colon between them. In models of several outputs, each name follows the class label
+/// or the number of its output.
 std::vector<std::string> explanation_names(const Program& program, OutputKind kind) {
   const ProgramMeta& meta = program.meta();
   std::vector<std::string> terms, names;
@@ -186,7 +185,7 @@ Result<void> predict_batches(const Predictor& predictor, ResultType type, Batche
   return margins ? margins->finish() : Result<void>();
 }
 
-/// Returns the form of the predictions of a row. `labels` and `names` must outlive it.
+/// Returns the form of the predictions of a row. `labels` and `names` must outlive the result.
 Result<PredictionForm> answers_of(const Program& program, const RunOptions& options,
                                   std::span<const std::string> labels, std::span<const std::string> names) {
   const ProgramMeta& meta = program.meta();

@@ -11,7 +11,7 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kFlushedPoints = 64;  ///< points after which the reader of a pipe sees their lines
+constexpr std::size_t kFlushedPoints = 64;  ///< points between flushes, for readers of a pipe
 
 std::string heading(const scheduler::ScheduleSpace& space) {
   std::string text = "# space " + std::string(space.name) + ": " + std::to_string(space.points) + " points\n";
@@ -64,7 +64,7 @@ Result<void> list_space(const scheduler::ScheduleSpace& space, const Model& mode
   CompileOptions options;
   options.contract = contract;
   options.strict = true;
-  std::map<std::string, std::size_t> first;  // the first point with a schedule
+  std::map<std::string, std::size_t> first;  // the first point that has each schedule
   std::size_t legal = 0, refused = 0;
   for (std::size_t point = 0; point < space.points; ++point) {
     const Schedule schedule = space.schedule(model, point);

@@ -1,8 +1,7 @@
-// forestvm tune: searches the fastest schedules of a model on this machine and writes a program with a plan for each number of
-// rows, or lists the space of schedules.
+// forestvm tune: searches the fastest schedules of a model on this machine and writes a program with a plan for each
+// number of rows, or lists the space of schedules.
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <fstream>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@
 #include "cli/io/cell_value.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
+#include "cli/printed.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/schedule_lines.hpp"
@@ -31,8 +31,6 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::uint64_t kMaxBatch = std::uint64_t{1} << 24;
-constexpr std::uint64_t kMaxThreads = 4096;
 constexpr std::size_t kMaxBatches = 8;
 constexpr double kMaxBudget = 24 * 3600;
 constexpr std::size_t kLongestReport = std::size_t{1} << 28;
@@ -98,7 +96,7 @@ Result<TuneOptions> understand(const Arguments& arguments) {
   tuning.host.threads = static_cast<unsigned>(threads);
   tuning.host.target = arguments.get("target", "auto");
   FVM_ASSIGN(tuning.compile.contract, arguments.choice("contract", tuning.compile.contract));
-  tuning.compile.strict = true;  // a schedule that changes bits is no candidate
+  tuning.compile.strict = true;  // refuses schedules that change results
   FVM_ASSIGN(const std::size_t strategy, arguments.choice("strategy", kStrategyNames, 0));
   tuning.strategy = static_cast<Strategy>(strategy);
   FVM_ASSIGN(tuning.budget, budget_of(arguments.get("budget", "30s")));
@@ -114,7 +112,8 @@ std::string processor_name() {
   return {};
 }
 
-/// Returns what the times hold for. `automatic` is the program with the schedule auto.
+/// Returns the calls, machine and program for which the search's times hold. `automatic` is the program with the
+/// schedule auto.
 Result<TunedCalls> calls_of(const TuneOptions& options, const Program& automatic, const RepeatedRows& rows) {
   FVM_ASSIGN(const auto predictor, host_backend(automatic, options.tuning.host));
   const std::string processor = processor_name();
@@ -135,22 +134,21 @@ std::string summary(const TuneOptions& options, const TuneReport& report) {
   text += "runs on   " + report.calls.machine + "\n\n    rows     us/row  auto us/row    gain  schedule\n";
   for (const TunedBatch& batch : tuning.batches) {
     const Finalist& best = batch.finalists.front();
-    std::array<char, 80> numbers{};
-    std::snprintf(numbers.data(), numbers.size(), "%8llu %10.4f %12.4f %6.2fx  ",
-                  static_cast<unsigned long long>(batch.batch), best.us_per_row, batch.auto_us_per_row,
-                  best.us_per_row > 0 ? batch.auto_us_per_row / best.us_per_row : 1.0);
-    text += numbers.data() + best.name + (best.name == "auto" || batch.is_separated ? "" : " (a tie)") + '\n';
+    text +=
+        printed("%8llu %10.4f %12.4f %6.2fx  ", static_cast<unsigned long long>(batch.batch), best.us_per_row,
+                batch.auto_us_per_row, best.us_per_row > 0 ? batch.auto_us_per_row / best.us_per_row : 1.0);
+    text += best.name + (best.name == "auto" || batch.is_separated ? "" : " (a tie)") + '\n';
   }
   return text + "\nwrote " + escaped(options.out) + '\n';
 }
 
-/// Searches, while signals only end the search.
+/// Runs the search and shows its progress. Meanwhile, a signal ends the search and not the program.
 Result<Tuning> search(const Model& model, const Program& automatic, const TuneOptions& options,
                       const RepeatedRows& rows) {
   const Interrupts interrupts;
   std::fputs("forestvm: measuring schedules; Ctrl-C ends the search and keeps the best so far\n", stderr);
   std::optional<Progress> progress;
-  std::size_t planned = 0;  // for which the bar was made
+  std::size_t planned = 0;  // the total for which the progress bar was made
   const auto show = [&](const TuningProgress& now) {
     if (std::exchange(planned, now.planned) != now.planned)
       progress.emplace(2, now.planned, std::chrono::seconds(0), false, "schedules");

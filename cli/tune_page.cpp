@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 #include <utility>
 
 #include <forestvm/internal/names.hpp>
 
 #include "cli/html.hpp"
+#include "cli/printed.hpp"
 #include "cli/schedule_lines.hpp"
 #include "cli/tune_report.hpp"
 #include "scheduler/choose/schedule_space.hpp"
@@ -18,28 +17,19 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr double kWidth = 720;  ///< of drawings, in their own units
+constexpr double kWidth = 720;  ///< width of drawings, in SVG user units
 constexpr std::size_t kBins = 36;
-constexpr double kMostTimes = 64;  ///< the largest ratio on an axis; slower schedules are drawn there
-
-[[gnu::format(printf, 1, 2)]] std::string printed(const char* format, ...) {
-  std::array<char, 512> text{};
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(text.data(), text.size(), format, arguments);
-  va_end(arguments);
-  return text.data();
-}
+constexpr double kMaxRatio = 64;  ///< the largest ratio on an axis; slower schedules are drawn there
 
 std::string rows_text(std::uint64_t rows) { return std::to_string(rows) + (rows == 1 ? " row" : " rows"); }
 
-/// A schedule's time over the best one's.
+/// A schedule's time divided by the best schedule's time.
 struct Ratio {
   std::size_t point;
   double ratio;
 };
 
-/// The trials of a batch, and `auto`, which is no point.
+/// The ratios of all schedules that were tried for a batch, and the ratio of `auto`, which is not a point of the space.
 struct Distribution {
   std::vector<Ratio> ratios;  ///< the fastest first
   double automatic = 1;
@@ -47,7 +37,7 @@ struct Distribution {
 
 Distribution distribution_of(const Tuning& tuning, std::size_t b) {
   Distribution all;
-  double best = 1;  // auto's own
+  double best = 1;  // the least time divided by auto's; 1 is auto's own
   for (const Trial& trial : tuning.trials)
     if (trial.of_auto[b] > 0) best = std::min(best, trial.of_auto[b]);
   for (const Trial& trial : tuning.trials)
@@ -59,7 +49,7 @@ Distribution distribution_of(const Tuning& tuning, std::size_t b) {
   return all;
 }
 
-/// A logarithmic axis of ratios from 1 to `most`, between two places of a drawing.
+/// A logarithmic axis of ratios from 1 to `most`, between two coordinates of a drawing.
 struct Axis {
   double left, right, most;
 
@@ -75,7 +65,7 @@ struct Axis {
       svg += printed(
           "<path class=\"axis\" d=\"M%.1f %.1fV%.1f\"/><text class=\"faint\" x=\"%.1f\" y=\"%.1f\" "
           "text-anchor=\"middle\">%s%gx</text>\n",
-          at(ratio), top, bottom, at(ratio), bottom + 14, ratio == most && most == kMostTimes ? "≥ " : "",
+          at(ratio), top, bottom, at(ratio), bottom + 14, ratio == most && most == kMaxRatio ? "≥ " : "",
           ratio);
     }
     return svg;
@@ -86,7 +76,7 @@ struct Axis {
 Axis axis_of(const Distribution& all, double left) {
   const double slowest =
       all.ratios.empty() ? all.automatic : std::max(all.automatic, all.ratios.back().ratio);
-  return {left, kWidth - 20, std::clamp(std::exp2(std::ceil(std::log2(slowest))), 2.0, kMostTimes)};
+  return {left, kWidth - 20, std::clamp(std::exp2(std::ceil(std::log2(slowest))), 2.0, kMaxRatio)};
 }
 
 std::string drawing(double height, const std::string& title, const std::string& content) {
@@ -96,7 +86,7 @@ std::string drawing(double height, const std::string& title, const std::string& 
          "<title>" + html_text(title) + "</title>\n" + content + "</svg>\n";
 }
 
-/// Draws how many schedules take which multiple of the best time.
+/// Draws the number of schedules by their time, as a multiple of the best time.
 std::string histogram(const Distribution& all, std::uint64_t batch) {
   const double top = 30, bottom = 170;
   const Axis axis = axis_of(all, 20);
@@ -162,7 +152,8 @@ std::vector<ValueTimes> times_by_value(const Distribution& all) {
 
 double median(const std::vector<double>& ascending) { return ascending[ascending.size() / 2]; }
 
-/// Draws for each value of each parameter the range from the best schedule that has it to the median one.
+/// Draws, for each value of each parameter, the range from the best to the median time of the schedules with that
+/// value.
 std::string sensitivity(const Distribution& all, std::uint64_t batch) {
   const double row = 18, top = 10;
   const Axis axis = axis_of(all, 190);

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The conditions for which times hold, as they stand in the file.
+/// Returns the conditions for which times hold, as the report's JSON has them.
 Json conditions(const TunedCalls& calls) {
   return {{"machine", calls.machine},
           {"threads", calls.threads},
@@ -41,7 +41,7 @@ Json json_of(const TunedBatch& batch) {
 
 Failure no_report(const std::string& what) { return refused("is not a report of forestvm tune: " + what); }
 
-/// Reads times of `count` batches; std::nullopt if they are no such times.
+/// Reads a list of `count` times, one for each batch. Returns std::nullopt if `from` is anything else.
 std::optional<std::vector<double>> times_of(const Json& from, std::size_t count) {
   if (!from.is_array() || from.size() != count) return std::nullopt;
   std::vector<double> times;

@@ -18,7 +18,7 @@ inline constexpr std::array<std::string_view, 2> kStrategyNames = {"heuristic", 
 /// The calls whose schedules a search compares, and the machine and program for which its times hold.
 struct TunedCalls {
   std::string model;          ///< the file's name
-  std::string rows;           ///< which rows, for people
+  std::string rows;           ///< description of the rows, for people
   std::string machine;        ///< target, threads and processor
   std::uint64_t program = 0;  ///< the checksum of the program with the schedule auto
   unsigned threads = 1;
@@ -42,8 +42,8 @@ std::string tune_json(const TuneReport& report);
 /// chosen plans with their loop nests.
 std::string tune_page(const TuneReport& report);
 
-/// Reads the trials from the JSON of an earlier search, `text`. Refused if it is no such file, or if program, machine,
-/// threads, contract or numbers of rows are others than those of `calls`, because its times hold for these only.
+/// Reads the trials from the JSON of an earlier search, `text`. Refuses other texts, and searches whose program,
+/// machine, threads, contract or numbers of rows differ from those of `calls`, because their times do not hold for it.
 Result<std::vector<Trial>> earlier_trials(const std::string& text, const TunedCalls& calls);
 
 }  // namespace forestvm::cli

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -13,6 +12,7 @@
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/program.hpp>
 
+#include "cli/printed.hpp"
 #include "scheduler/choose/host_heuristic.hpp"
 #include "scheduler/choose/race.hpp"
 #include "scheduler/choose/schedule_space.hpp"
@@ -21,26 +21,26 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::size_t kHeat = 8;       ///< schedules that are sampled in turns, beside `auto`
-constexpr std::size_t kHeatTurns = 3;  ///< samples of each
+constexpr std::size_t kHeatTurns = 3;  ///< samples of each schedule in a heat
 constexpr std::size_t kFinalists = 8;  ///< schedules of a batch's race, beside `auto`
 constexpr Seconds kHeatSample{1e-4}, kRaceSample{5e-4};
 constexpr double kCompileShare = 0.05;  ///< part of the budget after which a heat begins, full or not
 constexpr double kHeatShare = 0.6;      ///< largest part of the budget that heats take
-constexpr double kHopeless = 4;  ///< a schedule whose first calls take this many times as long is not sampled
-constexpr double kWorthwhile = 1.02;         ///< `auto` stays if nothing is this many times as fast
+constexpr double kHopeless = 4;         ///< a schedule that takes this many times auto's time is not sampled
+constexpr double kWorthwhile = 1.02;    ///< `auto` is kept unless a schedule is this many times as fast
 constexpr std::uint64_t kMaxCalls = 10'000;  ///< most calls of a sample
 
-/// A compiled schedule, and what calls of each batch need.
+/// A compiled schedule with its predictor, and its times for calls of each batch. The vectors have one entry per batch.
 struct Runner {
   std::string name;
   Schedule schedule;
   std::size_t point;  ///< its number in the host's space; SIZE_MAX for `auto`
   Program program;
   std::unique_ptr<Predictor> predictor{};
-  std::vector<Caller> callers{};     ///< one for each batch, as the following
-  std::vector<Seconds> once{};       ///< a call's time
-  std::vector<double> us_per_row{};  ///< the least of the heat; 0: not measured
-  std::vector<double> of_auto{};     ///< that over auto's in the same heat
+  std::vector<Caller> callers{};
+  std::vector<Seconds> once{};       ///< time of a call
+  std::vector<double> us_per_row{};  ///< least time in the heat, microseconds per row; 0: not measured
+  std::vector<double> of_auto{};     ///< us_per_row divided by auto's in the same heat
 
   /// Takes a sample: calls of batch number `b` for about `time`. Returns microseconds per row.
   Result<double> sample(std::size_t b, std::uint64_t batch, Seconds time) {
@@ -52,7 +52,7 @@ struct Runner {
 };
 using RunnerRef = std::shared_ptr<Runner>;
 
-/// A plan of a schedule: the directives of calls of `least` to `most` rows.
+/// A plan of a schedule: the directives for calls of `least` to `most` rows.
 struct PlanText {
   std::uint64_t least, most;
   std::vector<Directive> directives;
@@ -84,7 +84,7 @@ Schedule joined(const std::vector<PlanText>& plans) {
   return schedule;
 }
 
-/// The search. Batches are named by their numbers in options.batches.
+/// The search. `b` is always the index of a batch in options.batches.
 class Search {
  public:
   Search(const Model& model, const TuningOptions& options, const RepeatedRows& rows,
@@ -156,8 +156,8 @@ class Search {
     return heats_of(points);
   }
 
-  /// Takes over the trials of an earlier search but for the best of each batch. Returns the points of those, which race
-  /// and are therefore measured again.
+  /// Takes over the trials of an earlier search, except the best ones of each batch. Returns the points of these, which
+  /// are measured again because they take part in the races.
   std::vector<std::size_t> best_of_earlier() {
     const std::vector<Trial>& earlier = options_.earlier;
     std::set<std::size_t> again;
@@ -177,7 +177,7 @@ class Search {
     return {again.begin(), again.end()};
   }
 
-  /// Makes heats of the points whose schedules were not tried yet.
+  /// Runs heats with the points whose schedules were not tried yet.
   Result<void> heats_of(const std::vector<std::size_t>& points) {
     const auto heats_end =
         end_ - std::chrono::duration_cast<Clock::duration>((1 - kHeatShare) * options_.budget);
@@ -219,11 +219,11 @@ class Search {
       FVM_TRY(run_heat(heat, b));
       for (const RunnerRef& runner : heat) {
         auto& best = best_[b];
-        const auto place = std::upper_bound(best.begin(), best.end(), runner,
+        const auto worse = std::upper_bound(best.begin(), best.end(), runner,
                                             [b](const RunnerRef& mine, const RunnerRef& other) {
                                               return mine->of_auto[b] < other->of_auto[b];
                                             });
-        best.insert(place, runner);
+        best.insert(worse, runner);
         if (best.size() > kFinalists) best.pop_back();
       }
     }
@@ -235,7 +235,7 @@ class Search {
     return {};
   }
 
-  /// Samples the schedules of a heat and `auto` in turns, and scores them.
+  /// Samples the schedules of a heat and `auto` in turns for one batch, and sets us_per_row and of_auto.
   Result<void> run_heat(const std::vector<RunnerRef>& heat, std::size_t b) {
     const std::uint64_t batch = options_.batches[b];
     double automatic = INFINITY;
@@ -266,10 +266,9 @@ class Search {
     for (std::size_t b = 1; b < best_.size(); ++b)
       if (!best_[b].empty() && best_[b].front()->of_auto[b] < best_[most].front()->of_auto[most]) most = b;
     const Runner& best = *best_[most].front();
-    char text[160];
-    std::snprintf(text, sizeof text, "best %.2fx auto at %llu rows: ", 1 / best.of_auto[most],
-                  static_cast<unsigned long long>(options_.batches[most]));
-    return text + best.name;
+    return printed("best %.2fx auto at %llu rows: ", 1 / best.of_auto[most],
+                   static_cast<unsigned long long>(options_.batches[most])) +
+           best.name;
   }
 
   Result<void> run_races() {
@@ -279,7 +278,7 @@ class Search {
       const Clock::time_point begin = Clock::now();
       const auto slot = (end_ - begin) / static_cast<std::int64_t>(best_.size() - b);
       FVM_ASSIGN(scheduler::RaceResult result, race(b, runners, begin + slot * 7 / 10));
-      // `auto` may have left early, after few turns: its time beside the winner's is measured anew.
+      // `auto` may have left the race early, after few turns. Its time and the winner's are measured again, in turns.
       scheduler::Standing& winner = result.standings.front();
       if (winner.candidate != 0 && !winner.times.empty()) {
         FVM_ASSIGN(const scheduler::RaceResult duel,
@@ -311,7 +310,7 @@ class Search {
       tuned.finalists.push_back({runner.name, print(runner.schedule), time, standing.times.size()});
       if (&runner == automatic_.get()) tuned.auto_us_per_row = time;
     }
-    // Without a race, heats decide: runners stand behind auto in the order of their scores.
+    // If the race did not take place, the heats decide: runners[1] has the least of_auto.
     if (result.standings.front().times.empty() && runners.size() > 1 && runners[1]->of_auto[b] < 1)
       std::swap(tuned.finalists[0], tuned.finalists[1]);
     const auto mine = std::find_if(tuned.finalists.begin(), tuned.finalists.end(),
@@ -321,7 +320,8 @@ class Search {
     return tuned;
   }
 
-  /// Makes the schedule of all batches. A batch's plan reaches to the geometric mean of it and the next.
+  /// Makes the schedule with a plan for each batch. The plan of a batch holds up to the geometric mean of its number of
+  /// rows and the next batch's.
   void plan() {
     std::vector<PlanText> plans;
     const std::vector<PlanText> automatic = plans_of(automatic_->schedule);
@@ -357,11 +357,9 @@ class Search {
 
   static std::string remark_of(const TunedBatch& tuned) {
     const Finalist& best = tuned.finalists.front();
-    char text[160];
-    std::snprintf(text, sizeof text, "measured at %llu %s: %.4f us a row, auto %.4f",
-                  static_cast<unsigned long long>(tuned.batch), tuned.batch == 1 ? "row" : "rows",
-                  best.us_per_row, tuned.auto_us_per_row);
-    return text;
+    return printed("measured at %llu %s: %.4f us a row, auto %.4f",
+                   static_cast<unsigned long long>(tuned.batch), tuned.batch == 1 ? "row" : "rows",
+                   best.us_per_row, tuned.auto_us_per_row);
   }
 
   const Model& model_;
@@ -371,7 +369,7 @@ class Search {
   const std::function<void(const TuningProgress&)>& show_;
   Clock::time_point end_;
   RunnerRef automatic_;
-  std::vector<std::vector<RunnerRef>> best_;  // of each batch, the best of its heats, the best first
+  std::vector<std::vector<RunnerRef>> best_;  // for each batch, the best of all heats, the best first
   std::set<std::string> seen_;                // texts of the schedules that were tried
   Tuning tuning_;
 };

@@ -1,6 +1,6 @@
-// The search of forestvm tune: a model, rows and numbers of rows per call -> the fastest schedules measured for each, and the
-// schedule with a plan for each. Candidates are compiled once, sampled beside `auto` for all batches (a heat), and the best of
-// each batch race (scheduler/choose/race.hpp).
+// The search of forestvm tune. In: a model, rows, and batches (numbers of rows per call). Out: the fastest schedules
+// measured for each batch, and one schedule with a plan for each batch. Candidates are compiled once and sampled in
+// turns with `auto` for all batches (a heat); the best candidates of each batch then race (scheduler/choose/race.hpp).
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ enum class Strategy { Heuristic, Exhaustive };
 
 /// A schedule of the host's space that heats measured.
 struct Trial {
-  std::size_t point = 0;             ///< its number in the space
-  std::vector<double> us_per_row{};  ///< for each batch; 0: not measured
-  std::vector<double> of_auto{};     ///< that over auto's time in the same heat; 0: not measured
+  std::size_t point = 0;             ///< number of the schedule in the space
+  std::vector<double> us_per_row{};  ///< microseconds per row, for each batch; 0: not measured
+  std::vector<double> of_auto{};     ///< us_per_row divided by auto's in the same heat; 0: not measured
 };
 
 struct TuningOptions {
@@ -32,31 +32,31 @@ struct TuningOptions {
   CompileOptions compile;
   Strategy strategy = Strategy::Heuristic;
   Seconds budget{30};
-  /// Trials of an earlier search for the same program, machine and batches. The best of each batch are measured again,
-  /// the others are taken as they are.
+  /// Trials of an earlier search for the same program, machine and batches. The best ones of each batch are measured
+  /// again; the others are taken as they are.
   std::vector<Trial> earlier{};
 };
 
 /// A schedule's time in a batch's race.
 struct Finalist {
-  std::string name;      ///< "auto", or the point's values
-  std::string schedule;  ///< its text
+  std::string name;      ///< "auto", or the values of the point's parameters
+  std::string schedule;  ///< text of the schedule
   double us_per_row = 0;
-  std::size_t turns = 0;  ///< samples in the race; 0: the time is the heat's
+  std::size_t turns = 0;  ///< samples in the race; 0: us_per_row was measured in a heat
 };
 
-/// The outcome for calls of `batch` rows.
+/// The outcome of the search for calls of `batch` rows.
 struct TunedBatch {
   std::uint64_t batch = 0;
   std::vector<Finalist> finalists;  ///< the fastest first
-  double auto_us_per_row = 0;       ///< 0 if nothing was measured
-  bool is_separated = false;        ///< whether the first is ahead of the second beyond chance
+  double auto_us_per_row = 0;       ///< time of `auto`; 0 if nothing was measured
+  bool is_separated = false;        ///< True if the first finalist is ahead of the second beyond chance.
 };
 
 struct Tuning {
   std::vector<TunedBatch> batches;
   Schedule schedule;          ///< a plan for each batch, with remarks
-  std::vector<Trial> trials;  ///< all that were measured, those of an earlier search included; without `auto`
+  std::vector<Trial> trials;  ///< all trials of this and an earlier search, without `auto`
   std::size_t tried = 0;      ///< schedules that this search measured, `auto` included
   std::size_t refused = 0;    ///< schedules that the compiler refused
   std::size_t planned = 0;    ///< schedules that the search would have compiled
@@ -68,11 +68,11 @@ struct Tuning {
 /// The progress that is shown while tuning runs.
 struct TuningProgress {
   std::size_t done, planned;  ///< schedules
-  std::string best;           ///< the fastest so far, for the batch where it gained most
+  std::string best;           ///< the schedule with the largest gain over auto so far, and its batch
 };
 
-/// Searches until the schedules or the budget end, or `interrupted` returns true. `automatic` is the model's program with
-/// the schedule auto.
+/// Searches until all schedules are tried, the budget is spent, or `interrupted` returns true. `automatic` is the
+/// model's program with the schedule auto.
 Result<Tuning> tune(const Model& model, const Program& automatic, const TuningOptions& options,
                     const RepeatedRows& rows, const std::function<bool()>& interrupted,
                     const std::function<void(const TuningProgress&)>& show);

@@ -1,5 +1,6 @@
-// CatBoost's binary format (.cbm) -> CatboostParts: "CBM1", a FlatBuffers message with the model, and the parts that it
-// names, of which only the tables of counters are known. Sizes come before each.
+// CatBoost's binary format (.cbm) -> CatboostParts. A file is "CBM1", a FlatBuffers message with the model, and the
+// parts that the message names. The message and the parts begin with their sizes. A part that is not a list of
+// counters' tables is refused.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -145,13 +146,13 @@ std::vector<std::pair<std::int64_t, Number>> tests_of(const FlatTable& row, unsi
   return out;
 }
 
-/// The key of a table: equal for a counter and its table.
+/// Identifies a table: a counter and its table have equal bases.
 struct CtrBase {
   CatboostCombination combination;
   std::int8_t type = 0;
   std::int32_t classifier = 0;
 
-  /// Returns a text that differs for different keys.
+  /// Returns a text that differs for different bases.
   std::string name() const {
     std::string out = std::to_string(type) + ' ' + std::to_string(classifier);
     for (const std::int64_t category : combination.categories) out += " c" + std::to_string(category);
@@ -223,7 +224,7 @@ Error in_tree(std::size_t tree, std::string_view message) {
   return refused("ModelTrees: tree " + std::to_string(tree), message);
 }
 
-/// Takes the first `count` leaves off those that are left.
+/// Removes the first `count` leaves from `left` and returns them.
 CatboostLeaves take_leaves(std::size_t count, CatboostLeaves& left) {
   CatboostLeaves out = left;
   out.values = left.values.first(count * left.width);
@@ -234,7 +235,7 @@ CatboostLeaves take_leaves(std::size_t count, CatboostLeaves& left) {
   return out;
 }
 
-/// Makes a tree of the `size` splits from `begin` on, and takes its leaves off those that are left.
+/// Makes a tree of the `size` splits from `begin` on, and removes its leaves from `left`.
 Result<Tree> read_oblivious(const Forest& forest, std::size_t number, std::size_t begin, std::size_t size,
                             CatboostLeaves& left) {
   if (size > 31 || (left.values.size() / left.width) >> size == 0)
@@ -372,7 +373,8 @@ Result<void> add_info(const FlatTable& core_table, const LoadLimits& limits, Cat
   return {};
 }
 
-/// Reads the hash map from keys to rows: slots of a key and a row number, in which all bits of an empty slot's key are 1.
+/// Reads the hash map from keys to rows: slots of a key and a row number, in which all bits of an empty slot's key are
+/// 1.
 Result<void> add_keys(std::span<const std::byte> slots, std::size_t rows, CatboostTable& out) {
   constexpr std::size_t slot_bytes = 12;
   constexpr std::uint64_t empty = std::numeric_limits<std::uint64_t>::max();
@@ -411,8 +413,8 @@ Result<void> add_numbers(std::span<const std::byte> blob, bool means, CatboostTa
   return {};
 }
 
-Result<void> add_table(std::span<const std::byte> bytes, std::size_t place, CatboostParts& parts) {
-  FlatBuffer buffer(bytes, place);
+Result<void> add_table(std::span<const std::byte> bytes, std::size_t offset, CatboostParts& parts) {
+  FlatBuffer buffer(bytes, offset);
   const FlatTable root = buffer.root();
   const CtrBase base = base_of(root.table(table::kBase));
   const std::span<const std::byte> index = root.bytes(table::kIndex), blob = root.bytes(table::kBlob);
@@ -421,7 +423,7 @@ Result<void> add_table(std::span<const std::byte> bytes, std::size_t place, Catb
   FVM_TRY(buffer.state());
   CatboostTable out;
   out.name = base.name();
-  out.where = "the table of counters at byte " + std::to_string(place);
+  out.where = "the table of counters at byte " + std::to_string(offset);
   out.denominator = denominator;
   FVM_ASSIGN(const CtrType type, type_of(base, out.where));
   const bool counts = type == CtrType::Counter || type == CtrType::FeatureFreq;
@@ -439,17 +441,17 @@ Result<void> add_tables(Cursor& cursor, CatboostParts& parts) {
   FVM_ASSIGN(const std::uint64_t tables, cursor.size());
   for (std::uint64_t i = 0; i < tables; ++i) {
     FVM_ASSIGN(const std::uint64_t size, cursor.size());
-    const std::size_t place = cursor.at();
+    const std::size_t offset = cursor.at();
     FVM_ASSIGN(const auto bytes, cursor.take(size));
-    FVM_TRY(add_table(bytes, place, parts));
+    FVM_TRY(add_table(bytes, offset, parts));
   }
   return {};
 }
 
 /// Reads the message with the model; returns the names of the parts after it.
-Result<std::vector<std::string_view>> read_core(std::span<const std::byte> bytes, std::size_t place,
+Result<std::vector<std::string_view>> read_core(std::span<const std::byte> bytes, std::size_t offset,
                                                 const LoadLimits& limits, CatboostParts& parts) {
-  FlatBuffer buffer(bytes, place);
+  FlatBuffer buffer(bytes, offset);
   const FlatTable root = buffer.root();
   const std::string_view version = root.text(core::kFormatVersion);
   FVM_TRY(buffer.state());
@@ -475,11 +477,11 @@ Result<CatboostParts> read_catboost_binary(std::span<const std::byte> bytes, con
   Cursor cursor(bytes);
   FVM_TRY(cursor.take(signature));
   FVM_ASSIGN(const std::uint64_t size, cursor.size());
-  const std::size_t place = cursor.at();
+  const std::size_t offset = cursor.at();
   FVM_ASSIGN(const auto message, cursor.take(size));
   CatboostParts parts;
   parts.format = "catboost-cbm";
-  FVM_ASSIGN(const std::vector<std::string_view> names, read_core(message, place, limits, parts));
+  FVM_ASSIGN(const std::vector<std::string_view> names, read_core(message, offset, limits, parts));
   for (const std::string_view name : names) {
     if (name != "static_provider_v1")
       return refused("ModelPartIds", "a part that cannot be read: " + quoted(name, 40));

@@ -1,5 +1,6 @@
-// A counter's value depends on nothing but its table's row, so it is computed here, in float32 as CatBoost does, for each
-// row of its table and for the keys that the table lacks. Counters of one combination share a Lookup.
+// See catboost_columns.hpp. A counter's value depends on nothing but its table's row, so it is computed here, in
+// float32 as CatBoost does, for each row of its table and for the keys that the table lacks. Counters of one
+// combination share a Lookup.
 #include "catboost_columns.hpp"
 
 #include <algorithm>
@@ -75,7 +76,7 @@ class FeatureNames {
     return {};
   }
 
-  /// Returns the names; none if CatBoost made them all, which are the numbers of the features.
+  /// Returns the names; none if CatBoost made all of them, because its names are the features' numbers.
   std::vector<std::string> take() { return named_ ? std::move(names_) : std::vector<std::string>(); }
 
  private:
@@ -196,7 +197,7 @@ Result<void> check_table(const CatboostTable& table, bool means) {
   return {};
 }
 
-/// Returns the counter's value for what was counted.
+/// Returns the counter's value for `good` rows of the counted kind among `total` rows.
 float value_of(const CatboostCtr& ctr, float good, float total) {
   const float ratio = (good + ctr.prior) / (total + ctr.prior_denominator);
   return (ratio + ctr.shift) * ctr.scale;
@@ -289,7 +290,7 @@ Result<std::vector<std::uint64_t>> keys_of(const std::vector<Counter>& counters)
   return keys;
 }
 
-/// Fills the lookup's values: first those of unknown keys everywhere, then each table's rows.
+/// Fills the lookup's values: all rows with the values of unknown keys, then the rows of each table's keys.
 void add_values(const std::vector<Counter>& counters, Lookup& lookup) {
   lookup.values.resize((lookup.keys.size() + 1) * lookup.width);
   for (std::size_t i = 0; i < lookup.values.size(); ++i)
@@ -335,7 +336,8 @@ Result<std::vector<Counter>> counters_of(const CatboostParts& parts) {
   return counters;
 }
 
-/// Refuses two counters that differ in nothing: CatBoost's JSON leaves out what tells some apart, and their tables.
+/// Refuses two counters that are equal in every field that the file has. CatBoost's JSON leaves out the field that
+/// tells such counters apart, and the table of one of them.
 Result<void> check_different(const CatboostParts& parts) {
   const auto numbers = [](const CatboostCtr& c) {
     return std::tuple(std::string_view(c.table), c.type, c.target_border, c.prior, c.prior_denominator,
@@ -377,7 +379,7 @@ bool has_several_tables(const CatboostParts& parts, const CatboostCtr& ctr) {
 }
 
 /// Refuses counters of CatBoost's JSON whose tables it may have lost: it names tables by combination and type only, so
-/// that of several such tables one is left.
+/// that only one of several such tables is left in the file.
 Result<void> check_tables_are_kept(const CatboostParts& parts) {
   if (!parts.is_document) return {};
   std::map<std::string_view, std::size_t> known;
@@ -399,7 +401,7 @@ Result<void> add_counters(const CatboostParts& parts, const Features& features, 
   FVM_TRY(check_different(parts));
   FVM_TRY(check_tables_are_kept(parts));
   FVM_ASSIGN(const std::vector<Counter> counters, counters_of(parts));
-  // The numbers of counters, by combination; those of one table are neighbours.
+  // The numbers of the counters of each combination. Sorting makes counters of one table neighbours.
   std::map<CatboostCombination, std::vector<std::size_t>> combinations;
   for (std::size_t i = 0; i < counters.size(); ++i) combinations[counters[i].ctr->combination].push_back(i);
   std::vector<std::uint32_t> columns(counters.size());

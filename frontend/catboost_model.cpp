@@ -29,7 +29,7 @@ constexpr Loss losses[] = {
 #include "catboost_losses.def"
 };
 
-/// Returns "1.2.10" of the text "... Branch: tags/v1.2.10 ...", or nothing.
+/// Returns "1.2.10" for the text "... Branch: tags/v1.2.10 ...", and "" for texts without such a version.
 std::string version_of(std::string_view info) {
   constexpr std::string_view before = "tags/v";
   const std::size_t at = info.find(before);
@@ -38,7 +38,7 @@ std::string version_of(std::string_view info) {
   return std::string(info.substr(0, info.find_first_not_of("0123456789.")));
 }
 
-/// Makes the splits of a tree compare what CatBoost's splits of their numbers do.
+/// Replaces the number of CatBoost's split in each split of the tree by what that split compares.
 Result<void> resolve_splits(const std::vector<CatboostSplit>& splits, std::size_t number, Tree& tree) {
   for (Node& node : tree.nodes) {
     if (node.kind == NodeKind::Leaf) continue;
@@ -89,7 +89,8 @@ Result<void> add_bias(CatboostParts& parts, Model& model) {
   return {};
 }
 
-/// The most leaf numbers that unseen classes may lead to. Their zeros are not in the file, so its size sets no limit.
+/// The most numbers that leaves may have once outputs of unseen classes are added. These outputs are zeros that the
+/// file does not hold, so its size sets no limit.
 constexpr std::uint64_t kMaxSpreadNumbers = std::uint64_t{1} << 22;
 
 Error bad_classes(std::string_view message) { return refused("class_params", message); }
@@ -117,7 +118,7 @@ Result<std::vector<std::size_t>> seen_classes(const CatboostParts& parts, std::s
   return seen;
 }
 
-/// Gives classes that were declared, but that training did not see, their places among the outputs. Their scores are
+/// Gives classes that were declared, but that training did not see, their indices among the outputs. Their scores are
 /// minus infinity, as CatBoost's are.
 Result<void> add_unseen_classes(CatboostParts& parts, std::size_t declared, const LoadLimits& limits,
                                 Model& model) {

@@ -1,5 +1,5 @@
 // The parts of a CatBoost model file as it gives them, from either of its two formats; catboost_model.cpp makes a Model
-// of them. Features are known by two numbers: an index among those of their kind, and a flat one among all.
+// of them. A feature has two numbers: its index among the features of its kind, and a flat index among all features.
 #pragma once
 
 #include <compare>
@@ -19,7 +19,7 @@ struct CatboostFloatFeature {
   std::int64_t index = -1;
   std::int64_t flat_index = -1;
   bool has_nans = false;
-  bool nan_above = false;  ///< nan_value_treatment AsTrue, which counts only if has_nans
+  bool nan_above = false;  ///< True for nan_value_treatment AsTrue, which matters only if has_nans is true.
   std::string name;
   std::vector<float> borders;
 };
@@ -36,8 +36,8 @@ struct CatboostOneHot {
   std::vector<std::int32_t> codes;
 };
 
-/// The features and tests that are hashed into a table's key: see Lookup. The first number of each is an index among the
-/// features of its kind.
+/// The features and tests that are hashed into a table's key: see Lookup. The first number of each is an index among
+/// the features of its kind.
 struct CatboostCombination {
   std::vector<std::int64_t> categories;
   std::vector<std::pair<std::int64_t, float>> value_tests;
@@ -71,9 +71,9 @@ struct CatboostCtr {
 /// A training parameter: how counters of a type are made. Training turns targets into classes for them, in one way for
 /// each pair of `target_borders` and `target_border_type`.
 struct CatboostCtrOption {
-  std::size_t list = 0;  ///< number of the list that it stands in
+  std::size_t list = 0;  ///< Number of the list in the file that holds the option.
   bool of_combinations =
-      false;  ///< for combinations of several features or tests; otherwise for single features
+      false;  ///< True for counters of several features or tests; false for counters of single features.
   CtrType type = CtrType::Borders;
   std::int64_t target_borders = 0;
   std::string target_border_type;
@@ -87,7 +87,7 @@ struct CatboostTable {
   std::vector<std::uint32_t> rows;  ///< row of `numbers` for each key
   std::uint32_t width = 1;  ///< numbers per row: one for each class, one counter, or a sum and a count
   std::vector<double> numbers;
-  std::int64_t denominator = 0;  ///< of Counter and FeatureFreq
+  std::int64_t denominator = 0;  ///< Number that counts of CtrType::Counter and FeatureFreq are divided by.
 };
 
 struct CatboostParts {
@@ -104,8 +104,8 @@ struct CatboostParts {
   std::vector<CatboostCategorical> categorical_features;
   std::vector<CatboostOneHot> one_hots;
   std::vector<CatboostCtr> ctrs;
-  bool is_document = false;                    ///< from JSON, which says less about counters
-  std::vector<CatboostCtrOption> ctr_options;  ///< only of JSON
+  bool is_document = false;  ///< True for JSON, which says less about counters than the binary format.
+  std::vector<CatboostCtrOption> ctr_options;  ///< Empty for the binary format.
   std::vector<CatboostTable> tables;
 
   std::uint32_t num_outputs = 1;
@@ -114,7 +114,7 @@ struct CatboostParts {
   std::vector<Tree> trees;  ///< trees whose splits hold CatBoost's number of the split in Node::payload
 };
 
-/// Reads each format.
+/// Read the binary and the JSON format.
 Result<CatboostParts> read_catboost_binary(std::span<const std::byte> bytes, const LoadLimits& limits);
 Result<CatboostParts> read_catboost_document(std::span<const std::byte> bytes, const LoadLimits& limits);
 

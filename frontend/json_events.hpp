@@ -1,7 +1,7 @@
 // A JSON or UBJSON document as events, within limits: nesting, and no more values than the input has bytes.
-// In: bytes and a sink. Out: the sink's calls, in the order of the document. The only file of
-// frontend that uses nlohmann_json, and only its SAX interface: its DOM recurses, and allocates what a damaged file
-// asks for.
+// In: bytes and a sink. Out: the sink's calls, in the order of the document. No other file of frontend uses
+// nlohmann_json. Only its SAX interface is used, because its DOM recurses and allocates whatever a damaged file asks
+// for.
 #pragma once
 
 #include <cstddef>

@@ -22,8 +22,8 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Bytes that a node takes at least, so that a small file of empty ones cannot take much memory:
-/// {"leaf_index":0,"leaf_value":1}.
+/// The least number of bytes that a node takes in a document: {"leaf_index":0,"leaf_value":1}. A file with more nodes
+/// than its size allows is refused, so that a small file of empty nodes cannot take much memory.
 constexpr std::size_t kMinNodeBytes = 31;
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
@@ -185,7 +185,7 @@ bool DumpSink::member_integer(std::int64_t value) {
   return true;
 }
 
-/// Stores a number of a node; one that is only written as an integer is not lost.
+/// Stores a number of a node. Integers come here too, because a real number may be written without a decimal point.
 bool DumpSink::node_number(double value) {
   const std::pair<std::string_view, std::optional<double> LightgbmDumpNode::*> reals[] = {
       {"threshold", &LightgbmDumpNode::threshold}, {"leaf_value", &LightgbmDumpNode::leaf_value}};
@@ -296,7 +296,7 @@ bool DumpSink::on_object_begin() {
   return root || child ? open_node() : open(Kind::Skipped);
 }
 
-/// Returns the largest training value of each feature; infinity for one of which the document does not say it.
+/// Returns the largest training value of each feature; infinity for a feature whose range the document does not give.
 std::vector<double> DumpSink::largest_values() const {
   std::vector<double> largest;
   for (const std::string& name : members_.feature_names) {

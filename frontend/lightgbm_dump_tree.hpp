@@ -34,8 +34,8 @@ struct LightgbmDumpNode {
 };
 
 /// Makes the tree; the first node is the root. `where` is the tree's place for errors.
-/// The dump writes 1e300 for all larger numbers. `largest` has the largest training value of each feature, so that a
-/// threshold of 1e300 can be told from infinity; infinity if the file does not say it.
+/// The dump writes 1e300 for all larger numbers. `largest` has the largest training value of each feature, by which a
+/// threshold of 1e300 is told from infinity, or infinity where the file does not say it.
 Result<Tree> tree_of(const std::vector<LightgbmDumpNode>& nodes, const std::vector<double>& largest,
                      const std::string& where);
 

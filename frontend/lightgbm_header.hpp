@@ -1,4 +1,4 @@
-// The header of a LightGBM model, whose trees are read before -> Model: outputs, rounds, names, objective.
+// The header of a LightGBM model -> Model: outputs, rounds, names, objective. The trees must have been read before it.
 #pragma once
 
 #include <forestvm/load.hpp>

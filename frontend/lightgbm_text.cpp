@@ -56,7 +56,7 @@ constexpr std::string_view flag_key = "average_output";  // the one line without
 constexpr std::string_view tree_prefix = "Tree=";
 constexpr std::string_view end_line = "end of trees";
 constexpr std::string_view old_end_line =
-    "feature importances:";  // in files before 2.2, which lack the other one
+    "feature importances:";  // ends the trees in files before 2.2, which lack end_line
 constexpr std::string_view categorical_prefix = "[categorical_feature: ";  // a training parameter
 constexpr std::string_view pandas_prefix = "pandas_categorical:";          // the last line
 

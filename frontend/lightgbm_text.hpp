@@ -35,8 +35,8 @@ struct LightgbmHeader {
   LightgbmEntry feature_infos;
   LightgbmEntry tree_sizes;
   LightgbmEntry categorical_feature;  ///< training parameter: features with categories, if the file says so
-  LightgbmEntry pandas_categorical;   ///< JSON text: names of these features' categories
-  std::vector<std::vector<std::string>> pandas_lists;  ///< the same of a JSON dump
+  LightgbmEntry pandas_categorical;  ///< text model: JSON list of the lists of these features' category names
+  std::vector<std::vector<std::string>> pandas_lists;  ///< JSON dump: lists of these features' category names
   std::vector<std::size_t> tree_bytes;  ///< bytes of each tree in the file, which tree_sizes should equal
 };
 
@@ -64,9 +64,9 @@ struct LightgbmTree {
 
 using LightgbmTreeReceiver = std::function<Result<void>(const LightgbmTree& tree)>;
 
-/// Reads up to "end of trees", and of what follows the entries that the header has. Keys that the structures above do
-/// not name are skipped. Refuses, with its line, a line that is none of these, a key given twice or
-/// missing, trees out of order, and an end before "end of trees". Returns also the errors of `receive`.
+/// Reads the header and the trees up to "end of trees", and after that line the entries that LightgbmHeader names. Keys
+/// that neither LightgbmHeader nor LightgbmTree names are skipped. Refuses, with its line, any other line, a key given
+/// twice or missing, trees out of order, and an end before "end of trees". Returns also the errors of `receive`.
 Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmTreeReceiver& receive);
 
 /// Returns the place of an entry for messages: "line 7", or "line 7: tree 2" for an entry in a tree; the key of a JSON

@@ -33,7 +33,7 @@ class NumpyColumn {
   bool is_real() const { return kind_ == 'f'; }
   /// Returns an item of a column of numbers. A float is exact; so is an integer of up to 53 bits.
   double real(std::size_t i) const;
-  /// Returns an item of a column of integers or booleans; unsigned numbers over 2^63 - 1 become that.
+  /// Returns an item of a column of integers or booleans; unsigned numbers over 2^63 - 1 become 2^63 - 1.
   std::int64_t integer(std::size_t i) const;
   /// Returns an item as UTF-8 text: as Python prints it, if it is a number.
   std::string text(std::size_t i) const;
@@ -48,7 +48,7 @@ class NumpyColumn {
   std::uint32_t size_ = 0;
 };
 
-/// It moves, but does not copy: `items` lie in `file`.
+/// An array. It can be moved but not copied, because `items` may point into `file`.
 struct NumpyArray {
   NumpyArray() = default;
   NumpyArray(NumpyArray&&) = default;
@@ -63,7 +63,8 @@ struct NumpyArray {
   std::span<const std::byte> items;
 
   enum class Wanted { Integers, Numbers, Any };
-  /// Returns a field, by its name, of all items; "" is the item itself. Refuses fields of other kinds, without a place.
+  /// Returns the column of a field; the name "" is that of the whole item. Refuses fields of other kinds than `wanted`.
+  /// Its errors have no place.
   Result<NumpyColumn> column(std::string_view field, Wanted wanted) const;
   bool has(std::string_view field) const;
 };

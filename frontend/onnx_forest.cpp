@@ -1,4 +1,4 @@
-// See onnx_forest.hpp. Lists are read straight into the nodes; the first one's length is that of the others.
+// See onnx_forest.hpp. Lists are read straight into the nodes. All lists about nodes must be as long as the first one.
 #include "onnx_forest.hpp"
 
 #include <algorithm>
@@ -162,7 +162,8 @@ class ListReader {
   std::size_t splits_ = 0;  ///< Length of the lists about nodes.
 };
 
-/// Versions 1 to 4: nodes named by numbers of trees and nodes, leaves among them, weights in a list of their own.
+/// Reads versions 1 to 4: numbers of trees and nodes name the nodes, leaves stand among the nodes, and weights are in a
+/// list of their own.
 class NumberedForest : ListReader {
  public:
   using ListReader::ListReader;
@@ -321,7 +322,7 @@ class NumberedForest : ListReader {
 
   Result<void> read_child(std::string_view name, std::uint32_t OnnxNode::*side) {
     std::size_t tree = 0;
-    // Leaves have numbers here too, of which nothing is asked.
+    // The list has numbers for leaves too, which mean nothing.
     FVM_ASSIGN(
         const std::size_t count,
         attributes_.integers(name, [&](std::size_t i, std::int64_t x) -> Result<void> {
@@ -342,7 +343,7 @@ class NumberedForest : ListReader {
 
   Result<void> read_weights() {
     FVM_ASSIGN(const std::size_t count, count_integers(prefix_ + "treeids", kMaxIndex));
-    // First the run of the tree's nodes, then the node.
+    // Each entry is at first the index of a tree, then that of a node.
     std::vector<std::uint32_t> leaves(count);
     FVM_TRY(
         integers(prefix_ + "treeids", count, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
@@ -375,8 +376,8 @@ class NumberedForest : ListReader {
     return {};
   }
 
-  /// Brings the weights into the order of the leaves, and gives each leaf its own. Weights of nodes that are no leaves
-  /// count nothing.
+  /// Brings the weights into the order of the leaves, and gives each leaf its own. Weights of nodes that are not leaves
+  /// are ignored.
   void give_weights(const std::vector<std::uint32_t>& leaves) {
     std::vector<std::uint32_t> order(leaves.size());
     std::iota(order.begin(), order.end(), 0);
@@ -408,7 +409,7 @@ class NumberedForest : ListReader {
   std::vector<Numbered> numbers_;      ///< Number of each node, sorted within its tree.
 };
 
-/// Version 5: nodes and leaves in lists of their own, named by their places in them.
+/// Reads version 5: nodes and leaves are in lists of their own, and their indices in these lists name them.
 class ListedForest : ListReader {
  public:
   using ListReader::ListReader;

@@ -28,7 +28,7 @@ enum class OnnxMode : std::uint8_t {
 /// A node takes `yes` if the test holds, or if x is NaN and `nan_yes` is set. NaN passes no test but NotEqual.
 struct OnnxNode {
   double value = 0;
-  std::uint32_t yes = 0;  ///< Index of a node; of a leaf: its weights are those from `yes` to before `no`.
+  std::uint32_t yes = 0;  ///< Split: index of a node. Leaf: its weights begin at `yes` and end before `no`.
   std::uint32_t no = 0;
   std::uint32_t column = 0;
   OnnxMode mode = OnnxMode::Leaf;

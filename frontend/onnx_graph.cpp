@@ -12,7 +12,8 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Limit on the segments and steps of all columns that nodes make: many nodes over many segments are refused.
+/// Limit on the segments and steps of all columns that nodes make, so that many nodes over many segments cannot take
+/// much memory.
 constexpr std::size_t kMaxSegments = std::size_t{1} << 18;
 
 /// The contents that a tensor behind the ensemble may have.
@@ -122,7 +123,7 @@ class GraphReader {
         input < operation.inputs.size() ? constants_.find(operation.inputs[input]) : constants_.end();
     return found == constants_.end() ? nullptr : &found->second;
   }
-  /// Names what the operation's only output holds.
+  /// Stores what the operation's only output holds.
   Result<void> give(const OnnxOperation& operation, OnnxColumns columns) {
     if (operation.outputs.size() != 1) return error(operation, "expected one output");
     for (const OnnxSegment& segment : columns.segments) {

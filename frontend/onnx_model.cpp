@@ -33,7 +33,8 @@ bool all_weights(const OnnxForest& forest, bool (*holds)(double)) {
   return std::all_of(forest.weights.begin(), forest.weights.end(), holds);
 }
 
-/// Makes one output of two classes if all weights are for class 0: the score of class 1, in spite of its number.
+/// Sets the one output of a classifier of two classes whose weights are all for class 0. This output is the score of
+/// class 1, in spite of its number.
 Result<void> set_pair(const Transform transform, OnnxForest& forest, Model& model) {
   if (forest.base.size() > 1)
     return wrong(forest, "base_values: two numbers for the one score of two classes");
@@ -72,8 +73,8 @@ Result<void> set_classes(const Transform transform, const OnnxShape& shape, Onnx
   return {};
 }
 
-/// Refuses the post transforms of targets for which ONNX Runtime does something else than the standard says: it ignores
-/// those of one target, and takes 1 of TreeEnsemble for LOGISTIC and 2 for SOFTMAX.
+/// Refuses the post transforms of regressors for which ONNX Runtime does something else than the standard says: it
+/// ignores any transform of a single target, and takes number 1 of TreeEnsemble for LOGISTIC and 2 for SOFTMAX.
 Result<void> check_post(const OnnxPipeline& pipeline) {
   const OnnxForest& forest = pipeline.forest;
   const std::string advice =
@@ -102,7 +103,8 @@ Result<void> set_targets(const Transform transform, const OnnxPipeline& pipeline
   return {};
 }
 
-/// Sets the rounds: all outputs in turn if the trees come so, otherwise each tree by itself.
+/// Sets the rounds. If the trees' outputs repeat in order, each round has one tree for every output; otherwise each
+/// tree is a round.
 void set_rounds(Model& model) {
   const std::size_t round = trees_per_round(model);
   bool in_turn = model.trees.size() % round == 0;

@@ -24,7 +24,7 @@ Result<void> visit_fields(WireMessage message, const FieldReceiver& receive) {
   return {};
 }
 
-/// Refuses `field`, one of the `what`, if there are `limit` already.
+/// Refuses `field` if `limit` parts of its kind were already read. `what` is the kind's name in the message.
 Result<void> check_count(std::size_t count, const WireField& field, const char* what,
                          std::size_t limit = kMaxOnnxParts) {
   if (count < limit) return {};

@@ -106,11 +106,11 @@ struct OnnxValue {
   std::vector<std::int64_t> dims;       ///< -1 where the size is not given.
 };
 
-/// The graph but for its nodes, which are read one by one.
+/// The graph without its nodes, which are read one by one.
 struct OnnxGraph {
   WireMessage message;
   std::unordered_map<std::string_view, OnnxTensor> initializers;
-  std::vector<OnnxValue> inputs;  ///< Without those that are initializers.
+  std::vector<OnnxValue> inputs;  ///< The inputs that are not initializers.
   std::vector<OnnxValue> outputs;
 };
 
@@ -121,7 +121,7 @@ struct OnnxModel {
   OnnxGraph graph;
 };
 
-/// Reads a ModelProto but for the graph's nodes.
+/// Reads a ModelProto without the graph's nodes.
 Result<OnnxModel> read_onnx_file(std::span<const std::byte> bytes);
 
 /// Calls `receive` for each node of the graph, in order.

@@ -21,7 +21,7 @@ bool tests_equality(OnnxMode mode) {
   return mode == OnnxMode::Equal || mode == OnnxMode::NotEqual || mode == OnnxMode::Member;
 }
 
-/// Adds a cut after the last part, and the part above it.
+/// Adds a cut, and a part above it with this target, unless the last part has the same target.
 void add_part(OnnxSplit& split, Cut cut, std::uint32_t target) {
   if (split.targets.back() == target) return;
   split.cuts.push_back(cut);
@@ -90,8 +90,8 @@ float float_at(std::int64_t order) {
   return order < 0 ? -size : size;
 }
 
-/// Returns the cut of the feature above which no number has the column's number below `cut` (or, if the column falls
-/// with the feature, above it).
+/// Returns the cut of the feature that corresponds to a cut of the column: numbers below it lead to numbers of the
+/// column below `cut` or, if the column falls with the feature, above `cut`.
 Cut cut_of_feature(const OnnxColumn& column, const Cut& cut, bool falls) {
   const auto is_low = [&](float x) {
     const auto y = static_cast<double>(column.apply(x));

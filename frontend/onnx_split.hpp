@@ -1,4 +1,5 @@
-// The tests of ONNX's nodes as cuts of the number line. x < 5 has one cut, and a chain of x == 1, x == 2 tests has four:
+// The tests of ONNX's nodes as cuts of the number line. x < 5 has one cut, and a chain of x == 1, x == 2 tests has
+// four:
 //
 //     x < 1 | x == 1 | 1 < x < 2 | x == 2 | x > 2
 //
@@ -14,7 +15,7 @@
 
 namespace forestvm::frontend {
 
-/// Parts the numbers x < value, or x <= value, from those above.
+/// Separates the numbers x < value, or x <= value, from the larger ones.
 struct Cut {
   double value = 0;
   bool inclusive = false;

@@ -18,7 +18,7 @@ namespace {
 /// The depth of the deepest tree, whose nodes are elements inside one another.
 constexpr std::uint32_t kDeepestTree = 4096;
 /// The most different names in elements that are skipped, because Expat keeps every name in memory.
-constexpr std::size_t kMostNames = 1000;
+constexpr std::size_t kMaxNames = 1000;
 
 enum class Element : std::uint8_t {
 #define FVM_PMML_ELEMENT(Name, parents, attributes) Name,
@@ -158,10 +158,10 @@ Result<void> Reader::skip(std::string_view name, const XmlAttributes& attributes
   skipped_names_.emplace(name);
   attributes.each_name([&](std::string_view attribute) {
     skipped_names_.emplace(attribute);
-    return skipped_names_.size() <= kMostNames;
+    return skipped_names_.size() <= kMaxNames;
   });
-  if (skipped_names_.size() > kMostNames)
-    return error("more than " + std::to_string(kMostNames) + " different names in extensions");
+  if (skipped_names_.size() > kMaxNames)
+    return error("more than " + std::to_string(kMaxNames) + " different names in extensions");
   return {};
 }
 
@@ -473,7 +473,8 @@ Result<void> Reader::end(Element element) {
   }
 }
 
-/// Compiles the tree that ends, whose leaves are those of the model that sums it up.
+/// Compiles the tree that has just ended. If it is one of the trees of another model, its leaves have the form in which
+/// that model combines them.
 Result<void> Reader::end_tree() {
   const std::string place = where();
   if (document_.trees.size() >= limits_.max_trees)

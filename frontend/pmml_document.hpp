@@ -39,7 +39,7 @@ struct PmmlScorer {
   PmmlMethod method = PmmlMethod::Single;
   bool has_classes = false;
   bool is_float = false;  ///< True if scores are summed in float32, otherwise in float64.
-  std::uint32_t first_tree = 0, end_tree = 0;  ///< Its trees in PmmlDocument::trees.
+  std::uint32_t first_tree = 0, end_tree = 0;  ///< The range of its trees in PmmlDocument::trees.
   double weight_sum = 0;          ///< Sum of the weights of its segments, in the type of the sums.
   bool whole_weights = true;      ///< True if all weights are whole numbers below 4096.
   bool may_lack_answers = false;  ///< See Model::may_lack_answers.
@@ -82,12 +82,12 @@ struct PmmlDocument {
   PmmlScorer outermost;             ///< The model that the document holds.
   std::vector<PmmlScorer> scorers;  ///< The outermost model, or the models of its chain.
   std::optional<PmmlRegression> regression;
-  std::vector<Tree> trees;         ///< Their splits test fields by their numbers in `fields`.
+  std::vector<Tree> trees;         ///< Trees whose splits test fields by their numbers in `fields`.
   std::vector<std::size_t> lines;  ///< Line of the document in which each tree begins, from 1.
 };
 
-/// Reads the document. `limits` must outlive the result. Refused, with line and element: a document that is damaged,
-/// that goes beyond the limits, or that says what the Model cannot.
+/// Reads the document. `limits` must outlive the result. Refuses, with line and element, a document that is damaged,
+/// that goes beyond the limits, or that means something a Model cannot express.
 Result<PmmlDocument> read_pmml_document(std::span<const std::byte> bytes, const LoadLimits& limits);
 
 }  // namespace forestvm::frontend

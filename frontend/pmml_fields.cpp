@@ -14,7 +14,7 @@ namespace forestvm::frontend {
 namespace {
 
 /// The most categories of one field. Trees keep sets of them while they are read.
-constexpr std::size_t kMostCategories = 65'536;
+constexpr std::size_t kMaxCategories = 65'536;
 
 std::string text_of(std::optional<std::string_view> text) { return std::string(text.value_or("")); }
 
@@ -25,7 +25,7 @@ Result<std::string_view> required(const XmlAttributes& attributes, const char* n
   return refused(where, std::string("no attribute \"") + name + "\"");
 }
 
-/// Returns the cut at a number of the field's type that separates the field's numbers as `cut` does.
+/// Moves a cut to a number of the field's type, so that the cut separates the numbers of that type as before.
 Cut cut_of(const Cut& cut, PmmlKind kind) {
   if (!std::isfinite(cut.number) || kind == PmmlKind::Double) return cut;
   if (kind == PmmlKind::Integer)
@@ -124,8 +124,8 @@ Result<void> PmmlFields::set_expression(std::string_view element, const XmlAttri
 Result<std::uint32_t> PmmlFields::add_category(PmmlCategories& categories, std::string_view text,
                                                const std::string& where) {
   const std::uint32_t number = categories.count();
-  if (number > kMostCategories)
-    return refused(where, "a field of more than " + std::to_string(kMostCategories) + " categories");
+  if (number > kMaxCategories)
+    return refused(where, "a field of more than " + std::to_string(kMaxCategories) + " categories");
   std::uint32_t code = number - 1;
   if (categories.numbers) {
     const std::optional<double> value = pmml_number(text);

@@ -108,15 +108,15 @@ class PmmlFields {
     std::string refused;  ///< The reason why no model may use the field; empty if one may.
   };
   struct DerivedField {
-    std::string source;  ///< Name of the field that it casts.
+    std::string source;  ///< Name of the field that this derived field casts.
     std::string type;
-    std::string refused;  ///< The reason why no predicate may use it; empty if one may.
+    std::string refused;  ///< The reason why no predicate may use the derived field; empty if one may.
     bool has_expression = false;
   };
   struct Feature {
     std::string name;
     std::uint32_t categories = UINT32_MAX;
-    std::string refused;  ///< The reason why no predicate may test it; empty if one may.
+    std::string refused;  ///< The reason why no predicate may test the feature; empty if one may.
   };
 
   Result<void> add_feature(const DataField& data, const XmlAttributes& attributes, const std::string& where);
@@ -132,7 +132,7 @@ class PmmlFields {
   std::unordered_map<std::string, DerivedField> derived_;
   std::string derived_name_;  ///< The derived field that is being read.
   std::vector<Feature> features_;
-  std::vector<PmmlField> fields_;  ///< First those of the features, then casts that predicates use.
+  std::vector<PmmlField> fields_;  ///< Fields of the features, then casts that predicates use.
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<PmmlCategories> categories_;
   std::size_t target_ = SIZE_MAX;

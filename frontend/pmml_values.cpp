@@ -35,8 +35,8 @@ bool PmmlEvaluator::is_member(const PmmlPredicate& predicate, std::uint32_t cate
   return std::binary_search(begin, begin + predicate.count, category);
 }
 
-/// Returns the cut below which the predicate is false (Equal), or at which it changes. Whole numbers need the cuts
-/// after them only.
+/// Returns the cut at which the outcome of the predicate changes; for Equal, the cut below which it is false. Cuts of
+/// fields of whole numbers always lie just above a whole number, so that equal cuts compare equal.
 Cut PmmlEvaluator::first_cut(const PmmlPredicate& predicate) const {
   const PmmlOperator op = predicate.op;
   const bool after = op == PmmlOperator::LessEqual || op == PmmlOperator::Greater;
@@ -137,7 +137,7 @@ PmmlParts PmmlEvaluator::split_categories(const PmmlPredicate& predicate, const 
     const auto replacement = static_cast<std::uint32_t>(*field.replacement);
     PmmlValues& home = parts.parts[parts.parts[0].has(replacement) ? 0 : 1];
     home.missing = values.missing;
-    // Other values count as missing, and so as the replacement.
+    // Values that are not listed count as missing here, so they go where the replacement goes.
     if (parts.parts[2].has(0)) home.set(0, true);
     parts.parts[2].set(0, false);
   }

@@ -1,4 +1,4 @@
-// Sets of values that rows may have in a field at some place of a tree, and the outcomes of predicates for them.
+// Sets of values that rows may have in a field at some position in a tree, and the outcomes of predicates for them.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct PmmlValues {
 
 enum class Outcome : std::uint8_t { False, True, Unknown };
 
-/// The parts of a set in which a predicate has different outcomes, or must still be tested. The first two are of
-/// numbers (below a cut, and above it) or of categories (members, and others); the third is of the values that are
-/// missing. Parts may be empty.
+/// The parts of a set in which a predicate has different outcomes, or must still be tested. The first two parts hold
+/// numbers (below a cut, and above it) or categories (members, and others); the third part holds missing values. Parts
+/// may be empty.
 struct PmmlParts {
   PmmlValues parts[3];
   bool empty[3] = {true, true, true};

@@ -1,5 +1,5 @@
-// Python objects as data: their attributes, lists, numbers, texts and arrays. A .skops file holds them; live objects of an
-// interpreter can be given in the same way. Nothing that reads them runs any of their code.
+// Python objects as data: their attributes, lists, numbers, texts and arrays. A .skops file holds them; live objects of
+// an interpreter can be given in the same way. Nothing that reads them runs any of their code.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ enum class PythonKind {
   Other,     ///< Anything else: a function, a class, a slice.
 };
 
-/// None is std::monostate.
+/// The value of a Scalar; std::monostate stands for None.
 using PythonScalar = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
 class PythonObjects {
@@ -66,7 +66,7 @@ class PythonRef {
   Result<std::vector<PythonRef>> items() const;
 
   Result<NumpyArray> array() const;
-  /// Returns a column of `array`, which is the object's.
+  /// Returns a column of `array`, which must be the result of array().
   Result<NumpyColumn> column(const NumpyArray& array, std::string_view field,
                              NumpyArray::Wanted wanted) const;
   Result<double> number() const;

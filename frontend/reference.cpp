@@ -1,4 +1,4 @@
-// The reference predictor, which judges the others: one row, one tree, one node at a time, in the trainer's
+// The reference predictor, with which the others are compared: one row, one tree, one node at a time, in the trainer's
 // types and order.
 #include <forestvm/reference.hpp>
 
@@ -85,7 +85,8 @@ Scalar table_exp(Scalar x) {
                              std::ldexp(std::exp2(whole / 2048 - exponent), static_cast<int>(exponent)));
 }
 
-/// Returns the weighted median of scores, the first half, with weights, the second: see Transform::WeightedMedian.
+/// Returns the weighted median: the first half of the scores are values, the second half their weights. See
+/// Transform::WeightedMedian.
 template <class Scalar>
 Scalar weighted_median(const std::vector<Scalar>& raw) {
   const std::size_t count = raw.size() / 2;
@@ -100,7 +101,8 @@ Scalar weighted_median(const std::vector<Scalar>& raw) {
   return raw[order[static_cast<std::size_t>(chosen - sums.begin())]];
 }
 
-/// Returns the softmax of the scores; with `keep_zeros` scores of 0 stay 0. `exponential` is the function to take for exp.
+/// Returns the softmax of the scores; with `keep_zeros` scores of 0 stay 0. `exponential` is the function to take for
+/// exp.
 template <class Scalar, class Exponential>
 std::vector<Scalar> softmax(const std::vector<Scalar>& raw, bool keep_zeros, Exponential exponential) {
   const Scalar largest = *std::max_element(raw.begin(), raw.end());

@@ -1,11 +1,11 @@
-// The reference of contributions and interactions, which judges those that programs compute: for each leaf, the sum over all
-// coalitions of the features on the way to it, by products of polynomials.
+// Reference contributions and interactions, with which those that programs compute are compared: for each leaf, the sum
+// over all coalitions of the features on the way to it, by products of polynomials.
 //
-// A leaf of value v adds v times the product of o(j) over the features j that take part and z(j) over those that do not:
-// o(j) is 1 if the row takes the leaf's way at all splits of the feature, z(j) the product of the shares of the training
-// rows that do. The coefficient of x^s in the product of (z(j) + o(j) x) over the others of d features is the sum over
-// coalitions of s of them, each of which weighs s! (d - 1 - s)! / d! in a Shapley value. The interaction of two features is
-// half of what the sum over the coalitions of the others gives, with the weights of d - 1 features.
+// A leaf of value v adds v times the product of o(j) over the features j that take part and z(j) over those that do
+// not: o(j) is 1 if the row takes the leaf's way at all splits of the feature, z(j) the product of the shares of the
+// training rows that do. The coefficient of x^s in the product of (z(j) + o(j) x) over the others of d features is the
+// sum over coalitions of s of them, each of which weighs s! (d - 1 - s)! / d! in a Shapley value. The interaction of two
+// features is half of the sum over the coalitions of the other d - 2, with the weights of d - 1 features.
 #include <forestvm/reference.hpp>
 
 #include <algorithm>
@@ -21,11 +21,11 @@
 namespace forestvm {
 namespace {
 
-/// A feature on the way to a leaf.
+/// A feature that is tested on the way to a leaf, with its share z and its outcome o (see the top of this file).
 struct Player {
   std::uint32_t feature;
-  long double share = 1;  ///< z
-  bool taken = true;      ///< o
+  long double share = 1;  ///< z(j)
+  bool taken = true;      ///< o(j)
 };
 
 struct Leaf {
@@ -96,7 +96,8 @@ class Explainer {
     return frontend::row_goes_left<Scalar>(model_, tree, node, row);
   }
 
-  /// Returns the share of a branch of this cover; `other` is the cover of the other branch, and `all` that of the split.
+  /// Returns the share of the training rows at a split that take the branch with cover `cover`; `other` is the cover of
+  /// the other branch, and `all` the cover of the split.
   long double share(long double cover, long double other, long double all) const {
     const long double least = model_.trainer == "xgboost" ? 1e-12L : 0x1p-53L, sum = cover + other;
     if (all == 0 || sum == 0) return 0.5L;
@@ -133,8 +134,8 @@ class Explainer {
     child(node.right, node.left, !left);
   }
 
-  /// Finds the leaves of a symmetric tree as if its last split were the root: its shares are those of the leaves whose
-  /// numbers agree in the bits of the later splits.
+  /// Finds the leaves of a symmetric tree as if its last split were the root, as CatBoost does. The cover of a branch
+  /// is the sum of the covers of all leaves whose numbers agree in the bits of that split and the later ones.
   void find_symmetric(const Tree& tree, std::span<const double> row, std::vector<Leaf>& leaves) const {
     const std::size_t count = (tree.nodes.size() + 1) / 2, first = count - 1;
     const auto cover = [&](std::size_t bits, std::size_t level) {

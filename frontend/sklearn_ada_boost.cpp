@@ -1,7 +1,9 @@
-// AdaBoostRegressor: the weighted median of the trees' values, which are the model's first outputs; the last are the
-// weights, in its base. AdaBoostClassifier: each tree votes with its weight (SAMME), or with the logarithms of its
-// probabilities (SAMME.R, until 1.5). The decision of a class is the sum of its votes over the sum of the weights;
-// probabilities are the softmax of decisions over the number of classes less one.
+// AdaBoostRegressor predicts the weighted median of the trees' values. The first half of the model's outputs are the
+// trees' values; the second half are the trees' weights, which stand in the base.
+//
+// AdaBoostClassifier: each tree votes with its weight (SAMME), or with the logarithms of its probabilities (SAMME.R,
+// until 1.5). The decision of a class is the sum of its votes divided by the sum of the weights. Probabilities are the
+// softmax of the decisions divided by (number of classes - 1).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -50,7 +52,8 @@ Result<std::vector<std::size_t>> VoteReader::classes_of(const PythonRef& estimat
   return numbers;
 }
 
-/// Gives the class that a leaf predicts the weight, and from 1.3.1 on takes as much from the others together.
+/// Gives the weight to the class that a leaf predicts. From 1.3.1 on, the other classes get equal negative votes whose
+/// sum is minus the weight.
 void VoteReader::vote(std::size_t chosen, double weight, std::span<double> out) const {
   const bool symmetric = reader_.version >= SklearnVersion{1, 3, 1};
   const double other = symmetric ? -1.0 / (static_cast<double>(out.size()) - 1.0) * weight : 0.0;
@@ -58,7 +61,8 @@ void VoteReader::vote(std::size_t chosen, double weight, std::span<double> out) 
   out[chosen] = weight;
 }
 
-/// Makes votes of probabilities, after Zhu et al., "Multi-class AdaBoost", algorithm 4, as scikit-learn computes them.
+/// Replaces probabilities by votes, after Zhu et al., "Multi-class AdaBoost", algorithm 4, as scikit-learn computes
+/// them.
 void VoteReader::vote_by_logarithms(std::span<double> out) {
   const auto count = static_cast<double>(out.size());
   for (double& x : out) x = std::log(std::max(x, std::numeric_limits<double>::epsilon()));

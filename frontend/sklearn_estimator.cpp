@@ -22,7 +22,7 @@ constexpr Row rows[] = {
 
 constexpr std::string_view kPipeline = "sklearn.pipeline.Pipeline";
 constexpr SklearnVersion kFirst{1, 1, 0}, kFirstUnknown{1, 10, 0};
-/// Leaf values that an ensemble may have beyond those in the file.
+/// The most leaf values that an ensemble may have beyond the number of values in its file.
 constexpr std::uint64_t kSpareLeafValues = 4'000'000;
 
 /// Returns what a Pipeline predicts with: its last step. Refuses steps before it that change the rows.

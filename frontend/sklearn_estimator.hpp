@@ -1,5 +1,6 @@
-// A fitted scikit-learn estimator -> Model. In: its attributes, from a file or from memory. Out: the model whose numbers are
-// the estimator's own with n_jobs=1. One row in sklearn_estimators.def says which function reads an estimator.
+// A fitted scikit-learn estimator -> Model. In: its attributes, from a file or from memory. Out: the model whose
+// numbers are the estimator's own with n_jobs=1. One row in sklearn_estimators.def says which function reads an
+// estimator.
 #pragma once
 
 #include <compare>
@@ -43,19 +44,19 @@ class SklearnReader {
   Result<void> read_features();
   /// Returns the labels of the classes of each output.
   Result<std::vector<std::vector<std::string>>> classes() const;
-  /// Returns the fitted trees of an ensemble that has one list of them.
+  /// Returns the fitted trees of an ensemble that has a single list of trees.
   Result<std::vector<PythonRef>> trees() const;
-  /// Returns the lists of the features that `trees` bagged trees see: see features_of.
+  /// Returns, for each of `trees` bagged trees, the list of the features that it sees; features_of reads one list.
   Result<std::vector<PythonRef>> feature_lists(std::size_t trees) const;
-  /// Returns the model's features that a bagged tree's own stand for.
+  /// Returns the model's features for which a bagged tree's features 0, 1, ... stand.
   Result<std::vector<std::int64_t>> features_of(const PythonRef& list) const;
   /// Sets Model::num_outputs and the base.
   Result<void> set_outputs(std::size_t outputs, std::vector<double> base = {});
   /// Refuses a tree beyond the limits, and one whose leaves would take far more memory than the file.
   Result<void> check_size(const SklearnTree& tree, std::uint32_t width);
   void add(Tree tree) { model.trees.push_back(std::move(tree)); }
-  /// Ends the list of trees: each round has `trees` of them. Trees lie in the list `name`, which has lists of a round's
-  /// trees if `nested`.
+  /// Sets the rounds once all trees are added: each round has `trees` trees. In the file the trees lie in the list
+  /// `name`, which has one list of trees for each round if `nested`.
   void set_rounds(std::uint32_t trees, const char* name, bool nested);
   /// Refuses a tree of `nodes` nodes beyond the limits.
   Result<void> count_nodes(std::size_t nodes);

@@ -66,7 +66,8 @@ Result<void> ForestReader::add_regression_tree(const SklearnTree& tree, const Py
   return {};
 }
 
-/// Adds a tree of classes. The rows of a bagged tree may lack some of the ensemble's; its own classes are numbers of those.
+/// Adds a classification tree. The training rows of a bagged tree may lack some of the ensemble's classes; its own
+/// classes are numbers of the ensemble's.
 Result<void> ForestReader::add_classes_of(const SklearnTree& tree, const PythonRef& estimator,
                                           std::span<const std::int64_t> features) {
   const std::uint32_t width = reader_.model.num_outputs;
@@ -129,7 +130,8 @@ Result<void> read_sklearn_forest(SklearnReader& reader) {
   return {};
 }
 
-/// RandomTreesEmbedding gives numbers of leaves and nothing else: its trees' values are of random targets.
+/// Reads a RandomTreesEmbedding, which predicts numbers of leaves only: its trees were fitted to random targets, so
+/// their values mean nothing.
 Result<void> read_sklearn_embedding(SklearnReader& reader) {
   FVM_ASSIGN(const std::vector<PythonRef> trees, reader.trees());
   FVM_TRY(reader.set_outputs(1));

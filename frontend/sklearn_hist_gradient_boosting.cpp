@@ -1,6 +1,7 @@
 // HistGradientBoosting: sums of the trees' values from a stored start, in float64 throughout. Models with categorical
-// features encode rows first: categorical columns come first, and categories become their numbers in a list; anything
-// that is not in the list is missing. Nodes know the encoded columns and numbers; a Model has the user's.
+// features encode rows first: categorical columns move to the front, and each category becomes its number in a list; a
+// value that is not in the list is missing. The file's nodes use the encoded columns and numbers. The Model uses the
+// user's columns and categories, so that rows need no encoding.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,7 +15,7 @@ namespace forestvm::frontend {
 namespace {
 
 constexpr std::size_t kBitsetWords = 8;
-/// Size of the nodes without the fields that are not read.
+/// The least size of a node in bytes: the fields that are read.
 constexpr std::uint32_t kMinNodeSize = 40;
 
 /// A categorical feature: the user's code of each category, in the order of the encoder's list.
@@ -23,13 +24,13 @@ struct Categories {
   bool named = false;  ///< True if the categories are texts, whose codes are their numbers in the list.
 };
 
-/// The encoded columns, in which the trees number features: categories come first.
+/// The encoded columns, whose numbers the trees use as features. Categorical columns come first.
 struct Encoding {
   std::vector<std::uint32_t> features;  ///< The user's feature in each encoded column.
   std::vector<Categories> categories;   ///< Categories of the first encoded columns.
 };
 
-/// A number of a list of categories, or nothing for a missing value, which is not a category.
+/// Returns a number of a list of categories as a code; nothing for a missing value, which is not a category.
 Result<std::optional<std::uint32_t>> code_of(const PythonRef& list, double x) {
   if (std::isnan(x)) return std::optional<std::uint32_t>();
   if (!(x >= 0 && x < kMaxCategories) || x != std::floor(x))
@@ -135,7 +136,8 @@ Result<Encoding> read_encoding(SklearnReader& reader) {
 /// One tree: a TreePredictor's nodes and sets of categories.
 class HistTree {
  public:
-  HistTree(const PythonRef& predictor, const Encoding& encoding) : place_(predictor), encoding_(encoding) {}
+  HistTree(const PythonRef& predictor, const Encoding& encoding)
+      : predictor_(predictor), encoding_(encoding) {}
 
   Result<void> read();
   std::size_t size() const { return nodes_.count; }
@@ -143,12 +145,12 @@ class HistTree {
 
  private:
   Error error(std::size_t node, std::string_view message) const {
-    return refused(place_.place() + ", node " + std::to_string(node), message);
+    return refused(predictor_.place() + ", node " + std::to_string(node), message);
   }
   Result<void> read_split(std::size_t number, Node& node, Tree& tree) const;
   Result<CategorySet> set_of(std::size_t number, std::size_t column, bool missing_left) const;
 
-  PythonRef place_;
+  PythonRef predictor_;
   const Encoding& encoding_;
   NumpyArray nodes_, bitsets_;
   NumpyColumn value_, count_, feature_, threshold_, missing_left_, left_, right_, is_leaf_, is_category_,
@@ -157,7 +159,7 @@ class HistTree {
 
 Result<void> HistTree::read() {
   using Wanted = NumpyArray::Wanted;
-  FVM_ASSIGN(const PythonRef nodes, place_.get("nodes"));
+  FVM_ASSIGN(const PythonRef nodes, predictor_.get("nodes"));
   FVM_ASSIGN(nodes_, nodes.array());
   if (nodes_.count == 0 || nodes_.count > std::size_t{1} << 30 || nodes_.item_size < kMinNodeSize)
     return nodes.error("expected a tree's nodes");
@@ -171,7 +173,7 @@ Result<void> HistTree::read() {
   FVM_ASSIGN(is_leaf_, nodes.column(nodes_, "is_leaf", Wanted::Integers));
   FVM_ASSIGN(is_category_, nodes.column(nodes_, "is_categorical", Wanted::Integers));
   FVM_ASSIGN(set_, nodes.column(nodes_, "bitset_idx", Wanted::Integers));
-  FVM_ASSIGN(const PythonRef bitsets, place_.get("raw_left_cat_bitsets"));
+  FVM_ASSIGN(const PythonRef bitsets, predictor_.get("raw_left_cat_bitsets"));
   FVM_ASSIGN(bitsets_, bitsets.array());
   const Result<NumpyColumn> words = bitsets_.column("", Wanted::Integers);
   if (!words.ok() || bitsets_.shape.size() != 2 || bitsets_.shape[1] != kBitsetWords)
@@ -180,7 +182,7 @@ Result<void> HistTree::read() {
   return {};
 }
 
-/// Returns the set of a split's categories on the side where missing values do not go: other numbers count as missing.
+/// Returns the categories that go to the side where missing values do not go. All other numbers count as missing.
 Result<CategorySet> HistTree::set_of(std::size_t number, std::size_t column, bool missing_left) const {
   const std::int64_t set = set_.integer(number);
   if (set < 0 || static_cast<std::uint64_t>(set) >= words_.size() / kBitsetWords)

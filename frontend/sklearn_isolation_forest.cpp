@@ -1,5 +1,6 @@
-// IsolationForest: a leaf's output is the length of the way to it, and what the training rows that ended there would have
-// gone on; the decision is -2 to the power of minus the average over what rows go on average, minus an offset.
+// IsolationForest. A leaf's output is its depth plus c(n), the expected depth of a further tree over the n training
+// rows in the leaf. The decision is -(2 ^ (-mean / c(samples))) - offset, where `mean` is the average of the trees'
+// outputs.
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -18,7 +19,8 @@ double average_path(std::int64_t n) {
   return 2.0 * (std::log(count - 1.0) + euler_gamma) - 2.0 * (count - 1.0) / count;
 }
 
-/// The lists in which releases from 1.3 on store, for each tree and node, the lengths and c of the node's rows.
+/// The lists in which releases from 1.3 on store, for each tree and node, the length of the way to the node and c(rows
+/// of the node).
 struct StoredPaths {
   std::vector<PythonRef> lengths, averages;
 };
@@ -37,7 +39,7 @@ Result<std::optional<StoredPaths>> stored_paths(const SklearnReader& reader, std
   return std::optional(std::move(stored));
 }
 
-/// The lengths and c of all nodes of a tree.
+/// The length of the way to each node of a tree, and c(rows of the node).
 struct Paths {
   std::vector<std::int64_t> lengths;
   std::vector<double> averages;
@@ -82,7 +84,7 @@ Result<void> read_sklearn_isolation_forest(SklearnReader& reader) {
     FVM_ASSIGN(const SklearnTree tree, SklearnTree::read(trees[i]));
     FVM_TRY(reader.check_size(tree, 1));
     FVM_ASSIGN(const Paths paths, paths_of(tree, stored, i));
-    // scikit-learn's own logarithm may differ in the last place; a root of all samples shows what it gave.
+    // scikit-learn's own logarithm may differ in the last place. A root with all samples stores the value that it gave.
     if (stored && tree.samples(0) == samples) average = paths.averages[0];
     std::vector<std::int64_t> features;
     if (seen != std::int64_t{model.num_features}) {

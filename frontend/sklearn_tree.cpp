@@ -1,4 +1,5 @@
-// See sklearn_tree.hpp. The fields are those of scikit-learn's sklearn/tree/_tree.pxd; missing_go_to_left is there from 1.3.
+// See sklearn_tree.hpp. The fields are those of scikit-learn's sklearn/tree/_tree.pxd; missing_go_to_left is there from
+// 1.3.
 #include "sklearn_tree.hpp"
 
 #include <cmath>
@@ -11,7 +12,7 @@ namespace forestvm::frontend {
 namespace {
 
 constexpr std::size_t kMaxTreeNodes = std::size_t{1} << 30;
-/// Size of scikit-learn's nodes where integers have 32 bits, without the fields that are not read.
+/// The least size in bytes of scikit-learn's nodes: the fields that are read, where integers have 32 bits.
 constexpr std::uint32_t kMinNodeSize = 36;
 
 bool is_tree(const std::string& type) {
@@ -83,7 +84,8 @@ Error SklearnTree::error(std::size_t node, std::string_view message) const {
   return refused(state_.place() + ", node " + std::to_string(node), message);
 }
 
-/// Children stand behind their parents, as scikit-learn builds its trees: no node is its own ancestor.
+/// Refuses a child that does not stand behind its parent, as scikit-learn writes its trees. No node is then its own
+/// ancestor.
 Result<void> SklearnTree::check_children(std::size_t node) const {
   for (const std::int64_t child : {left_.integer(node), right_.integer(node)})
     if (child <= static_cast<std::int64_t>(node) || child >= static_cast<std::int64_t>(size()))

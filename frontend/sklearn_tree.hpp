@@ -1,5 +1,5 @@
-// scikit-learn's decision trees: the arrays of a `tree_` -> Tree. In: a fitted DecisionTree or ExtraTree. Out: its splits,
-// and access to the values and counts that its ensemble makes leaves of.
+// scikit-learn's decision trees: the arrays of a `tree_` -> Tree. In: a fitted DecisionTree or ExtraTree. Out: its
+// splits, and access to the values and counts that its ensemble makes leaves of.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace forestvm::frontend {
 
-/// Returns the largest float32 number that is not above x. A float32 number is at most x if and only if it is at most this:
-/// scikit-learn compares rows in float32 with thresholds in float64.
+/// Returns the largest float32 number that is not above x. scikit-learn compares rows in float32 with thresholds in
+/// float64; comparing them with this number has the same outcome.
 double float_at_most(double x);
 
 class SklearnTree {
@@ -37,8 +37,8 @@ class SklearnTree {
 
   /// Writes a leaf's outputs, as many as the leaves are wide.
   using FillLeaf = std::function<void(std::size_t node, std::span<double> outputs)>;
-  /// Returns the tree. `features` are the model's features that the tree's own stand for; if there are none, the tree has
-  /// the model's `num_features`. Leaves of a width over 1 are vector leaves.
+  /// Returns the tree. `features` has the model's feature for each of the tree's own; if it is empty, the tree has the
+  /// model's `num_features` features. Leaves of a width over 1 are vector leaves.
   Result<Tree> tree(std::span<const std::int64_t> features, std::uint32_t num_features, std::uint32_t width,
                     const FillLeaf& fill) const;
 

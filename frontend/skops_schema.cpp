@@ -1,5 +1,6 @@
-// See skops_schema.hpp. In schema.json an object is {"__class__", "__module__", "__loader__", ...}; what it consists of is in
-// further members, most often "content": objects, arrays of objects, or plain JSON objects whose members are objects.
+// See skops_schema.hpp. In schema.json an object is {"__class__", "__module__", "__loader__", ...}; what it consists of
+// is in further members, most often "content": objects, arrays of objects, or plain JSON objects whose members are
+// objects.
 #include "skops_schema.hpp"
 
 #include <optional>
@@ -70,7 +71,8 @@ class SchemaSink : public EventSink {
   std::string path() const override;
 
  private:
-  /// A Plain object has objects as members; which of both kinds an object is, its first key says.
+  /// The kinds of JSON values. A Node describes a Python object; a Plain object has such objects as members. The first
+  /// key of a JSON object tells them apart.
   enum class Kind { Unknown, Node, Plain, List };
   struct Frame {
     Kind kind = Kind::Unknown;
@@ -92,7 +94,7 @@ class SchemaSink : public EventSink {
     return frames_.back().kind == Kind::Plain &&
            schema.nodes[frames_[frames_.size() - 2].node].loader == SkopsLoader::Dict;
   }
-  /// Returns true if the value that begins says nothing that is read: the types of a dictionary's keys.
+  /// Returns true if the value that begins is to be skipped: the types of a dictionary's keys.
   bool skips_this() const {
     return !frames_.empty() && frames_.back().kind == Kind::Node && frames_.back().key == "key_types";
   }
@@ -119,7 +121,7 @@ std::string SchemaSink::path() const {
   return out;
 }
 
-/// Makes a node of the last frame, and a child of the nearest frame that is one.
+/// Makes the last frame a node, and makes it a child of the nearest frame around it that is a node.
 bool SchemaSink::begin_node() {
   const auto number = static_cast<std::uint32_t>(schema.nodes.size());
   SkopsNode node;

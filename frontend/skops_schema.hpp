@@ -1,6 +1,6 @@
-// The schema.json of a .skops file: which Python objects the file holds and how they hang together. In: its bytes. Out: one
-// node for each object. The nodes are small and have no nodes for JSON's own values, so that memory stays within a few
-// times the text.
+// The schema.json of a .skops file: which Python objects the file holds and how they are nested. In: its bytes. Out:
+// one node for each object. Nodes are small, and JSON's own values get none, so that memory stays within a few times
+// the text.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct SkopsText {
 /// skops's names for the ways in which it stores objects, as far as they are read.
 enum class SkopsLoader : std::uint8_t { None, Json, Dict, List, Object, Array, Tree, Other };
 
-/// A Python object. Its children are the elements of its "content", or the objects in the other members of its JSON object,
-/// by their keys.
+/// A Python object. Its children are the elements of its "content", or the objects in the other members of its JSON
+/// object, by their keys.
 struct SkopsNode {
   SkopsText name;  ///< Key under which the parent has it; empty for elements of a list.
   SkopsText class_name, module;

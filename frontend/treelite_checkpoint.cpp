@@ -13,7 +13,7 @@ constexpr std::uint8_t kUInt32Type = 1, kFloat32Type = 2, kFloat64Type = 3;
 /// The bytes that precede everything that depends on the version: three numbers and two types.
 constexpr std::size_t kOpening = 14;
 
-/// A place in the file that moves on with each field.
+/// An offset in the file that moves on with each field.
 class FieldReader {
  public:
   explicit FieldReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -151,7 +151,7 @@ Result<void> read_num_trees(FieldReader& file, const LoadLimits& limits, Treelit
 /// Reads the header of version 4 behind the number of trees.
 Result<void> read_header_4(FieldReader& file, TreeliteHeader& header) {
   FVM_ASSIGN(header.num_features, file.number<std::int32_t>("num_feature"));
-  FVM_TRY(file.number<std::uint8_t>("task_type"));  // says nothing that the fields below do not
+  FVM_TRY(file.number<std::uint8_t>("task_type"));  // not needed: the fields below say the same
   FVM_ASSIGN(header.averaged, file.flag("average_tree_output"));
   const std::size_t targets = file.offset();
   FVM_ASSIGN(const std::int32_t num_targets, file.number<std::int32_t>("num_target"));
@@ -259,7 +259,7 @@ class TreeReader {
   }
 
  private:
-  /// Reads a column that must have `more` entries beside one for each node, or none if it may be `absent`.
+  /// Reads a column that must have one entry for each node and `more` further ones. If `absent`, it may also be empty.
   template <class T>
   Result<void> read(const char* field, FileColumn<T>& column, std::size_t more = 0, bool absent = false) {
     const std::size_t start = file_.offset();

@@ -13,7 +13,7 @@
 namespace forestvm::frontend {
 namespace {
 
-/// The models for which a postprocessor is supported.
+/// The models for which a postprocessor is supported: any, models of one target, or models of one score.
 enum class Takes { Anything, OneTarget, OneScore };
 
 struct Postprocessor {
@@ -95,7 +95,7 @@ Result<void> set_postprocessor(const TreeliteHeader& header, Model& model) {
   return {};
 }
 
-/// Returns the output of a tree; num_outputs if its leaves have a value for each.
+/// Returns the output to which a tree adds; num_outputs if its leaves have a value for each output.
 Result<std::uint32_t> output_of(const TreeliteHeader& header, const Model& model, std::size_t tree) {
   const std::int32_t target = header.target_ids[tree], kind = header.class_ids[tree];
   const std::int32_t classes = header.num_classes.front();
@@ -116,8 +116,8 @@ Result<std::uint32_t> output_of(const TreeliteHeader& header, const Model& model
   return model.num_outputs;
 }
 
-/// Sets the rounds: trees in turn for each output, or vectors. Otherwise all trees are one round. Returns true if there
-/// are rounds.
+/// Sets the rounds. If the trees' outputs repeat in order, or all leaves are vectors, each round has one tree for every
+/// output, or one vector tree. Otherwise all trees are one round, and the function returns false.
 bool set_rounds(Model& model) {
   const std::size_t width = trees_per_round(model);
   bool regular = !model.trees.empty() && model.trees.size() % width == 0;
@@ -130,8 +130,8 @@ bool set_rounds(Model& model) {
   return regular;
 }
 
-/// Sets the average. Treelite divides each output by the number of its trees, adds the base and applies the
-/// postprocessor; here raw scores are sums, which the transform divides.
+/// Sets the divisor of an average over trees. Treelite divides each output by the number of its trees, adds the base
+/// and applies the postprocessor; a Model's raw scores are sums, which the transform divides.
 Result<void> set_average(const TreeliteHeader& header, bool rounds, Model& model) {
   if (!header.averaged) return {};
   if (!rounds)

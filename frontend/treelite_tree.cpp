@@ -43,8 +43,9 @@ class TreeMaker {
     return has(columns_.data_count, columns_.has_data_count) ? static_cast<float>(columns_.data_count[i]) : 0;
   }
 
-  /// Checks that begin..end lies in a list of `size` entries, of which earlier nodes have taken `taken`. Entries may be
-  /// in no two nodes, so that a tree takes no more memory than the file does.
+  /// Returns end - begin. Refuses a segment that does not lie in a list of `size` entries, or that makes the segments
+  /// of this and earlier nodes, which have `taken` entries together, longer than the list: a tree may not take more
+  /// memory than the file.
   Result<std::size_t> segment_size(std::size_t node, const char* what, std::uint64_t begin, std::uint64_t end,
                                    std::size_t size, std::size_t& taken) const {
     if (begin > end || end > size)

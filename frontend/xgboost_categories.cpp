@@ -29,7 +29,7 @@ Result<Names> texts_of(const XgboostCategories& column, const std::string& where
   for (std::size_t i = 1; i < column.offsets.size(); ++i) {
     const auto begin = static_cast<std::size_t>(column.offsets[i - 1]);
     const auto end = static_cast<std::size_t>(column.offsets[i]);
-    if (!append_name(names, bytes.substr(begin, end - begin))) break;  // add_category_names refuses them
+    if (!append_name(names, bytes.substr(begin, end - begin))) break;  // add_category_names refuses repeats
   }
   return names;
 }
@@ -37,7 +37,7 @@ Result<Names> texts_of(const XgboostCategories& column, const std::string& where
 Names integers_of(const XgboostCategories& column) {
   Names names;
   for (const std::int64_t value : column.values)
-    if (!append_name(names, std::to_string(value))) break;  // add_category_names refuses them
+    if (!append_name(names, std::to_string(value))) break;  // add_category_names refuses repeats
   return names;
 }
 

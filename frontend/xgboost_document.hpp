@@ -40,8 +40,8 @@ struct XgboostHeader {
   std::vector<std::int32_t>
       iteration_indptr;                  ///< number of the first tree of each round, then the number of trees
   std::vector<float> weight_drop;        ///< weight of each tree, for DART
-  std::vector<float> model_weight_drop;  ///< the same, where release 3.4 has it; empty without dropout
-  std::vector<XgboostCategories> categories;  ///< of each feature, or none
+  std::vector<float> model_weight_drop;  ///< weight_drop where release 3.4 writes it; empty without dropout
+  std::vector<XgboostCategories> categories;  ///< categories of each feature; empty if the file has none
   std::string best_iteration;                 ///< text of the attribute that early stopping sets
   std::string model_path;  ///< path of the object with the trees, which DART nests one deeper
 };

@@ -124,12 +124,13 @@ Result<std::vector<double>> base_of(const XgboostHeader& header, Link link, std:
   return base;
 }
 
-/// Turns base scores into the margins from which SoftplusSteps gives them again. Computes in float32 as XGBoost 3.4 does.
+/// Turns base scores into the margins from which SoftplusSteps gives them again. Computes in float32 as XGBoost 3.4
+/// does.
 void make_steps(std::vector<double>& base) {
   for (std::size_t i = base.size() - 1; i > 0; --i) {
-    constexpr float kLeast = 1e-6f;
+    constexpr float kMinStep = 1e-6f;
     const float step =
-        std::max(static_cast<float>(base[i]) - static_cast<float>(base[i - 1]) - kLeast, kLeast);
+        std::max(static_cast<float>(base[i]) - static_cast<float>(base[i - 1]) - kMinStep, kMinStep);
     base[i] = step + std::log(-std::expm1(-step));
   }
 }
@@ -294,9 +295,9 @@ bool sniff_xgboost_json(std::span<const std::byte> bytes) {
   do ++at;
   while (at < bytes.size() && one_of(bytes[at], blanks));
   if (at == bytes.size()) return true;
-  // Apache Spark's metadata is JSON too.
+  // Apache Spark's metadata and XGBoost's dump of a tree are JSON too.
   const std::string_view member(reinterpret_cast<const char*>(bytes.data()) + at, bytes.size() - at);
-  return one_of(bytes[at], "\"}") && !member.starts_with("\"class\"");
+  return one_of(bytes[at], "\"}") && !member.starts_with("\"class\"") && !member.starts_with("\"nodeid\"");
 }
 
 bool sniff_xgboost_ubj(std::span<const std::byte> bytes) {

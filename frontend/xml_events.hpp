@@ -47,8 +47,9 @@ class XmlSink {
   virtual Result<void> on_text(std::string_view text) = 0;
 };
 
-/// Reads the whole document. Returns the sink's errors. Refused, with line and column (or the byte of a tag or text
-/// that is too long): a document that is not well-formed or has more than `max_depth` elements inside one another.
+/// Reads the whole document. Returns the sink's errors. Refuses, with line and column, a document that is not
+/// well-formed or has more than `max_depth` elements inside one another, and, with its byte, a tag or text that is too
+/// long.
 Result<void> read_xml(std::span<const std::byte> bytes, std::uint32_t max_depth, XmlSink& sink);
 
 }  // namespace forestvm::frontend

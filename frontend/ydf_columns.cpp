@@ -72,7 +72,7 @@ Result<Category> read_category(WireMessage message) {
   return category;
 }
 
-/// Sets the names by number: each from 0 on must have one.
+/// Sets the names of the categories 0, 1, ...; each number must have one name.
 Result<void> set_names(const std::vector<Category>& categories, YdfColumn& column) {
   std::vector<bool> seen(categories.size());
   column.names.resize(categories.size());

@@ -22,7 +22,7 @@ enum class Loss : std::uint8_t {
   LambdaMartNdcg = 9,
 };
 
-/// A loss, the task and the outputs with which YDF has it, and what its predictions are.
+/// A loss, the task and the number of outputs that YDF supports it for, and how predictions follow from raw scores.
 struct LossRow {
   Loss loss;
   const char* name;
@@ -93,7 +93,8 @@ Result<YdfLeafRule> set_boosted(const YdfHeader& header, const YdfForestHeader& 
   });
 }
 
-/// Gives the share of one tree in each class, from the second on if there are two.
+/// Sets a leaf's output: the share of one tree in the average of each class. A model of two classes has only the
+/// second.
 class ClassShares {
  public:
   ClassShares(std::size_t classes, bool votes, std::int64_t trees)
@@ -202,9 +203,9 @@ Result<void> set_isolation_engine(const YdfForestHeader&, const YdfSplits& split
   return splits.other_missing.empty() ? Result<void>() : slow_engine_only(splits.other_missing);
 }
 
-/// YDF takes its QuickScorer if that can run the model. It starts from the base; the generic engine adds it last. Of
-/// models that were trained to give logits, the generic engine leaves out the base of several classes, and gives no
-/// logits for Poisson's loss.
+/// Sets what depends on the engine that YDF takes: QuickScorer if it can run the model, otherwise the generic engine.
+/// QuickScorer starts sums from the base; the generic engine adds the base last. For models that were trained to give
+/// logits, the generic engine leaves out the base of several classes, and gives no logits for Poisson's loss.
 Result<void> set_boosted_engine(const YdfForestHeader& forest, const YdfSplits& splits, Model& model) {
   FVM_TRY(set_generic_engine(forest, splits, model));
   const auto is_small = [](const Tree& tree) {

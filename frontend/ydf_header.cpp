@@ -85,10 +85,10 @@ Result<YdfHeader> read_ydf_header(WireMessage message) {
 
 namespace {
 
-/// The message of a model's own header. Fields 1 and 2 are the same in all of them.
+/// Says how to read the header message of one kind of forest. Fields 1 and 2 are the same for all kinds.
 struct ForestMessage {
   std::uint32_t node_format;  ///< Number of the field that names the format of nodes.
-  /// Takes one of the other fields.
+  /// Takes a field that is specific to the kind.
   Result<void> (*take)(YdfForestHeader& header, const WireField& field);
 };
 

@@ -26,8 +26,8 @@ struct YdfFeatures {
 struct YdfSplits {
   bool oblique = false;
   bool missing_tests = false;
-  // The places of the first splits, outside the subtrees of oblique ones, that do not treat a missing value as YDF's
-  // global imputation does; empty if there are none.
+  // The place of the first split, outside the subtrees of oblique splits, that does not treat a missing value as YDF's
+  // global imputation does: the second for tests of numbers, the first for other tests. Empty if there is none.
   std::string other_missing, other_missing_number;
 };
 

@@ -1,6 +1,6 @@
-// A zip archive in memory. In: its bytes. Out: the contents of its entries, by name, within limits. Entries are stored or
-// deflated; archives over 4 GiB, encrypted ones and other compressions are refused. This reader stands here instead of a
-// library because libzip brings five more libraries into every static build, and minizip reads through callbacks.
+// A zip archive in memory. In: its bytes. Out: the contents of its entries, by name, within limits. Entries are stored
+// or deflated; archives over 4 GiB, encrypted ones and other compressions are refused. This reader stands here instead
+// of a library because libzip brings five more libraries into every static build, and minizip reads through callbacks.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,15 @@ namespace forestvm::frontend {
 
 class ZipFile {
  public:
-  /// Reads the table of contents. The bytes must outlive the object. Refuses an archive whose entries together unpack to
-  /// more than limits.max_bytes, or limits.max_expansion times its size.
+  /// Reads the table of contents. The bytes must outlive the object. Refuses an archive whose entries together unpack
+  /// to more than limits.max_bytes, or limits.max_expansion times its size.
   static Result<ZipFile> open(std::span<const std::byte> bytes, const LoadLimits& limits);
 
   bool has(std::string_view name) const { return entries_.contains(name); }
 
-  /// Returns an entry's content, which must have the size and the checksum that the archive says. All calls together may
-  /// return little more than all entries, so that a small archive which names one entry many times takes no more memory.
+  /// Returns an entry's content, which must have the size and the checksum that the archive says. Refuses calls that
+  /// together return more than all entries and a little more, so that a small file which refers to one entry many times
+  /// cannot take much memory.
   Result<std::vector<std::byte>> read(std::string_view name);
 
  private:

@@ -28,7 +28,7 @@ struct Compilation {
   std::vector<std::byte> leaf_vectors{};  ///< ProgramParts::leaf_vectors
   std::vector<LeafFunction> leaf_functions{};  ///< ProgramParts::leaf_functions
   std::vector<LeafTerm> leaf_terms{};          ///< ProgramParts::leaf_terms
-  ExplainedForest explained{};                 ///< paths, if the program is to have contributions
+  ExplainedForest explained{};                 ///< paths; none unless the program is to have contributions
   RowRules row_rules{};  ///< changes that the program makes to values before its walks compare them
   RankTable ranks{};     ///< tests of the coded trees of all plans: a program has one encoder
   std::optional<Program> program{};

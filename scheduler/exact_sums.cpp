@@ -1,5 +1,6 @@
-// The unit is the lowest bit set in any leaf (DART weights included) or base score; the bound is the sum of
-// each tree's largest leaf and of the largest base score. Models with leaves of NaN have no exact sums.
+// See exact_sums.hpp. The unit is the lowest bit set in any leaf (DART weights included) or base score; the bound
+// is the sum of each tree's largest leaf and of the largest base score. Models with leaves of NaN have no exact
+// sums.
 #include "scheduler/exact_sums.hpp"
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace forestvm {
 namespace {
 
-/// The exponent of the lowest bit that is set in a finite number other than 0.
+/// Returns the exponent of the lowest bit that is set in a finite number other than 0.
 int lowest_bit(double value) {
   int exponent = 0;
   const double mantissa = std::frexp(value, &exponent);  // in [0.5, 1)

@@ -5,8 +5,8 @@
 
 namespace forestvm::scheduler {
 
-/// The kinds of accumulators for scores of a type: one adds leaves as they come, the other keeps every tree's
-/// leaf.
+/// These return the kinds of accumulators for scores of a type: sum_kind adds leaves as they come, per_tree_kind
+/// keeps every tree's leaf.
 constexpr AccumulatorKind sum_kind(ScalarType type) {
   return type == ScalarType::Float64 ? AccumulatorKind::F64 : AccumulatorKind::F32;
 }
@@ -14,7 +14,7 @@ constexpr AccumulatorKind per_tree_kind(ScalarType type) {
   return type == ScalarType::Float64 ? AccumulatorKind::PerTree64 : AccumulatorKind::PerTree;
 }
 
-/// Returns Exact64 or Exact128 where every sum of leaves and base scores fits such a count of the unit; else
+/// Returns Exact64 or Exact128 if such a count of the unit can hold every sum of leaves and base scores; otherwise
 /// the per-tree kind, which keeps the leaves and adds them in the model's order.
 ReproducibleSums exact_sums(const Model& model);
 

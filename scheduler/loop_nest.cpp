@@ -34,7 +34,7 @@ class Printer {
     return "private" + std::to_string(number);
   }
 
-  /// The accumulator that a statement reads or writes, at its rows.
+  /// Returns the accumulator that a statement reads or writes, at its rows.
   std::string target(const Statement& s) const { return accumulator(s.accumulator) + "[" + rows(s) + "]"; }
 
   std::string header(const Statement& s) const {

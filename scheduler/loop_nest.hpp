@@ -1,6 +1,6 @@
-// The loop nest: the loop tree as statements (the papers' MIR). It has every loop; the walk sites say which
-// of them a walk instruction absorbs. Before legalization a walk reduces into `result`, afterwards into the
-// accumulator of the parallel loops over trees around it. Printable.
+// The loop nest: the loop tree as statements (the papers' MIR). It has every loop; the walk sites say which of them
+// a walk instruction absorbs. Before legalization a walk reduces into `result`, afterwards into the accumulator of
+// the parallel loops over trees around it. It can be printed.
 #pragma once
 
 #include <cstdint>
@@ -61,8 +61,8 @@ struct NestAccumulator {
 
 struct LoopNest {
   std::vector<Statement> body;
-  std::vector<NestAccumulator> accumulators{
-      NestAccumulator{}};  ///< accumulators by number; 0 is the result's
+  /// The accumulators, by number; number 0 is the result's.
+  std::vector<NestAccumulator> accumulators{NestAccumulator{}};
 };
 
 struct Lowering;

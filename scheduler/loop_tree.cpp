@@ -7,7 +7,8 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// `outer.inner` names the inner loops inside outer ones; without a dot, all of them.
+/// A name in a schedule: `outer.inner` means the loops `inner` inside loops `outer`, `inner` alone all loops of
+/// that name.
 struct QualifiedName {
   std::string around, own;
 
@@ -176,7 +177,8 @@ std::size_t LoopTree::depth(LoopId loop) const {
 
 std::pair<std::uint32_t, std::uint32_t> LoopTree::tree_bounds(LoopId loop) const {
   const Loop& l = loops_[loop];
-  if (l.source != kNoLoop) return tree_bounds(l.source);  // the iteration is not known here: all of them
+  // which iteration is not known here: all of them count
+  if (l.source != kNoLoop) return tree_bounds(l.source);
   const auto cut = [&](std::uint64_t at) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(at, num_trees_));
   };

@@ -93,7 +93,7 @@ class LoopTree {
   const Loop& operator[](LoopId id) const { return loops_[id]; }
   std::size_t size() const { return loops_.size(); }
 
-  /// The outermost loops, in order.
+  /// Returns the outermost loops, in order.
   const std::vector<LoopId>& roots() const { return roots_; }
   std::uint32_t num_trees() const { return num_trees_; }
 
@@ -122,13 +122,13 @@ class LoopTree {
 
   bool inside(LoopId loop, LoopId around) const;
 
-  /// An upper bound of the elements in a loop's range.
+  /// Returns an upper bound of the elements in a loop's range.
   std::uint64_t extent(LoopId loop) const;
-  /// An upper bound of a loop's iterations.
+  /// Returns an upper bound of a loop's iterations.
   std::uint64_t iterations(LoopId loop) const;
-  /// The number of loops from the outermost to a loop, itself included.
+  /// Returns the number of loops from the outermost to a loop, itself included.
   std::size_t depth(LoopId loop) const;
-  /// The positions of trees that a loop over trees can reach: [first, second).
+  /// Returns the positions of trees that a loop over trees can reach: [first, second).
   std::pair<std::uint32_t, std::uint32_t> tree_bounds(LoopId loop) const;
 
  private:

@@ -22,13 +22,13 @@ struct WalkSite {
   LoopId rows_top = kNoLoop;   ///< the outermost absorbed loop over rows
   LoopId trees_top = kNoLoop;  ///< the outermost absorbed loop over trees
   std::vector<LoopId> absorbed;
-  /// The trees that it can reach: positions [tree_begin, tree_end); none in a part of a split that lies past
-  /// the last tree.
+  /// The trees that the walk can reach: positions [tree_begin, tree_end). There are none in a part of a split that
+  /// lies past the last tree.
   std::uint32_t tree_begin = 0;
   std::uint32_t tree_end = 0;
   LoopId specialized = kNoLoop;  ///< the loop by whose iterations the walker is chosen
-  /// The walkers: one, or one for each iteration of `specialized`. Before tile-forest there is one for all;
-  /// without trees it means nothing.
+  /// The walkers: one, or one for each iteration of `specialized`. Before the pass tile-forest there is one for all
+  /// iterations; if there are no trees, it means nothing.
   std::vector<WalkerDesc> walkers{WalkerDesc{}};
 };
 
@@ -104,7 +104,7 @@ Result<void> tile_forest(Lowering& lowering);
 Result<void> make_loops(Lowering& lowering);
 /// Contract, accumulate directive and order of additions -> the type of the sums.
 Result<void> choose_sums(Lowering& lowering);
-/// Parallel loops over trees get private accumulators and reductions; results are initialised and written.
+/// Gives parallel loops over trees private accumulators and reductions, and initialises and writes results.
 Result<void> legalize_reductions(Lowering& lowering);
 
 }  // namespace forestvm::scheduler

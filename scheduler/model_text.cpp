@@ -8,7 +8,7 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// The shortest text that reads back to the same bits.
+/// Returns the shortest text that reads back to the same bits.
 std::string number(double value, ScalarType type) {
   char text[32];
   const auto end = type == ScalarType::Float32
@@ -17,7 +17,7 @@ std::string number(double value, ScalarType type) {
   return {text, end};
 }
 
-/// The codes of a set of categories, runs of them as first:last.
+/// Returns the codes of a set of categories; runs of codes are written as first:last.
 std::string set_text(const CategorySet& set) {
   std::string text;
   for (std::size_t i = 0; i < set.codes.size();) {
@@ -30,7 +30,7 @@ std::string set_text(const CategorySet& set) {
   return "{" + text + "}";
 }
 
-/// The function of a leaf: "0.5 + 2 * f1, or 0.25 if one is missing".
+/// Returns the function of a leaf: "0.5 + 2 * f1, or 0.25 if one is missing".
 std::string linear_text(const LinearLeaf& leaf, double value) {
   std::string text = number(leaf.constant, ScalarType::Float64);
   for (std::size_t i = 0; i < leaf.features.size(); ++i)

@@ -22,7 +22,7 @@ double next_above(double x) { return std::nextafter(x, kInfinity); }
 /// Returns the least float32 that is not below `x`.
 float round_up(double x) { return neighbours(x).up; }
 
-/// The numbers that go right: all from `least` on; none if it is std::nullopt.
+/// The numbers that go right: all from `least` on; none if `least` is std::nullopt.
 struct Bound {
   std::optional<double> least;
 };
@@ -57,7 +57,8 @@ bool whole_bound(const Model& model, const Node& node, Bound& bound) {
   return !model.tiny_is_zero || send_tiny(bound, zero_goes_left(node));
 }
 
-/// Rewrites a split into the normal form, but for its threshold, which becomes the bound.
+/// Rewrites a split into the normal form, except that its threshold becomes the bound, which is not rounded to
+/// float32 yet.
 void normalize(Node& node, const Bound& bound) {
   if (node.missing == Missing::None) node.missing_left = zero_goes_left(node);
   if (!bound.least) {  // all go left: the children are swapped, and no number is below -inf
@@ -118,7 +119,7 @@ std::map<std::uint32_t, Comparisons> comparisons_of(const Model& model) {
         comparisons.whole |= whole;
         comparisons.fractions_go |= !whole || !node.missing_left;
       }
-      // All numbers are at or above -inf: that is no comparison.
+      // Skips -inf, which separates nothing: all numbers are at or above it.
       if (is_split(node) && node.threshold != -kInfinity)
         features[node.feature].bounds.push_back(node.threshold + 0.0);  // adding zero makes one zero of both
     }
@@ -130,7 +131,7 @@ std::map<std::uint32_t, Comparisons> comparisons_of(const Model& model) {
   return features;
 }
 
-/// Returns whether some comparisons with different bounds would be one in float32.
+/// Returns whether some comparisons with different bounds would be the same in float32.
 bool need_ranks(const std::vector<double>& bounds) {
   return std::adjacent_find(bounds.begin(), bounds.end(),
                             [](double a, double b) { return round_up(a) == round_up(b); }) != bounds.end();
@@ -175,8 +176,8 @@ Result<void> add_rules(std::uint32_t feature, const Comparisons& comparisons, Ro
   return {};
 }
 
-/// Rounds thresholds, which are bounds, up to float32. Those of ranked features become the numbers of bounds at or
-/// below them.
+/// Rounds thresholds, which are bounds, up to float32. The thresholds of a ranked feature become the numbers of
+/// bounds at or below them.
 void round_thresholds(Model& model, const RowRules& rules) {
   std::map<std::uint32_t, std::span<const double>> ranked;
   for (const WideFeature& wide : rules.wide_features)

@@ -18,8 +18,8 @@ bool is_normal(const Model& model);
 
 /// The changes that a program makes to values before its walks compare them.
 struct RowRules {
-  /// Features, ascending, whose tiny numbers become NaN: where zero is missing but lies between numbers that go the
-  /// other way.
+  /// Features, ascending, whose tiny numbers become NaN: zero is missing in their splits, but lies between numbers
+  /// that go the other way.
   std::vector<std::uint32_t> zero_missing;
   /// The rules for float64 values in a model that compares in float64: see core/wide_values.hpp.
   std::vector<WideFeature> wide_features;

@@ -1,4 +1,4 @@
-// THE PASS LIST, and its runner: it times each pass, shows what it made, and stops at the first refusal.
+// The list of passes, and its runner, which times each pass, shows what it made, and stops at the first refusal.
 #include <chrono>
 
 #include <forestvm/compile.hpp>
@@ -35,7 +35,7 @@ Result<void> check_forest(const Lowering& lowering) {
   return {};
 }
 
-/// Runs a pass over each plan. `check` tests what later passes rely on and this one does not prove itself.
+/// Runs a pass over each plan. `check` tests what later passes rely on, where this pass does not prove it itself.
 template <Result<void> (*pass)(Lowering&), Result<void> (*check)(const Lowering&) = nothing_to_check>
 Result<void> each_plan(Compilation& compilation) {
   for (Lowering& plan : compilation.plans) {
@@ -70,7 +70,7 @@ std::string heading(const Lowering& lowering) {
   return print(directive) + ":" + (directive.remark.empty() ? "" : "  # " + directive.remark) + "\n";
 }
 
-/// The texts of all plans, with headings if there are several.
+/// Returns the texts of all plans, with headings if there are several.
 std::string print_plans(const Compilation& compilation, std::string (*print_plan)(const Lowering&)) {
   if (compilation.plans.size() == 1) return print_plan(compilation.plans.front());
   std::string text;

@@ -25,7 +25,7 @@ struct CodedTest {
   std::uint8_t code;
 };
 
-/// An upper bound of the columns of codes that a model needs, whatever its schedule.
+/// Returns an upper bound of the columns of codes that a model needs, whatever its schedule.
 std::uint64_t most_columns(const Model& model, const ForestStatistics& forest);
 
 class RankTable {

@@ -1,5 +1,5 @@
-// The schedule language's text: tokens, directives, canonical print. Driven by schedule.def and
-// schedule_words.def; the meaning of directives is in directives/.
+// The schedule language's text: tokens, directives, canonical print. The rows of schedule.def and
+// schedule_words.def drive it; the meaning of directives is in directives/.
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -81,7 +81,7 @@ bool is_loop_name(std::string_view name) {
          (dot == std::string_view::npos || is_identifier(name.substr(dot + 1)));
 }
 
-/// The words that a parameter takes; none if it takes loops or numbers.
+/// Returns the words that a parameter takes; none if it takes loops or numbers.
 std::vector<std::string_view> words_of(Parameter parameter) {
   std::vector<std::string_view> words;
   for (const Word& word : kWords) {
@@ -117,7 +117,7 @@ std::string meaning_of(Parameter parameter) {
     case GpuDim:
       return joined(words_of(parameter));
   }
-  __builtin_unreachable();  // these are all
+  __builtin_unreachable();  // the cases above are all parameters
 }
 
 /// Says what is wrong with an argument for a parameter; std::nullopt if nothing is.
@@ -161,7 +161,7 @@ std::optional<std::string> argument_problem(Parameter parameter, const Argument&
   return "expected one of " + joined(known) + ", found " + shown;
 }
 
-/// The parameter that argument number i fills; the last of a list of loops repeats.
+/// Returns the parameter that argument number i fills; the last parameter of a list of loops repeats.
 Parameter parameter_at(const DirectiveInfo& directive, std::size_t i) {
   return directive.parameters[std::min(i, directive.parameters.size() - 1)];
 }

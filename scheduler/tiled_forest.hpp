@@ -1,5 +1,5 @@
-// The tiled forest: the model's trees as the program will hold them: their order, their groups, and each
-// group's layout, tiling and padding. (Treebeard's HIR after tiling, padding and reordering.) Printable.
+// The tiled forest: the model's trees as the program will hold them: their order, their groups, and each group's
+// layout, tiling and padding (Treebeard's HIR after tiling, padding and reordering). It can be printed.
 #pragma once
 
 #include <cstdint>
@@ -50,10 +50,10 @@ class TiledForest {
 
   const Tree& model_tree(std::uint32_t position) const { return model_->trees[order[position]]; }
 
-  /// Cuts the trees at positions [begin, end) into tiles, but those that are already.
+  /// Cuts the trees at positions [begin, end) into tiles, except trees that are cut already.
   void cut(const Tiling& tiling, std::uint32_t begin, std::uint32_t end);
 
-  /// The tree at a position, in tiles. It must have been cut.
+  /// Returns the tree at a position, in tiles. It must have been cut.
   const TiledTree& tree(const Tiling& tiling, std::uint32_t position) const;
 
   const std::vector<TileShape>& shapes() const { return shapes_.shapes(); }
@@ -74,8 +74,9 @@ struct GroupSize {
 };
 GroupSize size_of(const TiledForest& forest, const TreeGroup& group);
 
-/// Limits of the slots for each node, beyond which a layout is refused: of the array layout, and of layouts
-/// that pad more by their nature (level order in tiles, and trees all as deep as the deepest).
+/// The most slots for each node of a group's trees; a layout that needs more is refused. kArrayPadding is for the
+/// array layout, kMaxPadding for layouts that pad more by their nature (level order in tiles, and trees all as deep
+/// as the deepest).
 inline constexpr std::uint64_t kArrayPadding = 4;
 inline constexpr std::uint64_t kMaxPadding = 32;
 inline constexpr std::uint64_t kMaxGroupBytes = std::uint64_t{1} << 30;

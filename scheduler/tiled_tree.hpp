@@ -20,7 +20,7 @@ struct TileChild {
 
   static TileChild tile(std::uint32_t number) { return {static_cast<std::int32_t>(number)}; }
   static TileChild leaf(std::int32_t node) { return {~node}; }
-  /// The target of a way out that a tile does not have. Counts as a leaf.
+  /// Returns the target of a way out that a tile does not have. It counts as a leaf.
   static TileChild none() { return {INT32_MIN}; }
   bool is_none() const { return value == INT32_MIN; }
   bool is_leaf() const { return value < 0; }
@@ -47,9 +47,9 @@ struct TiledTree {
   std::uint32_t depth = 0;       ///< steps to the deepest leaf, counted in tiles
   std::uint32_t shallowest = 0;  ///< steps to the nearest leaf
 
-  /// The number of splits and leaves.
+  /// Returns the number of splits and leaves.
   std::uint64_t model_nodes() const { return nodes.size() + std::uint64_t{leaves}; }
-  /// The number of tiles and leaves.
+  /// Returns the number of tiles and leaves.
   std::uint64_t size() const { return tiles.size() + std::uint64_t{leaves}; }
 };
 

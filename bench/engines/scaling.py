@@ -3,11 +3,11 @@
 
     scaling.py [--rows 1000000] [--rounds 3]
 
-All read the same Parquet files of 28 float32 columns and add up the predictions. `identity` is a function of the same
-kind that adds a constant column: what the engine and the reading take. `xgboost` and `lightgbm` are the trainers' own
-predictors for the engine: xgboost.spark, xgboost.dask and lightgbm.dask. Each variant runs once on a few rows first;
-then the variants take turns, and the least time of the rounds counts. Prints a table of seconds, and what the formula
-in docs/engines.md makes of the numbers for more nodes.
+All variants read the same Parquet files of 28 float32 columns and add up the predictions. `identity` adds a constant
+column instead of predictions, and so measures what the engine and the reading take. `xgboost` and `lightgbm` are the
+trainers' own predictors for the engine: xgboost.spark, xgboost.dask and lightgbm.dask. Each variant runs once on a few
+rows first; then the variants take turns, and the least time of the rounds counts. Prints a table of seconds, and
+estimates for more nodes by the formula in docs/engines.md.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Variants = dict[str, Callable[[Path], float]]
 
 
 def write_rows(folder: Path, count: int) -> None:
-    """Writes `rows` with all rows, and `few` with one file of 1000."""
+    """Writes the folder `rows` with all rows, and the folder `few` with one file of 1000 rows."""
     for name, files, rows in (("rows", FILES, count // FILES), ("few", 1, 1000)):
         (folder / name).mkdir()
         for number in range(files):
@@ -220,7 +220,7 @@ def measure(engine: str, workers: int, folder: Path, rounds: int) -> dict[str, f
 
 
 def nodes_table(rows: int, seconds: dict[tuple[str, int], dict[str, float]], program: int) -> None:
-    """Prints the seconds for a thousand million rows by the formula of docs/engines.md."""
+    """Prints an estimate of the seconds for a thousand million rows, by the formula of docs/engines.md."""
     print("\n| nodes of 16 cores | program sent, s | Spark reading and passing rows, s | trees, s | all, s |")
     print("|---|---|---|---|---|")
     least = seconds["spark", 2]

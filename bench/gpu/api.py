@@ -66,7 +66,7 @@ def device():
 
 
 class CallError(RuntimeError):
-    """`status`: what the function returned, an fvm_status."""
+    """Raised if a function of the library fails. `status` is the fvm_status that it returned."""
 
     def __init__(self, status, message):
         super().__init__(message)
@@ -74,8 +74,8 @@ class CallError(RuntimeError):
 
 
 class Library:
-    """The runtime library. `needs`: libraries that it or a GPU's library needs and that the loader would not find, each
-    behind those that it needs itself."""
+    """The runtime library. `needs` lists libraries that it or a GPU's library needs and that the loader would not find.
+    Each library stands behind the libraries that it needs itself."""
 
     def __init__(self, path, needs=()):
         self.needs = [ctypes.CDLL(need) for need in needs]
@@ -119,7 +119,7 @@ class Program:
         self.features, self.outputs = features.value, outputs.value
 
     def predict(self, rows, count, out, stream=0, type=FLOAT32):
-        """`rows` and `out` are addresses on the GPU; `type` is that of the raw scores."""
+        """Predicts rows on the GPU. `rows` and `out` are addresses on the GPU; `type` is the type of the raw scores."""
         self.predict_rows(Rows(kind=DEVICE, row_count=count, data=rows, stream=stream), out, type)
 
     def predict_host(self, rows, count, out, type=FLOAT32):

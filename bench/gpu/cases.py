@@ -17,7 +17,7 @@ TITLES = dict(
     b6="total time with copies over the bus",
 )
 
-TRAINED = ["higgs", "airline", "year", "bosch", "epsilon"]  # models of the zoo, used if they are there
+TRAINED = ["higgs", "airline", "year", "bosch", "epsilon"]  # models of the zoo; absent ones are left out
 # name: features, depth, trees, classes
 CLASSES = {"7-class": (54, 8, 700, 7), "26-class": (16, 6, 2600, 26)}
 GRID = {

@@ -1,19 +1,19 @@
-"""The time that kernels take on the GPU, from CUPTI through PyTorch's profiler. It sees all kernels of the process,
-whoever launches them, and those in graphs one by one."""
+"""The time that kernels take on the GPU, measured by CUPTI through PyTorch's profiler, which sees all kernels of the
+process, also each kernel of a graph, whoever launches them."""
 
 import json, os, tempfile
 
 
 def of_trace(trace, calls):
-    """Returns microseconds of kernels per call, from a trace of `calls` equal calls in Chrome's format; None if it has
-    no kernels, or not the same number for each call: some were not seen then."""
+    """Returns microseconds of kernels per call, from a trace of `calls` equal calls in Chrome's format. Returns None if
+    it has no kernels, or a number that is not a multiple of the calls, which means that some were not seen."""
     times = [event["dur"] for event in trace["traceEvents"] if event.get("cat") == "kernel"]
     return sum(times) / calls if times and len(times) % calls == 0 else None
 
 
 def microseconds(call, calls, wait):
-    """Returns microseconds of kernels per call, or None if they cannot be told. `wait` waits for the GPU. Calls that
-    came before must have done what only first calls do."""
+    """Returns microseconds of kernels per call, or None if they cannot be told. `wait` waits for the GPU. Earlier calls
+    must have done what only first calls do."""
     import torch.profiler
 
     wait()

@@ -9,13 +9,14 @@ memory must then equal what the emulator left, bit for bit. The run ends with an
 outside the memory or at an unaligned address, if opcodes.py does not know an instruction, or if only some lanes of a
 warp reach an instruction that needs the whole warp.
 
-A warp's count is the sum over its basic blocks of the most times that one lane ran the block: the instructions that a
-GPU issues for the warp, including those that a predicate disables. It is exact if all lanes take the same way
-("together"), and if lanes that part meet again before they run a block twice. The table has the mean of all warps. Walk
-loops are the innermost loops that load and compare; visits are counted in them if their loads can be told apart.
+The count of a warp estimates the instructions that a GPU issues for it, including those that a predicate disables. It
+is a sum over basic blocks: the block's instructions times the largest number of times that one lane ran the block. It
+is exact if all lanes take the same way ("together"), and if lanes that part meet again before they run a block twice.
+The table has the mean of all warps. Walk loops are the innermost loops that load and compare; visits are counted in
+them if their loads can be told apart.
 
---compare REGEX: also runs kernels whose names match; overhead = instructions of a --kernel / instructions of that one
-- 1.
+--compare REGEX: also runs kernels whose names match, and prints the overhead of each --kernel: its instructions divided
+by those of the matching kernel, minus 1.
 --most X: fails if an overhead is larger. --at-most N: fails if a --kernel takes more instructions.
 --interpreting X: prints the part of a --kernel's instructions that interprets the program; fails if it is larger than
 X.
@@ -43,7 +44,7 @@ WARP = 32
 LOCAL_BYTES = 1 << 14
 UNSET = 0xFFFFFFFF  # marks memory that nothing has written
 
-# The address of memory that has none in the recording: behind all addresses of a host.
+# Base addresses of memory that has no address in the recording. They are beyond all addresses of a host.
 SHARED, LOCAL, PARAMETERS, GLOBALS = (which << 48 for which in (1, 2, 3, 4))
 
 # Words of constant bank 0 that the driver writes, by GPU: their meanings and offsets. `bank`: the address of the bank
@@ -59,15 +60,15 @@ DRIVER = {
 }
 
 
-# Instructions of a program that only say what comes next. Code before the first has no name.
+# Instructions of a forestvm program that only control its flow. "" stands for code before the first instruction.
 CONTROL = ("", "map", "for", "end", "slice", "when", "unless", "plan", "halt")
 
 
 class Fault(Exception):
-    """Something that a GPU does not do either, or that this machine cannot do."""
+    """Raised for an operation that is an error on a GPU too, or that this machine cannot do."""
 
 
-def place_in(begin, end, address, size):
+def offset_in(begin, end, address, size):
     if not begin <= address <= address + size <= end:
         raise Fault(f"{size} bytes at {address:#x} are not there")
     if address % size:
@@ -76,12 +77,12 @@ def place_in(begin, end, address, size):
 
 
 def load(data, address, size, begin=0):
-    at = place_in(begin, begin + len(data), address, size)
+    at = offset_in(begin, begin + len(data), address, size)
     return int.from_bytes(data[at : at + size], "little")
 
 
 def store(data, address, size, number, begin=0):
-    at = place_in(begin, begin + len(data), address, size)
+    at = offset_in(begin, begin + len(data), address, size)
     if isinstance(data, bytes):
         raise Fault(f"{size} bytes at {address:#x} are constant")
     data[at : at + size] = number.to_bytes(size, "little")
@@ -107,7 +108,7 @@ class Memory:
 
 
 class Thread:
-    """One thread, `t` in the statements of opcodes.py."""
+    """A thread of the GPU, called `t` in the statements of opcodes.py."""
 
     def __init__(self, launch, shared, block, number):
         self.launch, self.shared, self.block, self.number = launch, shared, block, number
@@ -384,9 +385,10 @@ class Count:
         self.instructions = sum(self.by_instruction.values())
 
     def interpreting(self):
-        """The part of the instructions that a kernel for this program alone would not have: those before the first
-        instruction of the program and those that step its loops, and for each of the others as many as the halt takes,
-        to be found and told apart."""
+        """Returns the share of machine instructions that a kernel made for this program alone would not need. It counts
+        all machine instructions before the program's first instruction, and those of its instructions for loops, slices
+        and conditions. In each other instruction of the program it counts as many as `halt` takes, because `halt` is
+        only fetched and recognized."""
         halt = max((count for (_, _, opcode), count in self.by_instruction.items() if opcode == "halt"), default=0)
         return sum(count if opcode in CONTROL else min(count, halt)
                    for (_, _, opcode), count in self.by_instruction.items()) / self.instructions

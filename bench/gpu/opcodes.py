@@ -21,7 +21,7 @@ def nothing(i):
 
 
 def vote(i):
-    """A vote on which lanes are there. A single thread agrees with its warp."""
+    """Returns the active lanes for VOTE.ANY of a true predicate. Other votes need the whole warp."""
     if i.modifiers != ["ANY"] or len(i.operands) != 3 or i.operands[-1] != "PT" or not i.operands[1].endswith("PT"):
         raise i.unknown(NEEDS_WARP)
     return i.to(i.operands[0], "t.lanes")
@@ -124,7 +124,7 @@ def choice(read):
 
 
 def sign_changed(i, text):
-    """A float as a word; only its sign may change."""
+    """Returns the expression of a float operand as a word. Only its sign may be changed."""
     if re.match(r"[-+]?(\d|INF|QNAN)", text) and not text.startswith("0x"):
         return str(bits(float(text.replace("QNAN", "nan"))))
     sign, inside = ("- ", text[1:]) if text[0] == "-" else ("", text)
@@ -226,7 +226,7 @@ def wide_sum(i):
 
 
 def half_constant(i):
-    """Multiplies two halves of a word by zeros, as compilers set a register."""
+    """Multiplies zeros and adds two half floats, by which compilers set a register to a constant."""
     i.only("MMA")
     into, *factors, high, low = i.operands
     if factors != ["-RZ", "RZ"]:
@@ -325,7 +325,7 @@ def access(i):
 def load(i):
     size, space = access(i)
     into, at = i.operands
-    lines = [f"x = t.{space}_load({i.place(at, space in ('global', 'generic'))}, {size})"]
+    lines = [f"x = t.{space}_load({i.address(at, space in ('global', 'generic'))}, {size})"]
     if "S8" in i.modifiers or "S16" in i.modifiers:
         lines.append(f"x = (x - (x >> {8 * size - 1} << {8 * size})) & M")
     if not i.register(into):
@@ -341,16 +341,16 @@ def store(i):
     text = " | ".join(words)
     if size < 4:
         text = f"{i.word(source)} & {(1 << 8 * size) - 1}"
-    return [f"t.{space}_store({i.place(at, space in ('global', 'generic'))}, {size}, {text})"]
+    return [f"t.{space}_store({i.address(at, space in ('global', 'generic'))}, {size}, {text})"]
 
 
 def copy(i):
-    """Copies to shared memory at once: no thread may look before the wait."""
+    """Copies to shared memory at once. This is right because no thread may read the copy before it has waited."""
     sizes = [modifier for modifier in i.modifiers if modifier in SIZES]
     i.only(*ACCESS, *SIZES)
     size = SIZES[sizes[0]] if sizes else 4
     to, at = i.operands
-    return [f"t.shared_store({i.place(to, False)}, {size}, t.global_load({i.place(at, True)}, {size}))"]
+    return [f"t.shared_store({i.address(to, False)}, {size}, t.global_load({i.address(at, True)}, {size}))"]
 
 
 def load_constant(i):
@@ -413,7 +413,8 @@ def barrier(i):
 
 
 def meeting(i):
-    """One lane asks its warp: t.asks = what, of which words, and where the answer goes."""
+    """Stops the thread until all lanes of its warp are there. Sets t.asks to the operation, its words, and the register
+    for the answer."""
     what = ".".join([i.opcode, *i.modifiers])
     if what == "SHFL.DOWN" and i.operands[0] == "PT" and i.operands[4] == "0x1f":
         _, into, *words, _ = i.operands

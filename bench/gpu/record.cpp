@@ -44,7 +44,7 @@ T need(Result<T> result) {
   return std::move(result).value();
 }
 
-/// The device's memory that is in use, and the place to write the next launch.
+/// The device's memory that is in use, and the address to write the next launch.
 struct Recording {
   std::filesystem::path folder;
   std::mutex mutex;

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Makes the tables of the GPU benchmarks: report.py OUT CASE reads OUT/CASE.jsonl and writes CASE.md and, for some
-cases, CASE.svg. `run` calls it at the end. A figure is microseconds per call with rows on the GPU; a ratio is
-nvForest's time over forestvm's, of kernels where nothing else is said: above 1 forestvm is faster."""
+cases, CASE.svg. `run` calls it at the end. A figure is microseconds per call with rows on the GPU. A ratio is
+nvForest's time divided by forestvm's, so that forestvm is faster above 1; times are those of the kernels unless a table
+says otherwise."""
 
 import json, math, os, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../peers"))
 from drawing import text_at  # noqa: E402
 
-WRONG = 1e-5  # relative to the largest score: sums in another order differ
+WRONG = 1e-5  # the difference from which scores are wrong, relative to the largest; the order of sums changes less
 PANEL_WIDTH, PANEL_HEIGHT, MARGIN = 300, 200, 60
-LARGE, SMALL = 4096, 512  # rows from which, and up to which, a ratio is wanted
+LARGE, SMALL = 4096, 512  # the report has the mean ratio from LARGE rows on, and up to SMALL rows
 COLORS = ("#2b7a4b", "#b5482f")
 
 
@@ -60,8 +61,8 @@ def b1(lines):
 
 
 def b2(lines):
-    """The interpreter's cost: the difference from the kernel without one. Accepted are 3 % from 100,000 rows on, and 1
-    us for one row."""
+    """Makes the table of the interpreter's cost: the difference from the kernel without an interpreter. A cost of 3 %
+    from 100,000 rows on, and of 1 us for one row, is accepted."""
     timed = {(line["model"], line["batch"], line["engine"]): line for line in lines if "batch" in line}
     body = []
     for (model, batch, engine), ours in timed.items():
@@ -86,7 +87,7 @@ def cells_of(lines):
 
 
 def ratio(engines, figure="kernel_us"):
-    """Returns None if a figure is absent."""
+    """Returns nvForest's time divided by forestvm's; None if one of them is absent."""
     theirs, ours = engines.get("nvforest", {}).get(figure), engines["forestvm"][figure]
     return theirs / ours if theirs is not None and ours is not None else None
 

@@ -1,7 +1,7 @@
 """The operands of NVIDIA's GPU instructions: translates nvdisasm's text into Python expressions with the names of
-opcodes.py. It also defines what these expressions use: 32-bit words are numbers from 0 to 2^32 - 1; 64-bit values are a
-word and the next one. Arithmetic is exact, as IEEE 754 requires. MUFU.RCP, in which a GPU may be wrong by a bit, is
-rounded correctly: divisions that use it correct themselves."""
+opcodes.py, and defines the functions that these expressions use. 32-bit words are numbers from 0 to 2^32 - 1; 64-bit
+values are a word and the next one. Arithmetic is exact, as IEEE 754 requires. MUFU.RCP, which may be wrong by a bit on
+a GPU, is rounded correctly here: divisions that use it correct its error anyway."""
 
 import re
 import struct
@@ -12,7 +12,7 @@ NAN = 0x7FFFFFFF
 
 
 class Unknown(Exception):
-    """An instruction that this file does not know."""
+    """Raised for an instruction that is not known."""
 
 
 # --- numbers ---
@@ -221,7 +221,7 @@ class Instruction:
     def to_predicate(self, text, expression):
         return [] if text.endswith("PT") else [f"{predicate(text)} = {expression}"]
 
-    def place(self, text, wide):
+    def address(self, text, wide):
         """Returns the address in brackets: 64 bits in two registers, or 32 bits."""
         found = ADDRESS.match(text)
         if not found:

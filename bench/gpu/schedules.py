@@ -3,8 +3,9 @@
 
 def rows_schedule(rows=128, per_thread=1, trees=1, layout="sparse8", cache_rows=True, cache_trees=0, ahead=False,
                   code=False):
-    """`rows` per block, `per_thread` of them in lockstep in a thread, `trees` in lockstep; `cache_trees` trees at a
-    time in shared memory (0: none); `ahead`: they are copied while earlier ones are walked."""
+    """Returns a schedule in which a block handles `rows` rows, and a thread `per_thread` of them in lockstep through
+    `trees` trees in lockstep. `cache_trees` trees are in shared memory at a time (0: none); if `ahead`, they are copied
+    there while earlier trees are walked."""
     lines = ["encode(u8)"] if code else []
     lines += [f"tile(batch, b0, b, {rows})", f"tile(b, b1, b2, {per_thread})"]
     order = ["b0", "b1"]

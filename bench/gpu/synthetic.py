@@ -1,10 +1,11 @@
-"""Random forests as XGBoost JSON, and rows for them: nvForest's own grid of sizes, and classes. Needs no library and
-gives the same numbers everywhere."""
+"""Random forests as XGBoost JSON, and rows for them: forests of the sizes of nvForest's own benchmarks, and forests of
+several classes. Needs no library and gives the same numbers everywhere."""
 
 import array, json, os, random
 
 ROWS = 16384
-# Levels; below, a node splits with probability KEEPS_SPLITTING, as nodes of trained trees run out of rows.
+# The number of complete levels. Below, a node splits with probability KEEPS_SPLITTING, because nodes of trained trees
+# run out of rows.
 COMPLETE_TO = 8
 KEEPS_SPLITTING = 0.6
 
@@ -48,7 +49,7 @@ def tree(draw, number, depth, features):
 
 
 def model(features, depth, trees, classes=1):
-    """`trees`: number of trees over all classes."""
+    """Returns a random model. `trees` is the number of trees of all classes together."""
     draw = random.Random(f"{features} {depth} {trees} {classes}")
     forest = [tree(draw, i, depth, features) for i in range(trees)]
     rounds = trees // classes

@@ -18,7 +18,7 @@ def result(call_us, off=0.0, **more):
 
 
 def cell(model, batch, ours, theirs, off=0.0):
-    """`ours`, `theirs`: microseconds of kernels. Calls take 10 us more."""
+    """Returns a stored result. `ours` and `theirs` are microseconds of kernels; calls take 10 us more."""
     nvforest = result(theirs + 10, off, kernel_us=theirs, layout="layered", chunk=8, version="1")
     engines = dict(forestvm=result(ours + 10, kernel_us=ours, schedule="gpu"), nvforest=nvforest)
     return dict(model=model, batch=batch, engines=engines)
@@ -94,7 +94,8 @@ class Reports(unittest.TestCase):
         names = [f"p{i}-shared0-array" for i in range(5)]
         lines = [point(name, 10.0 + i) for i, name in enumerate(names)]
         lines += [point(name.replace("shared0", "shared1"), 9.0 - i) for i, name in enumerate(names)]
-        # All five points, and the three fastest again; the fastest of all is none of them.
+        # Counts all five points and the three fastest with shared reduction. The fastest point of all is not among
+        # them.
         self.expect(self.written("b5", lines), "| m | 1 | 39 | 8 | 12.00 | 7 | p2-shared1-array |")
 
     def test_total_times(self):

@@ -12,7 +12,7 @@ import kernel_times, report, steps, summary  # noqa: E402
 
 MODEL = "diabetes"
 SCHEDULES = "gpu;rapids-fil;tahoe-shared-partial-forest"
-ANSWERS = 4  # "gpu" under both contracts, the others under one: they do not keep the trainer's order of trees
+ANSWERS = 4  # "gpu" under both contracts; other schedules, which change the order of trees, under one
 TOOLS = {"memcheck", "racecheck", "synccheck", "initcheck"}
 
 
@@ -74,7 +74,7 @@ class Rehearsal(Folder):
         cls.place.cleanup()
 
     def go(self, *words, kit=None, code=0, **more):
-        """Runs the plan with a state of its own."""
+        """Runs the plan in a new state."""
         out, work = f"{self.folder}/out", f"{self.folder if kit else self.place.name}/work"
         done = go(kit or self.kit, "--out", out, "--work", work, *words, **more)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
@@ -84,7 +84,7 @@ class Rehearsal(Folder):
         return {line["step"]: line["result"] for line in said["steps"]}
 
     def edited(self, change):
-        """Returns a copy of the kit in which one byte of the expected scores is another."""
+        """Returns a copy of the kit in which one byte of the expected scores is changed."""
         kit = f"{self.folder}/edited"
         shutil.copytree(self.kit, kit, ignore=shutil.ignore_patterns("work", "results"))
         edit_archive(f"{kit}/models/{MODEL}.tar.xz", "reproducible.npy", change)
@@ -103,7 +103,7 @@ class Rehearsal(Folder):
         rows = read(f"{self.folder}/out/state.json")["steps"]["first answers"]["done"]
         for name, line in answers.items():
             self.assertEqual(line["refused"], {}, name)
-            # Two places of rows, four calls each. There are 133 rows, which are repeated for the largest batch.
+            # There are two places of rows with four calls each, and 133 rows, which are repeated for the largest batch.
             self.assertEqual(line["compared"], 8 * (1 + 31 + 33 + 257), name)
         self.assertEqual(rows, answers)
         with open(f"{self.folder}/out/report.md") as file:
@@ -163,7 +163,7 @@ class Rehearsal(Folder):
         with open(f"{tools}/log") as file:
             self.assertEqual(file.read(), "memcheck\n")
         self.assertIn("stopped in step first answers", text)
-        self.go(kit=kit, code=1)  # It stays so.
+        self.go(kit=kit, code=1)  # another call does not change the outcome
         edit_archive(f"{kit}/models/{MODEL}.tar.xz", "reproducible.npy", flip)
         shutil.rmtree(f"{self.folder}/work")
         said, _ = self.go("--again", kit=kit)

@@ -1,7 +1,7 @@
-"""Tests of machine.py and its parts, without a GPU or CUDA's tools: test_machine.py. If these tools are there, two more
-tests: test_machine.py FORESTVM RECORD ARRAY ARRAY4 STRAIGHT. A forest of 100 trees of depth 8 is compiled and recorded
-with 64 rows; the kernels of both layouts must give the emulator's bits in the machine, and take no more instructions
-than before, nor many more than straight.cu's."""
+"""Tests of machine.py and its parts, without a GPU or CUDA's tools: test_machine.py. Where these tools are installed,
+two more tests can be run: test_machine.py FORESTVM RECORD ARRAY ARRAY4 STRAIGHT. They compile a forest of 100 trees of
+depth 8 and record a call with 64 rows; the kernels of both layouts must give the emulator's bits in the machine, and
+take no more instructions than before, nor many more than straight.cu's."""
 
 import json
 import struct
@@ -19,12 +19,14 @@ import sass
 import synthetic
 
 HERE = Path(__file__).resolve().parent
-# Per warp, for 32 rows through 100 trees of depth 8: as values, and as codes, of which encoding is half.
+# Limits of instructions per warp, for 32 rows through 100 trees of depth 8: "array" compares values, "array4" codes,
+# which take half of the instructions to encode.
 MOST_INSTRUCTIONS = {"array": 10800, "array4": 17500}
 WITH_KERNELS = len(sys.argv) == 6
 NO_KERNELS = "no kernels were given (nvcc compiles them for the test gpu.machine)"
 MOST_INTERPRETING = 0.05
-# Over kernels that do not interpret, and which do not know their number of steps at compile time either.
+# The limit of the overhead over kernels without an interpreter. These kernels do not know the number of steps at
+# compile time either.
 MOST_OVERHEAD = 0.2
 SCHEDULE = """{codes}
 tile(batch, b0, b1, 32)

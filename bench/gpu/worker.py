@@ -15,7 +15,7 @@ import api, kernel_times
 CALLS, ROUNDS = 50, 5
 WAITED_CALLS = 200
 CHOOSING_CALLS = 10  # calls of each candidate
-LONG_CALL = 0.1  # seconds; FEW_CALLS are enough
+LONG_CALL = 0.1  # seconds from which FEW_CALLS are enough
 FEW_CALLS = 3
 now = time.perf_counter
 
@@ -30,7 +30,8 @@ def synchronize():
 
 
 def warmed_up(call, calls, wait=synchronize):
-    """Makes first calls, of which forestvm's second makes a graph. Returns `calls`, or few if they take long."""
+    """Makes first calls, because forestvm makes a graph in the second one. Returns the number of calls to time:
+    `calls`, or FEW_CALLS if a call takes long."""
     for _ in range(3):
         call()
     wait()
@@ -101,7 +102,8 @@ class Forestvm:
         return lambda: self.program.predict(given, count, taken)
 
     def whole_calls(self, rows, count):
-        """Returns a call that does all that nvForest's does: it allocates its scores and ends when they are there."""
+        """Returns a call that does the same work as nvForest's: it allocates its scores and ends when they are
+        there."""
         given = rows.data.ptr
 
         def call():
@@ -128,10 +130,10 @@ def opened(job):
 
 
 class Nvforest:
-    """nvForest's raw scores: the same trees, without the transform of their sums, in float32 as forestvm's."""
+    """nvForest with the job's model. It returns raw scores in float32, as forestvm does."""
 
     def __init__(self, job):
-        import rmm  # noqa: F401  (first: its library has symbols that nvForest's needs if libraft is not installed)
+        import rmm  # noqa: F401  (imported first: if libraft is not installed, nvForest needs symbols of rmm's library)
         import nvforest, treelite
 
         source = job["source"]
@@ -172,7 +174,7 @@ class Nvforest:
 
 
 def b2(job):
-    """Returns forestvm's own time for the program that `straight` walks."""
+    """Times forestvm with the program that `straight` runs without an interpreter."""
     engine = Forestvm(job, job["programs"]["gpu"])
     rows = cp.asarray(rows_of(job, max(job["batches"])))
     for batch in job["batches"]:
@@ -187,7 +189,7 @@ def kernel_us(call, calls):
 
 
 def measured(job, engine, rows, batch):
-    """Returns an engine's times: kernels alone, and whole calls by the clock, which both engines make alike: each
+    """Returns an engine's times: of kernels alone, and of whole calls by the clock. A whole call of either engine
     allocates its scores and is waited for."""
     call = engine.whole_calls(rows, batch)
     times = dict(kernel_us=kernel_us(call, CALLS), call_us=alone(call))
@@ -195,7 +197,7 @@ def measured(job, engine, rows, batch):
 
 
 def beside(job):
-    """Returns nvForest with the job's model. None: it cannot be had, for a reason that is said."""
+    """Returns nvForest with the job's model; None, after printing the reason, if that fails."""
     try:
         return Nvforest(job)
     except Exception as reason:
@@ -225,7 +227,7 @@ def b3(job):
             try:
                 tuned = nvforest.optimize(rows, batch)
                 results["nvforest"] = dict(measured(job, nvforest, rows, batch), **tuned, version=nvforest.version)
-            except Exception as reason:  # forestvm's times are results without it
+            except Exception as reason:  # forestvm's times are worth keeping without nvForest's
                 say(left_out=f"nvForest, {batch} rows", reason=repr(reason))
         say(batch=batch, engines=results, kernels=kernels)
 
@@ -246,7 +248,7 @@ def b4(job):
 
 
 def b5(job):
-    """Opens and times each compiled point; this is the time of the search itself."""
+    """Opens and times each compiled point, and measures the time that this search takes."""
     rows = cp.asarray(rows_of(job, job["batch"]))
     for label, path in job["programs"].items():
         begin = now()

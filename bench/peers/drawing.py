@@ -22,7 +22,7 @@ def text_at(x, y, text, **attributes):
 
 
 def panel(x, y, threads, batch, bars, reach):
-    """`bars`: for each model from top to bottom a ratio, or None."""
+    """Draws a panel. `bars` has a ratio, or None, for each model from top to bottom."""
     name, middle = f"{threads} thread{'s' * (threads > 1)}, batch {batch}", x + WIDTH / 2
     svg = [text_at(x, y + 14, name, font_weight="bold")]
     for i, ratio in enumerate(bars):
@@ -40,7 +40,7 @@ def panel(x, y, threads, batch, bars, reach):
 
 
 def drawing(ratios):
-    """`ratios`: (model, rows, threads, batch) -> ratio. Returns SVG."""
+    """Returns SVG of all panels. `ratios`: {(model, rows, threads, batch): ratio}."""
     sets = list(dict.fromkeys((model, rows) for model, rows, _, _ in ratios))
     threads, batches = sorted({key[2] for key in ratios}), sorted({key[3] for key in ratios})
     reach = max([1.0] + [abs(math.log2(ratio)) for ratio in ratios.values()])

@@ -1,5 +1,5 @@
-"""Shared by the commands here: the engines and their environments, an engine's process, the options that choose models,
-engines and forestvm's build."""
+"""Shared by the commands in this folder: the engines and their environments, an engine's process, and the options that
+choose models, engines and forestvm's build."""
 
 import json, os, select, subprocess, sys, time
 
@@ -71,8 +71,8 @@ class Worker:
         return total * 1e-9
 
     def rest(self):
-        """Waits until the engine's threads sleep: after their work some spin for up to 50 ms, which would be in the
-        next engine's turn."""
+        """Waits until the engine's threads sleep. Threads of some engines spin for up to 50 ms after their work, which
+        would disturb the next engine's turn."""
         end = time.monotonic() + LONGEST_REST
         try:
             before = self.cpu_seconds()
@@ -126,7 +126,7 @@ def check_common(options):
         if not os.path.exists(path):
             build = "cmake --preset release && cmake --build --preset release --target forestvm forestvm_runtime"
             wrong(f"{path} is absent: {build}")
-    # A value that is not a name is a file.
+    # A value with a slash or a dot is a file and not a schedule's name.
     if ("/" in options.schedule or "." in options.schedule) and not os.path.exists(options.schedule):
         wrong(f"{options.schedule} is absent")
 

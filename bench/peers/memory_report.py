@@ -3,11 +3,12 @@ samples. MB are 10^6 bytes."""
 
 from report import table
 
-MAPPED = 0.01  # of the growth: smaller parts mapped from the model's files are not mentioned
+MAPPED = 0.01  # share of the growth from which memory mapped from the model's files is mentioned
 
 
 def parts(memory):
-    """Returns the bytes that belong to the model, without pages of the engine's libraries that it touched first."""
+    """Returns the bytes that belong to the model, without pages of the engine's libraries that the model touches
+    first."""
     return memory["anonymous"] + memory["mapped"]
 
 

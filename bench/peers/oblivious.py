@@ -6,7 +6,7 @@ import numpy as np
 
 def twin(folder, info):
     """Returns the path of CatBoost's model for a prepared one: trained on the rows' raw scores, with the same number of
-    trees and about the same depth. ValueError if that would take too long."""
+    trees and about the same depth. Raises ValueError if that would take too long."""
     path, K, trees, leaves = f"{folder}/catboost.cbm", info["K"], info["n_trees"], info["leaves"]
     if os.path.exists(path):
         return path
@@ -41,8 +41,8 @@ def document(model):
 
 
 def tree_text(number, splits, values):
-    """splits: (feature, border, missing to the right), the root's first. Nodes of a level are consecutive, and leaves
-    are in order from left to right."""
+    """Returns an oblivious tree as LightGBM text. `splits` has (feature, border, missing to the right) for each level
+    from the root on. Nodes of a level are consecutive, and leaves are in order from left to right."""
     inner = len(values) - 1
     levels = [level for level in range(len(splits)) for _ in range(1 << level)]
     children = [child if child < inner else inner - child - 1 for child in range(1, 2 * inner + 1)]
@@ -72,8 +72,9 @@ def tree_text(number, splits, values):
 
 
 def to_lightgbm(js):
-    """CatBoost's JSON -> LightGBM text with the same bits: both compare and sum in float64. The bias, which CatBoost
-    adds last, becomes a last round of single leaves. A tree of K outputs becomes K trees."""
+    """Returns CatBoost's JSON model as LightGBM text that predicts the same bits, because both compare and sum in
+    float64. The bias, which CatBoost adds last, becomes a last round of single leaves. A tree of K outputs becomes K
+    trees."""
     features = js["features_info"]["float_features"]
     scale, bias = js["scale_and_bias"]
     if scale != 1 or len(js["features_info"]) != 1:

@@ -52,7 +52,7 @@ def write_forest(out, model, y):
 
 
 def sklearn_classes(out):
-    """A forest of five classes: the leaves are vectors."""
+    """Trains a forest of five classes, whose leaves are vectors."""
     from sklearn.ensemble import RandomForestClassifier
 
     _, y = drawn(TRAIN)
@@ -78,7 +78,7 @@ def sklearn_hist(out):
 
 
 def lightgbm_linear(out):
-    """Leaves that are linear functions of the row (linear_tree)."""
+    """Trains trees whose leaves are linear functions of the row (linear_tree)."""
     import lightgbm
 
     X, y = drawn(TRAIN + ROWS, missing=0.02)
@@ -93,7 +93,8 @@ def lightgbm_linear(out):
 
 
 def categories(X, y, count):
-    """Exchanges the first columns for whole numbers: some stand for the target's range, and small ones are frequent."""
+    """Replaces the first columns by categories. Three in ten are the range that the target lies in; the others are
+    random, small numbers being frequent."""
     random = np.random.default_rng(12)
     X = X.copy()
     for column, levels in enumerate(CATEGORIES):
@@ -103,7 +104,7 @@ def categories(X, y, count):
 
 
 def catboost_counters(out):
-    """Categories of CatBoost with its default counters."""
+    """Trains CatBoost on categories, with its default counters."""
     import catboost
 
     X, y = drawn(TRAIN + ROWS, len(CATEGORIES) + 6)

@@ -5,17 +5,17 @@ report.md, results.json and speed.svg beside it. `run` calls it at the end.
 report.py RESULTS_FOLDER ENGINE=FILE.csv ... adds tables of engines that cannot run beside the others, from their ratios
 to XGBoost, measured elsewhere: columns model, threads, batch, ratio_to_xgboost (XGBoost's time over theirs).
 
-A figure is the smallest of the rounds' medians, in microseconds per row: with one thread by the smaller of wall clock
-and process CPU clock (which leaves out other programs), with more threads by the wall clock. Left out of the comparison
-are engines whose answers are wrong, and CatBoost with trees of its own, for which there are no answers to check. A
-ratio is the fastest peer's figure over forestvm's: above 1 forestvm is faster."""
+A figure is the smallest of the rounds' medians, in microseconds per row. With one thread it is the smaller of wall
+clock and process CPU clock (which leaves out other programs); with more threads it is the wall clock. Engines whose
+answers are wrong are left out of the comparison, and so is CatBoost with trees of its own, for which there are no
+answers to check. A ratio is the fastest peer's figure divided by forestvm's: above 1 forestvm is faster."""
 
 import csv, json, math, os, sys
 from collections import defaultdict
 
 from drawing import drawing
 
-WRONG = 1e-3  # relative to the largest answer (at least to 1)
+WRONG = 1e-3  # difference from which answers are wrong, relative to the largest answer (or to 1 if that is less)
 
 
 def read(folder):
@@ -65,7 +65,7 @@ def compared(records):
 
 
 def ratios(cells):
-    """Returns for the same keys (ratio, fastest peer), where forestvm and a peer were timed."""
+    """Returns {key of a cell: (ratio, fastest peer)} for the cells in which forestvm and a peer were timed."""
     out = {}
     for key, figures in cells.items():
         peers = {engine: us for engine, us in figures.items() if engine != "forestvm"}

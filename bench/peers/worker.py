@@ -316,8 +316,8 @@ class ydf(Engine):
 
 
 class catboost(Engine):
-    """A model of its own, see oblivious.py, or the same one if the others have CatBoost's trees. The models of other
-    trainers in own.py are left out."""
+    """CatBoost with its twin of the model (see oblivious.py), or with the model itself if that has CatBoost's trees. It
+    takes no part for the models of other trainers in own.py."""
 
     def load(self):
         import catboost as module, oblivious, own
@@ -505,9 +505,9 @@ class Session:
         )
 
     def cost(self, folder, batch, **options):
-        """Seconds from the model's file to the first batch's answers, and the bytes that the process grew by: `grown`,
-        and what of it is left when free memory went back to the system: `held`. Without the rows and their preparation.
-        `peak`: while the model was loaded."""
+        """Returns the seconds from the model's file to the first batch's answers, and bytes of memory, without the rows
+        and their preparation. `grown` is the growth of the process, `held` what is left of it after free memory has
+        gone back to the system, and `peak` the growth while the model was loaded."""
         self.forget()
         rows = np.array(np.load(f"{folder}/rows.npy", mmap_mode="r")[:batch])
         model_files = [os.path.realpath(path) for path in (folder, options.get("program")) if path]

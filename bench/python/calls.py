@@ -6,9 +6,9 @@
                               [--cache FOLDER]
 
 MODEL is a model file of XGBoost, ROWS an .npy matrix of its rows. `./dev bench-python` installs what is needed and
-runs both. `overhead` needs the runtime library (libforestvm_runtime.so), whose call it takes from the times of Python's;
-all are CPU times of the calling thread, the least of several turns. A producer's time is that of a loop in C that takes
-the arrays and releases them.
+runs both. `overhead` needs the runtime library (libforestvm_runtime.so), whose call it takes from the times of
+Python's; all are CPU times of the calling thread, the least of several turns. A producer's time is that of a loop in C
+that takes the arrays and releases them.
 
 `peers` prints the median and the 99th percentile of the times in microseconds, one row of a table for each number of
 threads, number of rows and form of rows, one column for each engine: XGBoost, LightGBM, lleaves, ONNX Runtime and
@@ -42,7 +42,7 @@ TREE = Path(__file__).resolve().parents[2]
 
 
 def least(call: Callable[[], Any], calls: int) -> float:
-    """Returns the CPU time of a call in nanoseconds, less that of an empty call."""
+    """Returns the CPU time of a call in nanoseconds, minus the time of an empty call."""
 
     def turn(function: Callable[[], Any]) -> float:
         begin = time.thread_time_ns()
@@ -131,7 +131,7 @@ def frames(rows: np.ndarray[Any, Any], names: list[str]) -> dict[str, Any]:
 
 
 def producer(form: Any, drain: Callable[[Any, int], float]) -> float:
-    """Returns the time in which a form's package gives its rows in nanoseconds; 0 for NumPy and pandas."""
+    """Returns the time in nanoseconds that a form's package takes to give its rows; 0 for NumPy and pandas."""
     if hasattr(form, "iloc") or not hasattr(form, "__arrow_c_stream__"):
         return 0.0
     return min(drain(form, 2000) for _ in range(TURNS))
@@ -224,7 +224,7 @@ def percentiles(call: Callable[[], Any], seconds: float, clock: Callable[[], int
     timed()
     end = time.perf_counter() + seconds
     if end - begin - seconds > 1:
-        timed()  # the first of calls as long as this needs no warming up
+        timed()  # the first call counts too, because calls this long need no warming up
     else:
         times.clear()
         while time.perf_counter() < end or len(times) < 3:
@@ -295,7 +295,7 @@ def engines(model: str, threads: int, folder: str, cache: str | None) -> dict[st
 
 
 def cells(call: Callable[[Any], Any], X: Any, seconds: float, clock: Callable[[], int]) -> tuple[float, float, str]:
-    """Returns an engine's median and 99th percentile, and a star if it takes rows of NumPy alone."""
+    """Returns an engine's median and 99th percentile, with a star if the engine takes only NumPy's rows."""
     try:
         call(X[:1] if not isinstance(X, np.ndarray) else X[:1].copy(order="A"))
     except Exception:  # each package has its own kinds of errors for what it does not take

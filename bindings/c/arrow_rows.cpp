@@ -138,7 +138,7 @@ Result<void> read_column(const Place& place, const ArrowSchema& schema, const Ar
   return {};
 }
 
-/// Adds its dictionary to a column of indices, and writes the dictionary's numbers to `numbers`.
+/// Adds a dictionary to a column of indices, and writes the dictionary's numbers to `numbers`.
 Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const ArrowArray& array,
                             std::uint32_t feature, const CategoryTexts& texts, double* numbers,
                             Column& column) {

@@ -15,7 +15,7 @@
 namespace forestvm::c_api {
 namespace {
 
-/// A field of fvm_rows that only some kinds use; `kinds` has the bit 1 << kind for each of those.
+/// A field of fvm_rows that only some kinds use; `kinds` has the bit 1 << kind for each kind that uses it.
 struct RowsField {
   const char* name;
   std::size_t offset, size;

@@ -1,4 +1,4 @@
-// Converts the rows that C callers describe to those that backends take.
+// Converts the rows that C callers describe to the rows that backends take.
 #pragma once
 
 #include <cstddef>
@@ -39,15 +39,16 @@ class Names {
   mutable std::optional<CategoryTexts> categories_;
 };
 
-/// Stands for the feature of a child of Arrow rows that is none.
+/// The feature number of a child of Arrow rows that belongs to no feature.
 inline constexpr std::uint32_t kNoFeature = UINT32_MAX;
 
 /// Columns of a call, in memory that the next call of its context uses again.
 struct ColumnMemory {
   std::vector<Column> columns;
-  std::vector<double> numbers;          ///< Arrow: the numbers of all dictionaries.
-  std::vector<std::uint32_t> features;  ///< Arrow: the feature of each child; the last call's at first.
-  std::vector<bool> taken;              ///< Arrow: true for each feature that has a child.
+  std::vector<double> numbers;  ///< Arrow: the numbers of all dictionaries.
+  /// Arrow: the feature of each child. A call starts from the features of the last call.
+  std::vector<std::uint32_t> features;
+  std::vector<bool> taken;  ///< Arrow: true for each feature that has a child.
 };
 
 /// Returns the rows with their defaults filled in, for the program of `names`. They may refer to `memory`. Returns
@@ -55,12 +56,12 @@ struct ColumnMemory {
 Result<AnyRows> known_rows(const fvm_rows* given, const Names& names, ColumnMemory& memory);
 
 /// Returns rows of Arrow whose children were matched before: `features` has the feature of each child, or kNoFeature,
-/// and each feature once. The rows refer to `memory`, and returned errors are those of fvm_predict.
+/// and each feature once. The rows refer to `memory`. Returns fvm_predict's errors for fields that make no sense.
 Result<AnyRows> matched_arrow(const ArrowArray& array, const ArrowSchema& schema,
                               std::span<const std::uint32_t> features, const Names& names,
                               ColumnMemory& memory);
 
-/// Returns rows of FVM_ROWS_ARROW, whose fields are known, as known_rows does.
+/// Does what known_rows does, for rows of FVM_ROWS_ARROW whose fields have been checked.
 Result<AnyRows> known_arrow(const fvm_rows& rows, const Names& names, ColumnMemory& memory);
 
 }  // namespace forestvm::c_api

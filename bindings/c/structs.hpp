@@ -14,15 +14,15 @@ namespace forestvm::c_api {
 /// A size that no version's structs will exceed: a caller who gives a larger one has not set it.
 inline constexpr std::size_t kMaxStructSize = 4096;
 
-/// Checks that a caller of this or a later version set a struct's size, `given`, which this version knows as `known`.
-/// Messages call the struct `name`, its type `type` and its initial value `defaults`.
+/// Checks the size of a struct that a caller of this or a later version set, `given`; this version knows the size
+/// `known`. Messages call the struct `name`, its type `type` and its initial value `defaults`.
 [[gnu::noinline]] inline Result<void> check_size(std::size_t given, std::size_t known, const char* name,
                                                  const char* type, const char* defaults) {
   if (given >= known && given <= kMaxStructSize) return {};
   return usage("{}.size is {}, not sizeof({}): begin with {}", name, given, type, defaults);
 }
 
-/// Checks that the fields of such a struct that a later version added are zero.
+/// Checks that the fields which a later version added to a struct, from byte `known` on, are zero.
 [[gnu::noinline]] inline Result<void> check_later_fields(const void* struct_of_caller, std::size_t given,
                                                          std::size_t known, const char* name) {
   const auto* const bytes = static_cast<const unsigned char*>(struct_of_caller);
@@ -32,7 +32,7 @@ inline constexpr std::size_t kMaxStructSize = 4096;
   return {};
 }
 
-/// Returns the fields of a struct that such a caller gave.
+/// Returns the fields that this version knows of a struct that a caller of this or a later version gave.
 template <class Struct>
 Result<Struct> known_fields(const Struct* given, const char* name, const char* type, const char* defaults) {
   FVM_TRY(check_size(given->size, sizeof(Struct), name, type, defaults));

@@ -26,15 +26,16 @@ bool is_huge(std::string_view number) {
   const std::size_t point = std::min(digits.find('.'), digits.size());
   const std::size_t first = digits.find_first_of("123456789");
   if (first == std::string_view::npos) return false;
-  const auto place = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);  // 1 for 1 to 9.99
-  if (e == std::string_view::npos) return place > 0;
+  // The number of digits before the point: 1 for numbers from 1 to 9.99, 2 for 10 to 99.99.
+  const auto magnitude = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);
+  if (e == std::string_view::npos) return magnitude > 0;
   std::string_view power = number.substr(e + 1);
   if (power.starts_with('+')) power.remove_prefix(1);
   std::int64_t exponent = 0;
   const auto parsed = std::from_chars(power.data(), power.data() + power.size(), exponent);
   if (parsed.ec == std::errc::result_out_of_range) return !power.starts_with('-');
   // Numbers from 0.1 to 10 never come here, so it does not matter which side they count to.
-  return exponent > -place;
+  return exponent > -magnitude;
 }
 
 /// Returns whether the text is `word`, which is in lower case, in any case.
@@ -59,14 +60,14 @@ bool read_word(std::string_view text, const RowForm& form, Number& value) {
   return missing || yes || is_word(text, "false");
 }
 
-/// Sets `value` as parse_number does; false for texts of which it returns nothing. An optional, returned and read for
-/// each cell, took a tenth of the time of reading a table.
+/// Sets `value` to what parse_number returns for the text; returns false if that is nothing. Returning an optional for
+/// each cell took a tenth of the time of reading a table.
 template <class Number>
 bool read_number(std::string_view text, Number& value) {
   const bool plus = text.starts_with('+');
   if (plus) text.remove_prefix(1);
   if (text.empty() || (plus && text.front() == '-')) return false;
-  if (text.back() == ')') return false;  // from_chars accepts nan(…), no reader of CSV does
+  if (text.back() == ')') return false;  // from_chars accepts nan(…), which readers of CSV refuse
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end != text.data() + text.size() || code == std::errc::invalid_argument) return false;
   if (code == std::errc::result_out_of_range) {
@@ -117,8 +118,8 @@ const NamedCategories* named_categories(const RowForm& form, std::size_t feature
 
 namespace {
 
-/// Returns the code of a cell; NaN if it is missing, nothing if it is refused. A number that is no name is refused where
-/// names are texts: it may be meant as a code.
+/// Returns the code of a cell; NaN if it is missing, nothing if it is refused. If names are texts, a number that is not
+/// a name is refused, because it may be meant as a code.
 std::optional<float> code_of(const NamedCategories& named, std::string_view text, std::string_view whole,
                              const RowForm& form) {
   constexpr float missing = std::numeric_limits<float>::quiet_NaN();

@@ -31,9 +31,10 @@ Error no_value(std::string_view place, std::string_view text);
 /// Returns the named categories of a feature; null if it has none.
 const NamedCategories* named_categories(const RowForm& form, std::size_t feature);
 
-/// Sets `value` to the value of a cell of a feature, as read_cell does, or to the code of a named category: of the whole
-/// text of the cell, otherwise of its text without the spaces around it, otherwise of an equal number, if all names are
-/// numbers. A word for missing values that is no name is missing.
+/// Sets `value` to the value of a cell of a feature. A feature without named categories has the value that read_cell
+/// reads. Otherwise the value is the code of the category whose name is the whole text of the cell or, if there is
+/// none, the text without the spaces around it or, if all names are numbers, an equal number. A word for missing values
+/// that is not a name is missing.
 template <class Number>
 bool read_feature(std::string_view text, std::string_view whole, std::size_t feature, const RowForm& form,
                   Number& value);

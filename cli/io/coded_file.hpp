@@ -19,8 +19,8 @@
 
 namespace forestvm::cli {
 
-/// The first bytes of a file. They have the form of a program file's: a byte above 127, a name, and line ends that
-/// a transfer in text mode would change.
+/// The first bytes of a file: as in a program file, a byte above 127, a name, and line ends that a transfer in text
+/// mode would change.
 inline constexpr std::string_view kCodedMagic =
     "\x89"
     "FVR\r\n\x1a\n";
@@ -45,7 +45,8 @@ class CodeMemory {
 
 class CodedWriter {
  public:
-  /// Begins a file for rows of this encoder; `path` as for OutputFile.
+  /// Begins a file for rows with `columns` codes each, encoded by the encoder with the number `encoder`. `path` may be
+  /// any that OutputFile::open takes.
   static Result<CodedWriter> open(const std::string& path, std::size_t columns, std::uint64_t encoder);
 
   /// Writes a batch, or several if it has more than kMaxCodedBytes.

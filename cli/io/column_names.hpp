@@ -15,7 +15,7 @@
 
 namespace forestvm::cli {
 
-/// The feature of a column that is none of the model's.
+/// Stands for the feature of a column that is not a feature of the model.
 inline constexpr std::uint32_t kNoFeature = std::numeric_limits<std::uint32_t>::max();
 
 /// The features of a model by their names.
@@ -31,7 +31,7 @@ class FeatureNames {
   /// Returns a name that several features have; nothing if there is none.
   std::optional<std::string_view> ambiguous() const;
 
-  /// Returns the feature that `name` numbers after `prefix`; kNoFeature if it does not.
+  /// Returns the feature whose number follows `prefix` in `name`; kNoFeature if `name` has another form.
   static std::uint32_t numbered(std::string_view name, std::string_view prefix, std::size_t width);
 
  private:
@@ -50,7 +50,7 @@ class ColumnNames {
   /// Adds the next column's name.
   void add(std::string_view name);
 
-  /// Returns whether each feature of the model is named exactly once, and only columns that may be extra are not.
+  /// Returns whether each feature of the model is named exactly once, and all other columns may be extra.
   bool are_known() const { return known() != nullptr; }
 
   /// Returns whether the names are the numbers from 0 on, in any order, as pandas writes unnamed columns.
@@ -60,7 +60,7 @@ class ColumnNames {
   /// their order. The names must be known.
   std::vector<std::uint32_t> order() const;
 
-  /// Returns the place of the column to keep as text, if the header names it.
+  /// Returns the index of the column to keep as text, if the header names it.
   std::optional<std::size_t> kept() const { return kept_; }
 
   /// Refuses two columns with the name of the one to keep.
@@ -74,14 +74,14 @@ class ColumnNames {
   std::string index_hint() const;
 
  private:
-  /// The features that columns name.
-  class Places {
+  /// The features that columns name, by one way to read their names.
+  class Naming {
    public:
-    /// Adds a column's feature. `extra` says whether the column may be none.
-    void add(std::uint32_t place, std::size_t width, bool extra);
-    /// Returns whether each feature is named exactly once, and no other column unless it may be extra.
+    /// Adds a column's feature. `extra` says whether the column need not be a feature.
+    void add(std::uint32_t feature, std::size_t width, bool extra);
+    /// Returns whether each feature is named exactly once, and all other columns may be extra.
     bool are_all(std::size_t width) const { return complete_ && named_ == width; }
-    bool has(std::uint32_t place) const { return place < seen_.size() && seen_[place]; }
+    bool has(std::uint32_t feature) const { return feature < seen_.size() && seen_[feature]; }
     const std::vector<std::uint32_t>& order() const { return order_; }
 
    private:
@@ -91,11 +91,11 @@ class ColumnNames {
     bool complete_ = true;
   };
 
-  const Places* known() const;
+  const Naming* known() const;
 
   const RowForm& form_;
   FeatureNames features_;
-  Places own_, numbers_, xgboost_, lightgbm_;
+  Naming own_, numbers_, xgboost_, lightgbm_;
   std::vector<std::string> strange_;  // the first few names that the model does not have
   std::size_t strange_count_ = 0;
   std::string twice_;

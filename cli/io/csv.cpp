@@ -60,13 +60,15 @@ class CsvReader final : public TableReader {
     columns_ = form.width;
   }
 
-  /// Reads the first line unless all lines are rows: names, or a row that is kept for the first block.
+  /// Reads the first line, unless the form says that it is a row. If it turns out to be a row, it is kept for the first
+  /// block.
   Result<void> begin() {
     if (form_.header == Header::No) return expect_no_kept_column();
     ColumnNames names(form_);
     FVM_ASSIGN(const FirstLine first, read_first_line(names));
     const bool named = names.are_known();
-    // Numbers are a row, unless they are the model's names, or there are more of them than a row has cells.
+    // A line of numbers is a row, unless the numbers are the model's feature names, or the line has another number of
+    // cells than a row.
     const bool is_header = form_.header == Header::Yes || first.has_name ||
                            (named && (!form_.names.empty() || first.columns != form_.width));
     if (!is_header && names.are_numbers()) return refused("line 1", numbers_or_row());
@@ -80,7 +82,7 @@ class CsvReader final : public TableReader {
     rows.hashed = !form_.hashed.empty();
     auto& values = rows.numbers<Number>();
     if (most != 0 && !first_row_.empty()) {
-      values.swap(first_row_);  // no second copy of a wide row
+      values.swap(first_row_);  // a copy of a wide row would take memory
       first_row_ = std::vector<Number>();
       rows.count = 1;
     }
@@ -202,7 +204,8 @@ class CsvReader final : public TableReader {
     return std::binary_search(form_.hashed.begin(), form_.hashed.end(), feature);
   }
 
-  /// Sets `value` to the value of the current cell, which is of this feature; false if it is none: see read_cell.
+  /// Sets `value` to the value of the current cell, which belongs to `feature`. Returns false if its text is not a
+  /// value: see read_feature.
   bool read_value(std::string_view text, std::size_t feature, Number& value) const {
     if (is_hashed(feature)) {
       value = static_cast<Number>(category_code(cells_.text()));
@@ -210,14 +213,15 @@ class CsvReader final : public TableReader {
     }
     if (form_.hashed.empty() || std::is_same_v<Number, float>)
       return read_feature(text, cells_.text(), feature, form_, value);
-    // Beside codes, which need float64, numbers are float32: rounded twice, some would be others.
+    // The rows are float64 for the sake of the codes only. Numbers are rounded to float32 at once: rounding them to
+    // float64 first would change some of them.
     float narrow = 0;
     const bool is_value = read_feature(text, cells_.text(), feature, form_, narrow);
     value = static_cast<Number>(narrow);
     return is_value;
   }
 
-  /// Reads a row, at most one cell beyond those that it should have; false if the line is blank.
+  /// Reads a row, and at most one cell more than it should have. Returns false if the line is blank.
   Result<bool> read_row(std::vector<Number>& values, std::vector<std::string>& kept) {
     const std::size_t begin = values.size();
     values.resize(begin + form_.width);
@@ -245,7 +249,7 @@ class CsvReader final : public TableReader {
                                             expected_cells("the model has ", "the header has "));
   }
 
-  /// Returns how many cells a row should have, and what says so.
+  /// Returns how many cells a row should have, for messages, and whether the model or the header says so.
   std::string expected_cells(const char* of_model, const char* of_header) const {
     if (cells_per_row_ == form_.width) return of_model + std::to_string(form_.width) + " features";
     return of_header + std::to_string(cells_per_row_) + " columns";

@@ -94,7 +94,7 @@ Result<void> CsvCells::take_quoted(std::size_t begin) {
   return {};
 }
 
-/// Goes on to the next cell or the end of the line. Blanks at the end of a line separate nothing.
+/// Moves `at` past blanks, to the next cell or the end of the line. Blanks at the end of a line do not begin a cell.
 Result<void> CsvCells::skip_blanks(std::size_t& at) {
   for (;; ++at) {
     FVM_ASSIGN(const bool more, has(at));
@@ -107,8 +107,8 @@ Result<void> CsvCells::skip_blanks(std::size_t& at) {
   return {};
 }
 
-/// Ends the cell at `end`, where the window has a separator, the end of the line or the end of the text; the next cell
-/// if blanks separate.
+/// Ends the cell. `end` is the offset of the separator, of the end of the line or of the end of the text; or, if blanks
+/// separate cells, where the next cell begins.
 void CsvCells::finish(std::size_t end) {
   const bool at_end = end == window_.size();
   ends_line_ = at_end || window_[end] == '\n';

@@ -15,7 +15,7 @@ namespace forestvm::cli {
 
 class CsvCells {
  public:
-  /// `source` must outlive it. Blanks around a cell are no part of it, unless they are the separator.
+  /// `source` must outlive the object. Blanks around a cell are not part of the cell.
   explicit CsvCells(Source& source, char separator = ',') : source_(source), separator_(separator) {}
 
   /// Goes to the next line; false at the end of the text. The line before must have been read to its end.

@@ -57,7 +57,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
     error_.reset();
   }
 
-  /// Returns the error of the row that was read, less its line.
+  /// Returns the error of the row that was read, without the number of its line; nothing if the row is right.
   std::optional<Error> error() const {
     if (error_) return error_;
     if (!is_object_ && count_ != form_.width)
@@ -152,7 +152,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::string>* kept_ = nullptr;
   std::size_t begin_ = 0, count_ = 0, depth_ = 0;
   bool is_object_ = false, has_kept_ = false;
-  std::string name_;  // name, feature, and whether to keep the text, of the value that comes next
+  std::string name_;  // the name of the value that comes next; feature_ and keeps_ belong to it
   std::uint32_t feature_ = kNoFeature;
   bool keeps_ = false;
   std::optional<Error> error_;

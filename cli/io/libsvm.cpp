@@ -59,7 +59,8 @@ class LibsvmReader final : public TableReader {
     columns_ = form.width;
   }
 
-  /// Says that indices count from 0 if nobody said so and the lines that have arrived do not show it.
+  /// Sets a notice that indices count from 0, if no option says where they begin and no line that has arrived has index
+  /// 0.
   Result<void> begin() {
     if (form_.index_base) return {};
     FVM_ASSIGN(std::string_view text, first_line(source_, kLookedAt, false));

@@ -243,8 +243,8 @@ Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape, 
 }
 
 std::string npy_header(std::string_view dtype, const std::vector<std::size_t>& shape) {
-  // numpy pads its header to a multiple of 64 bytes, with room for a first dimension of 21 digits: here that
-  // is always 128 bytes, 10 of them before the text.
+  // NumPy pads its header to a multiple of 64 bytes, with room for a first dimension of 21 digits. The headers that are
+  // written here always have 128 bytes: 10 before the text, and the text.
   constexpr std::size_t text_size = 118;
   std::string text = "{'descr': '" + std::string(dtype) +
                      "', 'fortran_order': False, 'shape': " + shape_text({shape.begin(), shape.end()}) +

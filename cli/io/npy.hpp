@@ -22,12 +22,12 @@ inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
 /// The shapes that are accepted: a vector counts as one column.
 enum class NpyShape { Matrix, VectorOrMatrix };
 
-/// Reads a two-dimensional array of real numbers, each rounded to the nearest float32; as float64 if the form says
-/// that numbers are compared so and the array's type is not narrower. `source` must outlive the reader. Refuses other
-/// shapes and types, a matrix whose width is not the form's, a file shorter or longer than its header says, and, if
-/// numbers are compared in float64, the first that float64 would round.
-/// Memory grows only as bytes arrive, whatever the header's counts. An array in Fortran order is read whole
-/// before its first row is returned.
+/// Reads a two-dimensional array of real numbers. Numbers are rounded to the nearest float32 or, if the form says that
+/// numbers are compared in float64 and the array's type is not narrower than that, read as float64. `source` must
+/// outlive the reader. Refuses other shapes and types, a matrix whose width is not the form's, a file shorter or longer
+/// than its header says, and, if numbers are compared in float64, the first number that float64 would round. Memory
+/// grows only as bytes arrive, whatever the header's counts. An array in Fortran order is read whole before its first
+/// row is returned.
 Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape, const RowForm& form = {});
 
 /// Reads the bytes before the values: magic, version, length and text.

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kEnding = ".npy";
 constexpr std::size_t kShownNames = 5;
-/// The values of an array of a sparse matrix that are in memory at a time.
+/// The number of values that are in memory at a time, of each array of a sparse matrix.
 constexpr std::size_t kStreamBlock = std::size_t{1} << 16;
 
 /// Puts an array's name before the place of an error in it.

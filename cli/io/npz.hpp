@@ -15,10 +15,10 @@ namespace forestvm::cli {
 inline constexpr std::string_view kZipMagic = "PK\x03\x04";
 inline constexpr std::string_view kEmptyZipMagic = "PK\x05\x06";
 
-/// Reads the rows of an archive, stored or compressed: those of the array that the form names or, if it names none, of
-/// the only one, as npy_reader does; or of a CSR matrix, whose absent values the form tells. Refuses an archive of
-/// several arrays if the form names none, sparse matrices of other forms, and one whose numbers do not fit together.
-/// Memory holds a block of rows. `source` must outlive the reader.
+/// Reads the rows of an archive, stored or compressed. The archive holds a CSR matrix, for which the form says what
+/// absent values are, or arrays. Of these the reader takes the one that the form names, or the only one, and reads it
+/// as npy_reader does. Refuses an archive of several arrays if the form names none, sparse matrices of other forms, and
+/// a CSR matrix whose arrays contradict one another. Memory holds a block of rows. `source` must outlive the reader.
 Result<std::unique_ptr<TableReader>> npz_reader(Source& source, const RowForm& form);
 
 }  // namespace forestvm::cli

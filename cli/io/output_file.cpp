@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kBufferSize = std::size_t{1} << 18;
 
-/// The links that are followed, as many as the kernel follows.
+/// The most links that are followed; the kernel follows as many.
 constexpr int kMaxLinks = 40;
 
 /// Returns the file at the end of a chain of links, so that finish() replaces the file and not the link. The file need
@@ -62,7 +62,7 @@ Error OutputFile::cannot_write() const {
 Result<void> OutputFile::create_beside() {
   const std::string stem = target_ + "." + std::to_string(::getpid());
   for (int attempt = 0; attempt < 100; ++attempt) {
-    // Registered before the file exists, so that no signal comes between.
+    // Registers the file before it exists, so that a signal at any time removes it.
     unfinished_ = Unfinished(stem + "." + std::to_string(attempt) + ".unfinished");
     file_ = ::open(unfinished_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file_ >= 0) return {};

@@ -13,8 +13,8 @@ namespace forestvm::cli {
 
 class OutputFile {
  public:
-  /// Opens for writing; "-" is standard output. A regular file is written beside its place and renamed by
-  /// finish(), so that a failure or a signal leaves the earlier file as it was, and no other. A link stays a
+  /// Opens for writing; "-" is standard output. A regular file is written beside its path and renamed by
+  /// finish(), so that a failure or a signal leaves the earlier file unchanged, and no other file. A link stays a
   /// link: the file that it names is replaced, or made. The new file keeps the permissions of the one that it
   /// replaces, without the set-user-ID, set-group-ID and sticky bits. A device or pipe is written directly.
   static Result<OutputFile> open(const std::string& path);
@@ -29,7 +29,7 @@ class OutputFile {
   /// Returns whether replace_start() can be called, which pipes do not allow.
   bool can_go_back() const { return unfinished_.exists(); }
 
-  /// Overwrites the beginning of the file, as many bytes as `bytes` has. That much must have been written.
+  /// Overwrites the first bytes.size() bytes of the file, which must have been written before.
   Result<void> replace_start(std::string_view bytes);
 
   /// Writes what is buffered, so that the reader of a pipe sees it.

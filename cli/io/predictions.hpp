@@ -16,8 +16,8 @@
 
 namespace forestvm::cli {
 
-/// The shape and type of predictions to write: an array of shape (rows,) if columns is 1, otherwise (rows,
-/// columns), in C order; (rows, ...) if `inner` is not empty. `rows` is counted while they are written.
+/// The shape and type of predictions to write, in C order. The shape is (rows,) if columns is 1, otherwise (rows,
+/// columns); if `inner` is not empty, it is (rows, inner...). Rows are counted while they are written.
 struct PredictionForm {
   enum class Type { Float32, Float64, Int32, Int64 };
 
@@ -25,9 +25,8 @@ struct PredictionForm {
   Type type = Type::Float32;
   std::span<const std::string> labels{};  ///< CSV writes labels[i] for the integer i; empty: the integer
   bool matrix = false;                    ///< true: the shape is (rows, columns) even if columns is 1
-  std::span<const std::string> names{};   ///< CSV begins with a line of these; empty: it has no header
-  std::vector<std::size_t>
-      inner{};  ///< sizes of an NPY array's dimensions after the first, if it has several
+  std::span<const std::string> names{};   ///< CSV begins with a line of these names; empty: it has no header
+  std::vector<std::size_t> inner{};  ///< Sizes of an NPY array's dimensions after the first; empty: see above
 };
 
 /// Returns the size of a value in bytes.
@@ -54,8 +53,8 @@ class PredictionWriter {
   /// Writes a batch. In CSV each row begins with its cell of `kept`, unless that is empty.
   Result<void> write(const PredictionValues& values, std::span<const std::string> kept = {});
 
-  /// Hands on what was written, so that a reader at the other end of a pipe gets it before the next batch. Without
-  /// effect for output that appears only when it is complete.
+  /// Hands on what was written, so that a reader at the other end of a pipe gets it before the next batch. Does
+  /// nothing for output that appears only when it is complete.
   Result<void> flush();
 
   /// Completes the output; called after the last row.

@@ -15,8 +15,7 @@
 
 namespace forestvm::cli {
 
-/// Returns the option of the command line that says the first part of the form that is not as by default; null if
-/// none is given.
+/// Returns the first option of the command line whose part of the form differs from the default; null if there is none.
 const char* first_option(const RowForm& form);
 
 /// Reads the rows of a file block after block. Memory holds one block, however many rows there are.

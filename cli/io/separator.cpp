@@ -35,20 +35,21 @@ class Quotes {
   bool open_ = false, at_start_ = true;
 };
 
-/// Returns the place of the first line end of `text` from `from` on, given the quotes before.
+/// Returns the offset of the first line end of `text` from `from` on, given the quotes before.
 std::optional<std::size_t> line_end(std::string_view text, std::size_t from, bool quoted, Quotes& quotes) {
   for (std::size_t i = from; i < text.size(); ++i)
     if (!(quotes.inside(text[i]) && quoted) && text[i] == '\n') return i;
   return std::nullopt;
 }
 
-/// The number of each separator in a line, and of blanks between cells.
+/// How often each separator, and blanks between cells, occur in a line.
 struct Counts {
   std::array<std::size_t, kSeparators.size()> of{};
   std::size_t blanks = 0;
 };
 
-/// Blanks beside a comma or semicolon do not count, because they are around a cell and not between cells.
+/// Counts the separators of a line. Blanks beside a comma or semicolon do not count, because they are around a cell and
+/// not between cells.
 Counts count_separators(std::string_view line) {
   Counts counts;
   Quotes quotes;

@@ -19,14 +19,14 @@ class SparseRows {
                     : std::numeric_limits<Number>::quiet_NaN()),
         seen_(form.width) {}
 
-  /// Appends a row without values to `values`.
+  /// Appends a row whose values are all absent to `values`.
   void begin_row(std::vector<Number>& values) {
     begin_ = values.size();
     values.resize(begin_ + seen_.size(), absent_);
     ++row_;
   }
 
-  /// Sets a value of the row; false if the row has it already.
+  /// Sets a value of the row. Returns false if it was set before.
   bool set(std::vector<Number>& values, std::size_t feature, Number value) {
     if (seen_[feature] == row_) return false;
     seen_[feature] = row_;

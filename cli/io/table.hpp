@@ -30,11 +30,11 @@ struct Rows {
   std::size_t width = 0;
   RowType type = RowType::Float32;    ///< Float32 or Float64
   std::vector<float> values{};        ///< count x width, row-major; NaN is a missing value
-  std::vector<double> wide_values{};  ///< instead of `values`, if the type is Float64
+  std::vector<double> wide_values{};  ///< used instead of `values` if the type is Float64
   bool hashed = false;                ///< RowBlock::hashed
   std::vector<std::string> kept{};    ///< cell of the kept column for each row; empty if no column is kept
 
-  /// Returns the values of this type.
+  /// Returns the values of type Number.
   template <class Number>
   std::vector<Number>& numbers() {
     if constexpr (std::is_same_v<Number, float>)
@@ -98,7 +98,7 @@ struct RowForm {
   /// Features, ascending, whose cells are texts: rows hold the codes of these categories, see RowBlock::hashed.
   std::span<const std::uint32_t> hashed{};
   bool takes_codes = false;                   ///< true: cells of named categories are codes
-  std::vector<NamedCategories> categories{};  ///< ascending by feature; the cells of these are names
+  std::vector<NamedCategories> categories{};  ///< ascending by feature; cells of these features are names
   std::optional<MissingNumber> missing{};     ///< number that stands for a missing value (-0 equals 0)
   Header header = Header::Auto;               ///< kind of the first line of a CSV file
   RowFormat format = RowFormat::Auto;

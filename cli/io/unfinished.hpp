@@ -24,7 +24,7 @@ class Unfinished {
   bool exists() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
 
-  /// Says that the file has its name: it is left where it is.
+  /// Declares the file complete, so that it is not removed any more.
   void finished();
 
  private:

@@ -8,7 +8,7 @@
 namespace forestvm::cli {
 namespace {
 
-/// Escapes text for roff: a backslash is itself, a hyphen can be copied, and no line is a request.
+/// Escapes text for roff: backslashes are printed, hyphens can be copied, and no line is taken for a request.
 std::string roff(std::string_view text) {
   std::string escaped;
   bool line_begins = true;

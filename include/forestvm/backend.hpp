@@ -74,7 +74,7 @@ struct CsrRows {
 /// core/encoder.hpp describes. If leaves are linear functions of the row, the values of the features that some function
 /// reads stand behind the codes of each block, row by row, the features ascending, as float64: they count as 8 more
 /// columns each. Predictor::encode makes encoded rows. They may be stored, and split at multiples of
-/// kCodeRows rows. Their predictions equal those of the original rows, without the time for encoding. Any
+/// kCodeRows rows. Their predictions equal the predictions of the original rows, without the time for encoding. Any
 /// bytes are safe: codes are only compared with other codes, never used as an address, so codes that no row
 /// has lead to some leaf of each tree. Reading is fastest if they are aligned to 64 bytes.
 struct CodedRows {
@@ -95,7 +95,7 @@ enum class ColumnForm : std::uint8_t {
   Indices,    ///< Integers of the column's type: indices in `categories`.
   Missing,    ///< No memory: each value is missing.
   Text,       ///< Offsets (Int32 or Int64, one more than rows) of texts that follow one another in `text`.
-  TextViews,  ///< The 16-byte views of Arrow's utf8_view, which hold a text or its place in `buffers`.
+  TextViews,  ///< The 16-byte views of Arrow's utf8_view, which hold a text or its offset in one of `buffers`.
 };
 
 /// The values of one feature, as Arrow lays columns out. Nothing needs alignment, but float32 numbers that have it are
@@ -104,18 +104,18 @@ struct Column {
   const void* values = nullptr;
   ColumnForm form = ColumnForm::Numbers;
   RowType type = RowType::Float32;
-  bool negative_is_missing =
-      false;  ///< Indices: true if an index below 0 is missing; otherwise it is an error.
-  const std::uint8_t* validity =
-      nullptr;                         ///< A bit for each row, 0 if its value is missing; null if none is.
+  /// Indices: true if an index below 0 is missing; otherwise it is an error.
+  bool negative_is_missing = false;
+  /// A bit for each row, 0 if its value is missing; null if none is.
+  const std::uint8_t* validity = nullptr;
   std::size_t offset = 0;              ///< Number of the first row's value in `values`, and of its bit.
   const double* categories = nullptr;  ///< Indices: the numbers that they stand for; NaN is missing.
   std::size_t category_count = 0;
   bool refuses = false;        ///< Indices: true if some of `categories` may be kRefusedCategory.
   const char* text = nullptr;  ///< Text: the first character.
-  const void* const* buffers =
-      nullptr;                   ///< TextViews: buffers of characters, then one of their sizes (int64).
-  std::size_t buffer_count = 0;  ///< TextViews: buffers of characters.
+  /// TextViews: the buffers of characters, then one of their sizes (int64).
+  const void* const* buffers = nullptr;
+  std::size_t buffer_count = 0;  ///< TextViews: number of the buffers of characters.
 };
 
 class CategoryTexts;
@@ -192,7 +192,7 @@ class Context {
   const void* backend_;
 };
 
-/// A program loaded by a backend. Immutable; every method may be called from many threads at once.
+/// A program loaded by a backend. It is immutable; every method may be called from many threads at once.
 class Predictor {
  public:
   virtual ~Predictor() = default;
@@ -204,11 +204,11 @@ class Predictor {
   /// are rounded once, at the end. A label is an index. Leaves are numbered as the trainer numbers a tree's
   /// nodes; trees come in the model's order.
   ///
-  /// Sparse rows are read as they are by walks over rank codes (encode(u8)); for other walks a bounded number
-  /// of rows at a time is made dense. So are columns, and column-major rows, which walks over rank codes encode where
-  /// they lie, unless they hold texts. Other rows that are not row-major float32 are converted, a bounded number at a
-  /// time. Encoded rows use the plan for their row count if it reads only codes, otherwise the nearest such
-  /// plan, preferably a larger one; a small call may then cost as much as a full block.
+  /// Programs whose walks read rank codes (encode(u8)) encode sparse rows, columns of numbers and column-major rows
+  /// where they lie. For other programs a bounded number of these rows at a time is made dense and row-major; so
+  /// are columns of texts for all programs. Other rows that are not row-major float32 are converted, a bounded
+  /// number at a time. Encoded rows use the plan for their row count if it reads only codes, otherwise the nearest
+  /// such plan, preferably a larger one; a small call may then cost as much as a full block.
   ///
   /// Rows in a GPU's memory need that GPU's backend, and `out` is memory of the same GPU. Calls with one
   /// context run one after the other; when the stream changes, the host waits for the previous call. Stream
@@ -216,31 +216,34 @@ class Predictor {
   /// outlives the graph. While the graph exists, make no larger call with this context; while it runs, make
   /// none.
   ///
-  /// Contributions are scores, too, num_outputs x (num_features + 1) numbers for a row: what each feature contributes to
-  /// an output's raw score (exact path-dependent SHAP values), then the expected score, which all of them add up from.
-  /// A row's have the same bits in every batch, form of rows, number of threads and CPU target. They are for programs
-  /// compiled with CompileOptions::contributions, on the host. Interactions are num_outputs symmetric matrices of
-  /// num_features + 1 rows and columns, whose rows add up to the contributions; the last number of each is the expected
-  /// score. They are for programs compiled with CompileOptions::interactions.
+  /// Contributions are num_outputs x (num_features + 1) scores for a row. For each output, these are what each
+  /// feature contributes to its raw score (exact path-dependent SHAP values) and then the expected score; their sum
+  /// is the raw score. The contributions of a row have the same bits in every batch, form of rows, number of
+  /// threads and CPU target. They need the host and a program compiled with CompileOptions::contributions.
+  /// Interactions are num_outputs symmetric matrices of num_features + 1 rows and columns for a row, whose rows add
+  /// up to the contributions; the last number of each is the expected score. They need the host and a program
+  /// compiled with CompileOptions::interactions.
   ///
-  /// Base margins are for models of XGBoost and LightGBM that do not average, on the host. LightGBM's own predict takes
-  /// none: sums start from them as its scores of training rows start from init_score. Early stop is for LightGBM's
-  /// models that have it, in programs that keep every tree's leaf (CompileOptions::keeps_leaves), on the host.
+  /// Base margins need the host and a model of XGBoost or LightGBM that does not average its trees. LightGBM's own
+  /// predict takes no margins: here sums start from them as LightGBM's scores of training rows start from
+  /// init_score. Early stop needs the host, a model of LightGBM that has it, and a program that keeps every tree's
+  /// leaf (CompileOptions::keeps_leaves).
   ///
-  /// Usage: a type in which the output would lose digits; a context of another backend; a null pointer; rows
-  /// that overlap or are too short; coded rows with another number of columns or too few bytes; sparse rows
-  /// whose offsets descend or leave the values, or with a column that the model does not have (the error
-  /// names the row); a column without memory that the program reads, of texts for a feature without names of
-  /// categories, or with an index that its dictionary lacks; rows in another device's memory; a captured stream
-  /// when the context lacks memory; margins of another shape than the raw scores', or one that is not finite (the
-  /// error names row and output); margins or early stop for leaf numbers, contributions or interactions; early stop with a margin below 0 or NaN,
-  /// or after every 0 rounds.
+  /// Usage: a type in which the output would lose digits; a context of another backend; a null pointer; rows that
+  /// overlap or are too short; coded rows with another number of columns or too few bytes; sparse rows whose
+  /// offsets descend or leave the values, or with a column that the model does not have (the error names the row);
+  /// a column that the program reads but that has no memory; a column of texts for a feature whose categories have
+  /// no names; a column with an index that its dictionary lacks; rows in another device's memory; a captured stream
+  /// when the context lacks memory; margins whose shape is not that of the raw scores, or that are not finite (the
+  /// error names row and output); margins or early stop for leaf numbers, contributions or interactions; early
+  /// stop with a margin below 0 or NaN, or after every 0 rounds.
   ///
-  /// Refused: labels of a model without classes; contributions or interactions of a program without them; an integer that has no equal float64 where the program compares
-  /// in float64 (the error names the row); codes of another encoder, and all codes if walks of every plan read
-  /// values; rows in a GPU's memory if the program takes zeros for missing values or has thresholds that
-  /// float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as Int64; margins for other models,
-  /// for programs that count sums exactly, and on GPUs; early stop for a model or a program that does not have it.
+  /// Refused: labels of a model without classes; contributions or interactions of a program without them; an integer
+  /// that has no equal float64 where the program compares in float64 (the error names the row); codes of another encoder, and
+  /// all codes if walks of every plan read values; rows in a GPU's memory if the program takes zeros for missing
+  /// values or has thresholds that float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as
+  /// Int64; margins for other models, for programs that count sums exactly, and on GPUs; early stop for a model or
+  /// a program that does not have it.
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///
@@ -284,10 +287,11 @@ class Predictor {
 std::uint32_t output_width(const ProgramMeta& meta, OutputKind output);
 
 struct BackendOptions {
-  /// Threads, the caller's included. 1: all in the caller; 0: one per CPU of the machine.
+  /// Number of threads, including the calling one: 1 runs everything in the caller, 0 means one per CPU of the
+  /// machine.
   unsigned threads = 1;
-  /// A row of vm/host/targets/targets.def, or auto: the one that the environment variable FORESTVM_TARGET
-  /// names, otherwise the best that this CPU runs.
+  /// CPU target of the walkers: a row of vm/host/targets/targets.def, or auto, which means the target that the
+  /// environment variable FORESTVM_TARGET names, otherwise the best that this CPU runs.
   std::string target = "auto";
 };
 
@@ -296,9 +300,9 @@ struct BackendOptions {
 /// numbers of threads share them; a forked process starts its own.
 Result<std::unique_ptr<Predictor>> host_backend(const Program& program, const BackendOptions& options = {});
 
-/// Lets every later call of this thread use at most `limit` threads of the host, the calling one included, whatever its
-/// predictor was loaded for: for programs that divide the machine's threads among several libraries. 0, as at first, is
-/// no limit.
+/// Limits every later call of this thread to `limit` threads of the host, including the calling one, whatever
+/// number its predictor was loaded for. Programs that divide the machine's threads among several libraries need
+/// this. 0, the initial value, means no limit.
 void limit_threads(unsigned limit);
 
 /// Returns the calling thread's limit; 0 if it has none.
@@ -311,12 +315,12 @@ struct GpuOptions {
   int device = 0;  ///< Ordinal of the device, as the vendor counts.
 };
 
-/// Loads a program into a GPU through the vendor's library, libforestvm_cuda.so or libforestvm_hip.so. It is
-/// loaded from the folder that the environment variable FORESTVM_PLUGINS names, otherwise from beside this
-/// library or program (or the folder of libraries there), otherwise from where the loader looks. The
-/// predictor encodes no rows; a host predictor of a program with the same encoder does. Environment if there
-/// is no such library, driver or device; Refused if no loop is mapped to a GPU, if launches are larger than
-/// the device allows, or if it has no kernel for a layout.
+/// Loads a program into a GPU through the vendor's library, libforestvm_cuda.so or libforestvm_hip.so. The library
+/// is loaded from the folder that the environment variable FORESTVM_PLUGINS names, otherwise from beside this
+/// library or program (or the folder of libraries there), otherwise from where the loader looks. The predictor
+/// encodes no rows; a host predictor of a program with the same encoder does. Environment if there is no such
+/// library, driver or device; Refused if no loop is mapped to a GPU, if launches are larger than the device allows,
+/// or if the library has no kernel for a layout.
 Result<std::unique_ptr<Predictor>> gpu_backend(const Program& program, const GpuOptions& options = {});
 
 /// Lists a vendor's devices for people, by ordinal. Environment if there is no library, driver or device.

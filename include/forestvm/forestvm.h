@@ -21,10 +21,10 @@
  * thread creates its own. Programs that were opened with the same number of threads share these threads,
  * which last until the process ends; so does the library itself, which dlclose does not unload.
  *
- * Fork: a child process may go on using its parent's programs on the host and their contexts, but for
- * contexts that another thread's call was using, and may open more. Only the thread that forked is in the
- * child: the first call that wants more starts them again, or works alone where the system starts none.
- * Programs on a GPU cannot be used in a child.
+ * Fork: a child process may go on using its parent's programs on the host and their contexts, but for contexts that
+ * another thread's call was using, and may open more. Only the thread that forked is in the child: the first call
+ * that needs more threads starts them again, or works alone where the system starts none. Programs on a GPU cannot
+ * be used in a child.
  *
  * Growth: functions, status codes and fields at the end of structs may be added; what is here keeps its
  * meaning as long as the library keeps its SONAME. */
@@ -122,7 +122,7 @@ typedef struct fvm_open_options {
   fvm_verification verification; /**< FVM_VERIFY_FULL or FVM_VERIFY_TRUST. */
 } fvm_open_options;
 
-/** The defaults, as an initializer: the best target, one thread, full verification. */
+/** An initializer for the defaults: the best target, one thread, full verification. */
 #define FVM_OPEN_OPTIONS_INIT \
   { sizeof(fvm_open_options), NULL, 1, FVM_VERIFY_FULL }
 
@@ -265,35 +265,35 @@ typedef struct fvm_call_options {
 #define FVM_CALL_OPTIONS_INIT \
   { sizeof(fvm_call_options), NULL, 0, 0, FVM_TYPE_FLOAT32, 0, 10.0 }
 
-/** No rows, as an initializer. */
+/** An initializer for no rows. */
 #define FVM_ROWS_INIT                                                                                        \
   {                                                                                                          \
     sizeof(fvm_rows), FVM_ROWS_DENSE, FVM_TYPE_FLOAT32, 0, 0, NULL, 0, 0, NULL, NULL, 0, FVM_ABSENT_MISSING, \
         0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL                                                              \
   }
 
-/** Contiguous row-major rows (C order), as an initializer. */
+/** An initializer for contiguous row-major rows (C order). */
 #define FVM_DENSE_ROWS(data, type, row_count, column_count)                                             \
   {                                                                                                     \
     sizeof(fvm_rows), FVM_ROWS_DENSE, (type), (row_count), (column_count), (data), 0, 0, NULL, NULL, 0, \
         FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL                                     \
   }
 
-/** Contiguous column-major rows (Fortran order), as an initializer. */
+/** An initializer for contiguous column-major rows (Fortran order). */
 #define FVM_COLUMN_MAJOR_ROWS(data, type, row_count, column_count)                                           \
   {                                                                                                          \
     sizeof(fvm_rows), FVM_ROWS_DENSE, (type), (row_count), (column_count), (data), 1, FVM_STRIDE(row_count), \
         NULL, NULL, 0, FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL                           \
   }
 
-/** Sparse rows, as an initializer; what is absent is missing. */
+/** An initializer for sparse rows. Features that a row does not list are missing. */
 #define FVM_CSR_ROWS(offsets, columns, data, type, row_count, value_count)                      \
   {                                                                                             \
     sizeof(fvm_rows), FVM_ROWS_CSR, (type), (row_count), 0, (data), 0, 0, (offsets), (columns), \
         (value_count), FVM_ABSENT_MISSING, 0, NULL, 0, 0, 0, FVM_EXTRA_ERROR, NULL              \
   }
 
-/** Contiguous row-major rows of float32 on device 0, for its default stream, as an initializer. */
+/** An initializer for contiguous row-major rows of float32 on device 0, for its default stream. */
 #define FVM_DEVICE_ROWS(data, row_count, column_count)                                                    \
   {                                                                                                       \
     sizeof(fvm_rows), FVM_ROWS_DEVICE, FVM_TYPE_FLOAT32, (row_count), (column_count), (data), 0, 0, NULL, \
@@ -330,11 +330,11 @@ typedef struct fvm_gpu_options {
   fvm_verification verification; /**< FVM_VERIFY_FULL or FVM_VERIFY_TRUST. */
 } fvm_gpu_options;
 
-/** The defaults, as an initializer: the first CUDA device, full verification. */
+/** An initializer for the defaults: the first CUDA device, full verification. */
 #define FVM_GPU_OPTIONS_INIT \
   { sizeof(fvm_gpu_options), FVM_GPU_CUDA, 0, FVM_VERIFY_FULL }
 
-/** The library's version, "major.minor.patch". Never NULL; lives as long as the library. */
+/** Returns the library's version, "major.minor.patch". It is never NULL and lives as long as the library. */
 FVM_API const char* fvm_version(void);
 
 /**
@@ -378,9 +378,9 @@ FVM_API fvm_status fvm_program_open_borrowed(const void* image, size_t size, voi
  * Opens a program on a GPU: its model was compiled with a schedule for GPUs. A NULL `options` means
  * FVM_GPU_OPTIONS_INIT. The vendor's library is loaded from the folder that the environment variable
  * FORESTVM_PLUGINS names, or else from beside this library or the calling program (or the folder of libraries
- * there), or else from where the loader looks. Contexts and predictions are as of other programs: rows of the
- * host are copied to the GPU and results back. Rows are encoded by a program for the host that has the same
- * encoder, not by this one. Otherwise like fvm_program_open and fvm_program_open_memory.
+ * there), or else from where the loader looks. Contexts and predictions work as with other programs: rows of the
+ * host are copied to the GPU and results back. This program does not encode rows; a program for the host that has
+ * the same encoder does. Otherwise like fvm_program_open and fvm_program_open_memory.
  *
  * FVM_REFUSED: also a program for the host, launches larger than the GPU allows, a layout without a kernel.
  * FVM_ENVIRONMENT: also no such library, driver or device, or too little of its memory.
@@ -397,8 +397,8 @@ FVM_API fvm_status fvm_program_open_gpu_memory(const void* image, size_t size, c
 FVM_API fvm_status fvm_gpu_count(fvm_gpu_vendor vendor, uint32_t* count);
 
 /**
- * Closes a program. Its contexts keep working and keep what they need of it alive. NULL is allowed and does nothing. No other
- * call may be using this handle. FVM_USAGE: not a program.
+ * Closes a program. Its contexts keep working and keep what they need of it alive. NULL is allowed and does
+ * nothing. No other call may be using this handle. FVM_USAGE: not a program.
  */
 FVM_API fvm_status fvm_program_close(fvm_program* program);
 
@@ -436,8 +436,8 @@ FVM_API fvm_status fvm_program_text(const fvm_program* program, fvm_text which, 
                                     size_t* size);
 
 /**
- * Sets the number of feature names (that of all features, or 0) and of class labels (0 if the model file has none).
- * Each of the two pointers may be NULL. FVM_USAGE: not a program.
+ * Sets the number of feature names (the number of features, or 0 if the model file has no names) and of class
+ * labels (0 if the model file has none). Each of the two pointers may be NULL. FVM_USAGE: not a program.
  */
 FVM_API fvm_status fvm_program_name_counts(const fvm_program* program, uint32_t* feature_names,
                                            uint32_t* class_labels);
@@ -549,8 +549,8 @@ FVM_API fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, 
                                     size_t capacity);
 
 /**
- * Predicts raw scores, values, contributions or interactions of row-major float32 rows as float32: fvm_predict for the most common call.
- * The values of a row are contiguous; `row_stride` is the distance of two rows in values, at least the
+ * Predicts raw scores, values, contributions or interactions of row-major float32 rows as float32: fvm_predict for the
+ * most common call. The values of a row are contiguous; `row_stride` is the distance of two rows in values, at least the
  * model's number of features.
  */
 FVM_API fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count,

@@ -141,7 +141,7 @@ struct Model {
 
   std::uint32_t num_features = 0;
   std::vector<std::string> feature_names;  ///< Names of the features: none, or num_features.
-  /// Labels of the classes: none, or one per class. Those of ArgmaxOfEach are for every output.
+  /// Labels of the classes: none, or one per class. With ArgmaxOfEach there is one for every output.
   std::vector<std::string> class_labels;
   /// Features whose categories have names, ascending by feature. Other features hold numbers only.
   std::vector<FeatureCategories> categories;
@@ -180,8 +180,8 @@ struct Model {
   bool averaged = false;
   ClassRule class_rule = ClassRule::None;
   std::uint64_t group_ends = 0;  ///< TransformParameters::group_ends
-  /// True if leaves may hold NaN, all values of a vector together: a row that reaches one has no answer. Its raw scores
-  /// and values are NaN, and its label means nothing.
+  /// True if leaves may hold NaN (a vector leaf in all its values): a row that reaches such a leaf has no answer.
+  /// Its raw scores and values are NaN, and its label means nothing.
   bool may_lack_answers = false;
 
   std::vector<Tree> trees;                  ///< Trees in the trainer's order.
@@ -210,7 +210,7 @@ inline std::size_t trees_per_round(const Model& model) {
   return vectors ? 1 : model.num_outputs;
 }
 
-/// Returns the transform's parameters for the sum of `trees` trees: whole rounds.
+/// Returns the transform's parameters for the sum of `trees` trees, which are whole rounds.
 inline TransformParameters parameters_of(const Model& model, std::size_t trees) {
   const std::size_t rounds = trees / trees_per_round(model);
   return {model.averaged ? static_cast<double>(rounds) : model.divisor, model.slope, model.offset,

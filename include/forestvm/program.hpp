@@ -83,7 +83,7 @@ struct FeatureCount {
 };
 static_assert(sizeof(FeatureCount) == 8);
 
-/// The place of a text in the text section.
+/// The bytes of a text in the text section.
 struct StringRef {
   std::uint32_t offset;
   std::uint32_t size;
@@ -111,15 +111,15 @@ enum class StringId : std::uint32_t {
 };
 
 enum class Section : std::uint32_t {
-#define FVM_SECTION(number, Name, text, Record, meaning) Name = number,
+#define FVM_SECTION(number, Name, name, Record, meaning) Name = number,
 #include <forestvm/internal/sections.def>
 };
 inline constexpr std::size_t kSectionCount = 0
-#define FVM_SECTION(number, Name, text, Record, meaning) +1
+#define FVM_SECTION(number, Name, name, Record, meaning) +1
 #include <forestvm/internal/sections.def>
     ;
-/// The sections that every program file has. Only programs with contributions have the others, so that files without
-/// them are what they were before there were contributions.
+/// The sections that every program file has. Only programs with contributions have the sections after these; the
+/// files of other programs leave them out.
 inline constexpr std::size_t kCommonSections = static_cast<std::size_t>(Section::ExplainedTrees);
 
 /// The contents of a program, filled in by the compiler; encode_program makes a Program of them.
@@ -166,7 +166,7 @@ enum class Verification {
   Trust,  ///< Checks only the headers and small tables: for files that nobody else can write.
 };
 
-/// An immutable, verified program. Copies share the image. Thread-safe.
+/// An immutable, verified program. Copies share the image. Any number of threads may use it at once.
 class Program {
  public:
   /// Maps the file at `path` read-only. The file must not be changed while a Program of it exists.
@@ -190,11 +190,15 @@ class Program {
   std::span<const std::byte> image() const;
 
   const ProgramMeta& meta() const;
-#define FVM_SECTION(number, Name, text, Record, meaning) \
-  std::span<const Record> section_##Name() const { return records<Record>(Section::Name); }
-#include <forestvm/internal/sections.def>
 
-  std::span<const Inst> code() const { return section_Code(); }
+  /// Each function returns the records of the section that it is named after.
+#define FVM_RECORD(number, Name, name, Record, meaning)
+#define FVM_SECTION(number, Name, name, Record, meaning) \
+  std::span<const Record> name() const { return records<Record>(Section::Name); }
+#include <forestvm/internal/sections.def>
+  /// Returns the bytes of a section's records.
+  std::span<const std::byte> section(Section section) const;
+
   std::string_view text(StringId id) const { return string(static_cast<std::size_t>(id)); }
   /// Returns an empty text if the model has no names.
   std::string_view feature_name(std::uint32_t feature) const;
@@ -220,7 +224,6 @@ class Program {
   struct Image;
   explicit Program(std::shared_ptr<const Image> image) : image_(std::move(image)) {}
 
-  std::span<const std::byte> section(Section section) const;
   std::string_view string(std::size_t index) const;
   /// Returns the index of the string of a feature's category 0.
   std::size_t first_category_string(std::uint32_t feature) const;

@@ -15,7 +15,7 @@ namespace forestvm {
 
 struct ReferenceOptions {
   std::size_t first_tree = 0;
-  /// One past the last tree; cut at the model's number of trees.
+  /// Number of the tree after the last one; larger numbers count as the model's number of trees.
   std::size_t last_tree = std::numeric_limits<std::size_t>::max();
   bool leaves = true;  ///< True if Reference::leaf is filled.
   /// True if the rows' hashed features hold codes of categories; otherwise whole numbers, which stand for their
@@ -40,14 +40,14 @@ struct Reference {
 /// model must have passed check_model. Refused: rows of another width.
 Result<Reference> reference_predict(const Model& model, std::span<const float> rows, std::size_t row_count,
                                     const ReferenceOptions& options = {});
-/// Rounds values to float32 if the model compares in float32.
+/// Predicts float64 rows. Their values are rounded to float32 first if the model compares in float32.
 Result<Reference> reference_predict(const Model& model, std::span<const double> rows, std::size_t row_count,
                                     const ReferenceOptions& options = {});
 
-/// Returns the exact path-dependent SHAP contributions of the features to the raw scores of row-major `rows`, computed leaf
-/// by leaf in long double: rows x num_outputs x (num_features + 1) numbers, the last of each output the expected score.
-/// The model must have passed check_model. Refused: rows of another width; columns that are derived from several features;
-/// linear leaves.
+/// Returns the exact path-dependent SHAP contributions of the features to the raw scores of row-major `rows`,
+/// computed leaf by leaf in long double. They are rows x num_outputs x (num_features + 1) numbers, the last of each
+/// output the expected score. The model must have passed check_model. Refused: rows of another width; columns that
+/// are derived from several features; linear leaves.
 Result<std::vector<double>> reference_contributions(const Model& model, std::span<const double> rows,
                                                     std::size_t row_count,
                                                     const ReferenceOptions& options = {});

@@ -28,8 +28,8 @@ struct Error {
   std::string text() const { return where.empty() ? message : where + ": " + message; }
 };
 
-/// An Error in memory of its own, or none. Errors are rare: a Result has one word for them, and the code that copies and
-/// deletes them exists once.
+/// An Error in memory of its own, or none. Errors are rare: a Result has one word for them, and the code that copies
+/// and deletes them exists once.
 class Failure {
  public:
   Failure() = default;
@@ -68,7 +68,8 @@ class Failure {
   const Error* error_ = nullptr;
 };
 
-/// Returns an error in memory of its own. Its callers, of which there are many, make no strings.
+/// Returns an error. It takes views and is not inlined, so that its many callers contain no code that makes
+/// strings.
 [[gnu::cold, gnu::noinline]] inline Failure fail(ErrorCode code, std::string_view where,
                                                  std::string_view message) {
   return Error{code, std::string(where), std::string(message)};
@@ -85,7 +86,7 @@ class Failure {
 [[gnu::cold, gnu::noinline]] inline Failure refused(std::string_view message) {
   return fail(ErrorCode::Refused, message);
 }
-/// Returns an error of the caller, whose arguments the message names.
+/// Returns a Usage error: the caller made a mistake, which the message describes.
 [[gnu::cold, gnu::noinline]] inline Failure usage(std::string_view message) {
   return fail(ErrorCode::Usage, message);
 }

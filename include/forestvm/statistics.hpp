@@ -30,8 +30,8 @@ std::vector<FeatureCount> thresholds_per_feature(const Model& model);
 /// Counts the distinct sets of categories of each feature that has some.
 std::vector<FeatureCount> category_sets_per_feature(const Model& model);
 
-/// The way in which the reproducible contract sums a model's leaves: in a 64- or 128-bit count of 2^unit, or
-/// (PerTree, PerTree64) leaf by leaf in the model's order.
+/// The way in which the reproducible contract sums a model's leaves: in a 64- or 128-bit count of units of 2^unit,
+/// or (PerTree, PerTree64) leaf by leaf in the model's order.
 struct ReproducibleSums {
   AccumulatorKind kind = AccumulatorKind::PerTree;
   int unit = 0;

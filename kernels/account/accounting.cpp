@@ -24,7 +24,7 @@ using enum LinkedField;
 
 constexpr double kBanks = 32;        ///< number of banks of shared memory, each 4 bytes wide
 constexpr double kLineBytes = 128;   ///< bytes of a line of L1
-constexpr double kSectorBytes = 32;  ///< bytes that are read of L2 at once
+constexpr double kSectorBytes = 32;  ///< bytes that are read from L2 at once
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct WalkCost {
@@ -54,8 +54,8 @@ double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of
 /// hold in all iterations; costs add up what each iteration takes, so that they are followed here.
 struct Chunk {
   bool rows = false;
-  std::uint32_t begin =
-      0;  ///< number of the first tree; without meaning for rows, all of which cost the same
+  /// Number of the first tree; without meaning for rows, all of which cost the same.
+  std::uint32_t begin = 0;
   std::uint32_t size = 0;
   std::uint32_t iteration = 0;
   double block_rows = 0;  ///< rows that all threads of a block hold together
@@ -104,7 +104,7 @@ class PhaseCounter {
 
  private:
   double row_bytes() const { return row_width(program_.meta()) * double{sizeof(float)}; }
-  double code_row_bytes() const { return static_cast<double>(program_.section_Columns().size()); }
+  double code_row_bytes() const { return static_cast<double>(program_.columns().size()); }
 
   void count(std::uint32_t pc, std::uint32_t end, const Times& times) {
     for (; pc < end; ++pc) {
@@ -243,14 +243,14 @@ class PhaseCounter {
 
   void cache_trees(const LinkedInst& inst, const Times& times) {
     const std::uint32_t number = linked<Op::CacheTrees, Group>(inst);
-    const GroupDesc& group = program_.section_Groups()[number];
+    const GroupDesc& group = program_.groups()[number];
     const Chunk& trees = chunks_[linked<Op::CacheTrees, Trees>(inst)];
     double bytes = 0;
     for_trees(group, trees, [&](const TreeDesc& tree) {
       bytes += static_cast<double>(tree.node_count) * static_cast<double>(node_size(group.layout));
     });
     account_.bytes.nodes += times.blocks * bytes;
-    staged_groups_.resize(program_.section_Groups().size());
+    staged_groups_.resize(program_.groups().size());
     staged_groups_[number] = true;
   }
 
@@ -259,17 +259,18 @@ class PhaseCounter {
     const std::uint32_t begin = std::max(trees.begin, group.tree_begin);
     const std::uint32_t end = std::min(trees.begin + trees.size, group.tree_end);
     for (std::uint32_t t = begin; t < end; ++t)
-      visit(program_.section_Trees()[group.first_tree + (t - group.tree_begin)]);
+      visit(program_.trees()[group.first_tree + (t - group.tree_begin)]);
   }
 
   void walk(const LinkedInst& inst, const Times& times) {
     const Chunk& trees = chunks_[linked<Op::Walk, Trees>(inst)];
     const Chunk& rows = chunks_[linked<Op::Walk, Rows>(inst)];
-    const WalkerDesc& walker = program_.section_Walkers()[linked<Op::Walk, Walker>(inst) +
-                                                          chunks_[linked<Op::Walk, Select>(inst)].iteration];
+    const WalkerDesc& walker =
+        program_
+            .walkers()[linked<Op::Walk, Walker>(inst) + chunks_[linked<Op::Walk, Select>(inst)].iteration];
     visit_nodes(walker, trees, rows, times);
     const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
-    const AccumulatorKind kind = program_.section_Accumulators()[accumulator].kind;
+    const AccumulatorKind kind = program_.accumulators()[accumulator].kind;
     double leaves = trees.size;
     if (kind == AccumulatorKind::F32 && walker.atomic == 0 && walker.order == WalkOrder::RowsOuter)
       leaves = std::min<double>(trees.size, program_.meta().num_outputs);
@@ -281,14 +282,14 @@ class PhaseCounter {
   void leaves(const LinkedInst& inst, const Times& times) {
     const Chunk& trees = chunks_[linked<Op::Leaves, Trees>(inst)];
     const Chunk& rows = chunks_[linked<Op::Leaves, Rows>(inst)];
-    visit_nodes(program_.section_Walkers()[linked<Op::Leaves, Walker>(inst) +
-                                           chunks_[linked<Op::Leaves, Select>(inst)].iteration],
+    visit_nodes(program_.walkers()[linked<Op::Leaves, Walker>(inst) +
+                                   chunks_[linked<Op::Leaves, Select>(inst)].iteration],
                 trees, rows, times);
     account_.bytes.results += times.threads * rows.size * trees.size * sizeof(std::int32_t);
   }
 
   void visit_nodes(const WalkerDesc& walker, const Chunk& trees, const Chunk& rows, const Times& times) {
-    const GroupDesc& group = program_.section_Groups()[walker.group];
+    const GroupDesc& group = program_.groups()[walker.group];
     const double steps = walker.end == WalkEnd::Exact
                              ? walker.steps
                              : std::max<double>(walker.steps, program_.meta().mean_depth);
@@ -345,7 +346,7 @@ class PhaseCounter {
       const double row_lines = std::ceil(row_bytes() / kLineBytes);
       return std::min(rows * std::min(values, row_lines), std::max(1.0, rows * row_bytes() / kLineBytes));
     }
-    // The values of a feature lie side by side, and the next feature's `stride` words on.
+    // The values of a feature lie side by side, and the next feature begins `stride` words further on.
     const double apart = std::max<double>(rows, std::gcd(staged_stride_, 32u));
     return fullest_bank(values, kBanks / apart);
   }
@@ -375,7 +376,7 @@ class PhaseCounter {
     const std::uint32_t storage = memory_of(program_, accumulator).storage;
     if (phase_.accumulators[storage].shared) return;
     account_.bytes.sums +=
-        elements * static_cast<double>(element_size(program_.section_Accumulators()[accumulator].kind));
+        elements * static_cast<double>(element_size(program_.accumulators()[accumulator].kind));
   }
 
   double elements(std::uint32_t accumulator, std::uint32_t rows, const Times& times) const {
@@ -395,7 +396,7 @@ class PhaseCounter {
     add_sums<Op::Privatize, AccOut>(inst, times);
   }
 
-  /// Adds the elements of the copies once, and those of the sums `often` times.
+  /// Adds the elements of the copies once, and the elements of the sums `often` times.
   void reduce(const ReductionFields& reduction, const Times& times, double often) {
     const double sums = elements(reduction.to, reduction.rows, times);
     add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].size, reduction.step));
@@ -407,13 +408,13 @@ class PhaseCounter {
     const double leaves = elements(from, linked<Op::SumTrees, Rows>(inst), times);
     add_sums(from, leaves);
     const ProgramMeta& meta = program_.meta();
-    const bool vectors = !program_.section_LeafVectors().empty();
+    const bool vectors = !program_.leaf_vectors().empty();
     const double added = vectors ? leaves * meta.num_outputs : leaves;
     if (vectors) account_.bytes.nodes += added * size_of(meta.score_type);
-    if (const auto functions = program_.section_LeafFunctions(); !functions.empty()) {
-      const auto terms = static_cast<double>(program_.section_LeafTerms().size());
+    if (const auto functions = program_.leaf_functions(); !functions.empty()) {
+      const auto terms = static_cast<double>(program_.leaf_terms().size());
       const double function_bytes =
-          sizeof(LeafFunction) + terms / static_cast<double>(functions.size()) * sizeof(PlacedTerm);
+          sizeof(LeafFunction) + terms / static_cast<double>(functions.size()) * sizeof(IndexedTerm);
       account_.bytes.nodes += leaves * function_bytes;
       account_.bytes.rows += leaves / std::max(1u, meta.num_trees) * leaf_value_bytes(program_);
     }
@@ -430,7 +431,7 @@ class PhaseCounter {
     const auto rate = [&](double work) { return work == 0 ? kNever : clocks * rows / work; };
     account_.rates.issue = rate(account_.instructions / sm.issue);
     account_.rates.load = rate(account_.wavefronts * halves);
-    const bool in_l2 = static_cast<double>(program_.section_Nodes().size()) <= device_.l2_mib * 0x1p20;
+    const bool in_l2 = static_cast<double>(program_.nodes().size()) <= device_.l2_mib * 0x1p20;
     const RowBytes& bytes = account_.bytes;
     const double moved = bytes.rows + bytes.results + bytes.sums + (in_l2 ? 0 : bytes.nodes);
     account_.rates.memory = moved == 0 ? kNever : device_.memory_gbs * 1e9 * rows / moved;

@@ -7,7 +7,7 @@
 //   memory   rows, results and sums in global memory, and the nodes where L2 does not hold them
 //   bus      rows that come from the host, results that go back
 //
-// A call of more rows than a grid takes is accounted for by a pass of as many rows as it does take.
+// A call of more rows than a grid takes is accounted for by one pass with the most rows that a grid takes.
 //
 // A walk until its leaf is counted as deep as trees are on average: a warp goes on until its deepest row has
 // reached a leaf. Walks in lockstep and latencies are not modelled.

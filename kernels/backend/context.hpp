@@ -33,7 +33,8 @@ struct Room {
   std::array<std::size_t, kAccumulators> accumulators{};
 };
 
-/// The form in which a pass's rows are copied to the device: float32 values, rank codes, or none if they are there.
+/// The form in which a pass's rows are copied to the device: float32 values, rank codes, or none if the rows are
+/// there already.
 enum class Upload : std::uint8_t { Values, Codes, None };
 
 /// The shape of a pass: the operations of passes of one shape differ in nothing but pointers.
@@ -45,8 +46,8 @@ struct PassShape {
   bool operator==(const PassShape&) const = default;
 };
 
-/// The number of shapes that are kept. It suffices for a few batch sizes in turns, each of which has a shape of
-/// whole slabs and one of its last slab.
+/// The number of shapes that are kept. It is enough for a caller that alternates between a few batch sizes: each
+/// needs a shape for whole slabs and one for its last slab.
 inline constexpr std::size_t kKeptPasses = 8;
 
 struct KeptPass {

@@ -17,9 +17,9 @@ namespace forestvm::kernels {
 
 inline constexpr std::uint32_t kMaxPassRows = 1u << 24;
 
-/// Returns the most rows, up to those of the request, that the device's grid takes. It takes fewer if a loop
-/// over rows is mapped to a dimension that does not have enough blocks. Refuses what Linker::link refuses for other
-/// reasons, and a grid that is too small for a single row.
+/// Returns the most rows that the device's grid takes, at most the number in the request. The grid takes fewer if a
+/// loop over rows is mapped to a dimension that does not have enough blocks. Refuses what Linker::link refuses for
+/// other reasons, and a grid that is too small for a single row.
 Result<std::uint32_t> rows_of_grid(const Linker& linker, const LinkRequest& request,
                                    const DeviceLimits& limits);
 

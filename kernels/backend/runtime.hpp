@@ -25,8 +25,8 @@ class Operations {
   virtual Result<void> launch(const LinkedPhase& phase, const Launch& launch) = 0;
 };
 
-/// Operations that were captured, with the memory that they were captured for. Used by one thread of the host
-/// at a time; it ends when none of its replays is under way.
+/// Operations that were captured, with the memory that they were captured for. A graph is used by one thread of the
+/// host at a time, and must not be destroyed while one of its replays is under way.
 class Graph {
  public:
   virtual ~Graph() = default;
@@ -36,8 +36,9 @@ class Graph {
   virtual Result<void> set_launch(std::size_t number, const Launch& launch) = 0;
 };
 
-/// Does the operations that it is given, but later: until wait() has returned, memory that is copied from must
-/// not change, and memory that is written must not be read. Used by one thread of the host at a time.
+/// A queue, which does operations later than it is given them: until wait() has returned, memory that is copied
+/// from must not change, and memory that is written must not be read. It is used by one thread of the host at a
+/// time.
 class Queue : public Operations {
  public:
   /// Queues the operations of a graph, captured by the same runtime, once more.
@@ -56,7 +57,7 @@ enum class MemoryKind {
   Pinned,  ///< pinned memory of the host: copies from and to it run beside other work
 };
 
-/// Bytes of a device.
+/// The free bytes of a device's memory, and all of them.
 struct DeviceMemory {
   std::size_t free, total;
 };

@@ -23,7 +23,7 @@ FVM_DEVICE std::uint32_t rank_of(float x, const float* thresholds, std::uint32_t
   return x >= thresholds[rank] ? rank + 1 : rank;
 }
 
-/// Gives put(column, code) each of the row's codes.
+/// Calls put(column, code) for each of the row's codes.
 template <class Put>
 FVM_DEVICE void encode_row(const LaunchProgram& program, const float* values, const Put& put) {
   const EncodedFeature* const features = Device::in_global(program.features);

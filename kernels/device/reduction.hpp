@@ -1,5 +1,6 @@
-// Reductions: the copies of an accumulator are added, by the threads of a block together. In: the elements and their
-// copies, which a Cells gives: copied(copy, element) and sum(element) are references. Out: the sums.
+// Reductions: the threads of a block together add the copies of an accumulator. In: the elements and their copies,
+// to which a Cells object gives references: copied(reduction, copy, element) and sum(reduction, element). Out: the
+// sums.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct Reduction {
   std::uint32_t first_copy, count;  ///< Number of the first copy, and number of copies.
   std::uint32_t first_row, width;
   std::uint64_t elements;
-  bool in_place;  ///< True if the elements are those of the first copy.
+  bool in_place;  ///< True if the elements are the first copy's.
 
   FVM_DEVICE std::uint32_t row(std::uint64_t element) const {
     return first_row + static_cast<std::uint32_t>(element / width);
@@ -27,7 +28,7 @@ struct Reduction {
   }
 };
 
-/// The thread's number among those that reduce together, and their count.
+/// The number of a thread among the threads that reduce together, and the number of these threads.
 struct ReducingThread {
   std::uint32_t lane, lanes;
 };
@@ -47,8 +48,9 @@ FVM_DEVICE void reduce_in_order(const Reduction& reduction, const Cells& cells, 
   }
 }
 
-/// Returns true if a warp for each element is faster than a thread for each. It counts the additions that come
-/// one after the other, and a shuffle as one. All threads of the block must take part, so that warps are whole.
+/// Returns true if a warp for each element is faster than a thread for each. It compares the numbers of additions
+/// that come one after the other, and counts a shuffle as an addition. All threads of the block must take part, so
+/// that warps are whole.
 template <class Element>
 FVM_DEVICE bool adds_by_warps(const Reduction& reduction, bool any_order, std::uint32_t lanes_here) {
   constexpr bool kExact = std::is_same_v<Element, Exact64Sum> || std::is_same_v<Element, Exact128Sum>;
@@ -60,8 +62,9 @@ FVM_DEVICE bool adds_by_warps(const Reduction& reduction, bool any_order, std::u
   return (reduction.elements + warps - 1) / warps * steps < reduction.count;
 }
 
-/// Lane i of a warp adds copies i, i + lanes, i + 2 * lanes, ... of an element; then half of the lanes add
-/// their sums to those of the other half, until one sum is left. `barrier` is the number of the shuffles.
+/// Adds the copies of each element by a warp: lane i adds copies i, i + lanes, i + 2 * lanes, ...; then half of the
+/// lanes add their sums to the sums of the other half, until one sum is left. `barrier` is the number of the
+/// shuffles.
 template <class Element, class Cells>
 FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const Cells& cells, ReducingThread thread,
                                 std::uint32_t barrier) {

@@ -1,5 +1,5 @@
-// Copies of rows into a block's shared memory, for StagedRows, and of their codes, for StagedCodes, which its
-// threads make together. The caller makes the barriers before and after.
+// Copies rows (for StagedRows) or codes of rows (for StagedCodes) into a block's shared memory, by all threads of
+// the block together. The caller makes the barriers before and after.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ struct alignas(16) FourValues {
   float values[4];
 };
 
-/// Visits the parts of rows that the thread copies, `parts` of each row, one after the other: its neighbours
-/// visit those of neighbouring rows, so that no two threads of a warp write to one bank. There is room for
-/// `stride` rows.
+/// Visits the parts of rows that the calling thread copies; each row has `parts` of them. Neighbouring threads
+/// visit the same part of neighbouring rows, so that no two threads of a warp write to one bank. Shared memory has
+/// room for `stride` rows.
 template <class Visit>
 FVM_DEVICE void for_parts(std::uint32_t rows, std::uint32_t stride, std::uint32_t parts, BlockThread thread,
                           const Visit& visit) {

@@ -1,5 +1,5 @@
-// Trees in a block's shared memory: its threads copy nodes there together, or one thread by bulk copies, into
-// one buffer or into two in turns. The caller makes the barriers of the block.
+// Copies trees into a block's shared memory: all its threads copy nodes together, or one thread makes bulk copies,
+// into one buffer or into two in turns. The caller makes the barriers of the block.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct StagedGroup {
   std::int32_t offset;
 };
 
-/// The place in shared memory to which trees are copied.
+/// The address in shared memory to which trees are copied.
 struct CopyTarget {
   std::uint32_t offset;   ///< bytes from the beginning of shared memory
   std::uint32_t barrier;  ///< offset of the barrier at which bulk copies arrive
@@ -89,8 +89,8 @@ class StagedTrees {
     }
   }
 
-  /// Lets one thread make the barriers at which bulk copies arrive. Returns true if there are any: then all
-  /// threads must come to a barrier of the block before one of them uses these.
+  /// Lets one thread make the barriers at which bulk copies arrive. Returns true if there are any: then all threads
+  /// must come to a barrier of the block before one of them uses the barriers of copies.
   FVM_DEVICE static bool make_barriers(const Launch& launch, BlockThread thread) {
     if (!Device::has_bulk_copies()) return false;
     bool any = false;
@@ -127,7 +127,7 @@ class StagedTrees {
     stage_trees(group, begin - group.first_tree, end - group.first_tree, to, thread, coming);
   }
 
-  /// Waits until the copies that were begun last have arrived: those of the calling thread and bulk copies.
+  /// Waits until the copies that were begun last have arrived: the calling thread's own copies and bulk copies.
   FVM_DEVICE void finish(const Launch& launch, std::uint32_t number, std::uint32_t barrier) {
     arrived_[number] = coming_[number];
     Device::wait_copies();

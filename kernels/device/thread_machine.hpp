@@ -1,7 +1,7 @@
-// The machine of one GPU thread: what interpret() runs a phase of a program on, in every thread of a launch
-// at once. A map gives the thread its own iteration; what lies outside the maps of some dimensions of the
-// block is shared among the threads that differ in those: each takes the rows whose numbers, modulo the
-// number of such threads, are its own. A thread without an iteration goes through the code idly, for the
+// The machine of one GPU thread: what interpret() runs a phase of a program on, in every thread of a launch at
+// once. A map gives each thread an iteration of its own. Code outside the maps of some dimensions of the block is
+// shared by the threads that differ in those dimensions only: thread i of n such threads takes the rows whose
+// numbers are i modulo n. A thread without an iteration goes through the code idly, because it must come to the
 // barriers.
 //
 // Barriers stand where what threads have written may next be read by others: where a map of the block begins
@@ -46,7 +46,7 @@ class ThreadMachine {
 
   static constexpr bool kRunsInStep = true;
 
-  /// Range registers, of which verified code reads none before it is set.
+  /// The range registers. Verified code reads none of them before it sets it.
   class Registers {
    public:
     FVM_DEVICE Range& operator[](std::uint32_t number) { return reinterpret_cast<Range*>(bytes_)[number]; }
@@ -63,8 +63,9 @@ class ThreadMachine {
   FVM_DEVICE explicit ThreadMachine(const Launch& launch) : launch_(&launch), staged_trees_(launch) {
     ranges[kRowsRegister] = {0, launch.pass.row_count, 0};
     if (launch.rows_per_block != 0)
-      ranges[kRowsRegister] = slice(ranges[kRowsRegister], launch.rows_per_block * Device::index(0),
-                                    launch.rows_per_block * (Device::index(0) + 1));
+      ranges[kRowsRegister] =
+          slice(ranges[kRowsRegister], launch.rows_per_block * index(LaunchDimension::GridX),
+                launch.rows_per_block * (index(LaunchDimension::GridX) + 1));
     ranges[kTreesRegister] = {0, launch.program.num_trees, 0};
     share_work();
     if (StagedTrees::make_barriers(launch, block_thread())) Device::sync(kMaxPhaseCode);
@@ -120,8 +121,9 @@ class ThreadMachine {
     sync_block(inst);
   }
 
-  /// Trees that are copied ahead go to two buffers in turns: when a turn's have arrived, all threads have
-  /// left the other buffer, and the next turn's are on their way there.
+  /// Copies trees into shared memory. Trees that are copied ahead go to two buffers in turns: when the trees of a
+  /// turn have arrived, all threads have left the other buffer, and the trees of the next turn are on their way
+  /// there.
   FVM_DEVICE_COLD void cache_trees(const LinkedInst& inst) {
     const std::uint32_t number = linked<Op::CacheTrees, Copy>(inst);
     const LaunchCopy& copy = launch_->copies[number];
@@ -300,28 +302,28 @@ class ThreadMachine {
   }
 
  private:
-  /// Turns the scores of a row into values. It is a call of its own because the phases of gfx90a otherwise take more than
-  /// 128 registers.
+  /// Turns the scores of a row into values. It is not inlined, because phases would otherwise take more than 128
+  /// registers on gfx90a.
   template <class Score>
   FVM_DEVICE_COLD void transform_scores(Transform kind, Score* scores) {
     transform_row(kind, scores, launch_->program.num_outputs, launch_->program.parameters);
   }
 
-  /// Writes the labels of a row. It is a call of its own because Blackwell spills registers of a phase into which the
-  /// rules of labels are compiled.
+  /// Writes the labels of a row. It is not inlined, because on Blackwell compilers spill registers of a phase that
+  /// contains the rules of labels.
   template <class Score>
   FVM_DEVICE_COLD void write_labels(ClassRule rule, const Score* scores, std::int64_t* labels) {
     label_row(rule, scores, launch_->program.num_outputs, labels, launch_->program.parameters);
   }
 
-  /// Adds what the functions of a row's leaves give to its sums. It is a call of its own so that other programs do
-  /// without its registers.
+  /// Adds the outputs of the functions of a row's leaves to the row's sums. It is not inlined, so that other
+  /// programs do without its registers.
   FVM_DEVICE_COLD void add_functions(const double* leaves, std::uint32_t row, double* sums) {
     const LaunchProgram& program = launch_->program;
     const LaunchPass& pass = launch_->pass;
     const double* const values = pass.leaf_values;
-    const auto value_of = [&](const PlacedTerm& term) {
-      if (values != nullptr) return values[std::size_t{row} * program.functions.features + term.place];
+    const auto value_of = [&](const IndexedTerm& term) {
+      if (values != nullptr) return values[std::size_t{row} * program.functions.features + term.index];
       const auto x = static_cast<double>(pass.rows[row * pass.row_stride + term.feature]);
       return x >= -kTiny && x <= kTiny ? 0.0 : x;
     };
@@ -343,12 +345,20 @@ class ThreadMachine {
     }
   }
 
+  FVM_DEVICE static std::uint32_t index(LaunchDimension dimension) {
+    return Device::index(static_cast<unsigned>(dimension));
+  }
+  FVM_DEVICE static std::uint32_t extent(LaunchDimension dimension) {
+    return Device::extent(static_cast<unsigned>(dimension));
+  }
+
   FVM_DEVICE BlockThread block_thread() const {
-    return {(Device::index(5) * Device::extent(4) + Device::index(4)) * Device::extent(3) + Device::index(3),
-            threads()};
+    using enum LaunchDimension;
+    return {(index(BlockZ) * extent(BlockY) + index(BlockY)) * extent(BlockX) + index(BlockX), threads()};
   }
   FVM_DEVICE std::uint32_t threads() const {
-    return Device::extent(3) * Device::extent(4) * Device::extent(5);
+    using enum LaunchDimension;
+    return extent(BlockX) * extent(BlockY) * extent(BlockZ);
   }
 
   /// Waits for all threads of the block, which must all come to this instruction.
@@ -367,7 +377,7 @@ class ThreadMachine {
     if (unsettled_) sync_block(inst);
   }
 
-  /// Returns the chunk of a turn; an empty one behind the end of the range.
+  /// Returns the chunk of a turn; an empty chunk if the turn lies past the end of the range.
   FVM_DEVICE static Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t turn) {
     const std::uint32_t size = over.size();
     const std::uint64_t begin = std::uint64_t{turn} * step;
@@ -470,7 +480,7 @@ class ThreadMachine {
     settle(inst);  // the instructions that follow share rows, not elements
   }
 
-  /// The memory of reductions.
+  /// The Cells of reductions (see reduction.hpp): the elements of accumulators, wherever they lie.
   struct Cells {
     const ThreadMachine& machine;
 
@@ -554,9 +564,10 @@ class ThreadMachine {
   const Launch* launch_;
   std::uint32_t copies_[kAccumulators] = {};  ///< number of the copy that the thread writes, by accumulator
   std::uint32_t mapped_ = 0;                  ///< bit d is set inside a map of dimension d
-  std::uint32_t idle_ = 0;  ///< number of open maps from the first without an iteration for the thread on
-  std::uint32_t lane_ = 0, lanes_ = 1;  ///< the thread's number among those that share work, and their count
-  bool unsettled_ = false;              ///< true if threads may have written or read since the last barrier
+  std::uint32_t idle_ = 0;  ///< number of open maps, from the first one in which the thread has no iteration
+  /// the thread's number among the threads that share work, and their number
+  std::uint32_t lane_ = 0, lanes_ = 1;
+  bool unsettled_ = false;  ///< true if threads may have written or read since the last barrier
   StagedRows staged_rows_{};
   std::uint32_t staged_rows_end_ = 0;
   StagedAs staged_as_ = StagedAs::Values;

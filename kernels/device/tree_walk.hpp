@@ -66,7 +66,7 @@ class TreeWalk<LevelOrderView<Placing>, Space::Global> {
 };
 
 /// Walks level-order trees in shared memory. A position is a node and its address: address = root + position, so
-/// that a child's is 2 * address + stride - root or 2 * address + 2 * stride - root.
+/// that a child's address is 2 * address + stride - root or 2 * address + 2 * stride - root.
 template <class Placing>
 class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
  public:
@@ -109,8 +109,8 @@ FVM_DEVICE std::uint32_t code_word(const Codes& codes, std::uint32_t column) {
     return codes.word(column);
 }
 
-/// Walks level-order trees for rank codes. One compare of words is the test, because the column lies in the
-/// bits below the code. A position is a node's number in the group, or its address in shared memory: the root's
+/// Walks level-order trees for rank codes. One compare of words is the test, because the column lies in the bits
+/// below the code. A position is a node's number in the group, or its address in shared memory; the root's position
 /// is subtracted when a position is doubled.
 template <>
 class TreeWalk<Array4View, Space::Global> {
@@ -135,7 +135,7 @@ class TreeWalk<Array4View, Space::Global> {
 
  private:
   const Node* nodes_;
-  /// Tells where leaves begin. Few walks ask, and to know it would take one more register.
+  /// Its node_count says where leaves begin. Few walks ask, and the number itself would take one more register.
   const TreeDesc* desc_;
   std::uint32_t left_, right_;
 };

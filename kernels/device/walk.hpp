@@ -1,6 +1,6 @@
-// The walk of one thread: some rows through some trees, a few of both in lockstep. It knows nothing of blocks
-// and barriers. In: where the nodes, the rows and the sums lie. Out: each row's leaves, added in the order of
-// the trees; or stored, each tree's by its number.
+// The walk of one thread: some rows through some trees, a few of both in lockstep. It knows nothing of blocks and
+// barriers. In: where the nodes, the rows and the sums lie. Out: each row's leaves, either added to sums in the
+// order of the trees, or stored by the numbers of their trees.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,9 @@
 #include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {
+
+/// Returns the number of a tile of `trees` x `rows` walks in lockstep, each of 1 to 15.
+FVM_DEVICE constexpr unsigned tile(unsigned trees, unsigned rows) { return trees << 4 | rows; }
 
 struct DeviceAtomics {
   template <class T>
@@ -97,7 +100,7 @@ struct CodedTiles {
   FVM_DEVICE const std::uint8_t* at(std::uint32_t row) const { return codes + code_offset(row, columns); }
 };
 
-/// The trees and rows that a thread walks, and the place of the results.
+/// The trees and rows that a thread walks, and where the results go.
 struct ThreadWalk {
   GroupData group;             ///< the group, whose nodes may be in shared memory
   const GroupData* home;       ///< the group in global memory, by which leaves are numbered
@@ -275,7 +278,7 @@ class AddingWalks {
         for (unsigned t = 0; t < T; ++t) out_[first[r] + group.trees[t].output] += values[t][r];
   }
 
-  /// Continues all walks to their leaves. If steps from leaves stay there, walks go on together and are tested
+  /// Continues all walks to their leaves. If a step from a leaf stays there, walks go on together and are tested
   /// only after several steps.
   FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
                                         const Row (&x)[R]) {
@@ -322,18 +325,19 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     row = count / R * R;
     AddingWalks<View, nodes, Rows, T, R>(walk, rows).run(begin, tree, 0, row);
   };
-  // Nodes of 12 bytes, which are three loads, and leaves aside take registers.
+  // Nodes of 12 bytes, which are three loads, and leaves aside take more registers, so at most two such walks go in
+  // lockstep.
   constexpr bool kLean = sizeof(typename View::Node) != 12 && !View::kLeavesAside;
   constexpr unsigned kMax = kLean ? Rows::kMaxLockstep : 2;
-  const unsigned lockstep = unsigned{walk.walker->trees} << 4 | walk.walker->rows;
+  const unsigned lockstep = tile(walk.walker->trees, walk.walker->rows);
   if constexpr (kMax == 4) {
-    if (lockstep == 0x41) tiles.template operator()<4, 1>();
-    if (lockstep == 0x22) tiles.template operator()<2, 2>();
-    if (lockstep == 0x14) tiles.template operator()<1, 4>();
+    if (lockstep == tile(4, 1)) tiles.template operator()<4, 1>();
+    if (lockstep == tile(2, 2)) tiles.template operator()<2, 2>();
+    if (lockstep == tile(1, 4)) tiles.template operator()<1, 4>();
   }
-  if (lockstep == 0x21 || (kMax == 2 && (lockstep == 0x41 || lockstep == 0x22)))
+  if (lockstep == tile(2, 1) || (kMax == 2 && (lockstep == tile(4, 1) || lockstep == tile(2, 2))))
     tiles.template operator()<2, 1>();
-  if (lockstep == 0x12 || (kMax == 2 && lockstep == 0x14)) tiles.template operator()<1, 2>();
+  if (lockstep == tile(1, 2) || (kMax == 2 && lockstep == tile(1, 4))) tiles.template operator()<1, 2>();
   if (tree == end && row == count) return;
   const AddingWalks<View, nodes, Rows, 1, 1> rest(walk, rows);
   FVM_NO_UNROLL

@@ -1,3 +1,4 @@
+// Compiles the kernel that emulated GPUs run.
 #include "kernels/emulator/kernel.hpp"
 
 #include "kernels/device/megakernel.hpp"

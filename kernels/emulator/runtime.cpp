@@ -1,5 +1,5 @@
-// See runtime.hpp, and forestvm/backend.hpp for the backend. Its memory is the host's, its kernel the
-// megakernel of all layouts.
+// See runtime.hpp; forestvm/internal/emulator.hpp declares the backend. The device's memory is the host's, and its
+// kernel is the megakernel for all layouts.
 #include "kernels/emulator/runtime.hpp"
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// The emulator as a device. Its streams are those of stream.hpp; its default stream does everything at once.
+// The emulator as a device. stream.hpp has its streams; its default stream does everything at once.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@
 
 namespace forestvm::kernels::emulator {
 
-/// Used by one thread of the host at a time.
+/// A queue of work. It is used by one thread of the host at a time.
 class Stream {
  public:
   using Work = std::function<Result<void>()>;

@@ -93,7 +93,7 @@ struct CudaApi {
   }
 
   /// Writes the most threads that a block of the kernel may have, and the bytes of shared memory that the kernel
-  /// takes besides those of a launch.
+  /// takes besides the memory that a launch asks for.
   static Status kernel_limits(std::uint32_t* threads, std::uint32_t* shared_bytes, const void* kernel) {
     cudaFuncAttributes attributes{};
     const Status status = cudaFuncGetAttributes(&attributes, kernel);

@@ -104,7 +104,7 @@ struct HipApi {
   }
 
   /// Writes the most threads that a block of the kernel may have, and the bytes of shared memory that the kernel
-  /// takes besides those of a launch.
+  /// takes besides the memory that a launch asks for.
   static Status kernel_limits(std::uint32_t* threads, std::uint32_t* shared_bytes, const void* kernel) {
     hipFuncAttributes attributes{};
     const Status status = hip().hipFuncGetAttributes(&attributes, kernel);

@@ -15,9 +15,9 @@ Result<void> gpu_result(typename Api::Status status, const std::string& doing) {
   return fail(ErrorCode::Environment, std::string(Api::kName) + ": " + doing + ": " + Api::text(status));
 }
 
-/// While it lives, the calling thread's calls of the vendor's runtime go to this device; afterwards they go
-/// to the device from before again, which is not used for that. It serves calls that give work to a stream or
-/// query one.
+/// Sends the calling thread's calls of the vendor's runtime to a device while this object lives. Its destructor
+/// returns the thread to the device from before, without using that device. It serves calls that give work to a
+/// stream or query one; BesideCaptures serves all others.
 template <class Api>
 class OnGpu {
  public:
@@ -48,9 +48,9 @@ class OnGpu {
   typename Api::Status status_ = Api::kSuccess;
 };
 
-/// OnGpu for all other calls. A call that allocates or waits breaks a stream capture that any thread has
-/// under way, unless the calling thread is in a mode that keeps its calls apart from captures: this sets the
-/// mode.
+/// Does what OnGpu does, for calls that allocate or wait. Such a call breaks a stream capture that any thread has
+/// under way, unless the calling thread is in a mode that keeps its calls apart from captures: this object sets the
+/// mode while it lives.
 template <class Api>
 class BesideCaptures {
  public:

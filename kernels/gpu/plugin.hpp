@@ -1,5 +1,5 @@
 // The interface of a vendor's library, libforestvm_cuda.so or libforestvm_hip.so, to the rest of forestvm: one C
-// function, by which the two recognise each other.
+// function, by which each side checks that the other is of the same build.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace forestvm::kernels {
 
-/// The result of that function: how to reach the vendor's devices.
+/// The result of the library's function: how to reach the vendor's devices.
 struct GpuPlugin {
   Result<std::vector<std::string>> (*devices)();  ///< returns descriptions of the devices, by ordinal
   Result<std::unique_ptr<Runtime>> (*open)(int device);
@@ -26,7 +26,8 @@ inline std::string plugin_interface() {
          std::to_string(sizeof(LinkedPhase)) + " bytes, interface 2";
 }
 
-/// Returns null to a caller with another plugin_interface(); sets `own` to the library's in either case.
+/// The type of the library's function. It returns null to a caller with another plugin_interface(), and sets `own`
+/// to the library's plugin_interface() in either case.
 using GpuPluginEntry = const GpuPlugin*(const char* interface, const char** own);
 inline constexpr const char* kGpuPluginEntry = "forestvm_gpu_plugin_1";
 

@@ -1,6 +1,6 @@
-// A GPU as a Runtime: streams, memory and launches, for CUDA and HIP alike. `Api` is the struct that calls
-// their runtimes (cuda_api.hpp, hip_api.hpp). Every error of theirs becomes one of ours, with their text and
-// what was being done.
+// A GPU as a Runtime: streams, memory and launches, for CUDA and HIP alike. `Api` is the struct that calls their
+// runtimes (cuda_api.hpp, hip_api.hpp). Each error of theirs becomes an Environment error with their text and what
+// was being done.
 #pragma once
 
 #include <algorithm>

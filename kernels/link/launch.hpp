@@ -21,7 +21,7 @@ namespace forestvm::kernels {
 
 /// Number of dimensions of a launch: the rows of dimensions.def.
 inline constexpr unsigned kDimensions = 6;
-/// Number of the grid's dimensions, which come first; the others are those of a block.
+/// Number of the grid's dimensions, which come first; the other dimensions are a block's.
 inline constexpr unsigned kGridDimensions = 3;
 
 /// Most areas of shared memory that hold trees at once.
@@ -65,7 +65,7 @@ struct LaunchCopy {
   /// Bytes from the beginning of shared memory to the barriers for bulk copies, of which each buffer has one;
   /// used if `bulk`.
   std::uint32_t barriers;
-  /// True if there are two buffers: the trees of an iteration are copied to one of them while those of the
+  /// True if there are two buffers: the trees of an iteration are copied to one of them while the trees of the
   /// iteration before are walked in the other.
   bool ahead;
   /// True if the trees of an iteration lie in one piece, so that they can be copied in bulk.
@@ -75,7 +75,7 @@ struct LaunchCopy {
 /// Bytes of a barrier that bulk copies arrive at.
 inline constexpr unsigned kBulkBarrierBytes = 8;
 
-/// The place of an accumulator in memory.
+/// Where an accumulator lies in memory.
 struct LaunchAccumulator {
   std::byte* memory;        ///< row 0 of the first copy, in global memory; null if it lies in shared memory
   std::uint32_t offset;     ///< bytes from the beginning of shared memory to the block's first row
@@ -87,7 +87,7 @@ struct LaunchAccumulator {
   std::uint32_t iterations;
   std::uint32_t width;  ///< elements of a row
   AccumulatorKind kind;
-  /// True if it lies in copies of another accumulator. The Privatize of that one zeroes them.
+  /// True if it lies in copies of another accumulator; that accumulator's Privatize zeroes them.
   bool stored_elsewhere;
 };
 
@@ -97,8 +97,8 @@ struct LaunchProgram {
   const LaunchWalker* walkers;
   const double* base;                 ///< base scores, one for each output
   const std::uint32_t* tree_outputs;  ///< outputs of the trees, indexed by the tree's number in the model
-  LeafVectors vectors;                ///< see sum_trees
-  LeafOutputs functions;              ///< see sum_trees
+  LeafVectors vectors;                ///< vectors of leaves, which sum_trees adds
+  LeafOutputs functions;              ///< functions of leaves, whose outputs sum_trees adds
   const EncodedFeature* features;     ///< features that are encoded as ranks
   const float* ranks;
   const ColumnDesc* columns;
@@ -108,7 +108,7 @@ struct LaunchProgram {
   std::uint32_t row_width, num_outputs, num_trees;
   TransformParameters parameters;
   SumScale scale;
-  double score_scale;  ///< Model::scale
+  double score_scale;  ///< factor of sums before the base is added: Model::scale
   Transform transform;
   Pair pair;
   bool any_order;  ///< true if rounded sums may be added in any order, although their bits depend on it
@@ -118,7 +118,7 @@ struct LaunchProgram {
 struct LaunchPass {
   const float* rows;
   std::size_t row_stride;  ///< floats from a row to the next
-  /// Values of the features that functions of leaves read, one row after the other; null if they are those of `rows`.
+  /// Values of the features that functions of leaves read, one row after the other; null if `rows` holds them.
   const double* leaf_values;
   std::uint32_t row_count;
   OutputKind output;

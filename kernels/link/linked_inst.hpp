@@ -200,7 +200,7 @@ constexpr LinkedInst keep_operands(const Inst& inst) {
   return kept;
 }
 
-/// Gives interpret() the operands of linked code by the names that they have in a program's.
+/// Gives interpret() the operands of linked code by the names that they have in the program's code.
 template <Op op, OperandKind kind>
 FVM_HOST_DEVICE constexpr std::uint32_t operand(const LinkedInst& inst) {
   return linked<op, static_cast<LinkedField>(kind)>(inst);

@@ -41,7 +41,7 @@ struct Device {
   FVM_DEVICE static std::uint32_t shared_address(const void* pointer) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
   }
-  /// Loads by volatile assembly, so that no load passes a barrier.
+  /// Uses volatile assembly, so that no load passes a barrier.
   template <class T>
   FVM_DEVICE static T load_shared(std::uint32_t address) {
     if constexpr (sizeof(T) == 4) {
@@ -66,7 +66,7 @@ struct Device {
       return __builtin_bit_cast(T, words);
     }
   }
-  /// Written by hand, because compilers load 8 bytes as two words for some GPUs.
+  /// Uses assembly, because compilers load 8 bytes as two words for some GPUs.
   template <class T>
   FVM_DEVICE static T load_global(const T* pointer) {
     const std::size_t address = __cvta_generic_to_global(pointer);
@@ -108,7 +108,7 @@ struct Device {
     return pointer;
   }
 
-  /// Written by hand, because compilers spend up to 4 instructions more.
+  /// Uses assembly, because compilers spend up to 4 instructions more.
   FVM_DEVICE static std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left,
                                       std::uint32_t right) {
     std::uint32_t way;
@@ -122,7 +122,7 @@ struct Device {
         : "f"(x), "f"(threshold), "r"(word), "r"(left), "r"(right), "n"(kMissingLeft));
     return way;
   }
-  /// Written by hand to save instructions. A word below kMissingLeft belongs to a split that sends missing values
+  /// Uses assembly to save instructions. A word below kMissingLeft belongs to a split that sends missing values
   /// right.
   template <std::uint32_t mask, std::uint32_t step>
   FVM_DEVICE static std::uint32_t child(std::uint32_t at, float x, float threshold, std::uint32_t word) {
@@ -138,7 +138,7 @@ struct Device {
         : "f"(x), "f"(threshold), "r"(word), "n"(kMissingLeft), "n"(mask), "n"(step));
     return at;
   }
-  /// Written by hand to save instructions. A word below kMissingLeft belongs to a split that sends missing values
+  /// Uses assembly to save instructions. A word below kMissingLeft belongs to a split that sends missing values
   /// right.
   FVM_DEVICE static std::uint32_t sibling(std::uint32_t left, float x, float threshold, std::uint32_t word) {
     asm("{ .reg .pred to_right;\n\t"

@@ -1,5 +1,5 @@
-// Device for HIP, see device.hpp, made of the compiler's builtins: neither HIP's headers nor its libraries
-// for devices are there for every GPU that a compiler knows. Lanes of a wavefront run in step, so that
+// Device for HIP, see device.hpp. It is made of the compiler's builtins, because neither HIP's headers nor its
+// libraries for devices are there for every GPU that a compiler knows. Lanes of a wavefront run in step, so that
 // shuffles need no mask.
 #pragma once
 

@@ -1,4 +1,4 @@
-// See algorithm_1.hpp. Line numbers are those of the paper's listing.
+// See algorithm_1.hpp. Line numbers in comments are the numbers of the paper's listing.
 #include "scheduler/choose/algorithm_1.hpp"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ struct Measured {
   GpuTemplatePoint point;
 };
 
-/// Measures a point and inserts it, the fastest first; of equals, the one measured first is first.
+/// Measures a point and inserts it, so that the fastest comes first. Of equally fast points, the one measured first
+/// comes first.
 void insert(std::vector<Measured>& all, const GpuTemplatePoint& point, const MeasurePoint& measure) {
   const std::optional<double> seconds = measure(point);
   if (!seconds) return;

@@ -32,7 +32,7 @@ std::vector<GpuTemplatePoint> algorithm_1_points(std::size_t batch, std::size_t 
 /// Returns the seconds that a point takes; std::nullopt where it cannot be run.
 using MeasurePoint = std::function<std::optional<double>(const GpuTemplatePoint&)>;
 
-/// Returns the fastest point measured; of equals, the one measured first. Returns an error if none can be run.
+/// Returns the fastest point; of equally fast points, the one measured first. Returns an error if none can be run.
 Result<GpuTemplatePoint> algorithm_1(std::size_t batch, std::size_t features, const MeasurePoint& measure);
 
 }  // namespace forestvm::scheduler

@@ -32,14 +32,14 @@ constexpr double kMaxPadding = 1.25;
 /// 0.67 times.)
 constexpr double kMaxMeanLeavesOfSmall = 24;
 constexpr std::uint32_t kTreeTableRows = kCodeRows;
-/// Calls of up to this many rows are cut into blocks of 256 rows where 512 rows of values or codes would leave the cache.
-/// Elsewhere blocks of 512 are 1.1 times as fast from 512 rows on, and the runtime cuts them among threads.
+/// Calls of up to this many rows are cut into blocks of 256 rows where 512 rows of values or codes would leave the
+/// cache. Elsewhere blocks of 512 are 1.1 times as fast from 512 rows on, and the runtime cuts them among threads.
 constexpr std::uint32_t kRowsOfSmallBlocks = 1024;
 constexpr std::uint32_t kSmallBlock = 256, kLargeBlock = 512;
 constexpr std::uint64_t kMaxCachedCodes = 512u << 10;
 constexpr std::uint32_t kLanes = 128;  ///< number of walks in lockstep: eight vectors of the widest target
 
-/// The number of leaves of the largest tree.
+/// Returns the number of leaves of the largest tree.
 std::uint64_t most_leaves(const Model& model) {
   std::uint64_t most = 0;
   for (const Tree& tree : model.trees)
@@ -101,8 +101,8 @@ bool knows_covers(const Model& model) {
 /// The layouts of trees that are walked by rank codes; None: trees are walked by values.
 enum class Codes { None, Tables, TreeTables, Nodes };
 
-/// Adds a sparse layout, with nodes ordered along the likeliest walks if covers are known: deep forests
-/// are 1.2 times as fast in calls of up to 16 rows, and as fast as before from 512 rows on.
+/// Adds a sparse layout, with nodes ordered along the likeliest walks if covers are known. That order makes calls
+/// of deep forests 1.2 times as fast with up to 16 rows, and changes nothing from 512 rows on.
 Schedule& lay_out_sparse(Schedule& schedule, bool covers) {
   if (covers) schedule.tileTree("tree", 1, "probability");
   return schedule.layout("tree", "sparse");
@@ -142,7 +142,7 @@ Findings look_at(const Model& model) {
   return found;
 }
 
-/// Adds a plan of lanes of trees for calls of up to `most` rows.
+/// Adds a plan whose lanes are trees, for calls of up to `most` rows.
 void add_tree_lanes(Schedule& schedule, const Findings& found, bool coded, std::uint32_t most,
                     const std::string& why) {
   schedule.plan(most).directives.back().remark = why;
@@ -175,7 +175,8 @@ std::string why_codes(const Findings& found, Codes codes) {
          " leaves on average, at most " + std::to_string(found.leaves);
 }
 
-/// Adds the plans of calls of up to `most` rows: by values as long as encoding does not pay.
+/// Adds the plans for calls of up to `most` rows. They walk values for the numbers of rows at which encoding does
+/// not pay.
 void add_few_rows(Schedule& schedule, const Findings& found, std::uint32_t most) {
   if (found.has_categories())
     return add_tree_lanes(schedule, found, found.coded, most, why_codes(found, Codes::Nodes));

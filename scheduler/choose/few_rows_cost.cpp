@@ -24,7 +24,7 @@ std::string why(const FewRowsCost& cost, const char* choice, std::uint32_t rows)
 
 std::uint32_t FewRowsCost::rows_by_values() const {
   if (encode(1) + walk_codes() <= kWorthAPlan * walk_values()) return 0;
-  constexpr std::uint32_t kMany = 4096;  // codes that do not pay for so many rows never do
+  constexpr std::uint32_t kMany = 4096;  // codes that do not pay for this number of rows never do
   for (std::uint32_t rows = 2; rows <= kMany; ++rows)
     if (encode(rows) + walk_codes() <= walk_values()) return rows - 1;
   return UINT32_MAX;

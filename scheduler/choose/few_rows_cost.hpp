@@ -1,5 +1,6 @@
-// The cost of a row in a call of few rows, walked with trees in lanes: by values, or by rank codes, which are made first. The
-// costs are nanoseconds on one core of an Intel Xeon of 2023 with AVX-512 (bench/results/auto.md); only their ratios matter.
+// The cost of a row in a call of few rows, walked with trees in lanes: by values, or by rank codes, which are made
+// first. The costs are nanoseconds on one core of an Intel Xeon of 2023 with AVX-512 (bench/results/auto.md); only
+// their ratios matter.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,15 @@ struct FewRowsCost {
 
   double walk_values() const { return 0.67 * steps; }
   double walk_codes() const { return 0.30 * steps; }
-  /// Encoding searches a feature's thresholds, which the rows of a call share.
+  /// Returns the cost of encoding a row: each feature's thresholds, which the rows of a call share, are loaded and
+  /// searched.
   double encode(std::uint32_t rows) const { return features * (1.5 + 9.5 / rows); }
 
-  /// Returns the largest number of rows for which walking values is faster; 0 if it is not by a quarter for one row, and
-  /// UINT32_MAX if it always is.
+  /// Returns the largest number of rows for which walking values is faster; 0 if it is not faster by a quarter even
+  /// for one row, UINT32_MAX if it is always faster.
   std::uint32_t rows_by_values() const;
 
-  /// Says what calls of `rows` rows cost either way: "walks values, because …".
+  /// These say what calls of `rows` rows cost either way: "walks values, because …".
   std::string why_values(std::uint32_t rows) const;
   std::string why_codes(std::uint32_t rows) const;
 };

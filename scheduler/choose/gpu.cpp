@@ -1,8 +1,8 @@
-// The automatic schedule for GPUs: blocks of rows, one thread for each row. A thread walks the trees in the
-// model's order, four at a time. Its row's values are in shared memory where the block's fit; where features
-// are tested often enough to pay for encoding, its rank codes are. Calls of fewer rows are cut into smaller
-// blocks, so that more of the GPU works. Trees are not spread over threads, which would change the order of
-// sums. The choices follow from calculated costs (kernels/account/accounting.hpp), not from measurements.
+// The automatic schedule for GPUs: blocks of rows, one thread for each row. A thread walks the trees in the model's
+// order, four at a time. The rows of a block are in shared memory if they fit: as rank codes where features are
+// tested often enough to pay for encoding, otherwise as values. Calls of fewer rows are cut into smaller blocks, so
+// that more of the GPU works. Trees are not spread over threads, which would change the order of sums. The choices
+// follow from calculated costs (kernels/account/accounting.hpp), not from measurements.
 #include <forestvm/statistics.hpp>
 
 #include "scheduler/choose/model_schedules.hpp"

@@ -8,7 +8,7 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// The number of trees that a thread walks between two reductions.
+/// Returns the number of trees that a thread walks between two reductions.
 std::uint64_t run_length(const Model& model, const GpuTemplatePoint& point) {
   if (point.cache_trees) return point.interleave;
   const std::uint64_t trees = model.trees.size();

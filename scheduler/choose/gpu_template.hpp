@@ -54,13 +54,15 @@ struct GpuTemplatePoint {
 /// The number of combinations in table 5.
 inline constexpr std::size_t kGpuTemplatePoints = 5184;
 
-/// The point of a number below kGpuTemplatePoints. The parameters' values are the rows of spaces.def.
+/// Returns the point with this number, which is below kGpuTemplatePoints. The parameters' values are the rows of
+/// spaces.def.
 GpuTemplatePoint gpu_template_point(std::size_t index);
 
-/// A point's name, with all nine parameters: "rpb64-rpt1-tt20-rows1-trees0-unroll1-il4-shared0-array".
+/// Returns a point's name, with all nine parameters: "rpb64-rpt1-tt20-rows1-trees0-unroll1-il4-shared0-array".
 std::string print(const GpuTemplatePoint& point);
 
-/// The schedule of a point, for this model's number of trees. Points differ in their schedules' texts.
+/// Returns the schedule of a point, for this model's number of trees. The schedules of different points have
+/// different texts.
 Schedule gpu_template_schedule(const Model& model, const GpuTemplatePoint& point);
 
 }  // namespace forestvm::scheduler

@@ -10,12 +10,14 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// Calls of up to this many rows do not fill the vectors of a walk over rows; those above have no use for lanes of trees.
+/// Calls of up to this many rows do not fill the vectors of a walk over rows; larger calls have no use for lanes of
+/// trees.
 constexpr std::size_t kFewRows = 64;
 /// Calls of fewer rows are walked in lanes of trees or in one block: several blocks would be emptier still.
 constexpr std::size_t kSmallestBlocks = 8;
 
-/// Adds a row at a time, trees in lockstep: values and codes, in long and short lockstep.
+/// Adds the points that walk one row at a time, with trees in lockstep: values and codes, in long and short
+/// lockstep.
 void add_tree_lanes(std::vector<HostTemplatePoint>& points) {
   for (const std::string_view encode : {"none", "u8"})
     for (const std::string_view layout : {"sparse", "array"})
@@ -23,7 +25,7 @@ void add_tree_lanes(std::vector<HostTemplatePoint>& points) {
         points.push_back({"none", 64, "trees", interleave, layout, "none", encode, "checked"});
 }
 
-/// Adds blocks of rows, tree by tree: tables, and gathers over values and codes.
+/// Adds the points that walk blocks of rows, tree by tree: by tables, and by gathers over values and codes.
 void add_row_lanes(std::vector<HostTemplatePoint>& points, std::uint32_t block) {
   points.push_back({"rows", block, "rows", 1, "tables", "none", "u8", "checked"});
   points.push_back({"rows", block, "rows", 1, "treeTables", "none", "u8", "checked"});
@@ -32,7 +34,7 @@ void add_row_lanes(std::vector<HostTemplatePoint>& points, std::uint32_t block) 
       points.push_back({"rows", block, "rows", interleave, "sparse", "none", encode, "checked"});
 }
 
-/// Adds blocks of trees in parallel, which give threads work where rows are few.
+/// Adds the points that walk blocks of trees in parallel, which give threads work where rows are few.
 void add_parallel_trees(std::vector<HostTemplatePoint>& points) {
   for (const std::string_view encode : {"none", "u8"})
     points.push_back({"trees", 256, "trees", 128, "sparse", "none", encode, "checked"});

@@ -1,6 +1,7 @@
-// The host's counterpart of SilvanForge's algorithm 1: the few points of the host's space that are worth measuring for calls
-// of some number of rows. As there, parameters that depend on each other are searched first, and orthogonal ones are tried on
-// the best of those only. Source: SilvanForge, sections 8.2 and 8.3; which points, from measurements (bench/results/auto.md).
+// The host's counterpart of SilvanForge's algorithm 1: the few points of the host's space that are worth measuring
+// for calls of some number of rows. It searches parameters that depend on each other first, as algorithm 1 does,
+// and tries orthogonal ones on the best points only. Source: SilvanForge, sections 8.2 and 8.3; the points come
+// from measurements (bench/results/auto.md).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@ inline constexpr std::size_t kTriedVariants = 3;
 /// Returns the points to measure first for calls of `batch` rows on `threads` threads.
 std::vector<HostTemplatePoint> host_heuristic_points(std::size_t batch, std::size_t threads);
 
-/// Returns the point with other values of the orthogonal parameters: tiling (without tiles of several nodes) and walker.
+/// Returns the point with other values of the orthogonal parameters: tiling (without tiles of several nodes) and
+/// walker.
 std::vector<HostTemplatePoint> host_variants(const HostTemplatePoint& point);
 
 /// Returns the number of a point in the host's space.

@@ -1,5 +1,6 @@
-// The template of schedules for the host, and its eight parameters (spaces.def): SilvanForge's space for CPUs (section 8.3:
-// parallel over rows, trees or both, by walks in lockstep) with blocks, layouts, tiles, rank codes and unrolled walks.
+// The template of schedules for the host, and its eight parameters (spaces.def): SilvanForge's space for CPUs
+// (section 8.3: parallel over rows, trees or both, by walks in lockstep) with blocks, layouts, tiles, rank codes and
+// unrolled walks.
 //
 //   parallel rows   lanes rows    for b0 in rows step block: for tree in trees: for b1 in b0: walk
 //                   lanes trees   for b0 in rows step block: for b1 in b0: for tree in trees: walk
@@ -8,9 +9,10 @@
 //   parallel both   lanes rows    for b0 in rows step block: for t0 in trees step 64: for t1 in t0: for b1 in b0: walk
 //                   lanes trees   for b0 in rows step block: for t0 in trees step 64: for b1 in b0: for t1 in t0: walk
 //
-// Parallel none is as parallel rows without `parallel`; with lanes of trees it has no blocks. With a lockstep above 1 the
-// innermost loop is cut into pieces of that length, which are interleaved. Tables are walked in a lockstep of their own,
-// without steps to unroll, so points that differ only in interleave and walker have one schedule.
+// Parallel none makes the loops of parallel rows, but runs them in one thread; with lanes of trees it has no
+// blocks. With a lockstep above 1 the innermost loop is cut into pieces of that length, which are interleaved.
+// Tables are walked in a lockstep of their own, without steps to unroll, so points that differ only in interleave
+// and walker have one schedule.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +35,7 @@ struct HostTemplatePoint {
   std::string_view walker = "checked";
 };
 
-/// Returns the point of a number below the number of the host space's points.
+/// Returns the point with this number, which is below the number of points of the host's space.
 HostTemplatePoint host_template_point(std::size_t index);
 
 Schedule host_template_schedule(const HostTemplatePoint& point);

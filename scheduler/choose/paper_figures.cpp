@@ -23,7 +23,8 @@ struct DepthGroup {
   std::size_t trees = 0;
 };
 
-/// The limit of groups: each is code of its own, and models of many depths have few trees of most depths.
+/// The most groups: the walks of each are code of their own, and models of many depths have few trees of most
+/// depths.
 constexpr std::size_t kMaxGroups = 8;
 /// Threads of a block in figure 1c: two warps of trees.
 constexpr std::uint32_t kTreeThreads = 64;
@@ -76,8 +77,8 @@ Schedule paper_figure_1b(const Model& model) {
   return schedule;
 }
 
-/// The paper tiles the trees first and splits the loop over tiles; the parts are then whole tiles. Here they
-/// are split first, so that no tile holds trees of two depths.
+/// Makes the schedule of figure 1c. The paper tiles the trees first and splits the loop over tiles; the parts are
+/// then whole tiles. Here the trees are split first, so that no tile holds trees of two depths.
 Schedule paper_figure_1c(const Model& model) {
   Schedule schedule;
   schedule.orderTrees("depth").gpuDimension("batch", "grid.x");

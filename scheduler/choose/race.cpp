@@ -11,19 +11,19 @@ namespace {
 
 constexpr std::size_t kMinTurnsToJudge = 16;
 
-/// Sorts the first `count`, the fastest first. Equals keep their order.
+/// Sorts the first `count` candidates by time, the fastest first. Equally fast ones keep their order.
 void rank(std::vector<Standing>& standings, std::size_t count) {
   std::stable_sort(standings.begin(), standings.begin() + static_cast<std::ptrdiff_t>(count),
                    [](const Standing& a, const Standing& b) { return a.typical() < b.typical(); });
 }
 
-/// Measures the first `count` in turns. Returns false if it was stopped.
+/// Measures the first `count` candidates in turns. Returns false if it was stopped.
 Result<bool> take_turns(std::vector<Standing>& standings, std::size_t count, std::size_t turns,
                         const MeasureOnce& measure, const ShouldStop& stop) {
   for (std::size_t turn = 0; turn < turns; ++turn)
     for (std::size_t i = 0; i < count; ++i) {
       if (stop()) return false;
-      Standing& standing = standings[(i + turn) % count];  // nobody always follows the same one
+      Standing& standing = standings[(i + turn) % count];  // no candidate always follows the same one
       FVM_ASSIGN(const double time, measure(standing.candidate));
       standing.times.push_back(time);
     }

@@ -1,5 +1,6 @@
-// The spaces in which schedules are searched, as data: parameters with their values, from the rows of spaces.def. A point
-// chooses a value of each parameter; its schedule is made by the space's template. Source: SilvanForge, section 8.
+// The spaces in which schedules are searched, as data: parameters with their values, from the rows of spaces.def. A
+// point chooses a value of each parameter; its schedule is made by the space's template. Source: SilvanForge, section
+// 8.
 #pragma once
 
 #include <cstddef>
@@ -41,13 +42,13 @@ std::vector<std::string_view> point_values(const ScheduleSpace& space, std::size
 /// Returns the number of the point that has these values, one of each parameter.
 std::size_t point_of(const ScheduleSpace& space, std::span<const std::string_view> values);
 
-/// Returns the whole number that a value of a parameter is.
+/// Returns the number that a parameter's value spells, such as 64 for "64".
 std::uint32_t value_number(std::string_view value);
 
 /// Returns a point's values with their parameters' names: "parallel=rows block=64 ...".
 std::string point_name(const ScheduleSpace& space, std::size_t point);
 
-/// The places of the parameters in a point's values.
+/// The indices of the parameters in a point's values.
 namespace host_parameters {
 enum HostParameter : std::size_t {
 #define FVM_HOST_PARAMETER(Name, name, values, meaning) Name,

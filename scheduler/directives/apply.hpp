@@ -14,7 +14,7 @@ struct DirectiveAt {
   std::size_t index;
 
   const std::string& loop(std::size_t argument) const { return directive.arguments[argument].name(); }
-  /// A Size or Count argument; N_TREES and BATCH have their values.
+  /// Returns a Size or Count argument; N_TREES and BATCH have their values.
   std::uint64_t number(std::size_t argument, const LoopTree& tree) const;
 };
 

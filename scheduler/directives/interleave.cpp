@@ -1,4 +1,4 @@
-// interleave(b1) walks the iterations of an innermost loop in lockstep: as many together as the loop has, as a
+// interleave(b1) walks the iterations of an innermost loop in lockstep: all of them together, rounded down to a
 // power of two, at most kMaxInterleave. The iterations that are left at the end are walked in smaller groups.
 //
 //   for b1 in b0:                       for b1 in b0 step 16:

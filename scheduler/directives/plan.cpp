@@ -1,5 +1,5 @@
-// plan(8) begins the schedule of calls of up to 8 rows. The pipeline cuts the schedule there (plans.cpp), so
-// that no loop tree ever sees it.
+// plan(8) begins the schedule of calls of up to 8 rows. The pass cut-plans cuts the schedule there, so that no loop
+// tree ever sees it.
 #include "scheduler/directives/apply.hpp"
 
 namespace forestvm::scheduler {

@@ -11,7 +11,7 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// The loops from `top` down to `bottom`; an error unless each contains nothing but the next.
+/// Returns the loops from `top` down to `bottom`; an error unless each contains nothing but the next.
 Result<std::vector<LoopId>> chain(const LoopTree& tree, LoopId top, LoopId bottom) {
   std::vector<LoopId> loops{bottom};
   while (loops.back() != top) {
@@ -25,7 +25,7 @@ Result<std::vector<LoopId>> chain(const LoopTree& tree, LoopId top, LoopId botto
   return loops;
 }
 
-/// The loop of this name that is nested with `anchor`.
+/// Returns the loop of this name that is nested with `anchor`.
 Result<LoopId> partner(const LoopTree& tree, const std::string& name, LoopId anchor) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(name));
   LoopId found = kNoLoop;

@@ -1,6 +1,5 @@
-// split(tree, ta, tb, 50) cuts a loop in two at an iteration; what it contains is copied, so that the parts
-// may be scheduled differently. Copies keep their names: `batch` then means both, `ta.batch` the one inside
-// ta.
+// split(tree, ta, tb, 50) cuts a loop in two at an iteration. The loops inside it are copied, so that the parts may
+// be scheduled differently. Copies keep their names: `batch` then means both copies, `ta.batch` the one inside ta.
 //
 //   for tree in trees:                  for ta in trees[0:50]:
 //     for batch in rows:         ->       for batch in rows: ...

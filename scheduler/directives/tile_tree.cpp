@@ -1,9 +1,9 @@
 // tileTree(tree, 4, uniform) groups the nodes of the trees that a loop walks into tiles of up to 4, which are
-// tested at once; the outcomes and the tile's shape say where a walk goes on. `uniform` fills tiles level by
-// level; `probability` along the walks that most training rows took. Tiles of one node are the nodes
-// themselves: `probability` then puts a node's likelier child close behind it, where the layout leaves the
-// order open. Like a layout, it applies to all loops that the named one became; of nested loops, the
-// innermost that has a tiling decides. Source: Treebeard (MICRO 2022).
+// tested at once; the outcomes and the tile's shape say where a walk goes on. `uniform` fills tiles level by level;
+// `probability` fills them along the walks that most training rows took. Tiles of one node are the nodes
+// themselves: `probability` then puts a node's likelier child close behind it, where the layout leaves the order
+// open. Like a layout, a tiling applies to all loops that the named one became; of nested loops, the innermost that
+// has a tiling decides. Source: Treebeard (MICRO 2022).
 //
 //   while not leaf: step        ->     while not leaf: step over up to 4 nodes
 #include "scheduler/directives/apply.hpp"

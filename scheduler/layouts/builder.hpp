@@ -38,7 +38,7 @@ struct BuiltGroup {
   Result<BuiltGroup> build_##Name(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks);
 #include <forestvm/core/layouts.def>
 
-// Each calls the function of the group's layout.
+// These call the function of the group's layout.
 
 LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group);
 /// Says why the layout cannot hold the group's trees; std::nullopt if it can.
@@ -47,14 +47,14 @@ std::optional<std::string> why_not(const TiledForest& forest, const TreeGroup& g
 /// layout's nodes have room for.
 Result<BuiltGroup> build(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks);
 
-/// A leaf's output as the walkers add it: DART weight and value multiplied in the type of the scores.
+/// Returns a leaf's output as the walkers add it: DART weight and value multiplied in the type of the scores.
 template <class Score>
 Score leaf_output(const Tree& tree, std::int32_t leaf) {
   return static_cast<Score>(tree.weight) *
          static_cast<Score>(tree.nodes[static_cast<std::size_t>(leaf)].value);
 }
 
-/// A leaf's output as float32, which the nodes of float64 models hold too, rounded.
+/// Returns a leaf's output as float32, rounded in float64 models, whose nodes hold float32 too.
 inline float leaf_output(const TiledForest& forest, const Tree& tree, std::int32_t leaf) {
   return forest.model().score_type == ScalarType::Float64
              ? static_cast<float>(leaf_output<double>(tree, leaf))
@@ -79,7 +79,7 @@ struct GroupTree {
   const Tree& tree;
   const TiledTree& tiled;
 
-  /// The test of a split, where tiles have one node.
+  /// Returns the test of a split, where tiles have one node.
   Test test(TileChild split) const {
     return test_of(tree, tiled.nodes[tiled.tiles[split.tile()].first_node]);
   }
@@ -92,7 +92,7 @@ void for_trees(const TiledForest& forest, const TreeGroup& group, Visit visit) {
     visit(GroupTree{t, forest.model_tree(t), forest.tree(group.tiling, t)});
 }
 
-/// The record of a tree, but for its first node and leaf and their numbers.
+/// Returns the record of a tree, in which the ranges of its nodes and leaves are still missing.
 inline TreeDesc record_of(const TiledForest& forest, std::uint32_t position, std::uint32_t depth) {
   TreeDesc desc{};
   desc.output = forest.model_tree(position).output;
@@ -122,13 +122,13 @@ class GroupBuilder {
     leaves.push_back(leaf_output(forest_, at.tree, leaf.leaf()));
   }
 
-  /// Numbers the leaf that the next node is; returns its output.
+  /// Sets the leaf number of the next node, which is this leaf. Returns the leaf's output.
   float number_next_node(const GroupTree& at, TileChild leaf) {
     set_number(built_, forest_, nodes.size(), at.tree, leaf.leaf());
     return leaf_output(forest_, at.tree, leaf.leaf());
   }
 
-  /// Calls add(GroupTree, first leaf) for each tree; it appends the tree's nodes and leaves.
+  /// Calls add(GroupTree, first leaf) for each tree; add() appends the tree's nodes and leaves.
   template <class Add>
   void add_trees(const TreeGroup& group, Add add) {
     for_trees(forest_, group, [&](const GroupTree& at) {

@@ -71,7 +71,7 @@ void set_tests(LevelOrderTile<Width>& node, const RankTable&, const GroupTree& a
   }
 }
 
-/// The slots of one tree: of the group's slots every `stride`-th from number `first` on.
+/// The slots of one tree: every `stride`-th slot of the group, from number `first` on.
 struct TreeSlots {
   std::size_t first;
   std::size_t stride;

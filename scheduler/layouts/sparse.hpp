@@ -15,13 +15,13 @@ LayoutSize sparse_size(const TiledForest& forest, const TreeGroup& group) {
   return size;
 }
 
-/// The cover (training weight) of a node, where tiles have one node.
+/// Returns the cover (training weight) of a node, where tiles have one node.
 inline float cover_of(const Tree& tree, const TiledTree& tiled, TileChild at) {
   const std::int32_t node = at.is_leaf() ? at.leaf() : tiled.nodes[tiled.tiles[at.tile()].first_node];
   return tree.nodes[static_cast<std::size_t>(node)].cover;
 }
 
-/// Both children of a split, where tiles have one node.
+/// Returns both children of a split, where tiles have one node.
 inline std::span<const TileChild, 2> children_of(const TiledTree& tiled, TileChild split) {
   return std::span<const TileChild, 2>(&tiled.children[tiled.tiles[split.tile()].first_child], 2);
 }
@@ -32,13 +32,13 @@ struct SparseOrder {
   std::vector<std::uint32_t> children;  ///< the slot of each node's left child; 0 for leaves
 };
 
-/// Orders a tree's nodes. Level by level, the upper levels, which every row visits, share cache lines. By
-/// probability, a split's likelier child is followed first: its children are right behind it, and a walk
-/// touches half as many cache lines.
+/// Orders a tree's nodes level by level, or by probability. Level by level, the upper levels, which every row
+/// visits, share cache lines. By probability, a split's likelier child is followed first: its children are right
+/// behind it, and a walk touches half as many cache lines.
 SparseOrder sparse_order(const Tree& tree, const TiledTree& tiled, bool by_probability);
 
-/// leaf(value, slot) and split(test, slot, left child's slot) make the nodes; slots are counted from the
-/// root.
+/// Builds a group. leaf(value, slot) and split(test, slot, left child's slot) make the nodes; slots are counted
+/// from the root.
 template <class Node, class MakeLeaf, class MakeSplit>
 BuiltGroup build_sparse(const TiledForest& forest, const TreeGroup& group, MakeLeaf leaf, MakeSplit split) {
   GroupBuilder<Node> built(forest);

@@ -1,7 +1,7 @@
-// Checks that loops which are mapped to a GPU make a possible launch: nested loops have different dimensions;
-// the grid is outside the block, and nothing serial is outside the grid; a block has at most 1,024 threads. A
-// schedule with a mapped loop is for GPUs, any other for the host: directives that only the other has are
-// refused.
+// Checks that loops which are mapped to a GPU make a possible launch: nested loops have different dimensions; the
+// grid is outside the block, and nothing serial is outside the grid; a block has at most 1,024 threads. A schedule
+// with a mapped loop is for GPUs, any other for the host. Refuses directives that only the other kind of schedule
+// can have.
 #include <array>
 
 #include <forestvm/internal/names.hpp>

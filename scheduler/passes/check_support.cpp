@@ -1,5 +1,5 @@
-// Refuses by name, with tree and node where there is one, what no pass can lower yet: the passes after this one need
-// not ask.
+// Refuses by name, with tree and node where there is one, what no pass can lower yet, so that the passes after this
+// one need not check it.
 #include "scheduler/compilation.hpp"
 
 namespace forestvm::scheduler {

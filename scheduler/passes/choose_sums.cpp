@@ -1,9 +1,9 @@
 // Contract, accumulate directive and order of additions -> the type of the sums.
 //
-//   trainer       The model's type, in the model's order. If orderTrees changed the order, leaves are kept
-//                 and added in the model's. Trees in parallel change the order of additions: a warning, or a
-//                 refusal under --strict.
-//   reproducible  Exact sums. Where a model's leaves have none, leaves are kept and added in the model's
+//   trainer       The model's type, in the model's order. If orderTrees changed the order, leaves are kept and
+//                 added in the model's order. Trees in parallel change the order of additions: that is a
+//                 warning, or a refusal under --strict.
+//   reproducible  Exact sums. If a model's leaves have no exact sums, leaves are kept and added in the model's
 //                 order.
 //   fast          Any order, in the type that is requested.
 //

@@ -1,14 +1,14 @@
-// Schedule -> its plans, each from its plan directive to the next; all of it if there is no such directive.
+// Schedule -> its plans, each from its plan directive to the next; a schedule without such a directive is one plan.
 // No number of rows is left without a plan.
 #include "scheduler/compilation.hpp"
 
 namespace forestvm::scheduler {
 namespace {
 
-/// A schedule with more plans is a mistake.
+/// The most plans of a schedule: more are a mistake.
 constexpr std::size_t kMaxPlans = 16;
 
-/// The number of rows of the largest call that a plan directive is for.
+/// Returns the number of rows of the largest call that a plan directive is for.
 Result<std::uint32_t> most_rows(const Argument& argument) {
   if (!argument.is_number()) {
     if (argument.name() == kBatchSizeName) return UINT32_MAX;

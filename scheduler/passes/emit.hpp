@@ -35,7 +35,7 @@ std::vector<OutputKind> explained_outputs(const CompileOptions& options);
 /// Begins the code of a program with such an output: computes it if the caller asked for it, and opens the block of all
 /// other outputs, whose pc it returns.
 std::uint32_t emit_explanation(OutputKind kind, ProgramParts& parts);
-/// Closes that block. Refuses code for GPUs.
+/// Closes the block that emit_explanation opened at pc `unless`. Refuses code for GPUs.
 Result<void> end_explanation(std::uint32_t unless, ProgramParts& parts);
 
 }  // namespace forestvm::scheduler

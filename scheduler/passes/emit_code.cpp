@@ -251,7 +251,8 @@ class CodeEmitter {
     return {};
   }
 
-  /// Returns the number of the first of these walkers, which are consecutive in the table.
+  /// Returns the index in the walker table of the first of the wanted walkers, which lie there one after the other.
+  /// Appends them if they are not there yet.
   std::uint32_t walkers(std::vector<WalkerDesc> wanted, bool atomic) {
     for (WalkerDesc& walker : wanted) {
       walker.atomic = atomic;

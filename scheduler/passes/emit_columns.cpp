@@ -42,7 +42,8 @@ std::uint64_t unused_key(const Lookup& lookup, const std::vector<std::uint32_t>&
   return unused;
 }
 
-/// Appends a table to `words`: each key, in order, goes to its home slot, or behind the key before it if that is taken.
+/// Appends a table to `words`: each key, in order, goes to its home slot or, if that is taken, behind the key
+/// before it.
 void emit_table(const Lookup& lookup, LookupDesc& desc, std::vector<std::uint32_t>& words) {
   const std::vector<std::uint32_t> rows = ordered_rows(lookup);
   desc.unused_key = unused_key(lookup, rows);

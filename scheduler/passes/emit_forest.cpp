@@ -28,8 +28,8 @@ void emit_group(const TreeGroup& group, const BuiltGroup& built, ProgramParts& p
   parts.wide_leaves.insert(parts.wide_leaves.end(), built.wide_leaves.begin(), built.wide_leaves.end());
 }
 
-/// Emits each group once, however many plans have it. Tiles mean the same in all plans, because check_plans
-/// has seen to it that plans with tiles have equal tables of shapes.
+/// Emits each group once, however many plans have it. Tiles mean the same in all plans, because check_plans has
+/// checked that plans with tiles have equal tables of shapes.
 Result<void> emit_groups(const std::vector<Lowering>& plans, const RankTable& ranks, ProgramParts& parts,
                          std::vector<PlanNumbers>& numbers) {
   std::vector<TreeGroup> emitted;
@@ -66,14 +66,14 @@ Result<void> check_plans(const std::vector<Lowering>& plans, ProgramParts& parts
   return {};
 }
 
-/// Emits the plans' accumulators. All plans have a0; the others are shared by plans that have the same.
+/// Emits the plans' accumulators. All plans share a0; plans whose other accumulators are equal share them, too.
 Result<void> emit_accumulators(const std::vector<Lowering>& plans, ProgramParts& parts,
                                std::vector<PlanNumbers>& numbers) {
   for (std::size_t p = 0; p < plans.size(); ++p) {
     const auto& mine = plans[p].nest.accumulators;
     std::vector<std::uint32_t>& number = numbers[p].accumulators;
     std::vector<AccumulatorDesc> wanted;
-    // They refer to each other, so a plan shares all of another's accumulators or none.
+    // Accumulators refer to each other, so a plan shares all of another plan's accumulators or none.
     const auto number_from = [&](std::uint32_t first) {
       number.assign(mine.size(), 0);
       for (std::uint32_t i = 1; i < mine.size(); ++i) number[i] = first + i - 1;

@@ -9,7 +9,7 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// The names of the model's features, which are moved out of a model that may be changed.
+/// Returns the names of the model's features, which it moves out of a model that may be changed.
 std::vector<std::string> take_feature_names(Compilation& compilation) {
   if (compilation.rewritable != nullptr) return std::move(compilation.rewritable->feature_names);
   return compilation.model.feature_names;

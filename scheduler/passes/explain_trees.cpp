@@ -2,15 +2,15 @@
 //
 //   f3 < 2 [cover 10]: 0.5 [cover 4], 1.5 [cover 6]     ->     split f3, share 0.4; leaf 0.5; leaf 1.5
 //
-// Where the covers of two children do not add up to their parent's, the branches go on as if the shares of both were parts
-// of another one: a split before theirs, of the same column, has the sum of both shares, and sends all rows left. Its right
-// child is a leaf of the value 0.
+// Where the covers of two children do not add up to their parent's, a split of the same column comes first, which sends
+// all rows left. Its share is the sum of both children's shares of the parent's cover, and its right child is a leaf of
+// the value 0.
 //
 //   f3 < 2 [cover 10]: 0.5 [cover 4], 1.5 [cover 4]     ->     split f3 of code 255, share 0.8; split f3, share 0.5;
 //                                                              leaf 0.5; leaf 1.5; leaf 0
 //
-// A tree whose leaves are vectors becomes a tree for each output. This comes before leaves are numbered, while they are
-// still values.
+// A tree whose leaves are vectors becomes a tree for each output. This pass comes before leaves are numbered, while
+// they are still values.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -23,11 +23,11 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// The part of a node's cover by which the sum of those of its children may differ from it: what sums of float32 numbers
-/// lose. Shares are then parts of the sum.
+/// The part of a node's cover by which the sum of its children's covers may differ from it: the rounding of float32
+/// numbers. Shares are then parts of the sum.
 constexpr double kCoverTolerance = 0x1p-20;
 
-/// XGBoost's least share of a branch.
+/// The least share of a branch in models of XGBoost; in models of other trainers it is kLeastShare.
 constexpr double kXgboostLeastShare = 1e-12;
 
 /// Returns the feature from which each derived column is computed; UINT32_MAX for columns of several features.
@@ -82,32 +82,32 @@ class TreeExplainer {
 
   static bool is_leaf(const Node& node) { return node.kind == NodeKind::Leaf; }
 
-  /// Finds the feature and the shares of each split, in preorder, and what makes the tree inexplicable.
+  /// Finds the feature and the shares of each split, in preorder. Returns an error if the tree cannot be explained.
   Result<void> measure() {
     preorder_.clear();
     shares_.assign(tree_.nodes.size(), {});
     features_.assign(tree_.nodes.size(), 0);
-    struct Place {
+    struct Visit {
       std::int32_t node;
       std::size_t depth;
       bool empty;  ///< True for the leaf to which no row goes.
     };
-    std::vector<Place> open{{0, 0, false}};
+    std::vector<Visit> open{{0, 0, false}};
     std::vector<std::uint32_t> way;  // features of the splits above
     while (!open.empty()) {
-      const Place place = open.back();
+      const Visit visit = open.back();
       open.pop_back();
-      const auto n = static_cast<std::size_t>(place.node);
-      if (place.empty || is_leaf(tree_.nodes[n])) {
-        preorder_.push_back({n, place.empty ? Part::Empty : Part::Leaf});
+      const auto n = static_cast<std::size_t>(visit.node);
+      if (visit.empty || is_leaf(tree_.nodes[n])) {
+        preorder_.push_back({n, visit.empty ? Part::Empty : Part::Leaf});
         continue;
       }
-      way.resize(place.depth);
+      way.resize(visit.depth);
       FVM_ASSIGN(features_[n], feature_of(n));
       FVM_ASSIGN(shares_[n], shares_of(n));
       if (shares_[n].both != 1) {
         preorder_.push_back({n, Part::Both});
-        open.push_back({place.node, place.depth, true});
+        open.push_back({visit.node, visit.depth, true});
         way.push_back(features_[n]);
       }
       preorder_.push_back({n, Part::Split});
@@ -234,8 +234,8 @@ class TreeExplainer {
   Tree tree_;
   std::vector<std::uint32_t> sources_;   ///< node of the model's tree for each node
   std::vector<PartOfNode> preorder_;     ///< nodes of the paths, a split before its left subtree
-  std::vector<Shares> shares_;           ///< of each split
-  std::vector<std::uint32_t> features_;  ///< likewise
+  std::vector<Shares> shares_;           ///< shares of the training rows, for each split
+  std::vector<std::uint32_t> features_;  ///< feature to which the contribution goes, for each split
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Makes reductions legal. A parallel loop over trees is a reduction loop: its iterations would add to the
-// same rows, so each gets a private accumulator, and the copies are reduced, in iteration order, when the
-// loop ends; unless they are added atomically, or every tree's leaf is kept. Nested loops of this kind are
-// reduced from the inside out. Where an outer loop's copies only receive an inner loop's, they need no
-// memory: the inner copies are reduced in place. Then the result is initialised and written where each row is
-// complete, and the nest is repeated for leaf numbers. Source: SilvanForge, section 5.
+// Makes reductions legal. A parallel loop over trees is a reduction loop: its iterations would add to the same
+// rows, so each gets a private accumulator, and the copies are reduced, in iteration order, when the loop ends;
+// unless they are added atomically, or every tree's leaf is kept. Nested loops of this kind are reduced from the
+// inside out. Where the copies of an outer loop only receive the copies of an inner loop, they need no memory: the
+// inner copies are reduced in place. Then the result is initialised and written where each row is complete, and the
+// nest is repeated for leaf numbers. Source: SilvanForge, section 5.
 //
 //   par.for t0 in trees step 50:               result[batch] = base
 //     for t1 in t0:                            par.for t0 in trees step 50:
@@ -151,9 +151,8 @@ class Legalizer {
     return add_accumulator({kind(), parent, iterations, number});
   }
 
-  // An outer loop's copies that receive nothing but one reduction of an inner loop's copies lie in the first of
-  // those, and the inner loop's copies are then reduced in place.
-
+  /// Stores the copies of an outer loop that receive nothing but one reduction of an inner loop's copies in the first
+  /// of the inner copies, which are then reduced in place.
   void merge_copies() {
     for (std::uint32_t a = 1; a < accumulators().size(); ++a) {
       if (accumulators()[a].parent == a) continue;

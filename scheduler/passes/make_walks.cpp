@@ -58,7 +58,7 @@ void collect(const LoopTree& tree, const std::vector<LoopId>& loops, std::vector
   }
 }
 
-/// The number of walks in lockstep over a loop: its iterations, rounded down to a power of two, at most
+/// Returns the number of walks in lockstep over a loop: its iterations, rounded down to a power of two, at most
 /// kMaxInterleave.
 std::uint8_t lockstep(const LoopTree& tree, LoopId loop) {
   const std::uint64_t wanted = std::clamp<std::uint64_t>(tree.iterations(loop), 1, kMaxInterleave);

@@ -14,7 +14,7 @@ class FunctionTable {
  public:
   explicit FunctionTable(Compilation& compilation) : to_(compilation) {}
 
-  /// Returns the number of a leaf's function. A leaf without one gets a constant.
+  /// Returns the number of a leaf's function. A leaf without a function gets a constant one.
   Result<double> number(const Tree& tree, const Node& node) {
     static const LinearLeaf kNone;
     const LinearLeaf& leaf = tree.linear_leaves.empty() ? kNone : tree.linear_leaves[node.payload];

@@ -1,5 +1,6 @@
-// Symmetric trees of CatBoost, whose levels have one split each: rooted at the last split. A leaf's number has a bit for
-// each split, the first split's the lowest; CatBoost explains predictions as if the highest bit were tested first.
+// Makes the last split of CatBoost's symmetric trees, whose levels have one split each, their root. A leaf's number
+// has a bit for each split, the first split's the lowest; CatBoost explains predictions as if the highest bit were
+// tested first.
 //
 //   f0 ? (f1 ? a : c) : (f1 ? b : d)      ->      f1 ? (f0 ? a : b) : (f0 ? c : d)
 #include <numeric>
@@ -23,8 +24,8 @@ Children children_of(const Node& node, std::size_t zero, std::size_t one) {
   return left == one && right == zero ? Children::Swapped : Children::Neither;
 }
 
-/// Returns the number of levels of a symmetric tree whose nodes follow one another level by level, those of a level in
-/// the order of the bits that lead to them; 0 for other trees.
+/// Returns the number of levels of a symmetric tree whose nodes follow one another level by level, and within a
+/// level in the order of the bits that lead to them; 0 for other trees.
 std::size_t symmetric_levels(const Tree& tree) {
   std::size_t levels = 0;
   while ((std::size_t{2} << levels) - 1 < tree.nodes.size()) ++levels;

@@ -13,7 +13,7 @@ namespace {
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
 
-/// Directives at the site's loops that decide how its trees lie and its walks end; null: there is none.
+/// The directives at a site's loops that decide how its trees lie and its walks end; null where there is none.
 struct Requests {
   const Requested<std::uint32_t>* unroll = nullptr;
   const Requested<std::uint32_t>* peel = nullptr;
@@ -57,7 +57,7 @@ std::pair<std::uint32_t, std::uint32_t> trees_of(const LoopTree& tree, const Wal
   return tree.tree_bounds(at);
 }
 
-/// Chooses a group's tiling. Refuses one by probability if no node has a cover.
+/// Chooses a group's tiling. Refuses a tiling by probability if no node has a cover.
 Result<void> choose_tiling(const Lowering& lowering, const Requests& requests, TreeGroup& group) {
   if (!requests.tiling) return {};
   group.tiling = requests.tiling->value;
@@ -110,7 +110,7 @@ constexpr LayoutRow kLayouts[] = {
 #include <forestvm/core/layouts.def>
 };
 
-/// The width of the narrowest tiles of any layout that hold `size` nodes.
+/// Returns the width of the narrowest tiles of any layout that hold `size` nodes.
 unsigned tile_width(std::uint32_t size) {
   unsigned width = UINT32_MAX;
   for (const LayoutRow& row : kLayouts)
@@ -145,8 +145,9 @@ bool is_named(const LayoutRow& row, std::string_view name, const TreeGroup& grou
   return (row.word == name || row.text == name) && row.tile_width == tile_width(group.tiling.size);
 }
 
-/// Chooses the first layout of this name that can hold the group's trees: among those that read rank codes if
-/// codes are wanted and some layout of the name does, else among the others. The error says why none can.
+/// Chooses the first layout of this name that can hold the group's trees. If codes are wanted and some layout of
+/// the name reads them, only layouts that read rank codes are considered, otherwise only the others. The error says
+/// why none can.
 Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::uint16_t steps,
                         TreeGroup& group) {
   const bool coded = wants_codes(lowering, group);

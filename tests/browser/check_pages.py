@@ -1,8 +1,8 @@
 """Looks at forestvm's pages in a headless browser: check_pages.py FORESTVM MODEL OUT_FOLDER.
 
-Makes the page of a search for schedules and checks, in light and dark, wide and narrow windows, what a reader meets:
-that nothing is fetched, nothing is wider than the window, text has contrast, and the keyboard reaches and opens all.
-Leaves screenshots in OUT_FOLDER. Needs Chromium with its driver and Selenium."""
+Makes the page of a search for schedules. Checks, in light and dark, wide and narrow windows, that nothing is fetched,
+nothing is wider than the window, text has contrast, and the keyboard reaches and opens everything. Leaves screenshots
+in OUT_FOLDER. Needs Chromium with its driver and Selenium."""
 
 import subprocess, sys
 from pathlib import Path
@@ -61,7 +61,8 @@ def check_width(browser, what):
 
 
 def check_keyboard(browser):
-    """Presses Tab through the page: expects to meet each link, each part that opens, and each that scrolls."""
+    """Presses Tab through the page, and expects to reach each link, each part that opens, and each part that
+    scrolls."""
     wanted = browser.find_elements(By.CSS_SELECTOR, "a, summary, [tabindex='0']")
     visible = [element for element in wanted if element.is_displayed()]
     assert len(visible) > 10, f"only {len(visible)} places for the keyboard"

@@ -30,7 +30,7 @@ int call(const char* name, int file) {
 
 }  // namespace
 
-// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the system's are reserved
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the system's names are reserved
 extern "C" __attribute__((visibility("default"))) int fsync(int file) { return call("fsync", file); }
-// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the system's are reserved
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the system's names are reserved
 extern "C" __attribute__((visibility("default"))) int close(int file) { return call("close", file); }

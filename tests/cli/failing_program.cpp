@@ -1,6 +1,7 @@
-// Makes the forestvm program run out of memory or of threads, as FORESTVM_FAILING says: "memory once 17"
-// fails the allocation after 17 that succeed, "memory lasting 17" that one and all later ones, "threads once
-// 0" the first thread. "count PATH" fails nothing and writes the number of allocations to a file.
+// Makes the forestvm program run out of memory or of threads, as the environment variable FORESTVM_FAILING says.
+// "memory once 17" makes the allocation after 17 successful ones fail, "memory lasting 17" that allocation and all
+// later ones, and "threads once 0" the first start of a thread. "count PATH" makes nothing fail and writes the number
+// of allocations to a file.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,7 +17,7 @@ const char* text() {
   return found == nullptr ? "" : found;
 }
 
-/// Skips a word if the text goes on with it; returns whether it does.
+/// Moves `text` past a word if the text begins with it. Returns whether it does.
 bool skip(const char*& text, const char* word) {
   const std::size_t size = std::strlen(word);
   if (std::strncmp(text, word, size) != 0) return false;

@@ -183,7 +183,7 @@ TEST(CsvRows, NamesBothWidths) {
   EXPECT_EQ(refusal("1,2,3,4\n", 2, {"a", "b"}), "has more than 2 columns, the model has 2 features");
 }
 
-/// A line in a pipe may be endless.
+/// A line in a pipe may be endless, so the reader must not look for its end.
 TEST(CsvRows, ReadsNoMoreThanOneCellBeyondTheModelsFeatures) {
   const std::string commas(10'000'000, ',');
   for (const std::string& text : {commas, "1,2\n" + commas, "a,b\n" + commas, "\"a\",b" + commas}) {
@@ -298,7 +298,7 @@ TEST(CsvRows, FindsTheHeaderOfTexts) {
                      {code("a"), code("b")});
 }
 
-/// A number that stands for a missing value is compared as the float32 that it is.
+/// A number that stands for a missing value is rounded to float32 where the cells are.
 TEST(CsvRows, MissingNumbersBesideTexts) {
   const std::vector<std::uint32_t> hashed = {0};
   const RowForm form{.width = 2, .wide = true, .hashed = hashed, .missing = parse_missing("0.1")};

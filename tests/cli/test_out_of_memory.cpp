@@ -29,7 +29,7 @@ class OutOfMemory : public ProgramTest {
   /// A command. Its output may be a file.
   struct Command {
     std::vector<std::string> words;
-    /// True if the output is always the same. That of `devices` is not, because it also says why it finds none.
+    /// True if the output is always the same. The output of `devices` is not, because it also says why it finds none.
     bool repeats = true;
   };
 

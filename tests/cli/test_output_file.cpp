@@ -59,7 +59,7 @@ TEST_F(OutputFileTest, AreSeveralAtATime) {
   EXPECT_EQ(files(), 1u);
 }
 
-/// Another process with the same number, for instance in a container, keeps its unfinished file.
+/// The unfinished file of another process with the same number, for instance in a container, is left alone.
 TEST_F(OutputFileTest, DoesNotTakeAnotherProcessesFile) {
   const std::string taken = file("a") + "." + std::to_string(::getpid()) + ".0.unfinished";
   std::ofstream(taken) << "theirs";

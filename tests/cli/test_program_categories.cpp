@@ -16,7 +16,7 @@ class Categories : public ProgramTest {
   const std::string folder_ = test_data("xgboost_versions/3.2.0_named/");
   const std::string model_ = folder_ + "model.json";
 
-  /// Returns the model's predictions for one row, of which the first cell is given.
+  /// Returns what `run` prints for one row whose first cell is `cell`.
   Outcome ran(const std::string& cell, const std::vector<std::string>& options = {}) const {
     std::vector<std::string> words = {"run", model_, write("row.csv", cell + ",0.5,0.25,,,,,\n"), "--header",
                                       "no"};

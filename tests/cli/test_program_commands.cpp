@@ -107,7 +107,7 @@ TEST_F(Commands, RoundsArePartsOfTheModel) {
     return outcome.out;
   };
   const std::string all = ran(":");
-  const auto cut = [&](std::size_t begin, std::size_t end) {  // columns of leaves
+  const auto cut = [&](std::size_t begin, std::size_t end) {  // returns these columns of `all`
     std::string text;
     for (std::size_t at = 0; at < all.size();) {
       const std::size_t line_end = all.find('\n', at);
@@ -304,6 +304,10 @@ TEST_F(Commands, DiffAgreesWithEveryJudge) {
   EXPECT_EQ(program.code, 0) << program.err;
   EXPECT_NE(program.out.find("every walk comes to the same leaf"), std::string::npos) << program.out;
   EXPECT_NE(program.out.find("equal bits"), std::string::npos) << program.out;
+  // Texts of categories are codes in the rows that are read.
+  const Outcome texts = forestvm({"diff", test_data("catboost/1.2.10_counters/model.cbm"),
+                                  test_data("catboost/1.2.10_counters/rows.csv")});
+  EXPECT_EQ(texts.code, 0) << texts.err << texts.out;
 }
 
 /// Rows of float32, of float64, with categories and with texts become what the exported code takes.

@@ -1,5 +1,5 @@
-// The real program's memory for models and rows whose numbers ask for a lot: at most 4 times the file and 64
-// MiB, including the program itself.
+// The memory of the real program for models and rows whose numbers ask for much memory: at most 4 times the size of the
+// file and 64 MiB, including the program itself.
 #include <gtest/gtest.h>
 
 #include <fstream>

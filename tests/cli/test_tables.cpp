@@ -73,7 +73,7 @@ TEST(Tables, HaveTruthAsOneAndZero) {
   EXPECT_EQ(refusal("1,2\nyes,truee\n", 2).substr(0, 23), "line 2, column 1: 'yes'");
 }
 
-/// The words of pandas' read_csv, and ?.
+/// The words are those of pandas' read_csv, and "?".
 TEST(Tables, HaveWordsForMissingValues) {
   for (const char* word :
        {"#N/A", "#N/A N/A", "#NA",  "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>",

@@ -12,9 +12,9 @@
 
 namespace forestvm::test {
 
-/// Reads the rows and answers beside a model file. ONNX Runtime's sums depend on its number of threads, and its answers
-/// are compared with the reference predictor's within a bound (tests/support/trainer_answers.hpp); here programs must
-/// give the reference predictor's own numbers, rounded to float32. So must raw scores that the trainer does not give.
+/// Reads the rows and the answers beside a model file. Where the trainer gives no raw scores, and for ONNX, the answers
+/// are the reference predictor's numbers, rounded to float32. ONNX Runtime's own sums depend on its number of threads;
+/// other tests compare them with the reference predictor's within a bound (tests/support/trainer_answers.hpp).
 support::Answers answers_of(const support::ModelFile& file, const Model& model);
 
 /// Returns `count` of the rows, from number `begin` on.

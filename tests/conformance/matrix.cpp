@@ -35,8 +35,8 @@ namespace {
 
 struct DirectiveSet {
   const char* name;
-  /// The directives. HALF and THIRD stand for parts of the model's trees; DIRECTIVES stands for layout and tiling,
-  /// which come first if it is absent.
+  /// The directives. HALF and THIRD stand for a half and a third of the model's number of trees. DIRECTIVES stands for
+  /// the directives of layout and tiling, which come first if the word is absent.
   const char* text;
   int size;  ///< largest Size of model for which it runs
 };
@@ -44,8 +44,8 @@ struct DirectiveSet {
 /// Sizes of models by number of nodes: larger ones run fewer cells.
 enum Size { kSmall, kMiddle, kLarge };
 constexpr std::size_t kEmulatedRows = 9;  ///< rows on the emulator, enough for blocks of several sizes
-/// Cells of a model that run by day, by its size: about one in ten of a small model, and fewer of a larger one, whose
-/// cells take longer.
+/// The number of cells of a model that run by day, by its size: about one cell in ten of a small model, and fewer of a
+/// larger model, because its cells take longer.
 constexpr std::size_t kCellsByDay[] = {400, 120, 30};
 constexpr std::uint64_t kSmallNodes = 30'000, kMiddleNodes = 200'000;
 

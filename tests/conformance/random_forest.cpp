@@ -85,8 +85,8 @@ class ForestMaker {
                                 : static_cast<double>(static_cast<float>(dice_.real() * 8 - 4)));
   }
 
-  /// Makes sets of few or many codes, near zero or at the end of the range, for either side and either rule
-  /// for numbers between -1 and 0; some sets are empty.
+  /// Makes sets of few or many codes, near zero or at the end of the range. They vary in the side of their members and
+  /// in the rule for numbers between -1 and 0. Some sets are empty.
   void make_sets(std::size_t count) {
     categorical_ = static_cast<unsigned>(dice_.from_to(1, 100));
     const bool fractions = dice_.percent(50);

@@ -58,7 +58,7 @@ class MappedPrograms : public testing::Test {
     expected_ = scores(**host_backend(*reproducible(model_, {})), rows_);
   }
 
-  /// Fails if the program is neither refused with a place nor right.
+  /// Expects that the schedule is refused with a place, or that the program's answers are right.
   void check(const Schedule& schedule, const std::string& name) {
     const auto program = reproducible(model_, schedule);
     if (!program.ok()) {

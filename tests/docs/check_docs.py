@@ -19,17 +19,21 @@ language says what is done with it:
     cpp, c     compiled against the installed copy, warnings are errors; run if it has a main
     schedule   compiled with the model; its output is the loops that `forestvm dump` prints
     fvm        assembled over the program of the page (model.fvm) by `forestvm assemble`
-    text       neither; for output, grammars and pictures
-    python     neither, nor is its output compared: the tests in bindings/python/tests do both
+    text       neither run nor compiled: output, grammars and pictures
+    python     not run here: the tests in bindings/python/tests run it and compare its output
 
 A comment on the line before a block changes that:
 
     <!-- not run: REASON -->     neither run nor compiled; counted and listed
+    <!-- not run: a new row of FILE -->
+                                 `links` checks that FILE has rows of that name, and that the new row's number, if its
+                                 first argument is one, is the next after theirs
     <!-- file: NAME -->          written to NAME in the page's folder, for the blocks after it; not run by itself
     <!-- exits: CODE -->         an sh block that must end with this exit code
     <!-- refused -->             a schedule block that must be refused
     <!-- output -->              a text block that must be what the last block printed; `...` stands for any text
-    <!-- output: STAGE -->       the same of this stage of the last schedule block, as `forestvm dump --stage` prints it
+    <!-- output: STAGE -->       a text block that must be what `forestvm dump --stage STAGE` prints for the last
+                                 schedule block; `...` stands for any text
     <!-- with: DECLARATIONS -->  a cpp or c block without main: statements of a function that has these parameters
 """
 import argparse
@@ -42,7 +46,7 @@ import tempfile
 from pathlib import Path
 
 KNOWN = {"sh", "cpp", "c", "schedule", "fvm", "text", "cmake", "python"}
-ELSEWHERE = object()  # what a block printed that is not run here
+ELSEWHERE = object()  # stands for the output of a block that is not run here
 NOTE = re.compile(r"^<!-- (not run|file|exits|refused|output|with)(?:: ?(.*?))? -->$")
 FENCE = re.compile(r"^( *)(```+|~~~+) *(.*?) *$")
 TIMEOUT = 240  # seconds, for one block
@@ -125,13 +129,39 @@ def anchors(root, page, known={}):
     return known[(root, page)]
 
 
+NEW_ROW = re.compile(r"^a new row of (\S+)$")
+NUMBERED = r"^{}\((0x[0-9a-f]+|\d+)\b"
+
+
+def wrong_row(root, block):
+    """Says what is wrong with a row that a page adds to a list of the tree; None if nothing is."""
+    file = NEW_ROW.match(block.notes.get("not run", ""))
+    if not file:
+        return None
+    name = block.text.partition("(")[0]
+    if not (root / file[1]).is_file():
+        return f"there is no '{file[1]}' in the tree"
+    there = (root / file[1]).read_text(encoding="utf-8")
+    if not re.search(rf"^{name}\(", there, re.MULTILINE):
+        return f"{file[1]} has no row {name}(...)"
+    own = re.match(NUMBERED.format(name), block.text)
+    last = max([int(number, 0) for number in re.findall(NUMBERED.format(name), there, re.MULTILINE)], default=None)
+    if own and (last is None or int(own[1], 0) != last + 1):
+        return f"the row's number is {own[1]}, but the last one of {file[1]} is {last}"
+    return None
+
+
 def check_links(root, pages):
     problems, links, paths = [], 0, 0
     folders = [entry.name for entry in root.iterdir() if entry.is_dir() and not entry.name.startswith(".")]
     folders = [name for name in folders if name != "build"]
     path = re.compile(r"^(?:" + "|".join(map(re.escape, folders)) + r")/[\w./+-]*$")
     for page in pages:
-        _, prose, _ = read_page(root, page)
+        blocks, prose, _ = read_page(root, page)
+        for block in blocks:
+            wrong = wrong_row(root, block)
+            if wrong:
+                problems.append(problem(page, block.line, wrong))
         for number, line in prose:
             for target in LINK.findall(CODE_SPAN.sub("", line)):
                 if re.match(r"^[a-z][a-z0-9+.-]*:", target):

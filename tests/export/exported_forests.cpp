@@ -57,7 +57,7 @@ void write_codes(void (*category)(float *, const char *, size_t)) {
   }
 )";
 
-bool takes_texts(const Program& program) { return !program.section_Lookups().empty(); }
+bool takes_texts(const Program& program) { return !program.lookups().empty(); }
 
 std::string c_type(ScalarType type) { return type == ScalarType::Float64 ? "double" : "float"; }
 
@@ -65,12 +65,13 @@ std::size_t count_of(const std::vector<double>& rows, const ProgramMeta& meta) {
   return rows.size() / meta.num_features;
 }
 
-/// Returns rows as the VM reads them where some features are hashed, and as C reads them: cells hold the bits of codes.
+/// Returns rows in the form that C reads, and the VM if some features are hashed: cells of hashed features hold the
+/// bits of their codes.
 template <class Cell>
 std::vector<Cell> cells_of(const Program& program, const std::vector<double>& rows) {
   std::vector<Cell> cells(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) cells[i] = static_cast<Cell>(rows[i]);
-  for (const std::uint32_t feature : program.section_HashedFeatures())
+  for (const std::uint32_t feature : program.hashed_features())
     for (std::size_t i = feature; i < rows.size(); i += program.meta().num_features) {
       const auto code = static_cast<std::int32_t>(rows[i]);
       std::memcpy(&cells[i], &code, sizeof code);
@@ -83,7 +84,7 @@ std::string bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-/// Returns what write_codes writes.
+/// Returns the codes that the C function write_codes must write.
 std::vector<std::int32_t> expected_codes() {
   std::vector<std::int32_t> codes;
   for (std::size_t size = 0; size <= 200; ++size) {
@@ -131,16 +132,16 @@ class Judge {
  public:
   Judge(const Program& program, const std::vector<double>& rows) : program_(program), wide_(rows) {
     const bool as_float64 =
-        program.meta().row_type == ScalarType::Float64 || !program.section_HashedFeatures().empty();
+        program.meta().row_type == ScalarType::Float64 || !program.hashed_features().empty();
     if (!as_float64) narrow_.assign(rows.begin(), rows.end());
-    for (const std::uint32_t feature : program.section_HashedFeatures())
+    for (const std::uint32_t feature : program.hashed_features())
       EXPECT_LT(feature, program.meta().num_features);
     block_ = {as_float64 ? static_cast<const void*>(wide_.data()) : narrow_.data(),
               count_of(rows, program.meta()),
               program.meta().num_features,
               as_float64 ? RowType::Float64 : RowType::Float32,
               1,
-              !program.section_HashedFeatures().empty()};
+              !program.hashed_features().empty()};
     auto predictor = host_backend(program);
     EXPECT_TRUE(predictor.ok()) << predictor.error().text();
     predictor_ = std::move(*predictor);

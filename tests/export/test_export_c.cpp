@@ -34,7 +34,7 @@ Result<Program> program_of(const Model& model, const std::string& text, Contract
   return compiled.program;
 }
 
-/// Every layout, tiling, reduction and kind of sum of the host, on a random forest.
+/// Schedules that together have every layout, tiling, reduction and kind of sum of the host.
 const std::vector<std::string> kSchedules = {
     "",
     "reorder(tree, batch); interleave(batch)",
@@ -200,16 +200,16 @@ TEST(ExportC, FeaturesWithRules) {
   }
   const auto program = program_of(model, "encode(u8)", Contract::Trainer);
   ASSERT_TRUE(program.ok()) << program.error().text();
-  EXPECT_FALSE(program->section_ZeroMissing().empty());
+  EXPECT_FALSE(program->zero_missing().empty());
   const auto is = [&](auto rule) {
-    const auto features = program->section_WideFeatures();
+    const auto features = program->wide_features();
     return std::any_of(features.begin(), features.end(), rule);
   };
   EXPECT_TRUE(is([](const WideFeature& wide) { return wide.ranked == 1; }));
   EXPECT_TRUE(is([](const WideFeature& wide) { return wide.ranked == 0 && wide.bound_count > 1; }));
   EXPECT_TRUE(is([](const WideFeature& wide) { return wide.categories == 1; }));
   EXPECT_TRUE(is([](const WideFeature& wide) { return wide.categories == 2; }));
-  const auto sets = program->section_CategoryColumns();
+  const auto sets = program->category_columns();
   EXPECT_TRUE(
       std::any_of(sets.begin(), sets.end(), [](const CategoryColumn& set) { return set.listed == 1; }));
   ExportedForests forests;

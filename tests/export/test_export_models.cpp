@@ -23,9 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The most bytes of C that a compiler gets at once: with more it takes much memory.
+/// The most bytes of C in one file, because compilers take much memory for more.
 constexpr std::size_t kSourceBytes = 8 << 20;
-/// Larger models lose their last rounds, so that the compiler takes little time for each.
+/// The most nodes of a model. Larger models lose their last rounds, so that compiling takes little time.
 constexpr std::size_t kMaxNodes = 500, kFewNodes = 200;
 
 std::size_t node_count(const Model& model) {
@@ -34,7 +34,7 @@ std::size_t node_count(const Model& model) {
   return nodes;
 }
 
-/// Removes rounds from the end of a model with more nodes. What is left need not be a model of its trainer's.
+/// Removes rounds from the end of a model with more nodes. The result need not be a model that its trainer could make.
 void shorten(Model& model, std::size_t most_nodes) {
   while (node_count(model) > most_nodes && model.round_begins.size() > 2) {
     model.round_begins.resize((model.round_begins.size() - 1) / 2 + 1);

@@ -10,8 +10,8 @@
 
 namespace forestvm::test {
 
-/// Returns why `text` is refused. The test fails if it is not refused, or without a place and one line of a
-/// sensible length. Failures call the file `name`.
+/// Returns why `text` is refused. Fails the test if it is not refused, if the error has no place, or if its message is
+/// not one line of a sensible length. Failures call the file `name`.
 std::optional<Error> refusal_of(const std::string& name, const std::string& text);
 
 /// Loads a file; a model that loads must also predict.
@@ -20,7 +20,7 @@ void survive(const std::string& text);
 /// Loads every file with each of its bits flipped.
 void survive_bit_flips(const std::vector<std::string>& files);
 
-/// Loads every file with each of `bytes` in every place.
+/// Loads every file with each of `bytes` at every offset.
 void survive_bytes_replaced(const std::vector<std::string>& files, std::initializer_list<char> bytes);
 
 }  // namespace forestvm::test

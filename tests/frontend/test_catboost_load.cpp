@@ -85,7 +85,7 @@ TEST(CatboostLoad, TheBiasBelongsToTheFirstRound) {
   }
 }
 
-/// The root stays on its left side: it is leaf 1 there. Its other leaves are nodes 2 and 3.
+/// Returns a branching tree whose root has leaf 1 on its left side. Its other leaves are nodes 2 and 3.
 SmallCatboost branching() {
   SmallCatboost small;
   small.splits = {0, 1, 0, 0};
@@ -147,7 +147,7 @@ TEST(CatboostLoad, OneHotTestsAreColumns) {
   EXPECT_EQ(judged(model, {0, 0, 7, 0, 0, -8, 0, 0, 9}).leaf, (std::vector<std::int32_t>{1, 2, 0}));
 }
 
-/// A counter of two keys; its value is (good + 0.5) / (total + 1).
+/// Returns a model with a counter of two keys, whose value is (good + 0.5) / (total + 1).
 SmallCatboost counting(std::int8_t type, std::int32_t target_border, std::int32_t classes) {
   SmallCatboost small;
   small.splits = {3};

@@ -195,8 +195,8 @@ TEST(Damaged, Ubjson) {
                                         huge);
 }
 
-/// Nulls in an array with a count take no bytes: each array of 20 adds 9 bytes to the file and 22 values, so
-/// that about a hundred values are left for the 200 that follow.
+/// The limit of values is the number of bytes of the file, but nulls in an array with a count take no bytes. Each array
+/// of 20 nulls adds 9 bytes and 22 values, so that only about a hundred values are left for the 200 that follow.
 TEST(Damaged, ArraysThatTogetherClaimMoreThanTheFile) {
   const std::string good = SmallXgboost{}.ubj();
   const std::string key = std::string("L") + std::string(7, '\0') + "\x0a" + "attributes{";

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Returns the dump with the threshold of 1e300, and without the maximum of its feature that tells what it means.
+/// Returns the small dump with -1.25 in place of 1e300.
 std::string good_dump() { return replaced(small_lightgbm_dump(), "1e+300", "-1.25"); }
 
 TEST(LightgbmDump, SaysWhatTheFileSaid) {
@@ -204,7 +204,7 @@ TEST(SweepLightgbmDump, EveryByteReplacedIsRefusedOrSafe) {
   survive_bytes_replaced({good_dump()}, {'\0', '\xff', '[', '{', '}', ',', '9', '-', '"'});
 }
 
-/// Every number, and every text, with each of these in its place.
+/// Replaces every number, and every text, by each of several odd values.
 TEST(SweepLightgbmDump, OddNumbersAreRefusedOrSafe) {
   const std::string good = good_dump();
   for (std::size_t at = 0; at < good.size(); ++at) {

@@ -139,8 +139,19 @@ TEST(Foreign, IsNamed) {
       {std::string("X\n\0\0\0\3", 6), "RDS"},
       {gzip(std::string("X\n\0\0\0\3", 6)), "RDS"},
       {"booster[0]:\n0:[f0<0.522524536] yes=1,no=2,missing=2\n", "text dump of XGBoost"},
+      {"0:[age<0.5] yes=1,no=2\n\t1:leaf=1\n", "a tree of XGBoost's text dump"},
+      {R"(["0:[f0<0.522524536] yes=1,no=2,missing=2\n\t1:leaf=0.4\n"])", "a list of XGBoost's text dumps"},
+      {R"(["0:leaf=0.25\n", "0:leaf=0.5\n"])", "a list of XGBoost's text dumps"},
+      {"  { \"nodeid\": 0, \"depth\": 0, \"split\": \"f0\"", "a tree of XGBoost's JSON dump"},
+      {"{\"nodeid\": 0, \"leaf\": 0.5}", "a tree of XGBoost's JSON dump"},
+      {"[\n  { \"nodeid\": 0, \"depth\": 0", "a JSON dump of XGBoost"},
+      {R"(["  { \"nodeid\": 0, \"depth\": 0, \"split\": \"f0\"")", "a JSON dump of XGBoost"},
+      {"[{\"nodeid\": 0, \"leaf\": 0.5}]", "a JSON dump of XGBoost"},
+      {"digraph {\n    graph [rankdir=TB]\n", "Graphviz"},
+      {R"(["digraph {\n    graph [ rankdir=TB ]\n")", "Graphviz"},
       {std::string("\x97\0\0\0\0\0\0\0{\"__metadata__\":", 24), "safetensors"},
       {R"({"class":"org.apache.spark.ml.PipelineModel")", "Spark"},
+      {R"({ "class" : "org.apache.spark.ml.PipelineModel")", "Spark"},
   };
   for (const auto& [text, word] : cases) {
     const Result<Model> model = load_text(text);

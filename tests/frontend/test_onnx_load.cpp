@@ -88,7 +88,7 @@ TEST(OnnxLoad, EnsembleWithMembers) {
             (std::vector<double>{1, 2, 2, 4, 4, 4}));
 }
 
-/// Each test of a node against what it says, on numbers beside its value and on NaN.
+/// Compares each mode of a node with its definition, on numbers beside its value and on NaN.
 TEST(OnnxLoad, EveryModeIsWhatItSays) {
   const struct {
     const char* mode;

@@ -17,7 +17,7 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kNone = kNan;  // no answer
 
-/// Returns the values of rows of a, i and k.
+/// Returns the predicted values. Rows have the fields a, i and k.
 std::vector<double> values(const std::string& file, const std::vector<double>& rows) {
   const Model model = loaded(file);
   const auto answers = reference_predict(model, rows, rows.size() / 3);
@@ -33,7 +33,7 @@ void expect_values(const std::vector<double>& actual, const std::vector<double>&
         << "value " << i << ": " << actual[i] << " instead of " << expected[i];
 }
 
-/// Returns the values of a tree whose root has these children, for rows of one value of `field` each.
+/// Returns the predicted values of a tree whose root has these children. Each row has one value, for `field`.
 std::vector<double> of_children(const std::string& children, const std::vector<double>& column,
                                 const std::string& strategy = SmallPmml{}.strategy, std::size_t field = 0) {
   SmallPmml small;

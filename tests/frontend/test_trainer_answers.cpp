@@ -69,8 +69,8 @@ TEST(RepositoryModels, AreThere) {
                                                  {"ydf", 22}}));
 }
 
-/// A folder of the zoo that no test above reads holds a PMML document, which test_pmml_answers.cpp reads, or one of
-/// CatBoost's, which is refused by name.
+/// Every folder of the zoo is read by a test above or by test_pmml_answers.cpp, or holds a PMML document of CatBoost's,
+/// which is refused by name.
 TEST(Zoo, EveryFolderIsReadOrRefused) {
   if (!fs::exists(zoo() / "formats")) GTEST_SKIP() << "no zoo at " << zoo() << ": set FORESTVM_ZOO";
   std::set<fs::path> read;

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,7 +40,7 @@ struct Release {
   bool operator<(const Release& other) const { return parts < other.parts; }
 };
 
-/// Format and feature -> releases.
+/// Maps a format and a feature to the releases with which it was tried.
 using Table = std::map<std::pair<std::string, std::string>, std::set<Release>>;
 
 /// Returns the version of `ai.onnx.ml` that an ONNX file asks for: field 2 of an OperatorSetIdProto.
@@ -61,7 +62,7 @@ Release release_of(const ModelFile& file, const Model& model) {
   return Release(named && model.format != "skops" ? folder.substr(0, folder.find('_')) : model.version);
 }
 
-/// Returns what a model has that another of the same format may lack.
+/// Returns the features of a model that other models of its format may lack.
 std::vector<std::string> features_of(const Model& model) {
   std::vector<std::string> features;
   const auto add = [&](bool has, const std::string& feature) {
@@ -120,17 +121,51 @@ void add_documents(const std::vector<support::PmmlFolder>& folders, Table& table
 }
 
 struct Foreign {
-  std::size_t offset;
+  std::string place;
   std::string_view bytes;
   std::string_view sentence;
 };
 
-constexpr Foreign kForeign[] = {
-#define FVM_FOREIGN(first_bytes, sentence) FVM_FOREIGN_AT(0, first_bytes, sentence)
+const Foreign kForeign[] = {
+#define FVM_FOREIGN(first_bytes, sentence) \
+  {"", std::string_view(first_bytes, sizeof(first_bytes) - 1), sentence},
 #define FVM_FOREIGN_AT(offset, bytes, sentence) \
-  {offset, std::string_view(bytes, sizeof(bytes) - 1), sentence},
+  {" at byte " #offset, std::string_view(bytes, sizeof(bytes) - 1), sentence},
+#define FVM_FOREIGN_TEXT(characters, sentence) {" as text", characters, sentence},
 #include "frontend/formats.def"
 };
+
+/// The opening of a file whose format is read, but not this form of it.
+struct RefusedForm {
+  std::string what;
+  std::string bytes;
+};
+
+/// Returns the beginning of a Treelite checkpoint: its version, then the types of thresholds and leaves.
+std::string checkpoint(char major, char minor) {
+  return std::string{major, 0, 0, 0, minor, 0, 0, 0, 0, 0, 0, 0, 2, 2};
+}
+
+std::vector<RefusedForm> refused_forms() {
+  return {
+      {"LightGBM's dump of a release before 2.2",
+       R"({"name":"tree","num_class":1,"num_tree_per_iteration":1,)"
+       R"("label_index":0,"max_feature_idx":0,)"
+       R"("feature_names":["a"],"tree_info":[]})"},
+      {"PMML, CatBoost's",
+       "<PMML version=\"4.3\" xmlns=\"http://www.dmg.org/PMML-4_3\"><Header>"
+       "<Application name=\"CatBoost\"/></Header></PMML>"},
+      {"PMML, a regression",
+       "<PMML version=\"4.3\" xmlns=\"http://www.dmg.org/PMML-4_3\"><Header/>"
+       "<DataDictionary/><RegressionModel/></PMML>"},
+      {"Treelite, a checkpoint of 3.8", checkpoint(3, 8)},
+      {"Treelite, a checkpoint of 5.0", checkpoint(5, 0)},
+      {"XGBoost, `gblinear`",
+       R"({"learner":{"gradient_booster":{"model":{"weights":[1]},"name":"gblinear"},)"
+       R"("learner_model_param":{"base_score":"0.5","num_class":"0","num_feature":"1"},)"
+       R"("objective":{"name":"reg:squarederror"}},"version":[3,2,0]})"},
+  };
+}
 
 /// Returns bytes as the text between quotes of a C string would show them.
 std::string escaped(std::string_view bytes) {
@@ -148,12 +183,19 @@ std::string escaped(std::string_view bytes) {
 
 std::string refused_files() {
   std::string page =
-      "\n## Files that are refused by name\n\nThey are known by their first bytes, or by bytes at another place.\n\n"
+      "\n## Files that are refused by name\n\nThey are known by their first bytes, or by bytes at another place. Texts are "
+      "compared without blanks, quotes\nand backslashes.\n\n"
       "| bytes | what is said |\n|---|---|\n";
   for (const Foreign& row : kForeign)
-    page += "| `" + escaped(row.bytes) + "`" +
-            (row.offset == 0 ? "" : " at byte " + std::to_string(row.offset)) + " | " +
-            std::string(row.sentence) + " |\n";
+    page += "| `" + escaped(row.bytes) + "`" + row.place + " | " + std::string(row.sentence) + " |\n";
+  page +=
+      "\n## Forms that are refused by name\n\nTheir formats are read, but not these forms of them.\n\n"
+      "| what | what is said |\n|---|---|\n";
+  for (const auto& [what, bytes] : refused_forms()) {
+    const Result<Model> model = load_model(std::as_bytes(std::span(bytes)));
+    EXPECT_FALSE(model.ok()) << what;
+    page += "| " + what + " | " + (model.ok() ? "" : model.error().text()) + " |\n";
+  }
   return page;
 }
 

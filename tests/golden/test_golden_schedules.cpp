@@ -85,7 +85,7 @@ TEST_P(GoldenNamedSchedule, IsAsReviewed) {
 INSTANTIATE_TEST_SUITE_P(Names, GoldenNamedSchedule, testing::ValuesIn(named_schedules()),
                          [](const auto& test) { return support::test_name(std::string(test.param.name)); });
 
-/// The points with all options on and with all options off.
+/// Compares two points of the template: all options on, and all options off.
 TEST(GoldenTemplatePoints, AreAsReviewed) {
   for (const std::size_t index : {std::size_t{0}, scheduler::kGpuTemplatePoints - 1}) {
     const scheduler::GpuTemplatePoint point = scheduler::gpu_template_point(index);

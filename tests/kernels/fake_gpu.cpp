@@ -1,4 +1,4 @@
-// The kernels of the vendor in fake_gpu.hpp: those of the emulator.
+// The emulator's kernels, for the vendor in fake_gpu.hpp.
 #include "fake_gpu.hpp"
 
 #include "kernels/emulator/kernel.hpp"

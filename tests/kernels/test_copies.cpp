@@ -27,7 +27,7 @@ struct Nest {
   std::ptrdiff_t aheads;  ///< number of copies that go to two buffers
 };
 
-/// There are 36 trees; the last block of rows is short.
+/// Returns nests for a model of 36 trees. Their last block of rows is short.
 std::vector<Nest> nests() {
   const std::string blocks = "tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); ";
   const std::string rows_in_turn =

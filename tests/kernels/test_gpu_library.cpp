@@ -98,7 +98,7 @@ TEST_F(GpuLibrary, RefusesOneOfAnotherBuild) {
       << error;
 }
 
-/// The libraries stand in for versions of HIP's runtime.
+/// The libraries that are opened stand in for versions of HIP's runtime.
 TEST(OpenLibrary, TakesTheFirstThatIsThere) {
   const std::string folder = FORESTVM_HIP_RUNTIMES, newer = folder + "/both/libamdhip64.so.7",
                     older = folder + "/both/libamdhip64.so.6", loaded = folder + "/old/libamdhip64.so.5";

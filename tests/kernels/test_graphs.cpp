@@ -219,7 +219,7 @@ TEST_F(Graphs, OfTheShapesUsedLastAreKept) {
   };
   for (unsigned i = 0; i < 2; ++i) call_all(kKeptPasses);
   EXPECT_EQ(count_of(call_all(kKeptPasses), "replay"), kKeptPasses);
-  // One shape more than is kept, in turn: each comes back after its graph was dropped.
+  // With one shape more than graphs are kept, called in turn, each shape comes back after its graph was dropped.
   const Texts dropped = call_all(kKeptPasses + 1);
   EXPECT_EQ(count_of(dropped, "replay"), kKeptPasses);
   EXPECT_EQ(count_of(dropped, "destroy graph"), 1);

@@ -88,7 +88,7 @@ TEST(Link, OtherOutputsAreLeftOut) {
   EXPECT_EQ(count(leaf, Op::Walk), 0);
 }
 
-/// The loops of both parts use one register.
+/// The loops of both parts use the same register.
 TEST(Link, RoomForTheTreesOfEachPart) {
   const std::string parts =
       "tile(batch, b0, b1, 8); split(tree, ta, tb, 6); gpuDimension(b0, grid.x); tile(ta, t0, t1, 3); "
@@ -155,7 +155,7 @@ TEST(Link, RefusesTwoBuffersWithTheNumbers) {
       "beside the 0 that are taken; a block has 719");
 }
 
-/// The compiler makes no such program.
+/// The compiler makes no such program, so its text is edited.
 TEST(Link, RefusesTreesThatAreWantedEarlier) {
   const Program once = compiled(trees_by_threes("sparse16") + "cache(t0, 1)");
   std::string text = once.disassemble();
@@ -191,7 +191,7 @@ TEST(Link, CodesOfCachedRowsAreMadeInSharedMemory) {
   ASSERT_EQ(call.phases.size(), 1u);
   EXPECT_EQ(cached_as(call.phases[0]), StagedAs::EncodedCodes);
   EXPECT_EQ(encoded_words(call.phases[0]), 64u);
-  const std::size_t columns = compiled(schedule).section_Columns().size();
+  const std::size_t columns = compiled(schedule).columns().size();
   EXPECT_EQ(call.phases[0].shared_bytes, 64 * columns * 4 + 64 * 4);  // and one sum per row
 }
 
@@ -202,8 +202,7 @@ TEST(Link, CodesThatOtherPhasesReadAreCopied) {
   for (const LinkedPhase& phase : call.phases) EXPECT_EQ(encoded_words(phase), 0u);
 }
 
-/// Sums take at most 48 KiB of shared memory without being asked to, so that an SM still holds several
-/// blocks.
+/// Sums that no directive puts into shared memory take at most 48 KiB of it, so that an SM still holds several blocks.
 TEST(Link, SumsTakeSomeOfTheSharedMemoryUnasked) {
   const auto is_shared = [](std::uint32_t outputs) {
     const Program program =

@@ -21,26 +21,26 @@ constexpr std::uint32_t kThreads = 100, kRows = 5, kStride = 8, kSums = 4;
 /// The mistake in a kernel.
 enum class Mutation {
   None,
-  // in add_tiles
+  // mistakes in add_tiles
   NoWait,
   NoBarrierAfterCopies,
   NoBarrierBeforeCopies,
   WrongRow,
   WrongStride,
   CopiesTooLittle,
-  // in add_tiles_ahead
+  // mistakes in add_tiles_ahead
   BeginsBeforeTheBarrier,
   OneBuffer,
   WrongBuffer,
-  // in add_tiles_ahead with bulk copies
+  // mistakes in add_tiles_ahead with bulk copies
   NoBarrierAfterMaking,
   ExpectsNothing,
   ExpectsTooLittle,
   WrongParity,
-  // in add_atomically
+  // mistakes in add_atomically
   NoZeroing,
   NoBarrierAfterZeroing,
-  // in add_by_warps
+  // mistakes in add_by_warps
   DivergentShuffle,
   ShuffleBeyondTheWarp,
   HalfOfTheShuffles,

@@ -360,7 +360,7 @@ TEST_F(Passes, RefusesRowsOfModelsThatTakeZeroForMissing) {
   Tree tree = support::split(0, 0.5, support::leaf(1), support::leaf(2));
   tree.nodes[0].missing = Missing::Zero;
   const Program zeros = test::compiled(support::model_of({tree}), kTreesInGrid);
-  ASSERT_FALSE(zeros.section_ZeroMissing().empty());
+  ASSERT_FALSE(zeros.zero_missing().empty());
   const auto gpu = make_predictor(zeros, make_emulator_runtime({}), "it");
   ASSERT_TRUE(gpu.ok()) << gpu.error().text();
   std::vector<float> out(kRows);
@@ -373,8 +373,8 @@ TEST_F(Passes, RefusesRowsOfModelsThatTakeZeroForMissing) {
   EXPECT_EQ(text_of((*gpu)->predict(*context, block(), OutputKind::Raw, out.data())), "done");
 }
 
-/// Float64 rows go the way that they go on the host, also where float32 cannot tell thresholds apart. Rows of such a
-/// model on the device are refused: the host converts rows.
+/// Float64 rows go the same way as on the host, also where float32 cannot tell thresholds apart. A model with float64
+/// thresholds refuses rows that lie on the device, because the host converts rows.
 TEST_F(Passes, Float64RowsAreAsTheHosts) {
   Model model = test::small_forest();
   test::make_wide(model);

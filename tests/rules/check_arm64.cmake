@@ -15,7 +15,7 @@ file(LOCK ${FOLDER} DIRECTORY GUARD PROCESS)  # the folder keeps compiled object
 run(pkg-config --variable pc_path pkg-config)
 string(STRIP "${output}" native_packages)
 set(ENV{PKG_CONFIG_PATH} ${native_packages})  # searched before the preset's
-# -O0 is enough for what is checked here.
+# -O0 is enough to find warnings and to see which instructions walkers use.
 run(${CMAKE_COMMAND} -S ${ROOT} --preset arm64 -B ${FOLDER} -DFORESTVM_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0
   ${OPTIONS})
 run(${CMAKE_COMMAND} --build ${FOLDER} --target ${TARGETS})

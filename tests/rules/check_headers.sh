@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles headers alone: the sources of the target headers_alone, each of which includes one.
+# Compiles headers alone: the target headers_alone has a source for each header, which includes only that header.
 #   tests/rules/check_headers.sh BUILD_FOLDER             all
 #   tests/rules/check_headers.sh BUILD_FOLDER --changed   those that changed, see tests/support/changed_files.sh
 set -eu

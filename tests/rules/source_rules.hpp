@@ -15,8 +15,8 @@ using Files = std::map<std::string, std::string>;
 /// Returns every breach in `files` as "path:line: what is wrong"; empty if there is none.
 std::vector<std::string> breaches(const Files& files);
 
-/// Returns the tracked entries at the top of the repository that are none of the known ones, such as a tool's log.
-/// `paths` are those of all tracked files, relative to the root, one a line.
+/// Returns the tracked entries at the top of the repository that are not known, such as a tool's log. `paths` has the
+/// paths of all tracked files, relative to the root, one per line.
 std::vector<std::string> unknown_entries(const std::string& paths);
 
 /// Reads the text files of the project under `root`: sources, build files, documents. Leaves out tests/data.

@@ -1,5 +1,5 @@
-// The graph of the libraries, as CMake writes it, is that of the folders: who links whom, and nobody in a
-// circle.
+// The graph of the libraries, as CMake writes it, follows the folders: each library links only the libraries in the
+// table below, and there is no circle.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -14,7 +14,7 @@ namespace {
 using Names = std::set<std::string>;
 using Graph = std::map<std::string, Names>;
 
-/// The libraries of ours that each library of ours links.
+/// The libraries of this project that each library links.
 const Graph kLinks = {
     {"forestvm_program", {}},
     {"forestvm_call", {"forestvm_program"}},
@@ -30,7 +30,7 @@ const Graph kLinks = {
      {"forestvm_frontend", "forestvm_scheduler", "forestvm_host", "forestvm_export_c", "forestvm_kernels"}},
 };
 
-/// A line is a library, a colon and what CMake's LINK_LIBRARIES says of it.
+/// Reads the graph. A line is a library, a colon, and CMake's LINK_LIBRARIES of the library.
 Graph read_graph(std::istream& in) {
   Graph graph;
   for (std::string line; std::getline(in, line);) {

@@ -16,8 +16,8 @@ using namespace scheduler;
 
 constexpr ThreadBlocks kSmallBlocks = {{8, 32}, {20, 50}}, kLargeBlocks = {{32, 64}, {2, 10}};
 
-/// A bench that takes times from a table of names, 100 s for others, and records what it was asked to
-/// measure.
+/// Measures points by a table of times; points that are not in the table take 100 s. Records the points that it was
+/// asked to measure.
 struct Bench {
   std::map<std::string, double> seconds;
   std::set<std::string> unable;

@@ -1,4 +1,5 @@
-// The rules of `auto` for calls of few rows: values are walked where encoding costs more than it saves, and plans say so.
+// The rules of `auto` for calls of few rows: values are walked where encoding costs more than it saves, and plans say
+// so.
 #include "scheduler/choose/few_rows_cost.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,8 @@ namespace {
 
 using scheduler::FewRowsCost;
 
-/// Returns a complete tree whose tests go over the features in turn. Siblings test different features: it is not oblivious.
+/// Returns a complete tree whose tests go over the features in turn. Siblings test different features: it is not
+/// oblivious.
 Tree complete_tree(std::uint32_t depth, std::uint32_t features, std::uint32_t& next) {
   if (depth == 0) return support::leaf(static_cast<float>(next));
   const std::uint32_t feature = next++ % features;
@@ -47,8 +49,8 @@ TEST(FewRowsCost, EncodingIsSharedByRows) {
 }
 
 TEST(FewRowsCost, ValuesAreWalkedUntilEncodingPays) {
-  EXPECT_EQ((FewRowsCost{10, 1000}.rows_by_values()), 0u);           // codes pay for one row
-  EXPECT_EQ((FewRowsCost{1000, 100}.rows_by_values()), UINT32_MAX);  // and here never
+  EXPECT_EQ((FewRowsCost{10, 1000}.rows_by_values()), 0u);           // encoding pays for one row
+  EXPECT_EQ((FewRowsCost{1000, 100}.rows_by_values()), UINT32_MAX);  // encoding never pays
   const FewRowsCost some{100, 700};
   const std::uint32_t rows = some.rows_by_values();
   EXPECT_GT(rows, 1u);

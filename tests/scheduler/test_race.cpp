@@ -1,5 +1,5 @@
-// Races of candidates with made-up times: the fastest wins through noise, turns alternate, the slower half leaves, equals are
-// not separated, and a stop keeps the best so far.
+// Races of candidates with made-up times: the fastest wins through noise, turns alternate, the slower half leaves,
+// equals are not separated, and a stop keeps the best so far.
 #include "scheduler/choose/race.hpp"
 
 #include <gtest/gtest.h>

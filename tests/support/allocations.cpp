@@ -127,7 +127,7 @@ void* __libc_realloc(void* memory, std::size_t size);
 void* __libc_memalign(std::size_t alignment, std::size_t size);
 }
 
-// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): those of the C library are reserved
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the C library's names are reserved
 
 FVM_REPLACES void* malloc(std::size_t size) { return allowed(size) ? __libc_malloc(size) : nullptr; }
 FVM_REPLACES void* calloc(std::size_t count, std::size_t size) {

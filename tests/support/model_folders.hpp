@@ -47,7 +47,7 @@ std::vector<ModelFile> skops_files(const std::filesystem::path& parent);
 /// Returns the zoo's folder: FORESTVM_ZOO of the environment, otherwise of the build. It may not exist.
 std::filesystem::path zoo();
 
-/// Rows as the trainer saw them, in float64, which holds the numbers of every type.
+/// Rows as the trainer saw them. float64 holds the numbers of every type.
 struct Rows {
   std::size_t count = 0;
   std::vector<double> values;  ///< NaN where the trainer took a value as missing.
@@ -63,7 +63,7 @@ template <class Score>
 struct AnswersOf {
   std::size_t count = 0, features = 0;
   std::vector<float> rows;    ///< NaN where the trainer took a value as missing.
-  std::vector<double> codes;  ///< In place of `rows` where these hold codes of texts: see Rows::hashed.
+  std::vector<double> codes;  ///< Used instead of `rows` if rows hold codes of texts: see Rows::hashed.
   std::size_t raw_width = 0, value_width = 0;
   std::vector<Score> raw, value;
 };

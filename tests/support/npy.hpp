@@ -1,6 +1,6 @@
-// A small reader of NumPy's .npy files, for tests: float32, float64, int32 or int64, little-endian, of up to two
-// dimensions if they are in Fortran's order. In: a path. Out: the shape and the numbers in C's order; throws
-// std::runtime_error on anything else.
+// A small reader of NumPy's .npy files, for tests: float32, float64, int32 or int64, little-endian, with at most two
+// dimensions if they are in Fortran's order. In: a path. Out: the shape and the numbers in C's order. Throws
+// std::runtime_error for any other file.
 #pragma once
 
 #include <algorithm>

@@ -18,7 +18,7 @@ struct PmmlFolder {
   friend void PrintTo(const PmmlFolder& folder, std::ostream* out) { *out << folder.name; }
 };
 
-/// Returns the folders inside `parent`, in order, but those of CatBoost's export; none if `parent` does not exist.
+/// Returns the folders inside `parent`, in order, except those with CatBoost's export; none if `parent` does not exist.
 std::vector<PmmlFolder> pmml_folders(const std::filesystem::path& parent);
 
 /// Returns the folders of the repository, then those of the zoo if it is there.

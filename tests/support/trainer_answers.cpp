@@ -19,14 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The largest distance of values from the trainer's.
+/// The largest allowed distance between values and the trainer's values.
 struct Bound {
   std::int64_t ulps = 0;  ///< Units in the last place of the scores' type.
   double absolute = 0;    ///< If not 0: the largest difference, relative to values above 1; replaces `ulps`.
 };
 
-/// Returns whether values come from functions that are not the same bits on every machine. CatBoost's own exponential
-/// is.
+/// Returns whether the transform uses functions whose bits differ between machines, such as exp. CatBoost's own
+/// exponential does not.
 bool is_computed(Transform transform) {
   switch (transform) {
     case Transform::Identity:
@@ -104,9 +104,9 @@ AnswerFiles answer_files(const Model& model, const ModelFile& file) {
     out.labels = folder / "expected_label.npy";
     out.raw.clear();
   } else if (model.format == "ydf" && !fs::exists(file.path / "gradient_boosted_trees_header.pb")) {
-    out.raw.clear();  // the trainer does not give those of forests
+    out.raw.clear();  // YDF gives no raw scores of forests
   } else if (model.transform == Transform::AnomalyDecision && has("expected_raw.npy")) {
-    out.value = out.raw;  // the model's decisions; the other file has score_samples
+    out.value = out.raw;  // this file has the decisions; expected.npy has score_samples
     out.raw.clear();
   }
   // CatBoost's JSON has lost the numbers of the leaves of trees that are not oblivious.
@@ -198,8 +198,8 @@ std::string difference_from_trainer(const Model& model, const ModelFile& file) {
   if (!predicted.ok()) return predicted.error().text();
   const AnswerFiles files = answer_files(model, file);
   std::size_t compared_files = 0;
-  // Returns what `compare` says of the file's answers for the rows that were predicted, `found` in all. The file may
-  // lack the last rows.
+  // Returns how a file's answers differ from the `found` predicted numbers, by `compare`. The file may lack the last
+  // rows.
   const auto compared = [&](const fs::path& path, std::size_t found, auto&& read,
                             auto&& compare) -> std::string {
     if (path.empty() || !fs::exists(path)) return "";

@@ -10,23 +10,24 @@
 
 namespace forestvm::test {
 
-/// The categories of a lookup's keys.
+/// The number of categories in the key of a lookup: any, or one.
 enum class Categories : std::uint8_t { Any, One };
 
-/// Returns a forest over six features, of which 1, 3 and 5 are hashed, nine lookups and five linear columns, drawn from
-/// `seed`. Keys of tables stand side by side, and each table misses the keys of many rows.
+/// Returns a random forest over six features, of which 1, 3 and 5 are hashed, nine lookups and five linear columns.
+/// Keys of tables are close together, and each table lacks the keys of many rows.
 Model derived_model(std::uint64_t seed, Categories categories = Categories::Any);
 
-/// Returns rows for such models: whole numbers in hashed features, otherwise any numbers, NaN among them.
+/// Returns random rows for models of derived_model: whole numbers in hashed features, any numbers or NaN in others.
 std::vector<double> derived_rows(std::uint64_t seed, std::size_t count);
 
-/// Returns the same rows with the codes of the categories in hashed features.
+/// Returns the rows with the codes of the categories in hashed features.
 std::vector<double> hashed_rows(const Model& model, std::vector<double> rows);
 
-/// Returns the model without derived columns: they are features here. Rows for it are those of widened.
+/// Returns a model in which the derived columns are features. Its rows are the results of widened.
 Model plain_model(const Model& model);
 
-/// Returns the rows with their derived columns, computed one by one from the texts of categories. Hashed features are 0.
+/// Returns the rows with their derived columns, computed one by one from the texts of categories. Hashed features are
+/// 0.
 std::vector<double> widened(const Model& model, const std::vector<double>& rows);
 
 }  // namespace forestvm::test

@@ -42,8 +42,8 @@ std::vector<OutputKind> outputs_of(const Program& program);
 extern const char* const kRichSchedule;
 Program rich_program();
 
-/// Schedules that together use every kind of layout, accumulator and opcode that the compiler makes for the
-/// host.
+/// A schedule and the forest for it. rich_cases() together use every kind of layout, accumulator and opcode that the
+/// compiler makes for the host.
 struct RichCase {
   std::string schedule;
   Contract contract;
@@ -68,12 +68,12 @@ void make_wide(Model& model);
 
 /// Returns the forest that a case is for.
 Model forest_of(const RichCase& rich);
-/// Compiles such a model as its case says.
+/// Compiles a model of forest_of with the schedule, contract and options of its case.
 Program program_of(const Model& model, const RichCase& rich);
 const std::vector<RichCase>& rich_cases();
 std::vector<Program> rich_programs();
 
-/// Returns the parts of which encode_program would make `program`.
+/// Returns the parts from which encode_program would make `program`.
 ProgramParts parts_of(const Program& program);
 
 std::vector<std::byte> image_of(const Program& program);

@@ -29,7 +29,7 @@ std::string shape_text(std::size_t rows, std::size_t columns) { return formatted
 
 /// Returns whether some accumulator counts units of exact sums: a margin need not be a multiple of the unit.
 bool sums_exactly(const Program& program) {
-  const auto all = program.section_Accumulators();
+  const auto all = program.accumulators();
   return std::any_of(all.begin(), all.end(), [](const AccumulatorDesc& desc) {
     return desc.kind == AccumulatorKind::Exact64 || desc.kind == AccumulatorKind::Exact128;
   });
@@ -67,9 +67,9 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
   return {};
 }
 
-/// Returns whether the program adds the leaves of each row one after the other, when all are known.
+/// Returns whether the program keeps every tree's leaf, and adds the leaves of a row at the end.
 bool keeps_leaves(const Program& program) {
-  const auto all = program.section_Accumulators();
+  const auto all = program.accumulators();
   const auto code = program.code();
   return std::all_of(code.begin(), code.end(), [&](const Inst& inst) {
     return inst.op != Op::Walk || is_per_tree(all[operands<Op::Walk>(inst).acc_out].kind);

@@ -23,7 +23,7 @@ void RowSource::write_coded(std::size_t begin, std::size_t count, const std::uin
     const std::size_t here = std::min<std::size_t>(kCodeRows, count - row);
     for (std::size_t i = 0; i < here; ++i)
       for (std::size_t first = 0; first < features.size(); first += kMaxValuesAtOnce) {
-        double values[kMaxValuesAtOnce];  // because `out` may lie anywhere
+        double values[kMaxValuesAtOnce];  // aligned, which `out` may not be
         const std::size_t some = std::min(kMaxValuesAtOnce, features.size() - first);
         copy_features(begin + row + i, 1, features.subspan(first, some), values);
         std::memcpy(out + i * row_bytes + first * sizeof(double), values, some * sizeof(double));

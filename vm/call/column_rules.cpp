@@ -13,11 +13,12 @@ namespace forestvm {
 namespace {
 
 constexpr std::size_t kBlockRows = 64;
-/// The number of searches whose first slots are fetched together: of many lookups if there are few rows.
+/// The number of searches whose first slots are fetched together. If there are few rows, these are searches of
+/// several lookups.
 constexpr std::size_t kSearches = 256;
 static_assert(kSearches >= kBlockRows);
 
-/// Returns the part of a row's key for a value, or a code, of its feature.
+/// Returns the part of a row's key that a value, or a code, of its feature makes.
 template <KeyPartKind kKind>
 std::int32_t part_of(const KeyPart& part, float value) {
   if constexpr (kKind == KeyPartKind::Category) return std::bit_cast<std::int32_t>(value);
@@ -62,12 +63,12 @@ float sum_of(const LinearDesc& column, std::span<const LinearTerm> terms, const 
 [[gnu::cold]] ColumnRules::ColumnRules(const Program& program)
     : num_features_(program.meta().num_features),
       width_(row_width(program.meta())),
-      hashed_(program.section_HashedFeatures()),
-      lookups_(program.section_Lookups()),
-      parts_(program.section_KeyParts()),
-      words_(program.section_LookupWords()),
-      linear_(program.section_LinearColumns()),
-      terms_(program.section_LinearTerms()) {}
+      hashed_(program.hashed_features()),
+      lookups_(program.lookups()),
+      parts_(program.key_parts()),
+      words_(program.lookup_words()),
+      linear_(program.linear_columns()),
+      terms_(program.linear_terms()) {}
 
 template <class Rows>
 Result<void> ColumnRules::complete(const Rows& rows, std::size_t begin, std::size_t count, float* out,

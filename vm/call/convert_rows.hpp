@@ -17,15 +17,15 @@ namespace forestvm::host {
 struct ConvertedShape {
   std::size_t features;  ///< Number of the rows' features.
   std::size_t width;     ///< Values from one row to the next.
-  /// The features that are converted, ascending, where each takes its time: in columns, and in a program that compares
-  /// in float64. Otherwise all are.
+  /// The features that are converted, ascending. This counts in columns and in programs that compare in float64,
+  /// where converting a value takes time; in other rows all features are converted.
   std::span<const std::uint32_t> read{};
 };
 
 /// Writes what walks compare for the features of each of `count` rows from `first` on, one row after the other.
 void convert_rows(const ValueRules& rules, const RowBlock& rows, std::size_t first, std::size_t count,
                   const ConvertedShape& shape, float* out);
-/// Converts columns. `texts` may be null if no column holds texts. Errors are those of read_texts.
+/// Converts columns. `texts` may be null if no column holds texts. Returns the errors of read_texts.
 Result<void> convert_rows(const ValueRules& rules, const ColumnSet& columns, const CategoryTexts* texts,
                           std::size_t first, std::size_t count, const ConvertedShape& shape, float* out);
 

@@ -15,8 +15,8 @@ namespace forestvm::host {
 Result<void> check_csr_rows(const CsrRows& rows, std::size_t first, std::size_t count,
                             std::uint32_t num_features);
 
-/// Writes what walks compare for `width` values of each of `count` checked rows from `first` on, one row after the
-/// other.
+/// Writes what walks compare for each of `count` checked rows from `first` on: `width` values of a row, one row
+/// after the other.
 void fill_csr_rows(const ValueRules& rules, const CsrRows& rows, std::size_t first, std::size_t count,
                    std::size_t width, float* out);
 

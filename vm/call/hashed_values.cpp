@@ -50,9 +50,9 @@ const std::array<std::int32_t, kSmallNumbers>& small_codes() {
 /// A value of a row.
 struct Number {
   double value;
-  bool is_whole;       ///< True if it is a whole number, of which all digits are known.
-  bool is_large;       ///< True if it is beyond int64; `whole` is the same number modulo 2^64 then.
-  std::int64_t whole;  ///< The whole number.
+  bool is_whole;       ///< True if it is a whole number whose digits are all known.
+  bool is_large;       ///< True if it is beyond int64; then `whole` has its lowest 64 bits.
+  std::int64_t whole;  ///< The number, if `is_whole`.
 };
 
 template <class Value>
@@ -67,26 +67,28 @@ Number number_at(const void* values, std::size_t i) {
   }
 }
 
-/// Reads value number `i` of one type. A function for each type, and all else once, keeps the library small.
+/// Reads value number `i` of one type. Only this function is compiled for each type, which keeps the library small.
 using ReadNumber = Number (*)(const void* values, std::size_t i);
 
 ReadNumber reader_of(RowType type) {
   return with_type(type, [](auto kind) -> ReadNumber { return number_at<decltype(kind)>; });
 }
 
-/// Returns the code of the category for which a number stands: by its decimal text or, in rows of codes, as the code.
+/// Returns the code of the category for which a number stands: the hash of its decimal text or, in rows of codes,
+/// the number.
 std::optional<std::int32_t> code_of(const Number& number, bool hashed) {
   if (!number.is_whole) return std::nullopt;
   if (hashed) {
     if (number.is_large || !std::in_range<std::int32_t>(number.whole)) return std::nullopt;
     return static_cast<std::int32_t>(number.whole);
   }
-  const auto place = static_cast<std::uint64_t>(number.whole);  // negative numbers become large ones
-  if (place < kSmallNumbers) return small_codes()[place];
-  return category_code(number.is_large ? Decimal(place).text() : Decimal(number.whole).text());
+  const auto index = static_cast<std::uint64_t>(number.whole);  // negative numbers become large ones
+  if (index < kSmallNumbers) return small_codes()[index];
+  return category_code(number.is_large ? Decimal(index).text() : Decimal(number.whole).text());
 }
 
-/// Finds the codes of most numbers without a call for each: small categories, and codes in rows of codes.
+/// Finds the codes of most numbers without a call for each: small numbers of categories, and codes in rows of
+/// codes.
 class QuickCodes {
  public:
   QuickCodes(RowType type, bool hashed)
@@ -96,7 +98,7 @@ class QuickCodes {
                                           : 0),
         hashed_(hashed) {}
 
-  /// Writes the code of value `i` to `to`. Returns false if another way must be taken.
+  /// Writes the code of value `i` to `to`. Returns false if this class cannot find it.
   bool write(const void* values, std::size_t i, float* to) const {
     if (bytes_ == 0) return false;
     const double x =
@@ -168,19 +170,19 @@ Result<void> fill_codes(std::span<const std::uint32_t> features, const CsrRows& 
   for (std::size_t row = begin; row < begin + count; ++row, out += width) {
     const std::int64_t first = rows.offsets[row], size = rows.offsets[row + 1] - first;
     if (size >= UINT32_MAX) return refused(formatted("row {}", row), "lists 2^32 - 1 values or more");
-    // The places of features hold the numbers of their last values, from 1 on, before they hold codes.
+    // Before the codes are written, the columns of features hold the numbers of their last values, from 1 on.
     for (const std::uint32_t feature : features) std::memset(out + feature, 0, sizeof(float));
     for (std::uint32_t i = 0; i < size; ++i) {
       const auto feature = static_cast<std::uint32_t>(rows.columns[first + i]);
-      const std::uint32_t place = i + 1;
+      const std::uint32_t last = i + 1;
       if (std::binary_search(features.begin(), features.end(), feature))
-        std::memcpy(out + feature, &place, sizeof place);
+        std::memcpy(out + feature, &last, sizeof last);
     }
     for (const std::uint32_t feature : features) {
-      std::uint32_t place = 0;
-      std::memcpy(&place, out + feature, sizeof place);
+      std::uint32_t last = 0;
+      std::memcpy(&last, out + feature, sizeof last);
       const Number number =
-          place == 0 ? absent : read(rows.values, static_cast<std::size_t>(first + place) - 1);
+          last == 0 ? absent : read(rows.values, static_cast<std::size_t>(first + last) - 1);
       FVM_TRY(write_code(row, feature, number, rows.hashed, out + feature));
     }
   }

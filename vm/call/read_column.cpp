@@ -37,7 +37,8 @@ void read_bits(const Column& column, std::size_t row, std::size_t count, std::ui
   for (std::size_t i = 0; i < count; ++i) bytes[i] = bits >> i & 1;
 }
 
-/// Looks indices up. An index that the dictionary lacks, which may be in a row without a value, counts as missing.
+/// Looks indices up in the dictionary. Rows without a value may hold an index that the dictionary lacks, which
+/// counts as missing.
 void read_indices(const Column& column, std::size_t row, std::size_t count, double* numbers) {
   with_type(column.type, [&](auto kind) {
     using Value = decltype(kind);
@@ -63,7 +64,7 @@ std::int64_t text_offset(const Column& column, std::size_t i) {
 /// A record of a column of views.
 struct TextView {
   std::int32_t size;
-  char inside[4];  ///< The first characters; a short text goes on in the rest.
+  char inside[4];  ///< The first characters. A short text goes on in the fields after it.
   std::int32_t buffer, offset;
 };
 static_assert(sizeof(TextView) == 16);

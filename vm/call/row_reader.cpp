@@ -19,8 +19,8 @@ namespace {
 /// The least number of features for which it pays to find those that the program reads.
 constexpr std::uint32_t kManyFeatures = 64;
 
-/// Sets `numbers` to how many numbers lie from the first to the last of `count` that are `stride` apart, both
-/// included. Returns whether they are too many for a size.
+/// Sets `numbers` to the number of values from the first to the last of `count` values that are `stride` apart,
+/// both included. Returns whether a size_t is too small for it.
 bool span(std::size_t count, std::size_t stride, std::size_t& numbers) {
   if (count == 0) return false;
   return __builtin_mul_overflow(count - 1, stride, &numbers) || __builtin_add_overflow(numbers, 1, &numbers);
@@ -49,9 +49,9 @@ Result<void> check_extent(const RowBlock& rows, std::uint32_t num_features) {
 /// Returns the features, ascending, that the encoder and linear leaves of a program read.
 [[gnu::cold]] std::vector<std::uint32_t> find_features_in_place(const Program& program) {
   std::vector<std::uint32_t> features;
-  for (const EncodedFeature& feature : program.section_EncodedFeatures()) features.push_back(feature.feature);
-  for (const CategoryColumn& column : program.section_CategoryColumns()) features.push_back(column.feature);
-  for (const LeafTerm& term : program.section_LeafTerms()) features.push_back(term.feature);
+  for (const EncodedFeature& feature : program.encoded_features()) features.push_back(feature.feature);
+  for (const CategoryColumn& column : program.category_columns()) features.push_back(column.feature);
+  for (const LeafTerm& term : program.leaf_terms()) features.push_back(term.feature);
   std::sort(features.begin(), features.end());
   features.erase(std::unique(features.begin(), features.end()), features.end());
   std::erase_if(features, [&](std::uint32_t f) { return f >= program.meta().num_features; });
@@ -116,7 +116,8 @@ std::span<const std::uint32_t> RowReader::features_converted() const {
     if (!rules_.wide() || meta_.num_features < kManyFeatures) return;
     const auto not_read = [this](std::uint32_t feature) { return !reads(feature); };
     const auto unread = std::count_if(features.begin(), features.end(), not_read);
-    // Values that lie apart take twice as long.
+    // Reading values that lie apart takes twice as long, so it pays only if less than half of the features are
+    // read.
     if (static_cast<std::size_t>(unread) * 2 > features.size()) std::erase_if(features, not_read);
   });
   return features_converted_;

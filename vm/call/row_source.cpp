@@ -62,7 +62,7 @@ ColumnSet columns_of(const RowBlock& rows) {
           .column_bytes = rows.column_stride * bytes_of(rows.type)};
 }
 
-/// Reads rows of RowSource::read.
+/// Implements RowSource::read for each form of rows.
 class RowsRead {
  public:
   RowsRead(const RowReader& reader, RowForm form, std::size_t begin, std::size_t count, float* converted,

@@ -66,7 +66,7 @@ bool is_exact(Value value) {
   if constexpr (kIsFloat64<Value>) {
     return true;
   } else {
-    // The largest integers are rounded to the power of two above all of them, which is none of them.
+    // Rounding takes the largest integers of the type to a power of two, which the type does not hold.
     const double nearest = to_double(value);
     return nearest < std::ldexp(1.0, std::numeric_limits<Value>::digits) &&
            static_cast<Value>(nearest) == value;

@@ -12,8 +12,8 @@
 namespace forestvm {
 namespace {
 
-/// Bits of the filter for each bound: with so many, one value in 32 looks for a bound in vain. As long as the filter fits
-/// the first-level cache it has up to eight times as many.
+/// Bits of the filter for each bound. With kFilterBits, one value in 32 looks for a bound in vain. The filter has
+/// up to kMaxFilterBitsPerBound as long as it fits the first-level cache.
 constexpr std::size_t kFilterBits = 32, kMaxFilterBitsPerBound = 256;
 constexpr std::size_t kFilterInCache = std::size_t{1} << 17;
 constexpr std::size_t kMaxFilterBits = std::size_t{1} << 31;
@@ -24,7 +24,7 @@ std::uint32_t hash_of(std::uint32_t feature, float up) {
   return hash_of_bound(feature, std::bit_cast<std::uint32_t>(up));
 }
 
-/// Is a RoundFunction for any CPU.
+/// Does what a RoundFunction does, on any CPU.
 std::uint64_t round_anywhere(const RoundTask& task) { return round_down(task); }
 
 }  // namespace
@@ -34,11 +34,11 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
 [[gnu::cold]] ValueRules::ValueRules(const Program& program, RoundFunction function)
     : columns_(program),
       wide_(program.meta().row_type == ScalarType::Float64),
-      bounds_(program.section_WideBounds()),
+      bounds_(program.wide_bounds()),
       round_(function != nullptr ? function : round_anywhere) {
-  const FloatEnvironment environment;  // the rounding is ours, not the caller's
+  const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
   std::size_t between = 0;             // bounds that are no float32
-  for (const WideFeature& wide : program.section_WideFeatures()) {
+  for (const WideFeature& wide : program.wide_features()) {
     if (wide.ranked == 0) between += wide.bound_count;
     if (wide.ranked == 0 && wide.categories == 0) continue;
     const auto bounds =
@@ -47,7 +47,7 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
         {wide.feature, false, wide.categories == 1, wide.categories == 2, wide.ranked != 0, bounds});
     changes_float32_ |= wide.ranked != 0 || wide.categories == 2;
   }
-  for (const std::uint32_t feature : program.section_ZeroMissing()) {
+  for (const std::uint32_t feature : program.zero_missing()) {
     const auto at = std::lower_bound(specials_.begin(), specials_.end(), feature,
                                      [](const Special& a, std::uint32_t b) { return a.feature < b; });
     if (at != specials_.end() && at->feature == feature)
@@ -63,7 +63,7 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
   filter_.assign(filter_bits / 32 + 1, 0);
   filter_mask_ = static_cast<std::uint32_t>(filter_bits - 1);
   slots_.resize(std::bit_ceil(between + between / 2 + 1));
-  for (const WideFeature& wide : program.section_WideFeatures())
+  for (const WideFeature& wide : program.wide_features())
     for (std::uint32_t i = 0; wide.ranked == 0 && i < wide.bound_count; ++i) {
       const std::uint32_t number = wide.first_bound + i;
       const std::uint32_t h = hash_of(wide.feature, neighbours(bounds_[number]).up);
@@ -108,7 +108,7 @@ float ValueRules::round(const Special& special, double x) const {
   if (special.ranked)
     return static_cast<float>(std::upper_bound(special.bounds.begin(), special.bounds.end(), x) -
                               special.bounds.begin());
-  // Rounded down it would be -1, which is no category where numbers above -1 are category 0.
+  // Rounded down, x would be -1, which is no category where numbers above -1 are category 0.
   if (special.categories && x > -1 && x < 0) return std::max(round(special.feature, x), kAboveMinusOne);
   return round(special.feature, x);
 }

@@ -42,7 +42,7 @@ std::string in_comment(std::string_view text) {
 std::string hashed_text(const Job& job) {
   if (!looks_up(job.program)) return "";
   std::string features;
-  for (const std::uint32_t feature : job.program.section_HashedFeatures())
+  for (const std::uint32_t feature : job.program.hashed_features())
     features += (features.empty() ? "" : ", ") + std::to_string(feature);
   return " * Features that hold what " + job.name("category") + " writes: " + features + ".\n";
 }
@@ -52,7 +52,7 @@ std::string sums_text(const Program& program) {
   std::set<std::string> names;
   for (const Inst& inst : program.code())
     if (inst.op == Op::Walk)
-      names.emplace(name_of(program.section_Accumulators()[operands<Op::Walk>(inst).acc_out].kind));
+      names.emplace(name_of(program.accumulators()[operands<Op::Walk>(inst).acc_out].kind));
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text.empty() ? "none" : text;
@@ -130,12 +130,12 @@ std::string model_tables(const Job& job, const std::string& code, std::uint64_t&
   for (const AccumulatorKind kind : kSumKinds) {
     const std::string name = "base_" + sum_name(kind);
     std::vector<std::string> base;
-    for (const double value : job.program.section_Base()) base.push_back(sum_literal(job, kind, value));
+    for (const double value : job.program.base()) base.push_back(sum_literal(job, kind, value));
     if (used(name + "[")) text += table(sum_type(job, kind), 0, job.name(name), base, ignored);
   }
   if (used("vectors ")) {
     const std::uint32_t size = size_of(meta.score_type);
-    const auto bytes = job.program.section_LeafVectors();
+    const auto bytes = job.program.leaf_vectors();
     std::vector<std::string> numbers;
     for (std::size_t at = 0; at < bytes.size(); at += size)
       numbers.push_back(literal(meta.score_type, scalar_at(meta.score_type, bytes.data() + at)));
@@ -162,7 +162,7 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (column_count(job) > kMaxFeatures)
     return refused("the program has " + std::to_string(column_count(job)) +
                    " columns, exported C reads at most " + std::to_string(kMaxFeatures));
-  for (const GroupDesc& group : program.section_Groups())
+  for (const GroupDesc& group : program.groups())
     job.groups.push_back(bytecode::decode_group(program, group));
   ExportedC result;
   const std::uint64_t row_bytes = bytes_per_row(program);

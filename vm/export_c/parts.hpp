@@ -29,7 +29,7 @@ struct Job {
   std::string name(const std::string& own) const { return options.prefix + "_" + own; }
 };
 
-/// Return numbers as C text that is exact and of which no compiler warns.
+/// These return numbers as C text that is exact and makes no compiler warn.
 std::string number(std::uint64_t value);             ///< For example 12u, or 5000000000ull.
 std::string literal(float value);                    ///< For example 0x1.8p+1f.
 std::string literal(double value);                   ///< For example 0x1.8p+1.
@@ -54,7 +54,8 @@ std::string sum_type(const Job& job, AccumulatorKind kind);
 std::string table(const std::string& type, std::size_t element, const std::string& name,
                   const std::vector<std::string>& values, std::uint64_t& bytes);
 
-/// Return tables of uint32_t: one of records, which have equally many numbers each, and one of single numbers.
+/// These return tables of uint32_t: one of records, which all have the same number of numbers, and one of single
+/// numbers.
 std::string record_table(const Job& job, const std::string& name,
                          const std::vector<std::vector<std::uint64_t>>& records, std::uint64_t& bytes);
 std::string words_table(const Job& job, const std::string& name, std::span<const std::uint32_t> words,
@@ -95,8 +96,8 @@ std::string columns_text(const Job& job, std::uint64_t& table_bytes);
 /// the tables' bytes to `table_bytes`.
 std::string forest_text(const Job& job, const std::string& code, std::uint64_t& table_bytes);
 
-/// Returns the tables of the program's leaf functions, and PREFIX_leaf_output(number, row), which computes the output of
-/// one. Adds the tables' bytes to `table_bytes`.
+/// Returns the tables of the program's leaf functions, and PREFIX_leaf_output(number, row), which computes the output
+/// of one. Adds the tables' bytes to `table_bytes`.
 std::string leaf_functions_text(const Job& job, std::uint64_t& table_bytes);
 
 /// Returns the function that runs the program's code on up to `rows_at_a_time` rows.

@@ -15,16 +15,17 @@
 
 namespace forestvm::host {
 
-/// A set of keys, each of which has a slot of its own: a key's bucket has the number that leads to its slot.
+/// A set of keys, each of which has a slot of its own. The highest bits of a key choose a bucket, and the bucket's
+/// number leads to the key's slot: see slot_for.
 struct KeySlots {
   const std::uint16_t* buckets;
   const std::uint64_t* keys;  ///< The key of each slot; any number where a slot is unused.
   std::uint64_t multiplier;
-  std::uint32_t slot_count;  ///< Stands for a key that is not in the set, too.
+  std::uint32_t slot_count;  ///< Number of slots. As a slot it stands for a key that is not in the set.
   std::uint8_t bucket_shift, slot_shift;
 };
 
-/// Returns the only slot where a key can be if its bucket has the number `number`.
+/// Returns the only slot where a key can be. `number` is the number of its bucket.
 FVM_INLINE std::uint64_t slot_for(const KeySlots& slots, std::uint64_t key, std::uint64_t number) {
   return (key ^ number) * slots.multiplier >> slots.slot_shift;
 }
@@ -38,20 +39,21 @@ FVM_INLINE std::uint32_t find_slot(const KeySlots& slots, std::uint64_t key) {
 /// The bytes after a table of codes that must be readable too.
 inline constexpr std::size_t kTableSlack = 3;
 
-/// A column of codes and its table. The place of a row's code is its key's slot, in the upper bits, and the outcomes of
-/// its lookup's tests, the first in the lowest bit.
+/// A column of codes and its table. A row's code is at an index whose lowest bits are the outcomes of the lookup's
+/// tests, the first test's the lowest, and whose upper bits are the slot of the row's key.
 struct CodeColumn {
   std::uint32_t column;
   const std::uint8_t* codes;
 };
 
-/// The code columns of a lookup, and the numbers of its tests that are no part of its set's keys.
+/// The columns of codes of a lookup, and the numbers of its tests that are no part of its set's keys.
 struct LookupColumns {
   std::span<const std::uint32_t> tests;
   std::span<const CodeColumn> columns;
 };
 
-/// A part of a set's keys: a feature's code or a test's outcome, by its number among those of the task.
+/// A part of a set's keys: the code of a feature, or the outcome of a test. `number` is an index in the features or
+/// tests of the task.
 struct SetPart {
   std::uint32_t number;
   bool category;
@@ -66,7 +68,7 @@ struct LookupSet {
 
 struct DeriveTask {
   std::span<const std::uint32_t> features;  ///< The features that tests and keys read.
-  std::span<const KeyPart> tests;           ///< Their `feature` is a number among those of `features`.
+  std::span<const KeyPart> tests;           ///< The tests; `feature` is an index in `features`.
   std::span<const LookupSet> sets;
   const float* rows;
   std::size_t stride;
@@ -87,8 +89,8 @@ constexpr std::size_t derive_scratch(std::size_t features, std::size_t tests) {
 inline constexpr unsigned kGroupRows = 16;
 static_assert(kCodeRows % kGroupRows == 0);
 
-/// Calls visit(r) for each row. On targets with wide vectors the compiler unrolls a group, which takes 0.8 of the time;
-/// the code for the others stays small.
+/// Calls visit(r) for each row. On targets with wide vectors the compiler unrolls a group, which takes 0.8 of the
+/// time; on other targets the code stays small.
 template <class Target, class Visit>
 FVM_INLINE void for_rows(unsigned rows, const Visit& visit) {
   const unsigned whole = rows / kGroupRows * kGroupRows;
@@ -100,7 +102,7 @@ FVM_INLINE void for_rows(unsigned rows, const Visit& visit) {
   }
 }
 
-/// Copies a feature's values. The last row's stands for those of rows that a group lacks.
+/// Copies a feature's values. Where the last group lacks rows, the last row's value stands for theirs.
 FVM_INLINE void copy_values(const float* from, std::size_t stride, unsigned count, float* to) {
   for (unsigned r = 0; r < count; ++r) to[r] = from[r * stride];
   for (unsigned r = count; r % kGroupRows != 0; ++r) to[r] = to[count - 1];
@@ -126,7 +128,7 @@ FVM_INLINE void write_outcomes(const KeyPart& test, const float* values, unsigne
 struct DerivedBlock {
   float* values;
   std::uint8_t* outcomes;
-  unsigned rows;  ///< Whole groups.
+  unsigned rows;  ///< Number of rows, which is whole groups.
 };
 
 /// Writes the slot of each row's key.
@@ -156,13 +158,14 @@ FVM_INLINE void find_slots(const LookupSet& set, const DerivedBlock& block, std:
   for_rows<Target>(block.rows, [&](unsigned r) { slots[r] = find_slot(table, keys[r]); });
 }
 
-/// Writes the codes of a lookup's columns. A search that fetches bytes faster together has look_up(table, places, count,
-/// to), for whole groups, which may read kTableSlack bytes behind a table's last.
+/// Writes the codes of a lookup's columns. A search that can fetch several bytes faster than one after the other
+/// has look_up(table, indices, count, to), for whole groups. It may read kTableSlack bytes behind the end of a
+/// table.
 template <class Target>
 FVM_INLINE void write_codes(const LookupColumns& lookup, const DerivedBlock& block,
                             const std::uint32_t* slots, std::uint8_t* codes) {
   using Search = typename Target::Search;
-  alignas(64) std::uint32_t places[kCodeRows];
+  alignas(64) std::uint32_t indices[kCodeRows];
   if (!lookup.tests.empty()) {
     alignas(64) std::uint8_t bits[kCodeRows] = {};
     std::uint8_t bit = 1;
@@ -173,8 +176,8 @@ FVM_INLINE void write_codes(const LookupColumns& lookup, const DerivedBlock& blo
       });
       bit = static_cast<std::uint8_t>(bit * 2);
     }
-    for_rows<Target>(block.rows, [&](unsigned r) { places[r] = slots[r] * bit + bits[r]; });
-    slots = places;
+    for_rows<Target>(block.rows, [&](unsigned r) { indices[r] = slots[r] * bit + bits[r]; });
+    slots = indices;
   }
   for (const CodeColumn& column : lookup.columns) {
     std::uint8_t* const to = codes + std::size_t{column.column} * kCodeRows;

@@ -13,12 +13,12 @@
 
 namespace forestvm::host {
 
-/// The columns of membership codes of a feature for which the same numbers are categories.
+/// The columns of membership codes of one feature in which the same numbers are categories.
 struct FeatureCategories {
   std::uint32_t feature;
   float least;  ///< Least number that is a category.
   std::span<const CategoryColumn> columns;
-  std::span<const ColumnDesc> descs;  ///< Records of the same columns.
+  std::span<const ColumnDesc> descs;  ///< The ColumnDesc of each of these columns.
   std::uint32_t first_column;
 };
 

@@ -1,6 +1,6 @@
 // Encodes columns as rank codes, without making rows of them. In: the rows of a range, the program's features and
-// columns. Out: the codes of those rows and no others. Float32 and float64 numbers are read where they lie; others are
-// converted first. This is one template, for which each CPU target has a search.
+// columns. Out: the codes of those rows and no others. Columns of float32 and float64 numbers are read where they
+// lie; other columns are converted first. This is one template, for which each CPU target has a search.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ using EncodeColumnsFunction = void (*)(const ColumnTask&);
 /// processor foresees what is read next.
 inline constexpr std::uint32_t kBlocksTogether = 8;
 
-/// Calls encode(row, count) for each block of a range of rows: row `row` of the range and `count` - 1 that follow.
+/// Calls encode(row, count) for each block of a range of rows; its rows are `row` to `row` + `count` - 1.
 template <class Encode>
 FVM_INLINE void for_blocks(const Range& rows, const Encode& encode) {
   for (std::uint32_t row = rows.begin; row < rows.end;) {
@@ -43,7 +43,7 @@ FVM_INLINE void for_blocks(const Range& rows, const Encode& encode) {
   }
 }
 
-/// Returns the place of a block of a range of rows in memory for kBlocksTogether blocks.
+/// Returns the address of a block of a range of rows in memory for kBlocksTogether blocks.
 FVM_INLINE float* block_at(const Range& rows, std::uint32_t row, float* blocks) {
   return blocks + std::size_t{row / kCodeRows - rows.begin / kCodeRows} * kCodeRows;
 }
@@ -57,12 +57,12 @@ FVM_INLINE void read_blocks(const ColumnTask& task, std::uint32_t feature, const
   });
 }
 
-/// The values of a column that are read where they lie. The first is row 0 of a task.
+/// The values of a column that are read where they lie. The first value is that of row 0 of a task.
 struct ValuesInPlace {
   const std::byte* values = nullptr;       ///< Null: the column must be converted.
-  std::size_t size = 0;                    ///< Bytes of a value: those of float32 or of float64.
+  std::size_t size = 0;                    ///< Bytes of a value, a float32 or a float64.
   const std::uint8_t* validity = nullptr;  ///< Null if all rows have a value.
-  std::size_t first = 0;                   ///< Number of row 0's bit.
+  std::size_t first = 0;                   ///< Number of row 0's bit in `validity`.
   bool rounds_up = false;                  ///< True if the values must be rounded up: see RoundedUp.
 
   FVM_INLINE ValuesInPlace(const ColumnTask& task, std::uint32_t feature) {
@@ -85,7 +85,7 @@ struct ValuesInPlace {
     for (std::size_t byte = 0; byte < kCodeRows * size; byte += kLine) __builtin_prefetch(at + byte);
   }
 
-  /// Returns whether all are float32 numbers.
+  /// Returns whether the values are float32 numbers, none of which is missing.
   FVM_INLINE bool is_float32() const { return size == sizeof(float) && validity == nullptr; }
 
   /// Returns the values of a whole block if they are aligned float32 numbers, otherwise null.
@@ -119,8 +119,8 @@ struct ValuesInPlace {
   static constexpr std::size_t kLine = 64;
 };
 
-/// Encodes a column whose values are not all encoded where they lie. This is a function of its own so that the code for
-/// those that are stays small.
+/// Encodes a column whose values are not all encoded where they lie. This is a function of its own so that the code
+/// for other columns stays small.
 template <class Target>
 __attribute__((noinline)) void encode_loaded(const ColumnTask& task, const FeatureSearch& search,
                                              const ValuesInPlace& values, const Range& rows) {
@@ -139,7 +139,7 @@ __attribute__((noinline)) void encode_loaded(const ColumnTask& task, const Featu
   }
 }
 
-/// Encodes float32 values of a feature, and prefetches those of the next one.
+/// Encodes the float32 values of a feature, and prefetches the values of the next feature.
 template <class Target>
 FVM_INLINE void encode_floats(const ColumnTask& task, const FeatureSearch& search,
                               const ValuesInPlace& values, const ValuesInPlace& next, const Range& rows) {

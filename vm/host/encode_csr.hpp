@@ -27,8 +27,8 @@ class CsrEncoder {
   void encode(const CsrRows& rows, const Range& range, std::uint8_t* codes) const;
 
  private:
-  /// A feature that walks read. It is small, so that the records of many features stay in the caches: each
-  /// value of a sparse row needs another one.
+  /// A feature that walks read. It is small, so that the records of many features stay in the caches: each value of
+  /// a sparse row needs another record.
   struct Feature {
     std::uint32_t first_threshold, threshold_count;
     std::uint32_t first_column, column_count;
@@ -43,14 +43,14 @@ class CsrEncoder {
   std::vector<std::uint8_t> codes_of(float value) const;
 
   const ValueRules* rules_ = nullptr;
-  /// By feature: index in features_, or kNotRead if no walk reads the feature.
+  /// Index in features_ of each feature, or kNotRead if no walk reads it.
   std::vector<std::uint32_t> indices_;
   std::vector<Feature> features_;
   std::span<const float> thresholds_;
   std::span<const ColumnDesc> columns_;
   std::span<const CategoryColumn> categories_;  ///< Membership columns, which are the last of columns_.
   std::span<const std::uint32_t> category_words_;
-  std::vector<std::uint8_t> missing_codes_, zero_codes_;  ///< By column: code of a missing value, and of 0.
+  std::vector<std::uint8_t> missing_codes_, zero_codes_;  ///< Codes of a missing value, and of 0, by column.
 };
 
 }  // namespace forestvm::host

@@ -1,6 +1,6 @@
-// Encodes rows of float64 values as rank codes, where they lie, in a program that compares in float64. In: the rows of a
-// range and the program's features and columns. Out: the codes of those rows and no others. This is one template; each
-// CPU target has a search for it.
+// Encodes rows of float64 values as rank codes, where they lie, in a program that compares in float64. In: the rows
+// of a range and the program's features and columns. Out: the codes of those rows and no others. This is one
+// template; each CPU target has a search for it.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct DoublesTask {
   std::size_t columns;         ///< Number of columns of codes.
   std::size_t row_values;      ///< Values of a row that may be read.
   Range row_range;
-  const double* rows;  ///< Need no alignment.
+  const double* rows;  ///< First value of the first row; it needs no alignment.
   std::size_t row_stride;
   const EncoderRules* rules;
   std::uint8_t* codes;
@@ -35,8 +35,8 @@ struct DoubleRows {
   unsigned count;
 };
 
-/// Encodes up to kCodeRows float32 values of a feature, which may be RoundedUp. This is a function of its own so that the
-/// code of a search that looks for ties is there once.
+/// Encodes up to kCodeRows float32 values of a feature, which may be RoundedUp. This is a function of its own so
+/// that there is one copy of the code that looks for ties.
 template <class Target>
 __attribute__((noinline)) void encode_rounded(const FeatureSearch& search, const float* values,
                                               unsigned count, std::uint8_t* codes, const RoundedUp& source) {

@@ -21,10 +21,10 @@ struct FeatureSearch {
   static constexpr unsigned kSplitSteps = 8;
 
   const float* thresholds;
-  /// Thresholds with which the first kSplitSteps steps of a binary search compare, or all steps if there are
-  /// fewer. The first step compares with the one at 1. After a compare with the one at i the next step's is
-  /// at 2 i for a value below it, otherwise at 2 i + 1. The one at 0 and unused ones up to 31 are NaN. They
-  /// are aligned to a cache line.
+  /// The top of the binary search tree, with the thresholds of its first kSplitSteps steps, or of all steps if
+  /// there are fewer. The first step compares with splitters[1]. After a step at i the next one is at 2 i for a
+  /// value below splitters[i], otherwise at 2 i + 1. splitters[0] and unused entries up to 31 are NaN. The array is
+  /// aligned to a cache line.
   const float* splitters;
   unsigned bits;
   std::uint32_t feature;
@@ -32,12 +32,12 @@ struct FeatureSearch {
   std::uint32_t first_column;
 };
 
-/// The most values of a row that are transposed together: a cache line of them.
+/// The most values of a row that are transposed together: as many as a cache line holds.
 inline constexpr std::uint32_t kTileValues = 16;
 
-/// Features that are encoded one after the other. Their values are among the value_count values from
-/// first_value on, none of which is beyond a row's end; value_count is a multiple of four. If value_count is
-/// 0, they are anywhere.
+/// Features that are encoded one after the other. Their values are among the value_count values of a row from
+/// first_value on, none of which is beyond the row's end; value_count is a multiple of four. If value_count is 0,
+/// the values may be anywhere in the row.
 struct FeatureTile {
   std::span<const FeatureSearch> features;
   std::uint32_t first_value, value_count;
@@ -63,13 +63,13 @@ FVM_INLINE void write_code(const FeatureSearch& search, std::uint32_t rank, bool
     to[c * kCodeRows] = column_code(search.columns[c], rank, missing);
 }
 
-/// Writes the codes of up to 64 rows of a block in all columns of the tile's features. `codes` points to the
-/// first row's code in column 0. A target whose search is faster than fetching values also has
-/// transpose(rows, stride, count, values, to), which writes `values` values of each row, kCodeRows of the
-/// first value, then of the second; encode_transposed, which reads those of a feature; and kFewRows, the
-/// number of rows up to which that is not worth it. Values that are read in place are slower: in rows of 4
-/// KiB they push each other out of the cache before their neighbours are read, and even in short rows
-/// gathering them takes longer than transposing them.
+/// Writes the codes of up to 64 rows of a block in all columns of the tile's features. `codes` points to the first
+/// row's code in column 0. A target whose search is faster than fetching values also has transpose(rows, stride,
+/// count, values, to), which writes `values` values of each row, kCodeRows of the first value, then of the second;
+/// encode_transposed, which reads the values of a feature from there; and kFewRows, the number of rows up to which
+/// transposing is not worth it. Values that are read in place are slower: in rows of 4 KiB they push each other out
+/// of the cache before their neighbours are read, and even in short rows gathering them takes longer than
+/// transposing them.
 template <class Search>
 FVM_INLINE void encode_tile(const FeatureTile& tile, const float* rows, std::size_t stride, unsigned count,
                             std::uint8_t* codes) {

@@ -88,7 +88,7 @@ class ForkableExecutor final : public Executor {
   }
 
  private:
-  /// Runs a loop as `limit` iterations of another, so that no more threads take part.
+  /// Runs a loop as `limit` iterations of another loop, so that no more threads take part.
   static void run_limited(const Executor& own, unsigned limit, std::uint32_t count,
                           FunctionRef<void(std::uint32_t)> body) {
     std::atomic<std::uint64_t> next = 0;

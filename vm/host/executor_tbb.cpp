@@ -1,5 +1,5 @@
-// Parallel loops on oneTBB, in an arena of the executor's own: oneTBB leaks some kilobytes for each arena
-// that a loop ran in, and each thread that runs loops outside of any has one.
+// Parallel loops on oneTBB, in an arena of the executor's own: oneTBB leaks some kilobytes for each arena in which
+// a loop ran, and gives each thread that runs loops outside of any arena one of its own.
 #include <pthread.h>
 #include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
@@ -22,9 +22,9 @@
 namespace forestvm::host {
 namespace {
 
-/// Lets oneTBB start `threads` threads where they are more than cores: it would start fewer, and complain on
-/// standard error. Of several limits it obeys the lowest, so that there is one, the highest that was asked
-/// for.
+/// Lets oneTBB start `threads` threads even if there are fewer cores; otherwise it would start fewer threads, and
+/// complain on standard error. oneTBB obeys the lowest of several limits, so this keeps a single one, the highest
+/// that was asked for.
 void raise_limit(unsigned threads) {
   static std::mutex mutex;
   static unsigned highest = 0;
@@ -107,8 +107,8 @@ class TbbExecutor final : public Executor {
                           for (std::uint32_t i = part.begin(); i != part.end(); ++i) body(i);
                         });
     };
-    // Isolated: a thread that waits for this loop must not take up the caller's own work, which might be
-    // another prediction with the same thread's context.
+    // The loop is isolated, because a thread that waits for it must not take up the caller's own work, which might
+    // be another prediction with the same thread's context.
     tbb::this_task_arena::isolate(loop);
   }
 

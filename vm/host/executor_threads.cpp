@@ -26,7 +26,7 @@ class ThreadExecutor final : public Executor {
   ~ThreadExecutor() override { stop(); }
 
   void run(std::uint32_t count, FunctionRef<void(std::uint32_t)> body) const override {
-    // This is no mutex, because the thread that holds the pool asks again when a body runs a loop.
+    // The pool is not held by a mutex, because the thread that holds it asks for it again when a body runs a loop.
     if (taken_.exchange(true, std::memory_order_acquire)) {
       for (std::uint32_t i = 0; i < count; ++i) body(i);
       return;

@@ -10,7 +10,7 @@ namespace {
 /// Nanoseconds above which a call is always shared, because starting tasks costs only microseconds.
 constexpr float kLongCall = 200'000;
 
-// The slower way is tried again in a few calls on end, from time to time. It is tried on end because threads
+// The slower way is tried again in a few consecutive calls, from time to time. They are consecutive because threads
 // that have slept take longer to come, and the way is judged as it would be if it were always taken.
 constexpr std::uint32_t kTries = 4, kTriedEvery = 256;
 
@@ -51,8 +51,8 @@ void Grain::record(std::uint32_t rows, bool shared, Clock::duration taken) {
   std::atomic<float>& known = shared ? calls.shared : calls.alone;
   const float row = std::chrono::duration<float, std::nano>(taken).count() / static_cast<float>(rows);
   const float before = known.load(std::memory_order_relaxed);
-  // The time moves by steps towards the median, so that an occasional interruption does not count by how long
-  // it took. The first calls start the threads: of them only the fastest counts.
+  // The time moves by steps towards the median, so that the length of an occasional interruption does not count.
+  // The first calls start the threads, so only the fastest of them counts.
   const bool first = calls.count.load(std::memory_order_relaxed) <= 2 * kTries;
   const float after = first ? std::min(before, row) : row < before ? before / kStep : before * kStep;
   known.store(before == 0 ? row : after, std::memory_order_relaxed);

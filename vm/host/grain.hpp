@@ -1,7 +1,7 @@
-// Decides how finely a parallel loop over rows is cut among threads. In: the times of calls with about as
-// many rows, shared among threads and not. Out: the rows of a task. Long calls are always shared. For short
-// ones both ways are tried, and the faster is taken: the cost of starting a task, beside the work in it,
-// depends on the model, the machine and what else runs there, so it is measured.
+// Decides how finely a parallel loop over rows is cut among threads. In: the times of calls with about as many
+// rows, some shared among threads and some not. Out: the rows of a task. Long calls are always shared. For short
+// calls both ways are tried, and the faster is taken: the cost of starting a task, beside the work in it, depends
+// on the model, the machine and what else runs there, so it is measured.
 #pragma once
 
 #include <array>

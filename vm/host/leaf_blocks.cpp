@@ -9,7 +9,7 @@
 namespace forestvm::host {
 namespace {
 
-/// The part of the functions, at least, whose terms fit into their blocks.
+/// The least part of the functions whose terms must fit into their blocks.
 constexpr double kFitting = 0.9;
 
 }  // namespace
@@ -33,8 +33,9 @@ LeafBlocks::LeafBlocks(const LeafFunctions& functions) {
     for (std::size_t i = 0; i < width_ * kTerms; ++i) {
       Block& block = first[i / kTerms];
       block.coefficients[i % kTerms] = i < terms.size() ? terms[i].coefficient : 0;
-      // A value of the function itself: another one could be missing where its own are there.
-      block.places[i % kTerms] = terms.empty() ? 0 : terms[std::min(i, terms.size() - 1)].place;
+      // Terms that fill a block read a value that the function reads anyway: another value could be missing where
+      // the function's values are not.
+      block.indices[i % kTerms] = terms.empty() ? 0 : terms[std::min(i, terms.size() - 1)].index;
     }
     const bool fits = terms.size() <= width_ * kTerms;
     first->constant = fits ? all[f].constant : std::numeric_limits<double>::quiet_NaN();
@@ -46,10 +47,10 @@ double LeafBlocks::rare_output(const LeafFunctions& functions, double number, co
   const Block* const first = blocks_of(number);
   const bool has_terms = first->coefficients[0] != 0;
   for (std::size_t i = 0; i < filled_ && has_terms; ++i)
-    for (const std::uint32_t place : first[i].places)
-      if (std::isnan(values[place])) return first->value;
+    for (const std::uint32_t index : first[i].indices)
+      if (std::isnan(values[index])) return first->value;
   return leaf_output(functions.outputs(), number,
-                     [values](const PlacedTerm& term) { return values[term.place]; });
+                     [values](const IndexedTerm& term) { return values[term.index]; });
 }
 
 }  // namespace forestvm::host

@@ -17,18 +17,18 @@ class LeafBlocks {
   LeafBlocks() = default;
   explicit LeafBlocks(const LeafFunctions& functions);
 
-  /// Returns leaf_output of the functions that this object was made of, for a row, of which `values` has the features
-  /// that functions read. There must be a function.
+  /// Returns what leaf_output returns for the functions that this object was made of. `values` are a row's values
+  /// of the features that functions read. There must be a function.
   double output(const LeafFunctions& functions, double number, const double* values) const {
     const Block* const first = blocks_of(number);
     double sum = first->constant;
     for (std::size_t i = 0; i < filled_; ++i) {
       const double* const coefficients = first[i].coefficients;
-      const std::uint32_t* const places = first[i].places;
-      sum += coefficients[0] * values[places[0]];
-      sum += coefficients[1] * values[places[1]];
-      sum += coefficients[2] * values[places[2]];
-      sum += coefficients[3] * values[places[3]];
+      const std::uint32_t* const indices = first[i].indices;
+      sum += coefficients[0] * values[indices[0]];
+      sum += coefficients[1] * values[indices[1]];
+      sum += coefficients[2] * values[indices[2]];
+      sum += coefficients[3] * values[indices[3]];
     }
     // Terms that fill blocks are zeros: they change only sums that are zero or have a value that is no number. The
     // constant of a function with more terms is NaN.
@@ -39,13 +39,13 @@ class LeafBlocks {
 
  private:
   static constexpr std::size_t kTerms = 4;
-  /// The bits of infinity without the sign, moved to the left; those of NaN are above it.
+  /// The bits of infinity, shifted left by one so that the sign is gone; the bits of NaN are above it.
   static constexpr std::uint64_t kInfinity = 0xffe0000000000000;
 
-  /// Some terms of a function. The last two fields are of use in its first block.
+  /// Some terms of a function. The last two fields count only in the function's first block.
   struct alignas(64) Block {
     double coefficients[kTerms];
-    std::uint32_t places[kTerms];
+    std::uint32_t indices[kTerms];
     double constant;
     double value;  ///< Output if a value is missing.
   };

@@ -15,12 +15,12 @@ unsigned bits_of(const EncodedFeature& feature) {
   return static_cast<unsigned>(std::bit_width(feature.threshold_count));
 }
 
-/// Returns the number of floats of the splitters of a search of `bits` steps. Searches load at least 32.
+/// Returns the number of floats of the splitters of a search of `bits` steps. Searches load at least 32 splitters.
 std::size_t splitters_size(unsigned bits) {
   return std::max(std::size_t{32}, std::size_t{1} << std::min(bits, FeatureSearch::kSplitSteps));
 }
 
-/// Returns the number of floats of the thresholds of a search of `bits` steps: whole lines of them, so that
+/// Returns the number of floats of the thresholds of a search of `bits` steps. They are whole cache lines, so that
 /// all splitters are aligned.
 std::size_t thresholds_size(unsigned bits) { return std::max(kLine / sizeof(float), std::size_t{1} << bits); }
 
@@ -30,14 +30,13 @@ void set_splitters(const float* thresholds, unsigned bits, float* splitters) {
       splitters[(std::size_t{1} << step) + i] = thresholds[(((2 * i + 1) << (bits - step)) >> 1) - 1];
 }
 
-/// Returns a tile of as many of the first features as lie close together, or of the first alone.
+/// Returns the tile of the first features that lie close enough together, or of the first feature alone.
 FeatureTile first_tile(std::span<const FeatureSearch> features, std::uint32_t row_values) {
   const std::uint32_t first = features[0].feature, most = std::min(kTileValues, row_values / 4 * 4);
   std::size_t count = 1;
   while (count < features.size() && features[count].feature - first < most) ++count;
   const std::uint32_t values = (features[count - 1].feature - first + 4) / 4 * 4;
-  // In the time in which four values of each row are transposed, needed or not, one value of each is
-  // gathered.
+  // Transposing four values of each row, needed or not, takes as long as gathering one value of each row.
   if (count <= values / 4) return {features.first(1), 0, 0};
   // The rows' memory may end behind a row's last value.
   return {features.first(count), std::min(first, row_values - values), values};
@@ -65,7 +64,7 @@ std::vector<PickStep> steps_of(std::span<const FeatureSearch> features, std::uin
     const bool full = i % kStripFeatures == 0 || steps.back().count == kPickedAtOnce;
     if (full || feature - steps.back().first >= kWindow) steps.push_back({{}, std::min(feature, last), 0});
     PickStep& step = steps.back();
-    step.places[step.count++] = feature - step.first;
+    step.indices[step.count++] = feature - step.first;
   }
   return steps;
 }
@@ -108,7 +107,7 @@ LoadedEncoder load_encoder(std::span<const EncodedFeature> features, std::span<c
                            std::span<const ColumnDesc> columns, std::span<const CategoryColumn> categories,
                            std::uint32_t row_values) {
   LoadedEncoder loaded;
-  std::size_t size = kLine / sizeof(float);  // room to align the first search's
+  std::size_t size = kLine / sizeof(float);  // room to align the thresholds of the first search
   for (const EncodedFeature& feature : features)
     size += splitters_size(bits_of(feature)) + thresholds_size(bits_of(feature));
   // No number reaches NaN, so that searches do not go on behind a feature's last threshold.

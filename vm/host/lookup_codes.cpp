@@ -13,14 +13,15 @@
 namespace forestvm::host {
 namespace {
 
-/// The most tests of a lookup that shares its search: a code for each outcome of them all is in its table.
+/// The most tests of a lookup that shares its search: its table has a code for each combination of their outcomes.
 constexpr std::size_t kMaxSharedTests = 4;
 /// A lookup shares its search if its table has at most this many codes for each slot of its own table.
 constexpr std::size_t kMaxSharedCodes = 8;
 /// The most tests of all lookups. Their outcomes for a block of rows are in the scratch memory.
 constexpr std::size_t kMaxTests = 4096;
 
-/// The most slots of a lookup's own table, for each slot, that are searched to make its codes.
+/// Limits the time in which a lookup's codes are made: searches may visit this many slots for each slot of its own
+/// table.
 constexpr std::size_t kStepsPerSlot = 64;
 
 /// Bounds of the search for the numbers of buckets: see make_slots.
@@ -41,11 +42,11 @@ void sort_unique(std::vector<T>& all, const Less& less = {}) {
 }
 
 template <class T, class Less = std::less<>>
-std::uint32_t place_in(const std::vector<T>& all, const T& one, const Less& less = {}) {
+std::uint32_t index_in(const std::vector<T>& all, const T& one, const Less& less = {}) {
   return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), one, less) - all.begin());
 }
 
-/// Returns the members of `all`, whose features ascend, that are of a feature.
+/// Returns the members of `all`, whose features ascend, that belong to a feature.
 template <class T>
 std::span<const T> of_feature(const std::vector<T>& all, std::uint32_t feature) {
   const auto begin =
@@ -56,21 +57,21 @@ std::span<const T> of_feature(const std::vector<T>& all, std::uint32_t feature) 
   return {begin, end};
 }
 
-/// Returns the number that gives 1 when multiplied by an odd number.
+/// Returns the inverse of an odd number: their product is 1 modulo 2^64.
 constexpr std::uint64_t inverse(std::uint64_t odd) {
-  std::uint64_t result = odd;  // right in its lowest three bits; each step doubles them
+  std::uint64_t result = odd;  // its lowest three bits are right; each step doubles their number
   for (int step = 0; step < 5; ++step) result *= 2 - odd * result;
   return result;
 }
 constexpr std::uint64_t kInverseFactor = inverse(kKeyFactor);
 static_assert(kKeyFactor * kInverseFactor == 1);
 
-/// Returns the key before key_with added a part.
+/// Returns the key from which key_with made `key` by adding a part.
 std::uint64_t key_without(std::uint64_t key, std::int32_t part) {
   return key * kInverseFactor - kKeyFactor * static_cast<std::uint64_t>(std::int64_t{part});
 }
 
-/// Returns whether a key is that of some category alone.
+/// Returns whether a key consists of one part, the code of a category.
 bool is_category_key(std::uint64_t key) {
   const auto code = static_cast<std::int64_t>(key_without(key, 0) * kInverseFactor);
   return std::in_range<std::int32_t>(code);
@@ -84,7 +85,7 @@ struct SlotMemory {
 
 /// Gives each of the keys, which ascend, a slot of its own. Buckets with many keys come first, while most slots are
 /// unused. Returns whether numbers were found for all buckets within the bounds.
-bool place_keys(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMemory& memory) {
+bool insert_keys(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMemory& memory) {
   std::vector<std::pair<std::size_t, std::size_t>> buckets;  // the first key of each, and the end
   for (std::size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
     while (end < keys.size() && keys[end] >> slots.bucket_shift == keys[begin] >> slots.bucket_shift) ++end;
@@ -98,22 +99,22 @@ bool place_keys(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMem
   for (const auto& [begin, end] : buckets) {
     for (std::uint64_t number = 0;; ++number, --tries) {
       if (number > UINT16_MAX || tries == 0) return false;
-      std::size_t placed = begin;
-      while (placed < end && !used[slot_for(slots, keys[placed], number)])
-        used[slot_for(slots, keys[placed++], number)] = true;
-      if (placed == end) {
+      std::size_t inserted = begin;
+      while (inserted < end && !used[slot_for(slots, keys[inserted], number)])
+        used[slot_for(slots, keys[inserted++], number)] = true;
+      if (inserted == end) {
         memory.buckets[keys[begin] >> slots.bucket_shift] = static_cast<std::uint16_t>(number);
         for (std::size_t k = begin; k < end; ++k) memory.keys[slot_for(slots, keys[k], number)] = keys[k];
         break;
       }
-      while (placed-- > begin) used[slot_for(slots, keys[placed], number)] = false;
+      while (inserted-- > begin) used[slot_for(slots, keys[inserted], number)] = false;
     }
   }
   return true;
 }
 
-/// Makes the slots of keys, which ascend. Returns false if that would take too long, as for keys that were made to share
-/// buckets.
+/// Makes the slots of keys, which ascend. Returns false if that would take too long. It does for keys that somebody
+/// chose so that they share buckets.
 bool make_slots(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMemory& memory) {
   const auto bits = static_cast<unsigned>(std::bit_width(keys.size() + keys.size() / 8 + 3));
   if (bits > kMaxSlotBits) return false;
@@ -124,7 +125,7 @@ bool make_slots(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMem
     slots.multiplier = 0x9e3779b97f4a7c15 * (2 * i + 1);
     memory.buckets.assign(std::size_t{1} << (64 - slots.bucket_shift), 0);
     memory.keys.assign(slots.slot_count, 0);
-    if (!place_keys(keys, slots, memory)) continue;
+    if (!insert_keys(keys, slots, memory)) continue;
     slots.buckets = memory.buckets.data();
     slots.keys = memory.keys.data();
     return true;
@@ -148,7 +149,7 @@ class CodedTable {
     sort_unique(keys_);
   }
 
-  /// Adds the codes of values that are read as feature `first_column` of rows, and of those after it.
+  /// Adds the codes of the table's values, which rows hold in feature `first_column` and those after it.
   void encode(std::uint32_t first_column, const LoadedEncoder& encoder, const std::uint32_t* category_words,
               const Target& target) {
     std::vector<float> values(lookup_.slot_count);
@@ -183,13 +184,14 @@ class CodedTable {
     return true;
   }
 
-  /// Returns whether a category is the first part of its keys, and the others are few tests.
+  /// Returns whether the first part of its keys is a category, and the other parts are tests, at most
+  /// kMaxSharedTests.
   bool may_share() const {
     return !parts_.empty() && is_category(parts_[0]) && parts_.size() <= 1 + kMaxSharedTests &&
            std::none_of(parts_.begin() + 1, parts_.end(), is_category);
   }
 
-  /// Returns whether tables for `keys` first parts are not too large.
+  /// Returns whether the lookup may share a search for `keys` first parts: its tables would not be too large.
   bool shares(std::size_t keys) const {
     return may_share() && keys << (parts_.size() - 1) <= kMaxSharedCodes * lookup_.slot_count;
   }
@@ -204,7 +206,8 @@ class CodedTable {
     return slot;
   }
 
-  /// Returns whether searches have taken too long, as in a table whose keys were made to share a home.
+  /// Returns whether searches have taken too long. They do in a table whose keys somebody chose so that they share
+  /// a home.
   bool is_slow() const { return steps_ == 0; }
 
   std::span<const KeyPart> parts() const { return parts_; }
@@ -253,13 +256,13 @@ class LookupCodesMaker {
  public:
   explicit LookupCodesMaker(LookupCodes& to) : to_(to) {}
 
-  /// Returns whether all of the program's lookups have got tables.
+  /// Makes the tables. Returns whether all of the program's lookups have got tables.
   bool make(const Program& program, const LoadedEncoder& encoder) {
     std::uint32_t column = program.meta().num_features;
     std::vector<CodedTable> tables;
-    for (const LookupDesc& lookup : program.section_Lookups()) {
-      tables.emplace_back(lookup, program.section_KeyParts().subspan(lookup.first_part, lookup.part_count),
-                          program.section_LookupWords().data() + lookup.first_word);
+    for (const LookupDesc& lookup : program.lookups()) {
+      tables.emplace_back(lookup, program.key_parts().subspan(lookup.first_part, lookup.part_count),
+                          program.lookup_words().data() + lookup.first_word);
       tables.back().encode(column, encoder, to_.category_words_, *to_.target_);
       column += lookup.width;
       if (tables.back().codes().empty()) tables.pop_back();
@@ -286,7 +289,7 @@ class LookupCodesMaker {
       begin = end;
     }
     if (std::any_of(tables.begin(), tables.end(), std::mem_fn(&CodedTable::is_slow))) return false;
-    for (KeyPart& test : to_.tests_) test.feature = place_in(to_.features_, test.feature);
+    for (KeyPart& test : to_.tests_) test.feature = index_in(to_.features_, test.feature);
     return true;
   }
 
@@ -298,8 +301,8 @@ class LookupCodesMaker {
     }
   }
 
-  /// Makes one set of the tables that can share a search, and a set for each of the others. If there are several tables,
-  /// the first part of all keys is the same category.
+  /// Makes one set of the lookups that can share a search, and a set for each of the others. If there are several
+  /// lookups, the first part of all their keys is the same category.
   bool add_sets(std::vector<CodedTable*> tables) {
     std::vector<std::uint64_t> keys;
     if (tables[0]->may_share())
@@ -322,7 +325,7 @@ class LookupCodesMaker {
     std::vector<SetPart> numbers;
     for (const KeyPart& part : parts)
       numbers.push_back(
-          {is_category(part) ? place_in(to_.features_, part.feature) : number_of(part), is_category(part)});
+          {is_category(part) ? index_in(to_.features_, part.feature) : number_of(part), is_category(part)});
     set.parts = keep(std::move(numbers));
     std::vector<LookupColumns> lookups;
     lookups.reserve(tables.size());
@@ -335,7 +338,7 @@ class LookupCodesMaker {
 
   LookupColumns columns_of(CodedTable& table, std::span<const KeyPart> tests,
                            const std::vector<std::uint64_t>& keys, const KeySlots& slots) {
-    // The default's slot in the lookup's own table is the last.
+    // The default values are in the last slot of the lookup's own table.
     const std::size_t count = (slots.slot_count + std::size_t{1}) << tests.size();
     std::vector<std::vector<std::uint8_t>> codes;
     for (const CodedTable::Codes& column : table.codes())
@@ -344,9 +347,9 @@ class LookupCodesMaker {
       for (unsigned outcomes = 0; outcomes < 1u << tests.size(); ++outcomes) {
         std::uint64_t key = first;
         for (unsigned test = 0; test < tests.size(); ++test) key = key_with(key, outcomes >> test & 1);
-        const std::size_t place = std::size_t{find_slot(slots, first)} << tests.size() | outcomes;
+        const std::size_t index = std::size_t{find_slot(slots, first)} << tests.size() | outcomes;
         const std::uint32_t slot = table.find(key);
-        for (std::size_t c = 0; c < codes.size(); ++c) codes[c][place] = table.codes()[c].of_slot[slot];
+        for (std::size_t c = 0; c < codes.size(); ++c) codes[c][index] = table.codes()[c].of_slot[slot];
       }
     std::vector<std::uint32_t> numbers;
     for (const KeyPart& test : tests) numbers.push_back(number_of(test));
@@ -356,7 +359,7 @@ class LookupCodesMaker {
     return {keep(std::move(numbers)), keep(std::move(columns))};
   }
 
-  std::uint32_t number_of(const KeyPart& test) const { return place_in(to_.tests_, test, comes_before); }
+  std::uint32_t number_of(const KeyPart& test) const { return index_in(to_.tests_, test, comes_before); }
 
   void keep(SlotMemory memory) { to_.memory_.push_back(std::make_shared<SlotMemory>(std::move(memory))); }
   template <class T>
@@ -370,31 +373,28 @@ class LookupCodesMaker {
 };
 
 LookupCodes::LookupCodes(const Program& program, const LoadedEncoder& encoder, const Target& target)
-    : target_(&target),
-      columns_(program.section_Columns().size()),
-      category_words_(program.section_CategoryWords().data()) {
-  if (program.section_Lookups().empty() || columns_ == 0) return;
+    : target_(&target), columns_(program.columns().size()), category_words_(program.category_words().data()) {
+  if (program.lookups().empty() || columns_ == 0) return;
   const FloatEnvironment environment;
   if (!LookupCodesMaker(*this).make(program, encoder)) {
     sets_.clear();
     return;
   }
-  // In the rows that are encoded here, linear columns follow the features at once.
+  // In the rows that are encoded here, linear columns directly follow the features.
   const ProgramMeta& meta = program.meta();
-  const auto left_out =
-      meta.derived_columns - static_cast<std::uint32_t>(program.section_LinearColumns().size());
+  const auto left_out = meta.derived_columns - static_cast<std::uint32_t>(program.linear_columns().size());
   const auto is_left_out = [&](const auto& encoded) {
     return encoded.feature >= meta.num_features && encoded.feature < meta.num_features + left_out;
   };
   const auto move = [&](auto& encoded) {
     if (encoded.feature >= meta.num_features) encoded.feature -= left_out;
   };
-  const auto encoded = program.section_EncodedFeatures();
+  const auto encoded = program.encoded_features();
   std::vector<EncodedFeature> others(encoded.begin(), encoded.end());
   std::erase_if(others, is_left_out);
   std::for_each(others.begin(), others.end(), move);
-  encoder_ = load_encoder(others, program.section_Ranks(), program.section_Columns(),
-                          program.section_CategoryColumns(), row_width(meta) - left_out);
+  encoder_ = load_encoder(others, program.ranks(), program.columns(), program.category_columns(),
+                          row_width(meta) - left_out);
   std::erase_if(encoder_.categories, is_left_out);
   std::for_each(encoder_.categories.begin(), encoder_.categories.end(), move);
 }

@@ -1,6 +1,6 @@
-// Tables of codes for a program's lookups, made from its sections. Lookups of one category with different tests search
-// for it once; a lookup's table gives the code that the encoder would give for the value, which is never fetched. The
-// answers are those of the lookups' own tables for every key.
+// Tables of codes for a program's lookups, made from its sections. Lookups of one category with different tests
+// search for it once. A lookup's table gives the code that the encoder would give for the value that is looked up,
+// so that no value is fetched or encoded. For every key they equal the codes of the values in the lookups' own tables.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,9 @@ class LookupCodes {
  public:
   /// Makes an object without tables.
   LookupCodes() = default;
-  /// Makes the tables of `program`, whose encoder is `encoder`; none if it has no lookups, or if
-  /// no tables can be made with the same answers, in a bounded time. Both must live as long.
+  /// Makes the tables of `program`, whose encoder is `encoder`. Makes none if the program has no lookups, or if
+  /// tables that give the same codes cannot be made in a bounded time. `program` and `encoder` must live as long as
+  /// this object.
   LookupCodes(const Program& program, const LoadedEncoder& encoder, const Target& target);
 
   /// Returns the number of keys for which each row is searched; 0 if there are no tables.
@@ -39,7 +40,7 @@ class LookupCodes {
   const Target* target_ = nullptr;
   std::size_t columns_ = 0;
   const std::uint32_t* category_words_ = nullptr;
-  LoadedEncoder encoder_{};  ///< Encodes the other columns.
+  LoadedEncoder encoder_{};  ///< The program's encoder without the columns of lookups.
   std::vector<std::uint32_t> features_{};
   std::vector<KeyPart> tests_{};
   std::vector<LookupSet> sets_{};

@@ -32,9 +32,9 @@ void read_doubles(const void* rules, std::uint32_t feature, const double* values
 void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows) {
   if (pass.encode_to == nullptr) return;
   if (pass.csr != nullptr) return loaded.csr_encoder.encode(*pass.csr, rows, pass.encode_to);
-  const std::size_t columns = loaded.program.section_Columns().size();
+  const std::size_t columns = loaded.program.columns().size();
   const std::span<const FeatureCategories> categories = loaded.encoder.categories;
-  const std::uint32_t* const words = loaded.program.section_CategoryWords().data();
+  const std::uint32_t* const words = loaded.program.category_words().data();
   const ValueRules& value_rules = loaded.row_reader->rules();
   const EncoderRules rules{&value_rules, loaded.special_features.get(), value_rules.wide(), read_numbers,
                            read_doubles};
@@ -111,12 +111,12 @@ Range Machine::ahead(std::uint32_t loop, std::uint32_t iterations) const {
 
 namespace {
 
-/// The most bytes that an instruction prefetches. More would push what is needed earlier out of the
+/// The most bytes that an instruction prefetches. More would push data that is needed earlier out of the
 /// first-level cache.
 constexpr std::size_t kMaxPrefetched = std::size_t{32} << 10;
 constexpr std::size_t kCacheLine = 64;
 
-/// Prefetches the cache lines of a stretch of memory, at most `budget` bytes, which it takes off `budget`. No
+/// Prefetches the cache lines of a stretch of memory, at most `budget` bytes, and subtracts them from `budget`. No
 /// result depends on it.
 void prefetch(const void* begin, std::size_t size, std::size_t& budget) {
   size = std::min(size, budget);
@@ -158,7 +158,7 @@ void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
   task.rows = pass_->rows;
   task.row_stride = pass_->row_stride;
   task.codes = pass_->codes;
-  task.columns = loaded_->program.section_Columns().size();
+  task.columns = loaded_->program.columns().size();
   task.row_count = pass_->row_count;
   walker.walk(task);
 }

@@ -1,6 +1,6 @@
-// The host machine, on which interpret() runs a program. In: a loaded program and one pass of a call (rows
-// that fit the context's scratch). Out: predictions in the caller's buffer. Copied for each iteration of a
-// parallel loop.
+// The host machine, on which interpret() runs a program. In: a loaded program and one pass of a call (rows that fit
+// the context's scratch). Out: predictions in the caller's buffer. Each iteration of a parallel loop runs on a copy
+// of the machine.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct LoadedWalker {
   WalkTask task;  ///< Task with what is known before the call: nodes, trees, steps, order.
 };
 
-/// The place of an accumulator in the scratch memory.
+/// Where an accumulator lies in the scratch memory.
 struct LoadedAccumulator {
   AccumulatorKind kind;
   std::uint32_t parent;
@@ -55,10 +55,10 @@ struct LoadedProgram {
   std::vector<GroupData> group_data{};
   std::vector<std::uint8_t> tile_exits{};     ///< Ways out of tiles: see GroupData::exits.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
-  LeafVectors vectors{};                      ///< See sum_trees.
-  LeafFunctions functions{};                  ///< See sum_trees.
-  LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which sum_trees computes them.
-  LoadedPaths paths{};                        ///< See explain.
+  LeafVectors vectors{};                      ///< Vectors of leaves, which sum_trees adds.
+  LeafFunctions functions{};                  ///< Functions of leaves, whose outputs sum_trees adds.
+  LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which they are computed.
+  LoadedPaths paths{};                        ///< Paths, from which explain computes contributions.
   TransformParameters parameters{};
   std::vector<double> base{};  ///< Base scores.
   LoadedEncoder encoder{};
@@ -77,7 +77,7 @@ struct LoadedProgram {
 struct Pass {
   const float* rows;  ///< Float32 rows; null if the rows came encoded or are `doubles`, `csr` or `columns`.
   const double* doubles;      ///< Float64 rows; null if the pass reads none.
-  std::size_t row_stride;     ///< Distance of rows in either.
+  std::size_t row_stride;     ///< Values from one row to the next in `rows` or `doubles`.
   const CsrRows* csr;         ///< Sparse rows, checked; null if the pass reads none.
   const ColumnView* columns;  ///< Columns, checked; null if the pass reads none.
   std::uint32_t row_count;
@@ -86,15 +86,15 @@ struct Pass {
   OutputKind output;
   const std::uint8_t* codes;  ///< Codes of the pass's rows.
   std::uint8_t* encode_to;    ///< Memory for the codes; null if the rows came encoded.
-  float* values;  ///< Raw, Value, Contributions, Interactions: where the first row's output goes, in float32.
-  double* wide_values;      ///< Where the output goes in float64, instead of `values`.
+  float* values;  ///< Scores, values and what explains them: where the first row's output goes, in float32.
+  double* wide_values;      ///< Results in float64; then `values` is null.
   std::int64_t* labels;     ///< Class: where the first row's output goes.
   std::int32_t* leaves;     ///< Leaf: where the first row's output goes.
   bool in_place;            ///< True if accumulator a0 is `values` itself.
   const RowSource* source;  ///< Rows of the call, for leaves that are functions of a row.
   std::size_t first_row;    ///< Number of the pass's first row in the call.
-  double* leaf_values;      ///< Room for the values of each row that such leaves read.
-  ScratchSlots* slots;      ///< Contributions and interactions: memory for each thread that computes some.
+  double* leaf_values;      ///< Room for the values that linear leaves read, for each row.
+  ScratchSlots* slots;      ///< Contributions, interactions: memory for each thread that computes them.
   CallOptions options;
   /// Row 0 of the first copy of each accumulator that has memory of its own.
   std::byte* accumulators[kAccumulators];

@@ -33,8 +33,8 @@ void Machine::label(const Inst& inst) {
 
 namespace {
 
-/// Writes the contributions to one output of up to 64 rows. `to` is where those of the first row begin, `stride` numbers
-/// before those of the next.
+/// Writes the contributions to one output of up to 64 rows. `to` is where the first row's contributions begin; the
+/// next row's begin `stride` numbers further on.
 template <class Value>
 void write_contributions(const LoadedPaths& paths, const PathOutput& output, const double* totals,
                          unsigned rows, std::uint32_t features, std::size_t stride, Value* to) {
@@ -97,16 +97,15 @@ void Machine::explain(const Inst& inst) {
   const std::uint32_t features = loaded_->meta.num_features;
   const std::size_t width = (std::size_t{features} + 1) * (pairs ? std::size_t{features} + 1 : 1);
   const std::size_t stride = outputs_ * width;
-  const std::size_t columns = loaded_->program.section_Columns().size();
+  const std::size_t columns = loaded_->program.columns().size();
   const ScratchSlots::Slot slot(*pass_->slots);
-  auto* const totals = reinterpret_cast<double*>(slot.memory());
-  std::byte* const scratch = slot.memory() + paths.most_totals * kCodeRows * sizeof(double);
+  auto* const totals = reinterpret_cast<double*>(slot.memory() + ExplainScratch(paths).totals);
   for (std::uint32_t row = rows.begin; row < rows.end;) {
     const std::uint32_t count = std::min(kCodeRows - row % kCodeRows, rows.end - row);
     for (std::size_t k = 0; k < outputs_; ++k) {
       const PathOutput& output = paths.outputs[k];
       loaded_->target->explain(
-          {&paths, &output, pass_->codes + code_offset(row, columns), count, scratch, totals, pairs});
+          {&paths, &output, pass_->codes + code_offset(row, columns), count, slot.memory(), pairs});
       if (pairs) part_pairs(paths, output, totals);
       const std::size_t at = row * stride + k * width;
       const auto write = [&](auto* to) {

@@ -82,7 +82,7 @@ void Machine::privatize(const Inst& inst) {
   const LoadedAccumulator& desc = loaded_->accumulators[args.acc_out];
   const std::uint32_t iteration = ranges[args.range_in].iteration;
   copies_[args.acc_out] = copies_[desc.parent] * desc.iterations + iteration;
-  if (desc.storage != args.acc_out) return;  // it lies in another, and a reduction sets it
+  if (desc.storage != args.acc_out) return;  // its memory is another accumulator's, and a reduction sets it
   const Range& rows = ranges[args.rows];
   with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
 }
@@ -124,7 +124,7 @@ void Machine::round(const Inst& inst) {
 
 namespace {
 
-/// The number of trees by which the prefetch of vectors is ahead, because vectors are scattered in memory.
+/// The number of trees by which vectors are prefetched ahead, because they are scattered in memory.
 constexpr std::size_t kVectorsAhead = 8;
 
 template <class Score>
@@ -137,7 +137,8 @@ void add_vectors(const LeafVectors& vectors, const Score* leaves, std::size_t tr
 
 }  // namespace
 
-/// Adds the leaves of some trees, or what their numbers stand for, to a row's sums.
+/// Adds the leaves of some trees to a row's sums. If leaves are numbers of vectors or functions, adds what they
+/// stand for.
 template <class Score>
 void Machine::add_leaves(const Score* leaves, std::uint32_t row, const Range& trees, Score* sums) const {
   if (loaded_->vectors.count != 0)

@@ -31,8 +31,8 @@ constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
 constexpr std::size_t kMaxPassBytes = std::size_t{8} << 20;
 constexpr std::size_t kMinPassRows = 4096;
 
-/// The part of a sparse row's values that must be present for converting the rows to dense ones to be faster.
-/// Encoding a value takes longer in a sparse row than in a dense one, which has more values.
+/// The part of a sparse row's values from which on converting the rows to dense ones is faster. Encoding a value
+/// takes longer in a sparse row than in a dense one, which has more values.
 constexpr double kDenseFrom = 0.04;
 
 /// The most threads that a caller may ask for: more than any machine has.
@@ -125,8 +125,9 @@ class HostPredictor final : public CallPredictor {
                kDenseFrom * (static_cast<double>(rows.count()) * loaded_.meta.num_features);
   }
 
-  /// Returns whether the rows of a pass of `row_count` rows are converted, also because its walks read values
-  /// that sparse rows do not store, that lie apart in columns, or that are float64.
+  /// Returns whether the rows of a pass of `row_count` rows are converted. In addition to the rows that
+  /// converted(rows) names, these are rows whose values the pass's walks read, if they are sparse, in columns or
+  /// float64.
   bool converted(const RowSource& rows, OutputKind output, std::size_t row_count) const {
     const bool read_in_place =
         rows.form() == RowForm::Sparse || rows.form() == RowForm::Columns || rows.form() == RowForm::Doubles;
@@ -138,7 +139,7 @@ class HostPredictor final : public CallPredictor {
     return !explains_scores(output) && coded_plans().reads_values(row_count);
   }
 
-  /// Returns whether values stand behind the codes of encoded rows.
+  /// Returns whether values for linear leaves stand behind the codes of encoded rows.
   bool adds_values() const { return coded_columns() != columns(); }
 
   /// Returns how many of `left` rows are encoded together: all, or whole blocks of codes.
@@ -147,7 +148,8 @@ class HostPredictor final : public CallPredictor {
     return std::min(left, whole_blocks(converted(rows) ? std::min(most, max_converted_rows()) : most));
   }
 
-  /// Encodes rows that begin a block, and end one or the call's rows.
+  /// Encodes `count` rows from `begin` on. They begin where a block begins, and end where a block or the call's
+  /// rows end.
   Result<void> encode_some(HostContext& context, const RowSource& rows, std::size_t begin,
                            std::uint32_t count, std::uint8_t* out) const {
     Pass pass{};
@@ -209,7 +211,7 @@ class HostPredictor final : public CallPredictor {
     return rows * loaded_.functions.features().size() * sizeof(double);
   }
 
-  /// Returns whether rows have columns that are computed from others.
+  /// Returns whether the program derives columns from features.
   bool derives_columns() const { return !loaded_.row_reader->rules().columns().empty(); }
 
   /// The number of rows whose columns one iteration of a parallel loop derives.
@@ -235,7 +237,7 @@ class HostPredictor final : public CallPredictor {
       while (i < known && !first_wrong.compare_exchange_weak(known, i)) continue;
     };
     loaded_.executor->run(parts, some);
-    return first_wrong != parts ? visit_part(first_wrong) : Result<void>();  // for the error
+    return first_wrong != parts ? visit_part(first_wrong) : Result<void>();  // repeats the part for its error
   }
 
   /// Reads the rows of a pass: see RowSource::read.
@@ -251,8 +253,8 @@ class HostPredictor final : public CallPredictor {
     return RowView{.values = converted, .stride = row_width(loaded_.meta)};
   }
 
-  /// Returns the tables of lookups' codes, which are made when rows are first encoded: calls with few rows, whose plans
-  /// read values, never need them. Without memory for them there are none.
+  /// Returns the tables of lookups' codes. They are made when rows are first encoded: calls with few rows, whose
+  /// plans read values, never need them. If memory for them is lacking, there are none.
   const LookupCodes& lookup_codes() const {
     std::call_once(lookup_codes_once_, [this] {
       try {
@@ -264,15 +266,16 @@ class HostPredictor final : public CallPredictor {
     return lookup_codes_;
   }
 
-  /// Returns whether rows are encoded without the values of lookups.
+  /// Returns whether the codes of lookups are written straight from the features, without the values that are
+  /// looked up.
   bool codes_lookups(const RowSource& rows) const {
     return converted(rows) && lookup_codes().searches() != 0;
   }
 
-  /// Returns the number of values of a row whose lookups are coded.
+  /// Returns the number of values of a converted row without the columns of lookups.
   std::size_t short_width() const { return loaded_.row_reader->rules().columns().short_width(); }
 
-  /// Returns the bytes of the rows that are coded together.
+  /// Returns the bytes of the converted rows from which code_lookups derives codes at once.
   std::size_t short_bytes() const { return whole_lines(kRowsDerivedAtOnce * short_width() * sizeof(float)); }
 
   /// Returns the bytes that code_lookups needs for `rows` rows.
@@ -282,7 +285,7 @@ class HostPredictor final : public CallPredictor {
            (short_bytes() + whole_lines(lookup_codes().scratch_bytes()));
   }
 
-  /// Writes the codes of a pass's rows: see codes_lookups.
+  /// Writes the codes of a pass's rows if codes_lookups(rows).
   Result<void> code_lookups(const RowSource& rows, std::size_t begin, std::uint32_t count,
                             std::uint8_t* codes, std::byte* scratch) const {
     return for_parts(count, [&](std::uint32_t i, const Range& part) -> Result<void> {
@@ -374,7 +377,7 @@ class HostPredictor final : public CallPredictor {
     return {};
   }
 
-  /// Sets the codes behind those of the last row to zero.
+  /// Sets the codes of the last block that belong to no row to zero.
   static void clear_unused(std::size_t count, std::size_t columns, std::uint8_t* codes) {
     const std::size_t used = count % kCodeRows;
     if (used == 0) return;
@@ -382,7 +385,7 @@ class HostPredictor final : public CallPredictor {
     for (std::size_t c = 0; c < columns; ++c) std::fill_n(first + c * kCodeRows, kCodeRows - used, 0);
   }
 
-  /// Returns the bytes that the instructions of a pass of `rows` rows write: sums, and values for linear leaves.
+  /// Returns the bytes that the instructions of a pass write: sums, and values for linear leaves.
   std::size_t scratch_bytes(const Pass& pass) const {
     if (explains_scores(pass.output)) return slot_bytes() * slot_count(pass.row_count);
     const std::size_t rows = pass.row_count;
@@ -392,11 +395,8 @@ class HostPredictor final : public CallPredictor {
     return bytes + whole_lines(leaf_value_bytes(rows));
   }
 
-  /// Returns the bytes in which a thread computes contributions: the totals of an output, then what explain.hpp needs.
-  std::size_t slot_bytes() const {
-    return loaded_.paths.most_totals * kCodeRows * sizeof(double) +
-           whole_lines(ExplainScratch(loaded_.paths).bytes);
-  }
+  /// Returns the bytes that a thread needs to compute contributions.
+  std::size_t slot_bytes() const { return whole_lines(ExplainScratch(loaded_.paths).bytes); }
 
   /// Returns the number of threads that compute contributions of `rows` rows at once.
   unsigned slot_count(std::size_t rows) const {
@@ -406,7 +406,7 @@ class HostPredictor final : public CallPredictor {
         std::min({blocks, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
   }
 
-  std::size_t columns() const { return loaded_.program.section_Columns().size(); }
+  std::size_t columns() const { return loaded_.program.columns().size(); }
 
   /// Returns the most rows whose codes are in a pass. Codes are written and soon read again, so they should
   /// fit the caches. With very many columns they take at most kMaxScratchBytes, unless a single block takes

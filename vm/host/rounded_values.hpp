@@ -1,7 +1,7 @@
 // Float64 values that searches see rounded up to float32, in a program that compares in float64. Its float32 thresholds
-// are the bounds of the comparisons rounded up (see core/wide_values.hpp), so a value rounded up has its own rank, unless
-// it is equal to a threshold: then the bound may lie above the value. Searches look for such ties, which are rare, and
-// take one off the rank where the value is below the bound.
+// are the bounds of the comparisons rounded up (see core/wide_values.hpp), so a value rounded up has its own rank,
+// unless it is equal to a threshold: then the bound may lie above the value. Searches look for such ties, which are
+// rare, and take one off the rank where the value is below the bound.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct EncoderRules {
   ReadDoubles read_doubles;
 };
 
-/// Stands for values that a search takes as they are.
+/// The source of values that were not rounded up: a search's ranks are right as they are.
 struct AsTheyAre {
   static constexpr bool kRounded = false;
 };
@@ -37,11 +37,13 @@ struct AsTheyAre {
 /// The float64 values of a feature from which the values of a search were rounded up.
 struct RoundedUp {
   static constexpr bool kRounded = true;
-  const double* values;       ///< Need no alignment. Null if the search's values were not rounded up.
-  std::size_t stride;         ///< Distance of one row's value to the next row's.
+  /// The values, at any alignment. Null if the search's values were not rounded up.
+  const double* values;
+  std::size_t stride;         ///< Number of values from one row to the next.
   const EncoderRules* rules;  ///< Not read if `values` is null.
 
-  /// Returns the rank of row `r`, for which a search found the rank `found` of `up`, equal to a threshold.
+  /// Returns the right rank of row `r`. A search found the rank `found` for the rounded value `up`, which is equal
+  /// to a threshold.
   FVM_INLINE std::uint32_t rank(std::uint32_t feature, unsigned r, float up, std::uint32_t found) const {
     const double* const at = values + r * stride;
     double x;
@@ -53,12 +55,13 @@ struct RoundedUp {
   }
 };
 
-/// Returns the rank of row `r`, whose value is `value`. A search found the rank `found`. `thresholds` ascend.
+/// Returns the right rank of row `r`, for whose value `value` a search found the rank `found`. `thresholds` ascend.
 template <class Source>
 FVM_INLINE std::uint32_t settled_rank(const Source& source, std::uint32_t feature, const float* thresholds,
                                       unsigned r, float value, std::uint32_t found) {
   if constexpr (Source::kRounded)
-    // A value that has reached no threshold is not equal to the first one. A branch for it would be hard to foresee.
+    // `found` may be 0: then the value is below the first threshold, so the comparison with it fails. A branch for
+    // that case would be hard to foresee.
     if (thresholds[found - (found != 0 ? 1 : 0)] == value && source.values != nullptr)
       return source.rank(feature, r, value, found);
   return found;

@@ -24,7 +24,8 @@ constexpr std::string_view kBlanks = " \t\r";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Returns the text without the blanks at both ends; an empty text keeps its place.
+/// Returns the text without the blanks at both ends. An empty result still points into `text`, so that its column
+/// is known.
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
   const std::size_t end = text.find_last_not_of(kBlanks);
@@ -60,7 +61,7 @@ std::string opcode_list() {
 }
 
 /// Reads one line: `[pc] opcode operand, operand, … [; comment]`. The views are parts of the line, so that
-/// their places are known.
+/// their columns are known.
 class Line {
  public:
   Line(std::string_view text, std::size_t number)
@@ -94,8 +95,8 @@ class Line {
     return word;
   }
 
-  /// Skips the pc before the instruction, if there is one. It must be right, because blocks name each other
-  /// by pc: a line that has moved without its number would change what they mean.
+  /// Skips the pc before the instruction, if there is one. The pc must be right, because blocks name each other by
+  /// pc: a line that was moved without changing its pc would change what they mean.
   Result<void> skip_pc(std::size_t pc) {
     if (!is_digit(rest_.front())) return {};
     const std::string_view word = take_word();
@@ -151,7 +152,7 @@ Result<std::vector<Inst>> read_code(std::string_view text) {
 Result<Program> assemble(std::string_view text, const Program& data) {
   FVM_ASSIGN(const std::vector<Inst> code, read_code(text));
   std::span<const std::byte> sections[] = {
-#define FVM_SECTION(number, Name, text, Record, meaning) std::as_bytes(data.section_##Name()),
+#define FVM_SECTION(number, Name, name, Record, meaning) data.section(Section::Name),
 #include <forestvm/internal/sections.def>
   };
   sections[static_cast<std::size_t>(Section::Code)] = std::as_bytes(std::span(code));

@@ -1,5 +1,5 @@
-// A program's forest, whatever its layout, as tiles with explicit children: for tools that read programs.
-// Written against what all views have in common, so that a new layout needs nothing here.
+// A program's forest, whatever its layout, as tiles with explicit children: for tools that read programs. It uses
+// only what all views have in common, so that a new layout needs nothing here.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ struct DecodedGroup {
 
 DecodedGroup decode_group(const Program& program, const GroupDesc& group);
 
-/// Decodes a tree of a group, given by its place in the group: the result has this tree and its leaves alone.
-DecodedGroup decode_tree(const Program& program, const GroupDesc& group, std::uint32_t place);
+/// Decodes a tree of a group, given by its index in the group: the result has this tree and its leaves alone.
+DecodedGroup decode_tree(const Program& program, const GroupDesc& group, std::uint32_t index);
 
 }  // namespace forestvm::bytecode

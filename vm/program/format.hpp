@@ -18,7 +18,7 @@ namespace forestvm {
 template <>
 struct Texts<Section> {
   static constexpr auto kByNumber = texts_of({
-#define FVM_SECTION(number, Name, text, Record, meaning) {number, text},
+#define FVM_SECTION(number, Name, name, Record, meaning) {number, #name},
 #include <forestvm/internal/sections.def>
   });
 };
@@ -57,7 +57,7 @@ static_assert(sizeof(SectionEntry) == 24);
 
 /// The sizes of sections' records in bytes.
 inline constexpr std::size_t kRecordSizes[] = {
-#define FVM_SECTION(number, Name, text, Record, meaning) sizeof(Record),
+#define FVM_SECTION(number, Name, name, Record, meaning) sizeof(Record),
 #include <forestvm/internal/sections.def>
 };
 
@@ -65,7 +65,7 @@ constexpr std::uint64_t align_up(std::uint64_t offset) {
   return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
 }
 
-/// Returns where the first section begins in a file of so many sections.
+/// Returns where the first section begins in a file of this many sections.
 constexpr std::uint64_t table_end(std::size_t sections) {
   return align_up(sizeof(FileHeader) + sections * sizeof(SectionEntry));
 }
@@ -75,13 +75,12 @@ std::uint64_t checksum(std::span<const std::byte> image);
 
 /// Returns where strings of these sizes lie in the text section, one after the other. Refused beyond its first
 /// 4 GiB.
-Result<std::vector<StringRef>> string_places(std::span<const std::uint64_t> sizes);
+Result<std::vector<StringRef>> string_refs(std::span<const std::uint64_t> sizes);
 
 /// Makes a program of `size` bytes, all of which `write` writes, and verifies it.
 Result<Program> make_program(std::size_t size, const std::function<void(std::span<std::byte>)>& write);
 
-/// Lays the sections out behind `header`, whose counts, size and checksum are set here, and verifies the
-/// image.
+/// Lays the sections out behind `header`, whose counts, size and checksum it sets, and verifies the image.
 Result<Program> seal(FileHeader header, std::span<const std::span<const std::byte>, kSectionCount> sections);
 
 }  // namespace forestvm::bytecode

@@ -1,3 +1,4 @@
+// See forestvm/internal/formatted.hpp.
 #include <forestvm/internal/formatted.hpp>
 
 namespace forestvm {

@@ -12,7 +12,8 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// Returns the name of an enumerator; "?" if the value is none. A cast alone would take 256 for 0.
+/// Returns the name of an enumerator; "?" if no enumerator has the value. A cast to the enumeration alone would
+/// take 256 for 0.
 template <class Enum>
 std::string_view name_at(std::uint32_t value) {
   if (value > std::numeric_limits<std::underlying_type_t<Enum>>::max()) return "?";
@@ -24,7 +25,7 @@ struct Enumeration {
   std::string_view (*name_at)(std::uint32_t value);
 };
 
-/// The kinds that are written by name: those whose rows have no prefix.
+/// The kinds that are written by name, because their rows have no prefix.
 constexpr Enumeration kEnumerations[] = {
     {OperandKind::Output, name_at<OutputKind>},  {OperandKind::TransformKind, name_at<Transform>},
     {OperandKind::Rule, name_at<ClassRule>},     {OperandKind::Dimension, name_at<LaunchDimension>},

@@ -1,5 +1,5 @@
-// Writes and reads operands in assembly: the one place that disassembler and assembler share, so that they
-// cannot disagree. In: a row of operands.def and a value. Out: its text; and back.
+// Writes and reads operands in assembly: what disassembler and assembler share, so that they cannot
+// disagree. In: a row of operands.def and a value, or a text. Out: the text, or the value.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace forestvm::bytecode {
 /// Returns the row's prefix and the number, or the enumerator's name.
 std::string operand_text(OperandKind kind, std::uint32_t value);
 
-/// Returns the value that operand_text writes like `text`, with blanks of any width; nothing if there is none
-/// that fits the operand's size.
+/// Returns the value for which operand_text writes `text`, in which blanks may have any width; nothing if there is
+/// no such value that fits the operand's size.
 std::optional<std::uint32_t> operand_value(OperandKind kind, std::string_view text);
 
 /// Returns the form that operand_value takes, for messages: "step and a number up to 4294967295 (elements per

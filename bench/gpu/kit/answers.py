@@ -7,8 +7,8 @@ import ast, ctypes, json, sys, time
 import api, driver
 
 POISON = 0xAB  # fills results before each call, so that a score that nobody writes is found
-# The calls with a batch, in one context: forestvm gives the first to the GPU operation by operation, and makes a graph
-# of a later one if it has several operations. The last has other rows, whose addresses the graph must learn.
+# The calls with a batch in one context. forestvm gives the first call to the GPU operation by operation, and makes a
+# graph of the second if it has several operations. The last call has other rows, whose addresses the graph must learn.
 TURNS = ["first call", "graph built", "graph replayed", "graph replayed, other rows"]
 PLACES = ["host rows", "device rows"]
 
@@ -18,7 +18,7 @@ def say(**line):
 
 
 class Wrong(Exception):
-    """`found`: where the answers differ."""
+    """Raised if answers differ. `found` says where."""
 
     def __init__(self, **found):
         super().__init__(found)
@@ -26,7 +26,7 @@ class Wrong(Exception):
 
 
 class Array:
-    """A NumPy file: numbers in C order, a row or a number after the other."""
+    """The numbers of a NumPy file of a matrix or vector in C order."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -46,7 +46,7 @@ class Array:
             raise ValueError(f"{path}: {len(self.data)} bytes of numbers, expected {self.rows * self.row_bytes}")
 
     def repeated(self, count):
-        """Makes `count` rows of these if there are fewer."""
+        """Repeats the rows up to `count` rows if there are fewer."""
         if count > self.rows:
             times = -(-count // self.rows)
             self.data, self.rows = (self.data * times)[: count * self.row_bytes], count
@@ -72,7 +72,7 @@ class Case:
         self.compared = 0
 
     def batches(self, wanted):
-        """Returns the numbers of rows to predict at once, None being all."""
+        """Returns the numbers of rows to predict at once; None in `wanted` stands for all rows."""
         return sorted({min(batch or self.rows.rows, self.rows.rows) for batch in wanted})
 
     def compare(self, got, begin, count, way):
@@ -143,8 +143,6 @@ def answers(case, device, item):
     """Compares all batches in all ways. Returns why a way was refused, by its name."""
     refused = {}
     for place, Calls in zip(PLACES, (HostRows, DeviceRows)):
-        if place not in item["places"]:
-            continue
         calls = Calls(case, device)
         try:
             for count in case.batches(item["batches"]):
@@ -163,7 +161,7 @@ def answers(case, device, item):
 
 
 def capture(case, device, item):
-    """Captures a call on another stream than that of the calls before, and runs the graph with two sets of rows."""
+    """Captures a call on another stream than the earlier calls', and runs the graph with two sets of rows."""
     warm, other = driver.Stream(device), driver.Stream(device)
     count = case.batches(item["batches"])[-2:][0]  # not all rows, so that the graph can be given others
     calls = DeviceRows(case, device)
@@ -215,7 +213,7 @@ def calls(case, device, item):
 
 
 def checked(library, device, item, work):
-    """Returns what is to be said of an item: how many rows were compared, what was refused, and what is wrong."""
+    """Returns the result of an item: how many rows were compared, what was refused, and what is wrong."""
     case, begin = None, time.time()
     line = dict(item=item["name"], compared=0, refused={}, wrong=None)
     try:

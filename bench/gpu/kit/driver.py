@@ -34,7 +34,7 @@ NAMES = dict(
     text="cuGetErrorString",
 )
 ADDRESS, HANDLE, SIZE, BYTE = ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_ubyte
-# The types of what is passed by value; all other arguments are pointers.
+# The types of arguments that are passed by value; all other arguments are pointers.
 VALUES = dict(
     init=[ctypes.c_uint],
     device=[HANDLE, ctypes.c_int],
@@ -57,7 +57,7 @@ VALUES = dict(
 
 
 class Driver:
-    """Device 0, whose primary context is the calling thread's."""
+    """The driver with device 0, whose primary context becomes the calling thread's."""
 
     def __init__(self, path="libcuda.so.1"):
         library = ctypes.CDLL(path)

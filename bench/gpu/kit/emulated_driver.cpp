@@ -1,6 +1,5 @@
-// CUDA's driver, as far as driver.py uses it, with an emulated device: its memory is the host's, its streams are the
-// emulator's. Together with the library for NVIDIA GPUs whose device is the emulator it lets the kit's plan run without
-// a GPU.
+// The functions of CUDA's driver that driver.py uses, for an emulated device: its memory is the host's, and its streams
+// are the emulator's. With this driver and an emulated library for NVIDIA GPUs, the kit's plan runs without a GPU.
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -63,7 +62,7 @@ FVM_EXPORT cuDevicePrimaryCtxRetain(void** context, int) {
 
 FVM_EXPORT cuCtxSetCurrent(void*) { return kSuccess; }
 
-// CUdeviceptr, an integer of 64 bits, is passed as a pointer is.
+// CUdeviceptr, an integer of 64 bits, is passed in the same way as a pointer.
 FVM_EXPORT cuMemAlloc_v2(void** address, std::size_t bytes) {
   *address = ::operator new (bytes, std::align_val_t{256}, std::nothrow);
   return *address == nullptr ? kOutOfMemory : kSuccess;

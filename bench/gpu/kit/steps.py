@@ -31,7 +31,8 @@ class Skip(Exception):
 
 
 class Stop(Exception):
-    """`found`: what is wrong; its "item" names a program of the plan, if one is to blame."""
+    """Raised if answers are wrong, which ends the plan. `found` says what is wrong; its "item" names the program of the
+    plan, if one is to blame."""
 
     def __init__(self, **found):
         super().__init__(found)
@@ -46,12 +47,26 @@ class TimeUp(Exception):
     pass
 
 
+def new_step():
+    """Returns the record of a step that has not begun."""
+    return dict(seconds=0.0, ended=None, skipped=None, broken=None, done={})
+
+
+def replace_file(path, text):
+    """Writes a file so that a machine that stops at any time leaves the old text or the new one."""
+    with open(f"{path}.part", "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}.part", path)
+
+
 class State:
     """The record of the steps done so far, in a file that is replaced as a whole."""
 
     def __init__(self, path, kit):
         self.path = path
-        self.data = dict(kit=kit, begun=time.time(), calls=0, device={}, steps={}, stopped=None)
+        self.data = dict(kit=kit, begun=time.time(), calls=0, steps={}, stopped=None)
         if os.path.exists(path):
             with open(path) as file:
                 self.data = json.load(file)
@@ -60,14 +75,10 @@ class State:
         self.saved = 0.0
 
     def step(self, name):
-        return self.data["steps"].setdefault(name, dict(seconds=0.0, ended=None, skipped=None, broken=None, done={}))
+        return self.data["steps"].setdefault(name, new_step())
 
     def save(self):
-        with open(f"{self.path}.part", "w") as file:
-            json.dump(self.data, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(f"{self.path}.part", self.path)
+        replace_file(self.path, json.dumps(self.data))
         self.saved = time.time()
 
     def save_sometimes(self):
@@ -76,13 +87,13 @@ class State:
 
 
 class Kit:
-    """The folder, and what runs in it."""
+    """The kit's folder with its plan, unpacked files, and the processes that run in it."""
 
     def __init__(self, folder, work, say):
         self.folder, self.say = folder, say
         with open(f"{folder}/plan.json") as file:
             self.plan = json.load(file)
-        self.work = f"{work}/{self.plan['id']}"  # files of another kit are never taken for this one's
+        self.work = f"{work}/{self.plan['id']}"  # keeps the files of different kits apart
         self.programs = {one["name"]: one for one in self.plan["programs"]}
         os.makedirs(self.work, exist_ok=True)
         self.binaries = self.unpack("binaries")
@@ -135,7 +146,7 @@ class Kit:
         folder = self.unpack(f"models/{program['model']}")
         files = {key: f"{folder}/{program[key]}" for key in ("file", "expected")}
         item = dict(name=name, program=files["file"], rows=f"{folder}/rows.npy", expected=files["expected"])
-        return dict(item, batches=self.plan["batches"], turns=4, places=["host rows", "device rows"], **more)
+        return dict(item, batches=self.plan["batches"], turns=4, **more)
 
     def job(self, file, /, **content):
         path = f"{self.work}/{file}.json"
@@ -196,7 +207,7 @@ class Process:
                 yield json.loads(line)
 
     def why(self):
-        """Says how the process ended, with the last lines that are not results."""
+        """Returns how the process ended, with the last lines of its output that are not results."""
         text = [line for line in self.tail if not line.startswith("{")]
         return f"the process ended with code {self.process.returncode}: " + "\n".join(text[-12:])
 
@@ -226,7 +237,8 @@ def device(kit, state, until):
 
 
 def runs_on(code, gpu):
-    """Machine code, such as for 80, runs on GPUs of the same major number whose minor number is not less."""
+    """Returns whether machine code for a compute capability, such as 80, runs on a GPU of another one. It does if the
+    major numbers are equal and the GPU's minor number is not less."""
     return code // 10 == gpu // 10 and code <= gpu
 
 
@@ -352,7 +364,7 @@ def under_sanitizer(kit, tool, items, end):
 
 
 def check_memory(kit, found, end):
-    """Runs memcheck on the case that stopped the plan. Returns what it says."""
+    """Runs memcheck on the case that stopped the plan. Returns memcheck's findings as text."""
     if not found.get("item"):
         return "not run: no single program is to blame"
     if kit.tool("compute-sanitizer") is None:
@@ -367,7 +379,7 @@ def check_memory(kit, found, end):
 
 
 def modules(kit, environment, names):
-    """Returns those of Python's modules that are absent."""
+    """Returns the names of the Python modules that are absent."""
     code = f"import importlib.util as i; print(*[n for n in {names!r} if i.find_spec(n) is None])"
     words = [sys.executable, "-c", code]
     return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60).stdout.split()
@@ -411,7 +423,7 @@ def times(kit, state, until):
                 return False
             process.tail.append(f"nothing was said for {HANGS} s")
         if left and (process.process.returncode or time.time() < until):
-            # It would fail again: what is left of this model is given up.
+            # Another attempt would fail too, so the remaining batches of this model are given up.
             why = process.why()
             for batch in left:
                 state["done"][cell(name, batch)] = dict(model=name, error=f"{batch} rows: {why}")
@@ -421,7 +433,8 @@ def times(kit, state, until):
 
 
 def stop_if_wrong(name, ours):
-    """Programs are timed under the contract "fast", whose sums may differ a little from the host's."""
+    """Raises Stop if timed scores are wrong. Programs are timed under the contract "fast", so scores may differ a
+    little from the host's."""
     if report.is_wrong(ours):
         raise Stop(error=f"{name}, schedule {ours['schedule']}: a score is off by {ours['max_difference']}")
 

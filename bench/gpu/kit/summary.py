@@ -1,11 +1,10 @@
 """Writes the kit's report, report.md and report.json, from the state of its plan."""
 
-import json, os, time
+import json, time
 
 import report, steps
 
 SHOWN = 10  # reasons of refusals
-NOTHING = dict(seconds=0, ended=None, skipped=None, broken=None, done={})  # a step that has not begun
 
 
 def told(found):
@@ -25,7 +24,7 @@ def has_failed(name, state, stopped):
     lines = state["done"].values()
     if any(line.get("error") or line.get("result", "passed") != "passed" for line in lines):
         return True
-    # Some programs are refused, but not all: a GPU that refuses them all has shown nothing.
+    # Some programs may be refused. A step in which the GPU refuses all of them counts as failed.
     return bool(lines) and all(line.get("refused") for line in lines)
 
 
@@ -113,8 +112,7 @@ def details(name, state):
 
 def write(kit, data, folder):
     """Replaces the report's files."""
-    every = [(name, data["steps"].get(name) or dict(NOTHING))
-             for name, _, _ in steps.STEPS]
+    every = [(name, data["steps"].get(name) or steps.new_step()) for name, _, _ in steps.STEPS]
     lines = []
     for name, state in every:
         outcome, reason = result(name, state, data["stopped"])
@@ -126,8 +124,8 @@ def write(kit, data, folder):
     facts = dict(dates, calls=data["calls"], kit=data["kit"], device=found)
     whole = dict(facts, stopped=data["stopped"], left_out_of_the_kit=len(kit.plan["left_out"]), steps=lines,
                  results={name: state["done"] for name, state in every})
-    replace(f"{folder}/report.json", json.dumps(whole, indent=1))
-    replace(f"{folder}/report.md", text_of(data, facts, every, lines))
+    steps.replace_file(f"{folder}/report.json", json.dumps(whole, indent=1))
+    steps.replace_file(f"{folder}/report.md", text_of(data, facts, every, lines))
 
 
 def text_of(data, facts, every, lines):
@@ -155,9 +153,3 @@ def text_of(data, facts, every, lines):
         if part:
             text += f"\n## {name}\n\n{part}"
     return text
-
-
-def replace(path, text):
-    with open(f"{path}.part", "w") as file:
-        file.write(text)
-    os.replace(f"{path}.part", path)

@@ -13,7 +13,8 @@ namespace {
 struct Keyword {
   const char* name;
   PyObject* Arguments::*field;
-  PyObject* text;  ///< The interned name. Most calls pass this very object.
+  PyObject*
+      text;  ///< The interned name. Most calls pass the same object, so that comparing pointers is enough.
 };
 std::array<Keyword, 7> keywords = {{
     {"out", &Arguments::out, nullptr},

@@ -18,8 +18,7 @@ struct Arguments {
   PyObject* extra = nullptr;
 };
 
-/// Makes the texts with which names of arguments are compared. Returns whether it could; if not, a Python exception is
-/// set.
+/// Makes the texts with which names of arguments are compared. Returns false with a Python exception set if that fails.
 bool make_argument_names();
 
 /// Reads the arguments of a vectorcall: the rows, then keywords. Only predict and predict_one have `output`. Returns
@@ -27,8 +26,8 @@ bool make_argument_names();
 bool read_arguments(const char* function, bool has_output, PyObject* const* args, Py_ssize_t count,
                     PyObject* names, Arguments& read);
 
-/// Finds the output that is called `name`, or the value if it is null. Returns false with a Python exception set if
-/// there is none.
+/// Finds the output that is called `name`; if `name` is null, sets Output::Value. Returns false with a Python exception
+/// set if there is no such output.
 bool find_output(PyObject* name, Output& output);
 
 }  // namespace forestvm::python

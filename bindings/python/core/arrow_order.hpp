@@ -36,16 +36,16 @@ class Owned {
   Struct held_{};
 };
 
-/// The objects that give rows of Arrow, by the way in which these are read soonest.
+/// The kinds of objects that give rows of Arrow. Each kind has its own fastest way of reading.
 enum class ArrowProducer : std::uint8_t {
-  Stream,       ///< Has a stream of arrays.
-  Array,        ///< Has one array. Making a stream of it can take three times as long.
-  ArrowBatch,   ///< pyarrow.RecordBatch: an array, and a schema that is compared sooner than it is exported.
-  ArrowTable,   ///< pyarrow.Table: a stream, and a schema, as with ArrowBatch.
-  PolarsFrame,  ///< polars.DataFrame: a stream, and a method that gives a few rows sooner.
+  Stream,      ///< Has a stream of arrays.
+  Array,       ///< Has one array. Making a stream of it can take three times as long.
+  ArrowBatch,  ///< pyarrow.RecordBatch: an array, and a schema that can be compared faster than it is exported.
+  ArrowTable,   ///< pyarrow.Table: a stream, and a schema that can be compared faster than it is exported.
+  PolarsFrame,  ///< polars.DataFrame: a stream, and a method that is faster for a few rows.
 };
 
-/// The features that the columns of Arrow's rows were found to be, and where they came from.
+/// Which feature each column of the last Arrow rows is, and what the rows and options were.
 struct ArrowOrder {
   std::vector<std::string> names;       ///< The columns' names.
   std::vector<std::uint32_t> features;  ///< The feature of each column, or c_api::kNoFeature.

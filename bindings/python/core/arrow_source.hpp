@@ -5,9 +5,14 @@
 
 #include <forestvm/forestvm.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "bindings/python/core/column_parts.hpp"
+#include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/forest.hpp"
 
 // Arrow's C stream interface, https://arrow.apache.org/docs/format/CStreamInterface.html.
@@ -24,8 +29,8 @@ namespace forestvm::python {
 /// The arrays of an object, one after the other.
 class Chunks {
  public:
-  /// Asks the object for its arrays. `order`, which must live as long, has the schema that is known, and gets the new
-  /// one. Returns false with a Python exception set if the object has no arrays.
+  /// Asks the object for its arrays. `order` has the schema of the last rows and is set to that of the object; it must
+  /// outlive this object. Returns false with a Python exception set if the object has no arrays.
   bool open(PyObject* object, ArrowOrder& order);
 
   ArrowSchema& schema() { return *schema_; }
@@ -49,21 +54,21 @@ class Chunks {
   Owned<ArrowArray> own_array_;
 };
 
-/// Returns the kind of a producer. `order` has that of the last object's type.
+/// Returns the kind of a producer. `order` remembers the kind of the last object's type.
 ArrowProducer producer_of(PyObject* object, ArrowOrder& order);
 
-/// Cuts a polars.DataFrame into parts of at most 32 MiB. polars copies what it exports, if the rows lie in several
-/// chunks, and keeps the copy for as long as the object that it exported. All other tables are one part.
+/// Cuts a polars.DataFrame into parts of at most 32 MiB, because polars copies rows in several chunks when it exports
+/// them, and keeps the copy for as long as the exported object. All other tables are one part.
 class TableParts {
  public:
-  /// Begins with the first row of a table, which must live as long. `order` has the table's kind. Returns false with a
-  /// Python exception set if the table does not tell its size.
+  /// Begins with the first row of a table, which must outlive this object. `order` has the table's kind. Returns false
+  /// with a Python exception set if the table does not tell its size.
   bool open(PyObject* table, const ArrowOrder& order);
 
   std::size_t row_count() const { return row_count_; }
 
-  /// Returns the first part, then the following ones. There is at least one. An empty reference stands for the end, or
-  /// for an error: then a Python exception is set.
+  /// Returns the next part; there is at least one. After the last part, or if an error sets a Python exception, returns
+  /// an empty reference.
   Ref next();
 
  private:
@@ -72,25 +77,69 @@ class TableParts {
   bool begun_ = false;
 };
 
-/// Returns whether the last columns were matched with these options, which may be null.
+/// Returns whether the columns in `order` were matched with these options. A null option stands for its default.
 bool has_options(const ArrowOrder& order, PyObject* columns, PyObject* extra);
 
-/// Rows in tables and streams of Arrow, and the features that their columns are.
+/// Rows in tables and streams of Arrow, with the feature of each column.
 class ArrowSource {
  public:
   /// Opens an object's rows and matches their columns. `columns` and `extra` are the options, or null. `order` is the
-  /// order that was found last; it must live as long. Returns false with a Python exception set if that fails.
+  /// order that was found last; it must outlive this object. Returns false with a Python exception set if that fails.
   bool open(PyObject* forest, PyObject* object, PyObject* columns, PyObject* extra, ArrowOrder& order);
 
   bool next(Owned<ArrowArray>& chunk) { return chunks_.next(chunk); }
 
+  /// Calls `take` with a chunk's rows, which it may get in several parts, because values that equal `missing` are marked
+  /// first. Returns false with a Python exception set if that fails, or if `take` returns false.
+  template <class Take>
+  bool each_part(const Forest& forest, const ContextPool::Lease& lease, const ArrowArray& chunk,
+                 std::optional<double> missing, const Take& take) {
+    const auto rows = columns_of(forest, lease, chunk);
+    if (!rows || !missing) return rows && take(*rows);
+    const std::size_t most = MissingNumber::most_rows(rows->columns.size());
+    MissingNumber number(*missing, forest.program.meta().row_type);
+    std::vector<Column> memory;
+    for (std::size_t begin = 0; begin < rows->count; begin += most) {
+      const auto marked = number.mark(part_of(*rows, begin, std::min(most, rows->count - begin), memory));
+      if (!marked) return raise_unsupported(marked.error()) != nullptr;
+      if (!take(*marked)) return false;
+    }
+    return true;
+  }
+
   /// Predicts a chunk. Returns false with a Python exception set if that fails.
   bool predict(Forest& forest, const ContextPool::Lease& lease, const ArrowArray& chunk,
-               const OutputForm& form, ResultType type, void* out);
+               const OutputForm& form, ResultType type, std::optional<double> missing, void* out);
 
  private:
+  /// Returns a chunk's rows; nothing, with a Python exception set, if they cannot be read.
+  std::optional<ColumnRows> columns_of(const Forest& forest, const ContextPool::Lease& lease,
+                                       const ArrowArray& chunk);
+
   Chunks chunks_;
   const ArrowOrder* order_ = nullptr;
+};
+
+/// The chunks of an object's rows, one after the other, of all parts of a polars.DataFrame.
+class ArrowReader {
+ public:
+  /// Opens rows as ArrowSource::open does. `forest` and all others must live as long.
+  bool open(PyObject* forest, PyObject* rows, PyObject* columns, PyObject* extra, ArrowOrder& order);
+
+  /// Moves the next chunk to `chunk`, which is empty after the last one. Returns false with a Python exception set if
+  /// there was an error.
+  bool next(Owned<ArrowArray>& chunk);
+
+  ArrowSource& source() { return source_; }
+
+ private:
+  bool open_part();
+
+  PyObject *forest_ = nullptr, *columns_ = nullptr, *extra_ = nullptr;
+  ArrowOrder* order_ = nullptr;
+  TableParts parts_;  ///< Empty for rows that are no polars.DataFrame.
+  Ref part_;          ///< The rows that `source_` reads.
+  ArrowSource source_;
 };
 
 }  // namespace forestvm::python

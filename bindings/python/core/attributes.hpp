@@ -18,9 +18,9 @@ enum class Attribute : std::uint8_t {
   Width
 };
 
-/// Makes the names when the module is imported. Making one when it is first used would need a lock, and a thread that
-/// waits for such a lock can stop all threads of a Python without a global lock for ever. Returns whether it could; if
-/// not, a Python exception is set.
+/// Makes the names when the module is imported. Making a name at its first use would need a lock, and in a Python
+/// without a global lock a thread that waits for such a lock can stop all threads for ever. Returns false with a Python
+/// exception set if that fails.
 bool make_attribute_names();
 
 /// Returns a name, which the module keeps.

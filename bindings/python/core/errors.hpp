@@ -12,7 +12,7 @@
 
 namespace forestvm::python {
 
-/// Finds the classes of forestvm._errors. Returns whether they are there; if not, a Python exception is set.
+/// Finds the classes of forestvm._errors. Returns false with a Python exception set if that fails.
 bool find_error_classes();
 
 /// Sets the Python exception for an error. Returns null, for functions that return an object.

@@ -87,7 +87,7 @@ Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend)
       num_features(program.meta().num_features),
       row_cost(program.meta().num_trees + num_features / 8 + 1),
       probabilities(probability_source(program.meta())),
-      takes_texts(!program.section_CategoryNames().empty() || !program.section_HashedFeatures().empty()) {
+      takes_texts(!program.category_names().empty() || !program.hashed_features().empty()) {
   for (std::size_t i = 0; i < kOutputCount; ++i)
     forms[i] = form_of(program.meta(), static_cast<Output>(i), probabilities);
 }
@@ -132,7 +132,7 @@ PyObject* classes(PyObject* self, void*) {
 PyObject* category_tables(PyObject* self, void*) {
   const Program& program = forest_of(self).program;
   Ref list = Ref::take(PyList_New(0));
-  for (const CategoryNames& feature : program.section_CategoryNames()) {
+  for (const CategoryNames& feature : program.category_names()) {
     const auto names = program.category_names(feature.feature);
     const Ref tuple = Ref::take(texts(names.size(), [&](std::size_t i) { return names[i]; }));
     const Ref unseen =
@@ -161,11 +161,11 @@ PyObject* list_of_features(std::span<const std::uint32_t> features) {
 }
 
 PyObject* hashed_features(PyObject* self, void*) {
-  return list_of_features(forest_of(self).program.section_HashedFeatures());
+  return list_of_features(forest_of(self).program.hashed_features());
 }
 
 PyObject* zero_missing(PyObject* self, void*) {
-  return list_of_features(forest_of(self).program.section_ZeroMissing());
+  return list_of_features(forest_of(self).program.zero_missing());
 }
 
 PyObject* program_text(PyObject* self, void* id) {
@@ -290,9 +290,11 @@ PyObject* make_forest_type(PyObject* module) {
       {"_predict_columns", predict_columns, METH_VARARGS, nullptr},
       {"_predict_blocks", predict_blocks, METH_VARARGS, nullptr},
       {"_predict_arrow", predict_arrow, METH_VARARGS, nullptr},
+      {"_predict_device", predict_device, METH_VARARGS, nullptr},
       {"_stream", stream, METH_VARARGS, nullptr},
       {"_category_numbers", category_numbers, METH_VARARGS, nullptr},
       {"_encode", fill_encoded_rows, METH_VARARGS, nullptr},
+      {"_encode_arrow", encode_arrow, METH_VARARGS, nullptr},
       {"_new_result", new_result, METH_VARARGS, nullptr},
       {"_tree", decoded_tree, METH_O, nullptr},
       {"_save", save, METH_O, nullptr},

@@ -70,6 +70,7 @@ PyObject* predict_csr(PyObject* self, PyObject* args);
 PyObject* predict_columns(PyObject* self, PyObject* args);
 PyObject* predict_blocks(PyObject* self, PyObject* args);
 PyObject* predict_arrow(PyObject* self, PyObject* args);
+PyObject* predict_device(PyObject* self, PyObject* args);
 PyObject* stream(PyObject* self, PyObject* args);
 PyObject* category_numbers(PyObject* self, PyObject* args);
 PyObject* new_result(PyObject* self, PyObject* args);

@@ -35,8 +35,8 @@ struct Options {
   const char* device = nullptr;  ///< "cuda", "hip", or these with ":N".
   int first_round = 0;
   int end_round = -1;     ///< -1: all rounds; -2: those up to the best one.
-  int contributions = 0;  ///< 1: the program is to have contributions.
-  int interactions = 0;   ///< 1: the program is to have interactions.
+  int contributions = 0;  ///< 1: compile a program that can compute contributions.
+  int interactions = 0;   ///< 1: compile a program that can compute interactions.
 };
 
 /// The content of a file or of memory.
@@ -60,15 +60,16 @@ Result<Loaded> load_file(const std::string& path) {
   return either(load_model(path));
 }
 
-/// Loads what is in memory. A program at an aligned address is not copied if there is an `owner`, which then keeps the
-/// memory alive.
+/// Loads a model or a program from memory. A program at an aligned address is not copied if there is an `owner`, which
+/// then keeps the memory alive.
 Result<Loaded> load_bytes(std::span<const std::byte> bytes, const std::shared_ptr<const void>& owner) {
   if (!is_program(bytes)) return either(load_model(bytes));
   const bool aligned = reinterpret_cast<std::uintptr_t>(bytes.data()) % kSectionAlignment == 0;
   return either(owner != nullptr && aligned ? Program::borrow(bytes, owner) : Program::from_bytes(bytes));
 }
 
-/// Returns an owner that keeps a view until the last program that refers to it is gone, on whatever thread that is.
+/// Returns an owner that releases the view when the last program that refers to it is gone, on whatever thread that
+/// happens.
 std::shared_ptr<const void> owner_of(Buffer view) {
   return {new Buffer(std::move(view)), [](const Buffer* held) {
             const PyGILState_STATE state = PyGILState_Ensure();

@@ -8,6 +8,7 @@
 
 #include "bindings/python/core/arguments.hpp"
 #include "bindings/python/core/attributes.hpp"
+#include "bindings/python/core/device_rows.hpp"
 #include "bindings/python/core/encoded_rows.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/forest.hpp"
@@ -68,6 +69,7 @@ PyMethodDef functions[] = {
     {"has_large", has_large, METH_O, nullptr},
     {"is_direct", is_direct, METH_VARARGS, nullptr},
     {"limit_threads", set_thread_limit, METH_O, nullptr},
+    {"read_dlpack", read_dlpack, METH_O, nullptr},
     {"thread_limit", get_thread_limit, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -97,7 +99,7 @@ PyModuleDef definition = {
 
 }  // namespace
 
-/// Tells this library from others called _core: threadpoolctl looks for a symbol.
+/// Identifies this library for threadpoolctl, which looks for a symbol because other libraries are called _core too.
 extern "C" [[gnu::visibility("default")]] const char forestvm_python_version[] = FORESTVM_VERSION;
 
 PyMODINIT_FUNC PyInit__core() { return PyModuleDef_Init(&definition); }

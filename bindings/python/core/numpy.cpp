@@ -12,7 +12,7 @@
 namespace forestvm::python {
 namespace {
 
-/// NumPy's objects live as long as the process.
+/// Objects of NumPy, which live as long as the process.
 PyObject *array_type, *empty, *dtype_type;
 std::array<PyObject*, 4> dtypes{};  // in the order of ResultType
 constexpr std::array<const char*, 4> kDtypeNames = {"float32", "float64", "int32", "int64"};
@@ -28,7 +28,8 @@ struct ArrayFields {
 };
 constexpr int kIsContiguous = 0x1, kIsWritable = 0x400;
 
-/// A type of arrays whose fields are read, with its format in Python's buffers. NumPy has one dtype object for it.
+/// A type of arrays whose fields are read in place: its name, its format in Python's buffers, the size of a number, and
+/// NumPy's only dtype object for it.
 struct FieldType {
   const char* name;
   const char* format;
@@ -71,7 +72,7 @@ std::optional<Py_buffer> read_fields(PyObject* array, int flags) {
   return view;
 }
 
-/// Returns whether an array's fields say what its buffer says.
+/// Returns whether an array's fields agree with its buffer.
 bool fields_agree(PyObject* array) {
   Buffer buffer;
   if (!buffer.open(array, PyBUF_STRIDES | PyBUF_FORMAT)) return false;

@@ -10,21 +10,22 @@
 
 namespace forestvm::python {
 
-/// Finds NumPy's objects. Returns whether they are there; if not, a Python exception is set.
+/// Finds NumPy's objects. Returns false with a Python exception set if that fails.
 bool find_numpy();
 
 /// Returns whether the object is an instance of numpy.ndarray itself, not of a class derived from it.
 bool is_array(PyObject* object);
 
-/// Opens a buffer as Buffer::open does. The fields of a NumPy array are read where they lie in memory, which takes a
-/// tenth of the time, if this NumPy has them where all releases so far do. The caller must hold a reference to `object`
-/// as long as it uses the buffer.
+/// Opens a buffer as Buffer::open does. If this NumPy lays out the fields of arrays as all releases so far do, the
+/// fields are read in memory, which takes a tenth of the time. The caller must hold a reference to `object` as long as
+/// it uses the buffer.
 bool open_array(Buffer& buffer, PyObject* object, int flags);
 
 /// Returns a new array of rows x width numbers, or of rows numbers if `flat`; null with a Python exception set.
 Ref new_array(std::size_t rows, std::size_t width, bool flat, ResultType type);
 
-/// Returns numpy.dtype(dtype) as a type of predictions; nothing, with a Python exception set, if it is no such type.
+/// Returns numpy.dtype(dtype) as a type of predictions; nothing, with a Python exception set, if predictions cannot
+/// have it.
 std::optional<ResultType> result_type_of(PyObject* dtype);
 
 /// Returns the type of a buffer's numbers; nothing if neither rows nor predictions may have it.

@@ -1,8 +1,8 @@
 // Forests as expressions of polars: the functions of a plugin in version 0.1 of polars' interface, which is C with
 // Arrow's structs. polars calls them on its own threads, which predict without the GIL.
 //
-// The options of an expression are a dictionary, pickled. The first call with an expression's options asks
-// forestvm.engines.polars for the forest that they mean; later calls find it in a table.
+// The options of an expression are a pickled dictionary. The first call with an expression's options asks
+// forestvm.engines.polars for the forest that they name; later calls find it in a table.
 #include "bindings/python/core/python.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 namespace forestvm::python {
 namespace {
 
-/// A column as polars passes it: an array for each of its chunks. polars takes a column without private_data for an
+/// A column as polars passes it, with an array for each chunk. polars treats a column whose private_data is null as an
 /// error.
 struct SeriesExport {
   ArrowSchema* field;
@@ -49,7 +49,7 @@ struct Expression {
 
 using ExpressionPointer = std::shared_ptr<const Expression>;
 
-/// The expressions that were used last. One that is needed again after it was dropped is opened again.
+/// A table of the last kMaxKept expressions. An expression that is needed again after it was dropped is opened again.
 class Expressions {
  public:
   ExpressionPointer find(std::string_view options) {
@@ -62,7 +62,8 @@ class Expressions {
   }
 
   void keep(std::string_view options, ExpressionPointer expression) {
-    ExpressionPointer dropped;  // its release waits for the GIL, whose holder may wait for the lock
+    ExpressionPointer
+        dropped;  // released after the lock: the release waits for the GIL, whose holder may wait for it
     const std::lock_guard lock(mutex_);
     if (kept_.size() == kMaxKept) {
       dropped = std::move(kept_.back().second);
@@ -161,11 +162,11 @@ class Columns {
   std::size_t count_;
 };
 
-/// Columns whose chunks end at different rows, as one table after the other in which each column has one array.
+/// Cuts columns whose chunks end at different rows into tables in which each column is one array.
 class Tables {
  public:
   explicit Tables(const Columns& columns)
-      : columns_(columns), places_(columns.count()), arrays_(columns.count()) {
+      : columns_(columns), cursors_(columns.count()), arrays_(columns.count()) {
     for (std::size_t i = 0; i < columns.count(); ++i) {
       fields_.push_back(columns.field(i));
       pointers_.push_back(&arrays_[i]);
@@ -186,33 +187,33 @@ class Tables {
   /// Returns the next table, of at most `rows` rows, or null if no column has more.
   const ArrowArray* next(std::int64_t rows) {
     table_.length = rows;
-    for (std::size_t i = 0; i < places_.size(); ++i) {
+    for (std::size_t i = 0; i < cursors_.size(); ++i) {
       const auto chunks = columns_.chunks(i);
-      Place& at = places_[i];
+      Cursor& at = cursors_[i];
       while (at.chunk < chunks.size() && at.row == chunks[at.chunk]->length) at = {at.chunk + 1, 0};
       if (at.chunk == chunks.size()) return nullptr;
       table_.length = std::min(table_.length, chunks[at.chunk]->length - at.row);
     }
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      const ArrowArray& chunk = *columns_.chunks(i)[places_[i].chunk];
+    for (std::size_t i = 0; i < cursors_.size(); ++i) {
+      const ArrowArray& chunk = *columns_.chunks(i)[cursors_[i].chunk];
       arrays_[i] = chunk;
-      arrays_[i].offset += places_[i].row;
+      arrays_[i].offset += cursors_[i].row;
       arrays_[i].length = table_.length;
       if (table_.length != chunk.length && chunk.null_count != 0) arrays_[i].null_count = -1;
-      places_[i].row += table_.length;
+      cursors_[i].row += table_.length;
     }
     return &table_;
   }
 
  private:
   /// The next row of a column.
-  struct Place {
+  struct Cursor {
     std::size_t chunk = 0;
     std::int64_t row = 0;
   };
 
   const Columns& columns_;
-  std::vector<Place> places_;
+  std::vector<Cursor> cursors_;
   std::vector<ArrowArray> arrays_;
   std::vector<ArrowArray*> pointers_;
   std::vector<ArrowSchema*> fields_;
@@ -244,7 +245,7 @@ Result<ArrowArray> predictions(const Expression& expression, const Columns& colu
   std::byte* out = numbers.data();
   for (std::int64_t left = rows; left > 0;) {
     const ArrowArray* const table = tables.next(left);
-    if (table == nullptr) break;
+    FVM_CHECK(table != nullptr);
     FVM_ASSIGN(const AnyRows known, c_api::matched_arrow(*table, tables.schema(), expression.features,
                                                          forest.names, lease.workspace().columns));
     FVM_TRY(write_output(forest, lease, known, form, form.type, out));

@@ -44,7 +44,7 @@ bool read_row(PyObject* row, const ArrowOrder& order, double* out) {
   return true;
 }
 
-/// Does the work of few_rows; a Python exception may be set.
+/// Does the work of few_rows. Returns false, perhaps with a Python exception set, if the rows cannot be read so.
 bool read_rows(PyObject* frame, const ArrowOrder& order, std::size_t num_features,
                std::vector<double>& values) {
   const Ref height = Ref::take(PyObject_GetAttr(frame, name_of(Attribute::Height)));

@@ -17,6 +17,7 @@
 #include "bindings/python/core/numbers.hpp"
 #include "bindings/python/core/numpy.hpp"
 #include "bindings/python/core/result_array.hpp"
+#include "bindings/python/core/sparse_rows.hpp"
 
 namespace forestvm::python {
 namespace {
@@ -33,7 +34,7 @@ PyObject* python_function(std::atomic<PyObject*>& cached, const char* name) {
 
 PyObject* or_none(PyObject* object) { return object == nullptr ? Py_None : object; }
 
-/// Predicts all other rows through forestvm._rows.
+/// Predicts rows of any form through forestvm._rows.
 PyObject* in_python(PyObject* self, Output output, const Arguments& given) {
   static std::atomic<PyObject*> cached;
   PyObject* const function = python_function(cached, "predict");
@@ -130,30 +131,15 @@ PyObject* predict_csr(PyObject* self, PyObject* args) {
     if (PyArg_ParseTuple(args, "OOOpOO", &offsets, &columns, &values, &absent_is_zero, &name, &out) == 0)
       return nullptr;
     Output output{};
-    Buffer offsets_buffer, columns_buffer, values_buffer;
-    constexpr int kFlags = PyBUF_ND | PyBUF_FORMAT;
-    if (!find_output(name, output) || !offsets_buffer.open(offsets, kFlags) ||
-        !columns_buffer.open(columns, kFlags) || !values_buffer.open(values, kFlags))
+    SparseRows rows;
+    if (!find_output(name, output) || !rows.open(offsets, columns, values, absent_is_zero != 0))
       return nullptr;
-    const auto type = row_type_of(*values_buffer);
-    if (!type || row_type_of(*offsets_buffer) != RowType::Int64 ||
-        row_type_of(*columns_buffer) != RowType::Int32 || offsets_buffer->len == 0 ||
-        columns_buffer->shape[0] != values_buffer->shape[0])
-      return raise(usage("sparse rows: wrong types or lengths"));
-    CsrRows rows;
-    rows.count = static_cast<std::size_t>(offsets_buffer->shape[0]) - 1;
-    rows.offsets = static_cast<const std::int64_t*>(offsets_buffer->buf);
-    rows.columns = static_cast<const std::int32_t*>(columns_buffer->buf);
-    rows.values = values_buffer->buf;
-    rows.value_count = static_cast<std::size_t>(values_buffer->shape[0]);
-    rows.absent = absent_is_zero != 0 ? Absent::Zero : Absent::Missing;
-    rows.type = *type;
-    return answer(forest_of(self), rows, output, out, nullptr);
+    return answer(forest_of(self), rows.rows(), output, out, nullptr);
   });
 }
 
-/// Forest._new_result(rows, output, out, dtype): the array for the predictions of so many rows, which is `out` unless
-/// that is None.
+/// Forest._new_result(rows, output, out, dtype): returns the array for the predictions of `rows` rows: `out`, or a new
+/// array if `out` is None.
 PyObject* new_result(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Py_ssize_t rows = 0;

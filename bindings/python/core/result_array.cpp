@@ -10,9 +10,10 @@
 namespace forestvm::python {
 namespace {
 
-/// The least number of walks for which a call lets other Python threads run: they take about ten times as long as that.
+/// The least number of tree walks for which a call releases the GIL. They take about ten times as long as releasing and
+/// taking it.
 constexpr std::size_t kLongCall = 1024;
-/// The number of walks that take about as long as the contributions of a row to one tree; interactions take longer.
+/// The number of tree walks that take about as long as one tree's contributions for one row. Interactions take longer.
 constexpr std::size_t kContributionCost = 64;
 
 std::string shape_text(const OutputForm& form, std::size_t rows) {

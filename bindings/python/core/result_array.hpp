@@ -32,7 +32,8 @@ class ResultArray {
   ResultType type_{};
 };
 
-/// Predicts rows into memory for an output, which need not be what the program computes. It needs no GIL.
+/// Predicts rows into memory. The output may be one that is derived from what the program computes. Does not need the
+/// GIL.
 Result<void> write_output(const Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
                           const OutputForm& form, ResultType type, void* out);
 

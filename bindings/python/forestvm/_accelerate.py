@@ -33,8 +33,8 @@ _MODULES: Mapping[str, Callable[[Any, dict[str, Any]], Adapter]] = {
     "sklearn": sklearn_adapter,
 }
 _OTHER_TREES = "the estimator has other trees now: accelerate it again"
-_MAX_REASONS = 100  # bounds the log: reasons that quote values of the rows have no end
-#: Methods that change the model. After them the estimator answers for itself.
+_MAX_REASONS = 100  # limits the log, because reasons may quote values of the rows
+#: Methods that change the model. After a call of one, the estimator's own methods answer.
 _CHANGES = ("fit", "set_params", "load_model", "partial_fit")
 
 
@@ -149,7 +149,7 @@ def _verify(estimator: Any, program: _Program, rows: object) -> None:
 
 
 class _Program:
-    """The program of an accelerated estimator, and what it left to the estimator."""
+    """The program of an accelerated estimator, and the log of the calls that the estimator itself answered."""
 
     def __init__(self, adapter: Adapter | None, methods: Mapping[str, Method], dropped: str = "") -> None:
         self.adapter = adapter
@@ -170,7 +170,7 @@ class _Program:
         return method(estimator, rows, **arguments)
 
     def bound_to(self, copied: Any, estimator: Any) -> _Program:
-        """Returns a program for `estimator`, which is a copy of the estimator that this program belongs to."""
+        """Returns a program for `estimator`, a copy of `copied`, to which this program belongs."""
         if self.adapter is None or not self.adapter.is_current(copied):
             return _Program(None, {}, self._dropped or _OTHER_TREES)
         adapter = copy.copy(self.adapter)

@@ -92,7 +92,7 @@ class Adapter:
 
 
 def frame_package(rows: object) -> str | None:
-    """Returns which package a frame is of: "pandas", "polars" or "pyarrow"; None for other objects."""
+    """Returns the package of a frame: "pandas", "polars" or "pyarrow"; None for other objects."""
     for package, name in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
         module = sys.modules.get(package)
         if module is not None and isinstance(rows, getattr(module, name)):
@@ -125,7 +125,7 @@ def unknown_rows(rows: object) -> NotTaken:
 
 
 class XgboostAdapter(Adapter):
-    """XGBModel and its subclasses; rounds are those up to best_iteration."""
+    """Answers for XGBModel and its subclasses, with the rounds up to best_iteration."""
 
     package = "xgboost"
     parameters = frozenset({"output_margin"})
@@ -134,7 +134,7 @@ class XgboostAdapter(Adapter):
         booster, rounds = _xgboost_booster(estimator)
         super().__init__(_xgboost_forest(booster, rounds, options), estimator)
         self._names = booster.feature_names
-        # XGBModel predicts in place, where DART adds (leaf + base score - base score) * weight, rounded at each step.
+        # XGBModel predicts in place, and there DART adds (leaf + base score - base score) * weight, rounded each time.
         self._is_dart = json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "dart"
 
     def source_of(self, estimator: Any) -> object:
@@ -186,7 +186,7 @@ class XgboostAdapter(Adapter):
         return (scores.reshape(len(scores)) > 0.5).astype(np.int64)
 
     def _predict_proba(self, estimator: Any, rows: Any) -> Array:
-        if estimator.objective == "multi:softmax":  # whose values are labels
+        if estimator.objective == "multi:softmax":  # values of this objective are labels
             return self.forest.predict_proba(rows, **self._summed_rows(estimator, rows))
         scores = self._scores(estimator, rows)
         if scores.ndim == 2 and scores.shape[1] >= 2:
@@ -215,7 +215,7 @@ def _holds_infinities(rows: Any) -> bool:
 
 
 class LightgbmAdapter(Adapter):
-    """LGBMModel and its subclasses; rounds are those up to best_iteration."""
+    """Answers for LGBMModel and its subclasses, with the rounds up to best_iteration."""
 
     package = "lightgbm"
     ulps = 3

@@ -9,11 +9,13 @@ __version__: str
 
 _Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba", "contributions", "interactions"]
 
-# A test: the feature, the least number that goes right or the categories that do, whether missing values go left, and the
-# children. A child is the index of a test, or the complement (~) of the index of a leaf.
+# A test: the feature, the least number that goes right, the categories that go right (one of these two is None),
+# whether missing values go left, and the two children. A child is the index of a test, or the complement (~) of the
+# index of a leaf.
 _Node: TypeAlias = tuple[int, float | None, tuple[int, ...] | None, bool, int, int]
-# A leaf: the trainer's number, what it adds to the tree's output or to each output, and None or the linear function of the
-# constant with (feature, coefficient) terms; what it adds if one of their features is missing comes before.
+# A leaf: the trainer's number, the values that it adds to the tree's output or to each output, and None or a linear
+# function: the constant and (feature, coefficient) terms. A leaf with a function adds its value instead if one of the
+# function's features is missing.
 _Leaf: TypeAlias = tuple[int, tuple[float, ...], tuple[float, list[tuple[int, float]]] | None]
 
 @disjoint_base
@@ -157,11 +159,38 @@ class Forest:
         /,
     ) -> Any: ...
     def _predict_arrow(
-        self, X: Any, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, columns: str | None, extra: str | None, /
+        self,
+        X: Any,
+        output: str,
+        out: NDArray[Any] | None,
+        dtype: DTypeLike | None,
+        missing: float | None,
+        columns: str | None,
+        extra: str | None,
+        /,
     ) -> NDArray[Any]: ...
+    def _predict_device(
+        self,
+        address: int,
+        rows: int,
+        stride: int,
+        device: int,
+        stream: int,
+        output: str,
+        out: int,
+        dtype: DTypeLike,
+        /,
+    ) -> None: ...
     def _stream(self, X: Any, output: str, name: str, columns: str, extra: str, /) -> object: ...
     def _category_numbers(self, feature: int, categories: Sequence[Any], out: NDArray[numpy.float64], /) -> str | None: ...
-    def _encode(self, encoded: EncodedRows, rows: NDArray[Any], begin: int, /) -> None: ...
+    def _encode(
+        self,
+        encoded: EncodedRows,
+        rows: NDArray[Any] | tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[Any], bool],
+        begin: int,
+        /,
+    ) -> None: ...
+    def _encode_arrow(self, X: Any, missing: float | None, columns: str, extra: str, /) -> EncodedRows: ...
 
 @final
 class EncodedRows:
@@ -179,5 +208,6 @@ class EncodedRows:
 
 def limit_threads(limit: int, /) -> None: ...
 def thread_limit() -> int: ...
+def read_dlpack(capsule: object, /) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, str, int, int, bool]: ...
 def is_direct(array: object, features: int, /) -> bool: ...
 def has_large(array: NDArray[numpy.float64], /) -> bool: ...

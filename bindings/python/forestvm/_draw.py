@@ -43,7 +43,7 @@ class Node(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    number: int  # As the trainer counts, and as Forest.apply gives it.
+    number: int  # The trainer's number of the leaf, as Forest.apply gives it.
     values: tuple[float, ...]
     function: tuple[float, list[tuple[int, float]]] | None  # The constant, and coefficients of features.
 
@@ -56,7 +56,7 @@ class Tree(NamedTuple):
 
 
 def tree_of(forest: Forest, number: int) -> Tree:
-    """Decodes a tree. Usage if the model has no tree of this number."""
+    """Decodes a tree. Raises Usage if the model has no tree with this number."""
     output, root, nodes, leaves = forest._tree(number)
     return Tree(output, root, [Node(*node) for node in nodes], [Leaf(*leaf) for leaf in leaves])
 
@@ -113,7 +113,7 @@ class Words:
         return f"{constant:.4g}" + (f" + {len(terms)} linear" if terms else "")
 
     def output(self) -> str:
-        """Returns the output to which the tree adds, empty if there is nothing to tell."""
+        """Returns the output to which the tree adds; "" if the model has one output or the leaves are vectors."""
         output, classes = self._tree.output, self._forest.classes
         if output is None or self._forest.num_outputs == 1:
             return ""
@@ -128,7 +128,8 @@ class Words:
     def _prefers_at_most(self) -> bool:
         """Returns whether to write `x <= t`, with the number before each threshold, which means the same as `x < t`.
 
-        The way that takes much shorter texts is the trainer's. If none does, trainers that compare float64 write `<=`.
+        The form with much shorter numbers is taken to be the trainer's. If neither is much shorter, the form is `<=`
+        for models that compare in float64.
         """
         tests = [node for node in self._tree.nodes if node.categories is None]
         longer = sum(len(self._comparison(node, True)) - 1 - len(self._comparison(node, False)) for node in tests)
@@ -137,7 +138,7 @@ class Words:
         return self._row_type is np.float64
 
 
-_MUCH = 2  # Letters a test: more than the texts of random neighbouring numbers differ by.
+_MUCH = 2  # Letters per test. The texts of random neighbouring numbers differ by less.
 
 
 def _clean(text: str) -> str:
@@ -153,7 +154,7 @@ def to_dot(forest: Forest, number: int) -> str:
     tree = tree_of(forest, number)
     words = Words(forest, tree)
 
-    def place(child: int) -> str:
+    def position(child: int) -> str:
         return f"leaf{~child}" if child < 0 else f"node{child}"
 
     output = words.output()
@@ -163,7 +164,7 @@ def to_dot(forest: Forest, number: int) -> str:
     for index, node in enumerate(tree.nodes):
         lines.append(f"  node{index} [label={_quoted(words.test(node))}]")
         for yes, child in ((True, node.yes), (False, node.no)):
-            lines.append(f"  node{index} -> {place(child)} [label={_quoted(words.way(node, yes))}]")
+            lines.append(f"  node{index} -> {position(child)} [label={_quoted(words.way(node, yes))}]")
     for index, leaf in enumerate(tree.leaves):
         lines.append(f"  leaf{index} [style=rounded, label={_quoted(f'leaf {leaf.number}: {words.leaf(leaf)}')}]")
     return "\n".join(lines) + "\n}\n"
@@ -201,8 +202,9 @@ Drawing.__module__ = "forestvm"
 
 
 class Box:
-    """A node of a drawing and the branch to it. In pixels: `x` of its middle, the box's width, that of the branch's
-    text, the room that both need, and the span of all below it."""
+    """A node of a drawing and the branch to it. In pixels: `x` is the middle of the box, `width` the width of the box,
+    `way_width` the width of the branch's text, `room` the width that box and text need, `span` the width of the
+    subtree."""
 
     def __init__(self, kind: str, text: str, title: str, depth: int, way: str) -> None:
         self.text = (
@@ -212,7 +214,7 @@ class Box:
         self.children: list[Box] = []
         self.width = max(_width(self.text) + 16, 40)
         self.way_width = _width(way) + 4
-        self.room = max(self.width, self.way_width / _WAY_PLACE) + _GAP
+        self.room = max(self.width, self.way_width / _WAY_POSITION) + _GAP
         self.x = self.span = 0.0
 
 
@@ -222,7 +224,7 @@ def _width(text: str) -> float:
 
 _MOST_LETTERS, _LETTER = 32, 6.7  # The width of a letter of the font is less than this.
 _HEIGHT, _LEVEL, _GAP = 24, 76, 10
-_WAY_PLACE = 0.8  # The place of a branch's text, between the parent, 0, and the child, 1.
+_WAY_POSITION = 0.8  # The position of a branch's text, between the parent, 0, and the child, 1.
 # Each box and branch has a background of its own, so that texts are readable on pages of any colour.
 _FILL = {"test": ("#dbe9f6", "#2f5d8a"), "leaf": ("#e2f0d9", "#4d7a34"), "more": ("#eeeeee", "#808080")}
 _INK = "#1a1a1a"
@@ -261,8 +263,8 @@ def _below(tree: Tree, root: int) -> Iterator[int]:
             todo += [tree.nodes[at].left, tree.nodes[at].right]
 
 
-def _place(boxes: list[Box]) -> None:
-    """Gives each box a stripe as wide as all below it, and puts it in the middle of its children."""
+def _arrange(boxes: list[Box]) -> None:
+    """Gives each box a stripe as wide as its subtree, and puts the box in the middle of its children."""
     for box in reversed(boxes):
         box.span = max(box.room, sum(child.span for child in box.children))
     lefts = {id(boxes[0]): 0.0}
@@ -289,7 +291,7 @@ def _label(
 
 
 def _svg(boxes: list[Box], name: str) -> str:
-    _place(boxes)
+    _arrange(boxes)
 
     def middle(box: Box) -> float:
         return box.depth * _LEVEL + _HEIGHT / 2 + 1
@@ -303,7 +305,7 @@ def _svg(boxes: list[Box], name: str) -> str:
         for child in box.children:
             top, bottom = middle(box) + _HEIGHT / 2, middle(child) - _HEIGHT / 2
             lines.append(f'<path d="M{box.x:.1f} {top:.1f}L{child.x:.1f} {bottom:.1f}"/>')
-            x, y = box.x + (child.x - box.x) * _WAY_PLACE, top + (bottom - top) * _WAY_PLACE
+            x, y = box.x + (child.x - box.x) * _WAY_POSITION, top + (bottom - top) * _WAY_POSITION
             labels.append(_label(x, y, child.way_width, 16, "#f7f7f7", "none", child.way, "", 3))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
@@ -329,7 +331,7 @@ _CARD_LEVELS = 2
 
 
 def card(forest: Forest) -> str:
-    """Returns HTML that tells what a forest is, with the top of its first tree."""
+    """Returns HTML that describes a forest, with the top of its first tree."""
     facts = [
         ("trainer", f"{forest.trainer} {forest.trainer_version}".strip()),
         ("objective", forest.objective),

@@ -66,7 +66,7 @@ class UnsupportedInput(Usage, TypeError):
 
 
 class ContractWarning(UserWarning):
-    """Predictions differ from what the contract asks for; strict=True refuses such models."""
+    """Predictions may differ from what the contract promises; strict=True refuses such models."""
 
 
 for _class in (Error, Refused, Usage, Environment, Internal, FeatureMismatch, UnsupportedInput, ContractWarning):

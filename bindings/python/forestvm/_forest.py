@@ -143,7 +143,7 @@ class Forest(_core.Forest):
         """Returns a tree as the text of a Graphviz graph. Trees are numbered from 0, in the order of `apply`'s columns.
 
         Numbers are written in full. A branch says whether rows that pass the test take it, and where missing values go.
-        `Usage` if the model has no such tree.
+        Raises `Usage` if the model has no such tree.
         """
         from . import _draw
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from ._forest import Forest
 
-    # Numbers, or indices of categories, the numbers that they stand for, and whether some of these are refused.
+    # A part of a column: its numbers; or indices of categories, the numbers of the categories, and whether some of the
+    # categories are refused.
     Part = Union[NDArray[Any], tuple[NDArray[Any], NDArray[Any], bool]]
 
 # Frames with more values are read column by column, which costs time for each column but copies nothing.
@@ -25,7 +26,7 @@ _REFUSED = 0x7FF80000_00000FED  # the bits of a category that the trainer refuse
 
 def rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> _rows.Rows:
     if isinstance(X, dict):
-        X = dict(X)  # which no other thread changes
+        X = dict(X)  # a copy, because another thread may change the dictionary
         return columns_of(forest, list(X), list(X.values()), missing, columns, extra)
     if isinstance(X, numpy.ndarray):
         names = X.dtype.names or ()
@@ -63,7 +64,8 @@ def columns_of(
 
 
 def _pandas_rows(forest: Forest, frame: Any, missing: float | None, columns: str, extra: str) -> _rows.Rows:
-    """Frames of one type of numbers are read where they lie, small ones of several types as one array."""
+    """Returns the rows of a frame. A frame of one type of numbers is read where it lies; a small frame of several types
+    becomes one array."""
     if frame.ndim != 2:
         raise UnsupportedInput(f"a {type(frame).__name__} has one dimension, not 2: predict_one takes one row", "X")
     order = _names.order_of(forest, frame.columns, columns, extra)
@@ -125,7 +127,7 @@ class ColumnRows(_rows.Rows):
 
 
 def _codes(part: tuple[NDArray[Any], NDArray[Any], bool], where: str) -> NDArray[Any]:
-    """Returns the numbers of a column of indices."""
+    """Returns the numbers of a part whose values are indices of categories."""
     indices, numbers, refuses = part
     values: NDArray[Any] = numpy.append(numbers, numpy.nan)[indices]
     if refuses and (values.view(numpy.uint64) == _REFUSED).any():
@@ -142,7 +144,14 @@ class _Column:
         self.where = f"column {names[feature]!r}" if names else f"column {feature}"
         self._table: tuple[NDArray[Any], bool] | None = None
         if hasattr(values, "cat"):  # a Series of categories, which may be other ones in every frame
-            self._table = self._numbers_of(list(values.cat.categories))
+            categories = list(values.cat.categories)
+            if missing is not None and (missing in categories or (missing in range(len(categories)))):
+                raise UnsupportedInput(
+                    f"{self.where}: missing: the number may be the code of a category, and the frame's codes are not the "
+                    "model's",
+                    "missing",
+                )
+            self._table = self._numbers_of(categories)
             values = values.cat.codes.to_numpy()
         elif hasattr(values, "iloc") and isinstance(values.dtype, numpy.dtype):
             values = values.to_numpy()

@@ -25,7 +25,7 @@ _BLOCK = 1 << 20  # numbers that are checked at a time
 
 
 class SklearnAdapter(Adapter):
-    """Estimators of trees that round rows to float32; HistAdapter is for those that do not."""
+    """The base of adapters of estimators that round rows to float32; HistAdapter alone compares in float64."""
 
     package = "sklearn"
     #: The attribute that holds the trees.
@@ -41,7 +41,7 @@ class SklearnAdapter(Adapter):
         return estimator.__dict__.get(self.source)
 
     def rows(self, estimator: Any, rows: Any, named_by: Any = None) -> Any:
-        """Returns rows as an array or a sparse matrix. Those that scikit-learn refuses are not taken.
+        """Returns rows as an array or a sparse matrix. Rows that scikit-learn refuses are left to the estimator.
 
         Names of columns are compared with those of `named_by`, which is the estimator unless it is given.
         """
@@ -78,7 +78,7 @@ class SklearnAdapter(Adapter):
 
 
 def _array_of(frame: Any) -> Array:
-    """Returns the numbers of a frame of pandas: where they lie, if they are of one type, else as float32."""
+    """Returns the numbers of a frame of pandas: without a copy if they have one type, otherwise as float32."""
     kinds = set(frame.dtypes)
     if not all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in kinds):
         raise NotTaken("the frame has columns that are not plain numbers")
@@ -86,7 +86,7 @@ def _array_of(frame: Any) -> Array:
 
 
 def _check_finite(numbers: Array, takes_nan: bool) -> None:
-    """Refuses numbers that scikit-learn refuses when it has rounded them to float32."""
+    """Refuses numbers that scikit-learn refuses once it has rounded them to float32."""
     step = max(1, _BLOCK // max(1, numbers[:1].size))
     for begin in range(0, len(numbers), step):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -237,7 +237,7 @@ _ADAPTERS: Mapping[str, type[SklearnAdapter]] = {
 
 
 def sklearn_adapter(estimator: Any, options: dict[str, Any]) -> Adapter:
-    """Compiles a fitted estimator of scikit-learn. Raises forestvm.Refused for those that are not supported."""
+    """Returns the adapter of a fitted estimator of scikit-learn. Raises Refused if the estimator is not supported."""
     names = [base.__name__ for base in type(estimator).__mro__]
     kind = next((_ADAPTERS[name] for name in names if name in _ADAPTERS), SklearnAdapter)
     return kind(estimator, options)

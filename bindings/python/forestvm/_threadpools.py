@@ -12,11 +12,11 @@ _unregistered = threading.Lock()  # The thread that takes it registers forestvm,
 
 
 class _NoLimit(int):
-    """The number of threads without a limit. threadpoolctl gives it back when its own limit ends."""
+    """The number of threads without a limit. When its own limit ends, threadpoolctl sets the limit to this again."""
 
 
 def register() -> None:
-    """Makes forestvm known to threadpoolctl, if the program has imported that."""
+    """Makes forestvm known to threadpoolctl, if the program has imported threadpoolctl."""
     threadpoolctl: Any = sys.modules.get("threadpoolctl")
     if hasattr(threadpoolctl, "register") and _unregistered.acquire(blocking=False):
         threadpoolctl.register(_controller(threadpoolctl))

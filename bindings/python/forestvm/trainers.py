@@ -102,7 +102,7 @@ def from_sklearn(estimator: object, **options: Any) -> Forest:
         raise _not_of(estimator, "from_sklearn")
     try:
         return load(skops_bytes(estimator), **options)
-    except Refused as error:  # its places are those of a file
+    except Refused as error:  # removes the name of the file, which does not exist here
         message, where = (text.removeprefix("schema.json").removeprefix(": ") for text in (str(error), error.where))
         raise Refused(message, where) from None
 
@@ -146,7 +146,7 @@ def _trainer_of(model: object) -> str | None:
     """Returns the package that a model's class, or a class it derives from, belongs to."""
     for base in type(model).__mro__:
         root = base.__module__.partition(".")[0]
-        if root in _FUNCTIONS and base.__module__ != "sklearn.base":  # many packages derive classes from it
+        if root in _FUNCTIONS and base.__module__ != "sklearn.base":  # many packages derive classes from sklearn.base
             return root
     return None
 
@@ -176,7 +176,7 @@ def _warn_of_objective() -> None:
 
 
 def _xgboost_booster(model: object) -> tuple[Any, tuple[int, int] | None]:
-    """Returns the Booster of a model, and the rounds that its predict uses if they are not all."""
+    """Returns the Booster of a model, and the rounds that the model's predict uses; None if it uses all."""
     xgboost = sys.modules.get("xgboost")
     if xgboost is None or not isinstance(model, (xgboost.Booster, xgboost.XGBModel)):
         raise _not_of(model, "from_xgboost")
@@ -215,7 +215,7 @@ def _lightgbm_booster(model: object) -> Any:
 
 
 def _lightgbm_text(booster: Any, start_iteration: int, num_iteration: int | None) -> str:
-    """Returns the model file of the rounds that Booster.predict uses when it is given these numbers."""
+    """Returns the text of the model with the rounds that Booster.predict uses when it is given these numbers."""
     start = max(start_iteration, 0)
     if num_iteration is None:  # model_to_string would take best_iteration for the number of rounds after any start
         num_iteration = booster.best_iteration if start == 0 else -1

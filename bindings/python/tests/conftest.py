@@ -24,8 +24,9 @@ class ModelFile(NamedTuple):
 
 
 def model_files() -> list[ModelFile]:
-    """Returns models of this year's XGBoost and LightGBM: those in the tree, and in the folder of further models if it
-    is there. Releases differ in the last bits, and forestvm follows the one that wrote the model."""
+    """Returns models of this year's XGBoost and LightGBM: those in the source tree and, if it exists, in the folder of
+    further models. Releases of a trainer differ in the last bits, and forestvm follows the release that wrote the
+    model, so that models of older releases cannot be compared with the installed package."""
     return _models_in(
         ("xgboost", DATA / "xgboost_versions", "3.2.0"),
         ("lightgbm", DATA / "lightgbm", "4.7.0"),
@@ -78,7 +79,7 @@ def content_of(path: Path) -> bytearray:
 
 
 class Answers(NamedTuple):
-    """The rows of a model, and what its trainer's own package gives for them; Any stands for an array or None."""
+    """The rows of a model, and what its trainer's own package gives for them: arrays, or None if it gives nothing."""
 
     rows: np.ndarray[Any, Any]
     raw: Any
@@ -116,7 +117,8 @@ def catboost_answers(path: Path, rows: np.ndarray[Any, Any]) -> Answers:
 
 
 def sklearn_answers(path: Path, rows: np.ndarray[Any, Any]) -> Answers:
-    """The predictions of an estimator's forest are its wrapper's probabilities, scores of isolation, or numbers."""
+    """Returns what the forest of an estimator predicts: probabilities of a classifier, decisions of an IsolationForest,
+    numbers of a regressor."""
     io = pytest.importorskip("skops.io")
     model = io.load(path, trusted=io.get_untrusted_types(file=path))
     method = next(name for name in ("predict_proba", "decision_function", "predict", "apply") if hasattr(model, name))

@@ -417,7 +417,7 @@ def test_the_last_step_of_a_pipeline_is_accelerated(rows: np.ndarray) -> None:
 
 def test_methods_that_a_class_has_overridden_are_its_own(rows: np.ndarray) -> None:
     class Cautious(xgboost.XGBClassifier):
-        """Gives no label to rows that it is not sure of."""
+        """Overrides predict: rows with uncertain probabilities get no label."""
 
         def predict(self, X: Any, **parameters: Any) -> Any:
             return np.where(self.predict_proba(X).max(axis=1) > 0.9, super().predict(X), -1)
@@ -490,7 +490,7 @@ def test_predictions_of_dart_are_left_to_xgboost(rows: np.ndarray) -> None:
     config = json.loads(model.get_booster().save_config())
     if config["learner"]["gradient_booster"]["name"] == "dart":
         assert "DART" in forestvm.log(fast)[0].reason
-    else:  # releases that count dropout to gbtree predict as for any other trees
+    else:  # in some releases dropout is an option of gbtree, whose predictions need no exception
         assert not forestvm.log(fast)
     assert_bits(fast.apply(rows), model.apply(rows))
 

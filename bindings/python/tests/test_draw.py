@@ -55,7 +55,7 @@ def assert_leaves(forest: forestvm.Forest, rows: Any) -> None:
 
 
 def assert_sums(forest: forestvm.Forest, rows: Any) -> None:
-    """Requires the leaves, added in the order of the trees, to be the raw scores of a model without base scores."""
+    """Requires that the leaves, added in the order of the trees, are the raw scores. The model has no base scores."""
     raw = forest.predict_raw(rows)
     sums = np.zeros((len(rows), forest.num_outputs), raw.dtype)
     for tree in trees_of(forest):
@@ -185,7 +185,8 @@ def test_linear_leaves_have_their_functions() -> None:
     np.testing.assert_allclose(
         forest.predict_raw(rows), [sum(output(tree, row) for tree in trees) for row in rows], rtol=1e-12
     )
-    assert all("missing" not in line for line in forest.to_dot(0).splitlines() if "leaf 0" in line)  # constants alone
+    # The leaves of the first tree are constants, so they say nothing about missing values.
+    assert all("missing" not in line for line in forest.to_dot(0).splitlines() if "leaf 0" in line)
     assert re.search(r"\d \* \S.*, or \S+ if one is missing", forest.to_dot(1))
     assert " linear<" in forest.plot(1)._repr_svg_()
 

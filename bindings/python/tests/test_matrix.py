@@ -26,7 +26,8 @@ import forestvm
 
 Array = np.ndarray[Any, Any]
 OUTPUTS = ("raw", "value", "class", "proba", "leaf")
-# Forms of rows that are tried with every output and every model; others with raw scores, and models of a usual size.
+# Forms of rows that are tried with every output and every model. Other forms are tried with raw scores and with models
+# that are not large.
 ARRAYS = ("float32", "float64", "fortran", "strided", "CSR", "DLPack")
 TABLES = ("pandas", "polars, 2 chunks", "Arrow", "Arrow, 3 chunks", "Arrow, offsets", "Arrow, nulls")
 DICTIONARIES = "Arrow, dictionaries"
@@ -65,7 +66,7 @@ def check_probabilities(forest: forestvm.Forest, got: Array, answers: Answers, m
 
 
 def check_others(forest: forestvm.Forest, wanted: dict[str, Array], answers: Answers) -> None:
-    """Compares the answers of which a trainer's package gives some only."""
+    """Compares the answers of a trainer's package that does not give all of them."""
     if answers.raw is not None:
         assert wanted["raw"].tobytes() == np.ascontiguousarray(answers.raw).tobytes()
     if answers.leaf is not None:
@@ -74,7 +75,7 @@ def check_others(forest: forestvm.Forest, wanted: dict[str, Array], answers: Ans
         got, value = wanted["value"], answers.value
         assert got.shape == value.shape
         largest = np.abs(value) if value.ndim == 1 else np.abs(value).max(axis=1, keepdims=True)
-        least = 2.3e-16 if forest.objective == "IsolationForest" else 0  # it is a number near 0.5 less another
+        least = 2.3e-16 if forest.objective == "IsolationForest" else 0  # a difference of two numbers near 0.5
         assert (np.abs(got - value) <= np.maximum(4 * np.spacing(largest), least)).all()
 
 
@@ -122,7 +123,7 @@ def check(case: Case, name: str, make: Callable[[Array], Any], outputs: tuple[st
         try:
             X = make(case.answers.rows[:count])
         except pytest.skip.Exception:
-            return  # test_the_packages_are_there says so
+            return  # the package is absent, which test_the_packages_are_there reports
         for output in outputs:
             if output not in case.wanted or (case.is_large and count > 65 and output != "raw"):
                 continue
@@ -140,14 +141,14 @@ def test_arrays(case: Case) -> None:
 
 
 def test_tables(case: Case) -> None:
-    """The columns are in another order than the model's features."""
+    """Columns in another order than the model's features are matched by name."""
     names = case.names()
     count = len(names)
     order = np.random.default_rng(2).permutation(count) if case.forest.feature_names else np.arange(count)
     mixed = [names[i] for i in order]
     for name, make in FRAMES.items():
         if name == DICTIONARIES and (case.forest.categories or case.model.trainer == "catboost"):
-            continue  # values of dictionaries are categories, where these rows hold codes
+            continue  # values of dictionaries are names of categories, but these rows hold codes
         if name in (*TABLES, DICTIONARIES) or not case.is_large:
             check(
                 case,
@@ -176,3 +177,17 @@ def test_encoded_rows(case: Case) -> None:
         pytest.skip(f"no encoded rows: {refusal}")
     check(case, "encoded", case.forest.encode)
     assert len(case.forest.encode(case.answers.rows[:65])) == 65
+    names = case.names()
+    codes_of_dictionaries = case.forest.categories or case.model.trainer == "catboost"
+    tables = [name for name in (*TABLES, DICTIONARIES) if name != DICTIONARIES or not codes_of_dictionaries]
+    forms = {name: FORMS[name] for name in ("float64", "fortran", "CSR", "CSC", "DLPack")}
+    forms |= {name: lambda rows, make=FRAMES[name]: make(rows, names) for name in tables}
+    for count in COUNTS[: 5 if case.is_large else None]:
+        rows = case.answers.rows[:count]
+        wanted = bytes(case.forest.encode(rows))
+        for name, make in forms.items():
+            try:
+                X = make(rows)
+            except pytest.skip.Exception:
+                continue  # test_the_packages_are_there says so
+            assert bytes(case.forest.encode(X)) == wanted, (name, count)

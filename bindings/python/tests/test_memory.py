@@ -12,8 +12,8 @@ ROWS, COLUMNS = 1_000_000, 100
 ALLOWED = 64 << 20
 
 # Makes a frame, predicts a few rows so that everything is imported and started, and prints by how many bytes the
-# process's peak grows in the call with all rows, besides the result. Writing 5 to clear_refs makes the peak what is in
-# use.
+# process's peak grows in the call with all rows, without the bytes of the result. Writing 5 to clear_refs sets the peak
+# to the memory in use.
 CODE = f"""
 import sys
 import numpy as np

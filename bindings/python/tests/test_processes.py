@@ -20,8 +20,8 @@ from conftest import DATA
 import forestvm
 
 Array = np.ndarray[Any, Any]
-THREADS = 3  # of a call; those that it starts are one fewer
-REPEATS = 40  # makes the rows enough for all threads
+THREADS = 3  # threads of a call, the calling one included
+REPEATS = 40  # repeats the rows, so that all threads get some
 
 
 def _running() -> int:
@@ -84,7 +84,7 @@ def _get(port: int) -> tuple[bytes, str | None]:
 
 
 def test_gunicorn_with_preload(breast_cancer: Path, rows: Array, tmp_path: Path) -> None:
-    """Its workers are forks of a process that has imported the application, which predicts."""
+    """gunicorn --preload: workers are forks of a process that has already predicted while it imported the service."""
     pytest.importorskip("gunicorn")
     (tmp_path / "service.py").write_text(APPLICATION)
     wanted = forestvm.load(breast_cancer).predict_raw(np.tile(rows, (REPEATS, 1))).tobytes()

@@ -1,4 +1,4 @@
-"""Ways in which tables of Arrow and polars are read sooner: what is kept of the last table must fit the next one."""
+"""Fast ways of reading tables of Arrow and polars: what they remember of the last table must fit the next one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def forest(breast_cancer: Path) -> forestvm.Forest:
 
 @pytest.fixture
 def small(rows: Array) -> Array:
-    """Rows of integers, some of which are missing, that all types of numbers hold."""
+    """Returns rows of integers that all types of numbers can represent. Some are missing."""
     small = np.abs(rows[:9]).clip(0, 100).astype(int).astype(np.float32)
     small[3:, ::4] = np.nan
     return small
@@ -124,19 +124,10 @@ def test_arrays_are_taken_without_a_stream(forest: forestvm.Forest, small: Array
             assert np.array_equal(answers.column(0).to_numpy(), wanted)
         with pytest.raises(ValueError, match="2 chunks"):
             forest.predict(OneArray(batch, ValueError("2 chunks")))
+        for stop in (KeyboardInterrupt(), MemoryError()):
+            with pytest.raises(type(stop)):
+                forest.predict(ArrayOrStream(batch, stop))
     assert np.array_equal(forest.predict(batch[2:5]), wanted[2:5])
-
-
-@pytest.fixture
-def without_export(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Makes it an error to ask polars for a frame's columns."""
-
-    def fail(*arguments: object) -> None:
-        raise AssertionError("the frame's columns were exported")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(polars.DataFrame, "__arrow_c_stream__", fail)
-        yield
 
 
 FRAME_TYPES = [
@@ -184,7 +175,7 @@ def test_few_rows_of_polars_are_read_as_numbers(name: str, request: pytest.Fixtu
 
 
 def test_few_rows_of_polars_that_are_no_numbers(forest: forestvm.Forest, small: Array) -> None:
-    """The columns have the names of the last frame's, and other types."""
+    """The columns have the names of the last frame's columns, and other types."""
     names = list(forest.feature_names)
     frame = frame_of(small[:3], names)
     wanted = forest.predict(small[:3])
@@ -243,7 +234,7 @@ def test_few_rows_of_polars_with_large_integers() -> None:
 
 
 def test_few_rows_of_polars_with_texts() -> None:
-    """A model with named categories takes codes, and texts after them, in frames with the same columns."""
+    """A model with named categories takes a frame with codes and then a frame with texts in the same columns."""
     lightgbm, pandas = pytest.importorskip("lightgbm"), pytest.importorskip("pandas")
     random = np.random.default_rng(1)
     colours = random.choice(["red", "green", "blue"], 300)

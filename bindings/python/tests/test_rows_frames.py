@@ -27,7 +27,7 @@ def pandas_fortran(rows: Array, names: list[str]) -> Any:
 
 
 def pandas_mixed(rows: Array, names: list[str]) -> Any:
-    """Every type into which the column's values fit."""
+    """Returns a frame whose columns have four types in turn."""
     frame = pandas_frame(rows, names)
     for i, name in enumerate(names):
         frame[name] = frame[name].astype(("float32", "float64", "Float32", "Float64")[i % 4])
@@ -50,20 +50,20 @@ def arrow_table(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_chunks(rows: Array, names: list[str]) -> Any:
-    """Three chunks, one of which is empty."""
+    """Returns a table of three chunks, one of which is empty."""
     arrow = pytest.importorskip("pyarrow")
     middle = len(rows) // 2
     return arrow.concat_tables([arrow_table(part, names) for part in (rows[:middle], rows[:0], rows[middle:])])
 
 
 def arrow_offsets(rows: Array, names: list[str]) -> Any:
-    """Columns that begin at the third value of their memory."""
+    """Returns a table whose columns begin at the fourth value of their memory."""
     padded = np.concatenate([np.full((3, rows.shape[1]), 7, rows.dtype), rows])
     return arrow_table(padded, names)[3:]
 
 
 def arrow_nulls(rows: Array, names: list[str]) -> Any:
-    """NaNs become nulls, at odd offsets, in float32 and float64 by turns."""
+    """Returns a table in which NaNs are nulls. Columns are float32 and float64 in turns and begin at odd offsets."""
     arrow = pytest.importorskip("pyarrow")
     padded = np.concatenate([np.zeros((5, rows.shape[1]), rows.dtype), rows])
     columns = [
@@ -74,7 +74,7 @@ def arrow_nulls(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_dictionaries(rows: Array, names: list[str]) -> Any:
-    """Two chunks, each with a dictionary of its own, indices of several types, and nulls for some NaNs."""
+    """Returns a table of two chunks, each with its own dictionary. Indices have several types; some NaNs are nulls."""
     arrow = pytest.importorskip("pyarrow")
     middle = len(rows) // 2
     kinds = (arrow.int16(), arrow.int32(), arrow.uint16(), arrow.int64())
@@ -89,7 +89,7 @@ def arrow_dictionaries(rows: Array, names: list[str]) -> Any:
 
 
 def arrow_batch(rows: Array, names: list[str]) -> Any:
-    """An object with the array's method alone."""
+    """Returns an object that has only the method `__arrow_c_array__`."""
     arrow = pytest.importorskip("pyarrow")
 
     class OneArray:
@@ -171,7 +171,7 @@ def test_missing_and_extra_columns(
     assert np.array_equal(forest.predict(renamed, columns="position"), wanted)
     with pytest.raises(forestvm.FeatureMismatch):
         forest.predict(make(more, ["other", *names]), columns="position")
-    for _ in range(3):  # an order is remembered, and forgotten
+    for _ in range(3):  # the order of the columns is remembered, and forgotten when it changes
         for order in (np.arange(30), np.arange(30)[::-1]):
             frame = make(rows[:, order], [names[i] for i in order])
             assert np.array_equal(forest.predict(frame), wanted)
@@ -425,10 +425,89 @@ def test_missing_numbers_of_frames(forest: forestvm.Forest, rows: Array) -> None
     holes = np.where(np.random.default_rng(1).random(rows.shape) < 0.2, np.float32(np.nan), rows)
     filled = np.where(np.isnan(holes), np.float32(-999), holes)
     wanted = forest.predict(holes)
-    for make in (pandas_frame, pandas_mixed, lambda rows, names: dict(zip(names, rows.T))):
-        assert np.array_equal(forest.predict(make(filled, names), missing=-999), wanted)
-    with pytest.raises(forestvm.UnsupportedInput, match="missing"):
-        forest.predict(arrow_table(filled, names), missing=-999)
+    for name, make in FRAMES.items():
+        if name == "Arrow, dictionaries":
+            continue
+        try:
+            frame = make(filled, names)
+        except pytest.skip.Exception:
+            continue  # test_the_packages_are_there says so
+        for number in (-999, -999.0, np.float32(-999)):
+            assert np.array_equal(forest.predict(frame, missing=number), wanted), name
+        assert np.array_equal(forest.predict_proba(make(filled[:3], names), missing=-999)[:, 1], wanted[:3]), name
+        assert bytes(forest.encode(frame, missing=-999)) == bytes(forest.encode(holes)), name
+        with pytest.raises(forestvm.Usage, match="missing is '0', not a number"):
+            forest.predict(frame, missing="0")
+
+
+def test_missing_numbers_of_arrow_are_compared_as_the_trainer_compares() -> None:
+    """XGBoost rounds to float32 first. Nulls, offsets and bits stay what they are."""
+    arrow, xgboost = pytest.importorskip("pyarrow"), pytest.importorskip("xgboost")
+    random = np.random.default_rng(4)
+    columns = {
+        "float64": random.choice([0.1, float(np.float32(0.1)), 0.2, np.nan], 500),
+        "int64": random.choice([2**24, 2**24 + 1, 3], 500),
+        "bool": random.random(500) < 0.5,
+        "int8": random.integers(-2, 3, 500).astype(np.int8),
+    }
+    rows = np.stack([column.astype(np.float64) for column in columns.values()], axis=1)
+    target = np.nan_to_num((rows - np.nanmean(rows, axis=0)) / np.nanstd(rows, axis=0)).sum(axis=1)
+    booster = xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, target), 20)
+    booster.feature_names = list(columns)
+    forest = forestvm.from_xgboost(booster, threads=1)
+    table = arrow.table({name: arrow.array(column, from_pandas=True) for name, column in columns.items()})
+    changed = 0
+    for missing in (0, 1, 0.1, 2**24 + 1, -2):
+        matrix = xgboost.DMatrix(rows, missing=missing, feature_names=list(columns))
+        wanted = booster.predict(matrix)
+        changed += bool((wanted != forest.predict(rows)).any())
+        for begin in (0, 1, 3, 8, 77):
+            for given in (table[begin:], table[begin:].combine_chunks(), table[begin:].to_batches()[0]):
+                assert forest.predict(given, missing=missing).tobytes() == wanted[begin:].tobytes(), (missing, begin)
+                assert forest.predict(forest.encode(given, missing=missing)).tobytes() == wanted[begin:].tobytes()
+    assert changed >= 3
+
+
+def test_a_missing_number_that_may_be_a_code_is_refused() -> None:
+    """XGBoost compares it with the codes that a frame happens to use."""
+    pandas, xgboost = pytest.importorskip("pandas"), pytest.importorskip("xgboost")
+    random = np.random.default_rng(4)
+    frame = pandas.DataFrame({"a": random.choice(["x", "y", "z"], 200), "b": random.integers(0, 4, 200)})
+    frame["a"] = frame.a.astype("category")
+    model = xgboost.XGBRegressor(n_jobs=1, n_estimators=3, enable_categorical=True).fit(frame, frame.b)
+    forest = forestvm.from_xgboost(model, threads=1)
+    frames = [frame]
+    if arrow := pytest.importorskip("pyarrow"):
+        frames.append(arrow.Table.from_pandas(frame, preserve_index=False))
+    for given in frames:
+        for missing in (0, 2.0):
+            with pytest.raises(forestvm.UnsupportedInput, match="may be the code of a category"):
+                forest.predict(given, missing=missing)
+        for missing in (3, 0.5, -1):
+            model.set_params(missing=missing)
+            assert forest.predict(given, missing=missing).tobytes() == model.predict(frame).tobytes(), missing
+
+
+def test_encoded_chunks_of_any_size(forest: forestvm.Forest, rows: Array) -> None:
+    """Blocks of 64 rows are filled by several chunks, of tables and of streams whose length is not known."""
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow_table(np.concatenate([rows, rows]), list(forest.feature_names))
+    wanted = bytes(forest.encode(np.concatenate([rows, rows])))
+    for sizes in ((1,), (7, 64), (63, 1, 0, 65), (128, 5), (300,)):
+        parts, begin = [], 0
+        while begin < len(table):
+            parts.append(table.slice(begin, sizes[len(parts) % len(sizes)]))
+            begin += len(parts[-1])
+        chunks = arrow.concat_tables(parts)
+        stream = arrow.RecordBatchReader.from_batches(table.schema, chunks.to_batches())
+        assert bytes(forest.encode(chunks)) == wanted, sizes
+        encoded = forest.encode(stream)
+        assert (bytes(encoded), len(encoded)) == (wanted, len(table)), sizes
+    assert len(forest.encode(table[:0])) == len(forest.encode(arrow.RecordBatchReader.from_batches(table.schema, []))) == 0
+    with pytest.raises(forestvm.FeatureMismatch, match="mean radius"):
+        forest.encode(table.drop_columns(["mean radius"]))
+    with pytest.raises(forestvm.Refused, match="no encoder"):
+        forestvm.load(DATA / "breast_cancer" / "model.json", schedule="layout(tree, sparse8)").encode(table[:0])
 
 
 def test_streams_are_read_batch_by_batch(forest: forestvm.Forest, rows: Array) -> None:
@@ -493,7 +572,7 @@ def test_predictions_as_a_stream(forest: forestvm.Forest, rows: Array, output: s
 def test_a_stream_of_a_polars_frame_comes_in_parts(
     forest: forestvm.Forest, rows: Array, output: str, count: int
 ) -> None:
-    """Parts keep polars from copying a frame of several chunks as a whole."""
+    """The rows of a frame with several chunks are read in parts, so that polars does not copy the whole frame."""
     arrow = pytest.importorskip("pyarrow")
     pytest.importorskip("polars")
     names, columns = list(forest.feature_names), 3000

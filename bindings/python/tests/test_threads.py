@@ -23,7 +23,7 @@ CALLS = int(os.environ.get("FORESTVM_CALLS", "100000"))
 
 
 def test_eight_threads_of_one_row_calls(breast_cancer: Path, rows: Array) -> None:
-    """Every answer is the row's own, and none is lost."""
+    """Each call gets the answer for its own row."""
     forest = forestvm.load(breast_cancer)
     wanted = forest.predict(rows)
     start = threading.Barrier(8)
@@ -185,7 +185,7 @@ def test_threadpoolctl_limits_calls_of_the_thread(breast_cancer: Path, rows: Arr
 
 
 def test_threadpoolctl_is_not_imported_for_forests(breast_cancer: Path) -> None:
-    """It learns of forestvm when a forest is loaded, if the program has imported it."""
+    """threadpoolctl learns of forestvm when a forest is loaded, if the program has imported threadpoolctl."""
     pytest.importorskip("threadpoolctl")
     code = f"""
 import sys, forestvm

@@ -90,7 +90,8 @@ def _thresholds(model: Any) -> list[tuple[int, float]]:
     for one in _trees(model):
         nodes = one.tree_
         splits = nodes.feature >= 0
-        # Trees of bagged features number features in their own way: thresholds are tried on that column.
+        # Trees of bagged features number features in their own way. The threshold is tried in the column of that
+        # number.
         out += [(int(f), float(t)) for f, t in zip(nodes.feature[splits], nodes.threshold[splits])]
     return out
 
@@ -245,7 +246,7 @@ def test_what_is_not_supported_is_refused_by_name() -> None:
 
 def test_a_class_derived_from_an_estimator_is_refused() -> None:
     class Own(ensemble.RandomForestClassifier):
-        """May predict in ways of its own."""
+        """A subclass, which could override how it predicts."""
 
     rows = training_rows()
     with pytest.raises(forestvm.Refused, match="Own is not a supported estimator"):

@@ -86,7 +86,7 @@ def test_numbers_are_the_boosters(name: str) -> None:
             margins, values = of_matrix(model, given) if dart else in_place(model, given)
             assert_bits(forest.predict_raw(given), margins)
             assert_ulps(forest.predict(given), values, 2)
-            if forest.objective == "binary:logitraw":  # the wrapper's are raw scores and 1 minus them
+            if forest.objective == "binary:logitraw":  # the wrapper's "probabilities" are raw scores and 1 - raw scores
                 with pytest.raises(forestvm.Refused, match="not probabilities"):
                     forest.predict_proba(given)
             elif hasattr(model, "predict_proba") and not dart:

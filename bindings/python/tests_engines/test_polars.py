@@ -70,7 +70,7 @@ def test_more_expressions_than_the_plugin_keeps_open() -> None:
 
 
 def test_predictions_do_not_wait_for_python(tmp_path: Path) -> None:
-    """Another thread's query ends while this thread never lets Python's lock go."""
+    """Another thread's query ends while this thread holds Python's lock without a break."""
     model = case("float32")
     frame = polars.from_arrow(model.rows)
     file, whole, written = tmp_path / "held.arrow", 0, 0
@@ -95,7 +95,8 @@ def test_predictions_do_not_wait_for_python(tmp_path: Path) -> None:
 
 
 def size_with_lock_held(file: Path, whole: int) -> tuple[int, int]:
-    """Holds Python's lock until a file is whole, or for a minute; returns its first and last size, -1 without it."""
+    """Holds Python's lock until a file has `whole` bytes, or for a minute. Returns the file's first and last size; -1
+    stands for a file that does not exist."""
     # Calls through PyDLL keep the lock, and the interval stops the interpreter from passing it on.
     held = ctypes.PyDLL(None)
     held.lseek.restype = ctypes.c_int64

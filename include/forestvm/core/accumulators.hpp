@@ -1,4 +1,4 @@
-// Places accumulators in the memory of a call, and computes how much of it they take. In: the records of a
+// Lays accumulators out in the memory of a call, and computes how much of it they take. In: the records of a
 // program's accumulators. Shared by host and device code.
 #pragma once
 
@@ -29,7 +29,8 @@ FVM_HOST_DEVICE constexpr std::uint64_t accumulator_bytes(const AccumulatorDesc*
 /// The accumulator whose memory another one uses, which may be itself.
 struct AccumulatorStorage {
   std::uint32_t index;
-  std::uint32_t copy_stride;  ///< Copies of `index` from one copy of the other accumulator to its next.
+  /// Distance of two copies of the other accumulator, in copies of accumulator `index`.
+  std::uint32_t copy_stride;
 };
 
 /// Returns the storage of accumulator `index` of a verified program.

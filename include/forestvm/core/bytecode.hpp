@@ -159,7 +159,7 @@ constexpr void for_each_operand(const Inst& inst, Visit&& visit) {
   }
 }
 
-/// Places operand values, in the order of the opcode's row, into an instruction.
+/// Packs operand values, in the order of the opcode's row, into an instruction.
 constexpr Inst encode(Op op, const std::uint32_t* values) {
   Inst inst{op, {}, {}};
   const OperandList& operands = info(op).operands;
@@ -173,7 +173,7 @@ constexpr Inst encode(Op op, const std::uint32_t* values) {
   return inst;
 }
 
-/// The place of an operand in an instruction.
+/// The field of an instruction that holds an operand.
 struct OperandField {
   OperandSize size;
   unsigned index;  ///< Index among the bytes, or among the words.

@@ -40,7 +40,7 @@ FVM_INLINE std::uint32_t category_of(float x, float least) {
   return inside ? static_cast<std::uint32_t>(static_cast<std::int32_t>(x)) : kNoCategory;
 }
 
-/// Returns 1 if the category's bit is set, otherwise 0. `words` are those of a column that holds bits.
+/// Returns 1 if the category's bit is set, otherwise 0. `words` are the words of a column that holds bits.
 FVM_INLINE std::uint32_t has_bit(const CategoryColumn& column, const std::uint32_t* words,
                                  std::uint32_t category) {
   const std::uint32_t bit = category - column.first_category;

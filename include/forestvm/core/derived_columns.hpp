@@ -1,6 +1,6 @@
 // Columns that a program computes from a row's features before its encoder and its walks see the row: values that
 // are looked up in tables by keys of hashed categories, and weighted sums. A converted row holds the features, then
-// the columns of the lookups, then the linear columns. In the place of a hashed feature it holds the code of the
+// the columns of the lookups, then the linear columns. Where a hashed feature stands it holds the code of the
 // category, an int32, which only lookups read.
 #pragma once
 
@@ -11,7 +11,8 @@ namespace forestvm {
 
 inline constexpr std::uint64_t kKeyFactor = 0x4906ba494954cb65;
 
-/// Returns the key of the parts before and `part`.
+/// Returns the key of a list of parts that ends with `part`. `key` is the key of the parts before it, 0 if there
+/// are none.
 inline std::uint64_t key_with(std::uint64_t key, std::int32_t part) {
   return kKeyFactor * (key + kKeyFactor * static_cast<std::uint64_t>(std::int64_t{part}));
 }

@@ -1,9 +1,8 @@
-// Rank codes: a row's value of a feature becomes the number of the model's thresholds at or below it, so that
-// every test is a compare of bytes. A feature with more than 255 thresholds takes a column for each 255, in
-// which ranks are counted from the column's first threshold and end at its last. The column also decides
-// where missing values go: a feature whose tests send them to different sides has a column for each side.
-// Lossless: for any value x, x < thresholds[first + code] exactly if the column's code of x is at most
-// `code`.
+// Rank codes: a row's value of a feature becomes the number of the model's thresholds at or below it, so that every
+// test is a compare of bytes. A feature with more than 255 thresholds takes a column for each 255, in which ranks
+// are counted from the column's first threshold and end at its last. The column also decides where missing values
+// go: a feature whose tests send them to different sides has a column for each side. Codes lose nothing that a test
+// needs: for any value x, x < thresholds[first + code] exactly if the column's code of x is at most `code`.
 //
 // Codes lie in blocks of 64 rows. A block holds one column after the other, 64 bytes each.
 #pragma once

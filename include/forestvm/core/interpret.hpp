@@ -13,13 +13,12 @@
 namespace forestvm {
 
 /// True for a machine that is one of many that run the code in step, as the threads of a GPU's block do. Each
-/// runs every instruction, a mapped loop's block for an iteration of its own, and all take each iteration of
-/// a `for` together. Instead of parallel() such a machine has: bool first(const Inst& loop) and bool
-/// next(const Inst& loop), which set the chunk of a `for` and return whether there is an iteration to run;
-/// void enter(const Inst& loop) and void leave(const Inst& loop), which are called before and after the block
-/// of a map. Its code is linked for a call: the instructions are of another type than Inst, with an
-/// operand<>() of their own, and when, unless and plan are resolved, so that wants() and plan_rows are not
-/// needed.
+/// machine runs every instruction; each runs the block of a mapped loop for an iteration of its own, and all of
+/// them take each iteration of a `for` together. Instead of parallel() such a machine has: bool first(const Inst&
+/// loop) and bool next(const Inst& loop), which set the chunk of a `for` and return whether there is an iteration
+/// to run; void enter(const Inst& loop) and void leave(const Inst& loop), which are called before and after the
+/// block of a map. Its code is linked for a call: the instructions are of another type than Inst, with an
+/// operand<>() of their own, and when, unless and plan are resolved, so that wants() and plan_rows are not needed.
 template <class Machine>
 inline constexpr bool kInStep = requires {
   requires Machine::kRunsInStep;
@@ -170,7 +169,7 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
         machine.encode(inst);
         break;
       case Op::Explain:
-        if constexpr (!kInStep<Machine>) machine.explain(inst);  // phases of a launch never contain it
+        if constexpr (!kInStep<Machine>) machine.explain(inst);  // no phase of a launch contains it
         break;
     }
     ++pc;

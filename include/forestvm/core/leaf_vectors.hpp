@@ -9,18 +9,18 @@
 
 namespace forestvm {
 
-/// The most vectors of a program: their numbers are exact in float32.
+/// The most vectors of a program: float32 holds their numbers exactly.
 inline constexpr std::size_t kMaxLeafVectors = std::size_t{1} << 24;
 
 /// The vectors of a program's leaves.
 struct LeafVectors {
   const void* numbers;  ///< count x width numbers of the scores' type
-  std::uint32_t count;  ///< 0 if the program's leaves are no vectors.
+  std::uint32_t count;  ///< Number of vectors; 0 if the program's leaves are not vectors.
   std::uint32_t width;  ///< The program's outputs.
 };
 
-/// Returns the vector with this number. Other numbers than those of vectors, which only a damaged program has, stand for
-/// the first.
+/// Returns the vector with this number. A number that no vector has, which occurs only in a damaged program, gives
+/// the first vector.
 template <class Score>
 FVM_INLINE const Score* leaf_vector(const LeafVectors& vectors, Score number) {
   const bool exists = number >= 0 && number < static_cast<Score>(vectors.count);

@@ -32,17 +32,17 @@ inline constexpr std::uint32_t kBoundFactor = 0x9e3779b1, kFeatureFactor = 0x85e
 
 /// Returns a hash of the bounds of a feature that lie just below `up`.
 FVM_INLINE std::uint32_t hash_of_bound(std::uint32_t feature, std::uint32_t up_bits) {
-  // Multiplies and shifts as MurmurHash3 ends: the bits of thresholds differ in few places.
+  // Multiplies and shifts as MurmurHash3 ends: thresholds differ in few bits.
   std::uint32_t h = up_bits * kBoundFactor ^ feature * kFeatureFactor;
   h ^= h >> 15;
   h *= kMixFactor;
   return h ^ h >> 13;
 }
 
-/// Does what a RoundFunction does, without branches, so that compilers turn it into vector code. It is inlined because each
-/// CPU target compiles it.
+/// Does what a RoundFunction does, without branches, so that compilers turn it into vector code. It is inlined
+/// because each CPU target compiles it.
 FVM_INLINE std::uint64_t round_down(const RoundTask& task) {
-  // Copies and arrays of its own, because compilers must see that no store changes what is read.
+  // Works on copies, because compilers must see that no store changes what is read.
   const double* const values = task.values;
   const std::uint32_t* const filter = task.filter;
   const std::uint32_t count = task.count, mask = task.filter_mask;

@@ -29,16 +29,18 @@ struct SumScale {
 /// The exponents that a program's unit may have: power_of_two gives both the unit and its reciprocal.
 inline constexpr int kLowestUnit = -1022, kHighestUnit = 1022;
 
-struct F32Sum {
-  float value;
+/// A sum of floating-point numbers, rounded after each addition.
+template <class T>
+struct RoundedSum {
+  T value;
 
   template <class Leaf>
-  FVM_INLINE static F32Sum of(Leaf leaf, const SumScale&) {
-    return {static_cast<float>(leaf)};
+  FVM_INLINE static RoundedSum of(Leaf leaf, const SumScale&) {
+    return {static_cast<T>(leaf)};
   }
-  FVM_INLINE void add(F32Sum more) { value += more.value; }
+  FVM_INLINE void add(RoundedSum more) { value += more.value; }
   template <class Atomics>
-  FVM_INLINE void add_shared(F32Sum more) {
+  FVM_INLINE void add_shared(RoundedSum more) {
     Atomics::fetch_add(value, more.value);
   }
   template <class Score>
@@ -47,23 +49,8 @@ struct F32Sum {
   }
 };
 
-struct F64Sum {
-  double value;
-
-  template <class Leaf>
-  FVM_INLINE static F64Sum of(Leaf leaf, const SumScale&) {
-    return {static_cast<double>(leaf)};
-  }
-  FVM_INLINE void add(F64Sum more) { value += more.value; }
-  template <class Atomics>
-  FVM_INLINE void add_shared(F64Sum more) {
-    Atomics::fetch_add(value, more.value);
-  }
-  template <class Score>
-  FVM_INLINE Score rounded(const SumScale&) const {
-    return static_cast<Score>(value);
-  }
-};
+using F32Sum = RoundedSum<float>;
+using F64Sum = RoundedSum<double>;
 
 /// An exact sum in two's complement, as an unsigned word: sums of a damaged program wrap.
 struct Exact64Sum {
@@ -128,7 +115,7 @@ struct Exact128Sum {
   FVM_INLINE Score rounded(const SumScale& scale) const {
     const bool negative = (high >> 63) != 0;
     const Exact128Sum size = negative ? negated() : *this;
-    // The highest 64 bits, the lowest of which is set if any bit below them is: that is enough to round
+    // Takes the highest 64 bits, and sets the lowest of them if any bit below is set: that is enough to round
     // correctly.
     std::uint64_t top = size.low;
     double unit = scale.unit;
@@ -143,7 +130,7 @@ struct Exact128Sum {
   }
 };
 
-/// Returns whether an accumulator has a place for each tree, and not a sum for each output.
+/// Returns whether an accumulator has an element for each tree, and not a sum for each output.
 FVM_HOST_DEVICE constexpr bool is_per_tree(AccumulatorKind kind) {
   return kind == AccumulatorKind::PerTree || kind == AccumulatorKind::PerTree64;
 }
@@ -159,8 +146,8 @@ FVM_HOST_DEVICE constexpr std::size_t element_size(AccumulatorKind kind) {
   return 0;
 }
 
-/// Adds a base score to a sum. To a float32 sum it is added in float64, and the result rounded once, because base scores
-/// may be no float32.
+/// Adds a base score to a sum. A base score may be no float32, so it is added to a float32 sum in float64, and the
+/// result is rounded once.
 template <class Sum>
 FVM_INLINE void add_base(Sum& sum, double base, const SumScale& scale) {
   if constexpr (std::is_same_v<Sum, F32Sum>)

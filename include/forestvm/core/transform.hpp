@@ -119,8 +119,8 @@ inline constexpr double kLog2E = 1.4426950408889634;
 inline constexpr double kLn2High = 6.93147180369123816490e-01;  // ln 2 = high + low
 inline constexpr double kLn2Low = 1.90821492927058770002e-10;
 
-/// Returns exp of a float32, within 1 ulp of the correctly rounded result, the same bits on every device.
-/// Cody-Waite reduction and a degree-13 polynomial in float64 (truncation error 4e-18), rounded once.
+/// Returns exp of a float32, within 1 ulp of the correctly rounded result, the same bits on every device. It uses
+/// Cody-Waite reduction and a degree-13 polynomial in float64 (truncation error 4e-18), and rounds once.
 FVM_HOST_DEVICE inline float exp_f32(float x) {
   if (x != x) return x;
   if (x > 88.8f) return std::numeric_limits<float>::infinity();
@@ -178,8 +178,8 @@ FVM_HOST_DEVICE inline double scaled_exp(double high, double low, std::int32_t n
   return result * power_of_two(n / 2) * power_of_two(n - n / 2);
 }
 
-/// Returns exp of a float64, within 1 ulp of the correctly rounded result, the same bits on every device.
-/// Cody-Waite reduction and a polynomial.
+/// Returns exp of a float64, within 1 ulp of the correctly rounded result, the same bits on every device. It uses
+/// Cody-Waite reduction and the polynomial of scaled_exp.
 FVM_HOST_DEVICE inline double exp_f64(double x) {
   if (x != x) return x;
   if (x > 709.79) return std::numeric_limits<double>::infinity();
@@ -376,8 +376,8 @@ FVM_HOST_DEVICE inline bool comes_after(Scalar score, Scalar other) {
   return other == other && !(score <= other);  // NOLINT(misc-redundant-expression): false for NaN
 }
 
-/// Sorts `count` scores in ascending order, and the numbers `beside` them in the order of their scores. Equal scores may
-/// come in any order. `beside` may be `scores`.
+/// Sorts `count` scores in ascending order, and the numbers `beside` them in the order of their scores. Equal
+/// scores may come in any order. `beside` may be `scores`.
 template <class Scalar>
 FVM_HOST_DEVICE inline void sort_scores(Scalar* scores, Scalar* beside, std::uint32_t count) {
   for (std::uint32_t gap = count; gap > 1;) {
@@ -395,8 +395,8 @@ FVM_HOST_DEVICE inline void sort_scores(Scalar* scores, Scalar* beside, std::uin
   }
 }
 
-/// Returns the weighted median of scores[0 .. count), whose weights are the next `count` scores; sorts both. The order of
-/// equal scores matters only for the rounding of the sum of their weights.
+/// Returns the weighted median of scores[0 .. count), whose weights are the next `count` scores; sorts both. The
+/// order of equal scores matters only for the rounding of the sum of their weights.
 template <class Scalar>
 FVM_HOST_DEVICE inline Scalar weighted_median(Scalar* scores, std::uint32_t count) {
   Scalar* const weights = scores + count;
@@ -407,7 +407,8 @@ FVM_HOST_DEVICE inline Scalar weighted_median(Scalar* scores, std::uint32_t coun
   return scores[chosen];
 }
 
-/// Adds to each score but the first the value before it, after XGBoost's softplus: values ascend.
+/// Replaces each score but the first by its softplus, as XGBoost computes it, plus the value before it, so that
+/// values ascend.
 template <class Scalar>
 FVM_HOST_DEVICE inline void softplus_steps(Scalar* scores, std::uint32_t count) {
   for (std::uint32_t i = 1; i < count; ++i) {
@@ -416,7 +417,7 @@ FVM_HOST_DEVICE inline void softplus_steps(Scalar* scores, std::uint32_t count) 
   }
 }
 
-/// Divides scores.
+/// Divides each score by `divisor`.
 template <class Scalar>
 FVM_HOST_DEVICE inline void divide(Scalar* scores, std::uint32_t count, Scalar divisor) {
   if (divisor == 1) return;

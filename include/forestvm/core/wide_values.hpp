@@ -17,7 +17,7 @@ struct WideFeature {
   std::uint32_t first_bound;  ///< Index of its first bound in the wide_bounds section.
   std::uint32_t bound_count;  ///< Number of its bounds, which ascend strictly.
   /// 1: a value, also a float32, becomes the number of bounds at or below it, because some bounds have no float32
-  /// number between them. Otherwise the bounds are numbers that are no float32.
+  /// number between them. 0: the bounds are numbers that are no float32.
   std::uint8_t ranked;
   std::uint8_t categories;   ///< 1: whole parts are categories, so -0.5 rounds up. 2: fractions are missing.
   std::uint8_t reserved[2];  ///< Zero.

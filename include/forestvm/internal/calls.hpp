@@ -1,5 +1,6 @@
 // Checks that every backend makes of a call before it runs, so that all backends refuse the same calls with the
-// same messages; results in the type that the caller wants; numbers of the types of rows. Implemented by vm/call.
+// same messages. Also delivers results in the type that the caller wants, and converts numbers of the types of
+// rows. Implemented by vm/call.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ struct Destination {
   /// Returns the destination that begins `element` elements further on.
   Destination from(std::size_t element) const;
 
-  // These return the memory if it is of their type, otherwise null.
+  // These return the memory if its numbers are of their type, otherwise null.
   float* values() const { return as<float>(ResultType::Float32); }
   double* wide_values() const { return as<double>(ResultType::Float64); }
   std::int64_t* labels() const { return as<std::int64_t>(ResultType::Int64); }
@@ -61,7 +62,7 @@ class CallPredictor : public Predictor {
 
  private:
   virtual const RowReader& row_reader() const = 0;
-  /// Predicts the rows. `to` has memory if there is anything to write, and the options suit the program.
+  /// Predicts the rows. `to` has memory if there is anything to write. The program can honour the options.
   virtual Result<void> run(Context& context, const RowSource& rows, OutputKind output,
                            const CallOptions& options, const Destination& to) const = 0;
 

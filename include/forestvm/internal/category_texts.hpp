@@ -19,7 +19,7 @@ namespace forestvm {
 /// Finds the numbers for texts, by tables that the constructor makes. Any number of threads may use one at once.
 class CategoryTexts {
  public:
-  /// Reads the sections of `program`, a copy of which must live as long.
+  /// Reads the sections of `program`. Some copy of the program must live as long as this object.
   explicit CategoryTexts(const Program& program);
 
   /// Returns whether a feature's values may be texts.

@@ -14,21 +14,21 @@ namespace forestvm {
 
 class ColumnRules {
  public:
-  /// Has no derived columns.
+  /// Makes an object without derived columns.
   ColumnRules() = default;
-  /// Reads the sections of `program`, a copy of which must live as long.
+  /// Reads the sections of `program`. Some copy of the program must live as long as this object.
   explicit ColumnRules(const Program& program);
 
-  /// Returns whether converted rows differ from the caller's in nothing that these rules do.
+  /// Returns whether there is nothing to do: the program has no hashed features and no derived columns.
   bool empty() const { return hashed_.empty() && lookups_.empty() && linear_.empty(); }
 
   /// Returns the number of values of a row whose lookups are left out: its features, then the linear columns.
   std::size_t short_width() const { return num_features_ + linear_.size(); }
 
-  /// Completes `count` converted rows, in which the features are there already: writes the codes of hashed features,
-  /// whose values are those of `rows` from row `begin` on, and the derived columns, among them those of lookups if
-  /// `looks_up`. Rows have row_width values then, otherwise short_width. Usage for rows of codes in a type that does not
-  /// hold them; Refused, with row and column, for a value that is no category.
+  /// Completes `count` converted rows, whose features are already written: writes the codes of hashed features,
+  /// which it reads from row `begin` of `rows` on, and the derived columns. With `looks_up` these include the
+  /// columns of lookups, and a row has row_width values; otherwise a row has short_width values. Usage for rows of
+  /// codes in a type that does not hold them; Refused, with row and column, for a value that is no category.
   template <class Rows>
   Result<void> complete(const Rows& rows, std::size_t begin, std::size_t count, float* out,
                         bool looks_up) const;

@@ -1,4 +1,4 @@
-// The columns of a call: an array of them, or those of a column-major matrix.
+// The columns of a call: an array of them, or the columns of a column-major matrix.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace forestvm {
 
-/// The most values of a column, with those before the first row. Views, the largest values, have 16 bytes.
+/// The most values of a column, including values before the first row. Views of texts, the largest values, have 16
+/// bytes.
 inline constexpr std::size_t kMaxColumnValues = static_cast<std::size_t>(PTRDIFF_MAX) / 16;
 
 /// Returns `count` bits, at most 64, from bit `first` on, the lowest first, and reads no byte that holds none of them.
@@ -31,7 +32,7 @@ FVM_INLINE std::uint64_t bits_at(const void* bits, std::size_t first, std::size_
 
 /// The columns of a call, by feature.
 struct ColumnSet {
-  const Column* columns = nullptr;  ///< The columns; null if they are those of a matrix.
+  const Column* columns = nullptr;  ///< The columns; null if they are the columns of a matrix.
   Column first{};                   ///< Matrix: the first column.
   std::size_t column_bytes = 0;     ///< Matrix: bytes from one column to the next.
 

@@ -24,7 +24,7 @@ class FloatEnvironment {
   FloatEnvironment& operator=(const FloatEnvironment&) = delete;
 
  private:
-  /// All exceptions masked, round to nearest, no FTZ, no DAZ.
+  /// The control word (MXCSR) that masks all exceptions, rounds to nearest and keeps denormals (no FTZ, no DAZ).
   static constexpr unsigned kDefault = 0x1f80;
   /// Flags of exceptions that have happened; no result depends on them.
   static constexpr unsigned kStickyFlags = 0x3f;

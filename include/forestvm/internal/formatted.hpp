@@ -1,5 +1,5 @@
-// Texts with numbers and names in them, such as messages of errors. One function writes all of them, so that the many
-// places that word one stay small.
+// Texts with numbers and names in them, such as messages of errors. One function writes all of them, which keeps
+// the code of its many callers small.
 #pragma once
 
 #include <concepts>
@@ -48,13 +48,13 @@ template <class T>
     return {.text = &value};
 }
 
-/// A text in which each {} stands for an argument. A text for another number of arguments does not compile.
+/// A text in which each {} stands for an argument. A text with more or fewer {} than arguments does not compile.
 template <class... Arguments>
 struct FormatText {
   consteval FormatText(const char* format) : text(format) {
-    std::size_t places = 0;
-    for (const char* at = format; *at != 0; ++at) places += at[0] == '{' && at[1] == '}' ? 1 : 0;
-    if (places != sizeof...(Arguments)) throw "each {} of the text needs an argument";
+    std::size_t count = 0;
+    for (const char* at = format; *at != 0; ++at) count += at[0] == '{' && at[1] == '}' ? 1 : 0;
+    if (count != sizeof...(Arguments)) throw "each {} of the text needs an argument";
   }
   const char* text;
 };
@@ -63,21 +63,21 @@ struct FormatText {
 [[gnu::cold]] Failure refuse_formatted(std::string_view where, const char* text, const FormatKind* kinds,
                                        const FormatValue* values);
 
-/// Returns the text with the arguments in the places of {}: whole numbers and texts.
+/// Returns the text with each {} replaced by its argument, a whole number or a text.
 template <class... Arguments>
 std::string formatted(FormatText<std::type_identity_t<Arguments>...> format, const Arguments&... arguments) {
   const FormatValue values[] = {format_value(arguments)...};
   return write_format(format.text, kFormatKinds<format_kind<Arguments>()...>, values);
 }
 
-/// Returns an error of the caller, whose arguments the message names.
+/// Returns a Usage error: the caller made a mistake, which the text and its arguments describe.
 template <class First, class... Rest>
 Failure usage(FormatText<std::type_identity_t<First>, std::type_identity_t<Rest>...> format,
               const First& first, const Rest&... rest) {
   return usage(formatted(format, first, rest...));
 }
 
-/// Refuses with a text that has arguments.
+/// Returns a Refused error, whose message is the text with its arguments.
 template <class First, class... Rest>
 Failure refused(std::string_view where,
                 FormatText<std::type_identity_t<First>, std::type_identity_t<Rest>...> format,

@@ -27,9 +27,10 @@ class Inflater {
     std::size_t made = 0;
   };
 
-  /// Takes some of `input` and fills some of `room`. An empty `input` says that the stream ends: what is left in zlib's
-  /// memory still comes, and a stream that is cut short is refused. Refuses damaged bytes, and other bytes after the
-  /// end, with the number of the byte. Makes nothing only if it needs more input, or at the end.
+  /// Takes some of `input` and fills some of `room`. An empty `input` says that the stream ends: what is left in
+  /// zlib's memory still comes, and a stream that is cut short is refused. Refuses damaged bytes, and bytes that
+  /// follow the end of the stream, with the number of the byte. Writes nothing only if it needs more input, or at
+  /// the end.
   Result<Step> unpack(std::span<const std::byte> input, std::span<std::byte> room);
 
   /// Returns whether the stream may end here: no member is incomplete.
@@ -43,7 +44,8 @@ class Inflater {
   std::unique_ptr<Stream> stream_;
 };
 
-/// Returns the CRC-32 of bytes that follow others with the checksum `before` (0: none do).
+/// Returns the CRC-32 of a stream that continues with `bytes`. `before` is the CRC-32 of what came before them, 0
+/// at the start.
 std::uint32_t crc32_of(std::uint32_t before, std::span<const std::byte> bytes);
 
 }  // namespace forestvm

@@ -18,7 +18,7 @@ class LeafFunctions {
  public:
   /// Makes an object without functions.
   LeafFunctions() = default;
-  /// Reads the sections of `program`, a copy of which must live as long.
+  /// Reads the sections of `program`. Some copy of the program must live as long as this object.
   explicit LeafFunctions(const Program& program);
 
   bool empty() const { return functions_.empty(); }
@@ -26,8 +26,8 @@ class LeafFunctions {
   /// Returns the features that functions read, ascending.
   std::span<const std::uint32_t> features() const { return features_; }
   /// Returns the terms of all functions.
-  std::span<const PlacedTerm> terms() const { return terms_; }
-  /// Returns what computes the functions' outputs, which refers to this object.
+  std::span<const IndexedTerm> terms() const { return terms_; }
+  /// Returns the functions in the form from which leaf_output computes. The result refers to this object.
   LeafOutputs outputs() const {
     return {functions_.data(), terms_.data(), static_cast<std::uint32_t>(functions_.size()),
             static_cast<std::uint32_t>(features_.size())};
@@ -35,7 +35,7 @@ class LeafFunctions {
 
  private:
   std::span<const LeafFunction> functions_;
-  std::vector<PlacedTerm> terms_;
+  std::vector<IndexedTerm> terms_;
   std::vector<std::uint32_t> features_;
 };
 

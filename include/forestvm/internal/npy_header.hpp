@@ -17,8 +17,8 @@ struct NpyHeader {
     std::string name;  ///< Empty if the items have no fields.
     std::string type;  ///< For example "<f4".
   };
-  std::vector<Field>
-      fields;  ///< The fields of an item. An item without fields counts as one field without a name.
+  /// The fields of an item. An item without fields counts as one field without a name.
+  std::vector<Field> fields;
   bool fortran_order = false;
   std::vector<std::uint64_t> shape;
 

@@ -54,7 +54,7 @@ class CodedPlans {
 /// Returns the error of a call without memory for its rows or output.
 Failure no_buffer();
 
-/// Returns the most rows, up to `most` but at least a block, that are whole blocks of codes.
+/// Returns the largest number of rows that is whole blocks of codes and at most `most`, but at least one block.
 constexpr std::size_t whole_blocks(std::size_t most) {
   return most < kCodeRows ? kCodeRows : most / kCodeRows * kCodeRows;
 }
@@ -80,9 +80,9 @@ struct ColumnView {
 struct RowView {
   /// First value of the first row; null if the rows have another form.
   const float* values = nullptr;
-  /// First value of the first row, of RowForm::Doubles; null otherwise. It needs no alignment.
+  /// First value of the first row if the form is RowForm::Doubles, otherwise null. It needs no alignment.
   const double* doubles = nullptr;
-  std::size_t stride = 0;  ///< Values from one row to the next, in either.
+  std::size_t stride = 0;  ///< Number of values from one row to the next in `values` or `doubles`.
   const std::uint8_t* codes = nullptr;
   std::optional<CsrRows> sparse{};
   std::optional<ColumnView> columns{};
@@ -112,7 +112,7 @@ class RowSource {
   /// is not null, dense rows, sparse rows and columns are written there as walks read them: row_width float32 each, one
   /// row after the other. Rows of RowForm::Dense must be converted, unless they have no features; encoded rows and rows
   /// in a GPU's memory never are. Sparse rows must lie inside the values and name features of the model; indices must
-  /// be those of their dictionary; where the program compares in float64, each value must be a float64. Errors name the
+  /// be in their dictionary; where the program compares in float64, each value must be a float64. Errors name the
   /// row.
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
 
@@ -121,13 +121,13 @@ class RowSource {
   Result<RowView> read_short(std::size_t begin, std::size_t count, float* converted) const;
 
   /// Writes the values of some features, which ascend, in `count` rows from `begin` on, as linear leaves read them:
-  /// float64, and 0 where |x| <= kTiny; NaN is missing. The rows have been read, and are in the host's memory. Of encoded
-  /// rows, `features` are all that functions of leaves read.
+  /// float64, and 0 where |x| <= kTiny; NaN is missing. The rows have been read, and are in the host's memory. If
+  /// the rows are encoded, `features` must be all features that functions of leaves read.
   void copy_features(std::size_t begin, std::size_t count, std::span<const std::uint32_t> features,
                      double* out) const;
 
-  /// Writes the codes of `count` encoded rows from `begin` on, where a block begins, without what stands behind them in
-  /// blocks of programs with linear leaves.
+  /// Writes the codes of `count` encoded rows from `begin` on, where a block begins. It leaves out the values of
+  /// features that follow the codes of each block if the program has linear leaves.
   void copy_codes(std::size_t begin, std::size_t count, std::uint8_t* out) const;
 
   /// Writes encoded rows: blocks of codes of `count` rows, of which the first is row `begin`, and behind the codes of
@@ -165,9 +165,9 @@ class RowReader {
   /// Returns the features, ascending, that are read where they lie if rows are not converted: by the encoder and by
   /// linear leaves.
   std::span<const std::uint32_t> features_in_place() const { return features_in_place_; }
-  /// Returns the features, ascending, that are converted if rows are: those that the program reads, if it compares in
-  /// float64, where a conversion takes its time, and they are few; otherwise all. Slow at first if it compares in
-  /// float64: decodes the forest.
+  /// Returns the features, ascending, whose values a conversion of rows writes: all features, or only those that
+  /// the program reads if it compares in float64, where a conversion is slow, and reads less than half of many
+  /// features. The first call may be slow then, because it decodes the forest.
   std::span<const std::uint32_t> features_converted() const;
 
  private:

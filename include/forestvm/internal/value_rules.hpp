@@ -13,14 +13,14 @@
 
 namespace forestvm {
 
-/// A program's rules for values. Trainers that compare in float32 round values to the nearest one; for the others see
-/// core/wide_values.hpp. A value is given as float64, which holds every type but the largest integers.
+/// A program's rules for values. Trainers that compare in float32 round values to the nearest float32; for other
+/// trainers see core/wide_values.hpp. A value is given as float64, which holds every type but the largest integers.
 class ValueRules {
  public:
-  /// Has the rules of a program that compares in float32.
+  /// Makes the rules of a program that compares in float32.
   ValueRules();
-  /// Reads the sections of `program`, a copy of which must live as long. `function` rounds values; null stands for the
-  /// one that runs on any CPU.
+  /// Reads the sections of `program`. Some copy of the program must live as long as this object. `function` rounds
+  /// values; null stands for the function that runs on any CPU.
   explicit ValueRules(const Program& program, RoundFunction function = nullptr);
 
   /// Returns whether the program compares in float64.
@@ -32,7 +32,7 @@ class ValueRules {
   /// Returns the rules for the columns after the features.
   const ColumnRules& columns() const { return columns_; }
 
-  /// A feature whose values need more than round() does.
+  /// A feature for whose values round(feature, x) is not enough.
   struct Special {
     std::uint32_t feature;
     bool zero_missing;               ///< True if numbers with |x| <= kTiny are missing.

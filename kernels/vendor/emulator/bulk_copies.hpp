@@ -52,7 +52,7 @@ class BulkCopies {
     if ((to | bytes | reinterpret_cast<std::uintptr_t>(from)) % kAlignment != 0)
       return "copies in bulk what is not aligned to " + std::to_string(kAlignment) + " bytes";
     if (bytes == 0) return "copies nothing in bulk";
-    if (!inside(to, bytes)) return "copies in bulk to a place outside the block's shared memory";
+    if (!inside(to, bytes)) return "copies in bulk to an address outside the block's shared memory";
     Barrier& barrier = barriers_[at];
     barrier.copies.push_back({to, from, bytes});
     barrier.begun += bytes;
@@ -97,8 +97,8 @@ class BulkCopies {
   };
   struct Barrier {
     bool expects = false;
-    std::uint64_t expected = 0,
-                  begun = 0;  ///< bytes that the phase expects, and bytes whose copies have begun
+    /// Bytes that the phase expects, and bytes whose copies have begun.
+    std::uint64_t expected = 0, begun = 0;
     std::vector<Copy> copies;
     std::uint32_t phases_over = 0;
     std::vector<std::uint32_t> waits;  ///< number of phases that each thread has waited for or waits for

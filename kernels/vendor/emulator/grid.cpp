@@ -143,9 +143,10 @@ void copy_async(std::byte* to, const std::byte* from, unsigned bytes) {
   if (bytes != 4 && bytes != 8 && bytes != 16)
     fiber.fault = "copies " + std::to_string(bytes) + " bytes at once: 4, 8 or 16 can be";
   else if (!is_aligned(to, bytes) || !is_aligned(from, bytes))
-    fiber.fault = "copies " + std::to_string(bytes) + " bytes between places that are not aligned to as many";
+    fiber.fault =
+        "copies " + std::to_string(bytes) + " bytes between addresses that are not aligned to as many";
   else if (to < shared || to + bytes > shared + fiber.shared_bytes)
-    fiber.fault = "copies to a place outside the block's shared memory";
+    fiber.fault = "copies to an address outside the block's shared memory";
   else
     fiber.copies.push_back({to, from, bytes});
   if (fiber.fault.empty()) std::memset(to, kPoison, bytes);
@@ -298,7 +299,7 @@ class Block {
     return fail(ErrorCode::Internal, name_of(fiber.thread) + " " + fiber.fault);
   }
 
-  /// Lets the threads go on whose bulk copies have arrived. False if there is none.
+  /// Lets the threads go on whose bulk copies have arrived. Returns false if there is none.
   bool end_bulk_waits(std::vector<Fiber>& fibers) {
     bool ended = false;
     for (Fiber& fiber : fibers) {
@@ -309,7 +310,8 @@ class Block {
     return ended;
   }
 
-  /// Gives the threads of each warp that have come to a shuffle what they take. False if there is none.
+  /// Gives the threads of each warp that have come to a shuffle the values that they take. Returns false if there
+  /// is none.
   Result<bool> end_shuffles(std::vector<Fiber>& fibers) const {
     bool shuffled = false;
     for (std::size_t begin = 0; begin < fibers.size(); begin += grid_.warp) {

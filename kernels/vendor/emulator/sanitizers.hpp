@@ -1,4 +1,5 @@
-// Tells AddressSanitizer and ThreadSanitizer of switches between the stacks of fibers. Without them, nothing.
+// Tells AddressSanitizer and ThreadSanitizer of switches between the stacks of fibers. Does nothing in builds
+// without them.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +27,8 @@
 namespace forestvm::kernels::emulator {
 
 #if defined(FVM_THREAD_SANITIZER)
-/// ThreadSanitizer's fibers, which take it long to make: each is used again and again, but not for ever, as
-/// it keeps calls that never returned.
+/// ThreadSanitizer's fibers. It takes long to make one, so each is used again and again, but only a limited number
+/// of times, because a fiber keeps calls that never returned.
 class SanitizerFibers {
  public:
   struct Used {
@@ -101,8 +102,8 @@ class FiberSwitch {
   void* host_fake_ = nullptr;
   void* fiber_fake_ = nullptr;
 #elif defined(FVM_THREAD_SANITIZER)
-  // The host alone switches, so that calls which return on the fiber's side began there. Inlined, because a
-  // call that switches would begin on one side and return on the other.
+  // The host alone switches, so that calls which return on the fiber's side began there. The functions that switch
+  // are inlined, because a call of them would begin on one side and return on the other.
   FiberSwitch() = default;
   ~FiberSwitch() {
     if (used_.fiber != nullptr) SanitizerFibers::of_this_thread().give_back(used_);

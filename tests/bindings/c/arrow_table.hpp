@@ -35,7 +35,7 @@ inline Bytes bits_of(const std::vector<bool>& flags, std::size_t offset = 0) {
   return bits;
 }
 
-/// An array and its schema. Null buffers are the empty ones that `absent` names.
+/// An array and its schema. Empty buffers whose numbers are in `absent` are passed as null pointers.
 struct ArrowColumn {
   std::string format, name;
   std::vector<Bytes> buffers;
@@ -95,7 +95,7 @@ std::string arrow_format() {
   }
 }
 
-/// Returns a column of numbers, of which those that are nothing are null. `offset` values lie before them.
+/// Returns a column of numbers; numbers that are nothing become nulls. `offset` values lie before them.
 template <class Value>
 ArrowColumnPtr arrow_numbers(std::string name, const std::vector<std::optional<Value>>& numbers,
                              std::size_t offset = 0) {

@@ -14,7 +14,7 @@
 
 namespace forestvm::test {
 
-/// Offsets of columns. But for the first, none is a multiple of 8.
+/// Offsets of columns. Only the first is a multiple of 8.
 inline constexpr std::size_t kColumnOffsets[] = {0, 1, 7, 13, 67, 129};
 
 /// A column in memory that ends with its last value.
@@ -70,7 +70,7 @@ class MixedColumn {
     memory_.shrink_to_fit();
   }
 
-  /// Returns indices of a dictionary as values, -1 among them, with the numbers that they stand for.
+  /// Returns the indices of a dictionary as values, with the numbers for which they stand. Signed types have -1 too.
   std::vector<TypedValue> indices() {
     categories_ = {0.5, -1.25, std::numeric_limits<double>::quiet_NaN(), 2};
     std::vector<TypedValue> values;
@@ -81,7 +81,7 @@ class MixedColumn {
     return values;
   }
 
-  /// Returns an index, of which the type takes the lowest bytes.
+  /// Returns an index, cut to the lowest bytes that its type has.
   TypedValue index(std::size_t i, float number) const {
     TypedValue value = typed_value(i, number);
     value.bytes.resize(values_of(type_)[0].bytes.size());

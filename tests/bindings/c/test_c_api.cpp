@@ -1,5 +1,5 @@
-// The C ABI: every function for programs, contexts and dense rows. Predictions equal the host backend's. The
-// library is the shared one; this test has its own copy of the VM.
+// Tests the C ABI: every function for programs, contexts and dense rows. Predictions equal the host backend's. The test
+// links the shared library and, for comparison, its own copy of the VM.
 #include <gtest/gtest.h>
 
 #include <algorithm>

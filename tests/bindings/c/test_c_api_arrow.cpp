@@ -228,7 +228,7 @@ TEST(CApiArrow, RefusesCategoriesThatTheTrainerRefuses) {
   }
 }
 
-/// Integers that no float64 is equal to would stand for another category: a text of other digits, or a nearby number.
+/// An integer without an equal float64 would stand for another category: a text of other digits, or a nearby number.
 TEST(CApiArrow, RefusesDictionariesThatWouldBeRounded) {
   const std::int64_t inexact = (std::int64_t{1} << 53) + 1;
   const Opened opened(compiled(small_forest({.features = 1}), ""));
@@ -243,7 +243,7 @@ TEST(CApiArrow, RefusesDictionariesThatWouldBeRounded) {
   expect_usage(status(inexact), "column \"f0\", dictionary: value 1: 9007199254740993 is no float64 number");
 }
 
-/// Texts of features that are compared as text, in all forms.
+/// Features that are compared as text take texts in all of Arrow's forms.
 TEST(CApiArrow, HashesTexts) {
   const Model model = derived_model(5);
   const Opened opened(compiled(model, "encode(u8)"));

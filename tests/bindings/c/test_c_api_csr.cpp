@@ -24,7 +24,7 @@ TEST(CApiCsr, PredictsWhatTheBackendPredicts) {
     }
 }
 
-/// With few values, programs with rank codes encode rows without making them dense.
+/// Programs with rank codes encode rows of few values without making them dense.
 TEST(CApiCsr, TakesFewValuesOfOtherTypes) {
   const SparseRows rows = sparse_rows(100, 200, 1);
   const std::vector<double> wide(rows.values.begin(), rows.values.end());

@@ -89,7 +89,7 @@ TEST(CApi, VerifiesUnlessItIsToldToTrust) {
   const Program program = rich_program();
   std::vector<std::byte> image = image_of(program);
   // The last bytes are padding or the last leaf, not a table.
-  const std::byte* const last = &program.section_Nodes().back();
+  const std::byte* const last = &program.nodes().back();
   image[static_cast<std::size_t>(last - program.image().data())] ^= std::byte{1};
   fvm_open_options options = FVM_OPEN_OPTIONS_INIT;
   fvm_program* opened = nullptr;
@@ -371,10 +371,11 @@ TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
       if (type == FVM_TYPE_FLOAT32 || type == FVM_TYPE_FLOAT64)
         EXPECT_EQ(call(output, type), FVM_OK) << fvm_last_error();
       else
-        expect_usage(call(output, type),
-                     found +
-                         "raw scores, values, contributions and interactions are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64,"
-                         " and would lose digits in others");
+        expect_usage(
+            call(output, type),
+            found +
+                "raw scores, values, contributions and interactions are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64,"
+                " and would lose digits in others");
     }
     for (const fvm_output output : {FVM_OUTPUT_CLASS, FVM_OUTPUT_LEAF}) {
       if (type == FVM_TYPE_INT32 || type == FVM_TYPE_INT64)

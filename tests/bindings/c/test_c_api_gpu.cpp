@@ -33,7 +33,7 @@ class CApiGpu : public CApiFile {
   }
   void TearDown() override { unsetenv("FORESTVM_PLUGINS"); }
 
-  /// Describe the same rows in the host's memory, and as if it were the device's.
+  /// Describe the same rows as rows in the host's memory, and as rows in the device's.
   fvm_rows host_rows() const {
     return FVM_DENSE_ROWS(rows_.data(), FVM_TYPE_FLOAT32, kRows, mapped_.meta().num_features);
   }

@@ -82,7 +82,7 @@ Everything everything(const Opened& opened, const fvm_rows& rows) {
 void expect_matrix(const Program& program, const std::vector<std::size_t>& counts) {
   const auto predictor = host_backend(program);
   const Opened opened(program);
-  const bool encodes = !program.section_Columns().empty();
+  const bool encodes = !program.columns().empty();
   for (fvm_type type = FVM_TYPE_FLOAT32; type <= FVM_TYPE_BOOL; ++type)
     for (const Storage storage : kStorages)
       for (const std::size_t count : counts) {

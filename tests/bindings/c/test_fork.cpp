@@ -148,7 +148,7 @@ TEST_F(Fork, TheChildEndsLikeAnyProcess) {
       program_.reset();
       // LeakSanitizer would report memory of threads that the child does not have.
       if (FVM_SANITIZED != 0) ::_exit(EXIT_SUCCESS);
-      std::exit(EXIT_SUCCESS);  // NOLINT(concurrency-mt-unsafe): the child's threads rest
+      std::exit(EXIT_SUCCESS);  // NOLINT(concurrency-mt-unsafe): the child's threads are idle
     }
     ASSERT_TRUE(support::ended_well(child)) << "round " << round;
   }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kRows = 128;
 
-/// Number of repetitions, enough to see a leak: 1 KiB per repetition would be 3 MiB.
+/// The number of repetitions. It is large enough to see a leak: 1 KiB per repetition would be 3 MiB.
 constexpr int kRepetitions = support::kMemoryIsMeasured ? 3000 : 300;
 constexpr std::size_t kMaxMib = 2;
 

@@ -4,9 +4,9 @@
 Run once per release, by an interpreter that has that release (1.0.6 needs Python 3.8, 1.2 numpy < 2):
     python3 -m venv v1.2.10 && v1.2.10/bin/pip install catboost==1.2.10 pandas
     v1.2.10/bin/python make.py
-It writes <release>_<what>/ beside itself for the rows of CASES with its own release number: the model as .cbm, and as JSON
-where that holds all of it; 40 rows; and that release's own raw scores, predictions and leaf numbers for the .cbm.
-Deterministic: fixed seeds, one thread.
+It writes <release>_<what>/ beside itself for the rows of CASES with its own release number: the model as .cbm, and as
+JSON if that format can hold all of it; 40 rows; and that release's own raw scores, predictions and leaf numbers for the
+.cbm. Deterministic: fixed seeds, one thread.
 """
 import json
 import os

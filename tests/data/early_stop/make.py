@@ -3,8 +3,9 @@
 
     python3 make.py        needs numpy and lightgbm; made with lightgbm 4.7.0
 
-Per model: model.txt, rows.npy (40 x 4 float32) and raw_<every>_<margin>.npy, what Booster.predict(raw_score=True) gives with
-pred_early_stop after every so many rounds and with this margin. Deterministic: fixed seeds, one thread.
+Each model has model.txt, rows.npy (40 x 4 float32) and raw_<every>_<margin>.npy: the result of
+Booster.predict(raw_score=True) with pred_early_stop, which compares with the margin <margin> after every <every>
+rounds. Deterministic: fixed seeds, one thread.
 """
 import os
 

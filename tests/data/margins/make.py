@@ -3,9 +3,10 @@
 
     python3 make.py        needs numpy, xgboost and lightgbm; made with xgboost-cpu 3.2.0 and lightgbm 4.7.0
 
-Per model: the file, rows.npy (40 x 4 float32, a tenth missing), margin.npy (40 or 40 x outputs) and expected_raw.npy, the raw
-scores that start from the margins. XGBoost's are those of Booster.predict. LightGBM's predict takes no margins: the scores are
-those that it hands to a user's metric while it trains on these rows with init_score. Deterministic: fixed seeds, one thread.
+Each model has its file, rows.npy (40 x 4 float32, a tenth missing), margin.npy (40 or 40 x outputs) and
+expected_raw.npy, the raw scores that start from the margins. XGBoost's scores are those of Booster.predict. LightGBM's
+predict takes no margins, so its scores are those that it passes to a user's metric while it trains on these rows with
+init_score. Deterministic: fixed seeds, one thread.
 """
 import os
 

@@ -92,7 +92,7 @@ FIELDS = ('<DataField name="a" optype="continuous" dataType="double"/>'
 
 
 class Drawn:
-    """A document with trees drawn at random: predicates of every kind, nodes of one to three children."""
+    """A document with random trees: predicates of every kind, nodes of one to three children."""
 
     def __init__(self, seed, unknown, none_true, classes, method):
         self.dice = random.Random(seed)
@@ -196,7 +196,7 @@ def answers(file, rows):
         try:
             results.append(evaluator.evaluate(row))
         except Exception as refusal:
-            # A value is invalid, or IsolationForest's other outputs have nothing to be computed from.
+            # JPMML has no answer if a value is invalid, or if IsolationForest has no score for its other outputs.
             known = ("cannot accept invalid value", '"rawAnomalyScore" is not defined')
             assert any(text in str(refusal) for text in known), refusal
             results.append({})

@@ -3,11 +3,12 @@
 
     python3 make_models.py [NAME...]    needs numpy, scikit-learn and skops; pandas for scikit-learn 1.9
 
-Run it once with each release of scikit-learn whose formulas differ: 1.1.3 (skops 0.6), 1.3.2 (skops 0.9), 1.5.2 (skops 0.10)
-and 1.9.1 (skops 0.16); it adds the folders <release>_<name>, all of them or those of the names. Deterministic: fixed seeds, one thread.
-Each folder has model.skops, rows.npy (float64) and what the estimator has of expected.npy (predict_proba, predict of a
-regressor, decision_function of IsolationForest), expected_raw.npy (decision_function), expected_class.npy (index of the
-predicted label; of several outputs the labels, which are numbers) and expected_leaf.npy (apply).
+Run it once with each release of scikit-learn whose formulas differ: 1.1.3 (skops 0.6), 1.3.2 (skops 0.9), 1.5.2 (skops
+0.10) and 1.9.1 (skops 0.16). It adds the folders <release>_<name>, for all names or for those given. Deterministic:
+fixed seeds, one thread. Each folder has model.skops, rows.npy (float64) and what the estimator has of expected.npy
+(predict_proba, predict of a regressor, decision_function of IsolationForest), expected_raw.npy (decision_function),
+expected_class.npy (index of the predicted label; of several outputs the labels, which are numbers) and
+expected_leaf.npy (apply).
 """
 import os
 import sys
@@ -142,7 +143,8 @@ if NEW:
     frame = pandas.DataFrame(X, columns=["length", "width", "colour", "age"])
     save("pipeline", Pipeline([("scale", "passthrough"), ("none", None), ("forest", RandomForestClassifier(2, max_depth=3, random_state=0))])
          .fit(frame, FOUR), QUERY, pandas.DataFrame(QUERY, columns=frame.columns))
-    # Columns 1 and 3 have codes, most of them not consecutive; unknown codes, fractions and negative numbers are missing.
+    # Columns 1 and 3 have codes, most of them not consecutive; unknown codes, fractions and negative numbers are
+    # missing.
     C = X.copy()
     C[:, 1] = 3 * random.randint(0, 40, 160)
     C[:, 3] = random.randint(0, 6, 160)

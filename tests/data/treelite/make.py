@@ -6,8 +6,8 @@
     python3 -m venv v40 && v40/bin/pip install treelite==4.0.0 "numpy<2" scipy && v40/bin/python make.py
     python3 -m venv v48 && v48/bin/pip install treelite==4.8.1 numpy scipy packaging && v48/bin/python make.py
 
-A release of Treelite writes the checkpoints whose names begin with its number. Release 4.8.1, which must come last, then
-reads every checkpoint and writes the rows and its own predictor's answers for them: expected_treelite.npy and
+A release of Treelite writes the checkpoints whose names begin with its number. Release 4.8.1, which must come last,
+then reads every checkpoint and writes the rows and its own predictor's answers for them: expected_treelite.npy and
 expected_leaf.npy. Deterministic.
 """
 import os
@@ -18,12 +18,14 @@ import treelite
 HERE = os.path.dirname(os.path.abspath(__file__))
 JUDGE = "4.8.1"
 FEATURES = 5
-# Treelite 4 reads past the end of the base scores of 3.9's models of several classes. 3.9.1's own answers are taken for the
-# one, whose base is 0, and the means of the trees' outputs for the other, which 3.9 computes in float32.
+# Treelite 4 reads past the end of the base scores of these two models of 3.9 with several classes. The answers for the
+# first, whose base is 0, are 3.9.1's own. Those for the second, which 3.9 computes in float32, are the means of the
+# trees' outputs.
 NOT_JUDGED = ("3.9.1_softprob", "3.9.1_forest")
 CATEGORICAL = 4  # the column that categorical splits test
 
-# release, what, float64, classes, targets, vector leaves, averaged, categories, postprocessor, its parameter, base scores
+# release, what, float64, classes, targets, vector leaves, averaged, categories, postprocessor, its parameter, base
+# scores
 CASES = [
     ("4.0.0", "sigmoid", False, 1, 1, False, False, False, "sigmoid", 0.7, [0.3123456789]),
     ("4.8.1", "sigmoid", False, 1, 1, False, False, False, "sigmoid", 0.7, [0.3123456789]),

@@ -5,7 +5,8 @@ Run once per release, by an interpreter that has that release (1.x and 2.x need 
     python3 -m venv v1.0.2 && v1.0.2/bin/pip install --no-deps xgboost==1.0.2 && v1.0.2/bin/pip install "numpy<2" scipy
     v1.0.2/bin/python make.py
 It writes <release>_<what>/ beside itself for the rows of CASES with its own release number: the model, 24 rows with
-missing values, and that release's own raw scores and predictions of the file it wrote. Deterministic: fixed seeds, one thread.
+missing values, and that release's own raw scores and predictions of the file it wrote. Deterministic: fixed seeds, one
+thread.
 """
 import json
 import os
@@ -84,7 +85,7 @@ def with_categories(x, score):
 
 
 def odd_categories(rows):
-    """Numbers that are invalid codes, or look like it."""
+    """Returns numbers that are invalid codes, or that seem to be."""
     odd = [-0.5, -0.0, 3.7, -1, 2.0**24, 2.0**24 - 1, 1e9, 3e38, np.inf, -np.inf, 69.99, 70, 0.6, -1e-40, np.nan, 2.0**31]
     for i, x in enumerate(odd):
         rows[i, (0, 3)[i % 2]] = x
@@ -93,8 +94,8 @@ def odd_categories(rows):
 
 
 def data_frame(x, score):
-    """Returns x as a data frame in which feature 0 has texts and feature 3 has integers as categories, and the score that
-    depends on them."""
+    """Returns x as a data frame in which feature 0 has texts and feature 3 has integers as categories, and the score
+    that depends on them."""
     import pandas
 
     rng = np.random.RandomState(9)

@@ -3,8 +3,9 @@
 
     python3 -m venv v && v/bin/pip install ydf==0.16.1 pandas && v/bin/python make.py
 
-A folder's name begins with the release. Each has the model as YDF saved it (model/), rows.csv, YDF's predict() for these rows (expected.npy), its numbers of
-leaves (expected_leaf.npy) and, of models whose probabilities tie, its predict_class() (expected_class.npy). Deterministic: fixed seeds, one thread.
+A folder's name begins with the release. Each folder has the model as YDF saved it (model/), rows.csv, the result of
+YDF's predict() for these rows (expected.npy), its leaf numbers (expected_leaf.npy) and, for models whose probabilities
+tie, the result of predict_class() (expected_class.npy). Deterministic: fixed seeds, one thread.
 """
 import os
 import shutil

@@ -37,7 +37,7 @@ static float_array read_npy(const char *path) {
   return array;
 }
 
-/* How many rows' scores have the expected bits. */
+/* Returns the number of rows whose scores have the expected bits. */
 static size_t equal_rows(const float *scores, float_array expected, size_t outputs) {
   size_t equal = 0, i;
   for (i = 0; i < expected.count; i += outputs)
@@ -45,7 +45,7 @@ static size_t equal_rows(const float *scores, float_array expected, size_t outpu
   return equal;
 }
 
-/* In a call for each `rows_per_call` rows. */
+/* Predicts all rows, `rows_per_call` rows in a call. */
 static int predict(fvm_context *context, float_array rows, size_t features, size_t outputs, size_t rows_per_call,
                    float *scores) {
   const size_t count = rows.count / features;
@@ -59,7 +59,7 @@ static int predict(fvm_context *context, float_array rows, size_t features, size
   return EXIT_SUCCESS;
 }
 
-/* The same rows in Fortran order, as float64. */
+/* Predicts all rows in Fortran order, as float64. */
 static int predict_columns(fvm_context *context, float_array rows, size_t features, size_t outputs, float *scores) {
   const size_t count = rows.count / features;
   double *columns = malloc(rows.count * sizeof(double));

@@ -228,7 +228,7 @@ TEST(ConvertRows, SettingsOfTheCallerDoNotMatter) {
   }
 }
 
-/// The caller's floating-point settings do not affect whether a value is a float32: all of these are.
+/// The caller's floating-point settings do not affect whether a value counts as a float32. All values here do.
 TEST(ConvertRows, SettingsOfTheCallerDoNotMakeValuesInexact) {
   Model model = forest_of_hard_thresholds();
   model.row_type = model.score_type = ScalarType::Float64;
@@ -297,7 +297,7 @@ TEST(ConvertRows, TinyNumbersAreMissingToTheLast) {
                        numbers.data(), numbers.size(), Absent::Zero};
   for (const char* const schedule : {"", "encode(u8)", "layout(tree, sparse)"}) {
     const Program program = compiled(model, schedule);
-    ASSERT_FALSE(program.section_ZeroMissing().empty());
+    ASSERT_FALSE(program.zero_missing().empty());
     for (const std::string& target : support::targets_here()) {
       const auto predictor = host_backend(program, {.target = target});
       const auto context = (*predictor)->make_context();

@@ -134,7 +134,7 @@ TEST(DerivedColumns, GiveTheSameAnswersOnEveryTarget) {
               judged(model, rows));
 }
 
-/// Lookups of one category with few tests share a search, beside those whose keys have more parts.
+/// Lookups of one category with few tests share a search; other lookups in the model have keys of more parts.
 TEST(DerivedColumns, GiveTheSameAnswersIfSearchesAreShared) {
   for (std::uint64_t seed = 20; seed < 26; ++seed) {
     const Model model = derived_model(seed, Categories::One);
@@ -146,12 +146,12 @@ TEST(DerivedColumns, GiveTheSameAnswersIfSearchesAreShared) {
   }
 }
 
-/// Returns the searches for each row by which the codes of a program's lookups are found; 0 if there is no way to it.
+/// Returns the number of searches per row that find the codes of a program's lookups; 0 if the program cannot find
+/// codes.
 std::size_t searches(const Program& program) {
   const host::Target& target = *host::find_target("auto").value();
-  const auto encoder = host::load_encoder(program.section_EncodedFeatures(), program.section_Ranks(),
-                                          program.section_Columns(), program.section_CategoryColumns(),
-                                          row_width(program.meta()));
+  const auto encoder = host::load_encoder(program.encoded_features(), program.ranks(), program.columns(),
+                                          program.category_columns(), row_width(program.meta()));
   return host::LookupCodes(program, encoder, target).searches();
 }
 
@@ -181,7 +181,7 @@ TEST(DerivedColumns, OfOneCategoryAndUpToFourTestsShareASearch) {
   EXPECT_EQ(searches(compiled(model, "layout(tree, array)")), 0u);
 }
 
-/// Each key gets a slot of its own, also where almost all slots of a table are used.
+/// Each key gets a slot of its own, even if almost all slots of a table are used.
 TEST(DerivedColumns, OfAnyNumberOfKeysAreCoded) {
   Dice dice(10);
   std::vector<Lookup> lookups;
@@ -239,7 +239,7 @@ TEST(DerivedColumns, OfRowsInEveryForm) {
   }
 }
 
-/// Values of float32 rows are the numbers that float64 rows have, where both have them.
+/// Rows of float32, float64 and integers with equal values have equal answers.
 TEST(DerivedColumns, OfRowsInEveryType) {
   const Model model = derived_model(7);
   std::vector<double> rows = derived_rows(7, kRows);
@@ -261,7 +261,7 @@ TEST(DerivedColumns, OfRowsInEveryType) {
   EXPECT_EQ(scores_of(*predictor, RowBlock{long_codes.data(), kRows, 6, RowType::Int64, 1, true}), expected);
 }
 
-/// Sparse rows of float64 values: those that are not 0, each also with an earlier value that does not count.
+/// Sparse rows of float64 values that are not 0. Each value is listed twice; the first of both does not count.
 struct Sparse {
   explicit Sparse(const std::vector<double>& rows, std::size_t width) : offsets{0} {
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -307,7 +307,7 @@ TEST(DerivedColumns, AreEncodedAsTheyArePredicted) {
     const auto predictor = loaded(model, "encode(u8)", {.threads = threads});
     const auto context = predictor->make_context();
     for (const AnyRows& given : {AnyRows(block_of(rows, 6)), AnyRows(sparse.csr(Absent::Zero))}) {
-      std::vector<std::uint8_t> codes(coded_bytes(kRows, predictor->program().section_Columns().size()));
+      std::vector<std::uint8_t> codes(coded_bytes(kRows, predictor->program().columns().size()));
       const auto coded = predictor->encode(*context, given, codes);
       ASSERT_TRUE(coded.ok()) << coded.error().text();
       EXPECT_EQ(scores_of(*predictor, *coded), judged(model, rows));

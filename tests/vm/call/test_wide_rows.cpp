@@ -163,7 +163,7 @@ std::vector<double> transposed(const std::vector<double>& rows, std::size_t widt
 }
 
 std::size_t ranked_features(const Program& program) {
-  const auto features = program.section_WideFeatures();
+  const auto features = program.wide_features();
   return static_cast<std::size_t>(std::count_if(features.begin(), features.end(),
                                                 [](const WideFeature& wide) { return wide.ranked != 0; }));
 }
@@ -194,8 +194,8 @@ TEST(WideRows, GoTheTrainersWayOnAndBesideEveryThreshold) {
     }
 }
 
-/// Rows of a drawn model that has `step` features for each one that it reads, where they lie against the end of memory:
-/// as rows that are longer than the model needs, and as columns in which one value in five is null.
+/// Rows that end where memory does, for a random model that has `step` features for each feature that it reads. The
+/// rows are given as rows that are longer than the model needs, and as columns in which one value in five is null.
 class LyingRows {
  public:
   LyingRows(const std::vector<FeatureKind>& kinds, unsigned step, std::size_t count)
@@ -236,7 +236,7 @@ class LyingRows {
                                     rows_.begin() + static_cast<std::ptrdiff_t>(count * width_));
     const std::vector<double> turned = transposed(taken, width_);
     const std::byte* const begin =
-        memory.place(turned.data(), turned.size() * sizeof(double), GuardedMemory::Against::Back);
+        memory.put(turned.data(), turned.size() * sizeof(double), GuardedMemory::Against::Back);
     std::vector<Column> columns(width_);
     for (std::size_t i = 0; i < width_; ++i) {
       columns[i].values = begin + i * count * sizeof(double);
@@ -264,8 +264,9 @@ class LyingRows {
   Scores expected_, expected_with_nulls_;
 };
 
-/// Searches take whole vectors of rows and others one by one, windows of values that end with the row, and strips of
-/// features. Walks that read values get rounded ones: all, where they lie or copied, or those that the program reads.
+/// Covers the ways in which the encoder reads rows: whole vectors of rows and single rows, windows of values that end
+/// with the row, and strips of features. Walks that read values get rounded values: all of them, in place or copied, or
+/// only those that the program reads.
 TEST(WideRows, AreReadWhereTheyLie) {
   struct Shape {
     unsigned copies, step;
@@ -293,7 +294,7 @@ TEST(WideRows, AreReadWhereTheyLie) {
   }
 }
 
-/// Float32 rows go the way that their numbers go as float64, also where they are replaced by ranks.
+/// Float32 rows take the same ways as float64 rows with equal numbers, also by rank codes.
 TEST(WideRows, AgreeWithFloat32Rows) {
   const std::vector<FeatureKind> kinds = feature_kinds();
   const Model model = drawn_model(7, kinds, true);
@@ -316,7 +317,7 @@ TEST(WideRows, AreEncodedAsTheyArePredicted) {
   const auto predictor = host_backend(compiled(model, "encode(u8)"));
   const auto context = (*predictor)->make_context();
   const RowBlock block{rows.data(), 500, kinds.size(), RowType::Float64};
-  std::vector<std::uint8_t> codes(coded_bytes(500, (*predictor)->program().section_Columns().size()));
+  std::vector<std::uint8_t> codes(coded_bytes(500, (*predictor)->program().columns().size()));
   const auto coded = (*predictor)->encode(*context, block, codes);
   ASSERT_TRUE(coded.ok()) << coded.error().text();
   EXPECT_EQ(scores_of(**predictor, *coded), judged(model, rows));

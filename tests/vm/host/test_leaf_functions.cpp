@@ -106,8 +106,8 @@ TEST(LeafFunctions, GiveTheReferencesBitsForRowsOfAnyForm) {
     }
 }
 
-/// Functions of none to fourteen terms, among them coefficients that are zero, sums that are a zero of either sign, and
-/// infinities that cancel each other: only a value that is NaN gives the leaf's value.
+/// Functions have zero to fourteen terms, also with coefficients of zero, sums of zero of either sign, and infinities
+/// that cancel each other. Only a value that is NaN makes a function give the leaf's value.
 TEST(LeafFunctions, AddTermsOfAnyNumber) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -148,7 +148,7 @@ TEST(LeafFunctions, AddTermsOfAnyNumber) {
             expected_bits(model, rows));
 }
 
-/// Two passes and more, the later of which must read their own rows.
+/// In a call of several passes, each pass must read its own rows.
 TEST(LeafFunctions, ReadTheRowsOfTheirPass) {
   Model model = support::model_of({support::split(599, 0.5, support::leaf(1), support::leaf(2))});
   model.num_features = 600;
@@ -176,7 +176,7 @@ TEST(LeafFunctions, ReadEncodedRows) {
     const auto predictor = host_backend(program, {.threads = 2});
     const auto context = (*predictor)->make_context();
     const std::size_t columns = (*predictor)->coded_columns();
-    EXPECT_EQ(columns, program.section_Columns().size() + 8 * features);
+    EXPECT_EQ(columns, program.columns().size() + 8 * features);
     const std::size_t bytes = coded_bytes(count, columns);
     std::vector<std::uint8_t> memory(bytes + 1, 0xee), again(bytes, 0x11);
     const auto coded = (*predictor)->encode(*context, rows, std::span(memory).subspan(1));
@@ -196,7 +196,7 @@ TEST(LeafFunctions, ReadEncodedRows) {
   }
 }
 
-/// A program that reads other features would find other values.
+/// A program whose functions read other features would find other values, so it has another encoder.
 TEST(LeafFunctions, TellApartEncodedRowsOfOtherFeatures) {
   Model model = support::model_of({support::split(0, 0.5, support::leaf(1), support::leaf(2))});
   support::make_linear(model);
@@ -208,8 +208,8 @@ TEST(LeafFunctions, TellApartEncodedRowsOfOtherFeatures) {
   EXPECT_NE(encoder_id(compiled(model, "encode(u8)")), id);
 }
 
-/// Every layout that GPUs walk; trees of a row in one thread, in several threads and in several blocks; rows and trees in
-/// shared memory; codes.
+/// Schedules with every layout that GPUs walk; with the trees of a row in one thread, in several threads and in several
+/// blocks; with rows and trees in shared memory; and with codes.
 const char* const kGpuSchedules[] = {
     "tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(tree, array)",
     "tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(tree, sparse); cache(b0)",
@@ -223,7 +223,7 @@ const char* const kGpuSchedules[] = {
     "cache(b0)",
     "encode(u8); tile(batch, b0, b1, 8); gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(tree, sparse)"};
 
-/// Emulated GPUs, which get the rows from the host in any form, encoded by it, or in their own memory.
+/// Emulated GPUs get rows from the host in any form, rows that the host has encoded, and rows in their own memory.
 TEST(LeafFunctions, GiveTheReferencesBitsOnGpus) {
   const Model model = linear_forest();
   const std::size_t count = 100, features = model.num_features;
@@ -262,8 +262,8 @@ TEST(LeafFunctions, GiveTheReferencesBitsOnGpus) {
 TEST(LeafFunctions, AreListed) {
   const Program program = compiled(linear_forest(), "encode(u8)");
   const std::string text = program.disassemble();
-  EXPECT_NE(text.find("; leaves are " + std::to_string(program.section_LeafFunctions().size()) +
-                      " linear functions of the row, " + std::to_string(program.section_LeafTerms().size()) +
+  EXPECT_NE(text.find("; leaves are " + std::to_string(program.leaf_functions().size()) +
+                      " linear functions of the row, " + std::to_string(program.leaf_terms().size()) +
                       " terms in all\n"),
             std::string::npos)
       << text;
@@ -305,7 +305,8 @@ TEST(LeafFunctions, AreVerified) {
                "leaf_functions section", "does not compare in float64"}});
 }
 
-/// A number that is none of a function's stands for the first one: walks of a damaged program read nothing outside.
+/// A leaf whose function number is too large has the first function, so that walks of a damaged program read nothing
+/// outside the tables.
 TEST(LeafFunctions, TakeAnyNumber) {
   Model model = support::model_of({support::split(0, 0.5, support::leaf(1), support::leaf(2))});
   support::make_linear(model);

@@ -79,7 +79,7 @@ TEST(Predictor, LoopsOverManyTreesKeepTheirIterations) {
   }
 }
 
-/// Returns a program with one more instruction, before the one at `pc`, whose range operands are renamed.
+/// Returns the program with an instruction inserted before the one at `pc`, in which range operands `from` become `to`.
 Result<Program> with_inserted(const Program& program, std::uint32_t pc, const std::string& inserted,
                               const std::string& from, const std::string& to) {
   std::istringstream lines(program.disassemble());

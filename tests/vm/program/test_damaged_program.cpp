@@ -71,7 +71,7 @@ void run_program(const Program& program, unsigned threads) {
     static const std::vector<float> pool = small_rows(7, 3);
     std::vector<float> rows(count * features);
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = pool[i % pool.size()];
-    for (const std::uint32_t feature : program.section_HashedFeatures())
+    for (const std::uint32_t feature : program.hashed_features())
       for (std::size_t row = 0; row < count; ++row) rows[row * features + feature] = static_cast<float>(row);
     const RowBlock block{rows.data(), count, features};
     for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value}) {
@@ -144,7 +144,8 @@ TEST(DamagedPrograms, UseEverySection) {
   for (const Bytes& image : images()) {
     const auto program = Program::from_bytes(image);
     ASSERT_TRUE(program.ok());
-#define FVM_SECTION(number, Name, text, Record, meaning) records[text] += program->section_##Name().size();
+#define FVM_SECTION(number, Name, name, Record, meaning) \
+  records[#name] += program->section(Section::Name).size();
 #include <forestvm/internal/sections.def>
   }
   EXPECT_EQ(records.size(), kSectionCount);
@@ -280,8 +281,8 @@ TEST_P(DamagedProgram, TrustedFilesStillHaveSectionsInBounds) {
       const auto program = Program::from_bytes(image, Verification::Trust);
       if (!program.ok()) continue;
       std::size_t sum = 0;
-#define FVM_SECTION(number, Name, text, Record, meaning) \
-  for (const std::byte byte : std::as_bytes(program->section_##Name())) sum += static_cast<std::size_t>(byte);
+#define FVM_SECTION(number, Name, name, Record, meaning) \
+  for (const std::byte byte : program->section(Section::Name)) sum += static_cast<std::size_t>(byte);
 #include <forestvm/internal/sections.def>
       EXPECT_GT(sum, 0u);
     }

@@ -36,7 +36,7 @@ void print(std::ostream& out, const char* name, const std::vector<Number>& numbe
     out << numbers[i] << ((i + 1) % per_line == 0 ? "\n" : " ");
 }
 
-/// Rows and answers: float32 numbers as their bits.
+/// Returns rows and answers as text, float32 numbers as their bits.
 std::string text_of(const std::vector<float>& rows, const Answers& answers) {
   const std::size_t count = rows.size() / kFeatures;
   std::vector<std::uint32_t> bits;
@@ -52,7 +52,7 @@ std::string text_of(const std::vector<float>& rows, const Answers& answers) {
   return out.str();
 }
 
-/// The rows of such a text.
+/// Returns the rows of a text that text_of made.
 std::vector<float> rows_of(const std::string& text) {
   std::istringstream in(text.substr(text.find('\n')));
   std::vector<float> rows;
@@ -101,7 +101,7 @@ const RichCase kMappedCases[] = {
      Contract::Reproducible},
 };
 
-/// A program in each layout, programs that between them have every kind of accumulator and reduction, and programs
+/// Returns a program in each layout, programs that together have every kind of accumulator and reduction, and programs
 /// for GPUs.
 std::vector<Sample> samples() {
   std::vector<Sample> all;
@@ -145,7 +145,7 @@ TEST(CommittedPrograms, HaveTheirLayouts) {
     SCOPED_TRACE(row.text);
     const auto program = Program::load((folder_of(kProgramFormat) / (row.text + ".fvm")).string());
     ASSERT_TRUE(program.ok()) << program.error().text();
-    EXPECT_EQ(program->section_Groups()[0].layout, row.layout);
+    EXPECT_EQ(program->groups()[0].layout, row.layout);
   }
 }
 

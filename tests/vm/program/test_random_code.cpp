@@ -50,7 +50,7 @@ class CodeGenerator {
     return static_cast<std::uint32_t>(code_.size() - 1);
   }
 
-  /// Returns mostly a register that may be read here.
+  /// Returns a register that, mostly, may be read here.
   std::uint32_t source(unsigned axis) {
     std::vector<std::uint32_t> fitting;
     for (const Register& r : live_)
@@ -59,7 +59,7 @@ class CodeGenerator {
     return fitting[below(static_cast<std::uint32_t>(fitting.size()))];
   }
 
-  /// Returns mostly a free register.
+  /// Returns a register that is mostly free.
   std::uint32_t target() {
     if (chance(15)) return below(8);
     for (std::uint32_t number = 2;; ++number) {
@@ -70,13 +70,13 @@ class CodeGenerator {
 
   std::uint32_t accumulator() { return chance(60) ? current_ : below(8); }
 
-  /// Returns mostly an accumulator that can be private to this one.
+  /// Returns an accumulator that, mostly, can be private to `parent`.
   std::uint32_t inner_of(std::uint32_t parent) {
     if (chance(15)) return 1 + below(3);
     return parent == 0 ? (chance(70) ? 1 : 3) : parent == 1 ? 2 : 1 + below(3);
   }
 
-  /// Adds mostly all outputs that a call can ask for.
+  /// Adds the code of outputs, mostly of all that a call can ask for.
   void outputs() {
     for (const std::uint32_t output : {0u, 1u, 2u})
       if (chance(98)) write_output(output, 0);
@@ -164,7 +164,7 @@ class CodeGenerator {
     if (!anywhere) close(open, 0);
   }
 
-  /// Returns mostly none, sometimes a loop over trees.
+  /// Returns the select operand of a walk: mostly none, sometimes a loop over trees.
   std::uint32_t select() {
     return chance(80) ? 1 : loop_[kTreeAxis] < kRangeRegisters ? loop_[kTreeAxis] : below(8);
   }
@@ -190,7 +190,7 @@ class CodeGenerator {
     add(op, {to, from, source(kRowAxis), loop, vector ? 1u : chance(5) ? 2u : 0u, vector ? 4u : 1u});
   }
 
-  /// Adds a privatize, mostly in its right place, sometimes in a block of its own.
+  /// Adds a privatize, mostly where it belongs, sometimes in a block of its own.
   void privatize(std::uint32_t trees) {
     const bool apart = chance(10);
     const std::uint32_t open = apart ? add(Op::When, {below(4), 0}) : 0;
@@ -276,9 +276,9 @@ ProgramParts forest_parts(bool rich) {
       "split(batch, ba, bb, 2); layout(ba.tree, tables); layout(bb.tree, sparse); tileTree(bb.tree, 3, uniform)";
   ProgramParts parts = parts_of(rich ? interacting(model, schedule) : compiled(model, schedule));
   using enum AccumulatorKind;
-  const std::uint32_t place = rich ? 2 : 1;
-  parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, place, F32, {}}, {1, 3, 18, 2, F32, {}},
-                        {0, 2, 2, 3, F32, {}},      {4, 1, 1, 4, F64, {}},     {5, 1, 1, 5, Exact64, {}},
+  const std::uint32_t stored_in = rich ? 2 : 1;
+  parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, stored_in, F32, {}}, {1, 3, 18, 2, F32, {}},
+                        {0, 2, 2, 3, F32, {}},      {4, 1, 1, 4, F64, {}},         {5, 1, 1, 5, Exact64, {}},
                         {6, 1, 1, 6, Exact128, {}}, {7, 1, 1, 7, PerTree, {}}};
   using enum WalkOrder;
   parts.walkers = {{0, 0, WalkEnd::UntilLeaf, RowsOuter, 1, 1, 0, 0},

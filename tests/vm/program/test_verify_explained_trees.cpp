@@ -36,7 +36,7 @@ void expect_refused(Break breaks, const std::string& where, const std::string& w
 TEST(VerifyExplainedTrees, AcceptsWhatIsCompiled) {
   const auto program = encode_program(explained_parts());
   ASSERT_TRUE(program.ok()) << program.error().text();
-  EXPECT_EQ(program->section_Paths().size(), 5u);
+  EXPECT_EQ(program->paths().size(), 5u);
 }
 
 TEST(VerifyExplainedTrees, Nodes) {
@@ -150,9 +150,9 @@ TEST(OptionalSections, OnlyProgramsWithContributionsHaveThem) {
   const Program plain = compiled(model, "encode(u8)"), with = explained(model, "encode(u8)");
   EXPECT_EQ(count_of(plain), kCommonSections);
   EXPECT_EQ(count_of(with), kSectionCount);
-  EXPECT_TRUE(plain.section_Paths().empty());
-  EXPECT_TRUE(plain.section_ExplainedTrees().empty());
-  EXPECT_FALSE(with.section_Paths().empty());
+  EXPECT_TRUE(plain.paths().empty());
+  EXPECT_TRUE(plain.explained_trees().empty());
+  EXPECT_FALSE(with.paths().empty());
 }
 
 }  // namespace

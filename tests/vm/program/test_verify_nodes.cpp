@@ -78,8 +78,8 @@ TEST(VerifyNodes, LevelOrder) {
 
 bool is_leaf_word(std::uint32_t feature_word) { return (feature_word & kLeaf) != 0; }
 
-/// The rules of layouts whose nodes have a feature word and the left child's index. `leaf_feature` and
-/// `leaf_children` are their rules for leaves.
+/// Returns the breaches for layouts whose nodes have a feature word and the left child's index. `leaf_feature` and
+/// `leaf_children` are the texts of their rules for leaves.
 template <class View>
 NodeBreaches<View> breaches_of_indices(const char* leaf_feature, const char* leaf_children) {
   using Node = typename View::Node;

@@ -25,7 +25,7 @@ class PathWalk {
   using Lanes = PathLanes<Target, Number>;
   using Vector = typename Lanes::Vector;
   using Mask = typename Lanes::Mask;
-  /// Vectors of a tile: additions of one vector wait for each other, so that others should go on beside them.
+  /// Number of vectors in a tile. Additions to one vector wait for each other; meanwhile others go on.
   static constexpr unsigned kVectors = 2;
   static constexpr unsigned kTile = kVectors * Lanes::kLanes;  ///< Rows of a tile.
 
@@ -90,7 +90,8 @@ class PathWalk {
     }
   }
 
-  /// Sets which rows go left at a split, and which of them took the way to it at all splits of its feature above.
+  /// Sets which rows go left at a split, and which rows went along the way to it at every split above that tests
+  /// its feature.
   void test(unsigned depth, const PathSplit& split) {
     tested_[depth] =
         Lanes::at_most(task_.codes + std::size_t{split.column} * kCodeRows, task_.rows, split.code);
@@ -108,7 +109,7 @@ class PathWalk {
     }
   };
 
-  /// Returns the index of the number of a depth, a point and a row.
+  /// Returns the index of the number for a depth, a point and a row.
   FVM_INLINE std::size_t at(unsigned depth, unsigned point, unsigned row) const {
     return (std::size_t{depth} * points_ + point) * kCodeRows + row;
   }
@@ -162,8 +163,8 @@ class PathWalk {
     }
   }
 
-  /// Adds to a feature's sums what a split contributes: `integrals` are the sums over the points of P (S(left) -
-  /// S(right)) but for the factors that do not depend on the point.
+  /// Adds to a feature's sums what a split contributes. `integrals` are the sums over the points of P (S(left) -
+  /// S(right)), without the factors that do not depend on the point.
   template <bool kRepeated>
   FVM_INLINE void contribute(const PathSplit& split, const Number* constants, unsigned row,
                              const Masks& tested, const Masks& open, const Vector (&integrals)[kVectors]) {
@@ -250,7 +251,7 @@ class PathWalk {
     }
   }
 
-  /// The means below a child: those that its steps wrote, or the value of a leaf.
+  /// The means below a child: the means that its steps wrote, or the value of a leaf.
   struct Child {
     const Number* from;
     unsigned point;   ///< Numbers from one point to the next.
@@ -322,18 +323,19 @@ void explain(const ExplainTask& task, const Number* constants) {
   const LoadedPaths& paths = *task.paths;
   const ExplainScratch parts(paths);
   PathWalk<Target, Number> walk(task, constants, parts);
-  const std::size_t totals = std::size_t{task.output->features} + (task.pairs ? task.output->pairs : 0);
-  std::fill_n(task.totals, totals * kCodeRows, 0.0);
+  auto* const totals = reinterpret_cast<double*>(task.scratch + parts.totals);
+  const std::size_t total_count = std::size_t{task.output->features} + (task.pairs ? task.output->pairs : 0);
+  std::fill_n(totals, total_count * kCodeRows, 0.0);
   for (std::size_t b = task.output->first_batch; b < task.output->end_batch; ++b) {
     const PathBatch& batch = paths.batches[b];
     const std::size_t count = std::size_t{batch.sums} + (task.pairs ? batch.pair_sums : 0);
     auto* const sums = reinterpret_cast<Number*>(task.scratch + parts.sums);
     if constexpr (std::is_same_v<Number, double>) {
-      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], task.totals);
+      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], totals);
     } else {
       std::fill_n(sums, count * kCodeRows, Number{0});
       for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], sums);
-      add_to_totals(paths, batch, count, sums, task.totals);
+      add_to_totals(paths, batch, count, sums, totals);
     }
   }
 }

@@ -10,27 +10,28 @@
 namespace forestvm::host {
 namespace {
 
-/// The trees of a batch of float32 scores. Few additions in float32 keep the errors of long sums away.
+/// The number of trees in a batch if scores are float32. Adding few numbers in float32 keeps out the errors of long
+/// sums.
 constexpr std::size_t kBatchTrees = 16;
 
-/// A split on the way from the root to the one that is visited.
+/// A split on the way from the root to the split that is visited.
 struct WaySplit {
   std::uint32_t feature;
   bool left;             ///< True if the way goes to its left child.
   bool repeated;         ///< True if a split below it on the way tests its feature.
   std::uint32_t branch;  ///< Index in WayThrough::branches.
-  /// Product of the shares that the way takes, over this split and those of its feature above it.
+  /// Product of the shares that the way takes at this split and at the splits above that test the same feature.
   double taken;
 };
 
-/// A split, and what follows from the way to it.
+/// A split, with the facts about it that depend on the way from the root.
 struct SplitOnWay {
   std::uint32_t node;
   std::uint32_t right;  ///< Node of the right child; the left one follows the split.
   std::uint16_t depth;
-  std::uint16_t above;      ///< See PathSplit.
+  std::uint16_t above;      ///< PathSplit::above
   bool above_left;          ///< True if the way goes left at the split `above`.
-  double above_taken;       ///< Z: WaySplit::taken of the split `above`, 1 without one.
+  double above_taken;       ///< Z: WaySplit::taken of the split `above`; 1 if there is none.
   double others_taken;      ///< The product of the shares that the way takes at splits of other features.
   std::uint32_t end_other;  ///< End of its part of WayThrough::others.
 };
@@ -43,7 +44,7 @@ struct OtherSplit {
   bool right;
 };
 
-/// The nodes of a tree, and what follows from them without the ways.
+/// The nodes of a tree, with the facts about each that do not depend on the way from the root.
 struct TreeNodes {
   explicit TreeNodes(std::span<const PathNode> of) : nodes(of), ends(of.size()), means(of.size()) {
     for (std::size_t n = nodes.size(); n-- > 0;) {
@@ -59,8 +60,8 @@ struct TreeNodes {
   bool is_leaf(std::size_t node) const { return nodes[node].split == 0; }
 
   std::span<const PathNode> nodes;
-  std::vector<std::uint32_t> ends;  ///< For each node the one after its subtree.
-  std::vector<double> means;        ///< For each node the mean of its leaves over the training rows.
+  std::vector<std::uint32_t> ends;  ///< The index after the last node of each node's subtree.
+  std::vector<double> means;        ///< The mean of the leaves below each node over the training rows.
 };
 
 /// A step of the way through a tree.
@@ -238,12 +239,12 @@ class PathLoader {
   PathLoader(const Program& program, LoadedPaths& to) : program_(program), to_(to) {}
 
   void run() {
-    const auto base = program_.section_Base();
+    const auto base = program_.base();
     std::vector<std::vector<std::span<const PathNode>>> by_output(program_.meta().num_outputs);
     std::vector<double> expected(base.begin(), base.end());
     std::size_t taken = 0;
-    for (const ExplainedTree& tree : program_.section_ExplainedTrees()) {
-      by_output[tree.output].push_back(program_.section_Paths().subspan(taken, tree.node_count));
+    for (const ExplainedTree& tree : program_.explained_trees()) {
+      by_output[tree.output].push_back(program_.paths().subspan(taken, tree.node_count));
       expected[tree.output] += tree.expected;
       taken += tree.node_count;
     }
@@ -347,7 +348,7 @@ class PathLoader {
   }
 
   void add_steps(const TreeNodes& tree, const WayThrough& way) {
-    std::vector<std::uint8_t> is_right(way.most_depth + 1);  // for each depth, 1 behind a right turn
+    std::vector<std::uint8_t> is_right(way.most_depth + 1);  // by depth: 1 if the way has turned right
     for (const Visit& visit : way.visits) {
       const SplitOnWay& split = way.splits[visit.split];
       const bool left = tree.is_leaf(split.node + 1), right = tree.is_leaf(split.right);
@@ -372,8 +373,8 @@ class PathLoader {
 
   const Program& program_;
   LoadedPaths& to_;
-  Radau rules_[kMaxPathFeatures / 2 + 1] =
-      {};                          ///< For each number of further points; empty until it is needed.
+  /// Quadrature rules, indexed by their number of further points; empty until they are needed.
+  Radau rules_[kMaxPathFeatures / 2 + 1] = {};
   std::vector<double> constants_;  ///< Constants of the tree that is added.
 };
 

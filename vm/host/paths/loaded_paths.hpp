@@ -39,9 +39,9 @@ namespace forestvm::host {
 enum class PathMotion : std::uint8_t {
   Left,   ///< Tests the split and gives P to its left child.
   Right,  ///< Tests a split whose left child is a leaf, and gives P to its right child.
-  Turn,   ///< Gives P to the right child of a split whose left one is done.
-  Up,     ///< Adds the split's part to its feature, and makes its S of its children's.
-  Both,   ///< Tests a split of two leaves, adds its part, and makes its S.
+  Turn,   ///< Gives P to the right child of a split whose left subtree is done.
+  Up,     ///< Adds the split's part to its feature's sums, and computes its S from the S of its children.
+  Both,   ///< Tests a split of two leaves, adds its part to its feature's sums, and computes its S.
 };
 
 struct PathStep {
@@ -59,10 +59,10 @@ struct PathSplit {
   std::uint32_t column;     ///< Column of codes.
   std::uint32_t sum;        ///< Index of the feature's sums in the tree's batch.
   std::uint32_t constants;  ///< Index of its constants among the tree's: see SplitConstants.
-  std::uint16_t
-      above;  ///< Depth of the nearest split above with the same feature; kNoneAbove if there is none.
+  /// Depth of the nearest split above with the same feature; kNoneAbove if there is none.
+  std::uint16_t above;
   std::uint8_t code;   ///< Rows whose code is above this one go right.
-  std::uint8_t flags;  ///< See kAboveLeft and so on.
+  std::uint8_t flags;  ///< Bits: kAboveLeft, kLeftLeaf, kRightLeaf.
 };
 static_assert(sizeof(PathSplit) == 16);
 
@@ -70,12 +70,12 @@ inline constexpr std::uint8_t kAboveLeft = 1;  ///< The way goes left at the spl
 inline constexpr std::uint8_t kLeftLeaf = 2;   ///< The left child is a leaf.
 inline constexpr std::uint8_t kRightLeaf = 4;  ///< The right child is a leaf.
 
-/// The places of a split's constants. First come those of the split, then for each point those of the point: two, and a
-/// third one if the split is a repeated one (another above it tests the same feature).
+/// The indices of a split's constants. First come the constants of the split, then two or three for each point:
+/// repeated splits, which are splits below another that tests the same feature, have a third one.
 struct SplitConstants {
   enum : unsigned {
     IfLeft,   ///< 1 - z, times S(left) - S(right) if both are leaves: the factor of the integral where o = 1.
-    IfRight,  ///< -z, times that difference likewise: the factor where o = 0.
+    IfRight,  ///< -z, times S(left) - S(right) if both are leaves: the factor where o = 0.
     FirstLeft,   ///< Part of the point t = 0 where o = 1.
     FirstRight,  ///< Part of the point t = 0 where o = 0.
     IfAway,      ///< f where O = 0; S if both children are leaves.
@@ -148,7 +148,7 @@ struct LoadedPaths {
   std::vector<std::uint32_t> pair_ends;  ///< For each split the end of its pairs among its tree's.
   std::vector<PathTree> trees;
   std::vector<PathBatch> batches;
-  std::vector<std::uint32_t> totals;    ///< Number of the total of each batch's sums.
+  std::vector<std::uint32_t> totals;    ///< For each sum of each batch, the number of its total.
   std::vector<std::uint32_t> features;  ///< Feature of each output's totals, ascending.
   std::vector<TotalPair> total_pairs;   ///< The features of each output's totals of pairs.
   std::vector<PathOutput> outputs;

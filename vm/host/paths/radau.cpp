@@ -20,8 +20,8 @@ std::pair<long double, long double> legendre(unsigned n, long double x) {
 }  // namespace
 
 Radau radau(unsigned further) {
-  // The points, moved to [-1, 1], are -1 and the roots of (P(n - 1) + P(n)) / (1 + x), which are simple and lie between
-  // -1 and 1. Each lies where the sign changes; bisection finds it to the last bit on every machine.
+  // The points, moved to [-1, 1], are -1 and the roots of (P(n - 1) + P(n)) / (1 + x), which are simple and lie
+  // between -1 and 1. The sign changes at each root; bisection finds it to the last bit on every machine.
   const unsigned n = further + 1;
   const long double size = n;
   Radau rule{static_cast<double>(1 / (size * size)), {}, {}};

@@ -1,5 +1,5 @@
-// Scratch memory for the threads of one call: as many slots of a size as threads work at once. In: memory. Out: a slot for
-// each thread that asks, until it gives it back.
+// Scratch memory for the threads of one call, divided into slots of equal size, one for each thread that works at
+// once. In: memory. Out: a slot for each thread that asks, until it gives the slot back.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,12 @@ class ScratchSlots {
  public:
   static constexpr unsigned kMost = 64;
 
-  /// `count` slots of `bytes` bytes each, at least one and at most kMost.
+  /// Divides `memory` into `count` slots of `bytes` bytes each, at least one and at most kMost.
   ScratchSlots(std::byte* memory, std::size_t bytes, unsigned count)
       : memory_(memory), bytes_(bytes), free_(~std::uint64_t{0} >> (kMost - count)) {}
 
-  /// A slot that a thread has taken. It waits for one if all are taken; who has one never waits for another.
+  /// A slot that a thread has taken. The constructor waits for a slot if all are taken. A thread that has a slot
+  /// never waits for another.
   class Slot {
    public:
     explicit Slot(ScratchSlots& slots) : slots_(&slots), bit_(slots.take()) {}

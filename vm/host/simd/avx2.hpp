@@ -41,7 +41,7 @@ struct Avx2Bytes : PortableBytes<Avx2Shuffle> {
   }
   FVM_INLINE static void add_leaves(double* sums, const double* leaves, std::uint32_t, const std::uint8_t* at,
                                     std::size_t rows) {
-    // This is the gather with a mask: GCC 12 takes the undefined operand of the one without for an
+    // Uses the gather with a mask: GCC 12 takes the undefined operand of the gather without one for an
     // uninitialised value.
     const __m256d all = _mm256_castsi256_pd(_mm256_set1_epi64x(-1));
     for (std::size_t i = 0; i < rows; i += 4) {

@@ -63,8 +63,8 @@ struct Avx2Search {
 
   static constexpr bool kPicks = true;
 
-  /// Picks values of `count` rows, and rounds them up to float32. The rows are `stride` apart, and in `to` kPickedStride
-  /// apart.
+  /// Picks values of `count` rows, and rounds them up to float32. Rows are `stride` values apart; in `to` they are
+  /// kPickedStride apart.
   FVM_INLINE static void pick(const PickStrip& strip, const double* rows, std::size_t stride, std::size_t,
                               unsigned count, float* to) {
     const RoundingUp rounding;
@@ -80,7 +80,7 @@ struct Avx2Search {
     ScalarSearch::round_up(values, count, to);
   }
 
-  /// Is a RoundFunction.
+  /// Does what a RoundFunction does.
   FVM_INLINE static std::uint64_t round_down(const RoundTask& task) { return forestvm::round_down(task); }
 
   /// Writes the codes of a block's 64 values, which need no alignment to vectors, in all columns of a feature.
@@ -89,7 +89,7 @@ struct Avx2Search {
                [values](unsigned r) { return _mm256_loadu_ps(values + r); });
   }
 
-  /// Copies up to 64 values, which need no alignment, as float32. Those without a bit in `present` become NaN.
+  /// Copies up to 64 values, which need no alignment, as float32. Values without a bit in `present` become NaN.
   template <class Value>
   FVM_INLINE static void load_values(const Value* values, unsigned count, std::uint64_t present, float* to) {
     const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
@@ -104,8 +104,8 @@ struct Avx2Search {
   }
 
  private:
-  /// While it exists, its thread rounds up. Compilers keep the order of volatile assembly, but do not know that the
-  /// instructions of intrinsics depend on the mode.
+  /// Sets the calling thread's rounding mode to upward while it exists. It converts by volatile assembly, whose
+  /// order compilers keep; they do not know that the instructions of intrinsics depend on the mode.
   class RoundingUp {
    public:
     RoundingUp() {

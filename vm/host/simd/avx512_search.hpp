@@ -75,7 +75,8 @@ struct Avx512Search {
                       [values](unsigned v) { return _mm512_loadu_ps(values + 16 * v); });
   }
 
-  /// Rounds values, which need no alignment, up to float32. `to` is aligned to a vector and has room for whole ones.
+  /// Rounds values, which need no alignment, up to float32. `to` is aligned to a vector and has room for whole
+  /// vectors.
   FVM_INLINE static void round_up(const double* values, unsigned count, float* to) {
     for (unsigned v = 0; v < count; v += 8) {
       const auto here = static_cast<__mmask8>(_bzhi_u32(0xff, count - v));
@@ -86,8 +87,8 @@ struct Avx512Search {
 
   static constexpr bool kPicks = true;
 
-  /// Picks values of `count` rows of `width` values, and rounds them up to float32. The rows are `stride` apart, and in
-  /// `to` kPickedStride apart.
+  /// Picks values of `count` rows of `width` values, and rounds them up to float32. Rows are `stride` values apart;
+  /// in `to` they are kPickedStride apart.
   FVM_INLINE static void pick(const PickStrip& strip, const double* rows, std::size_t stride,
                               std::size_t width, unsigned count, float* to) {
     if (width < kWindow) {
@@ -105,7 +106,7 @@ struct Avx512Search {
     });
   }
 
-  /// Is a RoundFunction.
+  /// Does what a RoundFunction does.
   FVM_INLINE static std::uint64_t round_down(const RoundTask& task) {
     std::uint64_t found = 0;
     for (std::uint32_t i = 0; i < task.count; i += 16) {
@@ -130,8 +131,8 @@ struct Avx512Search {
     return found;
   }
 
-  /// Copies up to 64 values, which need no alignment, as float32. Those without a bit in `present`, whose memory is not
-  /// read, become NaN, and so does what lies behind the last one.
+  /// Copies up to 64 values, which need no alignment, as float32. Values without a bit in `present`, whose memory
+  /// is not read, become NaN, and so does what lies behind the last value.
   FVM_INLINE static void load_values(const float* values, unsigned, std::uint64_t present, float* to) {
     for (unsigned v = 0; v < kCodeRows; v += 16)
       _mm512_store_ps(to + v,
@@ -146,12 +147,12 @@ struct Avx512Search {
     }
   }
 
-  /// Fetches the bytes of a table at `count` places, a multiple of 16. It reads three bytes behind each.
-  FVM_INLINE static void look_up(const std::uint8_t* table, const std::uint32_t* places, unsigned count,
+  /// Fetches the bytes of a table at `count` indices, a multiple of 16. It also reads the three bytes behind each.
+  FVM_INLINE static void look_up(const std::uint8_t* table, const std::uint32_t* indices, unsigned count,
                                  std::uint8_t* to) {
     for (unsigned i = 0; i < count; i += 16) {
       const __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff,
-                                                        _mm512_load_si512(places + i), table, 1);
+                                                        _mm512_load_si512(indices + i), table, 1);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm512_cvtepi32_epi8(words));
     }
   }
@@ -187,12 +188,12 @@ struct Avx512Search {
   FVM_INLINE static void pick_steps(std::span<const PickStep> steps, const double* rows, std::size_t stride,
                                     float* to, const Load& load) {
     for (const PickStep& step : steps) {
-      const __m512i places = _mm512_loadu_si512(step.places);
+      const __m512i indices = _mm512_loadu_si512(step.indices);
       for (unsigned r = 0; r < kRows; ++r) {
         __m512d a, b;
         load(rows + r * stride + step.first, a, b);
         _mm256_storeu_ps(to + r * kPickedStride,
-                         _mm512_cvt_roundpd_ps(_mm512_permutex2var_pd(a, places, b),
+                         _mm512_cvt_roundpd_ps(_mm512_permutex2var_pd(a, indices, b),
                                                _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC));
       }
       to += step.count;
@@ -202,7 +203,7 @@ struct Avx512Search {
   /// The largest stride with which values are gathered, because offsets have 32 bits.
   static constexpr std::size_t kMaxStride = std::size_t{1} << 26;
 
-  /// Encodes `count` values. load(v) returns values 16 v … 16 v + 15; those beyond `count` may be any.
+  /// Encodes `count` values. load(v) returns values 16 v … 16 v + 15; values beyond `count` may be any.
   template <class Source, class Load>
   FVM_INLINE static void encode_all(const FeatureSearch& search, unsigned count, std::uint8_t* codes,
                                     const Source& source, const Load& load) {
@@ -258,7 +259,7 @@ struct Avx512Search {
       above[v] = rank[v % kVectors];
       if (column.first != 0) above[v] = _mm512_sub_epi32(_mm512_max_epu32(above[v], first), first);
     }
-    // Packing leaves four codes of each vector, then the next four of each. This order puts a vector's codes
+    // Packing leaves four codes of each vector, then the next four codes of each. This order puts a vector's codes
     // together.
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i most = _mm512_set1_epi16(static_cast<short>(column.count));
@@ -309,8 +310,8 @@ struct Avx512Search {
   template <unsigned kVectors>
   FVM_INLINE static void find(const FeatureSearch& search, const __m512 (&x)[kVectors],
                               __m512i (&rank)[kVectors], __m512 (&reached)[kVectors]) {
-    // During the search ranks have a leading one: they are the place in `splitters` where the next step finds
-    // its own.
+    // During the search ranks have a leading one: they are the index in `splitters` where the next step finds its
+    // splitter.
     search_splitters(search, x, rank, reached);
     const __m512i one =
         _mm512_set1_epi32(static_cast<int>(1u << std::min(search.bits, FeatureSearch::kSplitSteps)));

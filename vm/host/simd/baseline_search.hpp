@@ -8,7 +8,7 @@
 namespace forestvm::host {
 
 struct ScalarSearch {
-  /// Takes the last `bits` steps of a search, after those that found `rank`, and returns the rank.
+  /// Takes the last `bits` steps of a search. `rank` is the result of the steps before. Returns the rank.
   FVM_INLINE static std::uint32_t rank(const FeatureSearch& search, float x, std::uint32_t rank,
                                        unsigned bits) {
     for (std::uint32_t step = (std::uint32_t{1} << bits) / 2; step != 0; step /= 2)
@@ -24,7 +24,7 @@ struct ScalarSearch {
   }
 
   /// Writes the codes of up to 64 values, which are `stride` apart, in all columns of a feature, as encode does. If
-  /// `source` is RoundedUp, its values were rounded up to these.
+  /// `source` is RoundedUp, it has the float64 values that were rounded up to these.
   template <class Source = AsTheyAre>
   FVM_INLINE static void encode_few(const FeatureSearch& search, const float* values, std::size_t stride,
                                     unsigned count, std::uint8_t* codes, const Source& source = {}) {
@@ -62,10 +62,10 @@ struct ScalarSearch {
     }
   }
 
-  /// Is a RoundFunction.
+  /// Does what a RoundFunction does.
   FVM_INLINE static std::uint64_t round_down(const RoundTask& task) { return forestvm::round_down(task); }
 
-  /// Copies up to 64 values, which need no alignment, as float32. Those without a bit in `present` become NaN.
+  /// Copies up to 64 values, which need no alignment, as float32. Values without a bit in `present` become NaN.
   template <class Value>
   FVM_INLINE static void load_values(const Value* values, unsigned count, std::uint64_t present, float* to) {
     for (unsigned r = 0; r < count; ++r) to[r] = value_at(values, r, present);

@@ -15,7 +15,7 @@
 
 namespace forestvm::host {
 
-/// The bytes of a vector.
+/// The number of bytes of a vector.
 #if defined(__AVX512BW__)
 constexpr unsigned kPathVector = 64;
 #elif defined(__AVX2__)
@@ -24,7 +24,8 @@ constexpr unsigned kPathVector = 32;
 constexpr unsigned kPathVector = 16;
 #endif
 
-/// `Target` keeps the code of one target apart from that of others.
+/// Operations on vectors with a row in each lane. `Target` is a parameter so that the code of one target does not
+/// share symbols with the code of another, which is compiled with other instructions.
 template <class Target, class Number>
 struct PathLanes {
   static constexpr bool kSingle = std::is_same_v<Number, float>;

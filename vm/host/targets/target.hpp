@@ -30,8 +30,8 @@ struct Target {
   DeriveFunction derive;
   ExplainFunction explain;
 
-  /// Returns the target's own walker for a verified description, otherwise the first target's; one
-  /// without a function for a layout that is not built.
+  /// Returns the target's own walker for a verified description, otherwise the first target's. Its function is null
+  /// if the layout is not built.
   Walker find_walker(Layout layout, const WalkerDesc& desc) const;
 };
 

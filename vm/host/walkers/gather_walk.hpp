@@ -1,6 +1,6 @@
-// The walker of compact sparse layouts whose lanes are walks: each step gathers the lanes' nodes and the
-// values or codes they test. Lanes are the rows of one tree, or the trees of one row; several vectors are in
-// flight, so that one's gathers overlap another's. For deep trees, and for calls of a few rows.
+// The walker of compact sparse layouts whose lanes are walks: each step gathers the lanes' nodes and the values or
+// codes they test. Lanes are the rows of one tree, or the trees of one row; several vectors are in flight, so that
+// the gathers of one overlap the gathers of another. It is for deep trees, and for calls of a few rows.
 #pragma once
 
 #include <forestvm/core/layout/sparse4.hpp>
@@ -11,10 +11,10 @@
 namespace forestvm::host {
 
 inline constexpr unsigned kMaxVectors = 8;  ///< Most vectors in flight.
-/// Steps over which the additions of the trees before are spread.
+/// The number of steps beside which the leaves of earlier trees are added.
 inline constexpr unsigned kStepsBesideSums = 4;
 
-/// Calls visit<K>(i) for each K consecutive elements of a range, then <K/2>, … <1> for the rest.
+/// Calls visit<K>(i) for each K consecutive elements of a range, then visit<K/2>, … visit<1> for the rest.
 template <unsigned K, class Visit>
 FVM_INLINE void for_chunks(std::uint32_t begin, std::uint32_t end, const Visit& visit) {
   for (; end - begin >= K; begin += K) visit.template operator()<K>(begin);
@@ -58,7 +58,8 @@ class GatherWalk {
   }
 
  private:
-  /// Walks each row through all trees. Row finds what the lanes' nodes test of a row.
+  /// Walks each row through all trees. Row is a type that finds the values or codes of a row that the lanes' nodes
+  /// test.
   template <unsigned Vectors, class Row>
   static void trees(const WalkTask& task) {
     const Range& trees = task.tree_range;
@@ -74,8 +75,8 @@ class GatherWalk {
     pending.add_all();
   }
 
-  /// Prefetches the lines of a wide row if there are so many trees that they read most of them. A wide row
-  /// may come from memory: asked for at once its lines arrive beside each other, not step by step.
+  /// Prefetches the lines of a wide row if there are so many trees that they read most of them. A wide row may have
+  /// to come from memory: prefetched together, its lines arrive beside each other, not step by step.
   FVM_INLINE static void fetch_row(const WalkTask& task, std::uint32_t row) {
     constexpr std::size_t kLine = 64 / sizeof(float), kWide = 16 * kLine;
     if (task.row_stride < kWide || task.row_stride / kLine > 2 * task.tree_range.size()) return;
@@ -89,7 +90,7 @@ class GatherWalk {
    public:
     struct Leaves {
       float values[kMaxVectors * kLanes];
-      std::uint32_t places[kMaxVectors * kLanes];  ///< Places of float64 leaves.
+      std::uint32_t indices[kMaxVectors * kLanes];  ///< Indices of float64 leaves.
     };
     /// Returns the room for the leaves of the trees that are walked while others are added.
     FVM_INLINE Leaves& free() { return leaves_[which_ ^ 1u]; }
@@ -101,7 +102,7 @@ class GatherWalk {
       const Leaves& leaves = leaves_[which_];
       if (wide_leaves_ != nullptr) {
         double* const sums = reinterpret_cast<double*>(sums_);
-        for (unsigned i = begin; i < end; ++i) sums[output(i)] += wide_leaves_[leaves.places[i]];
+        for (unsigned i = begin; i < end; ++i) sums[output(i)] += wide_leaves_[leaves.indices[i]];
       } else if (one_sum_) {
         float* const sum = reinterpret_cast<float*>(sums_);
         *sum = Lanes::add_in_order(*sum, leaves.values + begin, end - begin);
@@ -112,7 +113,7 @@ class GatherWalk {
     }
     FVM_INLINE void add_all() { add(count_); }
 
-    /// Adds the rest, then goes on with what is in free(): the leaves of `count` trees.
+    /// Adds the remaining leaves. The leaves in free(), of `count` trees, are then the next to be added.
     FVM_INLINE void turn(const WalkTask& task, const TreeDesc* descs, std::uint32_t row, unsigned count) {
       add_all();
       which_ ^= 1u;
@@ -140,8 +141,8 @@ class GatherWalk {
     return task.delivery == Delivery::F64 && !task.atomic && task.wide_leaves != nullptr;
   }
 
-  /// Calls visit<V>(i, count) for as many vectors of elements as there are, at most V at a time, the last
-  /// vector perhaps not full.
+  /// Calls visit<V>(i, count) for as many vectors of elements as there are, at most V at a time. The last vector
+  /// may not be full.
   template <unsigned V, class Visit>
   FVM_INLINE static void for_vectors(std::uint32_t begin, std::uint32_t end, const Visit& visit) {
     for (; end - begin >= V * kLanes; begin += V * kLanes) visit.template operator()<V>(begin, V * kLanes);
@@ -171,12 +172,12 @@ class GatherWalk {
         },
         [] {});
     if (adds_wide(task)) {
-      alignas(64) std::uint32_t places[kVectors * kLanes];
-      for (unsigned v = 0; v < kVectors; ++v) Lanes::store(places + v * kLanes, at[v]);
+      alignas(64) std::uint32_t indices[kVectors * kLanes];
+      for (unsigned v = 0; v < kVectors; ++v) Lanes::store(indices + v * kLanes, at[v]);
       for (unsigned i = 0; i < Trees; ++i) {
         const double* const leaves = task.wide_leaves + descs[i].first_node;
         double* sums = reinterpret_cast<double*>(task.out) + row * task.width + descs[i].output;
-        for (unsigned r = 0; r < count; ++r) sums[r * task.width] += leaves[places[i * V * kLanes + r]];
+        for (unsigned r = 0; r < count; ++r) sums[r * task.width] += leaves[indices[i * V * kLanes + r]];
       }
       return;
     }
@@ -217,12 +218,12 @@ class GatherWalk {
     for (unsigned v = 0; v < Vectors; ++v)
       at[v] = Lanes::roots(descs, Lanes::least(Lanes::from(v * kLanes), Lanes::all(count - 1)));
     descend<Vectors>(
-        task, [&](unsigned) { return nodes; }, at, [&](unsigned, Ints place) { return x[place]; },
+        task, [&](unsigned) { return nodes; }, at, [&](unsigned, Ints position) { return x[position]; },
         [&] { pending.add(Vectors * kLanes / kStepsBesideSums); });
     if constexpr (View::kLeavesAside)
       for (Ints& a : at) a = Lanes::leaves(nodes, a);
     if (adds_wide(task)) {
-      for (unsigned v = 0; v < Vectors; ++v) Lanes::store(pending.free().places + v * kLanes, at[v]);
+      for (unsigned v = 0; v < Vectors; ++v) Lanes::store(pending.free().indices + v * kLanes, at[v]);
       return pending.turn(task, descs, row, count);
     }
     float* const values = pending.free().values;
@@ -239,18 +240,18 @@ class GatherWalk {
     Deliver<Target>::run(task, {t, row, count, 1, values, numbers_at});
   }
 
-  /// Writes the places of the walks' leaf numbers, counted from the group's first. `at` counts them from
+  /// Writes the indices of the walks' leaf numbers, counted from the group's first. `at` counts them from
   /// `first`.
   template <unsigned Vectors>
   FVM_INLINE static void number(const Ints* at, std::uint64_t first, std::uint64_t* numbers_at) {
-    alignas(64) std::uint32_t places[kLanes];
+    alignas(64) std::uint32_t indices[kLanes];
     for (unsigned v = 0; v < Vectors; ++v) {
-      Lanes::store(places, at[v]);
-      for (unsigned i = 0; i < kLanes; ++i) numbers_at[v * kLanes + i] = first + places[i];
+      Lanes::store(indices, at[v]);
+      for (unsigned i = 0; i < kLanes; ++i) numbers_at[v * kLanes + i] = first + indices[i];
     }
   }
 
-  /// Takes every lane to its leaf. nodes(v) returns the nodes through which vector v walks, value(v, place)
+  /// Takes every lane to its leaf. nodes(v) returns the nodes through which vector v walks, value(v, position)
   /// what its lanes test; beside() is called at each step.
   template <unsigned Vectors, class Nodes, class Value, class Beside>
   FVM_INLINE static void descend(const WalkTask& task, const Nodes& nodes, Ints (&at)[Vectors],

@@ -11,8 +11,8 @@
 namespace forestvm::host {
 namespace walker_rows {
 
-/// Returns the walker whose lanes are this many walks, which are rows of a tree or trees of a row, if there
-/// is one. Rows' codes lie apart, so that walkers of codes take only the trees of one row. The result is
+/// Returns the walker whose lanes are this many walks, which are rows of a tree or trees of a row, if there is one.
+/// The codes of different rows lie apart, so that walkers of codes take only the trees of one row. The result is
 /// optional because with GCC's sanitizers comparing a function with null is no constant expression.
 template <class Target, class View, unsigned LogTrees, unsigned LogRows>
 constexpr std::optional<WalkFunction> in_lanes() {
@@ -24,7 +24,7 @@ constexpr std::optional<WalkFunction> in_lanes() {
   return std::nullopt;
 }
 
-/// Returns the table with the walkers of lanes added.
+/// Returns `table` with the walkers of lanes added.
 template <class Target, class View, unsigned... Steps>
 constexpr WalkerTable with_lanes(WalkerTable table, std::integer_sequence<unsigned, Steps...>) {
   const auto set = [](WalkFunction& walker, std::optional<WalkFunction> function) {

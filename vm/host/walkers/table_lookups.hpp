@@ -1,6 +1,5 @@
-// The tables in which a vector of rows is looked up at a level of the tables layout. They are those of one
-// tree or, if there are so few rows that a vector has room for them twice, those of two trees beside each
-// other.
+// The tables in which a vector of rows is looked up at a level of the tables layout: the tables of one tree or, if
+// there are so few rows that a vector has room for them twice, the tables of two trees beside each other.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +21,7 @@ struct LevelShape {
   static constexpr unsigned kCount = 4 * 4 * 4;
 
   unsigned size;     ///< Size of its tables, in slots.
-  unsigned columns;  ///< Number of columns. 0: one; 1: up to 4; 2: up to 8; 3: more.
+  unsigned columns;  ///< Class of the number of columns. 0: one; 1: up to 4; 2: up to 8; 3: more.
   LevelKind kind;    ///< Kind of the level, which has tables.
 
   static constexpr LevelShape of(unsigned number) {
@@ -58,7 +57,7 @@ struct LevelOfTree {
   const TableLevel* level;
 };
 
-/// Tables in place of those that levels leave out.
+/// The contents of tables that levels leave out.
 struct ImpliedTables {
   alignas(64) std::uint8_t zeros[kMaxTableSlots], ones[kMaxTableSlots], doubled[kMaxTableSlots];
 
@@ -72,12 +71,12 @@ struct ImpliedTables {
   }
 };
 
-/// The tables of a level for the code of a shape. The level may be simpler than the shape: it may have fewer
-/// columns, or be of an earlier kind.
+/// The tables of a level, for the code that walks levels of a shape. The level may be simpler than the shape: it
+/// may have fewer columns, or be of an earlier kind.
 template <class Target, unsigned Columns>
 struct ShapedTables {
   const std::uint8_t *list, *column, *code, *child, *by;
-  std::uint32_t last_four;  ///< Place of the last four columns in the list, in bytes.
+  std::uint32_t last_four;  ///< Offset of the last four columns in the list, in bytes.
   std::uint8_t slots;
 
   FVM_INLINE explicit ShapedTables(const LevelOfTree& at) {
@@ -147,7 +146,7 @@ class OneTree {
     ShapedTables<Target, Columns> tables_;
   };
 
-  /// One test's step down an oblivious tree: adds `bit` where a row goes right.
+  /// Takes one step down an oblivious tree: adds `bit` where a row goes right.
   class Step {
     using Bytes = typename Simd::Bytes;
 
@@ -184,7 +183,7 @@ class OneTree {
   TablesView::Tree tree_;
 };
 
-/// A level in place of those below a tree's last: all walks have ended.
+/// Stands for a level below a tree's last one, where all walks have ended.
 struct ArrivedLevel {
   TableLevel level;
   struct {
@@ -262,7 +261,7 @@ class TwoTrees {
   };
 
   TwoTrees() = default;
-  /// Takes the trees `tree` and tree + 1, but none after `last`: that one is taken twice.
+  /// Takes the trees `tree` and tree + 1. If `tree` is the last one, it is taken twice.
   FVM_INLINE TwoTrees(const GroupData& group, std::uint32_t tree, std::uint32_t last) {
     for (unsigned i = 0; i < 2; ++i) trees_[i] = TablesView::tree(group, std::min(tree + i, last));
   }

@@ -1,7 +1,7 @@
-// The walker of the tables layout: a vector of rows takes a step by looking its slots up in tables that lie
-// in registers. Nothing depends on the data but the places themselves, so nothing is mispredicted. In a block
-// of rows it goes through one tree after the other; the block's sums are kept beside each other until the
-// last tree.
+// The walker of the tables layout: a vector of rows takes a step by looking its slots up in tables that lie in
+// registers. No branch depends on the data, only the indices that are looked up do, so nothing is mispredicted. In a
+// block of rows it goes through one tree after the other; the block's sums are kept in a buffer until the last
+// tree.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ class TablesWalk {
   static constexpr unsigned kMaxByRow = 32;   ///< Most columns whose codes are looked up row by row.
   static constexpr unsigned kHalfBlock = 32;  ///< Rows of a half block, which is read without the other half.
   static_assert(kLanes <= kHalfBlock || kLanes == 2 * kHalfBlock);
-  /// Most bytes of sums that are kept beside each other.
+  /// Most bytes of the buffer of sums.
   static constexpr std::size_t kMaxSumBytes = std::size_t{64} << 10;
 
  public:
@@ -68,7 +68,7 @@ class TablesWalk {
     return task.delivery == Delivery::F32 ? sizeof(float) : 0;
   }
 
-  /// Returns whether the task makes plain sums, few enough to keep a block's beside each other.
+  /// Returns whether the task makes plain sums, and the sums of a block fit the buffer.
   static bool sums_beside(const WalkTask& task) {
     const std::size_t bytes = score_bytes(task);
     return bytes != 0 && task.width * kCodeRows * bytes <= kMaxSumBytes;
@@ -143,9 +143,9 @@ class TablesWalk {
     for_walks<Walk>(begin, end, 0, visit);
   }
 
-  /// Walks trees that are alike. With few rows many trees go down level by level beside each other, so that
-  /// the steps of one fill the time that another's take. Walk is what a vector of rows is looked up in:
-  /// OneTree, TwoTrees or TwoTreesByRow.
+  /// Walks trees that are alike. With few rows many trees go down level by level beside each other, so that the
+  /// steps of one fill the time that another's take. Walk is the type of the tables in which a vector of rows is
+  /// looked up: OneTree, TwoTrees or TwoTreesByRow.
   template <class Walk, class Visit>
   FVM_INLINE void for_walks(std::uint32_t begin, std::uint32_t end, std::uint32_t levels,
                             const Visit& visit) {
@@ -169,8 +169,9 @@ class TablesWalk {
     }
   }
 
-  /// Adds leaves to plain sums, which are kept beside each other: those of output k are at sums + k * slots_.
-  /// leaves_of(tree's record, tree) returns the tree's leaves in the type of the sums.
+  /// Adds leaves to plain sums in a buffer. The buffer holds the sums of one output after the other: the sums of
+  /// output k begin at sums + k * slots_. leaves_of(tree's record, tree) returns the tree's leaves in the type of
+  /// the sums.
   template <class Score, class LeavesOf>
   FVM_INLINE void sum_beside(const LeavesOf& leaves_of) {
     alignas(64) Score sums[kMaxSumBytes / sizeof(Score)];
@@ -190,7 +191,7 @@ class TablesWalk {
       for (std::size_t r = 0; r < rows_; ++r) out[r * task_.width + k] = sums[k * stride + r];
   }
 
-  /// Delivers a tree's leaves in any other way: row by row.
+  /// Delivers a tree's leaves row by row, in tasks that sum_beside does not serve.
   void deliver(std::uint32_t tree, const Tree& view, const std::uint8_t* at) {
     float values[kMaxRows];
     std::uint64_t numbers_at[kMaxRows];
@@ -202,7 +203,7 @@ class TablesWalk {
     Deliver<Target>::run(task_, {tree, row_, 1, rows_, values, numbers_at});
   }
 
-  /// Takes every row from the roots to its leaves. Its slots are then the leaves' numbers.
+  /// Takes every row from the roots to its leaves. The rows' slots are then the leaves' numbers.
   template <class Walk>
   void descend(const Walk* walks, std::uint32_t count) {
     const std::uint32_t walk_slots = slots_ * Walk::kTrees;
@@ -269,8 +270,7 @@ class TablesWalk {
   template <class Walk>
   using LevelStep = void (TablesWalk::*)(const typename Walk::Level&, std::uint8_t* slots);
 
-  /// Chooses the code for a level's shape by one jump: branches one after the other would be mispredicted one
-  /// after the other.
+  /// Chooses the code for a level's shape by one jump: several branches would be mispredicted several times.
   template <class Walk>
   FVM_INLINE void step_level(const typename Walk::Level& level, std::uint8_t* slots) {
     static constexpr auto kSteps =

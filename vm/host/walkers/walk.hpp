@@ -1,6 +1,6 @@
-// The walker, one template for every layout, interleaving and way of ending. In: a task (trees x rows, where
-// they lie). Out: leaves added to the accumulator, each row's in the order of its trees; or stored, each
-// tree's by its number.
+// The walker, one template for every layout, interleaving and way of ending. In: a task (trees x rows, where they
+// lie). Out: each row's leaves, either added to the accumulator in the order of the trees, or stored by the numbers
+// of their trees.
 //
 // Target is the type of the CPU target that instantiates it: it has the compare of a tile's nodes, and keeps
 // code compiled for different CPUs apart, which must not share a symbol.
@@ -19,8 +19,8 @@
 
 #include "vm/host/atomics.hpp"
 
-/// Marks a function that is called, not inlined, and of which there is one copy: GCC would make another one for
-/// each constant that callers pass.
+/// Marks a function that is called, not inlined, and of which there is one copy: without the mark GCC makes another
+/// copy for each constant that callers pass.
 #ifdef __clang__
 #define FVM_ONE_COPY __attribute__((noinline))
 #else
@@ -75,15 +75,15 @@ struct Walker {
 /// the registers.
 inline constexpr unsigned kMaxScalarLog = 4;
 inline constexpr unsigned kMaxScalarWalks = 1u << kMaxScalarLog;
-/// A walk on its own has no loop for up to this number of steps: it takes up to 30% less time then, which walks
-/// in lockstep do not gain.
+/// A walk on its own of up to this number of steps has no loop, and takes up to 30% less time. Walks in lockstep
+/// would gain nothing.
 inline constexpr unsigned kMaxFixedSteps = 8;
 
 /// The leaves of trees x rows pairs that are not simply added to float32 sums.
 struct Leaves {
   std::uint32_t tree, row, trees, rows;
   const float* values;              ///< Outputs of the leaves, by tree, then row.
-  const std::uint64_t* numbers_at;  ///< Places of the leaves' numbers among the group's, in the same order.
+  const std::uint64_t* numbers_at;  ///< Indices of the leaves' numbers among the group's, in the same order.
 };
 
 template <class Target>
@@ -104,7 +104,7 @@ struct Deliver {
       }
   }
 
-  /// Adds the leaves in the widest type in which the program has them.
+  /// Adds the leaves as float64 if the program has float64 leaves, otherwise as float32.
   template <class Sum>
   static void add(const WalkTask& task, const Leaves& leaves) {
     if (task.wide_leaves != nullptr) return add<Sum>(task, leaves, wide(task, leaves));
@@ -118,7 +118,7 @@ struct Deliver {
     return [&](std::uint32_t i) { return task.wide_leaves[leaves.numbers_at[i]]; };
   }
 
-  /// Stores the leaves, each at the place of its tree. get(i) returns leaf i.
+  /// Stores the leaves, each at the index of its tree. get(i) returns leaf i.
   template <class T, class Get>
   static void put(const WalkTask& task, const Leaves& leaves, Get get) {
     const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);
@@ -278,8 +278,8 @@ struct TileWalk {
   }
 };
 
-/// The logarithm of the most walks of one tree, or of one row, that scalar walkers take in lockstep. More gain
-/// nothing where each walk needs more registers.
+/// The logarithm of the most walks of one tree, or of one row, that scalar walkers take in lockstep. More walks
+/// gain nothing where each of them needs more registers.
 template <class View>
 inline constexpr unsigned kMaxViewLog = View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside)
                                             ? kMaxScalarLog - 1
@@ -295,7 +295,7 @@ struct TileFunctions {
   unsigned max_log;  ///< Logarithm of the most walks of one tree or of one row in lockstep.
   /// Functions [i][j] for 2^i trees and 2^j rows in lockstep.
   TileFunction lockstep[kMaxScalarLog + 1][kMaxScalarLog + 1] = {};
-  TileFunction fixed_walk = nullptr;  ///< For one walk of up to kMaxFixedSteps steps, or null.
+  TileFunction fixed_walk = nullptr;  ///< Function for one walk of up to kMaxFixedSteps steps, or null.
 
   template <class Target, class View>
   static constexpr TileFunctions all() {
@@ -316,8 +316,8 @@ struct TileFunctions {
     return fixed ? fixed_walk : lockstep[0][0];
   }
 
-  /// Returns the interleaving that walks at most as many trees and rows together as are asked for. Several
-  /// trees and several rows are walked together only if neither alone are enough.
+  /// Returns the interleaving that walks at most as many trees and rows together as are asked for. Several trees
+  /// and several rows are walked together only if neither trees nor rows alone are enough.
   Interleaving interleaving(unsigned log_trees, unsigned log_rows) const {
     constexpr unsigned kEnough = 2 * kMaxSquareLog + 1;
     if (log_trees == 0 || log_rows >= kEnough) return {this, 0, std::min(log_rows, max_log)};
@@ -336,8 +336,8 @@ struct TileFunctions {
 template <class Target, class View>
 inline constexpr TileFunctions kTiles = TileFunctions::all<Target, View>();
 
-/// Calls visit(log, i) for each 2^log consecutive elements of a range, then for half as many, … one, of the
-/// rest.
+/// Calls visit(log, i) for each 2^log consecutive elements of a range, then for each half as many of the rest, and
+/// so on down to one.
 template <class Visit>
 FVM_INLINE void for_tiles(std::uint32_t begin, std::uint32_t end, unsigned log, const Visit& visit) {
   for (;; --log) {
@@ -363,7 +363,7 @@ FVM_INLINE void for_tiles(const WalkTask& task, unsigned log_trees, unsigned log
     });
 }
 
-/// The walker of all interleavings.
+/// Walks a task tile by tile, with the layout's functions for each interleaving.
 template <class Target>
 FVM_ONE_COPY void walk_in_tiles(const WalkTask& task, const Interleaving& interleaving) {
   const TileFunctions& tiles = *interleaving.tiles;
@@ -374,7 +374,7 @@ FVM_ONE_COPY void walk_in_tiles(const WalkTask& task, const Interleaving& interl
             });
 }
 
-/// A walker of one pair at a time that needs no other tile.
+/// Walks a task one pair of tree and row at a time, without the functions for other tiles.
 template <class Target, class View>
 void walk_one_by_one(const WalkTask& task, const Interleaving&) {
   for_tiles(task, 0, 0, [&](unsigned, unsigned, std::uint32_t tree, std::uint32_t row) {

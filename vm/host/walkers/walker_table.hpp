@@ -1,6 +1,6 @@
-// All walkers of one layout on one CPU target, as a table from what a WalkerDesc asks for to a function. A
-// layout with better walkers than walk.hpp's specialises kWalkers and kOwnWalkers in walkers/of/<Layout>.hpp,
-// which only its own files read.
+// All walkers of one layout on one CPU target, as a table that gives a function for each WalkerDesc. A layout with
+// better walkers than those of walk.hpp specialises kWalkers and kOwnWalkers in walkers/of/<Layout>.hpp, which only
+// its own files read.
 #pragma once
 
 #include <bit>
@@ -12,11 +12,11 @@ namespace forestvm::host {
 /// Interleavings are counted by their logarithms: 1 … 128 trees by 1 … 128 rows, at most 128 walks.
 inline constexpr unsigned kInterleaveSteps = std::bit_width(kMaxInterleave);
 
-/// The walkers of a layout. Each takes precedence over those below it.
+/// The walkers of a layout. Each field takes precedence over the fields below it.
 struct WalkerTable {
-  WalkFunction every = nullptr;               ///< For every description, or null.
-  WalkFunction rows[kInterleaveSteps] = {};   ///< [i]: for 2^i rows of one tree, or null.
-  WalkFunction trees[kInterleaveSteps] = {};  ///< [i]: for 2^i trees of one row, or null.
+  WalkFunction every = nullptr;               ///< Walker for every description, or null.
+  WalkFunction rows[kInterleaveSteps] = {};   ///< Walkers [i] for 2^i rows of one tree, or null.
+  WalkFunction trees[kInterleaveSteps] = {};  ///< Walkers [i] for 2^i trees of one row, or null.
   WalkFunction in_tiles = nullptr;            ///< walk_in_tiles, or null.
   const TileFunctions* tiles = nullptr;       ///< The functions that walk_in_tiles calls.
 
@@ -41,7 +41,7 @@ struct WalkerTable {
 template <class Target, class View>
 inline constexpr WalkerTable kWalkers = WalkerTable::scalar<Target, View>();
 
-/// The walkers of a later target: those that its instructions make faster than the first target's.
+/// The walkers of a later target: the walkers that its instructions make faster than the first target's.
 template <class Target, class View>
 inline constexpr WalkerTable kOwnWalkers;
 

@@ -1,11 +1,11 @@
 // The verifier's code rules, one pass over the instructions with an abstract state: which registers and
 // accumulators are live in the open blocks, over what, and how long their ranges can be.
 //
-// Two rules carry most of the weight. A range is always taken from the innermost enclosing loop over the same
-// axis, so iterations of a parallel loop over rows touch different rows and the work of a program is bounded
-// by rows x trees x instructions. And inside parallel loops over trees only an accumulator that was
-// privatized for the innermost of them may be written, so iterations never share one; unless they add to it
-// atomically, or it has an element for each tree.
+// Two rules carry most of the weight. A range is always taken from the innermost enclosing loop over the same axis,
+// so iterations of a parallel loop over rows touch different rows and the work of a program is bounded by rows x
+// trees x instructions. And inside parallel loops over trees only an accumulator that was privatized for the
+// innermost of them may be written, so iterations never share one. Accumulators to which iterations add atomically,
+// or which have an element for each tree, are exempt.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -61,8 +61,8 @@ class CodeVerifier {
                     .to = trees}};
     registers_[kRowsRegister] = {.live = true, .range = kCallRows};
     registers_[kTreesRegister] = {.live = true, .range = kAllTrees};
-    for (std::uint32_t i = 0; i < program.section_Accumulators().size(); ++i)
-      accumulators_[i].live = program.section_Accumulators()[i].parent == i;
+    for (std::uint32_t i = 0; i < program.accumulators().size(); ++i)
+      accumulators_[i].live = program.accumulators()[i].parent == i;
   }
 
   Result<CodeMap> run() {
@@ -197,8 +197,8 @@ class CodeVerifier {
     map_.ranges.push_back(range);
   }
 
-  /// A slice may replace a slice of the same block (an unrolled loop's last iteration), unless a loop that
-  /// went through the old one is still to be reduced.
+  /// Returns whether a slice may replace the range of a register: it is a slice of the same block (as in the
+  /// iterations of an unrolled loop), and no loop that went through it is still to be reduced.
   bool replaceable(std::uint32_t reg) const {
     if (!registers_[reg].slice || registers_[reg].depth != blocks_.size()) return false;
     return std::none_of(accumulators_.begin(), accumulators_.end(), [&](const AccumulatorState& a) {
@@ -309,7 +309,7 @@ class CodeVerifier {
   }
 
   AccumulatorKind kind_of(std::uint32_t accumulator) const {
-    return program_.section_Accumulators()[accumulator].kind;
+    return program_.accumulators()[accumulator].kind;
   }
 
   Result<void> holds_sums(std::uint32_t accumulator) const {
@@ -338,7 +338,7 @@ class CodeVerifier {
     return wrong(formatted("a{} is neither float32 nor float64", accumulator));
   }
 
-  /// Checks an accumulator that is made of another.
+  /// Checks an accumulator that is computed from another.
   Result<void> converts(std::uint32_t to, std::uint32_t from, std::uint32_t rows) {
     FVM_TRY(holds_scores(to));
     FVM_TRY(touches(from, rows));
@@ -347,7 +347,7 @@ class CodeVerifier {
 
   /// Checks that an accumulator may be written here, for these rows.
   Result<void> writes(std::uint32_t accumulator, std::uint32_t rows) {
-    const std::uint32_t in = program_.section_Accumulators()[accumulator].stored_in;
+    const std::uint32_t in = program_.accumulators()[accumulator].stored_in;
     if (in != accumulator)
       return wrong(formatted("a{} lies in a{}: only reduce_inplace writes it", accumulator, in));
     return touches(accumulator, rows);
@@ -379,7 +379,7 @@ class CodeVerifier {
     if (!atomic) return writes(accumulator, rows);
     FVM_TRY(is_live(accumulator, rows));
     FVM_TRY(holds_sums(accumulator));
-    const AccumulatorDesc& desc = program_.section_Accumulators()[accumulator];
+    const AccumulatorDesc& desc = program_.accumulators()[accumulator];
     const std::uint32_t loop = accumulators_[accumulator].loop;
     if (desc.stored_in != accumulator || (loop != kNone && !is_open(loop)))
       return wrong(formatted("nothing can be added to a{} here", accumulator));
@@ -402,16 +402,15 @@ class CodeVerifier {
   Result<void> privatize(const Inst& inst) {
     const auto [out, reg, rows] = operands<Op::Privatize>(inst);
     FVM_TRY(reads(rows, Axis::Rows));
-    if (program_.section_Accumulators()[out].parent == out)
-      return wrong(formatted("a{} is not private", out));
+    if (program_.accumulators()[out].parent == out) return wrong(formatted("a{} is not private", out));
     if (accumulators_[out].live) return wrong(formatted("a{} is in use", out));
     if (tree_loops_.empty() || loop_register(tree_loops_.back()) != reg)
       return wrong(formatted("r{} is not the innermost parallel loop over trees", reg));
-    // In a block inside the loop it might not run, or run in the copies that a loop over rows makes of a
-    // machine.
+    // Inside another block of the loop, the instruction might not run, or run on a copy of the machine that a loop
+    // over rows makes.
     if (blocks_.back().open != tree_loops_.back())
       return wrong(formatted("it does not stand directly in the loop at pc {}", tree_loops_.back()));
-    const AccumulatorDesc& desc = program_.section_Accumulators()[out];
+    const AccumulatorDesc& desc = program_.accumulators()[out];
     const AccumulatorState& parent = accumulators_[desc.parent];
     if (!parent.live || parent.loop != innermost_tree_loop(1))
       return wrong(formatted("its parent a{} does not belong to the loop around", desc.parent));
@@ -423,14 +422,15 @@ class CodeVerifier {
 
   Result<void> reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place) {
     const auto [to, from, rows, loop, form, width] = args;
-    const auto accumulators = program_.section_Accumulators();
+    const auto accumulators = program_.accumulators();
     if (from == to || !accumulators_[from].live || accumulators_[from].loop != loop ||
         accumulators[from].parent != to)
       return wrong(formatted("a{} is not what the loop at pc {} made of a{}", from, loop, to));
     if (in_place && accumulators[to].stored_in != from)
       return wrong(formatted("a{} does not lie in a{}", to, from));
     FVM_TRY(in_place ? touches(to, rows) : writes(to, rows));
-    // The loop ended in this block, or else the accumulator would have, too: its range is still there.
+    // The loop ended in this block: had it ended in an inner one, so would the accumulator. So its range is still
+    // there.
     accumulators_[from] = {};
     return form_fits(form, width, code_[loop].op);
   }
@@ -456,7 +456,7 @@ class CodeVerifier {
 
   /// Checks that rows may be encoded here. Parallel iterations over trees would write each other's codes.
   Result<void> encodes(std::uint32_t rows) {
-    if (program_.section_Columns().empty()) return wrong("the program has no encoder");
+    if (program_.columns().empty()) return wrong("the program has no encoder");
     if (innermost_tree_loop() != kNone) return wrong("rows are encoded inside a parallel loop over trees");
     return reads(rows, Axis::Rows);
   }
@@ -479,7 +479,7 @@ class CodeVerifier {
   /// `atomic` to whether the walkers are.
   Result<void> walks(std::uint32_t trees, std::uint32_t walker, std::uint32_t select, bool& atomic) {
     FVM_TRY(reads(trees, Axis::Trees));
-    atomic = program_.section_Walkers()[walker].atomic != 0;
+    atomic = program_.walkers()[walker].atomic != 0;
     map_.insts[pc_].first_walker = walker;
     map_.insts[pc_].walker_count = 1;
     if (select == kNoSelect) return walks_group(walker, {facts(trees).lo, facts(trees).hi, 0});
@@ -490,10 +490,10 @@ class CodeVerifier {
       return wrong(formatted("r{} is not a loop over known trees that r{} is part of", select, trees));
     const Range all{over.lo, over.hi, 0};
     const std::uint32_t count = iterations(all.size(), by.step);
-    if (count > kMaxSpecialized || count > program_.section_Walkers().size() - walker)
+    if (count > kMaxSpecialized || count > program_.walkers().size() - walker)
       return wrong(formatted("a walker for each of {} iterations", count));
     for (std::uint32_t i = 0; i < count; ++i) {
-      if ((program_.section_Walkers()[walker + i].atomic != 0) != atomic)
+      if ((program_.walkers()[walker + i].atomic != 0) != atomic)
         return wrong("some of its walkers are atomic, others are not");
       FVM_TRY(walks_group(walker + i, chunk(all, by.step, i)));
     }
@@ -503,8 +503,8 @@ class CodeVerifier {
   }
 
   Result<void> walks_group(std::uint32_t walker, const Range& trees) const {
-    const std::uint32_t index = program_.section_Walkers()[walker].group;
-    const GroupDesc& group = program_.section_Groups()[index];
+    const std::uint32_t index = program_.walkers()[walker].group;
+    const GroupDesc& group = program_.groups()[index];
     if (trees.size() != 0 && (trees.begin < group.tree_begin || trees.end > group.tree_end))
       return wrong(formatted("trees {} to {} are not all in group {}", trees.begin, trees.end, index));
     return {};

@@ -1,3 +1,4 @@
+// See coverage.hpp.
 #include "vm/program/verify/coverage.hpp"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ Intervals covered(const std::vector<Rectangle>& parts, Interval Rectangle::*axis
 
 void Intervals::add(Interval added) {
   if (added.empty()) return;
-  // All intervals that touch it are merged into it.
+  // Merges all intervals that touch `added` into it.
   const auto first =
       std::find_if(parts_.begin(), parts_.end(), [&](const Interval& part) { return part.to >= added.from; });
   const auto last =

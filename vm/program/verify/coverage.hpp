@@ -16,7 +16,8 @@ struct Interval {
   bool operator==(const Interval&) const = default;
 };
 
-/// A set of elements. It may leave out some that were added, where they are scattered: it never has others.
+/// A set of elements. It may leave out some scattered elements that were added, but never has elements that were
+/// not.
 class Intervals {
  public:
   void add(Interval added);
@@ -28,8 +29,8 @@ class Intervals {
   std::vector<Interval> parts_;  ///< Intervals that ascend and do not touch.
 };
 
-/// A set of pairs of trees and rows. Like Intervals it may leave out some that were added, but never has
-/// others.
+/// A set of pairs of trees and rows. It may leave out some pairs that were added, but never has pairs that were
+/// not.
 class Rectangles {
  public:
   void add(Interval trees, Interval rows);

@@ -10,7 +10,7 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// The most nodes of a tree. The constants that are derived from them have numbers of 32 bits.
+/// The most nodes of a tree. The constants that are derived from the nodes are numbered in 32 bits.
 constexpr std::uint32_t kMaxPathNodes = std::uint32_t{1} << 24;
 
 /// Returns what is wrong with a split or a leaf by itself; null if nothing is.
@@ -21,7 +21,7 @@ const char* node_rule(const Program& program, const PathNode& node) {
   if (!std::isfinite(node.number)) return "its number is not finite";
   if (node.split == 0)
     return node.column == 0 && node.feature == 0 && node.code == 0 ? nullptr : "a leaf tests nothing";
-  if (node.column >= program.section_Columns().size()) return "its column does not exist";
+  if (node.column >= program.columns().size()) return "its column does not exist";
   if (node.feature >= program.meta().num_features) return "its feature lies outside the row";
   if (node.number < kLeastShare) return "its share lies outside (0, 1)";
   if (node.code == kAlwaysLeft ? node.number > kMostShare : node.number > 1 - kLeastShare)
@@ -51,14 +51,14 @@ class PathFollower {
   bool done() const { return done_; }
 
  private:
-  /// A split of the way, of which the left child is gone through first.
+  /// A split of the way. Its left subtree is gone through first.
   struct Split {
     std::uint32_t feature;
     bool first;  ///< True if no split above has its feature.
     bool right;  ///< True if the left subtree has all its nodes.
   };
 
-  /// Ends a subtree: goes up to a split whose right one is missing.
+  /// Ends a subtree: goes up to a split whose right subtree is missing.
   void leave() {
     while (!way_.empty() && way_.back().right) {
       if (way_.back().first) --features_;
@@ -76,8 +76,8 @@ class PathFollower {
 };
 
 Result<void> verify_trees(const Program& program) {
-  const auto trees = program.section_ExplainedTrees();
-  const auto nodes = program.section_Paths();
+  const auto trees = program.explained_trees();
+  const auto nodes = program.paths();
   std::uint64_t taken = 0;
   for (std::size_t t = 0; t < trees.size(); ++t) {
     const auto wrong = [t](std::string_view what) {
@@ -106,7 +106,7 @@ Result<void> verify_trees(const Program& program) {
 Result<void> verify_explained_trees(const Program& program) {
   const ProgramMeta& meta = program.meta();
   if (meta.contributions == 0) {
-    if (program.section_ExplainedTrees().empty() && program.section_Paths().empty()) return {};
+    if (program.explained_trees().empty() && program.paths().empty()) return {};
     return refused("meta section", "the program has paths, but no contributions");
   }
   const std::uint64_t width = std::uint64_t{meta.num_outputs} * (std::uint64_t{meta.num_features} + 1);

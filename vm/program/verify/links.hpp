@@ -15,14 +15,14 @@
 
 namespace forestvm::bytecode {
 
-/// True if a layout's nodes name their children, and these do not stand where a rule puts them.
+/// True if a layout's nodes name their children. In other layouts a rule says where the children are.
 template <class View>
 inline constexpr bool kNamesChildren = View::kLeavesHoldStill && !requires {
   &View::level_rule;
 };
 
-/// Memory that the trees of a group use in turn: the level of each node, which is 1 at the root, and 0 as long
-/// as no node leads to it.
+/// Memory that the trees of a group use in turn: the level of each node. It is 1 at the root, and 0 for a node as
+/// long as no other leads to it.
 using LinkMemory = std::vector<std::uint8_t>;
 
 /// Calls visit(child) for the children of a node that are nodes themselves.
@@ -39,8 +39,8 @@ void for_children(const typename View::Tree& view, std::uint32_t slot, const Nod
   }
 }
 
-/// Returns whether so many nodes have a level, and the deepest has this one. A level that does not fit its type became
-/// zero, so that nodes are missing then too.
+/// Returns whether `with_level` nodes have a level, and the deepest has level `deepest`. A level that does not fit
+/// its type became zero, so that nodes are missing then, too.
 [[gnu::noinline]] inline bool are_levels_sound(std::span<const std::uint8_t> levels, std::uint32_t with_level,
                                                std::uint32_t deepest) {
   std::uint32_t reached = 0;

@@ -87,8 +87,8 @@ Result<void> verify_operands(const Program& program) {
   if (code.empty()) return refused("code section", "no instructions");
   if (code.size() > kMaxInstructions)
     return refused("code section", "{} instructions, at most {}", code.size(), kMaxInstructions);
-  const TableSizes sizes{program.section_Accumulators().size(), program.section_Groups().size(),
-                         program.section_Walkers().size(), code.size()};
+  const TableSizes sizes{program.accumulators().size(), program.groups().size(), program.walkers().size(),
+                         code.size()};
   for (std::size_t pc = 0; pc < code.size(); ++pc) {
     if (!known(code[pc].op))
       return code_error(program, pc, formatted("unknown opcode {}", static_cast<unsigned>(code[pc].op)));

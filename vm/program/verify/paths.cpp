@@ -26,8 +26,9 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// The steps that a row may take in any program, and the further ones for each byte of the program. Compiled
-/// programs take fewer by orders of magnitude, unless trees of very different depths are walked in lockstep.
+/// The steps that a row may take in any program, and the steps that it may take in addition for each byte of the
+/// program. Compiled programs take fewer by orders of magnitude, unless trees of very different depths are walked
+/// in lockstep.
 constexpr std::uint64_t kFreeSteps = std::uint64_t{1} << 22, kStepsPerByte = 64;
 
 /// The most instructions that are followed on all ways together.
@@ -72,9 +73,9 @@ std::uint64_t walk_steps(const typename View::Tree& view, const TreeDesc& tree) 
 
 /// Returns the most steps in which a row's derived columns are computed: parts of keys, slots and terms.
 std::uint64_t derive_steps(const Program& program) {
-  std::uint64_t steps = program.section_HashedFeatures().size() + program.section_KeyParts().size() +
-                        program.section_LinearTerms().size() + program.meta().derived_columns;
-  for (const LookupDesc& lookup : program.section_Lookups()) steps += lookup.slot_count;
+  std::uint64_t steps = program.hashed_features().size() + program.key_parts().size() +
+                        program.linear_terms().size() + program.meta().derived_columns;
+  for (const LookupDesc& lookup : program.lookups()) steps += lookup.slot_count;
   return steps;
 }
 
@@ -82,7 +83,7 @@ std::uint64_t derive_steps(const Program& program) {
 struct GroupCosts {
   std::vector<std::uint64_t> before;  ///< Steps of all trees before each one.
   std::uint64_t most = 0;             ///< Steps of the tree that takes the most.
-  /// True if walks read codes, which those through a tree of one leaf do not.
+  /// True if walks read codes. Walks through trees of one leaf do not.
   bool reads_codes = false;
 };
 
@@ -125,7 +126,7 @@ class WayFollower {
       : program_(program),
         meta_(program.meta()),
         code_(program.code()),
-        accumulators_(program.section_Accumulators()),
+        accumulators_(program.accumulators()),
         map_(map),
         costs_(costs),
         followed_(followed) {
@@ -191,7 +192,7 @@ class WayFollower {
     return false;
   }
 
-  // NOLINTNEXTLINE(readability-function-size): a case an opcode
+  // NOLINTNEXTLINE(readability-function-size): one case for each opcode
   Result<void> follow(const Inst& inst) {
     take(1);
     switch (inst.op) {
@@ -251,9 +252,9 @@ class WayFollower {
       case Op::SumTrees: {
         const auto args = operands<Op::SumTrees>(inst);
         FVM_TRY(reads_leaves(args.acc_in));
-        if (!program_.section_LeafVectors().empty())
+        if (!program_.leaf_vectors().empty())
           take(multiply_capped(meta_.num_trees, 2 * std::uint64_t{meta_.num_outputs}));
-        if (!program_.section_LeafFunctions().empty()) take(function_steps());
+        if (!program_.leaf_functions().empty()) take(function_steps());
         return reads_sums(args.acc_out);
       }
       case Op::Transform:
@@ -278,12 +279,13 @@ class WayFollower {
   /// each tree has a function.
   std::uint64_t function_steps() const {
     std::uint64_t most = 0;
-    for (const LeafFunction& function : program_.section_LeafFunctions())
+    for (const LeafFunction& function : program_.leaf_functions())
       most = std::max<std::uint64_t>(most, function.term_count);
     return add_capped(meta_.num_features, multiply_capped(meta_.num_trees, most + 1));
   }
 
-  /// Enters a block for calls that ask for this output, or for those that ask for another.
+  /// Enters a block for calls that ask for the output of `args` or, if `asked` is false, for calls that ask for
+  /// another.
   Result<void> when(const OperandsOf<Op::When>& args, bool asked) {
     return enter_block((args.output == way_.output) == asked, args.partner);
   }
@@ -311,7 +313,7 @@ class WayFollower {
     }
   }
 
-  /// Enters a loop over rows. What is written for all rows that the loop goes through is written for those of
+  /// Enters a loop over rows. What was written for all rows that the loop goes through was written for the rows of
   /// each iteration.
   void enter_rows(Interval over) {
     const auto enter = [&](Intervals& written) {
@@ -424,7 +426,8 @@ class WayFollower {
     return found == blocks_.rend() ? kAllTrees : map_.insts[found->open].out;
   }
 
-  /// Begins private copies, with zeros unless they lie in another accumulator: then a reduction sets them.
+  /// Begins private copies. They are zero, unless the accumulator's memory is another's: then a reduction sets
+  /// them.
   Result<void> privatize(std::uint32_t accumulator) {
     private_to_[accumulator] = blocks_.back().open;
     memory_.sums[accumulator] = {};
@@ -444,8 +447,8 @@ class WayFollower {
   }
 
   void encode() {
-    std::uint64_t steps = program_.section_Columns().size();
-    for (const EncodedFeature& feature : program_.section_EncodedFeatures())
+    std::uint64_t steps = program_.columns().size();
+    for (const EncodedFeature& feature : program_.encoded_features())
       steps += static_cast<std::uint64_t>(std::bit_width(feature.threshold_count));
     take(steps);
     memory_.codes.add(rows());
@@ -453,13 +456,13 @@ class WayFollower {
 
   Result<void> explain() {
     if (!explains_scores(way_.output)) return wrong("it writes contributions or interactions");
-    if (!program_.section_Columns().empty() && !memory_.codes.covers(rows()))
+    if (!program_.columns().empty() && !memory_.codes.covers(rows()))
       return wrong("paths test rank codes, and these rows are not encoded here");
     const bool pairs = way_.output == OutputKind::Interactions;
     const std::uint64_t width = std::uint64_t{meta_.num_features} + 1;
     const std::uint64_t written = pairs ? width * width / kInteractionsPerStep + 1 : width;
     take(multiply_capped(meta_.num_outputs, written));
-    take(multiply_capped(program_.section_Paths().size(), kPathNodeSteps + (pairs ? kPathPairSteps : 0)));
+    take(multiply_capped(program_.paths().size(), kPathNodeSteps + (pairs ? kPathPairSteps : 0)));
     memory_.output.add(rows());
     return {};
   }
@@ -490,8 +493,8 @@ class WayFollower {
   /// trees among each other.
   Result<void> walks_group(std::uint32_t walker, const Range& trees) {
     if (trees.size() == 0) return {};
-    const WalkerDesc& desc = program_.section_Walkers()[walker];
-    const GroupDesc& group = program_.section_Groups()[desc.group];
+    const WalkerDesc& desc = program_.walkers()[walker];
+    const GroupDesc& group = program_.groups()[desc.group];
     const GroupCosts& costs = costs_[desc.group];
     // Walks in lockstep go on until the last has come to its leaf.
     const std::uint64_t alone =
@@ -519,7 +522,7 @@ class WayFollower {
   std::size_t pc_ = 0;
   Memory memory_;
   boost::container::static_vector<Block, kMaxBlockDepth> blocks_;
-  /// Pc of the loop to whose iterations each is private.
+  /// Pc of the loop to whose iterations each accumulator is private.
   std::array<std::uint32_t, kAccumulators> private_to_;
   std::uint64_t times_ = 1;  ///< Times that the instruction runs for a row.
   std::uint64_t steps_ = 0;
@@ -546,7 +549,7 @@ Result<std::vector<std::uint32_t>> row_counts(const Program& program) {
 
 Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
   std::vector<GroupCosts> costs;
-  for (const GroupDesc& group : program.section_Groups())
+  for (const GroupDesc& group : program.groups())
     costs.push_back(with_view(group.layout, [&]<class View>() { return costs_of<View>(program, group); }));
   FVM_ASSIGN(const std::vector<std::uint32_t> counts, row_counts(program));
   std::uint64_t most = 0, followed = 0;

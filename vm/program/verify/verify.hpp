@@ -1,4 +1,4 @@
-// The verifier: the only place that checks a program. In: an image. Out: nothing, or the first rule it
+// The verifier: nothing else checks a program. In: an image. Out: nothing, or the first rule it
 // breaks, with the section, offset or pc. What it lets through cannot read or write out of bounds, loop for
 // ever, race, or use more memory than it declares, whatever its bytes are; interpreters rely on that and
 // check nothing again.
@@ -15,7 +15,7 @@
 
 namespace forestvm::bytecode {
 
-/// Verifies the header and the section table, after which sections can be found. Takes constant time but for
+/// Verifies the header and the section table, after which sections can be found. Takes constant time, apart from
 /// the checksum.
 Result<void> verify_container(std::span<const std::byte> image, bool with_checksum);
 
@@ -29,8 +29,8 @@ Result<void> verify_derived_columns(const Program& program);
 /// Verifies encoded features, columns and ranks: codes stay within their columns.
 Result<void> verify_encoder(const Program& program);
 
-/// Verifies the paths of contributions: the nodes of each tree are one tree in preorder, columns, features and outputs
-/// exist, shares are shares, and no way is longer than those who compute contributions have room for.
+/// Verifies the paths of contributions: the nodes of each tree are one tree in preorder, columns, features and
+/// outputs exist, shares are shares, and no way is longer than the code that computes contributions allows.
 Result<void> verify_explained_trees(const Program& program);
 
 /// Returns what is wrong with a feature's thresholds; null if nothing is.

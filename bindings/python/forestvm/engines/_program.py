@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import re
@@ -35,18 +36,22 @@ class Program(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        return f"{self.fingerprint}.fvm"
+        """The name of the program's file on each machine, without a folder."""
+        return _file_name(self.fingerprint)
+
+    def mapped(self, path: str | os.PathLike[str]) -> Forest:
+        """Returns the forest of a mapped file. Raises Refused if the file holds another program."""
+        forest = Forest.from_buffer(mapped_file(path), threads=self.threads)
+        if forest.fingerprint != self.fingerprint:
+            raise Refused(f"the file holds another program: fingerprint {forest.fingerprint}", os.fspath(path))
+        return forest
 
     def open(self, image: Callable[[], Buffer]) -> Forest:
         """Returns the forest, which this process opens once. `image` is called if this machine has no file yet."""
         with _lock:
             forest = _opened.get(self)
             if forest is None:
-                path = _file_of(self.fingerprint, image)
-                forest = Forest.from_buffer(mapped_file(path), threads=self.threads)
-                if forest.fingerprint != self.fingerprint:
-                    raise Refused(f"the file holds another program: fingerprint {forest.fingerprint}", str(path))
-                _opened[self] = forest
+                forest = _opened[self] = self.mapped(file_with(self.fingerprint, image))
             return forest
 
 
@@ -67,8 +72,8 @@ def no_predictions(forest: Forest, output: str) -> NDArray[Any]:
 
 
 def file_of(forest: Forest) -> Path:
-    """Returns a file of the forest's program on this machine, which is written unless it is there."""
-    return _file_of(forest.fingerprint, lambda: memoryview(forest))
+    """Returns the path of the forest's program on this machine. Writes the file unless it exists."""
+    return file_with(forest.fingerprint, lambda: memoryview(forest))
 
 
 def folder() -> Path:
@@ -87,21 +92,27 @@ def folder() -> Path:
     return path
 
 
-def _file_of(fingerprint: str, image: Callable[[], Buffer]) -> Path:
+def _file_name(fingerprint: str) -> str:
     if re.fullmatch("[0-9a-f]+", fingerprint) is None:
         raise Usage(f"{fingerprint!r} is no fingerprint", "fingerprint")
-    path = folder() / f"{fingerprint}.fvm"
+    return f"{fingerprint}.fvm"
+
+
+def file_with(fingerprint: str, image: Callable[[], Buffer]) -> Path:
+    """Returns a program's file on this machine. `image` gives its bytes if there is no file yet."""
+    path = folder() / _file_name(fingerprint)
     if path.exists():
         return path
-    # Written beside it and moved, so that other processes see the whole file or none.
+    # The file is written under another name, so that other processes see the whole file or none. Linking keeps a file
+    # that another process has put in place meanwhile: replacing it would leave that process with a copy of its own.
     written, name = tempfile.mkstemp(dir=path.parent, prefix=f"{fingerprint}.")
     try:
         with os.fdopen(written, "wb") as file:
             file.write(image())
-        os.replace(name, path)
-    except BaseException:
+        with contextlib.suppress(FileExistsError):
+            os.link(name, path)
+    finally:
         os.unlink(name)
-        raise
     return path
 
 

@@ -2,20 +2,23 @@
 
     forestvm.engines.dask.predict(frame, forest)    # a Series or DataFrame of predictions, or an array for an array
 
-Tasks know the program's fingerprint. Where there is a distributed client, the program is scattered once and each
-machine keeps it as a file, which its workers map; without a client the tasks run on this machine, whose file they map.
+Tasks know the program's fingerprint. Where there is a distributed client, the program is scattered once and becomes a
+file on each machine, which its workers map: no worker has a copy in its own memory. Without a client the tasks run on
+this machine, whose file they map.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
-from typing import Any
-
-import numpy
+from typing import TYPE_CHECKING, Any
 
 from .._errors import UnsupportedInput, Usage
 from .._forest import Forest
-from ._program import Program, file_of, mapped_file, no_predictions, program_of
+from ._program import Program, file_of, file_with, mapped_file, no_predictions, program_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 def predict(
@@ -60,16 +63,28 @@ def _image(forest: Forest) -> Any:
         client = default_client()
     except (ImportError, ValueError):
         return str(file_of(forest))
-    # The key makes all collections share one copy.
-    return client.scatter(
-        {f"forestvm-{forest.fingerprint}": numpy.frombuffer(memoryview(forest), dtype=numpy.uint8)},
-        broadcast=True,
-        hash=False,
-    )[f"forestvm-{forest.fingerprint}"]
+    # The key makes all collections share one image.
+    key = f"forestvm-{forest.fingerprint}"
+    return client.scatter({key: _Image(forest.fingerprint, memoryview(forest))}, broadcast=True, hash=False)[key]
 
 
-def _opened(program: Program, image: Any) -> Forest:
-    return program.open(lambda: mapped_file(image) if isinstance(image, str) else memoryview(image))
+class _Image:
+    """The bytes of a program. A worker that receives them has the machine's file in their place."""
+
+    def __init__(self, fingerprint: str, memory: Buffer) -> None:
+        self._fingerprint, self.memory = fingerprint, memory
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        image = pickle.PickleBuffer(self.memory) if protocol >= 5 else bytes(self.memory)
+        return _received, (self._fingerprint, image)
+
+
+def _received(fingerprint: str, image: Buffer) -> _Image:
+    return _Image(fingerprint, mapped_file(file_with(fingerprint, lambda: image)))
+
+
+def _opened(program: Program, image: _Image | str) -> Forest:
+    return program.open(lambda: mapped_file(image) if isinstance(image, str) else image.memory)
 
 
 def _predict_array(array: Any, program: Program, image: Any, sample: Any, output: str) -> Any:

@@ -19,15 +19,15 @@ from ._program import file_of, program_of
 
 
 def save(
-    forest: Forest, path: str | os.PathLike[str], *, output: str = "value", threads: int | None = None, **options: Any
+    forest: Forest, path: str | os.PathLike[str], *, output: str = "value", threads: int | None = 1, **options: Any
 ) -> None:
     """Writes a folder that `mlflow.pyfunc.load_model` reads. The program in it is verified when it is loaded.
 
     output:  the predictions that the model gives: "value", "raw", "class", "leaf" or "proba".
-    threads: threads of a call; None: what the loading machine allows.
+    threads: threads of a call; None: as many CPUs as the loading process may use.
     options: further arguments of `mlflow.pyfunc.save_model`, such as signature and metadata.
     """
-    program_of(forest, output, threads or 1)
+    program_of(forest, output, threads)
     options.setdefault("pip_requirements", [f"forestvm=={__version__}"])
     mlflow.pyfunc.save_model(
         os.fspath(path),
@@ -41,7 +41,7 @@ def save(
 def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> _Model:
     """Called by MLflow with the path of the program."""
     options = model_config or {}
-    return _Model(load(path, threads=options.get("threads")), options.get("output", "value"))
+    return _Model(load(path, threads=options.get("threads", 1)), options.get("output", "value"))
 
 
 class _Model:

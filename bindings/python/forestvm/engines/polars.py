@@ -21,7 +21,7 @@ import polars
 from .. import _core
 from .._errors import Environment, Refused, Usage
 from .._forest import Forest
-from ._program import Program, file_of, folder, mapped_file, no_predictions, program_of
+from ._program import Program, file_of, folder, no_predictions, program_of
 
 _PLUGIN = Path(_core.__file__)
 
@@ -69,7 +69,7 @@ def _expression(plugin: Path, program: Program, output: str, columns: Sequence[s
 
 @functools.cache
 def _check_interface(plugin: Path, program: Program, output: str) -> None:
-    """Asks polars for the type of the predictions, which it learns from the plugin."""
+    """Checks that polars takes the plugin and the plugin the expression, by asking for the type of the predictions."""
     frame = polars.LazyFrame(schema={"x": polars.Float64})
     try:
         frame.select(_expression(plugin, program, output, ["x"])).collect_schema()
@@ -97,7 +97,4 @@ def _opened(options: bytes) -> tuple[Forest, str]:
     path = folder() / program.file_name
     if not path.exists():
         raise Environment(f"no program {path}: call forestvm.engines.polars.expr on this machine first", str(path))
-    forest = Forest.from_buffer(mapped_file(path), threads=program.threads)
-    if forest.fingerprint != program.fingerprint:
-        raise Refused(f"the file holds another program: fingerprint {forest.fingerprint}", str(path))
-    return forest, read["output"]
+    return program.mapped(path), read["output"]

@@ -51,7 +51,7 @@ def predict(
 
 
 class _Predictor:
-    """An actor."""
+    """The class of an actor, which predicts batches of a dataset."""
 
     def __init__(self, image: Any, output: str, name: str, threads: int) -> None:
         # The array lies in the object store, read-only, and is borrowed.

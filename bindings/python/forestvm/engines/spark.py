@@ -11,7 +11,6 @@ pyarrow.
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -67,7 +66,7 @@ def _sent(session: Any, forest: Forest, output: str, threads: int) -> Program:
 def _opened(program: Program) -> Forest:
     from pyspark import SparkFiles
 
-    return program.open(lambda: mapped_file(SparkFiles.get(os.path.basename(program.file_name))))
+    return program.open(lambda: mapped_file(SparkFiles.get(program.file_name)))
 
 
 def _predict_batches(

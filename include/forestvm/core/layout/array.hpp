@@ -1,4 +1,4 @@
-// The array layout: trees in level order, one after the other. Treebeard's array representation (SilvanForge,
+// The array layout: trees in level order, one after the other. It is Treebeard's array representation (SilvanForge,
 // section 6).
 #pragma once
 

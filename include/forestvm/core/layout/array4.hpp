@@ -9,8 +9,8 @@
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/layout/level_order.hpp>
-#include <forestvm/core/layout/placing.hpp>
 #include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
@@ -20,9 +20,9 @@ struct Array4View : TreesInSequence {
   static constexpr std::uint32_t kColumnMask = (std::uint32_t{1} << kCodeShift) - 1;
   static_assert(kMaxColumns <= kColumnMask);
 
-  /// A slot. In the last level it holds the bits of a float; in the levels above, the code (kNeverRight where
-  /// a leaf is repeated below) and the column. A row whose code is x goes right if x << kCodeShift is above
-  /// the word.
+  /// A slot. In the last level it holds the bits of a float. In the levels above it holds a column and a code,
+  /// which is kNeverRight where a leaf is repeated below. A row whose code is x goes right if x << kCodeShift is
+  /// above the word.
   struct Node {
     std::uint32_t word;
 

@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include <forestvm/core/forest_data.hpp>
-#include <forestvm/core/layout/placing.hpp>
 #include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
@@ -68,7 +68,7 @@ struct LevelOrderView : Placing {
     return (tree[at].feature & kLeaf) != 0;
   }
   FVM_INLINE static float value(const Tree& tree, std::uint32_t at) { return tree[at].value; }
-  /// Returns the place of a leaf's number among the group's.
+  /// Returns the index of a leaf's number among the numbers of its group.
   FVM_INLINE static std::uint64_t number_at(const Tree& tree, const TreeDesc& desc, std::uint32_t at) {
     return desc.first_node + std::uint64_t{at} * (kInterleaved ? tree.stride : 1);
   }

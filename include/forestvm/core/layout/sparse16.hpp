@@ -1,13 +1,13 @@
-// The wide sparse layout: only the nodes that the tree has, each with both child indices (counted from the
-// root's). A leaf's children are itself, so a walk may take more steps than the tree is deep. A node has 16
-// bytes. Treebeard's sparse representation (SilvanForge, section 6).
+// The wide sparse layout: only the nodes that the tree has, each with both child indices (counted from the root's).
+// A leaf's children are itself, so a walk may take more steps than the tree is deep. A node has 16 bytes. It is
+// Treebeard's sparse representation (SilvanForge, section 6).
 #pragma once
 
 #include <cstdint>
 
 #include <forestvm/core/forest_data.hpp>
-#include <forestvm/core/layout/placing.hpp>
 #include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {

@@ -7,8 +7,8 @@
 
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
-#include <forestvm/core/layout/placing.hpp>
 #include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
@@ -77,7 +77,7 @@ struct Sparse4View : TreesInSequence {
   static std::uint32_t broken_rules(const Tree& tree, std::uint32_t slot, const TreeDesc& desc,
                                     const NodeFacts& facts) {
     const Node node = tree.nodes[slot];
-    const std::uint32_t leaf = all_bits((~node.word & 0xff) == 0), split = ~leaf;  // in words: see all_bits
+    const std::uint32_t leaf = all_bits((~node.word & 0xff) == 0), split = ~leaf;  // see all_bits
     const std::uint32_t number = node.word >> kLeafShift;
     return rule_bit(0, leaf & all_bits(number - desc.first_leaf >= desc.leaf_count)) |
            rule_bit(1, split & all_bits(node.column() >= facts.num_columns)) |

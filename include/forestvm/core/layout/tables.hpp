@@ -30,8 +30,8 @@
 
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
-#include <forestvm/core/layout/placing.hpp>
 #include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
@@ -39,7 +39,8 @@ namespace forestvm {
 inline constexpr unsigned kMaxTableLeaves = 256;  ///< Most leaves of a tree.
 inline constexpr unsigned kMaxTableSlots = 128;   ///< Most slots of a level.
 inline constexpr unsigned kMaxTreeSlots = 64;     ///< Most slots of a level that is a tree.
-/// The lines that a group has after its last tree's, because a lookup may load as many from any table.
+/// Number of lines that a group has after the last line of its last tree: a lookup may load this many lines from
+/// the beginning of any table.
 inline constexpr unsigned kTableSlack = kMaxTableSlots / 16;
 
 struct TableLine {
@@ -68,7 +69,8 @@ struct TableLevel {
   FVM_INLINE bool all_tests() const { return kind <= LevelKind::Tests; }
   FVM_INLINE bool is_tree() const { return kind == LevelKind::Tree; }
   FVM_INLINE bool retires() const { return kind >= LevelKind::Retiring; }
-  // The test of a level that makes only one: its code, and its column as a byte offset into a block of codes.
+  // These return the test of a level whose slots all make the same one: its code, and its column as a byte offset
+  // into a block of codes.
   FVM_INLINE std::uint8_t code() const { return columns; }
   FVM_INLINE std::uint32_t offset() const { return line; }
 
@@ -82,7 +84,7 @@ struct TableLevel {
 };
 static_assert(sizeof(TableLevel) == 8);
 
-/// Returns the cache lines that the records of `levels` levels take.
+/// Returns the number of lines of 16 bytes that the records of `levels` levels take.
 FVM_INLINE std::uint32_t table_header_lines(std::uint32_t levels) { return (levels + 1) / 2; }
 
 /// The addresses of a level's tables. They are meaningless where the level lacks a table.
@@ -123,7 +125,7 @@ struct TablesView : TreesInSequence {
     }
   };
 
-  // A place in a tree is a level and a slot in it; for a leaf it is the level below the last and the leaf's
+  // A position in a tree is a level and a slot in it; for a leaf it is the level below the last and the leaf's
   // number.
   static constexpr unsigned kSlotBits = 9;
   FVM_INLINE static std::uint32_t level_of(std::uint32_t at) { return at >> kSlotBits; }
@@ -153,7 +155,7 @@ struct TablesView : TreesInSequence {
     const TableLevel& level = tree.level(level_of(at));
     return level.has_tables() ? LevelTables(tree.lines, level).code[slot_of(at)] : level.code();
   }
-  /// Returns the place of the test or leaf to which a way leads, past the repetitions of a leaf.
+  /// Returns the position of the test or leaf to which a way leads, past the repetitions of a leaf.
   FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
     std::uint32_t level = level_of(at), slot = slot_of(at);
     for (;;) {
@@ -182,9 +184,9 @@ struct TablesView : TreesInSequence {
     return child(tree, at, static_cast<unsigned>(x > code(tree, at)));
   }
 
-  static const char* place_rule(const TreeDesc& tree, std::uint32_t index, const GroupDesc& group,
-                                std::uint64_t nodes_before) {
-    if (const char* rule = TreesInSequence::place_rule(tree, index, group, nodes_before)) return rule;
+  static const char* first_node_rule(const TreeDesc& tree, std::uint32_t index, const GroupDesc& group,
+                                     std::uint64_t nodes_before) {
+    if (const char* rule = TreesInSequence::first_node_rule(tree, index, group, nodes_before)) return rule;
     return group.node_count - nodes_before - tree.node_count >= kTableSlack
                ? nullptr
                : "its group ends too soon after its tables";
@@ -202,8 +204,9 @@ struct TablesView : TreesInSequence {
 
   /// The facts that the levels above a level establish.
   struct LevelsAbove {
-    std::uint32_t open;                        ///< Leaves that no level above has retired.
-    std::uint8_t codes[kMaxTableLeaves] = {};  ///< Thresholds of each listed column; any byte is an index.
+    std::uint32_t open;  ///< Leaves that no level above has retired.
+    /// Number of thresholds of each listed column; any byte is an index.
+    std::uint8_t codes[kMaxTableLeaves] = {};
   };
 
   /// Returns what is wrong with a level; null if nothing is. With these rules every lookup stays inside its
@@ -249,8 +252,8 @@ struct TablesView : TreesInSequence {
                                                "a code is above its column's ranks",
                                                "a leaf in a level of tests", kNotNext};
 
-  /// Returns the rules that a slot breaks, as bits, and adds its children to `children`. Kind is Tests, which stands for
-  /// Tree too, Mixed or Retiring; the children of Retiring and Tree are checked elsewhere.
+  /// Returns the rules that a slot breaks, as bits, and adds its children to `children`. Kind is Tests (which
+  /// stands for Tree, too), Mixed or Retiring; the children of Retiring and Tree are checked elsewhere.
   template <bool kSeveralColumns, LevelKind Kind>
   FVM_INLINE static std::uint32_t broken_rules(const LevelTables& tables, std::uint32_t slot,
                                                std::uint32_t columns, const std::uint8_t* codes,

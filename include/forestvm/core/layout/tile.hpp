@@ -53,7 +53,7 @@ struct NodeFacts {
   const TileShape* shapes;
   std::uint32_t shape_count;
   std::uint32_t num_columns;  ///< Number of columns of the encoder.
-  /// Thresholds of each column; 0 for any other column that a node may name.
+  /// Number of thresholds of each column of the encoder; 0 for any other column that a node may name.
   const std::uint8_t* column_codes;
 };
 

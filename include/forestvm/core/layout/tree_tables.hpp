@@ -13,7 +13,7 @@ namespace forestvm {
 struct TreeTablesView : TablesView {
   FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
     Tree found = TablesView::tree(group, index);
-    found.oblivious = false;  // not even if its lines look so
+    found.oblivious = false;  // never, whatever its number of lines
     return found;
   }
 
