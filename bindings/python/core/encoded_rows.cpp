@@ -129,7 +129,7 @@ class GrowingCodes {
       : forest_(forest),
         context_(context),
         columns_(forest.predictor->coded_columns()),
-        code_columns_(forest.program.section_Columns().size()) {}
+        code_columns_(forest.program.columns().size()) {}
 
   Result<void> add(const ColumnRows& rows) {
     reserve(count_ + rows.count);
