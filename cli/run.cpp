@@ -104,8 +104,8 @@ std::vector<std::string> class_labels(const Program& program, OutputKind output)
 }
 
 /// Returns the names of a row's contributions: the features' names (or f0, f1, ...) and "expected". Each name of
-/// interactions is two of these with a colon between them. In models of several outputs, each name follows the class label
-/// or the number of its output.
+/// interactions is two of these with a colon between them. In models of several outputs, each name follows the class
+/// label or the number of its output.
 std::vector<std::string> explanation_names(const Program& program, OutputKind kind) {
   const ProgramMeta& meta = program.meta();
   std::vector<std::string> terms, names;

@@ -4,8 +4,9 @@
 // A leaf of value v adds v times the product of o(j) over the features j that take part and z(j) over those that do
 // not: o(j) is 1 if the row takes the leaf's way at all splits of the feature, z(j) the product of the shares of the
 // training rows that do. The coefficient of x^s in the product of (z(j) + o(j) x) over the others of d features is the
-// sum over coalitions of s of them, each of which weighs s! (d - 1 - s)! / d! in a Shapley value. The interaction of two
-// features is half of the sum over the coalitions of the other d - 2, with the weights of d - 1 features.
+// sum over coalitions of s of them, each of which weighs s! (d - 1 - s)! / d! in a Shapley value. The
+// interaction of two features is half of the sum over the coalitions of the other d - 2, with the weights of d - 1
+// features.
 #include <forestvm/reference.hpp>
 
 #include <algorithm>

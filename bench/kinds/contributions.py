@@ -7,8 +7,8 @@ FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder o
 All engines compute the contributions of the same 4096 rows (fewer if a trainer would take minutes) with one thread, in
 one process and in turns, so that other work on the machine disturbs all of them alike. Prints a Markdown table of the
 smallest processor times per row in microseconds, and of the largest difference between forestvm's contributions and the
-trainer's, relative to the largest sum of a row's contributions. With --interactions both compute interactions, which only XGBoost
-has; their arrays take at most 512 MB. Needs numpy, xgboost-cpu, lightgbm and catboost.
+trainer's, relative to the largest sum of a row's contributions. With --interactions both compute interactions, which only
+XGBoost has; their arrays take at most 512 MB. Needs numpy, xgboost-cpu, lightgbm and catboost.
 """
 import ctypes
 import gzip

@@ -239,11 +239,11 @@ class Predictor {
   /// stop with a margin below 0 or NaN, or after every 0 rounds.
   ///
   /// Refused: labels of a model without classes; contributions or interactions of a program without them; an integer
-  /// that has no equal float64 where the program compares in float64 (the error names the row); codes of another encoder, and
-  /// all codes if walks of every plan read values; rows in a GPU's memory if the program takes zeros for missing
-  /// values or has thresholds that float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as
-  /// Int64; margins for other models, for programs that count sums exactly, and on GPUs; early stop for a model or
-  /// a program that does not have it.
+  /// that has no equal float64 where the program compares in float64 (the error names the row); codes of another
+  /// encoder, and all codes if walks of every plan read values; rows in a GPU's memory if the program takes zeros for
+  /// missing values or has thresholds that float32 cannot tell apart, and for such rows labels as Int32 and leaf
+  /// numbers as Int64; margins for other models, for programs that count sums exactly, and on GPUs; early stop for a
+  /// model or a program that does not have it.
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///

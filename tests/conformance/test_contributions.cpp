@@ -62,7 +62,7 @@ std::vector<double> interactions(const Program& program, const AnyRows& rows,
   return explained(program, OutputKind::Interactions, rows, options);
 }
 
-/// Gives every node a cover: whole numbers that add up, sometimes zero; or sometimes numbers that do not add up, if `odd`.
+/// Gives every node a cover: whole numbers that add up, sometimes zero. If `odd`, some do not add up.
 void cover(Dice& dice, Tree& tree, std::size_t at, std::size_t rows, bool odd = false) {
   Node& node = tree.nodes[at];
   node.cover = static_cast<float>(rows);

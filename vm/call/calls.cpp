@@ -21,7 +21,8 @@ namespace {
 Result<void> check_score_output(OutputKind output) {
   if (output == OutputKind::Raw || output == OutputKind::Value || explains_scores(output)) return {};
   return usage(
-      "predict gives raw scores, values, contributions or interactions; labels come from predict_class, leaf numbers from predict_leaf");
+      "predict gives raw scores, values, contributions or interactions; labels come from predict_class, leaf "
+      "numbers from predict_leaf");
 }
 
 /// Checks that the program has such an output, and that numbers of this type hold it.

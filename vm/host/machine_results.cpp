@@ -52,8 +52,8 @@ void write_contributions(const LoadedPaths& paths, const PathOutput& output, con
   }
 }
 
-/// Halves the totals of pairs, and takes the halves from those of both features, for which what they contribute alone is
-/// left.
+/// Halves the totals of pairs and subtracts the halves from the totals of both features. What each feature contributes
+/// alone remains.
 void part_pairs(const LoadedPaths& paths, const PathOutput& output, double* totals) {
   for (std::size_t i = 0; i < output.pairs; ++i) {
     const TotalPair& pair = paths.total_pairs[output.first_pair + i];

@@ -134,7 +134,7 @@ class HostPredictor final : public CallPredictor {
     return converted(rows) || (read_in_place && reads_values(output, row_count));
   }
 
-  /// Returns whether walks of a pass of `row_count` rows read values. Contributions and interactions are computed from codes.
+  /// Returns whether walks of a pass of `row_count` rows read values. Explanations are computed from codes.
   bool reads_values(OutputKind output, std::size_t row_count) const {
     return !explains_scores(output) && coded_plans().reads_values(row_count);
   }

@@ -1,4 +1,4 @@
-"""Contributions and interactions of features: against XGBoost's and LightGBM's own, for rows of every kind; shapes and errors."""
+"""Contributions and interactions: against XGBoost's and LightGBM's own, for rows of every kind; shapes and errors."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-// The records of a program's paths, from which contributions and interactions of features are computed, as they lie in a file. They hold
+// The records of a program's paths, as they lie in a file. Contributions and interactions of features are computed from
+// paths, which hold
 // each tree once more, in another form than walks need: with the share of the training rows that went each way.
 // Little-endian, fixed sizes, no padding bytes.
 #pragma once
@@ -20,8 +21,8 @@ static_assert(sizeof(ExplainedTree) == 16);
 struct PathNode {
   /// The share of a split's training rows that go left, from kLeastShare to 1 - kLeastShare; the value of a leaf. The
   /// share is at most kMostShare in splits of the code 255, to the right of which no row goes: where the covers of two
-  /// children do not add up to their parent's, such a split of the same column stands before the children's, whose shares
-  /// are parts of its own, and its right child is a leaf of the value 0.
+  /// children do not add up to their parent's, such a split of the same column stands before the one that
+  /// makes the test, and its right child is a leaf of the value 0.
   double number;
   std::uint32_t column;      ///< Column of codes that a split tests; zero in leaves.
   std::uint32_t feature;     ///< Feature to which a split's contribution goes; zero in leaves.

@@ -396,7 +396,8 @@ TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
   std::vector<float> scores(8);
   expect_usage(
       fvm_predict_f32(opened.context(), values.data(), 1, 3, FVM_OUTPUT_LEAF, scores.data(), 8),
-      "fvm_predict_f32: writes raw scores, values, contributions and interactions only; fvm_predict writes classes and leaves");
+      "fvm_predict_f32: writes raw scores, values, contributions and interactions only; fvm_predict writes classes "
+      "and leaves");
 }
 
 TEST(CApi, RefusesClassesOfAModelWithoutClasses) {

@@ -171,7 +171,7 @@ void add_constants(const TreeNodes& tree, const SplitOnWay& split, const Radau& 
   }
 }
 
-/// Returns the constants with which a branch's feature interacts where a row takes the branch: h at t = 0 and the points.
+/// Appends the constants of a branch for interactions: h where O = 1, at t = 0 and at the points.
 void add_branch(double taken, const Radau& rule, std::vector<double>& to) {
   to.push_back((1 - taken) / taken);
   for (const double t : rule.points) to.push_back((1 - taken) / (taken * (1 - t) + t));

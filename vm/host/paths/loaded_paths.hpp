@@ -1,5 +1,5 @@
-// The paths of a program in the form in which contributions and interactions are computed from them. In: the sections explained_trees
-// and paths. Out: for each tree a list of steps, and the constants that they take.
+// The paths of a program in the form in which contributions and interactions are computed from them. In: the sections
+// explained_trees and paths. Out: for each tree a list of steps, and the constants that they take.
 //
 // Contributions are Shapley values of a game in which a feature that does not take part sends rows both ways at a
 // split, by the shares of the training rows. Let every feature take part with the chance t. With z, the share of a
@@ -103,7 +103,8 @@ struct PathTree {
   std::size_t first_step;
   std::size_t step_count;
   std::size_t first_split;
-  /// Its constants begin with the weights of its points; for interactions then come h where O = 0, at t = 0 and at these.
+  /// Its constants begin with the weights of its points. For interactions, h where O = 0 follows, at t = 0 and at the
+  /// points.
   std::size_t first_constant;
   std::size_t first_pair;  ///< Index in LoadedPaths::pairs of those of its first split.
   std::uint32_t points;    ///< Points besides t = 0.
