@@ -123,7 +123,6 @@ Result<void> TreeCheck::check_sets() const {
   for (const CategorySet& set : tree_->category_sets) {
     for (std::size_t i = 1; i < set.codes.size(); ++i)
       if (set.codes[i - 1] >= set.codes[i]) return error({}, "the codes of a category set are not ascending");
-    if (set.whole && set.fractions) return error({}, "a set of whole numbers that fractions belong to");
     if (!set.codes.empty() && set.codes.back() >= kMaxCategories)
       return error({}, "category " + std::to_string(set.codes.back()) + " is over the limit of " +
                            std::to_string(kMaxCategories - 1));

@@ -86,7 +86,7 @@ Result<double> TreeMaker::threshold_of(std::size_t number) const {
 Result<CategorySet> TreeMaker::set_of(std::size_t number) const {
   CategorySet set;
   set.members_left = true;
-  set.fractions = true;
+  set.rule = CategoryRule::AboveMinusOne;
   std::string_view text = *nodes_[number].extras->categories;
   while (!text.empty()) {
     std::uint32_t code = 0;

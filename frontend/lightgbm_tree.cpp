@@ -82,7 +82,7 @@ Result<CategorySet> set_of(const LightgbmTree& entries, std::span<const std::int
                            std::size_t number) {
   CategorySet set;
   set.members_left = true;
-  set.fractions = true;
+  set.rule = CategoryRule::AboveMinusOne;
   for (std::size_t w = 0; w < words.size(); ++w) {
     const auto wrong = [&](const std::string& what) {
       return refused(location_of(entries.cat_threshold, &entries),

@@ -15,10 +15,29 @@ float pick(const std::vector<float>& numbers, std::uint32_t index) {
 
 float OnnxColumn::apply(float x) const {
   for (const OnnxStep& step : segment->steps) {
-    if (step.replacements.empty()) {
-      x = (x - pick(step.offsets, index)) * pick(step.scales, index);
-    } else if (std::isnan(x)) {
-      x = pick(step.replacements, index);
+    const float first = pick(step.first, index);
+    switch (step.kind) {
+      case OnnxStepKind::Scale:
+        x = (x - first) * pick(step.second, index);
+        break;
+      case OnnxStepKind::Replace:
+        if (std::isnan(x)) x = first;
+        break;
+      case OnnxStepKind::Add:
+        x += first;
+        break;
+      case OnnxStepKind::Subtract:
+        x -= first;
+        break;
+      case OnnxStepKind::Multiply:
+        x *= first;
+        break;
+      case OnnxStepKind::Divide:
+        x /= first;
+        break;
+      case OnnxStepKind::Clip:
+        if (!std::isnan(x)) x = std::min(std::max(x, first), pick(step.second, index));
+        break;
     }
   }
   return x;
@@ -26,8 +45,11 @@ float OnnxColumn::apply(float x) const {
 
 bool OnnxColumn::falls() const {
   bool falls = false;
-  for (const OnnxStep& step : segment->steps)
-    if (step.replacements.empty() && pick(step.scales, index) < 0) falls = !falls;
+  for (const OnnxStep& step : segment->steps) {
+    const bool by_first = step.kind == OnnxStepKind::Multiply || step.kind == OnnxStepKind::Divide;
+    if (by_first && pick(step.first, index) < 0) falls = !falls;
+    if (step.kind == OnnxStepKind::Scale && pick(step.second, index) < 0) falls = !falls;
+  }
   return falls;
 }
 

@@ -1,5 +1,5 @@
-// The columns of numbers that reach a tree ensemble: the row's features, after the Scaler, Imputer and Cast nodes in
-// front of it.
+// The columns of numbers that reach a tree ensemble: the row's features, after the nodes in front of it that change each
+// number (Scaler, Imputer, Add, Sub, Mul, Div, Clip, Cast).
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,20 @@
 
 namespace forestvm::frontend {
 
-/// A Scaler or Imputer node: the change that it makes to each number. A list has one number for all columns, or one for
-/// each.
+enum class OnnxStepKind : std::uint8_t {
+  Scale,     ///< Scaler: (x - first) * second.
+  Replace,   ///< Imputer: `first` instead of NaN.
+  Add,       ///< x + first
+  Subtract,  ///< x - first
+  Multiply,  ///< x * first
+  Divide,    ///< x / first
+  Clip,      ///< At least `first` and at most `second`.
+};
+
+/// A node: the change that it makes to each number, in float32. A list has one number for all columns, or one for each.
 struct OnnxStep {
-  std::vector<float> offsets, scales;  ///< Scaler: (x - offset) * scale, in float32.
-  std::vector<float> replacements;     ///< Imputer: the number instead of NaN.
+  OnnxStepKind kind = OnnxStepKind::Scale;
+  std::vector<float> first, second;
 };
 
 /// Columns that follow one another and come from features that follow one another.

@@ -43,6 +43,11 @@ Result<void> read_numbers(const OnnxOperation& operation, std::string_view name,
   return {};
 }
 
+Result<void> check_factors(const OnnxOperation& operation, const std::vector<float>& factors) {
+  if (std::find(factors.begin(), factors.end(), 0.0f) == factors.end()) return {};
+  return error(operation, "a scale of 0 cannot be folded into thresholds: infinity times 0 is not a number");
+}
+
 /// Adds a step to every segment; each takes its own part of the numbers.
 void add_step(OnnxColumns& columns, const OnnxStep& step) {
   const auto part = [](const std::vector<float>& numbers, const OnnxSegment& segment) {
@@ -51,8 +56,7 @@ void add_step(OnnxColumns& columns, const OnnxStep& step) {
     return std::vector<float>(first, first + segment.count);
   };
   for (OnnxSegment& segment : columns.segments)
-    segment.steps.push_back(
-        {part(step.offsets, segment), part(step.scales, segment), part(step.replacements, segment)});
+    segment.steps.push_back({step.kind, part(step.first, segment), part(step.second, segment)});
 }
 
 class GraphReader {
@@ -97,7 +101,11 @@ class GraphReader {
   Result<void> add_imputer(const OnnxOperation& operation);
   Result<void> add_constant(const OnnxOperation& operation);
   Result<void> add_shape(const OnnxOperation& operation);
-  Result<void> add_factor(const OnnxOperation& operation);
+  Result<void> add_sum(const OnnxOperation& operation);
+  Result<void> add_difference(const OnnxOperation& operation);
+  Result<void> add_product(const OnnxOperation& operation);
+  Result<void> add_quotient(const OnnxOperation& operation);
+  Result<void> add_clip(const OnnxOperation& operation);
   Result<void> add_zipmap(const OnnxOperation& operation);
   Result<void> add_argmax(const OnnxOperation& operation);
   Result<void> add_sigmoid(const OnnxOperation& operation);
@@ -128,8 +136,7 @@ class GraphReader {
     if (operation.outputs.size() != 1) return error(operation, "expected one output");
     for (const OnnxSegment& segment : columns.segments) {
       segments_ += 1 + segment.steps.size();
-      for (const OnnxStep& step : segment.steps)
-        segments_ += (step.offsets.size() + step.scales.size() + step.replacements.size()) / 16;
+      for (const OnnxStep& step : segment.steps) segments_ += (step.first.size() + step.second.size()) / 16;
     }
     if (segments_ > kMaxSegments) return error(operation, "too many nodes and columns in front of the trees");
     FVM_TRY(check_new(operation, operation.outputs[0]));
@@ -147,6 +154,9 @@ class GraphReader {
     return error(operation, "its output " + quoted(name) + " is there already");
   }
   Result<std::vector<std::int64_t>> shape_of(const OnnxOperation& operation) const;
+  Result<void> read_constant(const OnnxOperation& operation, std::size_t input, std::uint32_t width,
+                             std::vector<float>& numbers) const;
+  Result<void> add_arithmetic(const OnnxOperation& operation, OnnxStepKind kind);
   Result<void> add_transform(const OnnxOperation& operation, OnnxPost post);
   /// Number of values in a row of scores.
   std::uint32_t score_width() const {
@@ -173,7 +183,11 @@ const GraphReader::Row GraphReader::kRows[] = {
     {"", "Reshape", &GraphReader::add_shape},
     {"", "Squeeze", &GraphReader::add_shape},
     {"", "Flatten", &GraphReader::add_shape},
-    {"", "Mul", &GraphReader::add_factor},
+    {"", "Add", &GraphReader::add_sum},
+    {"", "Sub", &GraphReader::add_difference},
+    {"", "Mul", &GraphReader::add_product},
+    {"", "Div", &GraphReader::add_quotient},
+    {"", "Clip", &GraphReader::add_clip},
     {"", "ArgMax", &GraphReader::add_argmax},
     {"", "Sigmoid", &GraphReader::add_sigmoid},
     {"", "Softmax", &GraphReader::add_softmax},
@@ -313,11 +327,9 @@ Result<void> GraphReader::add_scaler(const OnnxOperation& operation) {
     return error(operation,
                  "columns of " + name_of(input->type) + "; only float columns can be folded into thresholds");
   OnnxStep step;
-  FVM_TRY(read_numbers(operation, "offset", *input, step.offsets));
-  FVM_TRY(read_numbers(operation, "scale", *input, step.scales));
-  if (std::find(step.scales.begin(), step.scales.end(), 0.0f) != step.scales.end())
-    return error(operation,
-                 "a scale of 0 cannot be folded into thresholds: infinity times 0 is not a number");
+  FVM_TRY(read_numbers(operation, "offset", *input, step.first));
+  FVM_TRY(read_numbers(operation, "scale", *input, step.second));
+  FVM_TRY(check_factors(operation, step.second));
   OnnxColumns columns = *input;
   add_step(columns, step);
   return give(operation, std::move(columns));
@@ -335,7 +347,8 @@ Result<void> GraphReader::add_imputer(const OnnxOperation& operation) {
     return error(operation,
                  "it replaces " + std::to_string(replaced) + "; only NaN can be folded into thresholds");
   OnnxStep step;
-  FVM_TRY(read_numbers(operation, "imputed_value_floats", *input, step.replacements));
+  step.kind = OnnxStepKind::Replace;
+  FVM_TRY(read_numbers(operation, "imputed_value_floats", *input, step.first));
   OnnxColumns columns = *input;
   add_step(columns, step);
   return give(operation, std::move(columns));
@@ -392,8 +405,73 @@ Result<void> GraphReader::add_shape(const OnnxOperation& operation) {
   return add_alias(operation);
 }
 
-/// Reads a multiplication by 1.
-Result<void> GraphReader::add_factor(const OnnxOperation& operation) {
+/// Reads a constant input of one number, or one for each of `width` columns.
+Result<void> GraphReader::read_constant(const OnnxOperation& operation, std::size_t input,
+                                        std::uint32_t width, std::vector<float>& numbers) const {
+  const OnnxTensor* constant = constant_of(operation, input);
+  if (constant == nullptr) return error(operation, "its inputs are not columns of the rows and a constant");
+  const std::vector<std::int64_t>& dims = constant->dims;
+  const bool row = dims.empty() || dims.size() == 1 || (dims.size() == 2 && dims[0] == 1);
+  if (!row || (constant->size != 1 && constant->size != width))
+    return error(operation, std::to_string(constant->size) + " constant numbers for " +
+                                std::to_string(width) + " columns");
+  return visit_reals(*constant, [&](double x) -> Result<void> {
+    if (!std::isfinite(x)) return error(operation, "a constant that is not finite");
+    numbers.push_back(static_cast<float>(x));
+    return {};
+  });
+}
+
+/// Reads arithmetic of columns, the first input unless the order does not matter, and a constant.
+Result<void> GraphReader::add_arithmetic(const OnnxOperation& operation, OnnxStepKind kind) {
+  const bool either = kind == OnnxStepKind::Add || kind == OnnxStepKind::Multiply;
+  const std::size_t at = either && columns_of(operation) == nullptr ? 1 : 0;
+  const OnnxColumns* input = columns_of(operation, at);
+  if (input == nullptr || operation.inputs.size() != 2)
+    return error(operation, "its inputs are not columns of the rows and a constant");
+  if (input->type != OnnxType::Float)
+    return error(operation,
+                 "columns of " + name_of(input->type) + "; only float columns can be folded into thresholds");
+  OnnxStep step;
+  step.kind = kind;
+  FVM_TRY(read_constant(operation, 1 - at, input->width, step.first));
+  if (kind == OnnxStepKind::Multiply || kind == OnnxStepKind::Divide)
+    FVM_TRY(check_factors(operation, step.first));
+  OnnxColumns columns = *input;
+  add_step(columns, step);
+  return give(operation, std::move(columns));
+}
+
+Result<void> GraphReader::add_sum(const OnnxOperation& operation) {
+  return add_arithmetic(operation, OnnxStepKind::Add);
+}
+
+Result<void> GraphReader::add_difference(const OnnxOperation& operation) {
+  return add_arithmetic(operation, OnnxStepKind::Subtract);
+}
+
+Result<void> GraphReader::add_quotient(const OnnxOperation& operation) {
+  return add_arithmetic(operation, OnnxStepKind::Divide);
+}
+
+Result<void> GraphReader::add_clip(const OnnxOperation& operation) {
+  const OnnxColumns* input = columns_of(operation);
+  if (input == nullptr || operation.inputs.size() != 3 || input->type != OnnxType::Float)
+    return error(operation, "its inputs are not float columns of the rows and two constants");
+  OnnxStep step;
+  step.kind = OnnxStepKind::Clip;
+  FVM_TRY(read_constant(operation, 1, 1, step.first));
+  FVM_TRY(read_constant(operation, 2, 1, step.second));
+  if (step.first[0] > step.second[0]) return error(operation, "its least number is above its largest");
+  OnnxColumns columns = *input;
+  add_step(columns, step);
+  return give(operation, std::move(columns));
+}
+
+/// Reads a multiplication of columns, or of scores by 1.
+Result<void> GraphReader::add_product(const OnnxOperation& operation) {
+  if (columns_of(operation) != nullptr || columns_of(operation, 1) != nullptr)
+    return add_arithmetic(operation, OnnxStepKind::Multiply);
   const OnnxTensor* factor = constant_of(operation, 1);
   bool one = factor != nullptr && factor->size == 1 && content_of(operation) == Content::Scores;
   if (one)

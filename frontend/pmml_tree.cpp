@@ -230,7 +230,7 @@ Node Compiler::separating(std::uint32_t field, const PmmlParts& parts, const Pmm
   };
   CategorySet set;
   set.members_left = right.has(0) || (!left.has(0) && size(left) <= size(right));
-  set.whole = categories.numbers;
+  if (categories.numbers) set.rule = CategoryRule::Whole;
   const PmmlValues& members = set.members_left ? left : right;
   for (std::uint32_t i = 1; i < categories.count(); ++i)
     if (members.has(i)) set.codes.push_back(categories.codes[i - 1]);

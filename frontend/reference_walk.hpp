@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include <forestvm/core/category_rules.hpp>
 #include <forestvm/model.hpp>
 
 namespace forestvm::frontend {
@@ -25,10 +26,27 @@ inline bool is_missing(Missing kind, double x) {
 }
 
 inline bool is_in(const CategorySet& set, double x) {
-  if (set.fractions ? x <= -1 : x < 0) return false;
-  if (set.whole && x != std::trunc(x)) return false;
+  double named = std::trunc(x);
+  switch (set.rule) {
+    case CategoryRule::WholePart:
+      if (x < 0) return false;
+      break;
+    case CategoryRule::AboveMinusOne:
+      if (x <= -1) return false;
+      break;
+    case CategoryRule::Whole:
+      if (x < 0 || x != named) return false;
+      break;
+    case CategoryRule::Byte:
+      if (x < 0) return false;
+      named = byte_of(x);
+      break;
+    case CategoryRule::SignedByte:
+      named = byte_of(x);
+      break;
+  }
   return std::any_of(set.codes.begin(), set.codes.end(),
-                     [whole = std::trunc(x)](std::uint32_t code) { return whole == code; });
+                     [named](std::uint32_t code) { return named == code; });
 }
 
 /// Scalar is the model's row_type.

@@ -1,10 +1,12 @@
 // HistGradientBoosting: sums of the trees' values from a stored start, in float64 throughout. Models with categorical
 // features encode rows first: categorical columns move to the front, and each category becomes its number in a list; a
 // value that is not in the list is missing. The file's nodes use the encoded columns and numbers. The Model uses the
-// user's columns and categories, so that rows need no encoding.
+// user's columns and categories, so that rows need no encoding. Before release 1.4 scikit-learn encodes nothing: C converts
+// the numbers of categorical columns to bytes, which are the categories.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -18,16 +20,19 @@ constexpr std::size_t kBitsetWords = 8;
 /// The least size of a node in bytes: the fields that are read.
 constexpr std::uint32_t kMinNodeSize = 40;
 
-/// A categorical feature: the user's code of each category, in the order of the encoder's list.
+/// A categorical feature.
 struct Categories {
-  std::vector<std::uint32_t> codes;
-  bool named = false;  ///< True if the categories are texts, whose codes are their numbers in the list.
+  std::vector<std::uint32_t> codes;  ///< The user's code of each category, ascending.
+  std::vector<std::uint32_t> bits;   ///< The bit of each category in the trees' sets.
+  bool named =
+      false;  ///< True if the categories are texts, whose codes are their numbers in the encoder's list.
+  CategoryRule rule = CategoryRule::Whole;
 };
 
-/// The encoded columns, whose numbers the trees use as features. Categorical columns come first.
+/// The columns, whose numbers the trees use as features. Where rows are encoded, categorical columns come first.
 struct Encoding {
-  std::vector<std::uint32_t> features;  ///< The user's feature in each encoded column.
-  std::vector<Categories> categories;   ///< Categories of the first encoded columns.
+  std::vector<std::uint32_t> features;                ///< The user's feature in each column.
+  std::vector<std::optional<Categories>> categories;  ///< Categories of each column, if it has some.
 };
 
 /// Returns a number of a list of categories as a code; nothing for a missing value, which is not a category.
@@ -80,6 +85,25 @@ Result<Categories> read_categories(const PythonRef& list, std::vector<std::strin
   }
   if (std::adjacent_find(out.codes.begin(), out.codes.end(), std::greater_equal<>()) != out.codes.end())
     return list.error("categories that do not ascend");
+  out.bits.resize(out.codes.size());
+  std::iota(out.bits.begin(), out.bits.end(), 0u);
+  if (out.named) out.rule = CategoryRule::WholePart;
+  return out;
+}
+
+/// Reads the categories of a release before 1.4, whose sets have a bit for each number from 0 to 255.
+Result<Categories> read_bytes(const PythonRef& list, SklearnVersion version) {
+  Categories out;
+  FVM_ASSIGN(const std::vector<double> numbers, list.numbers(kBitsetWords * 32));
+  for (const double x : numbers) {
+    FVM_ASSIGN(const std::optional<std::uint32_t> code, code_of(list, x));
+    if (!code) continue;
+    if (*code >= kBitsetWords * 32 || (!out.codes.empty() && *code <= out.codes.back()))
+      return list.error("expected categories from 0 to 255 that ascend");
+    out.codes.push_back(*code);
+  }
+  out.bits = out.codes;
+  out.rule = version < SklearnVersion{1, 2, 0} ? CategoryRule::SignedByte : CategoryRule::Byte;
   return out;
 }
 
@@ -97,6 +121,24 @@ Result<std::vector<PythonRef>> category_lists(const PythonRef& estimator) {
   return fitted.error("no OrdinalEncoder of the categorical columns");
 }
 
+/// Reads the encoding of a release before 1.4, where columns keep their places. `mask` says which are categorical.
+Result<Encoding> read_byte_encoding(const SklearnReader& reader, const std::vector<std::int64_t>& mask) {
+  FVM_ASSIGN(const PythonRef mapper, reader.estimator.get("_bin_mapper"));
+  FVM_ASSIGN(const PythonRef thresholds, mapper.get("bin_thresholds_"));
+  FVM_ASSIGN(const std::vector<PythonRef> lists, thresholds.items());
+  if (lists.size() != mask.size())
+    return thresholds.error(std::to_string(lists.size()) + " lists for " + std::to_string(mask.size()) +
+                            " features");
+  Encoding encoding;
+  encoding.categories.resize(mask.size());
+  for (std::uint32_t feature = 0; feature < mask.size(); ++feature) {
+    encoding.features.push_back(feature);
+    if (mask[feature] == 0) continue;
+    FVM_ASSIGN(encoding.categories[feature], read_bytes(lists[feature], reader.version));
+  }
+  return encoding;
+}
+
 Result<Encoding> read_encoding(SklearnReader& reader) {
   Model& model = reader.model;
   Encoding encoding;
@@ -108,16 +150,14 @@ Result<Encoding> read_encoding(SklearnReader& reader) {
       return mask_ref->error(std::to_string(mask.size()) + " flags for " +
                              std::to_string(model.num_features) + " features");
   }
+  if (reader.version < SklearnVersion{1, 4, 0} && mask_ref) return read_byte_encoding(reader, mask);
   for (const bool categorical : {true, false})
     for (std::uint32_t feature = 0; feature < model.num_features; ++feature)
       if ((mask[feature] != 0) == categorical) encoding.features.push_back(feature);
+  encoding.categories.resize(model.num_features);
   const auto count =
       static_cast<std::size_t>(std::count_if(mask.begin(), mask.end(), [](auto flag) { return flag != 0; }));
   if (count == 0) return encoding;
-  if (reader.version < SklearnVersion{1, 4, 0})
-    return mask_ref->error(
-        "categorical features of releases before 1.4, which take categories modulo 256, are not supported: "
-        "fit with a later release");
   FVM_ASSIGN(const std::vector<PythonRef> lists, category_lists(reader.estimator));
   if (lists.size() != count)
     return reader.estimator.error("categories of " + std::to_string(lists.size()) + " features instead of " +
@@ -128,7 +168,7 @@ Result<Encoding> read_encoding(SklearnReader& reader) {
     if (categories.named)
       model.categories.push_back(
           {encoding.features[i], std::move(names), std::numeric_limits<double>::quiet_NaN()});
-    encoding.categories.push_back(std::move(categories));
+    encoding.categories[i] = std::move(categories);
   }
   return encoding;
 }
@@ -187,15 +227,15 @@ Result<CategorySet> HistTree::set_of(std::size_t number, std::size_t column, boo
   const std::int64_t set = set_.integer(number);
   if (set < 0 || static_cast<std::uint64_t>(set) >= words_.size() / kBitsetWords)
     return error(number, "its set of categories does not exist");
-  const Categories& categories = encoding_.categories[column];
+  const Categories& categories = *encoding_.categories[column];
   CategorySet out;
   out.members_left = !missing_left;
-  out.whole = !categories.named;
+  out.rule = categories.rule;
   for (std::size_t k = 0; k < categories.codes.size(); ++k) {
-    const std::size_t word = k / 32;
+    const std::uint32_t bit = categories.bits[k];
     const bool in_left =
-        word < kBitsetWords &&
-        (words_.integer(static_cast<std::size_t>(set) * kBitsetWords + word) >> k % 32 & 1) != 0;
+        bit / 32 < kBitsetWords &&
+        (words_.integer(static_cast<std::size_t>(set) * kBitsetWords + bit / 32) >> bit % 32 & 1) != 0;
     if (in_left == out.members_left) out.codes.push_back(categories.codes[k]);
   }
   return out;
@@ -215,14 +255,12 @@ Result<void> HistTree::read_split(std::size_t number, Node& node, Tree& tree) co
   node.feature = encoding_.features[at];
   node.missing_left = missing_left_.integer(number) != 0;
   if (is_category_.integer(number) == 0) {
-    if (at < encoding_.categories.size())
-      return error(number, "compares a categorical feature with a number");
+    if (encoding_.categories[at]) return error(number, "compares a categorical feature with a number");
     node.kind = NodeKind::LessEqual;
     node.threshold = threshold_.real(number);
     return {};
   }
-  if (at >= encoding_.categories.size())
-    return error(number, "a set of categories of a feature that has none");
+  if (!encoding_.categories[at]) return error(number, "a set of categories of a feature that has none");
   node.kind = NodeKind::Category;
   node.payload = static_cast<std::uint32_t>(tree.category_sets.size());
   FVM_ASSIGN(CategorySet set, set_of(number, at, node.missing_left));

@@ -48,6 +48,21 @@ std::string leaf_text(const Tree& tree, const Node& node, ScalarType type) {
   return text;
 }
 
+std::string rule_text(CategoryRule rule) {
+  switch (rule) {
+    case CategoryRule::WholePart:
+    case CategoryRule::AboveMinusOne:
+      return "";
+    case CategoryRule::Whole:
+      return ", whole";
+    case CategoryRule::Byte:
+      return ", bytes";
+    case CategoryRule::SignedByte:
+      return ", signed bytes";
+  }
+  return "";
+}
+
 std::string node_text(const Model& model, const Tree& tree, const Node& node) {
   switch (node.kind) {
     case NodeKind::Leaf:
@@ -62,7 +77,7 @@ std::string node_text(const Model& model, const Tree& tree, const Node& node) {
   std::string text = "f" + std::to_string(node.feature);
   if (node.kind == NodeKind::Category) {
     const CategorySet& set = tree.category_sets[node.payload];
-    text += (set.members_left ? " in " : " not in ") + set_text(set) + (set.whole ? ", whole" : "");
+    text += (set.members_left ? " in " : " not in ") + set_text(set) + rule_text(set.rule);
   } else {
     text += (node.kind == NodeKind::Less ? " < " : " <= ") + number(node.threshold, model.row_type);
   }

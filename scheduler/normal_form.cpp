@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 
+#include <forestvm/core/category_rules.hpp>
+
 namespace forestvm::scheduler {
 namespace {
 
@@ -79,7 +81,8 @@ void normalize(Node& node, const CategorySet& set) {
 
 /// Returns true if tiny numbers below zero are a category of the set to the model, but not to the normal form.
 bool names_tiny(const Model& model, const CategorySet& set) {
-  return model.tiny_is_zero && !set.fractions && !set.codes.empty() && set.codes.front() == 0;
+  return model.tiny_is_zero && set.rule != CategoryRule::AboveMinusOne && !set.codes.empty() &&
+         set.codes.front() == 0;
 }
 
 bool is_split(const Node& node) { return node.kind == NodeKind::Less || node.kind == NodeKind::LessEqual; }
@@ -103,10 +106,25 @@ std::vector<std::uint32_t> zero_missing_of(const Model& model) {
 /// The comparisons of a feature.
 struct Comparisons {
   std::vector<double> bounds;
-  bool categories = false;
-  bool whole = false;         ///< True if a set of the feature has whole numbers only.
-  bool fractions_go = false;  ///< True if a split sends fractions another way than missing values.
+  WideCategories categories = WideCategories::None;
+  bool mixed = false;      ///< True if sets of the feature have different rules.
+  bool others_go = false;  ///< True if a split sends numbers without a code another way than missing values.
 };
+
+WideCategories wide_categories(CategoryRule rule) {
+  switch (rule) {
+    case CategoryRule::WholePart:
+    case CategoryRule::AboveMinusOne:
+      return WideCategories::Parts;
+    case CategoryRule::Whole:
+      return WideCategories::Whole;
+    case CategoryRule::Byte:
+      return WideCategories::Byte;
+    case CategoryRule::SignedByte:
+      return WideCategories::SignedByte;
+  }
+  return WideCategories::None;
+}
 
 std::map<std::uint32_t, Comparisons> comparisons_of(const Model& model) {
   std::map<std::uint32_t, Comparisons> features;
@@ -114,10 +132,11 @@ std::map<std::uint32_t, Comparisons> comparisons_of(const Model& model) {
     for (const Node& node : tree.nodes) {
       if (node.kind == NodeKind::Category) {
         Comparisons& comparisons = features[node.feature];
-        const bool whole = tree.category_sets[node.payload].whole;
-        comparisons.categories = true;
-        comparisons.whole |= whole;
-        comparisons.fractions_go |= !whole || !node.missing_left;
+        const WideCategories categories = wide_categories(tree.category_sets[node.payload].rule);
+        comparisons.mixed |=
+            comparisons.categories != WideCategories::None && comparisons.categories != categories;
+        comparisons.categories = std::max(comparisons.categories, categories);
+        comparisons.others_go |= !node.missing_left;
       }
       // Skips -inf, which separates nothing: all numbers are at or above it.
       if (is_split(node) && node.threshold != -kInfinity)
@@ -154,13 +173,16 @@ Result<void> add_rules(std::uint32_t feature, const Comparisons& comparisons, Ro
   wide.feature = feature;
   wide.first_bound = static_cast<std::uint32_t>(rules.wide_bounds.size());
   wide.ranked = need_ranks(bounds) ? 1 : 0;
-  wide.categories = comparisons.whole ? 2 : comparisons.categories ? 1 : 0;
-  if (comparisons.whole && (comparisons.fractions_go || !bounds.empty()))
+  wide.categories = static_cast<std::uint8_t>(comparisons.categories);
+  // Numbers without a code become NaN, or numbers become bytes, for all splits of the feature.
+  const bool changed = comparisons.categories >= WideCategories::Whole;
+  const bool some_missing = comparisons.categories != WideCategories::SignedByte;
+  if (changed && (comparisons.mixed || (some_missing && comparisons.others_go) || !bounds.empty()))
     return refused(
         "feature " + std::to_string(feature),
-        "splits of whole categories beside others, or that send other numbers another way than missing values: "
-        "not lowered yet");
-  if (comparisons.categories && (wide.ranked != 0 || move_categories(bounds)))
+        "splits of whole categories or of bytes beside others, or that send other numbers another way "
+        "than missing values: not lowered yet");
+  if (comparisons.categories != WideCategories::None && (wide.ranked != 0 || move_categories(bounds)))
     return refused(
         "feature " + std::to_string(feature),
         "splits of categories and of numbers, with thresholds that only float64 tells apart or that "
@@ -195,12 +217,16 @@ void round_thresholds(Model& model, const RowRules& rules) {
     }
 }
 
-/// Refuses sets of whole numbers in models that compare in float32, which have no rules for values.
-Result<void> check_whole(const Model& model) {
+/// Returns whether numbers of rows must be changed before the set's codes are looked for.
+bool changes_numbers(const CategorySet& set) { return wide_categories(set.rule) >= WideCategories::Whole; }
+
+/// Refuses sets that change numbers in models that compare in float32, which have no rules for values.
+Result<void> check_rules(const Model& model) {
   for (std::size_t t = 0; model.row_type == ScalarType::Float32 && t < model.trees.size(); ++t)
     for (const CategorySet& set : model.trees[t].category_sets)
-      if (set.whole)
-        return refused("tree " + std::to_string(t), "whole categories of float32 rows: not lowered yet");
+      if (changes_numbers(set))
+        return refused("tree " + std::to_string(t),
+                       "whole categories or bytes of float32 rows: not lowered yet");
   return {};
 }
 
@@ -216,7 +242,7 @@ bool is_normal(const Model& model) {
                                 (node.kind == NodeKind::Less && node.missing == Missing::Nan);
                        }) &&
            std::none_of(tree.category_sets.begin(), tree.category_sets.end(),
-                        [](const CategorySet& set) { return set.members_left || set.whole; });
+                        [](const CategorySet& set) { return set.members_left || changes_numbers(set); });
   });
 }
 
@@ -251,7 +277,7 @@ Result<RowRules> normalize(Model& model) {
     for (CategorySet& set : sets) set.members_left = false;
   }
   model.tiny_is_zero = false;
-  FVM_TRY(check_whole(model));
+  FVM_TRY(check_rules(model));
   if (model.row_type == ScalarType::Float64)
     for (const auto& [feature, comparisons] : comparisons_of(model))
       FVM_TRY(add_rules(feature, comparisons, rules));

@@ -77,7 +77,7 @@ void RankTable::add_column(std::uint32_t number, const Membership& membership) {
   column.first_word = static_cast<std::uint32_t>(category_words_.size());
   column.first_category = codes.empty() ? 0 : codes.front() / 32 * 32;
   column.word_count = codes.empty() ? 1 : (codes.back() - column.first_category) / 32 + 1;
-  column.fractions = membership.set->fractions;
+  column.fractions = membership.set->rule == CategoryRule::AboveMinusOne ? 1 : 0;
   if (column.word_count > codes.size() && category_words_.size() + column.word_count > kMaxSpareWords &&
       !codes.empty()) {
     column.listed = 1;

@@ -54,8 +54,8 @@ class RankTable {
     bool missing_highest;
     const CategorySet* set;
     bool operator<(const Membership& other) const {
-      return std::tie(set->fractions, missing_highest, set->codes) <
-             std::tie(other.set->fractions, other.missing_highest, other.set->codes);
+      return std::tie(set->rule, missing_highest, set->codes) <
+             std::tie(other.set->rule, other.missing_highest, other.set->codes);
     }
   };
   struct Feature {

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 15> kMissingWords = {
     "#N/A", "#N/A N/A", "#NA",  "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "<NA>",
     "N/A",  "NA",       "NULL", "None",    "n/a",      "null",   "?"};
 
-/// Returns whether a decimal number outside float32's range is too large, not too small.
+/// Returns whether a decimal number outside float64's range is too large, not too small.
 bool is_huge(std::string_view number) {
   const std::size_t e = number.find_first_of("eE");
   const std::string_view digits = number.substr(0, e);
@@ -68,13 +68,15 @@ bool read_number(std::string_view text, Number& value) {
   if (plus) text.remove_prefix(1);
   if (text.empty() || (plus && text.front() == '-')) return false;
   if (text.back() == ')') return false;  // from_chars accepts nan(…), which readers of CSV refuse
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  double nearest = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), nearest);
   if (end != text.data() + text.size() || code == std::errc::invalid_argument) return false;
   if (code == std::errc::result_out_of_range) {
     const bool negative = text.front() == '-';
-    value = is_huge(negative ? text.substr(1) : text) ? std::numeric_limits<Number>::infinity() : Number{0};
-    if (negative) value = -value;
+    nearest = is_huge(negative ? text.substr(1) : text) ? std::numeric_limits<double>::infinity() : 0;
+    if (negative) nearest = -nearest;
   }
+  value = static_cast<Number>(nearest);
   return true;
 }
 

@@ -72,7 +72,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override { return take(value ? "true" : "false"); }
   bool number_integer(number_integer_t value) override { return take(std::to_string(value)); }
   bool number_unsigned(number_unsigned_t value) override { return take(std::to_string(value)); }
-  // The text is rounded once, to Number; the parser's double may be rounded already.
+  // The text is read as a cell of CSV is, so that equal tables give equal rows.
   bool number_float(number_float_t /*value*/, const string_t& text) override { return take(text); }
   bool string(string_t& text) override { return take(text); }
   bool binary(binary_t& /*bytes*/) override { return false; }

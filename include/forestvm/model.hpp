@@ -54,13 +54,20 @@ struct Node {
 
 /// The category codes of one Category node and the side on which members go. A value is in the set if it is
 /// not missing and its integer part is a code of the set; values below 0 and infinities have no code.
+/// The code that a number of a row has.
+enum class CategoryRule : std::uint8_t {
+  WholePart,      ///< Its whole part; numbers below 0 have none.
+  AboveMinusOne,  ///< Its whole part; numbers up to -1 have none (LightGBM's rule).
+  Whole,  ///< Itself; numbers that are not whole, however small the fraction, have none (scikit-learn's rule).
+  Byte,   ///< byte_of(it), see core/category_rules.hpp; numbers below 0 have none (scikit-learn 1.2 and 1.3).
+  SignedByte,  ///< byte_of(it) (scikit-learn 1.1).
+};
+inline constexpr std::uint8_t kCategoryRules = 5;
+
 struct CategorySet {
   std::vector<std::uint32_t> codes;  ///< Members, ascending, each below kMaxCategories.
   bool members_left = false;
-  bool fractions = false;  ///< True if numbers between -1 and 0 have code 0 (LightGBM's rule).
-  /// True if numbers that are not whole have no code, however small the fraction (scikit-learn's rule). Not with
-  /// `fractions`.
-  bool whole = false;
+  CategoryRule rule = CategoryRule::WholePart;
 };
 
 /// A leaf whose output is constant + sum(coefficient * x[feature]).

@@ -1,5 +1,6 @@
 // Model -> its fingerprint: equal for models that predict alike by construction, whatever their names and
 // labels.
+#include <array>
 #include <bit>
 
 #include "scheduler/compilation.hpp"
@@ -31,6 +32,8 @@ void mix_columns(const Model& model, const Mix& mix) {
     for (const float replacement : column.replacements) mix_float(replacement);
   }
 }
+
+constexpr std::uint64_t kHighBit = std::uint64_t{1} << 63;
 
 std::uint64_t hash_of(const Model& model) {
   std::uint64_t hash = 14695981039346656037ull;
@@ -68,8 +71,10 @@ std::uint64_t hash_of(const Model& model) {
       for (const double coefficient : leaf.coefficients) mix_double(coefficient);
     }
     for (const CategorySet& set : tree.category_sets) {
-      mix(std::uint64_t{set.whole} << 63 | std::uint64_t{set.codes.size()} << 2 |
-          std::uint64_t{set.fractions} << 1 | set.members_left);
+      constexpr std::array<std::uint64_t, kCategoryRules> rules = {0, 2, kHighBit, kHighBit >> 1,
+                                                                   kHighBit | kHighBit >> 1};
+      mix(rules[static_cast<std::size_t>(set.rule)] | std::uint64_t{set.codes.size()} << 2 |
+          std::uint64_t{set.members_left});
       for (const std::uint32_t code : set.codes) mix(code);
     }
   }

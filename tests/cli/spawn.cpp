@@ -70,6 +70,8 @@ Outcome ProgramTest::forestvm(const std::vector<std::string>& words, const Strea
   rusage usage{};
   outcome.code = spawned(words, actions, streams, usage);
   outcome.peak_mib = static_cast<std::size_t>(usage.ru_maxrss) >> 10;
+  for (const timeval& time : {usage.ru_utime, usage.ru_stime})
+    outcome.cpu_seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   ::posix_spawn_file_actions_destroy(&actions);
   if (pipe_ends[1] >= 0) ::close(pipe_ends[1]);
   if (streams.out_path.empty()) outcome.out = content_of(out);

@@ -20,6 +20,7 @@ struct Outcome {
   std::string err;
   /// The program's peak memory in MiB, at least the size of this process when it started the program.
   std::size_t peak_mib = 0;
+  double cpu_seconds = 0;  ///< The program's processor time, of all threads.
 };
 
 /// The standard streams of the program.

@@ -57,7 +57,7 @@ TEST(DrawnRows, NameCategoriesInsideAndOutsideTheSets) {
   Tree tree;
   tree.nodes.resize(3);
   tree.nodes[0] = {.left = 1, .right = 2, .kind = NodeKind::Category};
-  tree.category_sets = {{{5, 40}, false, false}};
+  tree.category_sets = {{{5, 40}, false}};
   model.trees = {tree};
   const auto compiled = compile(model, automatic_schedule(model));
   ASSERT_TRUE(compiled.ok()) << compiled.error().text();
@@ -78,7 +78,7 @@ TEST(DrawnRows, NameCategoriesThatAreListed) {
     Tree tree;
     tree.nodes.resize(3);
     tree.nodes[0] = {.left = 1, .right = 2, .feature = feature, .kind = NodeKind::Category};
-    tree.category_sets = {{{feature == 2 ? 8'000'000u : 0u, kMaxCategories - 1}, false, false}};
+    tree.category_sets = {{{feature == 2 ? 8'000'000u : 0u, kMaxCategories - 1}, false}};
     model.trees.push_back(tree);
   }
   const auto compiled = compile(model, automatic_schedule(model));

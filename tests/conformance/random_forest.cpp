@@ -92,7 +92,7 @@ class ForestMaker {
     for (; count > 0; --count) {
       CategorySet set;
       set.members_left = dice_.percent(50);
-      set.fractions = fractions != dice_.percent(5);
+      set.rule = fractions != dice_.percent(5) ? CategoryRule::AboveMinusOne : CategoryRule::WholePart;
       const std::uint32_t last = dice_.percent(5) ? kMaxCategories - 1 : dice_.percent(20) ? 2000 : 40;
       const std::size_t codes = dice_.percent(40) ? 1 : dice_.from_to(0, 30);
       for (std::size_t i = 0; i < codes; ++i)

@@ -177,19 +177,23 @@ Tree tree_of_thresholds(std::uint32_t feature, const std::vector<double>& thresh
 }
 
 /// Features of float64 rows that need rules: thresholds that only float64 tells apart, zeros that are missing, and sets
-/// of whole numbers or with fractions, small or far apart.
+/// of whole numbers, with fractions or of bytes, small or far apart.
 TEST(ExportC, FeaturesWithRules) {
   if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
   Model model =
       support::model_of({tree_of_thresholds(0, {1, 1 + 0x1p-52, 1 + 0x1p-40, 2, -1 - 0x1p-50}),
                          tree_of_thresholds(1, {0.1, -0.1, 1e-320, 1e300}), tree_of_thresholds(2, {-3, 4}),
-                         tree_of_thresholds(3, {1, 2}), tree_of_thresholds(4, {1, 2})});
+                         tree_of_thresholds(3, {1, 2}), tree_of_thresholds(4, {1, 2}),
+                         tree_of_thresholds(5, {1, 2}), tree_of_thresholds(6, {1, 2})});
   model.row_type = model.score_type = ScalarType::Float64;
-  model.num_features = 5;
+  model.num_features = 7;
   for (Node& node : model.trees[2].nodes) node.missing = Missing::Zero;
-  for (const std::size_t t : {3u, 4u}) {
+  constexpr CategoryRule kRules[] = {CategoryRule::Whole, CategoryRule::AboveMinusOne, CategoryRule::Byte,
+                                     CategoryRule::SignedByte};
+  for (std::size_t t = 3; t < 7; ++t) {
     std::vector<CategorySet>& sets = model.trees[t].category_sets;
-    sets = {{{0, 3, 40}, false, t == 4, t == 3}, {{5, 1'000'000, kMaxCategories - 1}, true, t == 4, t == 3}};
+    const CategoryRule rule = kRules[t - 3];
+    sets = {{{0, 3, 40}, false, rule}, {{5, 1'000'000, kMaxCategories - 1}, true, rule}};
     for (Node& node : model.trees[t].nodes)
       if (node.kind == NodeKind::Less) {
         node.kind = NodeKind::Category;
@@ -207,8 +211,8 @@ TEST(ExportC, FeaturesWithRules) {
   };
   EXPECT_TRUE(is([](const WideFeature& wide) { return wide.ranked == 1; }));
   EXPECT_TRUE(is([](const WideFeature& wide) { return wide.ranked == 0 && wide.bound_count > 1; }));
-  EXPECT_TRUE(is([](const WideFeature& wide) { return wide.categories == 1; }));
-  EXPECT_TRUE(is([](const WideFeature& wide) { return wide.categories == 2; }));
+  for (const int categories : {1, 2, 3, 4})
+    EXPECT_TRUE(is([&](const WideFeature& wide) { return wide.categories == categories; })) << categories;
   const auto sets = program->category_columns();
   EXPECT_TRUE(
       std::any_of(sets.begin(), sets.end(), [](const CategoryColumn& set) { return set.listed == 1; }));

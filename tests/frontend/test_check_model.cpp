@@ -172,25 +172,21 @@ TEST(CheckModel, RefusesWhatIsNotAForest) {
          m.trees[0].leaf_vectors = {1, 2};
        }},
       {"category without a set", [](Model& m) { m.trees[0].nodes[0].kind = NodeKind::Category; }},
-      {"whole categories with fractions",
-       [](Model& m) {
-         m.trees[0].category_sets = {{{1}, false, true, true}};
-       }},
       {"category codes",
        [](Model& m) {
-         m.trees[0].category_sets = {{{2, 1}, false, false}};
+         m.trees[0].category_sets = {{{2, 1}, false}};
        }},
       {"the same category code twice",
        [](Model& m) {
-         m.trees[0].category_sets = {{{2, 2}, false, false}};
+         m.trees[0].category_sets = {{{2, 2}, false}};
        }},
       {"category code over the limit",
        [](Model& m) {
-         m.trees[0].category_sets = {{{1, kMaxCategories}, false, false}};
+         m.trees[0].category_sets = {{{1, kMaxCategories}, false}};
        }},
       {"category whose missing values are zeros",
        [](Model& m) {
-         m.trees[0].category_sets = {{{1}, false, false}};
+         m.trees[0].category_sets = {{{1}, false}};
          m.trees[0].nodes[0].kind = NodeKind::Category;
          m.trees[0].nodes[0].missing = Missing::Zero;
        }},

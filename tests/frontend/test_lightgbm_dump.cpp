@@ -63,7 +63,7 @@ TEST(LightgbmDump, Nodes) {
   EXPECT_EQ(other.nodes[0].kind, NodeKind::Category);
   EXPECT_EQ(other.category_sets.at(0).codes, (std::vector<std::uint32_t>{0, 2, 40}));
   EXPECT_TRUE(other.category_sets[0].members_left);
-  EXPECT_TRUE(other.category_sets[0].fractions);
+  EXPECT_EQ(other.category_sets[0].rule, CategoryRule::AboveMinusOne);
   ASSERT_EQ(other.linear_leaves.size(), 2u);
   EXPECT_EQ(other.linear_leaves[other.nodes[1].payload].constant, 3);
   EXPECT_EQ(other.linear_leaves[other.nodes[1].payload].coefficients, (std::vector<double>{0.5, -2}));

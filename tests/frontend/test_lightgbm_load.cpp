@@ -250,7 +250,7 @@ TEST(LightgbmLoad, CategoricalSplits) {
   EXPECT_EQ(tree.category_sets[1].codes, (std::vector<std::uint32_t>{3, 34}));
   for (std::size_t n = 0; n < 2; ++n) {
     EXPECT_TRUE(tree.category_sets[n].members_left);
-    EXPECT_TRUE(tree.category_sets[n].fractions);
+    EXPECT_EQ(tree.category_sets[n].rule, CategoryRule::AboveMinusOne);
     EXPECT_EQ(tree.nodes[n].kind, NodeKind::Category);
     EXPECT_EQ(tree.nodes[n].threshold, 0);
     EXPECT_EQ(tree.nodes[n].payload, 1 - n);

@@ -175,7 +175,8 @@ TEST(OnnxLoad, NodesOfNoEffectAreReadAndOthersRefused) {
       {{"Cast", "", {"Y"}, {"Z"}, {{"to", onnx_integer(7)}}}, where + "(Cast): scores cast to int64"},
       {{"Mul", "", {"Y", "one"}, {"Z"}, {}}, "not refused"},
       {{"Mul", "", {"Y", "two"}, {"Z"}, {}}, where + "(Mul): only scores times a constant of 1 are read"},
-      {{"Mul", "", {"Y", "X"}, {"Z"}, {}}, where + "(Mul): only scores times a constant of 1 are read"},
+      {{"Mul", "", {"Y", "X"}, {"Z"}, {}},
+       where + "(Mul): its inputs are not columns of the rows and a constant"},
       {shape("Flatten", {"Y"}), "not refused"},
       {shape("Reshape", {"Y", "rows"}), "not refused"},
       {shape("Squeeze", {"Y", "axis"}), "not refused"},
@@ -240,6 +241,36 @@ TEST(OnnxLoad, NodesInFront) {
             "node \"n_Z\" (Normalizer): an operation that is not read: domain \"ai.onnx.ml\"");
   EXPECT_EQ(text_for({"Cast", "", {"X"}, {"Z"}, {{"to", onnx_integer(7)}}}),
             "node \"n_Z\" (Cast): columns of float cast to int64");
+}
+
+/// MinMaxScaler is written as arithmetic with constants.
+TEST(OnnxLoad, ArithmeticInFront) {
+  const auto text_for = [](const char* type, std::vector<std::string> inputs) {
+    SmallOnnx small;
+    small.initializers = {onnx_floats("one", {1}),         onnx_floats("two", {2}),
+                          onnx_floats("zero", {0}),        onnx_floats("pair", {1, 2}),
+                          onnx_floats("three", {1, 2, 3}), onnx_floats("infinite", {kInf})};
+    small.nodes.insert(small.nodes.begin(), {type, "", std::move(inputs), {"Z"}, {}});
+    small.nodes[1].inputs = {"Z"};
+    return refusal(small);
+  };
+  const std::string where = "node \"n_Z\" ",
+                    no_constant = ": its inputs are not columns of the rows and a constant";
+  EXPECT_EQ(text_for("Mul", {"X", "one"}), "not refused");
+  EXPECT_EQ(text_for("Mul", {"three", "X"}), "not refused");
+  EXPECT_EQ(text_for("Add", {"one", "X"}), "not refused");
+  EXPECT_EQ(text_for("Sub", {"X", "three"}), "not refused");
+  EXPECT_EQ(text_for("Div", {"X", "two"}), "not refused");
+  EXPECT_EQ(text_for("Clip", {"X", "one", "two"}), "not refused");
+  EXPECT_EQ(text_for("Mul", {"X", "X"}), where + "(Mul)" + no_constant);
+  EXPECT_EQ(text_for("Sub", {"one", "X"}), where + "(Sub)" + no_constant);
+  EXPECT_EQ(text_for("Add", {"X", "pair"}), where + "(Add): 2 constant numbers for 3 columns");
+  EXPECT_EQ(text_for("Add", {"X", "infinite"}), where + "(Add): a constant that is not finite");
+  EXPECT_EQ(text_for("Div", {"X", "zero"}),
+            where + "(Div): a scale of 0 cannot be folded into thresholds: infinity times 0 is not a number");
+  EXPECT_EQ(text_for("Clip", {"X", "two", "one"}), where + "(Clip): its least number is above its largest");
+  EXPECT_EQ(text_for("Clip", {"X", "one"}),
+            where + "(Clip): its inputs are not float columns of the rows and two constants");
 }
 
 /// Compares with float32 arithmetic on numbers whose scaled value is the threshold or next to it.

@@ -162,7 +162,7 @@ TEST(Reference, CategoriesOfOddNumbers) {
     return judged(model, row, first).leaf[0] == tree.nodes[0].left;
   };
   // XGBoost: values in the set go right.
-  tree.category_sets = {{{0, 3, 64}, false, false}};
+  tree.category_sets = {{{0, 3, 64}, false}};
   for (const float x : {0.0f, -0.0f, 0.9f, 3.0f, 3.7f, 64.0f, 64.99f}) EXPECT_FALSE(goes_left(x)) << x;
   for (const float x : {-0.5f, -1.0f, -3.0f, 1.0f, 2.999f, 4.0f, 65.0f, 0x1p24f, 0x1p31f, 0x1p32f, 3e38f,
                         infinity, -infinity})
@@ -173,12 +173,12 @@ TEST(Reference, CategoriesOfOddNumbers) {
   }
   // LightGBM: values in the set go left.
   tree.nodes[0].missing_left = false;
-  tree.category_sets = {{{0, 3, 64}, true, true}};
+  tree.category_sets = {{{0, 3, 64}, true, CategoryRule::AboveMinusOne}};
   for (const float x : {0.0f, -0.0f, -0.5f, -0x1.fffffep-1f, 0.9f, 3.0f, 3.7f, 64.0f})
     EXPECT_TRUE(goes_left(x)) << x;
   for (const float x : {-1.0f, -3.0f, 1.0f, 4.0f, 65.0f, 0x1p31f, 0x1p32f, infinity, -infinity, nan})
     EXPECT_FALSE(goes_left(x)) << x;
-  tree.category_sets = {{{}, true, true}};
+  tree.category_sets = {{{}, true, CategoryRule::AboveMinusOne}};
   EXPECT_FALSE(goes_left(0));
 }
 

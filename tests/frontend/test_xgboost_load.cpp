@@ -316,7 +316,7 @@ TEST(XgboostLoad, CategoricalSplits) {
     EXPECT_EQ(tree.category_sets[1].codes, std::vector<std::uint32_t>{7});
     for (const CategorySet& set : tree.category_sets) {
       EXPECT_FALSE(set.members_left);
-      EXPECT_FALSE(set.fractions);
+      EXPECT_EQ(set.rule, CategoryRule::WholePart);
     }
     EXPECT_EQ(tree.nodes[0].kind, NodeKind::Category);
     EXPECT_EQ(tree.nodes[0].threshold, 0);

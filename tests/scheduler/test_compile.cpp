@@ -308,7 +308,7 @@ TEST(Compile, CategoricalSplitsAreWalkedByCodes) {
 /// A model whose trees are too large for tables is walked node by node.
 TEST(Compile, LargeTreesWithCategoricalSplitsAreWalkedByNodes) {
   Model model = model_of({chain(300)});
-  model.trees[0].category_sets = {{{1, 5}, false, false}};
+  model.trees[0].category_sets = {{{1, 5}, false}};
   model.trees[0].nodes[0].kind = NodeKind::Category;
   for (const Schedule& schedule : {Schedule(), automatic_schedule(model)}) {
     const auto result = compile(model, schedule);
@@ -337,7 +337,7 @@ TEST(Compile, SetsOfCategoriesFarApartTakeAsMuchMemoryAsTheirCodes) {
     if (node.kind != NodeKind::Less) continue;
     node.kind = NodeKind::Category;
     node.payload = static_cast<std::uint32_t>(tree.category_sets.size());
-    tree.category_sets.push_back({{node.payload, kMaxCategories - 1}, false, false});
+    tree.category_sets.push_back({{node.payload, kMaxCategories - 1}, false});
   }
   const auto result = compile(model_of({tree}), {});
   ASSERT_TRUE(result.ok()) << error_of(result);
@@ -398,11 +398,11 @@ TEST(Compile, TheFingerprintIsOfAllThatDecidesAPrediction) {
       fingerprint([](Model& m) { m.trees[0].first_leaf = 1; }),
       fingerprint([](Model& m) { m.trees[0].nodes[0].missing = Missing::None; }),
       fingerprint([](Model& m) { m.trees[0].nodes[0].kind = NodeKind::LessEqual; }),
-      fingerprint(categorical({{1, 2}, false, false})),
-      fingerprint(categorical({{1, 3}, false, false})),
-      fingerprint(categorical({{1, 2}, true, false})),
-      fingerprint(categorical({{1, 2}, false, true})),
-      fingerprint(categorical({{1}, false, true})),
+      fingerprint(categorical({{1, 2}, false})),
+      fingerprint(categorical({{1, 3}, false})),
+      fingerprint(categorical({{1, 2}, true})),
+      fingerprint(categorical({{1, 2}, false, CategoryRule::AboveMinusOne})),
+      fingerprint(categorical({{1}, false, CategoryRule::AboveMinusOne})),
   };
   EXPECT_EQ(std::set<std::uint64_t>(all.begin(), all.end()).size(), all.size());
 }

@@ -157,7 +157,7 @@ TEST(NormalForm, MembersOfASetOfCategoriesGoRight) {
   root.kind = NodeKind::Category;
   root.missing_left = false;
   Model model = model_of(root, true);
-  model.trees[0].category_sets = {{{0, 3}, true, true}};
+  model.trees[0].category_sets = {{{0, 3}, true, CategoryRule::AboveMinusOne}};
   const auto normal = normal_form(model);
   ASSERT_TRUE(normal.ok()) << normal.error().text();
   const Tree& tree = (*normal)->model.trees[0];
@@ -166,7 +166,7 @@ TEST(NormalForm, MembersOfASetOfCategoriesGoRight) {
   EXPECT_TRUE(tree.nodes[0].missing_left);
   EXPECT_FALSE(tree.category_sets[0].members_left);
   EXPECT_EQ(tree.category_sets[0].codes, model.trees[0].category_sets[0].codes);
-  EXPECT_TRUE(tree.category_sets[0].fractions);
+  EXPECT_EQ(tree.category_sets[0].rule, CategoryRule::AboveMinusOne);
 }
 
 /// In a model that takes tiny numbers for 0, -1e-40 is category 0 and -1e-30 has no category.
@@ -174,7 +174,7 @@ TEST(NormalForm, RefusesTinyNumbersThatAreACategoryWhereOthersAreNot) {
   Node root;
   root.kind = NodeKind::Category;
   Model model = model_of(root, true);
-  model.trees[0].category_sets = {{{0, 3}, false, false}};
+  model.trees[0].category_sets = {{{0, 3}, false}};
   ASSERT_FALSE(normal_form(model).ok());
   EXPECT_EQ(normal_form(model).error().where, "tree 0, node 0");
   model.trees[0].category_sets[0].codes = {3};
@@ -188,7 +188,7 @@ TEST(NormalForm, RefusesWholeCategoriesWhoseFractionsAreNotMissing) {
   root.missing_left = true;
   Model model = model_of(root, false);
   model.row_type = ScalarType::Float64;
-  model.trees[0].category_sets = {{{0, 3}, false, false, true}};
+  model.trees[0].category_sets = {{{0, 3}, false, CategoryRule::Whole}};
   const auto normal = normal_form(model);
   ASSERT_TRUE(normal.ok()) << normal.error().text();
   Model other = model;

@@ -178,8 +178,8 @@ inline Model small_model(const std::string& name) {
     Model model = model_of(six_trees());
     for (const std::size_t t : {std::size_t{0}, std::size_t{2}, std::size_t{4}}) {
       Tree& tree = model.trees[t];
-      tree.category_sets = {{{1, 2, 3, 40}, false, false}};
-      if (t == 4) tree.category_sets = {{{0, 7}, true, true}};
+      tree.category_sets = {{{1, 2, 3, 40}, false}};
+      if (t == 4) tree.category_sets = {{{0, 7}, true, CategoryRule::AboveMinusOne}};
       tree.nodes[0].kind = NodeKind::Category;
       tree.nodes[0].threshold = 0;
       tree.nodes[0].feature = t == 4 ? 2 : 1;

@@ -138,6 +138,8 @@ def onnx_cases(folder, random):
         ("histogram boosting of three classes", ensemble.HistGradientBoostingClassifier(max_iter=20), three_classes),
         ("extremely randomized trees", ensemble.ExtraTreesClassifier(20, max_depth=8, random_state=1), two_classes),
         ("forest behind a scaler", behind_scaler(ensemble.RandomForestRegressor(20, max_depth=8, random_state=1)), same),
+        ("forest behind a range",
+         pipeline.make_pipeline(preprocessing.MinMaxScaler(), ensemble.RandomForestRegressor(20, max_depth=8, random_state=1)), same),
         ("tree behind an imputer", pipeline.make_pipeline(impute.SimpleImputer(), tree.DecisionTreeRegressor(max_depth=8)), same),
     ]
     for name, estimator, labels in kinds:

@@ -219,7 +219,7 @@ void derive_columns(Model& model) {
 }
 
 void make_categorical(Tree& tree) {
-  tree.category_sets = {{{0, 2}, false, false}, {{1, 3, 70}, true, true}, {{64}, false, false}};
+  tree.category_sets = {{{0, 2}, false}, {{1, 3, 70}, true, CategoryRule::AboveMinusOne}, {{64}, false}};
   for (std::size_t i = 0; i < tree.nodes.size(); i += 2) {
     Node& node = tree.nodes[i];
     if (node.kind != NodeKind::Less) continue;

@@ -43,9 +43,9 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
     if (wide.ranked == 0 && wide.categories == 0) continue;
     const auto bounds =
         wide.ranked != 0 ? bounds_.subspan(wide.first_bound, wide.bound_count) : std::span<const double>();
-    specials_.push_back(
-        {wide.feature, false, wide.categories == 1, wide.categories == 2, wide.ranked != 0, bounds});
-    changes_float32_ |= wide.ranked != 0 || wide.categories == 2;
+    const auto categories = static_cast<WideCategories>(wide.categories);
+    specials_.push_back({wide.feature, false, categories, wide.ranked != 0, bounds});
+    changes_float32_ |= wide.ranked != 0 || categories >= WideCategories::Whole;
   }
   for (const std::uint32_t feature : program.zero_missing()) {
     const auto at = std::lower_bound(specials_.begin(), specials_.end(), feature,
@@ -53,7 +53,7 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
     if (at != specials_.end() && at->feature == feature)
       at->zero_missing = true;
     else
-      specials_.insert(at, {feature, true, false, false, false, {}});
+      specials_.insert(at, {feature, true, WideCategories::None, false, {}});
     changes_float32_ = true;
   }
   if (between == 0) return;
@@ -104,12 +104,25 @@ bool ValueRules::is_above_bound(std::uint32_t feature, float up, double x) const
 float ValueRules::round(const Special& special, double x) const {
   if (std::isnan(x) || (special.zero_missing && std::abs(x) <= kTiny))
     return std::numeric_limits<float>::quiet_NaN();
-  if (special.whole && x != std::trunc(x)) return std::numeric_limits<float>::quiet_NaN();
+  switch (special.categories) {
+    case WideCategories::None:
+    case WideCategories::Parts:
+      break;
+    case WideCategories::Whole:
+      if (x != std::trunc(x)) return std::numeric_limits<float>::quiet_NaN();
+      break;
+    case WideCategories::Byte:
+      if (x < 0) return std::numeric_limits<float>::quiet_NaN();
+      return static_cast<float>(byte_of(x));
+    case WideCategories::SignedByte:
+      return static_cast<float>(byte_of(x));
+  }
   if (special.ranked)
     return static_cast<float>(std::upper_bound(special.bounds.begin(), special.bounds.end(), x) -
                               special.bounds.begin());
   // Rounded down, x would be -1, which is no category where numbers above -1 are category 0.
-  if (special.categories && x > -1 && x < 0) return std::max(round(special.feature, x), kAboveMinusOne);
+  if (special.categories == WideCategories::Parts && x > -1 && x < 0)
+    return std::max(round(special.feature, x), kAboveMinusOne);
   return round(special.feature, x);
 }
 

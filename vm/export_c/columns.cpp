@@ -5,6 +5,7 @@
 #include <map>
 
 #include <forestvm/core/categories.hpp>
+#include <forestvm/core/category_rules.hpp>
 #include <forestvm/core/derived_columns.hpp>
 #include <forestvm/core/transform.hpp>
 
@@ -19,9 +20,24 @@ constexpr std::uint32_t kFractionsMissing = 2;  ///< Numbers that are not whole 
 constexpr std::uint32_t kBits = 4;              ///< A set, whose words hold a bit for each category.
 constexpr std::uint32_t kListed = 8;            ///< A set, whose words are its categories.
 constexpr std::uint32_t kNegative = 16;         ///< Numbers between -1 and 0 are category 0.
+constexpr std::uint32_t kByte = 32;             ///< Numbers become bytes.
+constexpr std::uint32_t kBelowMissing = 64;     ///< Numbers below 0 are missing.
 
-/// WideFeature::categories of features whose fractions are missing.
-constexpr std::uint8_t kWhole = 2;
+/// Returns the rules of a column by WideFeature::categories.
+std::uint32_t rules_of(WideCategories categories) {
+  switch (categories) {
+    case WideCategories::None:
+    case WideCategories::Parts:
+      return 0;
+    case WideCategories::Whole:
+      return kFractionsMissing;
+    case WideCategories::Byte:
+      return kByte | kBelowMissing;
+    case WideCategories::SignedByte:
+      return kByte;
+  }
+  return 0;
+}
 
 std::size_t linear_count(const Program& program) { return program.linear_columns().size(); }
 
@@ -94,6 +110,9 @@ constexpr const char* kRules =
   if ((column[0] & 2u) != 0u && value > -9007199254740992 && value < 9007199254740992 &&
       (@ROW)(int64_t)value != value)
     return (@ROW)(0.0 / 0.0);
+  if ((column[0] & 64u) != 0u && value < 0) return (@ROW)(0.0 / 0.0);
+  if ((column[0] & 32u) != 0u && value == value)
+    value = value > -2147483649.0 && value < 2147483648.0 ? (@ROW)((uint64_t)(int64_t)value & 255u) : 0;
 )";
 
 constexpr const char* kSet = R"(  if ((column[0] & 12u) == 0u || value != value) return value;
@@ -118,7 +137,8 @@ std::string plain_value(const Job& job, const std::string& column) {
 constexpr const char* kRecords =
     R"(/* Columns: rules, cell, and of a set its first word, number of words and first category. Bits of the rules: 1: tiny
  * numbers are missing; 2: fractions are missing; 4: a set with a bit for each category; 8: a set that lists its
- * categories; 16: numbers between -1 and 0 are category 0. */
+ * categories; 16: numbers between -1 and 0 are category 0; 32: numbers become bytes; 64: numbers
+ * below 0 are missing. */
 )";
 
 /// Returns the function that computes any column, with its tables.
@@ -149,7 +169,8 @@ std::vector<ChangedFeature> changed_features(const Program& program) {
   std::map<std::uint32_t, std::uint32_t> rules;
   for (const std::uint32_t feature : program.zero_missing()) rules[feature] |= kTinyMissing;
   for (const WideFeature& wide : program.wide_features())
-    if (wide.categories == kWhole) rules[wide.feature] |= kFractionsMissing;
+    if (const std::uint32_t bits = rules_of(static_cast<WideCategories>(wide.categories)); bits != 0)
+      rules[wide.feature] |= bits;
   std::vector<ChangedFeature> changed;
   changed.reserve(rules.size());
   for (const auto& [feature, bits] : rules) changed.push_back({feature, bits});

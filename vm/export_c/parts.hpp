@@ -15,7 +15,7 @@ namespace forestvm::bytecode::export_c {
 /// A feature whose values are not always compared as they are.
 struct ChangedFeature {
   std::uint32_t feature;
-  std::uint32_t rules;  ///< Bits of kTinyMissing and kFractionsMissing.
+  std::uint32_t rules;  ///< Bits of a column's rules.
 };
 
 /// The inputs of every part.

@@ -98,11 +98,12 @@ class Forest(_core.Forest):
     ) -> NDArray[Any]:
         """Returns what the leaf that a row reaches in each tree adds to the raw score, in the model's order.
 
-        The array has the shape (rows, trees), or (rows, trees, outputs) if leaves are vectors. The forest must have been
-        loaded with `keep_leaves=True`. The options are those of `predict`.
+        The array has the shape (rows, trees), or (rows, trees, outputs) if leaves are vectors. The forest must have
+        been loaded with `keep_leaves=True`. The options are those of `predict`.
         """
         flat = self.predict(X, output="trees", dtype=dtype, missing=missing, columns=columns, extra=extra)
-        return flat.reshape(len(flat), flat.shape[1] // self._leaf_width, self._leaf_width) if self._leaf_width > 1 else flat
+        width = self._leaf_width
+        return flat if width == 1 else flat.reshape(len(flat), flat.shape[1] // width, width)
 
     def staged(
         self,
@@ -124,10 +125,10 @@ class Forest(_core.Forest):
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
     def of_rounds(self, begin: int, end: int) -> Forest:
-        """Returns a forest of the same program that predicts with its boosting rounds from `begin` on and before `end`.
+        """Returns a forest of the same program that predicts with its rounds from `begin` on and before `end`.
 
         It has raw scores, values, classes, trees and stages. The forest must have been loaded with `keep_leaves=True`.
-        Every tree is still walked: `load(..., rounds=(begin, end))` makes a faster one. `save` writes the whole program.
+        Every tree is still walked: `load(..., rounds=(begin, end))` makes a faster one. `save` writes all rounds.
         """
         return self._with_calls(_rounds((begin, end)), 1)
 

@@ -19,7 +19,7 @@ struct WideFeature {
   /// 1: a value, also a float32, becomes the number of bounds at or below it, because some bounds have no float32
   /// number between them. 0: the bounds are numbers that are no float32.
   std::uint8_t ranked;
-  std::uint8_t categories;   ///< 1: whole parts are categories, so -0.5 rounds up. 2: fractions are missing.
+  std::uint8_t categories;   ///< Which numbers are categories: a WideCategories of core/category_rules.hpp.
   std::uint8_t reserved[2];  ///< Zero.
 
   bool operator==(const WideFeature&) const = default;

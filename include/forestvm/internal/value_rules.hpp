@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include <forestvm/core/category_rules.hpp>
 #include <forestvm/core/round_values.hpp>
 #include <forestvm/core/wide_values.hpp>
 #include <forestvm/internal/column_rules.hpp>
@@ -36,8 +37,7 @@ class ValueRules {
   struct Special {
     std::uint32_t feature;
     bool zero_missing;               ///< True if numbers with |x| <= kTiny are missing.
-    bool categories;                 ///< WideFeature::categories is 1.
-    bool whole;                      ///< WideFeature::categories is 2.
+    WideCategories categories;       ///< WideFeature::categories
     bool ranked;                     ///< WideFeature::ranked
     std::span<const double> bounds;  ///< Bounds of the feature if it is ranked; otherwise none.
   };

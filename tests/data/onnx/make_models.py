@@ -300,6 +300,18 @@ def make_all():
     save("imputer", [node("Imputer", ["X"], ["I"], ML, replaced_value_float=np.nan,
                           imputed_value_floats=[1.0, 2.0, -5.0, 0.1]),
                      node("Scaler", ["I"], ["S"], ML, **scale), regressor(few, "S")], "Y", x=near)
+    # As skl2onnx writes MinMaxScaler, with and without clip.
+    factors, terms = constant("factors", f, [3.0, -0.7, 1e-3, 1.0], [4]), constant("terms", f, [0.1, 100.0, 0.0, -1.0], [1, 4])
+    limits = [constant("least", f, [0.0], []), constant("most", f, [1.0], [])]
+    before = rows(6, np.float32, [(v - t) / s for v in [-0.25, 0.1, 1.0, 0.3]
+                                  for s, t in [(3, 0.1), (-0.7, 100), (1e-3, 0), (1, -1)]])
+    scaled = [node("Mul", ["X", "factors"], ["M"]), node("Add", ["terms", "M"], ["A"])]
+    save("min_max", [*scaled, regressor(few, "A")], "Y", x=before, initializers=[factors, terms])
+    save("min_max_clip", [*scaled, node("Clip", ["A", "least", "most"], ["C"]), regressor(few, "C")], "Y", x=before,
+         initializers=[factors, terms, *limits])
+    save("standard", [node("Sub", ["X", "terms"], ["D"]), node("Div", ["D", "factors"], ["S"]), regressor(few, "S")], "Y",
+         x=rows(7, np.float32, [v * s + t for v in [-0.25, 0.1, 1.0, 0.3] for s, t in [(3, 0.1), (-0.7, 100), (1e-3, 0)]]),
+         initializers=[factors, terms])
     save("chain_behind_scaler", [node("Scaler", ["X"], ["S"], ML, offset=[1.0], scale=[-2.0]),
                                  regressor(forest(24, modes=["BRANCH_EQ", "BRANCH_GT"], shared=True,
                                                   thresholds=[0.0, 2.0, -2.0, -4.0, -12.0]), "S")], "Y", x=FLOATS)

@@ -121,6 +121,22 @@ if not NEW:
     save("ada_logarithms_two", AdaBoostClassifier(smooth, n_estimators=4, random_state=0, algorithm="SAMME.R").fit(X, SIGN), QUERY)
 save("bagging", BaggingClassifier(DecisionTreeClassifier(max_depth=3), 4, max_features=3, random_state=0).fit(X, FOUR), holes)
 
+# Columns 1 and 3 have codes, most of them not consecutive; unknown codes, fractions and negative numbers are
+# missing.
+C = X.copy()
+C[:, 1] = 3 * random.randint(0, 40, 160)
+C[:, 3] = random.randint(0, 6, 160)
+C[::7, 3] = np.nan
+effect = np.where(C[:, 1] % 2 == 0, 1.0, -1.0) + np.where(np.isin(C[:, 3], [1, 4]), 2.0, 0.0) + 0.3 * X[:, 0]
+rows = C[:24].copy()
+rows[:, 1] = [0, 3, 6, 9, 12, 15, 1, 2, 4, 3.5, -1, -0.0, 1e-300, 6.0000001, 1e9, 300, 256, 117, 118, 60, 63, 66, 69, np.nan]
+rows[:, 3] = [0, 1, 2, 3, 4, 5, 6, 255, 256, -0.5, 0.5, -3, 1e-310, 1, 4, 2, np.nan, 1.5, 4.0000001, 3, 3, 4, 1, 0]
+hist = dict(max_iter=6, max_leaf_nodes=8, min_samples_leaf=4)
+if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 4):
+    # C converts these to bytes.
+    rows[:, 1] = [0, 3, 6, 9, 12, 15, 1, 2, 4, 3.5, -1, -0.0, 256, 259, 262.75, 300, -253, 117, -0.5, 60, 65536, 2**31 - 1, 3e9, np.nan]
+    save("hist_bytes", HistGradientBoostingRegressor(categorical_features=[1, 3], **hist).fit(C, effect), rows)
+
 if NEW:
     import pandas
 
@@ -143,17 +159,6 @@ if NEW:
     frame = pandas.DataFrame(X, columns=["length", "width", "colour", "age"])
     save("pipeline", Pipeline([("scale", "passthrough"), ("none", None), ("forest", RandomForestClassifier(2, max_depth=3, random_state=0))])
          .fit(frame, FOUR), QUERY, pandas.DataFrame(QUERY, columns=frame.columns))
-    # Columns 1 and 3 have codes, most of them not consecutive; unknown codes, fractions and negative numbers are
-    # missing.
-    C = X.copy()
-    C[:, 1] = 3 * random.randint(0, 40, 160)
-    C[:, 3] = random.randint(0, 6, 160)
-    C[::7, 3] = np.nan
-    effect = np.where(C[:, 1] % 2 == 0, 1.0, -1.0) + np.where(np.isin(C[:, 3], [1, 4]), 2.0, 0.0) + 0.3 * X[:, 0]
-    rows = C[:24].copy()
-    rows[:, 1] = [0, 3, 6, 9, 12, 15, 1, 2, 4, 3.5, -1, -0.0, 1e-300, 6.0000001, 1e9, 300, 256, 117, 118, 60, 63, 66, 69, np.nan]
-    rows[:, 3] = [0, 1, 2, 3, 4, 5, 6, 255, 256, -0.5, 0.5, -3, 1e-310, 1, 4, 2, np.nan, 1.5, 4.0000001, 3, 3, 4, 1, 0]
-    hist = dict(max_iter=6, max_leaf_nodes=8, min_samples_leaf=4)
     save("hist_categories", HistGradientBoostingRegressor(categorical_features=[1, 3], **hist).fit(C, effect), rows)
     colours = np.array(["blue", "green", "grey", "red", "yellow"])
     frame = pandas.DataFrame({"length": X[:, 0], "colour": pandas.Categorical(colours[random.randint(0, 5, 160)])})

@@ -347,7 +347,8 @@ TEST(WideRows, KeepTheirCategories) {
     for (const double other : {0.1, 2.0, 4.9999999999}) rows.insert(rows.end(), {x, other, x, other});
   for (const bool fractions : {false, true}) {
     for (Tree& tree : model.trees)
-      for (CategorySet& set : tree.category_sets) set.fractions = fractions;
+      for (CategorySet& set : tree.category_sets)
+        set.rule = fractions ? CategoryRule::AboveMinusOne : CategoryRule::WholePart;
     const Scores expected = judged(model, rows);
     for (const char* const schedule : {"encode(u8)", "plan(9); encode(u8); plan(BATCH)"}) {
       const auto predictor = host_backend(compiled(model, schedule));
@@ -361,7 +362,7 @@ TEST(WideRows, KeepTheirCategories) {
 TEST(WideRows, WholeCategoriesHaveNoFractions) {
   Tree tree = support::split(0, 0, support::leaf(1),
                              support::split(1, 0.1, support::leaf(2), support::leaf(4)), true);
-  tree.category_sets = {{{0, 3, 16'777'215}, false, false, true}};
+  tree.category_sets = {{{0, 3, 16'777'215}, false, CategoryRule::Whole}};
   tree.nodes[0].kind = NodeKind::Category;
   Model model = support::model_of({tree});
   model.row_type = model.score_type = ScalarType::Float64;
@@ -380,6 +381,32 @@ TEST(WideRows, WholeCategoriesHaveNoFractions) {
   EXPECT_EQ(scores_of(**predictor, RowBlock{narrow.data(), 2, 4}).raw, (std::vector<double>{4.5, 1.5}));
 }
 
+/// Numbers become bytes as C converts them. Those below 0 are missing, or have the byte of the number below.
+TEST(WideRows, BytesAreNumbersModulo256) {
+  Tree tree = support::split(0, 0, support::leaf(1),
+                             support::split(1, 0.1, support::leaf(2), support::leaf(4)), true);
+  tree.nodes[0].kind = NodeKind::Category;
+  std::vector<double> rows;
+  const std::vector<double> numbers = {
+      0.0,          -0.0,    3.0,         3.9,         255.0, 256.0,  256.5,  259.0,      258.999,
+      511.0,        1e-310,  -1e-310,     -0.5,        -1.0,  -253.0, -256.5, 0x1p31 - 1, 0x1p31,
+      0x1p31 - 253, -0x1p31, -0x1p31 + 3, -0x1p31 - 2, 1e300, -1e300, kNan,   kInfinity};
+  for (const double x : numbers) rows.insert(rows.end(), {x, 0.2, 0, 0});
+  for (const CategoryRule rule : {CategoryRule::Byte, CategoryRule::SignedByte}) {
+    tree.category_sets = {{{0, 3, 255}, false, rule}};
+    Model model = support::model_of({tree});
+    model.row_type = model.score_type = ScalarType::Float64;
+    const Scores expected = judged(model, rows);
+    for (const char* const schedule : {"encode(u8)", "plan(9); encode(u8); plan(BATCH)"}) {
+      const auto predictor = host_backend(compiled(model, schedule));
+      const RowBlock block{rows.data(), rows.size() / 4, 4, RowType::Float64};
+      EXPECT_EQ(scores_of(**predictor, block), expected) << schedule;
+    }
+    EXPECT_EQ(expected.raw[7], 4.5);                                            // 259 is 3
+    EXPECT_EQ(expected.raw[14], rule == CategoryRule::SignedByte ? 4.5 : 1.5);  // -253 is 3 or missing
+  }
+}
+
 TEST(WideRows, RulesAreVerified) {
   Model model = support::model_of({support::split(0, 0.1, support::leaf(1), support::leaf(2)),
                                    support::split(0, 0.3, support::leaf(1), support::leaf(2)),
@@ -394,7 +421,7 @@ TEST(WideRows, RulesAreVerified) {
       {"no feature", [](ProgramParts& p) { p.wide_features[1].feature = 4; }, at_1, "outside the row"},
       {"a feature twice", [](ProgramParts& p) { p.wide_features[1].feature = 0; }, at_1, "does not ascend"},
       {"flag 2", [](ProgramParts& p) { p.wide_features[0].ranked = 2; }, at_0, "a flag or reserved byte"},
-      {"flag 3", [](ProgramParts& p) { p.wide_features[0].categories = 3; }, at_0, "a flag or reserved byte"},
+      {"rule 5", [](ProgramParts& p) { p.wide_features[0].categories = 5; }, at_0, "a flag or reserved byte"},
       {"reserved", [](ProgramParts& p) { p.wide_features[0].reserved[1] = 1; }, at_0,
        "a flag or reserved byte"},
       {"ranks of categories", [](ProgramParts& p) { p.wide_features[1].categories = 1; }, at_1,

@@ -42,7 +42,9 @@ std::vector<Split> splits() {
                                                     {kMaxCategories - 1},
                                                     {kMaxCategories - 32, kMaxCategories - 2},
                                                     {}})
-      for (const bool left : {false, true}) all.push_back({1, {codes, false, fractions}, left});
+      for (const bool left : {false, true})
+        all.push_back(
+            {1, {codes, false, fractions ? CategoryRule::AboveMinusOne : CategoryRule::WholePart}, left});
   all.push_back({0, {{1, 2}, false, false}, true});
   return all;
 }
@@ -72,7 +74,8 @@ std::vector<float> odd_numbers() {
 
 /// Decides membership by the definition of CategorySet.
 bool is_in(const CategorySet& set, float x) {
-  if (std::isnan(x) || std::isinf(x) || x <= -1 || (x < 0 && !set.fractions)) return false;
+  if (std::isnan(x) || std::isinf(x) || x <= -1 || (x < 0 && set.rule != CategoryRule::AboveMinusOne))
+    return false;
   const double whole = std::trunc(static_cast<double>(x));
   return std::any_of(set.codes.begin(), set.codes.end(),
                      [whole](std::uint32_t code) { return code == whole; });
@@ -111,7 +114,7 @@ class CategoryCodes : public testing::TestWithParam<bool> {
   /// Returns the set of a column of memberships, read back from the program.
   CategorySet set_of(const CategoryColumn& column) const {
     CategorySet set;
-    set.fractions = column.fractions != 0;
+    set.rule = column.fractions != 0 ? CategoryRule::AboveMinusOne : CategoryRule::WholePart;
     if (column.listed != 0) {
       const auto codes = program_.category_words().subspan(column.first_word, column.word_count);
       set.codes.assign(codes.begin(), codes.end());

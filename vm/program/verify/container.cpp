@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <forestvm/core/accumulators.hpp>
+#include <forestvm/core/category_rules.hpp>
 #include <forestvm/core/leaf_vectors.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
@@ -143,7 +144,8 @@ Result<void> verify_wide_features(const Program& program) {
     if (meta.row_type != ScalarType::Float64) return wrong("the program does not compare in float64");
     if (wide.feature >= meta.num_features) return wrong("its feature lies outside the row");
     if (i != 0 && wide.feature <= features[i - 1].feature) return wrong("its feature does not ascend");
-    if (wide.ranked > 1 || wide.categories > 2 || wide.reserved[0] != 0 || wide.reserved[1] != 0)
+    if (wide.ranked > 1 || wide.categories >= kWideCategories || wide.reserved[0] != 0 ||
+        wide.reserved[1] != 0)
       return wrong("a flag or reserved byte is not valid");
     if (wide.ranked != 0 && wide.categories != 0) return wrong("categories have no ranks");
     if (wide.first_bound != taken) return wrong("its bounds do not follow the feature before");

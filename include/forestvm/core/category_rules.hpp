@@ -1,0 +1,25 @@
+// The values that WideFeature::categories may have: which category a number of a row names where a model compares in
+// float64.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+namespace forestvm {
+
+enum class WideCategories : std::uint8_t {
+  None,        ///< The feature has no categories.
+  Parts,       ///< Whole parts are categories, so numbers between -1 and 0 round up.
+  Whole,       ///< Numbers that are not whole are missing.
+  Byte,        ///< A number becomes byte_of(it); numbers below 0 are missing.
+  SignedByte,  ///< A number becomes byte_of(it).
+};
+inline constexpr std::uint8_t kWideCategories = 5;
+
+/// Returns the whole part of a number modulo 256, as C converts it to a byte on x86: 0 beyond the range of int32.
+inline double byte_of(double x) {
+  const bool inside = x > -0x1p31 - 1 && x < 0x1p31;
+  return inside ? static_cast<double>(static_cast<std::int64_t>(x) & 255) : 0;
+}
+
+}  // namespace forestvm
