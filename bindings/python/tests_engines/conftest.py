@@ -204,7 +204,7 @@ def processes(text: str) -> list[int]:
 def mappings(forest: forestvm.Forest) -> dict[int, dict[str, int]]:
     """Returns the bytes of the program's file in the memory of each process that maps it: Rss, Pss, ..."""
     found: dict[int, dict[str, int]] = {}
-    name = f"/{file_of(forest).name}"
+    name = str(file_of(forest).resolve())
     for path in Path("/proc").glob("[0-9]*/maps"):
         inside = False
         try:

@@ -296,13 +296,13 @@ import pickle, threading, time
 from forestvm.engines import kserve
 model = kserve.Model({str(MODELS["float32"])!r})
 pickled = pickle.dumps(model)
-may_load, load = threading.Event(), kserve.load
-kserve.load = lambda *arguments, **options: may_load.wait() and load(*arguments, **options)
+may_load, load = threading.Event(), kserve.load_with
+kserve.load_with = lambda *arguments: may_load.wait() and load(*arguments)
 copy = pickle.loads(pickled)
 assert model.ready and not copy.ready
 threading.Timer(0.5, may_load.set).start()
 assert copy.get_input_types() == model.get_input_types() and copy.ready
-kserve.load = None
+kserve.load_with = None
 pickle.loads(pickled)  # ends the process
 time.sleep(100)
 """
