@@ -86,6 +86,10 @@ def test_a_missing_number_that_may_be_a_code_is_refused() -> None:
         for missing in (3, 0.5, -1):
             model.set_params(missing=missing)
             assert forest.predict(given, missing=missing).tobytes() == model.predict(frame).tobytes(), missing
+    model.set_params(missing=0)
+    fast = forestvm.accelerate(model)
+    assert fast.predict(frame).tobytes() == model.predict(frame).tobytes()
+    assert "may be the code of a category" in forestvm.log(fast)[0].reason
 
 
 def test_encoded_chunks_of_any_size(forest: forestvm.Forest, rows: Array) -> None:
