@@ -132,7 +132,8 @@ void add_program(Json& document, const Program& program) {
   if (program.meta().contributions != 0)
     document["contributions"] = {{"trees", program.explained_trees().size()},
                                  {"nodes", program.paths().size()},
-                                 {"bytes", program.paths().size_bytes()}};
+                                 {"bytes", program.paths().size_bytes()},
+                                 {"interactions", program.meta().contributions > 1}};
   if (const auto begins = program.round_begins(); !begins.empty()) {
     document["keeps leaves"] = true;
     if (program.meta().rounds != RoundRule::None) document["rounds"] = begins.size() - 1;

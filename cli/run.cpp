@@ -31,6 +31,9 @@
 namespace forestvm::cli {
 namespace {
 
+/// The bytes that the interactions of a row take at most, unless --max-bytes says otherwise.
+constexpr std::uint64_t kMaxRowBytes = std::uint64_t{64} << 20;
+
 /// The options of the command line.
 struct RunOptions {
   std::string model, out;
@@ -39,6 +42,7 @@ struct RunOptions {
   OutputKind output = OutputKind::Value;
   BackendChoice backend;
   BatchOptions rows;
+  std::uint64_t max_bytes = 0;
   bool has_header = false;  ///< True if CSV output begins with names.
 };
 
@@ -75,6 +79,7 @@ Result<RunOptions> understand(const Arguments& arguments) {
   FVM_ASSIGN(options.backend, choose_backend(arguments));
   FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMaxThreads, 0));
   options.backend.host.threads = static_cast<unsigned>(threads);
+  FVM_ASSIGN(options.max_bytes, arguments.number("max-bytes", 1, UINT64_MAX, kMaxRowBytes));
   options.margins = arguments.get("base-margin");
   if (options.margins == "-") return usage_error("--base-margin: margins are read from a file");
   FVM_TRY(expect_other_file(options.out, options.margins));
@@ -102,21 +107,27 @@ std::vector<std::string> class_labels(const Program& program, OutputKind output)
   return labels;
 }
 
-/// Returns the names of a row's contributions: the features' names (or f0, f1, ...) and "expected". In models of
-/// several outputs, each name follows the class label or the number of its output.
-std::vector<std::string> contribution_names(const Program& program) {
+/// Returns the names of a row's contributions: the features' names (or f0, f1, ...) and "expected". Each name of
+/// interactions is two of these with a colon between them. In models of several outputs, each name follows the class
+/// label or the number of its output.
+std::vector<std::string> explanation_names(const Program& program, OutputKind kind) {
   const ProgramMeta& meta = program.meta();
-  std::vector<std::string> names;
+  std::vector<std::string> terms, names;
+  for (std::uint32_t f = 0; f < meta.num_features; ++f) {
+    const std::string_view name = program.feature_name(f);
+    terms.push_back(name.empty() ? "f" + std::to_string(f) : std::string(name));
+  }
+  terms.emplace_back("expected");
   for (std::uint32_t k = 0; k < meta.num_outputs; ++k) {
     const bool labelled = meta.num_class_labels == meta.num_outputs;
     std::string output;
     if (meta.num_outputs > 1)
       output = (labelled ? std::string(program.class_label(k)) : std::to_string(k)) + "_";
-    for (std::uint32_t f = 0; f < meta.num_features; ++f) {
-      const std::string_view name = program.feature_name(f);
-      names.push_back(output + (name.empty() ? "f" + std::to_string(f) : std::string(name)));
+    for (const std::string& term : terms) {
+      if (kind == OutputKind::Contributions) names.push_back(output + term);
+      for (std::size_t i = 0; kind == OutputKind::Interactions && i < terms.size(); ++i)
+        names.push_back(output + term + ":" + terms[i]);
     }
-    names.push_back(output + "expected");
   }
   return names;
 }
@@ -152,7 +163,7 @@ std::vector<std::string> column_names(const Program& program, const RunOptions& 
     names.insert(names.end(), more.begin(), more.end());
     return names;
   };
-  if (options.output == OutputKind::Contributions) return add(contribution_names(program));
+  if (explains_scores(options.output)) return add(explanation_names(program, options.output));
   if (options.output == OutputKind::Trees || options.output == OutputKind::Staged)
     return add(part_names(program, options));
   const std::uint32_t width = output_width(program, options.output);
@@ -206,15 +217,15 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
                                   std::span<const std::string> labels, std::span<const std::string> names) {
   const ProgramMeta& meta = program.meta();
   const std::uint32_t width = output_width(program, options.output, options.call);
-  const bool contributions = options.output == OutputKind::Contributions;
+  const bool explains = explains_scores(options.output);
   const bool parts = options.output == OutputKind::Trees || options.output == OutputKind::Staged;
-  if (width == 0 && contributions)
+  const std::string name(name_of(options.output));
+  if (width == 0 && explains)
     return in_file(options.model,
-                   refused("the program has no contributions: compile the model with --with contributions"));
+                   refused("the program has no " + name + ": compile the model with --with " + name));
   if (width == 0)
-    return in_file(options.model,
-                   refused("has no output " + std::string(name_of(options.output)) + ": its objective is " +
-                           in_quotes(program.text(StringId::Objective))));
+    return in_file(options.model, refused("has no output " + name + ": its objective is " +
+                                          in_quotes(program.text(StringId::Objective))));
   using Type = PredictionForm::Type;
   const bool wide = meta.score_type == ScalarType::Float64;
   const bool leaves = options.output == OutputKind::Leaf;
@@ -222,11 +233,21 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
                     : leaves                            ? Type::Int32
                     : wide                              ? Type::Float64
                                                         : Type::Float32;
-  std::size_t inner = 0;
-  if (contributions && meta.num_outputs > 1) inner = std::size_t{meta.num_features} + 1;
+  PredictionForm form{width, type, labels, leaves || explains || parts, names, {}};
+  const std::size_t terms = std::size_t{meta.num_features} + 1;
+  if (explains && meta.num_outputs > 1) form.inner = {meta.num_outputs, terms};
   if (options.output == OutputKind::Staged || (parts && !program.leaf_vectors().empty()))
-    inner = meta.num_outputs;
-  return PredictionForm{width, type, labels, leaves || contributions || parts, names, inner};
+    form.inner = {width / meta.num_outputs, meta.num_outputs};
+  if (options.output == OutputKind::Interactions) {
+    if (form.inner.empty()) form.inner = {terms};
+    form.inner.push_back(terms);
+    const std::size_t bytes = width * size_of(type);
+    if (bytes > options.max_bytes)
+      return in_file(options.model, refused("the interactions of a row take " + std::to_string(bytes) +
+                                            " bytes, more than --max-bytes " +
+                                            std::to_string(options.max_bytes) + " allows"));
+  }
+  return form;
 }
 
 Result<void> predict_all(const Predictor& predictor, Batches& batches, const RunOptions& options,
@@ -282,10 +303,11 @@ std::string notes() {
          "\n"
          "Predictions have the type of the model's sums (float32 for XGBoost and YDF; float64 for LightGBM,\n"
          "CatBoost, scikit-learn and ONNX; the file's for Treelite and PMML) and shape (n,) for one output\n"
-         "or (n, k) for k; contributions (n, features + 1), or (n, k, features + 1); trees (n, trees), or\n"
-         "(n, trees, k) if leaves are vectors; staged (n, stages, k). class gives the label's index as int64\n"
-         "(in CSV the model's own label, if it has labels); leaf gives int32 of shape (n, trees). CSV numbers\n"
-         "are the shortest text that reads back to the same bits.\n"
+         "or (n, k) for k; contributions (n, features + 1), or (n, k, features + 1); interactions have\n"
+         "features + 1 once more; trees (n, trees), or (n, trees, k) if leaves are vectors; staged\n"
+         "(n, stages, k). class gives the label's index as int64 (in CSV the model's own label, if it has\n"
+         "labels); leaf gives int32 of shape (n, trees). CSV numbers are the shortest text that reads back\n"
+         "to the same bits.\n"
          "The content of ROWS tells its format, also inside gzip; the name of OUT says what is written.\n"
          "Rows are read, predicted and written batch by batch; only one batch is in memory, except that an\n"
          "NPY array in Fortran order is read whole. A program that writes rows into a pipe and waits for the\n"
@@ -314,12 +336,14 @@ const Command kRun = {
       "KIND",
       "value (default: what the trainer's predict gives), raw (the score before the transform), class, "
       "leaf (the number of each tree's leaf, as the trainer numbers a tree's nodes), contributions (each feature's exact "
-      "SHAP contribution to the raw score by the paths of the trees, then the expected score), trees (what each tree's "
-      "leaf adds to the raw score), or staged (the raw score after every few rounds, and after the last)",
+      "SHAP contribution to the raw score by the paths of the trees, then the expected score), interactions (what each "
+      "two features contribute together), trees (what each tree's leaf adds to the raw score), or staged (the raw score "
+      "after every few rounds, and after the last)",
       {names_of<OutputKind>}},
      {"output-header", '\0', "",
       "begins CSV output with a line of names: the class labels, or value, raw, class, value_0, ..., tree_0, ...; of "
-      "contributions the features' names and expected; of stages after_ and the number of rounds"},
+      "contributions the features' names and expected, of interactions two of them each; of stages after_ and the number "
+      "of rounds"},
      {"every", '\0', "R", "rounds from one stage to the next of --output staged, default 1"},
      kScheduleOption,
      kBackendOption,
@@ -343,6 +367,8 @@ const Command kRun = {
      {"early-stop", '\0', "margin=M,every=N",
       "after every N rounds (10), rows whose raw scores are further apart than M (10) get no more trees, as with "
       "LightGBM's pred_early_stop"},
+     {"max-bytes", '\0', "N",
+      "the most bytes that the interactions of a row may take, default 67108864; models of more features are refused"},
      {"profile", '\0', "",
       "prints on standard error what reading, encoding, walking and writing took, and why the plan was chosen; on the "
       "host rows are then encoded before they are walked, not block by block"},

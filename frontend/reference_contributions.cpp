@@ -1,13 +1,17 @@
-// Reference contributions, with which the contributions that programs compute are compared: for each leaf, the sum over
-// all coalitions of the features on the way to it, by products of polynomials.
+// Reference contributions and interactions, with which those that programs compute are compared: for each leaf, the sum
+// over all coalitions of the features on the way to it, by products of polynomials.
 //
 // A leaf of value v adds v times the product of o(j) over the features j that take part and z(j) over those that do
 // not: o(j) is 1 if the row takes the leaf's way at all splits of the feature, z(j) the product of the shares of the
 // training rows that do. The coefficient of x^s in the product of (z(j) + o(j) x) over the others of d features is the
-// sum over coalitions of s of them, each of which weighs s! (d - 1 - s)! / d! in a Shapley value.
+// sum over coalitions of s of them, each of which weighs s! (d - 1 - s)! / d! in a Shapley value. The
+// interaction of two features is half of the sum over the coalitions of the other d - 2, with the weights of d - 1
+// features.
 #include <forestvm/reference.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <vector>
@@ -57,15 +61,16 @@ class Explainer {
   Explainer(const Model& model, std::vector<std::uint32_t> features)
       : model_(model), features_(std::move(features)) {}
 
-  /// Adds a row's contributions to `out`: outputs x (features + 1) numbers.
-  void add(std::span<const double> row, std::vector<long double>& out) const {
+  /// Adds a row's contributions to `out`: outputs x (features + 1) numbers; or its interactions, features + 1 times as
+  /// many.
+  void add(std::span<const double> row, bool pairs, std::vector<long double>& out) const {
     for (const Tree& tree : model_.trees) {
       std::vector<Leaf> leaves;
       if (is_symmetric(tree))
         find_symmetric(tree, row, leaves);
       else
         find(tree, row, 0, {}, leaves);
-      for (const Leaf& leaf : leaves) add(tree, leaf, out);
+      for (const Leaf& leaf : leaves) add(tree, leaf, pairs, out);
     }
   }
 
@@ -93,11 +98,12 @@ class Explainer {
   }
 
   /// Returns the share of the training rows at a split that take the branch with cover `cover`; `other` is the cover of
-  /// the other branch.
-  long double share(long double cover, long double other) const {
-    const long double least = model_.trainer == "xgboost" ? 1e-12L : 0x1p-53L;
-    const long double all = cover + other;
-    return std::clamp(all == 0 ? 0.5L : cover / all, least, 1 - least);
+  /// the other branch, and `all` the cover of the split.
+  long double share(long double cover, long double other, long double all) const {
+    const long double least = model_.trainer == "xgboost" ? 1e-12L : 0x1p-53L, sum = cover + other;
+    if (all == 0 || sum == 0) return 0.5L;
+    if (std::abs(sum - all) > 0x1p-20L * std::max(sum, all)) return std::max(cover / all, least);
+    return std::clamp(cover / sum, least, 1 - least);
   }
 
   void pass(std::vector<Player>& players, std::uint32_t column, long double share, bool taken) const {
@@ -122,7 +128,7 @@ class Explainer {
       const auto cover = [&](std::int32_t i) {
         return static_cast<long double>(tree.nodes[static_cast<std::size_t>(i)].cover);
       };
-      pass(below, node.feature, share(cover(to), cover(other)), taken);
+      pass(below, node.feature, share(cover(to), cover(other), static_cast<long double>(node.cover)), taken);
       find(tree, row, static_cast<std::size_t>(to), below, leaves);
     };
     child(node.left, node.right, left);
@@ -145,24 +151,39 @@ class Explainer {
         const Node& split = tree.nodes[(std::size_t{1} << level) - 1];
         const std::size_t bit = std::size_t{1} << level;
         const bool right = (leaf & bit) != 0;
-        pass(found.players, split.feature, share(cover(leaf, level), cover(leaf ^ bit, level)),
+        const long double taken = cover(leaf, level), other = cover(leaf ^ bit, level);
+        pass(found.players, split.feature, share(taken, other, taken + other),
              goes_left(tree, split, row) != right);
       }
       leaves.push_back(found);
     }
   }
 
-  void add(const Tree& tree, const Leaf& leaf, std::vector<long double>& out) const {
-    const std::size_t width = std::size_t{model_.num_features} + 1;
+  void add(const Tree& tree, const Leaf& leaf, bool pairs, std::vector<long double>& out) const {
+    const std::size_t features = model_.num_features, width = features + 1;
     long double mean = 1;
     for (const Player& player : leaf.players) mean *= player.share;
     for (std::size_t k = 0; k < tree.leaf_width; ++k) {
-      const std::size_t begin = (tree.leaf_width == 1 ? tree.output : k) * width;
+      const std::size_t begin = (tree.leaf_width == 1 ? tree.output : k) * (pairs ? width * width : width);
+      const std::size_t step = pairs ? width + 1 : 1;  // from a number on the diagonal to the next
       const long double value = value_of(tree, leaf.node, k);
-      out[begin + model_.num_features] += value * mean;
+      out[begin + features * step] += value * mean;
       for (std::size_t i = 0; i < leaf.players.size(); ++i)
-        out[begin + leaf.players[i].feature] += value * part_of(leaf.players, i);
+        out[begin + leaf.players[i].feature * step] += value * part_of(leaf.players, {i});
+      if (pairs) add_pairs(leaf.players, value / 2, out.data() + begin);
     }
+  }
+
+  /// Adds what each two players contribute together, half to each of the two places, and takes it from their own.
+  void add_pairs(const std::vector<Player>& players, long double value, long double* out) const {
+    const std::size_t width = std::size_t{model_.num_features} + 1;
+    for (std::size_t i = 0; i < players.size(); ++i)
+      for (std::size_t j = 0; j < players.size(); ++j) {
+        if (i == j) continue;
+        const long double part = value * part_of(players, {i, j});
+        out[players[i].feature * width + players[j].feature] += part;
+        out[players[i].feature * (width + 1)] -= part;
+      }
   }
 
   long double value_of(const Tree& tree, std::size_t n, std::size_t k) const {
@@ -178,22 +199,23 @@ class Explainer {
     return static_cast<long double>(weighted) * static_cast<long double>(model_.scale);
   }
 
-  /// Returns the Shapley value of player `i` in the game of a leaf of value 1.
-  static long double part_of(const std::vector<Player>& players, std::size_t i) {
-    std::vector<long double> sums{1};  // sums[s]: over the coalitions of s players
+  /// Returns the Shapley value of a player, or the Shapley interaction of two, in the game of a leaf of value 1.
+  static long double part_of(const std::vector<Player>& players, std::initializer_list<std::size_t> of) {
+    std::vector<long double> sums{1};  // sums[s]: over the coalitions of s other players
     for (std::size_t j = 0; j < players.size(); ++j) {
-      if (j == i) continue;
+      if (std::find(of.begin(), of.end(), j) != of.end()) continue;
       sums.push_back(0);
       for (std::size_t s = sums.size(); s-- > 0;)
         sums[s] = players[j].share * sums[s] + (s > 0 && players[j].taken ? sums[s - 1] : 0);
     }
-    const std::size_t d = players.size();
+    const std::size_t d = sums.size();
     long double part = 0, weight = 1 / static_cast<long double>(d);  // s! (d - 1 - s)! / d!
     for (std::size_t s = 0; s < d; ++s) {
       part += weight * sums[s];
       if (s + 1 < d) weight *= static_cast<long double>(s + 1) / static_cast<long double>(d - 1 - s);
     }
-    return part * ((players[i].taken ? 1 : 0) - players[i].share);
+    for (const std::size_t i : of) part *= (players[i].taken ? 1 : 0) - players[i].share;
+    return part;
   }
 
   const Model& model_;
@@ -202,25 +224,25 @@ class Explainer {
 
 template <class Scalar>
 std::vector<double> explain(const Model& model, std::vector<std::uint32_t> features,
-                            std::span<const double> rows, std::size_t row_count) {
+                            std::span<const double> rows, std::size_t row_count, bool pairs) {
   const Explainer<Scalar> explainer(model, std::move(features));
   const auto columns = static_cast<std::size_t>(num_columns(model));
   const std::size_t width = std::size_t{model.num_features} + 1;
   std::vector<double> all;
   for (std::size_t r = 0; r < row_count; ++r) {
-    std::vector<long double> sums(model.num_outputs * width);
+    const std::size_t numbers =
+        pairs ? width * width : width;  // of an output; the last is the expected score
+    std::vector<long double> sums(model.num_outputs * numbers);
     for (std::size_t k = 0; k < model.num_outputs; ++k)
-      sums[k * width + model.num_features] = static_cast<long double>(model.base[k]);
-    explainer.add(rows.subspan(r * columns, columns), sums);
+      sums[(k + 1) * numbers - 1] = static_cast<long double>(model.base[k]);
+    explainer.add(rows.subspan(r * columns, columns), pairs, sums);
     all.insert(all.end(), sums.begin(), sums.end());
   }
   return all;
 }
 
-}  // namespace
-
-Result<std::vector<double>> reference_contributions(const Model& model, std::span<const double> rows,
-                                                    std::size_t row_count, const ReferenceOptions& options) {
+Result<std::vector<double>> explain(const Model& model, std::span<const double> rows, std::size_t row_count,
+                                    const ReferenceOptions& options, bool pairs) {
   if (rows.size() != row_count * model.num_features)
     return refused("rows", std::to_string(rows.size()) + " values for " + std::to_string(row_count) +
                                " rows of " + std::to_string(model.num_features) + " features");
@@ -230,8 +252,21 @@ Result<std::vector<double>> reference_contributions(const Model& model, std::spa
   if (num_columns(model) != model.num_features) {
     FVM_ASSIGN(wide, frontend::with_derived_columns(model, std::move(wide), row_count, options.hashed_rows));
   }
-  return model.row_type == ScalarType::Float32 ? explain<float>(model, std::move(features), wide, row_count)
-                                               : explain<double>(model, std::move(features), wide, row_count);
+  return model.row_type == ScalarType::Float32
+             ? explain<float>(model, std::move(features), wide, row_count, pairs)
+             : explain<double>(model, std::move(features), wide, row_count, pairs);
+}
+
+}  // namespace
+
+Result<std::vector<double>> reference_contributions(const Model& model, std::span<const double> rows,
+                                                    std::size_t row_count, const ReferenceOptions& options) {
+  return explain(model, rows, row_count, options, false);
+}
+
+Result<std::vector<double>> reference_interactions(const Model& model, std::span<const double> rows,
+                                                   std::size_t row_count, const ReferenceOptions& options) {
+  return explain(model, rows, row_count, options, true);
 }
 
 }  // namespace forestvm

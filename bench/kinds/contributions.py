@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Compares the time of contributions with that of the trainers' own: contributions.py FORESTVM LIBRARY ZOO [MODEL ...]
+"""Compares the time of contributions, or interactions, with that of the trainers' own:
+
+contributions.py [--interactions] FORESTVM LIBRARY ZOO [MODEL ...]
 
 FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder of models as docs/testing.md describes.
 All engines compute the contributions of the same 4096 rows (fewer if a trainer would take minutes) with one thread, in
 one process and in turns, so that other work on the machine disturbs all of them alike. Prints a Markdown table of the
 smallest processor times per row in microseconds, and of the largest difference between forestvm's contributions and the
-trainer's, relative to the largest sum of a row's contributions. Needs numpy, xgboost-cpu, lightgbm and catboost.
+trainer's, relative to the largest sum of a row's contributions. With --interactions both compute interactions, which only
+XGBoost has; their arrays take at most 512 MB. Needs numpy, xgboost-cpu, lightgbm and catboost.
 """
 import ctypes
 import gzip
@@ -26,7 +29,8 @@ import xgboost
 ROWS = 4096
 TURNS = 5
 TRAINER_SECONDS = 5  # a trainer gets as many rows as it explains in about this time
-CONTRIBUTIONS = 4  # FVM_OUTPUT_CONTRIBUTIONS
+ARRAY_BYTES = 512_000_000  # the most that the answers to the rows take
+OUTPUTS = {"contributions": 4, "interactions": 5}  # numbers of the C library
 
 
 class OpenOptions(ctypes.Structure):
@@ -41,21 +45,22 @@ class OpenOptions(ctypes.Structure):
 class Forest:
     """A program in the C library, which predicts with one thread."""
 
-    def __init__(self, library, program):
+    def __init__(self, library, program, kind):
+        self.output = OUTPUTS[kind]
         self.library = ctypes.CDLL(library)
         self.library.fvm_last_error.restype = ctypes.c_char_p
         options = OpenOptions(ctypes.sizeof(OpenOptions), b"auto", 1, 0)
         handle, self.context, width = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint32()
         self.check(self.library.fvm_program_open(str(program).encode(), ctypes.byref(options), ctypes.byref(handle)))
         self.check(self.library.fvm_context_create(handle, ctypes.byref(self.context)))
-        self.check(self.library.fvm_program_width(handle, CONTRIBUTIONS, ctypes.byref(width)))
+        self.check(self.library.fvm_program_width(handle, self.output, ctypes.byref(width)))
         self.width = width.value
 
     def check(self, status):
         if status != 0:
             raise RuntimeError(self.library.fvm_last_error().decode())
 
-    def contributions(self, rows, out):
+    def explain(self, rows, out):
         count, stride = rows.shape
         self.check(
             self.library.fvm_predict_f32(
@@ -63,14 +68,14 @@ class Forest:
                 rows.ctypes.data_as(ctypes.c_void_p),
                 ctypes.c_size_t(count),
                 ctypes.c_size_t(stride),
-                ctypes.c_int32(CONTRIBUTIONS),
+                ctypes.c_int32(self.output),
                 out.ctypes.data_as(ctypes.c_void_p),
                 ctypes.c_size_t(out.size),
             )
         )
 
 
-def trainer_of(model):
+def trainer_of(model, kind):
     """Returns the trainer's name and version, and a function that explains rows with one thread."""
     if model.suffix == ".cbm":
         booster = catboost.CatBoost()
@@ -90,7 +95,7 @@ def trainer_of(model):
     booster.load_model(bytearray(gzip.decompress(data) if model.suffix == ".gz" else data))
     booster.feature_names = None
     return f"XGBoost {xgboost.__version__}", lambda rows: booster.predict(
-        xgboost.DMatrix(rows, nthread=1), pred_contribs=True
+        xgboost.DMatrix(rows, nthread=1), **{"pred_contribs" if kind == "contributions" else "pred_interactions": True}
     )
 
 
@@ -101,24 +106,28 @@ def timed(function):
     return time.process_time() - begin, result
 
 
-def compare(forestvm, library, name, model, rows):
+def compare(forestvm, library, kind, name, model, rows):
     """Returns a row of the table."""
-    engine, explain = trainer_of(model)
+    engine, explain = trainer_of(model, kind)
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder) / "model.fvm"
-        subprocess.run([forestvm, "compile", model, "-o", program, "--with", "contributions"], check=True)
-        forest = Forest(library, program)
+        subprocess.run([forestvm, "compile", model, "-o", program, "--with", kind], check=True)
+        forest = Forest(library, program, kind)
+    rows = rows[: ARRAY_BYTES // (4 * forest.width)]
     out = numpy.empty((len(rows), forest.width), dtype=numpy.float32)
-    few = 16
+    few = 16 if kind == "contributions" else 1
     taken, _ = timed(lambda: explain(rows[:few]))
     few = min(len(rows), max(few, int(TRAINER_SECONDS / TURNS / taken * few)))
     ours = theirs = float("inf")
     for _ in range(TURNS):
-        ours = min(ours, timed(lambda: forest.contributions(rows, out))[0] / len(rows))
+        ours = min(ours, timed(lambda: forest.explain(rows, out))[0] / len(rows))
         taken, answers = timed(lambda: explain(rows[:few]))
         theirs = min(theirs, taken / few)
     answers = answers.reshape(few, -1)
-    per_output = numpy.abs(answers.reshape(few, -1, rows.shape[1] + 1)).sum(axis=-1).max()
+    parts = answers.reshape(few, -1, rows.shape[1] + 1)
+    if kind == "interactions":
+        parts = answers.reshape(few, -1, rows.shape[1] + 1, rows.shape[1] + 1).sum(axis=-1)
+    per_output = numpy.abs(parts).sum(axis=-1).max()
     error = numpy.abs(out[:few] - answers).max() / per_output
     return f"| {name} | {engine} | {ours * 1e6:.1f} | {theirs * 1e6:.0f} | {theirs / ours:.0f} | {error:.1e} |", theirs / ours
 
@@ -144,21 +153,27 @@ def trained_lightgbm(folder):
     return "lightgbm 100 x 255 leaves, 28 features", folder / "lightgbm.txt", rows
 
 
-def main(forestvm, library, zoo, *names):
-    chosen = names or ("airline", "higgs", "abalone", "covtype", "epsilon", "airline-ohe", "cat_oblivious_logloss")
+def main(kind, forestvm, library, zoo, *names):
+    chosen = names or ("airline", "higgs", "abalone", "covtype")
+    if kind == "contributions" and not names:
+        chosen += ("epsilon", "airline-ohe", "cat_oblivious_logloss")
     print("| model | trainer | forestvm, us a row | trainer, us a row | ratio | largest difference |\n|---|---|---|---|---|---|")
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, model, rows in [*models_of(pathlib.Path(zoo), chosen), trained_lightgbm(pathlib.Path(folder))]:
+        models = list(models_of(pathlib.Path(zoo), chosen))
+        if kind == "contributions":
+            models.append(trained_lightgbm(pathlib.Path(folder)))
+        for name, model, rows in models:
             rows = numpy.ascontiguousarray(numpy.resize(rows, (ROWS, rows.shape[1])), dtype=numpy.float32)
             rows[numpy.isinf(rows)] = numpy.nan  # XGBoost refuses infinities
-            line, ratio = compare(forestvm, library, name, model, rows)
+            line, ratio = compare(forestvm, library, kind, name, model, rows)
             print(line, flush=True)
             ratios.append(ratio)
     print(f"\nGeometric mean of the ratios: {numpy.exp(numpy.log(ratios).mean()):.0f}")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
+    asked = [word for word in sys.argv[1:] if word != "--interactions"]
+    if len(asked) < 3:
         sys.exit(__doc__)
-    main(*sys.argv[1:])
+    main("contributions" if len(asked) + 1 == len(sys.argv) else "interactions", *asked)

@@ -35,6 +35,8 @@ constexpr fvm_output c_output(OutputKind output) {
       return FVM_OUTPUT_TREES;
     case OutputKind::Staged:
       return FVM_OUTPUT_STAGED;
+    case OutputKind::Interactions:
+      return FVM_OUTPUT_INTERACTIONS;
   }
   __builtin_unreachable();  // the cases above are all outputs
 }

@@ -86,8 +86,8 @@ Result<PredictionWriter> PredictionWriter::open(const std::string& path, const P
 /// Returns the NPY header for the rows that were written.
 std::string PredictionWriter::header() const {
   std::vector<std::size_t> shape = {written_ / form_.columns};
-  if (form_.inner != 0)
-    shape.insert(shape.end(), {form_.columns / form_.inner, form_.inner});
+  if (!form_.inner.empty())
+    shape.insert(shape.end(), form_.inner.begin(), form_.inner.end());
   else if (form_.columns != 1 || form_.matrix)
     shape.push_back(form_.columns);
   return npy_header(row_of(form_.type).dtype, shape);

@@ -17,7 +17,7 @@
 namespace forestvm::cli {
 
 /// The shape and type of predictions to write, in C order. The shape is (rows,) if columns is 1, otherwise (rows,
-/// columns); if `inner` is not 0, it is (rows, columns / inner, inner). Rows are counted while they are written.
+/// columns); if `inner` is not empty, it is (rows, inner...). Rows are counted while they are written.
 struct PredictionForm {
   enum class Type { Float32, Float64, Int32, Int64 };
 
@@ -26,7 +26,7 @@ struct PredictionForm {
   std::span<const std::string> labels{};  ///< CSV writes labels[i] for the integer i; empty: the integer
   bool matrix = false;                    ///< true: the shape is (rows, columns) even if columns is 1
   std::span<const std::string> names{};   ///< CSV begins with a line of these names; empty: it has no header
-  std::size_t inner = 0;                  ///< Size of the third dimension of an NPY array; 0: it has none
+  std::vector<std::size_t> inner{};  ///< Sizes of an NPY array's dimensions after the first; empty: see above
 };
 
 /// Returns the size of a value in bytes.

@@ -223,6 +223,9 @@ class Predictor {
   /// feature contributes to its raw score (exact path-dependent SHAP values) and then the expected score; their sum
   /// is the raw score. The contributions of a row have the same bits in every batch, form of rows, number of
   /// threads and CPU target. They need the host and a program compiled with CompileOptions::contributions.
+  /// Interactions are num_outputs symmetric matrices of num_features + 1 rows and columns for a row, whose rows add
+  /// up to the contributions; the last number of each is the expected score. They need the host and a program
+  /// compiled with CompileOptions::interactions.
   ///
   /// Base margins need the host and a model of XGBoost or LightGBM that does not average its trees. LightGBM's own
   /// predict takes no margins: here sums start from them as LightGBM's scores of training rows start from
@@ -241,18 +244,17 @@ class Predictor {
   /// a column that the program reads but that has no memory; a column of texts for a feature whose categories have
   /// no names; a column with an index that its dictionary lacks; rows in another device's memory; a captured stream
   /// when the context lacks memory; margins whose shape is not that of the raw scores, or that are not finite (the
-  /// error names row and output); margins or early stop for leaf numbers or contributions; early stop with a margin
-  /// below 0 or NaN, or after every 0 rounds; rounds that are empty, reversed or beyond the program's, or for leaf
-  /// numbers or contributions; stages of 0 rounds.
+  /// error names row and output); margins or early stop for leaf numbers, contributions or interactions; early
+  /// stop with a margin below 0 or NaN, or after every 0 rounds; rounds that are empty, reversed or beyond the
+  /// program's, or for leaf numbers, contributions or interactions; stages of 0 rounds.
   ///
-  /// Refused: labels of a model without classes; contributions of a program without them; outputs of trees and
-  /// stages, and rounds, of a program that does not keep leaves; stages and rounds of a model whose trees are no
-  /// rounds of boosting; an integer that has no
-  /// equal float64 where the program compares in float64 (the error names the row); codes of another encoder, and
-  /// all codes if walks of every plan read values; rows in a GPU's memory if the program takes zeros for missing
-  /// values or has thresholds that float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as
-  /// Int64; margins for other models, for programs that count sums exactly, and on GPUs; early stop for a model or
-  /// a program that does not have it.
+  /// Refused: labels of a model without classes; contributions or interactions of a program without them; outputs of
+  /// trees and stages, and rounds, of a program that does not keep leaves; stages and rounds of a model whose trees are
+  /// no rounds of boosting; an integer that has no equal float64 where the program compares in float64 (the error names
+  /// the row); codes of another encoder, and all codes if walks of every plan read values; rows in a GPU's memory if the
+  /// program takes zeros for missing values or has thresholds that float32 cannot tell apart, and for such rows labels as
+  /// Int32 and leaf numbers as Int64; margins for other models, for programs that count sums exactly, and on GPUs; early
+  /// stop for a model or a program that does not have it.
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///
@@ -266,7 +268,7 @@ class Predictor {
     return predict_with(context, rows, output, type, {}, out);
   }
 
-  /// Predicts raw scores, values or contributions. Usage for other outputs.
+  /// Predicts raw scores, values, contributions or interactions. Usage for other outputs.
   Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const;
   Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output, double* out) const;
 

@@ -27,6 +27,8 @@ struct CompileOptions {
   /// about as much memory as the trees. Refused, with tree and node, for models that do not say how many training rows
   /// went each way.
   bool contributions = false;
+  /// Gives the program interactions of features, too (OutputKind::Interactions), whose constants take more memory.
+  bool interactions = false;
   /// If set, is called after each pass that completes a printable form; `print` makes its text.
   std::function<void(Stage, const std::function<std::string()>& print)> on_stage;
 };

@@ -72,7 +72,14 @@ enum {
   FVM_OUTPUT_TREES = 5, /**< What each tree's leaf adds to the raw score, or to each one if leaves are vectors. */
   /** The raw scores after every few rounds (fvm_call_options.stage_every), and after the last: num_outputs numbers for
    * each. Only programs that keep leaves have these and those of trees (forestvm compile --with trees,staged). */
-  FVM_OUTPUT_STAGED = 6
+  FVM_OUTPUT_STAGED = 6,
+  /**
+   * What each two features contribute together: exact SHAP interactions. A row has a symmetric matrix of
+   * num_features + 1 rows and columns for each output, whose rows add up to the contributions; what a feature
+   * contributes alone is on the diagonal, and the expected score is the last number. Only programs that were compiled
+   * with interactions have them (forestvm compile --with interactions).
+   */
+  FVM_OUTPUT_INTERACTIONS = 7
 };
 
 /** The type of a number, in rows, columns and predictions. */
@@ -560,9 +567,9 @@ FVM_API fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, 
                                     size_t capacity);
 
 /**
- * Predicts raw scores, values or contributions of row-major float32 rows as float32: fvm_predict for the most
- * common call. The values of a row are contiguous; `row_stride` is the distance of two rows in values, at least the
- * model's number of features.
+ * Predicts raw scores, values, contributions or interactions of row-major float32 rows as float32: fvm_predict for the
+ * most common call. The values of a row are contiguous; `row_stride` is the distance of two rows in values, at least
+ * the model's number of features.
  */
 FVM_API fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count,
                                    size_t row_stride, fvm_output output, float* out, size_t capacity);

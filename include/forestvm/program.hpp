@@ -64,9 +64,10 @@ struct ProgramMeta {
   std::uint32_t derived_columns;  ///< Columns derived from a row's features: see core/derived_columns.hpp.
   std::uint8_t takes_margins;     ///< Model::takes_margins
   EarlyStopRule early_stop;       ///< Model::early_stop
-  std::uint8_t contributions;     ///< 1 if the program gives contributions of features: see ExplainedTree.
-  std::uint8_t reserved2;         ///< Zero.
-  std::uint64_t group_ends;       ///< TransformParameters::group_ends
+  /// 1 if the program gives contributions of features, 2 if it gives interactions too: see ExplainedTree.
+  std::uint8_t contributions;
+  std::uint8_t reserved2;    ///< Zero.
+  std::uint64_t group_ends;  ///< TransformParameters::group_ends
 };
 static_assert(sizeof(ProgramMeta) == 128);
 

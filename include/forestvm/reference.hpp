@@ -52,4 +52,11 @@ Result<std::vector<double>> reference_contributions(const Model& model, std::spa
                                                     std::size_t row_count,
                                                     const ReferenceOptions& options = {});
 
+/// Returns the SHAP interactions of each two features, computed likewise: rows x num_outputs x
+/// (num_features + 1) x (num_features + 1) numbers, symmetric. The sums of a matrix's rows are the contributions;
+/// its last number is the expected score.
+Result<std::vector<double>> reference_interactions(const Model& model, std::span<const double> rows,
+                                                   std::size_t row_count,
+                                                   const ReferenceOptions& options = {});
+
 }  // namespace forestvm

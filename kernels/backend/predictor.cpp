@@ -99,8 +99,8 @@ class DevicePredictor final : public CallPredictor {
 
   Result<void> run(Context& any, const RowSource& rows, OutputKind output, const CallOptions& options,
                    const Destination& to) const override {
-    if (output == OutputKind::Contributions || output == OutputKind::Trees || output == OutputKind::Staged)
-      return refused("output " + std::string(name_of(output)), "is computed by the host only");
+    if (output > OutputKind::Leaf)
+      return refused(formatted("output {}", name_of(output)), "is computed by the host only");
     if (options.base_margin.data != nullptr) return refused("base margins", "are taken by the host only");
     if (options.early_stop) return refused("early stop", "is for the host only");
     if (options.rounds) return refused("rounds of a call", "are chosen on the host only");

@@ -39,10 +39,12 @@ Result<void> emit_code(const Lowering& lowering, const PlanNumbers& numbers, Pro
 /// Emits the sections of paths, whose tests `ranks` has.
 void emit_paths(const Model& model, ExplainedForest explained, const RankTable& ranks, ProgramParts& parts);
 
-/// Begins the code of a program with contributions: computes them if the caller asked for them, and opens the block of
-/// all other outputs, whose pc it returns.
-std::uint32_t emit_explanations(ProgramParts& parts);
-/// Closes the block that emit_explanations opened at pc `unless`.
-void end_explanations(std::uint32_t unless, ProgramParts& parts);
+/// Returns the outputs of a program that are computed from its paths.
+std::vector<OutputKind> explained_outputs(const CompileOptions& options);
+/// Begins the code of a program with such an output: computes it if the caller asked for it, and opens the block of all
+/// other outputs, whose pc it returns.
+std::uint32_t emit_explanation(OutputKind kind, ProgramParts& parts);
+/// Closes the block that emit_explanation opened at pc `unless`.
+void end_explanation(std::uint32_t unless, ProgramParts& parts);
 
 }  // namespace forestvm::scheduler

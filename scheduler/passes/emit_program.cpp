@@ -49,7 +49,7 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
     if (!plan.sums.in_model_order) meta.sums_in_model_order = 0;
     if (plan.sums.unit != 0) meta.sum_unit = plan.sums.unit;  // plans with exact sums have the model's unit
   }
-  meta.contributions = compilation.options.contributions ? 1 : 0;
+  meta.contributions = compilation.options.interactions ? 2 : compilation.options.contributions ? 1 : 0;
   if (compilation.options.keeps_leaves) {
     meta.rounds = rule_of_rounds(model);
     parts.round_begins = model.round_begins;
@@ -101,16 +101,17 @@ Result<void> emit_program(Compilation& compilation) {
   parts.category_columns = ranks.categories();
   parts.category_words = ranks.category_words();
   FVM_ASSIGN(const std::vector<PlanNumbers> numbers, emit_forest(plans, ranks, parts));
-  const bool explains = compilation.options.contributions;
-  const std::uint32_t others = explains ? emit_explanations(parts) : 0;
+  std::vector<std::uint32_t> others;  // blocks of the other outputs
+  for (const OutputKind output : explained_outputs(compilation.options))
+    others.push_back(emit_explanation(output, parts));
   for (std::size_t p = 0; p < plans.size(); ++p) FVM_TRY(emit_code(plans[p], numbers[p], parts));
   const bool mapped =
       std::any_of(parts.code.begin(), parts.code.end(), [](const Inst& inst) { return inst.op == Op::Map; });
   if (compilation.options.keeps_leaves && mapped)
     return refused("schedule",
                    "the leaves of single trees are kept on the host, and its loops are mapped to a GPU");
-  if (explains) {
-    end_explanations(others, parts);
+  for (; !others.empty(); others.pop_back()) end_explanation(others.back(), parts);
+  if (!compilation.explained.trees.empty()) {
     emit_paths(compilation.model, std::move(compilation.explained), ranks, parts);
   }
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));

@@ -2,6 +2,13 @@
 //
 //   f3 < 2 [cover 10]: 0.5 [cover 4], 1.5 [cover 6]     ->     split f3, share 0.4; leaf 0.5; leaf 1.5
 //
+// Where the covers of two children do not add up to their parent's, a split of the same column comes first, which sends
+// all rows left. Its share is the sum of both children's shares of the parent's cover, and its right child is a leaf of
+// the value 0.
+//
+//   f3 < 2 [cover 10]: 0.5 [cover 4], 1.5 [cover 4]     ->     split f3 of code 255, share 0.8; split f3, share 0.5;
+//                                                              leaf 0.5; leaf 1.5; leaf 0
+//
 // A tree whose leaves are vectors becomes a tree for each output. This pass comes before leaves are numbered, while
 // they are still values.
 #include <algorithm>
@@ -12,13 +19,14 @@
 #include <vector>
 
 #include "scheduler/compilation.hpp"
+#include "scheduler/passes/emit.hpp"
 
 namespace forestvm::scheduler {
 namespace {
 
 /// The part of a node's cover by which the sum of its children's covers may differ from it: the rounding of float32
-/// numbers.
-constexpr double kCoverTolerance = 0x1p-16;
+/// numbers. Shares are then parts of the sum.
+constexpr double kCoverTolerance = 0x1p-20;
 
 /// The least share of a branch in models of XGBoost; in models of other trainers it is kLeastShare.
 constexpr double kXgboostLeastShare = 1e-12;
@@ -54,6 +62,19 @@ class TreeExplainer {
   }
 
  private:
+  struct Shares {
+    double left = 0;  ///< Share of the left child of what goes to either.
+    double both = 1;  ///< Share of the split that goes to either: 1 if the covers add up.
+  };
+
+  /// What a node of the paths stands for: a leaf; a split; the split before it that has the share of both children; and
+  /// the leaf to which no row goes.
+  enum class Part : std::uint8_t { Leaf, Split, Both, Empty };
+  struct PartOfNode {
+    std::size_t node;
+    Part part;
+  };
+
   Error wrong(std::size_t node, const std::string& what) const {
     return refused("tree " + std::to_string(number_) + ", node " + std::to_string(sources_[node]), what);
   }
@@ -62,26 +83,35 @@ class TreeExplainer {
 
   static bool is_leaf(const Node& node) { return node.kind == NodeKind::Leaf; }
 
-  /// Finds the feature and the share of each split, in preorder. Returns an error if the tree cannot be explained.
+  /// Finds the feature and the shares of each split, in preorder. Returns an error if the tree cannot be explained.
   Result<void> measure() {
     preorder_.clear();
-    shares_.assign(tree_.nodes.size(), 0);
+    shares_.assign(tree_.nodes.size(), {});
     features_.assign(tree_.nodes.size(), 0);
     struct Visit {
       std::int32_t node;
       std::size_t depth;
+      bool empty;  ///< True for the leaf to which no row goes.
     };
-    std::vector<Visit> open{{0, 0}};
+    std::vector<Visit> open{{0, 0, false}};
     std::vector<std::uint32_t> way;  // features of the splits above
     while (!open.empty()) {
       const Visit visit = open.back();
       open.pop_back();
       const auto n = static_cast<std::size_t>(visit.node);
-      preorder_.push_back(n);
-      if (is_leaf(tree_.nodes[n])) continue;
+      if (visit.empty || is_leaf(tree_.nodes[n])) {
+        preorder_.push_back({n, visit.empty ? Part::Empty : Part::Leaf});
+        continue;
+      }
       way.resize(visit.depth);
       FVM_ASSIGN(features_[n], feature_of(n));
-      FVM_ASSIGN(shares_[n], share_of(n));
+      FVM_ASSIGN(shares_[n], shares_of(n));
+      if (shares_[n].both != 1) {
+        preorder_.push_back({n, Part::Both});
+        open.push_back({visit.node, visit.depth, true});
+        way.push_back(features_[n]);
+      }
+      preorder_.push_back({n, Part::Split});
       way.push_back(features_[n]);
       if (way.size() > kMaxPathSplits)
         return wrong(n, "lies below " + std::to_string(kMaxPathSplits) +
@@ -89,8 +119,8 @@ class TreeExplainer {
       if (std::set<std::uint32_t>(way.begin(), way.end()).size() > kMaxPathFeatures)
         return wrong(n, "the way to its leaves tests more than " + std::to_string(kMaxPathFeatures) +
                             " features, the most for which contributions are computed");
-      open.push_back({tree_.nodes[n].right, way.size()});
-      open.push_back({tree_.nodes[n].left, way.size()});
+      open.push_back({tree_.nodes[n].right, way.size(), false});
+      open.push_back({tree_.nodes[n].left, way.size(), false});
     }
     return {};
   }
@@ -105,7 +135,7 @@ class TreeExplainer {
         "tests a column that is computed from several features, to none of which its contribution belongs");
   }
 
-  Result<double> share_of(std::size_t n) const {
+  Result<Shares> shares_of(std::size_t n) const {
     const Node& split = tree_.nodes[n];
     const auto left = static_cast<double>(node(split.left).cover),
                right = static_cast<double>(node(split.right).cover), own = static_cast<double>(split.cover);
@@ -120,13 +150,16 @@ class TreeExplainer {
           "the model does not say how many training rows went each way, from which contributions are computed");
     if (left < 0 || right < 0)
       return wrong(n, "the cover of a child is negative, so contributions are not defined");
-    if (std::abs(left + right - own) > kCoverTolerance * std::max(own, left + right))
-      return wrong(n, "the covers of its children, " + text(left) + " and " + text(right) +
-                          ", do not add up to its own, " + text(own) +
-                          ", so contributions would not add up to the score");
     const double least = model_.trainer == "xgboost" ? kXgboostLeastShare : kLeastShare;
-    const double share = left + right == 0 ? 0.5 : left / (left + right);
-    return std::clamp(share, least, 1 - least);
+    if (own == 0 || left + right == 0) return Shares{0.5, 1};
+    if (std::abs(left + right - own) <= kCoverTolerance * std::max(own, left + right))
+      return Shares{std::clamp(left / (left + right), least, 1 - least), 1};
+    if (std::max(left, right) > own)
+      return wrong(n, "the cover of a child, " + text(std::max(left, right)) + ", is above its own, " +
+                          text(own) + ", so contributions are not defined");
+    const double to_left = std::max(left / own, least), to_right = std::max(right / own, least);
+    const double both = to_left + to_right;
+    return Shares{std::clamp(to_left / both, kLeastShare, 1 - kLeastShare), both};
   }
 
   /// Returns what a leaf adds to an output. CatBoost leaves out what lies behind branches without training rows.
@@ -146,17 +179,17 @@ class TreeExplainer {
 
   Result<void> add_output(std::uint32_t k) {
     const std::size_t first = to_.nodes.size();
-    for (const std::size_t n : preorder_) {
+    for (const auto& [n, part] : preorder_) {
       PathNode path{};
-      if (is_leaf(tree_.nodes[n])) {
+      if (part == Part::Leaf) {
         FVM_ASSIGN(path.number, value_of(n, k));
-      } else {
-        path.number = shares_[n];
+      } else if (part != Part::Empty) {
+        path.number = part == Part::Both ? shares_[n].both : shares_[n].left;
         path.feature = features_[n];
         path.split = 1;
       }
       to_.nodes.push_back(path);
-      to_.sources.push_back({number_, sources_[n]});
+      to_.sources.push_back({number_, sources_[n], part == Part::Both});
     }
     ExplainedTree explained{};
     explained.node_count = static_cast<std::uint32_t>(preorder_.size());
@@ -204,15 +237,15 @@ class TreeExplainer {
   std::uint32_t number_ = 0;
   Tree tree_;
   std::vector<std::uint32_t> sources_;   ///< node of the model's tree for each node
-  std::vector<std::size_t> preorder_;    ///< nodes that are reached, a split before its left subtree
-  std::vector<double> shares_;           ///< share of the training rows that go left, for each split
+  std::vector<PartOfNode> preorder_;     ///< nodes of the paths, a split before its left subtree
+  std::vector<Shares> shares_;           ///< shares of the training rows, for each split
   std::vector<std::uint32_t> features_;  ///< feature to which the contribution goes, for each split
 };
 
 }  // namespace
 
 Result<void> explain_trees(Compilation& compilation) {
-  if (!compilation.options.contributions) return {};
+  if (explained_outputs(compilation.options).empty()) return {};
   const Model& model = compilation.model;
   if (has_linear_leaves(model))
     return refused("model",
@@ -221,6 +254,10 @@ Result<void> explain_trees(Compilation& compilation) {
   if (width > kMaxContributions)
     return refused("model", "a row would have " + std::to_string(width) + " contributions, at most " +
                                 std::to_string(kMaxContributions));
+  const std::uint64_t pairs = width * (std::uint64_t{model.num_features} + 1);
+  if (compilation.options.interactions && pairs > kMaxInteractions)
+    return refused("model", "a row would have " + std::to_string(pairs) + " interactions, at most " +
+                                std::to_string(kMaxInteractions));
   TreeExplainer explainer(model, compilation.explained);
   for (std::size_t t = 0; t < model.trees.size(); ++t) FVM_TRY(explainer.add(t));
   return {};

@@ -1,4 +1,4 @@
-// The paths of a model under compilation, from which contributions of features are computed.
+// The paths of a model under compilation, from which contributions and interactions of features are computed.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,9 @@ namespace forestvm::scheduler {
 struct PathSource {
   std::uint32_t tree;
   std::uint32_t node;
+  /// True if the split has only its column: it stands before the one that makes the test, because the covers of two
+  /// children do not add up to their parent's.
+  bool keeps;
 };
 
 struct ExplainedForest {

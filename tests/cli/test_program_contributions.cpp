@@ -1,4 +1,4 @@
-// forestvm run --output contributions and forestvm compile --with contributions through the real program.
+// forestvm run --output contributions and interactions, and forestvm compile --with them, through the real program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,6 +55,37 @@ TEST_F(Contributions, HaveAnArrayOfTheRightShape) {
             std::string::npos);
 }
 
+TEST_F(Contributions, OfPairsAreInteractions) {
+  std::istringstream lines(content({"run", model_, rows_, "--output", "interactions", "--output-header"}));
+  std::string header;
+  std::getline(lines, header);
+  EXPECT_EQ(header.substr(0, 48), "mean radius:mean radius,mean radius:mean texture");
+  EXPECT_EQ(header.substr(header.rfind(',')), ",expected:expected");
+  const auto shape = [&](const std::string& model, const std::string& rows) {
+    const std::string out = file("out.npy");
+    content({"run", test_data(model), test_data(rows), "--output", "interactions", "-o", out});
+    return content_of(out).substr(10, 100);
+  };
+  EXPECT_NE(shape("breast_cancer/model.json", "breast_cancer/rows.npy").find("(171, 31, 31)"),
+            std::string::npos);
+  EXPECT_NE(shape("digits/model.ubj", "digits/rows.npy").find("(540, 10, 65, 65)"), std::string::npos);
+  const std::string program = file("model.fvm"), less = file("less.fvm"), again = file("again.fvm");
+  content({"compile", model_, "-o", program, "--with", "interactions"});
+  content({"compile", model_, "-o", less, "--with", "contributions"});
+  for (const char* output : {"interactions", "contributions", "raw"})
+    EXPECT_EQ(content({"run", program, rows_, "--output", output, "--batch", "7"}),
+              content({"run", model_, rows_, "--output", output}));
+  write("text.txt", content({"dump", program}));
+  content({"assemble", file("text.txt"), "--data", program, "-o", again});
+  EXPECT_EQ(content_of(again), content_of(program));
+  EXPECT_NE(content({"inspect", program}).find("interactions"), std::string::npos);
+  expect_error({"run", less, rows_, "--output", "interactions"}, 1,
+               "less.fvm: the program has no interactions: compile the model with --with interactions\n");
+  expect_error({"run", program, rows_, "--output", "interactions", "--max-bytes", "3843"}, 1,
+               "the interactions of a row take 3844 bytes, more than --max-bytes 3843 allows");
+  expect_error({"run", program, rows_, "--output", "interactions", "--max-bytes", "0"}, 2, "--max-bytes");
+}
+
 TEST_F(Contributions, OfAProgramAreThoseOfTheModel) {
   const std::string program = file("model.fvm"), both = file("both.fvm"), plain = file("plain.fvm");
   content({"compile", model_, "-o", program, "--with", "contributions"});
@@ -84,8 +115,9 @@ TEST_F(Contributions, SurviveTheAssembler) {
 
 TEST_F(Contributions, AreRefusedByName) {
   const std::string out = file("out.fvm");
-  expect_error({"compile", model_, "-o", out, "--with", "contribution"}, 2,
-               "--with 'contribution': expected one of early-stop, trees, staged, rounds, contributions");
+  expect_error(
+      {"compile", model_, "-o", out, "--with", "contribution"}, 2,
+      "--with 'contribution': expected one of early-stop, trees, staged, rounds, contributions, interactions");
   expect_error({"compile", test_data("onnx/classes_none/model.onnx"), "-o", out, "--with", "contributions"},
                1, "model.onnx: tree 0, node 0: the model does not say how many training rows went each way");
   expect_error({"compile", model_, "-o", out, "--with", "contributions", "--schedule", "gpu"}, 1,
@@ -96,7 +128,7 @@ TEST_F(Contributions, AreRefusedByName) {
   const std::string program = file("model.fvm");
   content({"compile", model_, "-o", program, "--with", "contributions"});
   expect_error({"export", program, "-o", file("forest.c")}, 1,
-               "the program computes contributions, which C does not");
+               "the program computes contributions or interactions, which C does not");
 }
 
 }  // namespace

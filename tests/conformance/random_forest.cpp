@@ -24,9 +24,10 @@ class ForestMaker {
         support::model_of({}, static_cast<std::uint32_t>(dice_.from_to(1, dice_.percent(8) ? 50 : 6)));
     // Few features with many thresholds have rank codes of several columns.
     const bool many_thresholds = dice_.percent(5);
-    model.num_features = static_cast<std::uint32_t>(dice_.from_to(1, many_thresholds    ? 3
-                                                                     : dice_.percent(5) ? 5000
-                                                                                        : 40));
+    model.num_features =
+        static_cast<std::uint32_t>(dice_.from_to(1, many_thresholds    ? 3
+                                                    : dice_.percent(5) ? options_.max_features
+                                                                       : 40));
     features_ = model.num_features;
     wild_leaves_ = dice_.percent(20);
     if (options_.float64 != 0 && dice_.percent(options_.float64)) model.score_type = ScalarType::Float64;

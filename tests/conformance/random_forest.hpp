@@ -14,6 +14,7 @@ namespace forestvm::test {
 struct ForestOptions {
   std::size_t max_trees = 20;
   std::uint32_t max_depth = 12;
+  std::uint32_t max_features = 5000;
   bool integer_leaves = false;  ///< true: sums of leaves, weights and bases are exact in any order
   unsigned oblivious = 0;       ///< percent of the trees that have one test per level, up to 8 levels deep
   unsigned leaf_wise = 0;       ///< percent of the trees that are deep, with 50 to 256 leaves

@@ -1,6 +1,6 @@
-// Contributions of features: programs against all coalitions of features, against the reference, which takes them leaf
-// by leaf, and against the trainers' stored answers; the same bits for every target, batch, number of threads and form
-// of rows; what is refused.
+// Contributions and interactions of features: programs against all coalitions of features, against the reference, which
+// takes them leaf by leaf, and against the trainers' stored answers; the same bits for every target, batch, number of
+// threads and form of rows; what is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,34 +30,47 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+/// Compiles a model to a program with contributions, and with interactions unless that makes large matrices.
 Result<Program> compiled(const Model& model, const std::string& schedule = "auto") {
   FVM_ASSIGN(const Schedule chosen, schedule_by_name(model, schedule));
   CompileOptions options;
   options.contributions = true;
+  options.interactions = model.num_features <= 300;
   FVM_ASSIGN(const Compiled done, compile(model, chosen, options));
   return done.program;
 }
 
-std::vector<double> contributions(const Program& program, const AnyRows& rows,
-                                  const BackendOptions& options = {}) {
+std::vector<double> explained(const Program& program, OutputKind kind, const AnyRows& rows,
+                              const BackendOptions& options = {}) {
   const auto predictor = host_backend(program, options);
   EXPECT_TRUE(predictor.ok()) << (predictor.ok() ? "" : predictor.error().text());
   if (!predictor.ok()) return {};
   const auto context = (*predictor)->make_context();
-  std::vector<double> out(row_count(rows) * output_width(program, OutputKind::Contributions), kNan);
-  const auto done = (*predictor)->predict_wide(*context, rows, OutputKind::Contributions, out.data());
+  std::vector<double> out(row_count(rows) * output_width(program, kind), kNan);
+  const auto done = (*predictor)->predict_wide(*context, rows, kind, out.data());
   EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
   return out;
 }
 
-/// Gives every node a cover: whole numbers that add up, sometimes zero.
-void cover(Dice& dice, Tree& tree, std::size_t at, std::size_t rows) {
+std::vector<double> contributions(const Program& program, const AnyRows& rows,
+                                  const BackendOptions& options = {}) {
+  return explained(program, OutputKind::Contributions, rows, options);
+}
+
+std::vector<double> interactions(const Program& program, const AnyRows& rows,
+                                 const BackendOptions& options = {}) {
+  return explained(program, OutputKind::Interactions, rows, options);
+}
+
+/// Gives every node a cover: whole numbers that add up, sometimes zero. If `odd`, some do not add up.
+void cover(Dice& dice, Tree& tree, std::size_t at, std::size_t rows, bool odd = false) {
   Node& node = tree.nodes[at];
   node.cover = static_cast<float>(rows);
   if (node.kind == NodeKind::Leaf) return;
   const std::size_t left = dice.percent(8) ? 0 : dice.below(rows + 1);
-  cover(dice, tree, static_cast<std::size_t>(node.left), left);
-  cover(dice, tree, static_cast<std::size_t>(tree.nodes[at].right), rows - left);
+  const std::size_t right = odd && dice.percent(50) ? dice.below(rows + 1) : rows - left;
+  cover(dice, tree, static_cast<std::size_t>(node.left), left, odd);
+  cover(dice, tree, static_cast<std::size_t>(tree.nodes[at].right), right, odd);
 }
 
 /// Returns a bound on the sums of an output. The allowed error is a fraction of it.
@@ -110,30 +124,62 @@ long double game(const Model& model, const Tree& tree, std::size_t at, const std
   }
   const auto a = static_cast<long double>(tree.nodes[left].cover),
              b = static_cast<long double>(tree.nodes[right].cover);
-  const long double share = a + b == 0 ? 0.5L : a / (a + b);
-  return share * below(left) + (1 - share) * below(right);
+  if (node.cover == 0 || a + b == 0) return (below(left) + below(right)) / 2;
+  const auto all = static_cast<long double>(node.cover);
+  return a / all * below(left) + b / all * below(right);
 }
 
-/// Returns the Shapley values of a row by their definition, and the mean.
-std::vector<double> by_coalitions(const Model& model, const std::vector<float>& row) {
-  const std::uint32_t features = model.num_features;
-  std::vector<double> out(features + 1);
-  std::vector<long double> worth(std::size_t{1} << features);
+/// Returns the worth of each coalition of features for a row.
+std::vector<long double> worth_of_coalitions(const Model& model, const std::vector<float>& row) {
+  std::vector<long double> worth(std::size_t{1} << model.num_features);
   for (unsigned coalition = 0; coalition < worth.size(); ++coalition)
     for (const Tree& tree : model.trees) worth[coalition] += game(model, tree, 0, row, coalition);
-  for (std::uint32_t f = 0; f < features; ++f) {
-    long double sum = 0;
-    for (unsigned coalition = 0; coalition < worth.size(); ++coalition) {
-      if ((coalition >> f & 1) != 0) continue;
-      const auto others = static_cast<unsigned>(std::popcount(coalition));
-      const long double weight = std::tgamma(others + 1.0L) *
-                                 std::tgamma(static_cast<long double>(features - others)) /
-                                 std::tgamma(features + 1.0L);
-      sum += weight * (worth[coalition | 1u << f] - worth[coalition]);
-    }
-    out[f] = static_cast<double>(sum);
+  return worth;
+}
+
+/// Returns the Shapley value of a feature, or the Shapley interaction of two (bits of `of`), by its definition.
+long double by_coalitions(const std::vector<long double>& worth, unsigned of) {
+  const auto all = static_cast<unsigned>(std::bit_width(worth.size())) - 1;
+  const auto players = static_cast<unsigned>(std::popcount(of));
+  const unsigned one = of & (~of + 1), other = of ^ one;  // no bit if there is one feature
+  long double sum = 0;
+  for (unsigned coalition = 0; coalition < worth.size(); ++coalition) {
+    if ((coalition & of) != 0) continue;
+    const auto size = static_cast<unsigned>(std::popcount(coalition));
+    const long double weight = std::tgamma(size + 1.0L) *
+                               std::tgamma(static_cast<long double>(all - size - players + 1)) /
+                               std::tgamma(static_cast<long double>(all - players + 2));
+    long double gain = worth[coalition | of] - worth[coalition | other];
+    if (other != 0) gain -= worth[coalition | one] - worth[coalition];
+    sum += weight * gain;
   }
-  out[features] = static_cast<double>(worth[0] + static_cast<long double>(model.base[0]));
+  return sum;
+}
+
+/// Returns a row's contributions and the mean.
+std::vector<double> contributions_of(const Model& model, const std::vector<long double>& worth) {
+  std::vector<double> out;
+  for (std::uint32_t f = 0; f < model.num_features; ++f)
+    out.push_back(static_cast<double>(by_coalitions(worth, 1u << f)));
+  out.push_back(static_cast<double>(worth[0] + static_cast<long double>(model.base[0])));
+  return out;
+}
+
+/// Returns a row's interactions, with the mean in the corner.
+std::vector<double> interactions_of(const Model& model, const std::vector<long double>& worth) {
+  const std::size_t features = model.num_features, width = features + 1;
+  std::vector<double> out(width * width);
+  for (std::size_t a = 0; a < features; ++a) {
+    long double alone = by_coalitions(worth, 1u << a);
+    for (std::size_t b = 0; b < features; ++b) {
+      if (a == b) continue;
+      const long double half = by_coalitions(worth, 1u << a | 1u << b) / 2;
+      out[a * width + b] = static_cast<double>(half);
+      alone -= half;
+    }
+    out[a * width + a] = static_cast<double>(alone);
+  }
+  out.back() = static_cast<double>(worth[0] + static_cast<long double>(model.base[0]));
   return out;
 }
 
@@ -154,7 +200,7 @@ TEST(Contributions, AreShapleyValues) {
     if (dice.percent(50)) model.score_type = ScalarType::Float64;
     for (std::size_t t = dice.from_to(1, 20); t > 0; --t) {
       model.trees.push_back(random_tree(dice, model.num_features, dice.from_to(0, 7)));
-      cover(dice, model.trees.back(), 0, dice.from_to(1, 1000));
+      cover(dice, model.trees.back(), 0, dice.from_to(1, 1000), seed % 4 == 3);
       model.round_begins.push_back(static_cast<std::uint32_t>(model.trees.size()));
     }
     const auto program = compiled(model);
@@ -164,13 +210,23 @@ TEST(Contributions, AreShapleyValues) {
       for (float& x : row)
         x = dice.percent(15) ? static_cast<float>(kNan) : static_cast<float>(dice.below(8));
       const std::vector<double> wide(row.begin(), row.end());
-      const std::vector<double> expected = by_coalitions(model, row);
+      const RowBlock block{row.data(), 1, row.size()};
+      const std::vector<long double> worth = worth_of_coalitions(model, row);
+      const std::vector<double> parts = contributions_of(model, worth), pairs = interactions_of(model, worth);
       const auto reference = reference_contributions(model, wide, 1);
-      ASSERT_TRUE(reference.ok());
+      const auto reference_pairs = reference_interactions(model, wide, 1);
+      ASSERT_TRUE(reference.ok() && reference_pairs.ok());
       const std::string what = "seed " + std::to_string(seed);
-      expect_near(*reference, expected, scale_of(model) * 0x1p-48, "reference, " + what);
-      expect_near(contributions(*program, RowBlock{row.data(), 1, row.size()}), expected, tolerance_of(model),
-                  what);
+      // Where covers do not add up, a coalition may be worth more than the largest leaves together.
+      long double most = 1;
+      for (const long double one : worth)
+        most = std::max(most, std::abs(one) / static_cast<long double>(scale_of(model)));
+      const auto more = static_cast<double>(most);
+      expect_near(*reference, parts, more * scale_of(model) * 0x1p-48, "reference, " + what);
+      expect_near(contributions(*program, block), parts, more * tolerance_of(model), what);
+      expect_near(*reference_pairs, pairs, more * scale_of(model) * 0x1p-47, "reference, pairs, " + what);
+      expect_near(interactions(*program, block), pairs, more * tolerance_of(model), "pairs, " + what);
+      if (HasFatalFailure()) return;
     }
   }
 }
@@ -182,12 +238,13 @@ struct Drawn {
   std::size_t count;
 };
 
-Drawn drawn(std::uint64_t seed) {
+Drawn drawn(std::uint64_t seed, std::uint32_t max_features = 40) {
   Dice dice(seed);
   ForestOptions options;
   options.float64 = 50;
   options.oblivious = 20;
   options.max_trees = 40;
+  options.max_features = max_features;
   Model model = random_forest(dice, options);
   for (Tree& tree : model.trees) {
     cover(dice, tree, 0, dice.from_to(1, 100'000));
@@ -202,7 +259,7 @@ Drawn drawn(std::uint64_t seed) {
 
 TEST(Contributions, OfRandomForestsAreTheReferences) {
   for (const std::uint64_t seed : support::sampled(600, 60, "random")) {
-    const Drawn forest = drawn(seed);
+    const Drawn forest = drawn(seed, seed % 4 == 0 ? 5000 : 40);
     const std::string what = "seed " + std::to_string(seed);
     const auto program = compiled(forest.model, seed % 2 == 0 ? "auto" : "default");
     ASSERT_TRUE(program.ok()) << program.error().text() << what;
@@ -211,8 +268,14 @@ TEST(Contributions, OfRandomForestsAreTheReferences) {
                                    forest.rows.begin() + static_cast<std::ptrdiff_t>(some * features));
     const auto reference = reference_contributions(forest.model, wide, some);
     ASSERT_TRUE(reference.ok());
-    const auto got = contributions(*program, RowBlock{forest.rows.data(), some, features});
-    expect_near(got, *reference, tolerance_of(forest.model), what);
+    const RowBlock block{forest.rows.data(), some, features};
+    expect_near(contributions(*program, block), *reference, tolerance_of(forest.model), what);
+    if (features > 40) continue;  // matrices would be large
+    // The reference takes long, so one row has to do.
+    const RowBlock one{forest.rows.data(), 1, features};
+    const auto pairs = reference_interactions(forest.model, std::span(wide).first(features), 1);
+    ASSERT_TRUE(pairs.ok());
+    expect_near(interactions(*program, one), *pairs, tolerance_of(forest.model), "pairs, " + what);
     if (HasFatalFailure()) return;
   }
 }
@@ -238,6 +301,27 @@ TEST(Contributions, AddUpToTheRawScore) {
   }
 }
 
+TEST(Interactions, AddUpToContributions) {
+  for (const std::uint64_t seed : support::sampled(200, 40, "rows")) {
+    const Drawn forest = drawn(seed);
+    const auto program = compiled(forest.model);
+    ASSERT_TRUE(program.ok());
+    const RowBlock rows{forest.rows.data(), forest.count, forest.model.num_features};
+    const auto parts = contributions(*program, rows), pairs = interactions(*program, rows);
+    const std::size_t width = forest.model.num_features + 1u;
+    ASSERT_EQ(pairs.size(), parts.size() * width);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::size_t begin = i / width * width * width, a = i % width;
+      double sum = 0;
+      for (std::size_t b = 0; b < width; ++b) {
+        sum += pairs[begin + a * width + b];
+        ASSERT_EQ(pairs[begin + a * width + b], pairs[begin + b * width + a]) << "seed " << seed;
+      }
+      ASSERT_NEAR(sum, parts[i], scale_of(forest.model) * 0x1p-48) << "seed " << seed << ", sum " << i;
+    }
+  }
+}
+
 TEST(Contributions, HaveTheSameBitsHoweverTheyAreAskedFor) {
   for (const std::uint64_t seed : support::sampled(300, 25, "bits")) {
     const Drawn forest = drawn(seed);
@@ -245,20 +329,24 @@ TEST(Contributions, HaveTheSameBitsHoweverTheyAreAskedFor) {
     ASSERT_TRUE(program.ok());
     const std::size_t features = forest.model.num_features, count = forest.count;
     const RowBlock block{forest.rows.data(), count, features};
-    const std::vector<double> all = contributions(*program, block);
+    const std::vector<double> all = contributions(*program, block), pairs = interactions(*program, block);
     const std::string what = "seed " + std::to_string(seed);
     for (const std::string& target : support::targets_here())
-      for (const unsigned threads : {1u, 2u})
-        expect_same_bits(contributions(*program, block, {threads, target}), all,
-                         what + ", " + target + ", " + std::to_string(threads) + " threads");
-    std::vector<double> parts;
+      for (const unsigned threads : {1u, 2u}) {
+        const std::string where = what + ", " + target + ", " + std::to_string(threads) + " threads";
+        expect_same_bits(contributions(*program, block, {threads, target}), all, where);
+        expect_same_bits(interactions(*program, block, {threads, target}), pairs, "pairs, " + where);
+      }
+    std::vector<double> parts, pair_parts;
     for (std::size_t begin = 0, step = 1; begin < count; begin += step, step = 2 * step + 1) {
       const std::size_t rows = std::min(step, count - begin);
-      const auto part =
-          contributions(*program, RowBlock{forest.rows.data() + begin * features, rows, features});
+      const RowBlock some{forest.rows.data() + begin * features, rows, features};
+      const auto part = contributions(*program, some), pair_part = interactions(*program, some);
       parts.insert(parts.end(), part.begin(), part.end());
+      pair_parts.insert(pair_parts.end(), pair_part.begin(), pair_part.end());
     }
     expect_same_bits(parts, all, what + ", batches");
+    expect_same_bits(pair_parts, pairs, "pairs, " + what + ", batches");
     const std::vector<double> wide(forest.rows.begin(), forest.rows.end());
     expect_same_bits(contributions(*program, RowBlock{wide.data(), count, features, RowType::Float64}), all,
                      what + ", float64");
@@ -341,32 +429,42 @@ double largest_row(const std::vector<double>& contributions, std::size_t width) 
 
 TEST(Contributions, AreTheTrainersOwn) {
   const std::filesystem::path data = FORESTVM_TEST_DATA;
-  std::size_t compared = 0;
-  for (const support::ModelFile& file : support::repository_models()) {
-    const std::filesystem::path folder = std::filesystem::relative(file.path.parent_path(), data);
+  std::vector<std::filesystem::path> files;
+  for (const support::ModelFile& file : support::repository_models()) files.push_back(file.path);
+  for (const char* name : {"dart", "classes"}) files.push_back(data / "margins" / name / "model.json");
+  std::size_t compared = 0, compared_pairs = 0;
+  for (const std::filesystem::path& file : files) {
+    const std::filesystem::path folder = std::filesystem::relative(file.parent_path(), data);
     std::string name = folder.string();
     std::replace(name.begin(), name.end(), '/', '_');
     const std::filesystem::path stored = data / "contributions" / (name + ".npy");
-    if (!std::filesystem::exists(stored) || file.path.extension() == ".onnx") continue;
-    SCOPED_TRACE(file.name);
-    const auto model = load_model(file.path.string());
+    if (!std::filesystem::exists(stored) || file.extension() == ".onnx") continue;
+    SCOPED_TRACE(file.string());
+    const auto model = load_model(file.string());
     ASSERT_TRUE(model.ok()) << model.error().text();
     const std::vector<double> expected = support::read_numbers(stored.string());
     const std::size_t width = model->num_features + 1u, count = expected.size() / width / model->num_outputs;
-    const support::Rows rows = support::read_rows(file.path, *model);
+    const support::Rows rows = support::read_rows(file, *model);
     const auto program = compiled(*model);
     ASSERT_TRUE(program.ok()) << program.error().text();
     const RowBlock block{rows.values.data(), count, model->num_features, RowType::Float64, 1, rows.hashed};
     // XGBoost adds all trees in float32.
     const double part = model->score_type == ScalarType::Float64 ? 1e-14 : 1e-6;
     const auto got = contributions(*program, block);
-    expect_near(got, expected, part * largest_row(expected, width), file.name);
+    expect_near(got, expected, part * largest_row(expected, width), name);
+    const std::filesystem::path pairs = data / "contributions" / (name + ".interactions.npy");
+    if (std::filesystem::exists(pairs)) {
+      ++compared_pairs;
+      expect_near(interactions(*program, block), support::read_numbers(pairs.string()),
+                  part * largest_row(expected, width), name + ", pairs");
+    }
     // LightGBM's expected scores have its bits.
     for (std::size_t i = width - 1; model->trainer == "lightgbm" && i < got.size(); i += width)
-      EXPECT_EQ(got[i], expected[i]) << file.name << ", number " << i;
+      EXPECT_EQ(got[i], expected[i]) << name << ", number " << i;
     ++compared;
   }
-  EXPECT_GE(compared, 16u);
+  EXPECT_GE(compared, 18u);
+  EXPECT_GE(compared_pairs, 4u);
 }
 
 TEST(Contributions, OfEveryModelWithCoversAreTheReferences) {
@@ -386,6 +484,9 @@ TEST(Contributions, OfEveryModelWithCoversAreTheReferences) {
     ASSERT_TRUE(reference.ok()) << file.name << ": " << reference.error().text();
     const RowBlock block{values.data(), count, model->num_features, RowType::Float64, 1, rows.hashed};
     expect_near(contributions(*program, block), *reference, tolerance_of(*model), file.name);
+    const auto pairs = reference_interactions(*model, values, count, options);
+    ASSERT_TRUE(pairs.ok()) << file.name;
+    expect_near(interactions(*program, block), *pairs, tolerance_of(*model), file.name + ", pairs");
     if (HasFatalFailure()) return;
     ++compared;
   }
@@ -423,11 +524,18 @@ TEST(Contributions, AreRefusedByName) {
             std::string::npos)
       << refusal(support::small_model("small"));
   Model odd = support::small_model("covered");
-  odd.trees[2].nodes[0].cover = 100;
-  EXPECT_NE(refusal(odd).find(
-                "tree 2, node 0: the covers of its children, 48 and 16, do not add up to its own, 100"),
+  odd.trees[2].nodes[0].cover = 40;
+  EXPECT_NE(refusal(odd).find("tree 2, node 0: the cover of a child, 48, is above its own, 40"),
             std::string::npos)
       << refusal(odd);
+  Model many_pairs = support::small_model("covered");
+  many_pairs.num_features = 9000;
+  CompileOptions with_pairs;
+  with_pairs.interactions = true;
+  const auto done = compile(many_pairs, *schedule_by_name(many_pairs, "default"), with_pairs);
+  ASSERT_FALSE(done.ok());
+  EXPECT_NE(done.error().text().find("81018001 interactions, at most 67108864"), std::string::npos)
+      << done.error().text();
   Model linear = support::small_model("covered");
   support::make_linear(linear);
   EXPECT_NE(refusal(linear).find("linear functions"), std::string::npos) << refusal(linear);
@@ -465,6 +573,10 @@ TEST(Contributions, OfManyFeaturesOnAPath) {
       ASSERT_TRUE(program.ok()) << program.error().text();
       expect_near(contributions(*program, RowBlock{rows.data(), 20, features}),
                   *reference_contributions(model, values, 20), tolerance_of(model), std::to_string(features));
+      if (features > 31) continue;  // the reference takes minutes
+      expect_near(interactions(*program, RowBlock{rows.data(), 20, features}),
+                  *reference_interactions(model, values, 20), tolerance_of(model),
+                  "pairs, " + std::to_string(features));
     }
 }
 

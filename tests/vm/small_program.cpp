@@ -93,8 +93,8 @@ const std::vector<RichCase>& rich_cases() {
       {"plan(3); layout(tree, sparse); plan(BATCH); encode(u8)", Contract::Trainer, 2, ScalarType::Float32,
        true, false, false, false, true},
       {"layout(tree, sparse8)", Contract::Trainer, 1, ScalarType::Float64, false, false, false, true, true},
-      {"plan(3); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0)", Contract::Trainer, 2,
-       ScalarType::Float32, false, false, false, false, false, true},
+      {"plan(3); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0)", Contract::Trainer,
+       2, ScalarType::Float32, false, false, false, false, false, true},
       {"encode(u8)", Contract::Trainer, 2, ScalarType::Float64, false, false, true, false, false, true},
   };
   return cases;
@@ -163,10 +163,17 @@ Program explained(const Model& model, const std::string& schedule, Contract cont
   return compiled(model, schedule, options);
 }
 
+Program interacting(const Model& model, const std::string& schedule, Contract contract) {
+  CompileOptions options;
+  options.contract = contract;
+  options.interactions = true;
+  return compiled(model, schedule, options);
+}
+
 Program program_of(const Model& model, const RichCase& rich) {
   CompileOptions options;
   options.contract = rich.contract;
-  options.contributions = rich.contributions;
+  options.interactions = rich.contributions;
   options.keeps_leaves = rich.keeps_leaves;
   return compiled(model, rich.schedule, options);
 }
@@ -174,8 +181,8 @@ Program program_of(const Model& model, const RichCase& rich) {
 std::vector<OutputKind> outputs_of(const Program& program) {
   std::vector<OutputKind> outputs{OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf};
   if (program.meta().contributions != 0) outputs.push_back(OutputKind::Contributions);
-  if (!program.round_begins().empty())
-    outputs.insert(outputs.end(), {OutputKind::Trees, OutputKind::Staged});
+  if (!program.round_begins().empty()) outputs.insert(outputs.end(), {OutputKind::Trees, OutputKind::Staged});
+  if (program.meta().contributions > 1) outputs.push_back(OutputKind::Interactions);
   return outputs;
 }
 

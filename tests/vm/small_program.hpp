@@ -33,6 +33,9 @@ Program compiled(const Model& model, const std::string& schedule, const CompileO
 /// Compiles a model of trees with covers to a program with contributions; a refusal fails the test and throws.
 Program explained(const Model& model, const std::string& schedule, Contract contract = Contract::Trainer);
 
+/// Compiles such a model to a program with interactions, too.
+Program interacting(const Model& model, const std::string& schedule, Contract contract = Contract::Trainer);
+
 /// Returns the outputs that a program can give; a model without classes gives no labels, but its code may be asked.
 std::vector<OutputKind> outputs_of(const Program& program);
 

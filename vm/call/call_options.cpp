@@ -40,8 +40,8 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
   constexpr const char* kWhere = "base margins";
   const ProgramMeta& meta = program.meta();
   if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers do not depend on them");
-  if (output == OutputKind::Contributions)
-    return wrong_option(kWhere, "contributions begin with the model's own base scores");
+  if (explains_scores(output))
+    return wrong_option(kWhere, formatted("{} begin with the model's own base scores", name_of(output)));
   if (output == OutputKind::Trees) return wrong_option(kWhere, "the outputs of trees do not depend on them");
   if (meta.takes_margins == 0)
     return refused(kWhere,
@@ -80,7 +80,7 @@ bool keeps_leaves(const Program& program) {
 Result<void> check_early_stop(const Program& program, OutputKind output, const EarlyStop& stop) {
   constexpr const char* kWhere = "early stop";
   if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers are of all trees");
-  if (output == OutputKind::Contributions) return wrong_option(kWhere, "contributions are of all trees");
+  if (explains_scores(output)) return wrong_option(kWhere, formatted("{} are of all trees", name_of(output)));
   if (output == OutputKind::Trees || output == OutputKind::Staged)
     return wrong_option(kWhere, "the outputs of trees and stages are of all trees");
   if (!(stop.margin >= 0))
@@ -98,10 +98,11 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
 
 Result<void> check_rounds(const Program& program, OutputKind output, const Rounds& rounds) {
   constexpr const char* kWhere = "rounds";
-  if (output == OutputKind::Leaf || output == OutputKind::Contributions)
+  if (output == OutputKind::Leaf || explains_scores(output))
     return wrong_option(
-        kWhere, formatted("{} of a call are of all rounds of the program: compile the model for the rounds",
-                          output == OutputKind::Leaf ? "the leaf numbers" : "the contributions"));
+        kWhere,
+        formatted("the {} of a call are of all rounds of the program: compile the model for the rounds",
+                  output == OutputKind::Leaf ? "leaf numbers" : name_of(output)));
   const auto begins = program.round_begins();
   if (begins.empty())
     return refused(kWhere,

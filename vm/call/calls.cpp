@@ -33,11 +33,15 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
       if (!integers) return {};
       return usage("raw scores and values are float32 or float64: integers would lose their fractions");
     case OutputKind::Contributions:
-      if (integers) return usage("contributions are float32 or float64: integers would lose their fractions");
-      if (program.meta().contributions != 0) return {};
-      return refused("output contributions",
-                     "the program has none: compile the model with --with contributions "
-                     "(CompileOptions::contributions, Python's contributions=True)");
+    case OutputKind::Interactions: {
+      const std::string_view name = name_of(output);
+      if (integers) return usage("{} are float32 or float64: integers would lose their fractions", name);
+      if (output_width(program, output) != 0) return {};
+      return refused(formatted("output {}", name),
+                     "the program has none: compile the model with --with {} (CompileOptions::{}, "
+                     "Python's {}=True)",
+                     name, name, name);
+    }
     case OutputKind::Trees:
     case OutputKind::Staged:
       if (integers) return usage("scores are float32 or float64: integers would lose their fractions");
@@ -193,8 +197,7 @@ std::size_t coded_bytes(std::size_t rows, std::size_t columns) {
 }
 
 Rounds rounds_of(const Program& program, const CallOptions& options) {
-  return options.rounds.value_or(
-      Rounds{0, static_cast<std::uint32_t>(program.round_begins().size() - 1)});
+  return options.rounds.value_or(Rounds{0, static_cast<std::uint32_t>(program.round_begins().size() - 1)});
 }
 
 std::uint32_t output_width(const Program& program, OutputKind output, const CallOptions& options) {
@@ -213,6 +216,9 @@ std::uint32_t output_width(const Program& program, OutputKind output, const Call
     case OutputKind::Trees:
     case OutputKind::Staged:
       return width_of_rounds(program, output, options);
+    case OutputKind::Interactions:
+      return meta.contributions > 1 ? meta.num_outputs * (meta.num_features + 1) * (meta.num_features + 1)
+                                    : 0;
   }
   return 0;
 }

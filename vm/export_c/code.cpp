@@ -147,9 +147,9 @@ class CodeWriter {
       case Op::Store:
         return write_store(operands<Op::Store>(inst));
       case Op::Encode:  // the tests of coded trees are written as tests of values
-      case Op::
-          Explain:  // export_c refuses programs with contributions, and those that give every tree's leaf
-      case Op::StoreTrees:
+        return;
+      case Op::Explain:     // export_c refuses programs with contributions
+      case Op::StoreTrees:  // and those that keep every tree's leaf
       case Op::StoreStages:
         return;
       case Op::Label:

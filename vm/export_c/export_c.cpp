@@ -156,7 +156,8 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
     return refused(
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
   if (program.meta().contributions != 0)
-    return refused("the program computes contributions, which C does not: compile the model without them");
+    return refused(
+        "the program computes contributions or interactions, which C does not: compile the model without them");
   if (!program.round_begins().empty())
     return refused(
         "the program gives the outputs of single trees and rounds, which C does not: compile the model without --with");

@@ -1,5 +1,5 @@
 // The host machine's instructions that turn the scores of rows into values and labels, by any transform, in float32 and
-// float64, and the one that computes contributions to scores.
+// float64, and the one that computes contributions to scores, and interactions.
 #include <algorithm>
 
 #include <forestvm/core/transform.hpp>
@@ -52,27 +52,72 @@ void write_contributions(const LoadedPaths& paths, const PathOutput& output, con
   }
 }
 
+/// Halves the totals of pairs and subtracts the halves from the totals of both features. What each feature contributes
+/// alone remains.
+void part_pairs(const LoadedPaths& paths, const PathOutput& output, double* totals) {
+  for (std::size_t i = 0; i < output.pairs; ++i) {
+    const TotalPair& pair = paths.total_pairs[output.first_pair + i];
+    double* const both = totals + (output.features + i) * kCodeRows;
+    double* const first = totals + std::size_t{pair.first} * kCodeRows;
+    double* const second = totals + std::size_t{pair.second} * kCodeRows;
+    for (unsigned row = 0; row < kCodeRows; ++row) {
+      both[row] /= 2;
+      first[row] -= both[row];
+      second[row] -= both[row];
+    }
+  }
+}
+
+/// Writes the interactions of one output, from parted totals: see write_contributions.
+template <class Value>
+void write_interactions(const LoadedPaths& paths, const PathOutput& output, const double* totals,
+                        unsigned rows, std::uint32_t features, std::size_t stride, Value* to) {
+  const std::size_t width = std::size_t{features} + 1;
+  const std::uint32_t* const numbers = paths.features.data() + output.first_feature;
+  for (unsigned row = 0; row < rows; ++row, to += stride, ++totals) {
+    std::fill_n(to, width * width, Value{0});
+    to[width * width - 1] = static_cast<Value>(output.expected);
+    for (std::size_t i = 0; i < output.features; ++i)
+      to[numbers[i] * (width + 1)] = static_cast<Value>(totals[i * kCodeRows]);
+    for (std::size_t i = 0; i < output.pairs; ++i) {
+      const TotalPair& pair = paths.total_pairs[output.first_pair + i];
+      const std::size_t first = numbers[pair.first], second = numbers[pair.second];
+      const auto value = static_cast<Value>(totals[(output.features + i) * kCodeRows]);
+      to[first * width + second] = to[second * width + first] = value;
+    }
+  }
+}
+
 }  // namespace
 
 void Machine::explain(const Inst& inst) {
   const Range rows = ranges[operands<Op::Explain>(inst).rows];
   const LoadedPaths& paths = loaded_->paths;
+  const bool pairs = pass_->output == OutputKind::Interactions;
   const std::uint32_t features = loaded_->meta.num_features;
-  const std::size_t width = std::size_t{features} + 1, stride = outputs_ * width;
+  const std::size_t width = (std::size_t{features} + 1) * (pairs ? std::size_t{features} + 1 : 1);
+  const std::size_t stride = outputs_ * width;
   const std::size_t columns = loaded_->program.columns().size();
   const ScratchSlots::Slot slot(*pass_->slots);
-  const auto* const totals = reinterpret_cast<const double*>(slot.memory() + ExplainScratch(paths).totals);
+  auto* const totals = reinterpret_cast<double*>(slot.memory() + ExplainScratch(paths).totals);
   for (std::uint32_t row = rows.begin; row < rows.end;) {
     const std::uint32_t count = std::min(kCodeRows - row % kCodeRows, rows.end - row);
     for (std::size_t k = 0; k < outputs_; ++k) {
       const PathOutput& output = paths.outputs[k];
       loaded_->target->explain(
-          {&paths, &output, pass_->codes + code_offset(row, columns), count, slot.memory()});
+          {&paths, &output, pass_->codes + code_offset(row, columns), count, slot.memory(), pairs});
+      if (pairs) part_pairs(paths, output, totals);
       const std::size_t at = row * stride + k * width;
+      const auto write = [&](auto* to) {
+        if (pairs)
+          write_interactions(paths, output, totals, count, features, stride, to);
+        else
+          write_contributions(paths, output, totals, count, features, stride, to);
+      };
       if (pass_->wide_values != nullptr)
-        write_contributions(paths, output, totals, count, features, stride, pass_->wide_values + at);
+        write(pass_->wide_values + at);
       else
-        write_contributions(paths, output, totals, count, features, stride, pass_->values + at);
+        write(pass_->values + at);
     }
     row += count;
   }

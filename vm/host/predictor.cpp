@@ -154,9 +154,9 @@ class HostPredictor final : public CallPredictor {
     return converted(rows) || (read_in_place && reads_values(output, row_count));
   }
 
-  /// Returns whether walks of a pass of `row_count` rows read values. Contributions are computed from codes.
+  /// Returns whether walks of a pass of `row_count` rows read values. Explanations are computed from codes.
   bool reads_values(OutputKind output, std::size_t row_count) const {
-    return output != OutputKind::Contributions && coded_plans().reads_values(row_count);
+    return !explains_scores(output) && coded_plans().reads_values(row_count);
   }
 
   /// Returns whether values for linear leaves stand behind the codes of encoded rows.
@@ -407,7 +407,7 @@ class HostPredictor final : public CallPredictor {
 
   /// Returns the bytes that the instructions of a pass write: sums, and values for linear leaves.
   std::size_t scratch_bytes(const Pass& pass) const {
-    if (pass.output == OutputKind::Contributions) return slot_bytes() * slot_count(pass.row_count);
+    if (explains_scores(pass.output)) return slot_bytes() * slot_count(pass.row_count);
     const std::size_t rows = pass.row_count;
     std::size_t bytes = pass.in_place ? 0 : whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
@@ -457,7 +457,7 @@ class HostPredictor final : public CallPredictor {
       scratch += whole_lines(pass.row_count * row_bytes);
       return begin;
     };
-    if (pass.output == OutputKind::Contributions) {
+    if (explains_scores(pass.output)) {
       const unsigned count = slot_count(pass.row_count);
       ScratchSlots slots(scratch, slot_bytes(), count);
       pass.slots = &slots;

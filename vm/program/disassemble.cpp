@@ -89,8 +89,9 @@ std::string Program::disassemble() const {
     text += "; leaves are " + std::to_string(leaf_functions().size()) + " linear functions of the row, " +
             std::to_string(leaf_terms().size()) + " terms in all\n";
   if (meta().contributions != 0)
-    text += "; contributions from the paths of " + std::to_string(explained_trees().size()) +
-            " trees, " + std::to_string(paths().size()) + " nodes\n";
+    text += std::string("; contributions ") + (meta().contributions > 1 ? "and interactions " : "") +
+            "from the paths of " + std::to_string(explained_trees().size()) + " trees, " +
+            std::to_string(paths().size()) + " nodes\n";
   if (!round_begins().empty())
     text += "; leaves are kept for outputs of trees and " + std::to_string(round_begins().size() - 1) +
             " rounds\n";

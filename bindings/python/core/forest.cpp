@@ -62,15 +62,25 @@ ProbabilitySource probability_source(const Program& program) {
 /// Returns the output of the program of which a kind of predictions is made, but for probabilities.
 OutputKind kind_of(Output output) {
   switch (output) {
+    case Output::Raw:
+      return OutputKind::Raw;
+    case Output::Value:
+    case Output::Proba:
+      return OutputKind::Value;
+    case Output::Class:
+      return OutputKind::Class;
+    case Output::Leaf:
+      return OutputKind::Leaf;
     case Output::Contributions:
       return OutputKind::Contributions;
     case Output::Trees:
       return OutputKind::Trees;
     case Output::Staged:
       return OutputKind::Staged;
-    default:
-      return static_cast<OutputKind>(output);
+    case Output::Interactions:
+      return OutputKind::Interactions;
   }
+  __builtin_unreachable();  // the cases above are all outputs
 }
 
 OutputForm form_of(const Program& program, Output output, ProbabilitySource probabilities,

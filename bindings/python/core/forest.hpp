@@ -15,10 +15,20 @@
 namespace forestvm::python {
 
 /// The kinds of predictions. The first four equal those of OutputKind.
-enum class Output : std::uint8_t { Raw, Value, Class, Leaf, Proba, Contributions, Trees, Staged };
-inline constexpr std::size_t kOutputCount = 8;
-inline constexpr const char* kOutputNames[kOutputCount] = {"raw",   "value",         "class", "leaf",
-                                                           "proba", "contributions", "trees", "staged"};
+enum class Output : std::uint8_t {
+  Raw,
+  Value,
+  Class,
+  Leaf,
+  Proba,
+  Contributions,
+  Trees,
+  Staged,
+  Interactions
+};
+inline constexpr std::size_t kOutputCount = 9;
+inline constexpr const char* kOutputNames[kOutputCount] = {
+    "raw", "value", "class", "leaf", "proba", "contributions", "trees", "staged", "interactions"};
 
 /// The source of a model's probabilities of classes.
 enum class ProbabilitySource : std::uint8_t {

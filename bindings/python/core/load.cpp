@@ -37,6 +37,7 @@ struct Options {
   int end_round = -1;     ///< -1: all rounds; -2: those up to the best one.
   int contributions = 0;  ///< 1: compile a program that can compute contributions.
   int keep_leaves = 0;    ///< 1 if the program shall keep each tree's leaf.
+  int interactions = 0;   ///< 1: compile a program that can compute interactions.
 };
 
 /// The content of a file or of memory.
@@ -124,6 +125,7 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
     compile_options.strict = options.strict != 0;
     compile_options.contributions = options.contributions != 0;
     compile_options.keeps_leaves = options.keep_leaves != 0;
+    compile_options.interactions = options.interactions != 0;
     return compile(std::move(*model), schedule, compile_options);
   }
   Program& program = std::get<Program>(loaded);
@@ -132,10 +134,14 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
   if (options.schedule != nullptr)
     return usage("schedule: this is a program, which has its schedule already");
   if (options.end_round != -1) return usage("rounds: this is a program, which has its rounds already");
-  if (options.contributions != 0 && program.meta().contributions == 0)
-    return usage(
-        "contributions: this is a program without them: compile the model with --with contributions, or load it with "
-        "contributions=True");
+  for (const OutputKind kind : {OutputKind::Contributions, OutputKind::Interactions}) {
+    const bool asked =
+        (kind == OutputKind::Contributions ? options.contributions : options.interactions) != 0;
+    const std::string name(name_of(kind));
+    if (asked && output_width(program, kind) == 0)
+      return usage(name + ": this is a program without them: compile the model with --with " + name +
+                   ", or load it with " + name + "=True");
+  }
   if (options.keep_leaves != 0 && program.round_begins().empty())
     return usage(
         "keep_leaves: this is a program that does not keep each tree's leaf: compile the model with --with trees, or "
@@ -198,7 +204,7 @@ PyObject* load(PyObject* type, PyObject* args) {
     if (PyArg_ParseTuple(args, "OpzzpIsziippp", &source, &is_path, &options.schedule, &options.contract,
                          &options.strict, &options.threads, &options.target, &options.device,
                          &options.first_round, &options.end_round, &options.contributions,
-                         &options.keep_leaves, &borrow) == 0)
+                         &options.keep_leaves, &options.interactions, &borrow) == 0)
       return nullptr;
     Buffer buffer;
     if (!buffer.open(source, PyBUF_SIMPLE)) return nullptr;

@@ -90,13 +90,13 @@ bool has_output(const Forest& forest, Output output) {
     if (!checked) raise(checked.error());
     return checked.ok();
   }
-  if (output == Output::Contributions) {
-    raise(refused("output contributions",
-                  "the program has none: load the model with contributions=True, or compile it with --with "
-                  "contributions"));
+  const std::string name = kOutputNames[static_cast<std::size_t>(output)];
+  if (output == Output::Contributions || output == Output::Interactions) {
+    raise(refused("output " + name, "the program has none: load the model with " + name +
+                                        "=True, or compile it with --with " + name));
     return false;
   }
-  raise(refused(std::string("output ") + kOutputNames[static_cast<std::size_t>(output)],
+  raise(refused("output " + name,
                 forest.probabilities == ProbabilitySource::None && output == Output::Proba
                     ? "the model's values are not probabilities of classes: its objective is " +
                           std::string(forest.program.text(StringId::Objective))

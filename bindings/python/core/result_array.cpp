@@ -13,7 +13,7 @@ namespace {
 /// The least number of tree walks for which a call releases the GIL. They take about ten times as long as releasing and
 /// taking it.
 constexpr std::size_t kLongCall = 1024;
-/// The number of tree walks that take about as long as one tree's contributions for one row.
+/// The number of tree walks that take about as long as one tree's contributions for one row. Interactions take longer.
 constexpr std::size_t kContributionCost = 64;
 
 std::string shape_text(const OutputForm& form, std::size_t rows) {
@@ -109,7 +109,7 @@ Result<void> write_output(const Forest& forest, const ContextPool::Lease& lease,
 bool write_predictions(Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
                        const OutputForm& form, ResultType type, void* out) {
   const Result<void> done = [&] {
-    const std::size_t factor = form.kind == OutputKind::Contributions ? kContributionCost : 1;
+    const std::size_t factor = explains_scores(form.kind) ? kContributionCost : 1;
     const WithoutGil free(row_count(rows) * forest.row_cost * factor >= kLongCall);
     return write_output(forest, lease, rows, form, type, out);
   }();

@@ -7,7 +7,9 @@ from numpy.typing import DTypeLike, NDArray
 
 __version__: str
 
-_Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba", "contributions", "trees", "staged"]
+_Output: TypeAlias = Literal[
+    "value", "raw", "class", "leaf", "proba", "contributions", "trees", "staged", "interactions"
+]
 
 # A test: the feature, the least number that goes right, the categories that go right (one of these two is None),
 # whether missing values go left, and the two children. A child is the index of a test, or the complement (~) of the
@@ -132,6 +134,7 @@ class Forest:
         end_round: int,
         contributions: bool,
         keep_leaves: bool,
+        interactions: bool,
         borrow: bool,
         /,
     ) -> tuple[Any, list[str]]: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Mapping
@@ -71,20 +72,55 @@ class Forest(_core.Forest):
         outputs. The last number is the expected score; it and the contributions add up to the raw score. The forest
         must have been loaded with `contributions=True`. The options are those of `predict`.
         """
-        width = self.num_features + 1
-        shape = (-1, width) if self.num_outputs == 1 else (-1, self.num_outputs, width)
+        return self._explain("contributions", 1, X, out, dtype, missing, columns, extra)
+
+    def interactions(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+        max_bytes: int = 64 << 20,
+    ) -> NDArray[Any]:
+        """Returns what each two features contribute together to the raw scores: exact SHAP interactions.
+
+        The array has the shape (rows, features + 1, features + 1), or (rows, outputs, features + 1, features + 1) if the
+        model has several outputs. The matrices are symmetric, and their rows add up to the contributions; what a feature
+        contributes alone is on the diagonal, and the expected score is the last number. The forest must have been loaded
+        with `interactions=True`. A row that takes more than `max_bytes` is an error. The other options are those of
+        `predict`.
+        """
+        numbers = self.num_outputs * (self.num_features + 1) ** 2
+        row_bytes = numbers * self._new_result(0, "raw", None, dtype).itemsize
+        if row_bytes > max_bytes:
+            raise Usage(f"the interactions of a row take {row_bytes} bytes, more than {max_bytes}", "max_bytes")
+        return self._explain("interactions", 2, X, out, dtype, missing, columns, extra)
+
+    def _explain(
+        self,
+        output: str,
+        order: int,
+        X: Any,
+        out: NDArray[Any] | None,
+        dtype: DTypeLike | None,
+        missing: float | None,
+        columns: str,
+        extra: str,
+    ) -> NDArray[Any]:
+        """Predicts an output of which each row has (features + 1) ** order numbers for each output of the model."""
+        terms = (self.num_features + 1,) * order
+        shape = terms if self.num_outputs == 1 else (self.num_outputs, *terms)
         if out is None:
-            flat = self.predict(
-                X, output="contributions", dtype=dtype, missing=missing, columns=columns, extra=extra
-            )
-            return flat.reshape(shape)
-        if out.ndim != len(shape) or out.shape[1:] != shape[1:] or not out.flags.c_contiguous:
-            wanted = ", ".join(map(str, shape[1:]))
+            flat = self.predict(X, output=output, dtype=dtype, missing=missing, columns=columns, extra=extra)
+            return flat.reshape(len(flat), *shape)
+        if out.shape[1:] != shape or not out.flags.c_contiguous:
+            wanted = ", ".join(map(str, shape))
             raise Usage(f"expected an array of the shape (rows, {wanted}) in C order, not {out.shape}", "out")
-        flat_out = out.reshape(len(out), width * self.num_outputs)
-        self.predict(
-            X, output="contributions", out=flat_out, dtype=dtype, missing=missing, columns=columns, extra=extra
-        )
+        flat_out = out.reshape(len(out), math.prod(shape))
+        self.predict(X, output=output, out=flat_out, dtype=dtype, missing=missing, columns=columns, extra=extra)
         return out
 
     def trees(
@@ -247,6 +283,7 @@ def load(
     rounds: tuple[int, int] | str | None = None,
     contributions: bool = False,
     keep_leaves: bool = False,
+    interactions: bool = False,
 ) -> Forest:
     """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
 
@@ -261,12 +298,13 @@ def load(
     contributions: lets `Forest.contributions` say what each feature contributes; the program then takes about twice
               the memory.
     keep_leaves: lets `Forest.trees`, `Forest.staged` and `Forest.of_rounds` answer; predictions then take longer.
+    interactions: lets `Forest.interactions` say what each two features contribute, too, which takes more memory.
     """
     if isinstance(schedule, os.PathLike):
         with open(schedule, encoding="utf-8") as file:
             schedule = file.read()
     options = {"threads": threads, "target": target, "device": device}
-    return _open(source, options, schedule, contract, strict, _rounds(rounds), contributions, keep_leaves)
+    return _open(source, options, schedule, contract, strict, _rounds(rounds), contributions, keep_leaves, interactions)
 
 
 def _open(
@@ -278,6 +316,7 @@ def _open(
     rounds: tuple[int, int] = (0, -1),
     contributions: bool = False,
     keep_leaves: bool = False,
+    interactions: bool = False,
     borrow: bool = False,
 ) -> Forest:
     """Loads a model or a program. `options` are those that a pickle keeps."""
@@ -303,6 +342,7 @@ def _open(
         *rounds,
         contributions,
         keep_leaves,
+        interactions,
         borrow,
     )
     forest._options = options

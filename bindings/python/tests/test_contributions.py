@@ -1,4 +1,4 @@
-"""Contributions of features: against XGBoost's and LightGBM's own, for rows of every kind; shapes and errors."""
+"""Contributions and interactions: against XGBoost's and LightGBM's own, for rows of every kind; shapes and errors."""
 
 from pathlib import Path
 
@@ -32,6 +32,22 @@ def test_of_xgboost() -> None:
     np.testing.assert_allclose(parts.sum(axis=1), forest.predict_raw(ROWS), atol=1e-5)
 
 
+def test_interactions_of_xgboost() -> None:
+    model = xgboost.XGBRegressor(n_estimators=20, max_depth=5).fit(ROWS, TARGET)
+    forest = forestvm.from_xgboost(model, interactions=True)
+    expected = model.get_booster().predict(xgboost.DMatrix(ROWS), pred_interactions=True)
+    pairs = forest.interactions(ROWS)
+    assert pairs.shape == (600, 6, 6) and pairs.dtype == np.float32
+    np.testing.assert_allclose(pairs, expected, atol=1e-5)
+    np.testing.assert_allclose(pairs.sum(axis=2), forest.contributions(ROWS), atol=1e-5)
+    out = np.empty((600, 6, 6), dtype=np.float64)
+    assert forest.interactions(ROWS, out=out) is out and np.array_equal(out.astype(np.float32), pairs)
+    with pytest.raises(forestvm.Usage, match="144 bytes, more than 100"):
+        forest.interactions(ROWS, max_bytes=100)
+    with pytest.raises(forestvm.Refused, match="interactions=True"):
+        small_forest().interactions(ROWS)
+
+
 def test_of_lightgbm_classes() -> None:
     model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(ROWS, np.digitize(TARGET, [-0.5, 0.5]))
     forest = forestvm.from_lightgbm(model, contributions=True)
@@ -40,6 +56,9 @@ def test_of_lightgbm_classes() -> None:
     expected = model.booster_.predict(ROWS, pred_contrib=True).reshape(600, 3, 6)
     np.testing.assert_allclose(parts, expected, atol=1e-12)
     assert np.array_equal(parts[..., -1], expected[..., -1])
+    pairs = forestvm.from_lightgbm(model, interactions=True).interactions(ROWS)
+    assert pairs.shape == (600, 3, 6, 6) and pairs.dtype == np.float64
+    np.testing.assert_allclose(pairs.sum(axis=-1), parts, atol=1e-12)
 
 
 def small_forest() -> forestvm.Forest:
@@ -86,5 +105,6 @@ def test_without_them_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(forestvm.Refused, match="contributions=True"):
         forest.contributions(ROWS)
     forest.save(tmp_path / "model.fvm")
-    with pytest.raises(forestvm.Usage, match="without them"):
-        forestvm.load(tmp_path / "model.fvm", contributions=True)
+    for asked in ("contributions", "interactions"):
+        with pytest.raises(forestvm.Usage, match="without them"):
+            forestvm.load(tmp_path / "model.fvm", **{asked: True})

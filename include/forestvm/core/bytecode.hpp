@@ -42,6 +42,11 @@ inline constexpr OutputKind kOutputKinds[] = {
 #include <forestvm/core/outputs.def>
 };
 
+/// Returns whether an output says what features contribute to raw scores.
+constexpr bool explains_scores(OutputKind output) {
+  return output == OutputKind::Contributions || output == OutputKind::Interactions;
+}
+
 /// The layouts of trees in memory; rows in layouts.def.
 enum class Layout : std::uint8_t {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) Name = number,

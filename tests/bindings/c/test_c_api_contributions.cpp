@@ -1,4 +1,4 @@
-// Contributions of features through the C ABI.
+// Contributions and interactions of features through the C ABI.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -61,6 +61,28 @@ TEST(CApiContributions, AreOfTypesThatHoldThem) {
   EXPECT_NE(std::string(fvm_last_error()).find("--with contributions"), std::string::npos)
       << fvm_last_error();
   EXPECT_EQ(width_of(without.open(), FVM_OUTPUT_CONTRIBUTIONS), 0u);
+}
+
+TEST(CApiInteractions, AddUpToTheContributions) {
+  Model model = small_forest();
+  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
+  const Opened opened(interacting(model, "parallel(batch)")), without(explained(model, "parallel(batch)"));
+  const std::uint32_t width = width_of(opened.open(), FVM_OUTPUT_INTERACTIONS);
+  ASSERT_EQ(width, 3u * 4u * 4u);
+  const std::vector<float> rows = small_rows(100, 3);
+  std::vector<float> pairs(100 * width), parts(100 * width / 4);
+  const auto predict = [&](const Opened& with, fvm_output output, std::vector<float>& out) {
+    return fvm_predict_f32(with.context(), rows.data(), 100, 3, output, out.data(), out.size());
+  };
+  ASSERT_EQ(predict(opened, FVM_OUTPUT_INTERACTIONS, pairs), FVM_OK) << fvm_last_error();
+  ASSERT_EQ(predict(opened, FVM_OUTPUT_CONTRIBUTIONS, parts), FVM_OK) << fvm_last_error();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const float* const mine = pairs.data() + i * 4;
+    EXPECT_NEAR(mine[0] + mine[1] + mine[2] + mine[3], parts[i], 1e-5f);
+  }
+  EXPECT_EQ(predict(without, FVM_OUTPUT_INTERACTIONS, pairs), FVM_REFUSED);
+  EXPECT_NE(std::string(fvm_last_error()).find("--with interactions"), std::string::npos) << fvm_last_error();
+  EXPECT_EQ(width_of(without.open(), FVM_OUTPUT_INTERACTIONS), 0u);
 }
 
 }  // namespace

@@ -371,10 +371,9 @@ TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
       if (type == FVM_TYPE_FLOAT32 || type == FVM_TYPE_FLOAT64)
         EXPECT_EQ(call(output, type), FVM_OK) << fvm_last_error();
       else
-        expect_usage(call(output, type),
-                     found +
-                         "scores and values are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64,"
-                         " and would lose digits in others");
+        expect_usage(call(output, type), found +
+                                             "scores and values are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64,"
+                                             " and would lose digits in others");
     }
     for (const fvm_output output : {FVM_OUTPUT_CLASS, FVM_OUTPUT_LEAF}) {
       if (type == FVM_TYPE_INT32 || type == FVM_TYPE_INT64)
@@ -393,9 +392,8 @@ TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
   for (const int output : {99, -1})
     expect_usage(call(output, FVM_TYPE_FLOAT32), "there is no output " + std::to_string(output));
   std::vector<float> scores(8);
-  expect_usage(
-      fvm_predict_f32(opened.context(), values.data(), 1, 3, FVM_OUTPUT_LEAF, scores.data(), 8),
-      "fvm_predict_f32: writes scores and values only; fvm_predict writes classes and leaves");
+  expect_usage(fvm_predict_f32(opened.context(), values.data(), 1, 3, FVM_OUTPUT_LEAF, scores.data(), 8),
+               "fvm_predict_f32: writes scores and values only; fvm_predict writes classes and leaves");
 }
 
 TEST(CApi, RefusesClassesOfAModelWithoutClasses) {

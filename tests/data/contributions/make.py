@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the trainers' own contributions for the first rows of models in this repository: make.py
+"""Makes the trainers' own contributions and interactions for the first rows of models in this repository: make.py
 
 Writes NAME.npy for each model that MODELS lists: what XGBoost's pred_contribs, LightGBM's pred_contrib and CatBoost's
-ShapValues give for its first ROWS rows, in an array (rows, features + 1) or (rows, outputs, features + 1). Made with numpy
-2.4.6, xgboost-cpu 3.2.0, lightgbm 4.7.0 and catboost 1.2.10.
+ShapValues give for its first ROWS rows, in an array (rows, features + 1) or (rows, outputs, features + 1); and
+NAME.interactions.npy for those that INTERACTIONS lists: what XGBoost's pred_interactions gives. Made with numpy 2.4.6,
+xgboost-cpu 3.2.0, lightgbm 4.7.0 and catboost 1.2.10.
 """
 import pathlib
 
@@ -32,6 +33,15 @@ MODELS = (
     ("catboost/1.2.10_nan_max", "model.cbm"),
     ("catboost/1.2.10_targets", "model.cbm"),
 )
+# Models of XGBoost of which interactions are kept, too.
+INTERACTIONS = ("breast_cancer", "diabetes", "margins/dart", "margins/classes")
+
+
+def interactions(model, rows):
+    booster = xgboost.Booster({"nthread": 1})
+    booster.load_model(model)
+    booster.feature_names = None
+    return booster.predict(xgboost.DMatrix(rows, nthread=1), pred_interactions=True)
 
 
 def contributions(model, rows):
@@ -55,3 +65,6 @@ for folder, model in MODELS:
     answers = contributions(HERE.parent / folder / model, rows)
     numpy.save(HERE / (folder.replace("/", "_") + ".npy"), numpy.ascontiguousarray(answers))
     print(folder, answers.shape, answers.dtype)
+    if folder in INTERACTIONS:
+        answers = interactions(HERE.parent / folder / model, rows)
+        numpy.save(HERE / (folder.replace("/", "_") + ".interactions.npy"), numpy.ascontiguousarray(answers))

@@ -57,12 +57,13 @@ TEST(Allocations, NoneForContributionsAfterTheFirst) {
   for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64}) {
     model.score_type = type;
     for (const unsigned threads : {1u, 2u}) {
-      const auto predictor = host_backend(explained(model, "parallel(batch)"), {.threads = threads});
+      const auto predictor = host_backend(interacting(model, "parallel(batch)"), {.threads = threads});
       const auto context = (*predictor)->make_context();
-      std::vector<double> out(200 * 3 * 4);
+      std::vector<double> out(200 * 3 * 4 * 4);
       const auto explain = [&](std::size_t count) {
         const RowBlock block{rows.data(), count, 3};
-        EXPECT_TRUE((*predictor)->predict_wide(*context, block, OutputKind::Contributions, out.data()).ok());
+        for (const OutputKind kind : {OutputKind::Interactions, OutputKind::Contributions})
+          EXPECT_TRUE((*predictor)->predict_wide(*context, block, kind, out.data()).ok());
       };
       explain(200);
       if (threads == 1) {

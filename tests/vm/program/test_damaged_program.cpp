@@ -83,10 +83,13 @@ void run_program(const Program& program, unsigned threads) {
               meta.contributions != 0);
     for (const OutputKind kind : {OutputKind::Trees, OutputKind::Staged}) {
       std::vector<double> scores(count * output_width(program, kind));
-      const bool has_it = !program.round_begins().empty() &&
-                          (kind == OutputKind::Trees || meta.rounds != RoundRule::None);
+      const bool has_it =
+          !program.round_begins().empty() && (kind == OutputKind::Trees || meta.rounds != RoundRule::None);
       EXPECT_EQ((*predictor)->predict_wide(*context, block, kind, scores.data()).ok(), has_it);
     }
+    std::vector<double> pairs(count * output_width(program, OutputKind::Interactions));
+    EXPECT_EQ((*predictor)->predict_wide(*context, block, OutputKind::Interactions, pairs.data()).ok(),
+              meta.contributions > 1);
     std::vector<std::int64_t> labels(count * output_width(program, OutputKind::Class));
     EXPECT_EQ((*predictor)->predict_class(*context, block, labels.data()).ok(), !labels.empty());
     std::vector<std::int32_t> leaves(count * output_width(program, OutputKind::Leaf));

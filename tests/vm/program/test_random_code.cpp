@@ -102,7 +102,7 @@ class CodeGenerator {
 
   /// Adds contributions, mostly where they are asked for.
   void explain(std::uint32_t rows, bool anywhere) {
-    const std::uint32_t open = anywhere ? 0 : add(Op::When, {4, 0});
+    const std::uint32_t open = anywhere ? 0 : add(Op::When, {chance(50) ? 4u : 5u, 0});
     if (chance(50)) add(Op::Encode, {rows});
     add(Op::Explain, {rows});
     if (!anywhere) close(open, 0);
@@ -220,7 +220,7 @@ class CodeGenerator {
   }
 
   void when(unsigned depth) {
-    const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(contributions_ ? 7 : 4), 0});
+    const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(contributions_ ? 8 : 4), 0});
     const auto saved = live_;
     block(depth + 1);
     live_ = saved;
@@ -290,7 +290,7 @@ ProgramParts forest_parts(bool rich) {
   for (Tree& tree : model.trees) support::cover(tree, 0, 64);
   const char* const schedule =
       "split(batch, ba, bb, 2); layout(ba.tree, tables); layout(bb.tree, sparse); tileTree(bb.tree, 3, uniform)";
-  ProgramParts parts = parts_of(rich ? explained(model, schedule) : compiled(model, schedule));
+  ProgramParts parts = parts_of(rich ? interacting(model, schedule) : compiled(model, schedule));
   using enum AccumulatorKind;
   if (rich) {
     parts.round_begins = {0, 2, 6};

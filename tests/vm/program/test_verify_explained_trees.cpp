@@ -47,6 +47,14 @@ TEST(VerifyExplainedTrees, Nodes) {
   expect_refused([](ProgramParts& p) { p.paths[2].number = HUGE_VAL; }, leaf, "not finite");
   expect_refused([](ProgramParts& p) { p.paths[1].number = 0; }, where, "share");
   expect_refused([](ProgramParts& p) { p.paths[1].number = 1; }, where, "share");
+  const auto share_of_both = [](ProgramParts& p, double share) {
+    p.paths[1].code = kAlwaysLeft;
+    p.paths[1].number = share;
+  };
+  expect_refused([&](ProgramParts& p) { share_of_both(p, 2.5); }, where, "share");
+  ProgramParts doubled = explained_parts();
+  share_of_both(doubled, 2);
+  EXPECT_TRUE(encode_program(doubled).ok());
   expect_refused([](ProgramParts& p) { p.paths[1].column = 2; }, where, "column does not exist");
   expect_refused([](ProgramParts& p) { p.paths[1].feature = 4; }, where, "feature lies outside the row");
   expect_refused([](ProgramParts& p) { p.paths[2].code = 1; }, leaf, "a leaf tests nothing");
@@ -88,10 +96,17 @@ TEST(VerifyExplainedTrees, Depths) {
 }
 
 TEST(VerifyExplainedTrees, Meta) {
-  expect_refused([](ProgramParts& p) { p.meta.contributions = 2; }, "meta section", "neither 0 nor 1");
+  expect_refused([](ProgramParts& p) { p.meta.contributions = 3; }, "meta section", "neither 0, 1 nor 2");
   expect_refused([](ProgramParts& p) { p.meta.contributions = 0; }, "meta section", "no contributions");
   expect_refused([](ProgramParts& p) { p.meta.num_features = 1u << 22; }, "meta section",
                  "4194305 contributions");
+  const auto interacts = [](ProgramParts& p) {
+    p.meta.contributions = 2;
+    p.meta.num_features = 8192;
+  };
+  expect_refused(interacts, "meta section", "67125249 interactions");
+  expect_refused([](ProgramParts& p) { p.meta.contributions = 2; }, "code section",
+                 "the output is not written for every row (output interactions");
 }
 
 TEST(VerifyExplainedTrees, Code) {
@@ -116,7 +131,7 @@ TEST(VerifyExplainedTrees, Code) {
   ProgramParts elsewhere = parts;
   for (Inst& inst : elsewhere.code)
     if (inst.op == Op::Store) inst = encode(Op::Explain, std::vector<std::uint32_t>(kMaxOperands).data());
-  EXPECT_NE(refusal(elsewhere).find("it writes contributions (output"), std::string::npos)
+  EXPECT_NE(refusal(elsewhere).find("it writes contributions or interactions (output"), std::string::npos)
       << refusal(elsewhere);
   Model plain = support::small_model("small");
   ProgramParts none = parts_of(compiled(plain, "encode(u8)"));

@@ -1,5 +1,6 @@
-// Computes contributions of features to the scores of up to 64 rows, in the lanes of vectors: see loaded_paths.hpp for
-// what is computed. In: the rows' codes. Out: float64 totals, 64 rows for each feature that trees of the output test.
+// Computes contributions and interactions of features for up to 64 rows, in the lanes of vectors: see loaded_paths.hpp
+// for what is computed. In: the rows' codes. Out: float64 totals, 64 rows for each feature that trees of the output
+// test, and then, if they are asked for, for each pair of features that interact.
 // Every lane is computed by itself, in one order and without fused operations, so a row's numbers have the same bits in
 // every batch and on every target.
 #pragma once
@@ -37,6 +38,7 @@ class PathWalk {
         chances_(reinterpret_cast<Number*>(task.scratch + parts.chances)),
         means_{reinterpret_cast<Number*>(task.scratch + parts.means[0]),
                reinterpret_cast<Number*>(task.scratch + parts.means[1])},
+        parts_(task.pairs ? reinterpret_cast<Number*>(task.scratch + parts.parts) : nullptr),
         tiled_rows_((task.rows + kTile - 1) / kTile * kTile) {}
 
   /// Adds the contributions of a tree to `sums`.
@@ -50,6 +52,9 @@ class PathWalk {
         Lanes::store(chances_ + k * kCodeRows + row, weight);
     }
     const PathSplit* const splits = task_.paths->splits.data() + tree.first_split;
+    tree_constants_ = constants;
+    pairs_ = task_.paths->pairs.data() + tree.first_pair;
+    pair_ends_ = task_.paths->pair_ends.data() + tree.first_split;
     const PathStep* const steps = task_.paths->steps.data() + tree.first_step;
     for (std::size_t i = 0; i < tree.step_count; ++i) {
       const PathSplit& split = splits[steps[i].split];
@@ -65,6 +70,8 @@ class PathWalk {
       move<false>(step, split, constants);
     else
       move<true>(step, split, constants);
+    if (parts_ != nullptr && (step.motion == PathMotion::Up || step.motion == PathMotion::Both))
+      add_pairs(step, constants);
   }
 
   template <bool kRepeated>
@@ -174,6 +181,54 @@ class PathWalk {
     }
   }
 
+  /// Keeps what a split adds to the integral at a point, for its pairs.
+  FVM_INLINE void keep_part(unsigned k, unsigned row, unsigned v, Vector part) const {
+    if (parts_ != nullptr) Lanes::store(parts_ + k * kCodeRows + row + v * Lanes::kLanes, part);
+  }
+
+  /// Adds to the sums of a split's pairs what the split contributes to them. Its parts of the integral have been kept.
+  void add_pairs(const PathStep& step, const Number* constants) {
+    const PathPair* const begin = pairs_ + (step.split == 0 ? 0 : pair_ends_[step.split - 1]);
+    const PathPair* const end = pairs_ + pair_ends_[step.split];
+    for (unsigned row = 0; row < tiled_rows_ && begin != end; row += kTile) {
+      const Masks tested(tested_[step.depth], row), open(open_[step.depth], row);
+      Vector factor[kVectors], first[kVectors], away[kVectors];
+      const auto choose = [&](unsigned v, unsigned if_left, unsigned if_right) {
+        const Vector chosen =
+            Lanes::select(tested.of[v], Lanes::all(constants[if_right]), Lanes::all(constants[if_left]));
+        return Lanes::select(open.of[v], Lanes::all(0), chosen);
+      };
+      for (unsigned v = 0; v < kVectors; ++v) {
+        factor[v] = choose(v, SplitConstants::IfLeft, SplitConstants::IfRight);
+        first[v] = choose(v, SplitConstants::FirstLeft, SplitConstants::FirstRight);
+      }
+      weigh(tree_constants_ + points_, row, factor, first, away);
+      for (const PathPair* pair = begin; pair != end; ++pair) {
+        const std::uint64_t left = tested_[pair->depth];
+        const Masks taken(open_[pair->depth] & (pair->right ? ~left : left), row);
+        Vector part[kVectors];
+        weigh(tree_constants_ + pair->constants, row, factor, first, part);
+        Number* const to = sums_ + std::size_t{pair->sum} * kCodeRows + row;
+        for (unsigned v = 0; v < kVectors; ++v)
+          Lanes::store(to + v * Lanes::kLanes,
+                       Lanes::load(to + v * Lanes::kLanes) + Lanes::select(taken.of[v], away[v], part[v]));
+      }
+    }
+  }
+
+  /// Computes the integral of a split times a function that is given at t = 0 and at the points.
+  FVM_INLINE void weigh(const Number* function, unsigned row, const Vector (&factor)[kVectors],
+                        const Vector (&first)[kVectors], Vector (&integrals)[kVectors]) const {
+    for (Vector& integral : integrals) integral = Vector{};
+    for (unsigned k = 0; k < points_; ++k) {
+      const Vector value = Lanes::all(function[k + 1]);
+      for (unsigned v = 0; v < kVectors; ++v)
+        integrals[v] = integrals[v] + Lanes::load(parts_ + k * kCodeRows + row + v * Lanes::kLanes) * value;
+    }
+    const Vector value = Lanes::all(function[0]);
+    for (unsigned v = 0; v < kVectors; ++v) integrals[v] = factor[v] * integrals[v] + first[v] * value;
+  }
+
   template <bool kRepeated>
   void both(const PathStep& step, const PathSplit& split, const Number* constants) {
     for (unsigned row = 0; row < tiled_rows_; row += kTile) {
@@ -188,6 +243,7 @@ class PathWalk {
           if constexpr (kRepeated)
             chance = chance * Lanes::all(point<true>(constants, k)[SplitConstants::PointSlope]);
           integrals[v] = integrals[v] + chance;
+          keep_part(k, row, v, chance);
           Lanes::store(means + v * Lanes::kLanes, chosen.of(tested.of[v], open.of[v]));
         }
       }
@@ -229,6 +285,7 @@ class PathWalk {
           if constexpr (kRepeated)
             part = part * Lanes::all(point<true>(constants, k)[SplitConstants::PointSlope]);
           integrals[v] = integrals[v] + part;
+          keep_part(k, row, v, part);
           Lanes::store(means + v * Lanes::kLanes, other + chosen.of(tested.of[v], open.of[v]) * difference);
         }
       }
@@ -242,15 +299,19 @@ class PathWalk {
   std::uint64_t* open_;
   Number* chances_;
   Number* means_[2];
+  Number* parts_;  ///< Null if pairs are not asked for.
   unsigned tiled_rows_;
   unsigned points_ = 0;
   Number* sums_ = nullptr;
+  const Number* tree_constants_ = nullptr;
+  const PathPair* pairs_ = nullptr;
+  const std::uint32_t* pair_ends_ = nullptr;
 };
 
-/// Adds a batch's sums to the totals of its features.
-FVM_INLINE void add_to_totals(const LoadedPaths& paths, const PathBatch& batch, const float* sums,
-                              double* totals) {
-  for (std::size_t i = 0; i < batch.sums; ++i) {
+/// Adds the first `count` of a batch's sums to their totals.
+FVM_INLINE void add_to_totals(const LoadedPaths& paths, const PathBatch& batch, std::size_t count,
+                              const float* sums, double* totals) {
+  for (std::size_t i = 0; i < count; ++i) {
     double* const total = totals + std::size_t{paths.totals[batch.first_total + i]} * kCodeRows;
     for (unsigned row = 0; row < kCodeRows; ++row)
       total[row] += static_cast<double>(sums[i * kCodeRows + row]);
@@ -263,16 +324,18 @@ void explain(const ExplainTask& task, const Number* constants) {
   const ExplainScratch parts(paths);
   PathWalk<Target, Number> walk(task, constants, parts);
   auto* const totals = reinterpret_cast<double*>(task.scratch + parts.totals);
-  std::fill_n(totals, std::size_t{task.output->features} * kCodeRows, 0.0);
+  const std::size_t total_count = std::size_t{task.output->features} + (task.pairs ? task.output->pairs : 0);
+  std::fill_n(totals, total_count * kCodeRows, 0.0);
   for (std::size_t b = task.output->first_batch; b < task.output->end_batch; ++b) {
     const PathBatch& batch = paths.batches[b];
+    const std::size_t count = std::size_t{batch.sums} + (task.pairs ? batch.pair_sums : 0);
     if constexpr (std::is_same_v<Number, double>) {
       for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], totals);
     } else {
       auto* const sums = reinterpret_cast<Number*>(task.scratch + parts.sums);
-      std::fill_n(sums, std::size_t{batch.sums} * kCodeRows, Number{0});
+      std::fill_n(sums, count * kCodeRows, Number{0});
       for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], sums);
-      add_to_totals(paths, batch, sums, totals);
+      add_to_totals(paths, batch, count, sums, totals);
     }
   }
 }

@@ -1,4 +1,4 @@
-// The arguments of a CPU target's function that computes contributions: see explain.hpp.
+// The arguments of a CPU target's function that computes contributions and interactions: see explain.hpp.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,14 @@ struct ExplainTask {
   const std::uint8_t* codes;  ///< Code of the first row in column 0.
   unsigned rows;              ///< Number of rows, up to kCodeRows, which do not leave the block of codes.
   std::byte* scratch;         ///< ExplainScratch::bytes of memory, aligned to 64 bytes.
+  bool pairs;                 ///< Compute the totals of pairs of features, too.
 };
 
 using ExplainFunction = void (*)(const ExplainTask&);
 
 /// The layout of an ExplainTask's memory: the offset of each part in bytes, a multiple of 64, and the size of all.
 struct ExplainScratch {
-  std::size_t totals, tested, open, chances, means[2], sums, bytes;
+  std::size_t totals, tested, open, chances, means[2], parts, sums, bytes;
 
   explicit ExplainScratch(const LoadedPaths& paths) {
     const std::size_t number = paths.wide ? sizeof(double) : sizeof(float);
@@ -34,7 +35,8 @@ struct ExplainScratch {
     chances = open + masks;
     means[0] = chances + levels;
     means[1] = means[0] + levels;
-    sums = means[1] + levels;
+    parts = means[1] + levels;
+    sums = parts + (paths.interactions ? paths.most_points * kCodeRows * number : 0);
     bytes = sums + (paths.wide ? 0 : paths.most_sums * kCodeRows * number);
   }
 };

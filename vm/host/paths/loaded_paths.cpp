@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "vm/host/paths/radau.hpp"
 
@@ -16,8 +17,9 @@ constexpr std::size_t kBatchTrees = 16;
 /// A split on the way from the root to the split that is visited.
 struct WaySplit {
   std::uint32_t feature;
-  bool left;      ///< True if the way goes to its left child.
-  bool repeated;  ///< True if a split below it on the way tests its feature.
+  bool left;             ///< True if the way goes to its left child.
+  bool repeated;         ///< True if a split below it on the way tests its feature.
+  std::uint32_t branch;  ///< Index in WayThrough::branches.
   /// Product of the shares that the way takes at this split and at the splits above that test the same feature.
   double taken;
 };
@@ -27,10 +29,19 @@ struct SplitOnWay {
   std::uint32_t node;
   std::uint32_t right;  ///< Node of the right child; the left one follows the split.
   std::uint16_t depth;
-  std::uint16_t above;  ///< PathSplit::above
-  bool above_left;      ///< True if the way goes left at the split `above`.
-  double above_taken;   ///< Z: WaySplit::taken of the split `above`; 1 if there is none.
-  double others_taken;  ///< The product of the shares that the way takes at splits of other features.
+  std::uint16_t above;      ///< PathSplit::above
+  bool above_left;          ///< True if the way goes left at the split `above`.
+  double above_taken;       ///< Z: WaySplit::taken of the split `above`; 1 if there is none.
+  double others_taken;      ///< The product of the shares that the way takes at splits of other features.
+  std::uint32_t end_other;  ///< End of its part of WayThrough::others.
+};
+
+/// The nearest split of another feature above a split.
+struct OtherSplit {
+  std::uint32_t feature;
+  std::uint32_t branch;  ///< Index in WayThrough::branches of the branch that the way takes there.
+  std::uint16_t depth;
+  bool right;
 };
 
 /// The nodes of a tree, with the facts about each that do not depend on the way from the root.
@@ -87,6 +98,8 @@ struct WayThrough {
   }
 
   std::vector<SplitOnWay> splits;
+  std::vector<OtherSplit> others;  ///< Those of each split.
+  std::vector<double> branches;    ///< WaySplit::taken of each branch of a split that leads to splits.
   std::vector<Visit> visits;
   std::uint32_t most_features = 0;  ///< Most different features on a way.
   std::size_t most_depth = 0;
@@ -94,8 +107,8 @@ struct WayThrough {
  private:
   void enter(std::uint32_t node) {
     const PathNode& tested = tree.nodes[node];
-    SplitOnWay split{node, tree.ends[node + 1], static_cast<std::uint16_t>(way.size()), kNoneAbove, false, 1,
-                     1};
+    SplitOnWay split{
+        node, tree.ends[node + 1], static_cast<std::uint16_t>(way.size()), kNoneAbove, false, 1, 1, 0};
     std::uint32_t features = 1;
     for (std::size_t i = 0; i < way.size(); ++i) {
       if (way[i].repeated) continue;
@@ -105,9 +118,11 @@ struct WayThrough {
         split.above_taken = way[i].taken;
       } else {
         split.others_taken *= way[i].taken;
+        others.push_back({way[i].feature, way[i].branch, static_cast<std::uint16_t>(i), !way[i].left});
         ++features;
       }
     }
+    split.end_other = static_cast<std::uint32_t>(others.size());
     most_features = std::max(most_features, features);
     most_depth = std::max(most_depth, way.size() + 1);
     open.push_back(static_cast<std::uint32_t>(splits.size()));
@@ -121,7 +136,9 @@ struct WayThrough {
     const PathNode& tested = tree.nodes[split.node];
     if (split.above != kNoneAbove) way[split.above].repeated = true;
     const double share = left ? tested.number : 1 - tested.number;
-    way.push_back({tested.feature, left, false, split.above_taken * share});
+    const double taken = split.above_taken * share;
+    way.push_back({tested.feature, left, false, static_cast<std::uint32_t>(branches.size()), taken});
+    if (!tree.is_leaf(left ? split.node + 1 : split.right)) branches.push_back(taken);
   }
 
   void back() {
@@ -154,6 +171,43 @@ void add_constants(const TreeNodes& tree, const SplitOnWay& split, const Radau& 
   }
 }
 
+/// Appends the constants of a branch for interactions: h where O = 1, at t = 0 and at the points.
+void add_branch(double taken, const Radau& rule, std::vector<double>& to) {
+  to.push_back((1 - taken) / taken);
+  for (const double t : rule.points) to.push_back((1 - taken) / (taken * (1 - t) + t));
+}
+
+/// Two features that interact, the smaller one first.
+using Pair = std::pair<std::uint32_t, std::uint32_t>;
+
+Pair pair_of(std::uint32_t a, std::uint32_t b) { return {std::min(a, b), std::max(a, b)}; }
+
+template <class Element>
+void sort_once(std::vector<Element>& elements) {
+  std::sort(elements.begin(), elements.end());
+  elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
+}
+
+/// Returns the pairs of features of which one is tested below the other, ascending.
+std::vector<Pair> pairs_of(std::span<const PathNode> nodes) {
+  const TreeNodes tree(nodes);
+  const WayThrough way(tree);
+  std::vector<Pair> pairs;
+  std::size_t other = 0;
+  for (const SplitOnWay& split : way.splits)
+    for (; other < split.end_other; ++other)
+      pairs.push_back(pair_of(nodes[split.node].feature, way.others[other].feature));
+  sort_once(pairs);
+  return pairs;
+}
+
+std::vector<Pair> all_of(std::span<const std::vector<Pair>> lists) {
+  std::vector<Pair> pairs;
+  for (const std::vector<Pair>& list : lists) pairs.insert(pairs.end(), list.begin(), list.end());
+  sort_once(pairs);
+  return pairs;
+}
+
 /// Returns the features that some trees test, ascending.
 template <class Trees>
 std::vector<std::uint32_t> features_of(const Trees& trees) {
@@ -161,14 +215,24 @@ std::vector<std::uint32_t> features_of(const Trees& trees) {
   for (const std::span<const PathNode> tree : trees)
     for (const PathNode& node : tree)
       if (node.split != 0) features.push_back(node.feature);
-  std::sort(features.begin(), features.end());
-  features.erase(std::unique(features.begin(), features.end()), features.end());
+  sort_once(features);
   return features;
 }
 
-std::uint32_t index_in(std::span<const std::uint32_t> sorted, std::uint32_t number) {
-  return static_cast<std::uint32_t>(std::lower_bound(sorted.begin(), sorted.end(), number) - sorted.begin());
+template <class Element>
+std::uint32_t index_in(const std::vector<Element>& sorted, const Element& element) {
+  return static_cast<std::uint32_t>(std::lower_bound(sorted.begin(), sorted.end(), element) - sorted.begin());
 }
+
+/// Features that trees test, and pairs of them that interact: all that have a sum or a total, in this order.
+struct Terms {
+  std::vector<std::uint32_t> features;
+  std::vector<Pair> pairs;
+
+  std::uint32_t index_of(const Pair& pair) const {
+    return static_cast<std::uint32_t>(features.size()) + index_in(pairs, pair);
+  }
+};
 
 class PathLoader {
  public:
@@ -191,25 +255,36 @@ class PathLoader {
   using Trees = std::span<const std::span<const PathNode>>;
 
   void add_output(Trees trees, double expected) {
-    const std::vector<std::uint32_t> features = features_of(trees);
-    const auto count = static_cast<std::uint32_t>(features.size());
-    PathOutput output{to_.batches.size(), 0, to_.features.size(), count, expected};
-    to_.features.insert(to_.features.end(), features.begin(), features.end());
+    std::vector<std::vector<Pair>> pairs(trees.size());
+    if (to_.interactions) std::transform(trees.begin(), trees.end(), pairs.begin(), pairs_of);
+    const Terms terms{features_of(trees), all_of(pairs)};
+    const auto features = static_cast<std::uint32_t>(terms.features.size());
+    const auto pair_count = static_cast<std::uint32_t>(terms.pairs.size());
+    PathOutput output{to_.batches.size(), 0,       to_.features.size(), to_.total_pairs.size(), features,
+                      pair_count,         expected};
+    to_.features.insert(to_.features.end(), terms.features.begin(), terms.features.end());
+    for (const auto& [a, b] : terms.pairs)
+      to_.total_pairs.push_back({index_in(terms.features, a), index_in(terms.features, b)});
     const std::size_t step = to_.wide ? std::max<std::size_t>(trees.size(), 1) : kBatchTrees;
-    for (std::size_t begin = 0; begin < trees.size(); begin += step)
-      add_batch(trees.subspan(begin, std::min(step, trees.size() - begin)), features);
+    for (std::size_t begin = 0; begin < trees.size(); begin += step) {
+      const std::size_t count = std::min(step, trees.size() - begin);
+      const Trees some = trees.subspan(begin, count);
+      add_batch(some, {features_of(some), all_of(std::span(pairs).subspan(begin, count))}, terms);
+    }
     output.end_batch = to_.batches.size();
-    to_.most_totals = std::max<std::size_t>(to_.most_totals, count);
+    to_.most_totals = std::max<std::size_t>(to_.most_totals, std::size_t{features} + pair_count);
     to_.outputs.push_back(output);
   }
 
-  void add_batch(Trees trees, std::span<const std::uint32_t> totals) {
-    const std::vector<std::uint32_t> features = features_of(trees);
-    PathBatch batch{to_.trees.size(), 0, to_.totals.size(), static_cast<std::uint32_t>(features.size())};
-    for (const std::uint32_t feature : features) to_.totals.push_back(index_in(totals, feature));
-    for (const std::span<const PathNode> tree : trees) add_tree(tree, features);
+  void add_batch(Trees trees, const Terms& sums, const Terms& totals) {
+    PathBatch batch{to_.trees.size(), 0, to_.totals.size(), static_cast<std::uint32_t>(sums.features.size()),
+                    static_cast<std::uint32_t>(sums.pairs.size())};
+    for (const std::uint32_t feature : sums.features)
+      to_.totals.push_back(index_in(totals.features, feature));
+    for (const Pair& pair : sums.pairs) to_.totals.push_back(totals.index_of(pair));
+    for (const std::span<const PathNode> tree : trees) add_tree(tree, sums);
     batch.end_tree = to_.trees.size();
-    to_.most_sums = std::max(to_.most_sums, features.size());
+    to_.most_sums = std::max(to_.most_sums, sums.features.size() + sums.pairs.size());
     to_.batches.push_back(batch);
   }
 
@@ -219,16 +294,21 @@ class PathLoader {
     return rule;
   }
 
-  void add_tree(std::span<const PathNode> nodes, std::span<const std::uint32_t> features) {
+  void add_tree(std::span<const PathNode> nodes, const Terms& sums) {
     const TreeNodes tree(nodes);
     const WayThrough way(tree);
     if (way.splits.empty()) return;
     const Radau& rule = rule_of(way.most_features);
     const auto points = static_cast<std::uint32_t>(rule.points.size());
     const std::size_t constants = to_.wide ? to_.doubles.size() : to_.singles.size();
-    to_.trees.push_back({to_.steps.size(), 0, to_.splits.size(), constants, points});
+    to_.trees.push_back({to_.steps.size(), 0, to_.splits.size(), constants, to_.pairs.size(), points});
     constants_ = rule.weights;
-    for (const SplitOnWay& split : way.splits) add_split(tree, split, rule, features);
+    if (to_.interactions) {
+      constants_.push_back(-1);
+      for (const double t : rule.points) constants_.push_back(-1 / (1 - t));
+    }
+    for (const SplitOnWay& split : way.splits) add_split(tree, split, rule, sums.features);
+    if (to_.interactions) add_pairs(tree, way, rule, sums);
     if (to_.wide)
       to_.doubles.insert(to_.doubles.end(), constants_.begin(), constants_.end());
     else
@@ -237,10 +317,26 @@ class PathLoader {
     to_.trees.back().step_count = to_.steps.size() - to_.trees.back().first_step;
     to_.most_depth = std::max(to_.most_depth, way.most_depth);
     to_.most_levels = std::max(to_.most_levels, way.most_depth * points);
+    to_.most_points = std::max<std::size_t>(to_.most_points, points);
+  }
+
+  void add_pairs(const TreeNodes& tree, const WayThrough& way, const Radau& rule, const Terms& sums) {
+    const std::size_t first = constants_.size(), step = rule.points.size() + 1;
+    for (const double taken : way.branches) add_branch(taken, rule, constants_);
+    std::size_t other = 0;
+    for (const SplitOnWay& split : way.splits) {
+      for (; other < split.end_other; ++other) {
+        const OtherSplit& above = way.others[other];
+        const Pair pair = pair_of(tree.nodes[split.node].feature, above.feature);
+        to_.pairs.push_back({sums.index_of(pair), static_cast<std::uint32_t>(first + above.branch * step),
+                             above.depth, above.right});
+      }
+      to_.pair_ends.push_back(static_cast<std::uint32_t>(other));
+    }
   }
 
   void add_split(const TreeNodes& tree, const SplitOnWay& split, const Radau& rule,
-                 std::span<const std::uint32_t> features) {
+                 const std::vector<std::uint32_t>& features) {
     const PathNode& node = tree.nodes[split.node];
     const unsigned flags = (split.above_left ? kAboveLeft : 0u) |
                            (tree.is_leaf(split.node + 1) ? kLeftLeaf : 0u) |
@@ -284,7 +380,8 @@ class PathLoader {
 
 }  // namespace
 
-LoadedPaths::LoadedPaths(const Program& program) : wide(program.meta().score_type == ScalarType::Float64) {
+LoadedPaths::LoadedPaths(const Program& program)
+    : wide(program.meta().score_type == ScalarType::Float64), interactions(program.meta().contributions > 1) {
   if (program.meta().contributions != 0) PathLoader(program, *this).run();
 }
 

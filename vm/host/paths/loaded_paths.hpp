@@ -1,5 +1,5 @@
-// The paths of a program in the form in which contributions are computed from them. In: the sections explained_trees
-// and paths. Out: for each tree a list of steps, and the constants that they take.
+// The paths of a program in the form in which contributions and interactions are computed from them. In: the sections
+// explained_trees and paths. Out: for each tree a list of steps, and the constants that they take.
 //
 // Contributions are Shapley values of a game in which a feature that does not take part sends rows both ways at a
 // split, by the shares of the training rows. Let every feature take part with the chance t. With z, the share of a
@@ -16,6 +16,15 @@
 // The sum of these functions is a polynomial of a degree below the number d of different features on a way, so
 // Gauss-Radau quadrature with the point t = 0 and d / 2 further points (rounded down) is exact. At t = 0 nothing but o
 // and O depends on the row. All factors lie between 0 and 1: nothing is divided, nothing cancels.
+//
+// The interaction of two features is half of the sum, over the splits of either and the nearest ones of the other above
+// them, of
+//
+//   integral of P f' (S(left) - S(right)) h from t = 0 to 1,    h = (O - Z) / (Z (1 - t) + O t),
+//
+// where Z and O are the products up to the other feature's split, and include the branch that the way takes there: h is
+// the derivative of the logarithm of the chance to pass the other feature's splits. Where O = 0 it is -1 / (1 - t),
+// whatever the feature, so that what remains is a sum of products with constants of the branch where O = 1.
 #pragma once
 
 #include <cstddef>
@@ -80,12 +89,25 @@ struct SplitConstants {
   };
 };
 
+/// A feature whose splits lie above a split, as interactions need it.
+struct PathPair {
+  std::uint32_t sum;  ///< Index of the two features' sums in the tree's batch.
+  std::uint32_t
+      constants;  ///< Index among the tree's constants of h where O = 1, at t = 0 and at the tree's points.
+  std::uint16_t depth;  ///< Depth of the nearest split above that tests the feature.
+  bool right;           ///< True if the way goes right there.
+};
+static_assert(sizeof(PathPair) == 12);
+
 struct PathTree {
   std::size_t first_step;
   std::size_t step_count;
   std::size_t first_split;
-  std::size_t first_constant;  ///< Its constants begin with the weights of its points.
-  std::uint32_t points;        ///< Points besides t = 0.
+  /// Its constants begin with the weights of its points. For interactions, h where O = 0 follows, at t = 0 and at the
+  /// points.
+  std::size_t first_constant;
+  std::size_t first_pair;  ///< Index in LoadedPaths::pairs of those of its first split.
+  std::uint32_t points;    ///< Points besides t = 0.
 };
 
 /// Trees whose contributions are added up in the type of the scores, before they are added to float64 totals.
@@ -94,6 +116,14 @@ struct PathBatch {
   std::size_t end_tree;
   std::size_t first_total;  ///< Index in LoadedPaths::totals of the total of each sum.
   std::uint32_t sums;       ///< Features that its trees test.
+  std::uint32_t
+      pair_sums;  ///< Pairs of features that interact in its trees, whose sums follow those of features.
+};
+
+/// Two features that interact, by the numbers of their totals.
+struct TotalPair {
+  std::uint32_t first;
+  std::uint32_t second;
 };
 
 /// The trees of an output.
@@ -101,7 +131,9 @@ struct PathOutput {
   std::size_t first_batch;
   std::size_t end_batch;
   std::size_t first_feature;  ///< Index in LoadedPaths::features.
+  std::size_t first_pair;     ///< Index in LoadedPaths::total_pairs.
   std::uint32_t features;     ///< Features that its trees test, each of which has a total.
+  std::uint32_t pairs;        ///< Pairs of them that interact, whose totals follow.
   double expected;            ///< Expected score: the base score and the means of all trees.
 };
 
@@ -111,17 +143,22 @@ struct LoadedPaths {
 
   std::vector<PathStep> steps;
   std::vector<PathSplit> splits;
-  std::vector<float> singles;   ///< Constants of a program of float32 scores.
-  std::vector<double> doubles;  ///< Constants of a program of float64 scores.
+  std::vector<float> singles;            ///< Constants of a program of float32 scores.
+  std::vector<double> doubles;           ///< Constants of a program of float64 scores.
+  std::vector<PathPair> pairs;           ///< For each split the features above it; only for interactions.
+  std::vector<std::uint32_t> pair_ends;  ///< For each split the end of its pairs among its tree's.
   std::vector<PathTree> trees;
   std::vector<PathBatch> batches;
   std::vector<std::uint32_t> totals;    ///< For each sum of each batch, the number of its total.
   std::vector<std::uint32_t> features;  ///< Feature of each output's totals, ascending.
+  std::vector<TotalPair> total_pairs;   ///< The features of each output's totals of pairs.
   std::vector<PathOutput> outputs;
-  bool wide = false;  ///< True if scores are float64.
+  bool wide = false;          ///< True if scores are float64.
+  bool interactions = false;  ///< True if the program gives interactions.
 
   std::size_t most_depth = 0;   ///< Most splits on a way to a leaf.
   std::size_t most_levels = 0;  ///< Most splits on a way times points.
+  std::size_t most_points = 0;  ///< Most points of a tree.
   std::size_t most_sums = 0;    ///< Most sums of a batch.
   std::size_t most_totals = 0;  ///< Most totals of an output.
 };

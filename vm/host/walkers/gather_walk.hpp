@@ -3,6 +3,8 @@
 // the gathers of one overlap the gathers of another. It is for deep trees, and for calls of a few rows.
 #pragma once
 
+#include <algorithm>
+
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/sparse8.hpp>
 
@@ -68,9 +70,12 @@ class GatherWalk {
       const Row x(row_of<View>(task, row), task.columns);
       if constexpr (!kTakesCodes<View>) fetch_row(task, row);
       std::uint32_t t = trees.begin;
-      for (; trees.end - t > Vectors * kLanes; t += Vectors * kLanes)
-        trees_of_row<Vectors>(task, t, row, Vectors * kLanes, x, pending);
-      last_trees_of_row<Vectors>(task, t, row, trees.end - t, x, pending);
+      while (trees.end - t > (Vectors - 1) * kLanes) {
+        const std::uint32_t count = std::min(trees.end - t, Vectors * kLanes);
+        trees_of_row<Vectors>(task, t, row, count, x, pending);
+        t += count;
+      }
+      if constexpr (Vectors > 1) last_trees_of_row<Vectors - 1>(task, t, row, trees.end - t, x, pending);
     }
     pending.add_all();
   }
@@ -200,17 +205,19 @@ class GatherWalk {
   /// Walks the rest of a row's trees, at most Vectors x kLanes, in one descent: two descents of fewer vectors
   /// would take as long as two of more.
   template <unsigned Vectors, class Row>
-  static void last_trees_of_row(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count,
-                                const Row& x, Pending& pending) {
+  [[gnu::noinline]] static void last_trees_of_row(const WalkTask& task, std::uint32_t t, std::uint32_t row,
+                                                  unsigned count, const Row& x, Pending& pending) {
     if constexpr (Vectors > 1)
       if (count <= (Vectors - 1) * kLanes)
         return last_trees_of_row<Vectors - 1>(task, t, row, count, x, pending);
     if (count != 0) trees_of_row<Vectors>(task, t, row, count, x, pending);
   }
 
+  /// Walks a row through `count` trees, at most Vectors x kLanes. It is inline in the loop over trees, where the row's
+  /// codes and the positions of walks stay in registers.
   template <unsigned Vectors, class Row>
-  static void trees_of_row(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count,
-                           const Row& x, Pending& pending) {
+  FVM_INLINE static void trees_of_row(const WalkTask& task, std::uint32_t t, std::uint32_t row,
+                                      unsigned count, const Row& x, Pending& pending) {
     const auto* const nodes = reinterpret_cast<const Node*>(task.group.nodes);
     const TreeDesc* const descs = task.group.trees + (t - task.first_tree);
     Ints at[Vectors];

@@ -93,7 +93,7 @@ Result<void> verify_meta(const ProgramMeta& meta) {
         formatted("exact sums count 2^{}, expected 2^{} to 2^{}", meta.sum_unit, kLowestUnit, kHighestUnit));
   if (static_cast<std::uint8_t>(meta.rounds) >= kRoundRules) return wrong("unknown rule of rounds");
   if (meta.reserved2 != 0) return wrong("a reserved byte is not zero");
-  if (meta.contributions > 1) return wrong("contributions is neither 0 nor 1");
+  if (meta.contributions > 2) return wrong("contributions is neither 0, 1 nor 2");
   if (meta.takes_margins > 1) return wrong("takes_margins is neither 0 nor 1");
   if (static_cast<std::uint8_t>(meta.early_stop) >= kEarlyStopRules)
     return wrong("unknown rule of early stop");

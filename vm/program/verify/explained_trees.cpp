@@ -23,7 +23,9 @@ const char* node_rule(const Program& program, const PathNode& node) {
     return node.column == 0 && node.feature == 0 && node.code == 0 ? nullptr : "a leaf tests nothing";
   if (node.column >= program.columns().size()) return "its column does not exist";
   if (node.feature >= program.meta().num_features) return "its feature lies outside the row";
-  if (node.number < kLeastShare || node.number > 1 - kLeastShare) return "its share lies outside (0, 1)";
+  if (node.number < kLeastShare) return "its share lies outside (0, 1)";
+  if (node.code == kAlwaysLeft ? node.number > kMostShare : node.number > 1 - kLeastShare)
+    return "its share lies outside (0, 1)";
   return nullptr;
 }
 
@@ -110,6 +112,9 @@ Result<void> verify_explained_trees(const Program& program) {
   const std::uint64_t width = std::uint64_t{meta.num_outputs} * (std::uint64_t{meta.num_features} + 1);
   if (width > kMaxContributions)
     return refused("meta section", "{} contributions of a row, at most {}", width, kMaxContributions);
+  const std::uint64_t pairs = width * (std::uint64_t{meta.num_features} + 1);
+  if (meta.contributions > 1 && pairs > kMaxInteractions)
+    return refused("meta section", "{} interactions of a row, at most {}", pairs, kMaxInteractions);
   return verify_trees(program);
 }
 

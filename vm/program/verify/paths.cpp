@@ -40,12 +40,21 @@ constexpr std::uint64_t kCacheSteps = 512;
 /// The most steps in which a node of a path is gone through: one for each point at which polynomials of the features on
 /// a way are evaluated.
 constexpr std::uint64_t kPathNodeSteps = kMaxPathFeatures / 2;
+/// The further ones in which a node's interactions are computed: one for each feature above it and four points.
+constexpr std::uint64_t kPathPairSteps = kMaxPathFeatures * ((kMaxPathFeatures / 2 + 1 + 3) / 4);
+/// The interactions that are written in a step, since most of them are zeros.
+constexpr std::uint64_t kInteractionsPerStep = 32;
 
 std::uint64_t add_capped(std::uint64_t a, std::uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
 
 std::uint64_t multiply_capped(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product;
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/// Returns whether a program gives contributions or interactions.
+bool can_explain(const Program& program, OutputKind output) {
+  return program.meta().contributions > (output == OutputKind::Interactions ? 1 : 0);
 }
 
 /// Returns the steps of a walk of one row through a tree: node visits, and columns and slots of tables that
@@ -175,6 +184,7 @@ class WayFollower {
       case OutputKind::Contributions:
       case OutputKind::Trees:
       case OutputKind::Staged:
+      case OutputKind::Interactions:
         return memory_.output.covers(all);
       case OutputKind::Class:
         return meta_.class_rule == ClassRule::None || memory_.output.covers(all);
@@ -467,11 +477,14 @@ class WayFollower {
   }
 
   Result<void> explain() {
-    if (way_.output != OutputKind::Contributions) return wrong("it writes contributions");
+    if (!explains_scores(way_.output)) return wrong("it writes contributions or interactions");
     if (!program_.columns().empty() && !memory_.codes.covers(rows()))
       return wrong("paths test rank codes, and these rows are not encoded here");
-    const std::uint64_t written = std::uint64_t{meta_.num_outputs} * (std::uint64_t{meta_.num_features} + 1);
-    take(add_capped(written, multiply_capped(program_.paths().size(), kPathNodeSteps)));
+    const bool pairs = way_.output == OutputKind::Interactions;
+    const std::uint64_t width = std::uint64_t{meta_.num_features} + 1;
+    const std::uint64_t written = pairs ? width * width / kInteractionsPerStep + 1 : width;
+    take(multiply_capped(meta_.num_outputs, written));
+    take(multiply_capped(program_.paths().size(), kPathNodeSteps + (pairs ? kPathPairSteps : 0)));
     memory_.output.add(rows());
     return {};
   }
@@ -562,7 +575,7 @@ Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
   FVM_ASSIGN(const std::vector<std::uint32_t> counts, row_counts(program));
   std::uint64_t most = 0, followed = 0;
   for (const OutputKind output : kOutputKinds) {
-    if (output == OutputKind::Contributions && program.meta().contributions == 0) continue;
+    if (explains_scores(output) && !can_explain(program, output)) continue;
     const bool of_trees = output == OutputKind::Trees || output == OutputKind::Staged;
     if (of_trees && program.round_begins().empty()) continue;
     for (const std::uint32_t rows : counts) {
