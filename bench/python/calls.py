@@ -11,8 +11,8 @@ runs all. `overhead` needs the runtime library (libforestvm_runtime.so), whose c
 Python's; all are CPU times of the calling thread, the least of several turns. A producer's time is that of a loop in C
 that takes the arrays and releases them.
 
-`choices` prints what the package's choices cost: the CPU time of importing it beyond that of NumPy, in new processes; the
-time in which the global lock is released and taken, beside the shortest call that does so; and the CPU time, of all
+`choices` prints what the package's choices cost: the CPU time of importing it beyond that of NumPy, in new processes;
+the time in which the global lock is released and taken, beside the shortest call that does so; and the CPU time, of all
 threads, of calls with one and two threads on the executor that this package was built with.
 
 `peers` prints the median and the 99th percentile of the times in microseconds, one row of a table for each number of
@@ -249,8 +249,8 @@ def choices(options: argparse.Namespace) -> None:
     shortest = -(-1024 // (forest.num_trees + forest.num_features // 8 + 1))  # kLongCall of core/result_array.cpp
     one, few = (least(functools.partial(forest.predict, rows[:count]), 4000) for count in (1, shortest))
     print(
-        f"global lock: {released - kept:.0f} ns to release and take it; the shortest call that does so has {shortest} rows "
-        f"and takes {few:.0f} ns, a call with one row {one:.0f} ns"
+        f"global lock: {released - kept:.0f} ns to release and take it; the shortest call that does so has {shortest} "
+        f"rows and takes {few:.0f} ns, a call with one row {one:.0f} ns"
     )
     for threads in (1, 2):
         forest = forestvm.load(options.model, threads=threads)

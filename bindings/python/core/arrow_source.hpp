@@ -89,8 +89,8 @@ class ArrowSource {
 
   bool next(Owned<ArrowArray>& chunk) { return chunks_.next(chunk); }
 
-  /// Calls `take` with a chunk's rows, which it may get in several parts, because values that equal `missing` are marked
-  /// first. Returns false with a Python exception set if that fails, or if `take` returns false.
+  /// Calls `take` with a chunk's rows, which it may get in several parts, because values that equal `missing` are
+  /// marked first. Returns false with a Python exception set if that fails, or if `take` returns false.
   template <class Take>
   bool each_part(const Forest& forest, const ContextPool::Lease& lease, const ArrowArray& chunk,
                  std::optional<double> missing, const Take& take) {

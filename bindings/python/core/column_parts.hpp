@@ -24,7 +24,8 @@ class MissingNumber {
   static std::size_t most_rows(std::size_t columns);
 
   /// Returns the rows with other validity bits. They refer to this object until the next call. Refused for a column of
-  /// categories, if the number could be a code of one: trainers compare it with the codes that the frame happens to use.
+  /// categories, if the number could be a code of one: trainers compare it with the codes that the frame happens to
+  /// use.
   Result<ColumnRows> mark(const ColumnRows& rows);
 
  private:

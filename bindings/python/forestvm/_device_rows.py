@@ -107,7 +107,7 @@ def _check_device(array: _Array, vendor: str, where: str) -> None:
 
 
 def _interface_of(X: Any) -> dict[str, Any] | None:
-    """Returns X.__cuda_array_interface__ if that is the better description: version 3 names a stream, DLPack does not."""
+    """Returns X.__cuda_array_interface__ if it is the better description: version 3 names a stream, DLPack does not."""
     interface: dict[str, Any] | None = getattr(X, "__cuda_array_interface__", None)
     if interface is None or (interface["version"] < 3 and hasattr(X, "__dlpack__")):
         return None

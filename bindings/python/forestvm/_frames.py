@@ -147,8 +147,7 @@ class _Column:
             categories = list(values.cat.categories)
             if missing is not None and (missing in categories or (missing in range(len(categories)))):
                 raise UnsupportedInput(
-                    f"{self.where}: missing: the number may be the code of a category, and the frame's codes are not the "
-                    "model's",
+                    f"the number may be the code of a category in {self.where}: the frame's codes are not the model's",
                     "missing",
                 )
             self._table = self._numbers_of(categories)

@@ -116,7 +116,7 @@ MAKERS = [ByDlpack, by_dlpack_1, ByInterface]
 @pytest.fixture(scope="module", autouse=True)
 def _emulator() -> Any:
     if not any(LIBRARIES.glob("libforestvm_cuda.so")):
-        pytest.skip(f"no rows in a GPU's memory: the emulator's library is not in {LIBRARIES}; FORESTVM_EMULATED names it")
+        pytest.skip(f"no emulator of a GPU: its library is not in {LIBRARIES}, which FORESTVM_EMULATED names")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FORESTVM_PLUGINS", str(LIBRARIES))
         yield

@@ -218,7 +218,8 @@ def test_lightgbm_rounds_integers_by_the_kind_of_rows_and_a_forest_does_not() ->
         (2**53, 2.0**53, [False, False, False], [False, False, True]),
     ):
         sides = np.repeat([threshold - 1e3, threshold + 1e3], 50)[:, None]
-        trained = lightgbm.train({"verbose": -1, "num_leaves": 2}, lightgbm.Dataset(sides, np.repeat([0.0, 1.0], 50)), 1)
+        data = lightgbm.Dataset(sides, np.repeat([0.0, 1.0], 50))
+        trained = lightgbm.train({"verbose": -1, "num_leaves": 2, "num_threads": 1}, data, 1)
         text = trained.model_to_string()
         booster = lightgbm.Booster(model_str=re.sub("\nthreshold=.*", f"\nthreshold={threshold!r}", text))
         rows = np.array([[first], [first + 1], [first + 2]])
