@@ -24,7 +24,7 @@ void walk(benchmark::State& state, const std::string& path, const std::string& t
     benchmark::DoNotOptimize(loaded.predictor->predict(
         *loaded.context, RowBlock{rows.data(), kRows, loaded.features}, OutputKind::Raw, out.data()));
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kRows));
-  state.counters["node_bytes"] = static_cast<double>(compiled->program.section_Nodes().size());
+  state.counters["node_bytes"] = static_cast<double>(compiled->program.nodes().size());
 }
 
 const bool registered = [] {

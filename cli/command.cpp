@@ -178,8 +178,8 @@ Result<std::size_t> Arguments::choice(const std::string& name, std::span<const s
 
 Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words) {
   const po::options_description options = described(command);
-  po::positional_options_description places;
-  for (const Positional& positional : command.positionals) places.add(hidden(positional).c_str(), 1);
+  po::positional_options_description positionals;
+  for (const Positional& positional : command.positionals) positionals.add(hidden(positional).c_str(), 1);
   Arguments arguments;
   FVM_TRY(check_dashes(command, words));
   try {
@@ -187,7 +187,7 @@ Result<Arguments> parse_arguments(const Command& command, const std::vector<std:
     using po::command_line_style::unix_style;
     auto parsed = po::command_line_parser(words)
                       .options(options)
-                      .positional(places)
+                      .positional(positionals)
                       .style(unix_style & ~allow_guessing)
                       .run();
     for (po::option& option : parsed.options) FVM_TRY(drop_equals_sign(option));

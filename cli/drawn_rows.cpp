@@ -26,8 +26,8 @@ double uniform(std::mt19937_64& random) { return static_cast<double>(random() >>
 /// categories.
 std::map<std::uint32_t, std::vector<double>> parting_numbers(const Program& program) {
   std::map<std::uint32_t, std::vector<double>> numbers = thresholds(program);
-  for (const CategoryColumn& column : program.section_CategoryColumns()) {
-    const auto words = program.section_CategoryWords().subspan(column.first_word, column.word_count);
+  for (const CategoryColumn& column : program.category_columns()) {
+    const auto words = program.category_words().subspan(column.first_word, column.word_count);
     const std::uint32_t least = column.listed != 0 ? words.front() : column.first_category;
     const std::uint32_t end = column.listed != 0 ? words.back() + 1 : least + 32 * column.word_count;
     for (const std::uint32_t category : {least, end})
@@ -60,13 +60,13 @@ Rows draw_rows(const Program& program, std::size_t count) {
   Rows rows{count, width, RowType::Float32, std::vector<float>(count * width)};
   for (std::size_t i = 0; i < count; ++i)
     for (const auto& [feature, bounds] : features) {
-      const double place = uniform(random) * static_cast<double>(bounds.size() - 1);
-      const std::size_t interval = std::min(static_cast<std::size_t>(place), bounds.size() - 2);
-      const double inside = place - static_cast<double>(interval);
+      const double drawn = uniform(random) * static_cast<double>(bounds.size() - 1);
+      const std::size_t interval = std::min(static_cast<std::size_t>(drawn), bounds.size() - 2);
+      const double inside = drawn - static_cast<double>(interval);
       rows.values[i * width + feature] =
           static_cast<float>(bounds[interval] * (1 - inside) + bounds[interval + 1] * inside);
     }
-  for (const std::uint32_t feature : program.section_HashedFeatures())
+  for (const std::uint32_t feature : program.hashed_features())
     for (std::size_t i = 0; i < count; ++i)
       rows.values[i * width + feature] = static_cast<float>(random() % kDrawnCategories);
   return rows;

@@ -66,8 +66,8 @@ std::string sums_text(AccumulatorKind kind, int unit) {
 /// Returns the kind of the accumulator that walks add to: the first one after the result that is not private,
 /// otherwise the result.
 AccumulatorKind sums_kind(const Program& program) {
-  for (std::uint32_t i = 1; i < program.section_Accumulators().size(); ++i)
-    if (program.section_Accumulators()[i].parent == i) return program.section_Accumulators()[i].kind;
+  for (std::uint32_t i = 1; i < program.accumulators().size(); ++i)
+    if (program.accumulators()[i].parent == i) return program.accumulators()[i].kind;
   return AccumulatorKind::F32;
 }
 
@@ -75,7 +75,7 @@ AccumulatorKind sums_kind(const Program& program) {
 /// copies.
 std::uint64_t private_bytes(const Program& program) {
   std::uint64_t bytes = 0;
-  const auto accumulators = program.section_Accumulators();
+  const auto accumulators = program.accumulators();
   for (std::uint32_t i = 1; i < accumulators.size(); ++i)
     bytes += accumulator_bytes(accumulators.data(), i, program.meta().num_outputs, program.meta().num_trees);
   return bytes;
@@ -96,16 +96,16 @@ void add_program(Json& document, const Program& program) {
   document["sums in model order"] = meta.sums_in_model_order != 0;
   document["private bytes per row"] = private_bytes(program);
   document["program bytes"] = program.image().size();
-  document["node bytes"] = program.section_Nodes().size();
+  document["node bytes"] = program.nodes().size();
   if (meta.forest_nodes != 0)  // the bytes are those of all plans' layouts; leaves count as nodes
-    document["node bytes per node"] = std::round(10.0 * static_cast<double>(program.section_Nodes().size()) /
+    document["node bytes per node"] = std::round(10.0 * static_cast<double>(program.nodes().size()) /
                                                  static_cast<double>(meta.forest_nodes)) /
                                       10;
-  document["leaf number bytes"] = program.section_LeafNumbers().size_bytes();
+  document["leaf number bytes"] = program.leaf_numbers().size_bytes();
   if (meta.score_type == ScalarType::Float64)
-    document["float64 leaf bytes"] = program.section_WideLeaves().size_bytes();
+    document["float64 leaf bytes"] = program.wide_leaves().size_bytes();
   Json groups = Json::array();
-  for (const GroupDesc& group : program.section_Groups()) {
+  for (const GroupDesc& group : program.groups()) {
     std::string text(name_of(group.layout));
     if (group.tile_size > 1) text += " (tiles of " + std::to_string(group.tile_size) + ")";
     text += " " + std::to_string(group.tree_begin) + ":" + std::to_string(group.tree_end);
@@ -114,7 +114,7 @@ void add_program(Json& document, const Program& program) {
     groups.push_back(std::move(text));
   }
   document["layouts"] = std::move(groups);
-  if (const auto hashed = program.section_HashedFeatures(); !hashed.empty())
+  if (const auto hashed = program.hashed_features(); !hashed.empty())
     document["hashed features"] = std::vector<std::uint32_t>(hashed.begin(), hashed.end());
   if (const std::vector<std::string> columns = derived_column_texts(program); !columns.empty()) {
     Json derived = Json::object();  // splits name the columns as features after the model's own
@@ -122,17 +122,21 @@ void add_program(Json& document, const Program& program) {
       derived["f" + std::to_string(program.meta().num_features + i)] = columns[i];
     document["derived columns"] = std::move(derived);
   }
-  if (const auto functions = program.section_LeafFunctions(); !functions.empty()) {
+  if (const auto functions = program.leaf_functions(); !functions.empty()) {
     std::set<std::uint32_t> features;
-    for (const LeafTerm& term : program.section_LeafTerms()) features.insert(term.feature);
+    for (const LeafTerm& term : program.leaf_terms()) features.insert(term.feature);
     document["linear leaves"] = {{"functions", functions.size()},
-                                 {"terms", program.section_LeafTerms().size()},
+                                 {"terms", program.leaf_terms().size()},
                                  {"features", features.size()}};
   }
   if (program.meta().contributions != 0)
-    document["contributions"] = {{"trees", program.section_ExplainedTrees().size()},
-                                 {"nodes", program.section_Paths().size()},
-                                 {"bytes", program.section_Paths().size_bytes()}};
+    document["contributions"] = {{"trees", program.explained_trees().size()},
+                                 {"nodes", program.paths().size()},
+                                 {"bytes", program.paths().size_bytes()}};
+  if (const auto begins = program.round_begins(); !begins.empty()) {
+    document["keeps leaves"] = true;
+    if (program.meta().rounds != RoundRule::None) document["rounds"] = begins.size() - 1;
+  }
   const std::string_view schedule = program.text(StringId::Schedule);
   if (const std::vector<PlanRemark> plans = plan_remarks(schedule); !plans.empty()) {
     Json list = Json::array();
@@ -179,7 +183,7 @@ void add_splits(Json& document, const std::vector<FeatureCount>& thresholds, std
 /// go both ways.
 std::vector<FeatureCount> category_sets_per_feature(const Program& program) {
   std::vector<FeatureCount> counts;
-  for (const CategoryColumn& column : program.section_CategoryColumns()) {
+  for (const CategoryColumn& column : program.category_columns()) {
     if (counts.empty() || counts.back().feature != column.feature) counts.push_back({column.feature, 0});
     ++counts.back().count;
   }
@@ -265,18 +269,18 @@ Json document_of(const std::string& path, const Program& program) {
     document["class labels"] =
         names(meta.num_class_labels, [&](std::uint32_t i) { return program.class_label(i); });
   Json categories = Json::object();
-  for (const CategoryNames& named : program.section_CategoryNames())
+  for (const CategoryNames& named : program.category_names())
     categories[std::to_string(named.feature)] = program.category_names(named.feature);
   if (!categories.empty()) document["categories"] = std::move(categories);
   document["transform"] = name_of(meta.transform);
   document["class rule"] = name_of(meta.class_rule);
-  const auto base = program.section_Base();
+  const auto base = program.base();
   document["base"] = std::vector<double>(base.begin(), base.end());
   document["trees"] = meta.num_trees;
   document["nodes"] = meta.forest_nodes;
   document["leaves"] = meta.forest_leaves;
   document["depth"] = {{"min", meta.min_depth}, {"mean", meta.mean_depth}, {"max", meta.max_depth}};
-  const auto thresholds = program.section_Thresholds();
+  const auto thresholds = program.thresholds();
   add_splits(document, {thresholds.begin(), thresholds.end()}, meta.category_splits,
              category_sets_per_feature(program));
   add_program(document, program);

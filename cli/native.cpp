@@ -78,7 +78,7 @@ template <class Cell>
 std::vector<Cell> cells_of(const Program& program, const Rows& rows) {
   std::vector<Cell> cells(rows.count * rows.width);
   for (std::size_t i = 0; i < cells.size(); ++i) cells[i] = static_cast<Cell>(rows.value(i));
-  for (const std::uint32_t feature : program.section_HashedFeatures())
+  for (const std::uint32_t feature : program.hashed_features())
     for (std::size_t i = feature; i < cells.size(); i += rows.width) {
       const std::int32_t code = code_of(rows.value(i), rows.hashed);
       std::memcpy(&cells[i], &code, sizeof code);

@@ -46,8 +46,12 @@ std::vector<std::string_view> schedule_names() {
   return names;
 }
 
-/// The capabilities that --with can add to a program.
-constexpr std::array<std::string_view, 2> kCapabilities = {"early-stop", "contributions"};
+/// The capabilities that --with can add to a program, and the option that gives it each.
+constexpr std::array<std::string_view, 5> kCapabilities = {"early-stop", "trees", "staged", "rounds",
+                                                           "contributions"};
+constexpr std::array<bool CompileOptions::*, 5> kCapabilityOptions = {
+    &CompileOptions::keeps_leaves, &CompileOptions::keeps_leaves, &CompileOptions::keeps_leaves,
+    &CompileOptions::keeps_leaves, &CompileOptions::contributions};
 
 /// The schedule and the options that --schedule, --contract and --strict ask for.
 struct Requested {
@@ -59,19 +63,23 @@ struct Requested {
 /// `run` need.
 Result<void> add_capabilities(const Arguments& arguments, CompileOptions& options) {
   options.keeps_leaves = arguments.has("early-stop");
-  options.contributions = arguments.get("output") == name_of(OutputKind::Contributions);
+  const auto add = [&](std::string_view capability) {
+    const auto found = std::find(kCapabilities.begin(), kCapabilities.end(), capability);
+    if (found == kCapabilities.end()) return false;
+    options.*kCapabilityOptions[static_cast<std::size_t>(found - kCapabilities.begin())] = true;
+    return true;
+  };
+  add(arguments.get("output"));  // outputs that are no capabilities need none
   if (!arguments.has("with")) return {};
   const std::string listed = arguments.get("with");
   for (std::size_t begin = 0; begin <= listed.size();) {
     const std::size_t end = std::min(listed.find(',', begin), listed.size());
-    const std::string_view part = std::string_view(listed).substr(begin, end - begin);
-    if (part == kCapabilities[0])
-      options.keeps_leaves = true;
-    else if (part == kCapabilities[1])
-      options.contributions = true;
-    else
-      return usage_error("--with " + in_quotes(listed) + ": expected one of " +
-                         std::string(kCapabilities[0]) + ", " + std::string(kCapabilities[1]));
+    if (!add(std::string_view(listed).substr(begin, end - begin))) {
+      std::string expected;
+      for (const std::string_view word : kCapabilities)
+        expected += (expected.empty() ? "" : ", ") + std::string(word);
+      return usage_error("--with " + in_quotes(listed) + ": expected one of " + expected);
+    }
     begin = end + 1;
   }
   return {};
@@ -134,14 +142,24 @@ std::optional<std::uint32_t> round_number(std::string_view text, std::uint32_t o
   return number;
 }
 
-Result<Rounds> asked_rounds(const Model& model, const std::string& path, const std::string& text) {
-  if (text == "best") return in_file(path, best_rounds(model));
+/// Returns the rounds that a text asks for, of `count`.
+Result<Rounds> asked_rounds(std::uint32_t count, const std::string& text) {
   const std::size_t colon = text.find(':');
   const auto begin = round_number(text.substr(0, colon), 0);
-  const auto end =
-      colon == std::string::npos ? std::nullopt : round_number(text.substr(colon + 1), round_count(model));
+  const auto end = colon == std::string::npos ? std::nullopt : round_number(text.substr(colon + 1), count);
   if (begin && end) return Rounds{*begin, *end};
   return usage_error("--rounds " + in_quotes(text) + ": expected A:B, two numbers of rounds, or best");
+}
+
+Result<Rounds> asked_rounds(const Model& model, const std::string& path, const std::string& text) {
+  if (text == "best") return in_file(path, best_rounds(model));
+  return asked_rounds(round_count(model), text);
+}
+
+/// Removes the trees of other rounds than --rounds asks for.
+Result<void> keep_asked_rounds(const Arguments& arguments, const std::string& path, Model& model) {
+  FVM_ASSIGN(const Rounds rounds, asked_rounds(model, path, arguments.get("rounds")));
+  return in_file(path, keep_rounds(model, rounds));
 }
 
 /// Says on standard error which rounds of a model that stopped early are used.
@@ -166,9 +184,8 @@ Result<ModelOrProgram> load_as_asked(const Arguments& arguments, const std::stri
   }
   if (model == nullptr)
     return usage_error("--rounds: " + in_quotes(path) +
-                       " is a program, which has its rounds already: compile the model");
-  FVM_ASSIGN(const Rounds rounds, asked_rounds(*model, path, arguments.get("rounds")));
-  FVM_TRY(in_file(path, keep_rounds(*model, rounds)));
+                       " is a program, of whose rounds only run chooses some: compile the model");
+  FVM_TRY(keep_asked_rounds(arguments, path, *model));
   return loaded;
 }
 
@@ -184,7 +201,8 @@ Result<Program> load_program(const std::string& path) {
 constinit const Option kRoundsOption = {
     "rounds", '\0', "A:B",
     "uses only the boosting rounds from A on and before B, counted from 0 (:B and A: are allowed), or those up to the "
-    "best one of early stopping: best; default: all, as the trainer's booster does"};
+    "best one of early stopping: best; default: all, as the trainer's booster does. Of a program only run "
+    "chooses rounds, if it was compiled --with rounds"};
 #define FVM_SCHEDULE_VALUES                                                                                                \
   "auto (default), the name of a schedule, the text of one (a value with a parenthesis), or a file (a value with a slash " \
   "or a dot); see forestvm help schedules"
@@ -204,8 +222,9 @@ constinit const Option kWithOption = {
     "with",
     '\0',
     "WHAT",
-    "early-stop: keeps each tree's leaf until all are known, so that run --early-stop can add them round by round; "
-    "contributions: adds what run --output contributions needs; both: with a comma between them",
+    "early-stop, trees, staged, rounds: keeps each tree's leaf until all are known, for run --early-stop, --output "
+    "trees, --output staged, and --rounds with a program; contributions: adds what run --output contributions needs; "
+    "several: with commas between them",
     {listed<kCapabilities>}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 
@@ -278,6 +297,27 @@ Result<Program> program_as_asked(const Arguments& arguments, const std::string& 
     return compile_as_asked(arguments, path, std::move(*model), otherwise);
   FVM_TRY(expect_compiled_as_asked(arguments, path, std::get<Program>(loaded)));
   return std::move(std::get<Program>(loaded));
+}
+
+Result<AskedProgram> program_to_call(const Arguments& arguments, const std::string& path,
+                                     const std::string& otherwise) {
+  FVM_ASSIGN(ModelOrProgram loaded,
+             arguments.has("rounds") ? load_file(path) : load_as_asked(arguments, path));
+  if (auto* const model = std::get_if<Model>(&loaded)) {
+    if (arguments.has("rounds")) FVM_TRY(keep_asked_rounds(arguments, path, *model));
+    FVM_ASSIGN(Program program, compile_as_asked(arguments, path, std::move(*model), otherwise));
+    return AskedProgram{std::move(program), std::nullopt};
+  }
+  AskedProgram asked{std::move(std::get<Program>(loaded)), std::nullopt};
+  FVM_TRY(expect_compiled_as_asked(arguments, path, asked.program));
+  if (!arguments.has("rounds")) return asked;
+  const std::string text = arguments.get("rounds");
+  if (text == "best")
+    return usage_error("--rounds best: " + in_quotes(path) +
+                       " is a program, which does not say what the best round is");
+  const std::size_t begins = asked.program.round_begins().size();
+  FVM_ASSIGN(asked.rounds, asked_rounds(begins == 0 ? 0 : static_cast<std::uint32_t>(begins - 1), text));
+  return asked;
 }
 
 Result<std::vector<Program>> programs_as_asked(const Arguments& arguments, const std::string& path,

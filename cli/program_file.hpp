@@ -68,6 +68,16 @@ Result<Program> compile_as_asked(const Arguments& arguments, const std::string& 
 Result<Program> program_as_asked(const Arguments& arguments, const std::string& path,
                                  const std::string& otherwise = "auto");
 
+/// A program, and the rounds of --rounds that calls of it must choose: those of a model are chosen before it is compiled.
+struct AskedProgram {
+  Program program;
+  std::optional<Rounds> rounds;
+};
+
+/// Returns the program in a file, of which calls can choose rounds, or compiles the model in it.
+Result<AskedProgram> program_to_call(const Arguments& arguments, const std::string& path,
+                                     const std::string& otherwise);
+
 /// Returns a program for each --schedule, in their order, or for `otherwise` if there is none. If the file is a
 /// program, returns only that.
 Result<std::vector<Program>> programs_as_asked(const Arguments& arguments, const std::string& path,

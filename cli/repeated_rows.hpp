@@ -58,7 +58,7 @@ class Caller {
         rows_(rows),
         batch_(batch),
         context_(predictor.make_context()),
-        out_(batch * output_width(predictor.program().meta(), OutputKind::Raw)) {}
+        out_(batch * output_width(predictor.program(), OutputKind::Raw)) {}
 
   Result<void> call() {
     const AnyRows rows = rows_.batch(next_, batch_);

@@ -107,7 +107,7 @@ namespace {
 /// Returns the program's categories by their names.
 std::vector<NamedCategories> categories_of(const Program& program) {
   std::vector<NamedCategories> all;
-  for (const CategoryNames& record : program.section_CategoryNames()) {
+  for (const CategoryNames& record : program.category_names()) {
     NamedCategories named{record.feature};
     if (record.refuses_unseen == 0) named.unseen = static_cast<float>(record.unseen);
     const std::vector<std::string_view> names = program.category_names(record.feature);
@@ -173,7 +173,7 @@ RowForm row_form(const Program& program, const RowForm& options) {
   for (std::uint32_t i = 0; i < meta.num_feature_names; ++i) form.names.push_back(program.feature_name(i));
   const std::string_view trainer = program.text(StringId::Trainer);
   form.underlined = trainer == "lightgbm";
-  form.hashed = program.section_HashedFeatures();
+  form.hashed = program.hashed_features();
   if (!form.takes_codes) form.categories = categories_of(program);
   form.wide = meta.row_type == ScalarType::Float64 || !form.hashed.empty();
   form.absent = trainer == "xgboost" ? Absent::Missing : Absent::Zero;

@@ -35,7 +35,7 @@ namespace {
 struct RunOptions {
   std::string model, out;
   std::string margins;  ///< Value of --base-margin; empty without it.
-  std::optional<EarlyStop> early_stop;
+  CallOptions call;     ///< Options of each call but the margins.
   OutputKind output = OutputKind::Value;
   BackendChoice backend;
   BatchOptions rows;
@@ -79,8 +79,12 @@ Result<RunOptions> understand(const Arguments& arguments) {
   if (options.margins == "-") return usage_error("--base-margin: margins are read from a file");
   FVM_TRY(expect_other_file(options.out, options.margins));
   if (arguments.has("early-stop")) {
-    FVM_ASSIGN(options.early_stop, early_stop_of(arguments.get("early-stop")));
+    FVM_ASSIGN(options.call.early_stop, early_stop_of(arguments.get("early-stop")));
   }
+  if (arguments.has("every") && options.output != OutputKind::Staged)
+    return usage_error("--every: says after how many rounds --output staged gives scores");
+  FVM_ASSIGN(const std::uint64_t every, arguments.number("every", 1, UINT32_MAX, 1));
+  options.call.every = static_cast<std::uint32_t>(every);
   options.has_header = arguments.has("output-header");
   if (is_npy_name(options.out) && (options.has_header || options.rows.form.keep))
     return usage_error(std::string(options.has_header ? "--output-header" : "--keep") +
@@ -117,17 +121,41 @@ std::vector<std::string> contribution_names(const Program& program) {
   return names;
 }
 
+/// Returns the names of a row's outputs of trees, tree_0 and so on, or of its scores of stages, after_10 and so on with
+/// the number of rounds; where each has several numbers, with the number of the output behind it.
+std::vector<std::string> part_names(const Program& program, const RunOptions& options) {
+  const std::uint32_t width = output_width(program, options.output, options.call),
+                      outputs = program.meta().num_outputs;
+  const bool staged = options.output == OutputKind::Staged;
+  const bool several = staged ? outputs > 1 : !program.leaf_vectors().empty();
+  const auto begins = program.round_begins();
+  std::vector<std::string> names;
+  if (width == 0) return names;
+  const Rounds rounds =
+      options.call.rounds.value_or(Rounds{0, static_cast<std::uint32_t>(begins.size() - 1)});
+  for (std::uint32_t i = 0; i < width; ++i) {
+    const std::uint32_t part = several ? i / outputs : i;
+    const std::uint64_t after = rounds.begin + (std::uint64_t{part} + 1) * options.call.every;
+    std::string name = staged ? "after_" + std::to_string(std::min<std::uint64_t>(after, rounds.end))
+                              : "tree_" + std::to_string(begins[rounds.begin] + part);
+    names.push_back(several ? name + "_" + std::to_string(i % outputs) : std::move(name));
+  }
+  return names;
+}
+
 /// Returns the header of CSV output: the name of the column that is kept, and of each output.
 std::vector<std::string> column_names(const Program& program, const RunOptions& options) {
   std::vector<std::string> names;
   if (!options.has_header) return names;
   if (options.rows.form.keep) names.push_back(*options.rows.form.keep);
-  if (options.output == OutputKind::Contributions) {
-    const std::vector<std::string> contributions = contribution_names(program);
-    names.insert(names.end(), contributions.begin(), contributions.end());
+  const auto add = [&names](const std::vector<std::string>& more) {
+    names.insert(names.end(), more.begin(), more.end());
     return names;
-  }
-  const std::uint32_t width = output_width(program.meta(), options.output);
+  };
+  if (options.output == OutputKind::Contributions) return add(contribution_names(program));
+  if (options.output == OutputKind::Trees || options.output == OutputKind::Staged)
+    return add(part_names(program, options));
+  const std::uint32_t width = output_width(program, options.output);
   const bool leaves = options.output == OutputKind::Leaf;
   const ProgramMeta& meta = program.meta();
   const bool labelled =
@@ -149,8 +177,7 @@ Result<void> predict_batches(const Predictor& predictor, ResultType type, Batche
   Progress progress = batches.progress(options.out);
   const std::unique_ptr<Context> context = predictor.make_context();
   std::vector<T> answers;
-  CallOptions call;
-  call.early_stop = options.early_stop;
+  CallOptions call = options.call;
   const auto write = [&]() -> Result<void> {
     FVM_TRY(writer.write(std::span<const T>(answers), batches.kept()));
     return writer.flush();
@@ -178,8 +205,9 @@ Result<void> predict_batches(const Predictor& predictor, ResultType type, Batche
 Result<PredictionForm> answers_of(const Program& program, const RunOptions& options,
                                   std::span<const std::string> labels, std::span<const std::string> names) {
   const ProgramMeta& meta = program.meta();
-  const std::uint32_t width = output_width(meta, options.output);
+  const std::uint32_t width = output_width(program, options.output, options.call);
   const bool contributions = options.output == OutputKind::Contributions;
+  const bool parts = options.output == OutputKind::Trees || options.output == OutputKind::Staged;
   if (width == 0 && contributions)
     return in_file(options.model,
                    refused("the program has no contributions: compile the model with --with contributions"));
@@ -194,8 +222,11 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
                     : leaves                            ? Type::Int32
                     : wide                              ? Type::Float64
                                                         : Type::Float32;
-  const std::size_t inner = contributions && meta.num_outputs > 1 ? std::size_t{meta.num_features} + 1 : 0;
-  return PredictionForm{width, type, labels, leaves || contributions, names, inner};
+  std::size_t inner = 0;
+  if (contributions && meta.num_outputs > 1) inner = std::size_t{meta.num_features} + 1;
+  if (options.output == OutputKind::Staged || (parts && !program.leaf_vectors().empty()))
+    inner = meta.num_outputs;
+  return PredictionForm{width, type, labels, leaves || contributions || parts, names, inner};
 }
 
 Result<void> predict_all(const Predictor& predictor, Batches& batches, const RunOptions& options,
@@ -217,12 +248,16 @@ Result<void> predict_all(const Predictor& predictor, Batches& batches, const Run
 }
 
 Result<void> run(const Arguments& arguments) {
-  FVM_ASSIGN(const RunOptions options, understand(arguments));
+  FVM_ASSIGN(RunOptions options, understand(arguments));
   Profile profile(arguments.has("profile"));
   using Part = Profile::Part;
-  FVM_ASSIGN(const Program program, profile.time(Part::Prepare, [&] {
-    return program_as_asked(arguments, options.model, options.backend.schedule());
+  FVM_ASSIGN(const AskedProgram asked, profile.time(Part::Prepare, [&] {
+    return program_to_call(arguments, options.model, options.backend.schedule());
   }));
+  const Program& program = asked.program;
+  options.call.rounds = asked.rounds;
+  if (options.call.rounds || options.output == OutputKind::Trees || options.output == OutputKind::Staged)
+    FVM_TRY(in_file(options.model, check_call(program, options.output, options.call)));
   const std::vector<std::string> labels = class_labels(program, options.output);
   const std::vector<std::string> names = column_names(program, options);
   FVM_ASSIGN(const PredictionForm form, answers_of(program, options, labels, names));
@@ -247,9 +282,10 @@ std::string notes() {
          "\n"
          "Predictions have the type of the model's sums (float32 for XGBoost and YDF; float64 for LightGBM,\n"
          "CatBoost, scikit-learn and ONNX; the file's for Treelite and PMML) and shape (n,) for one output\n"
-         "or (n, k) for k; contributions (n, features + 1), or (n, k, features + 1). class gives the label's\n"
-         "index as int64 (in CSV the model's own label, if it has labels); leaf gives int32 of shape\n"
-         "(n, trees). CSV numbers are the shortest text that reads back to the same bits.\n"
+         "or (n, k) for k; contributions (n, features + 1), or (n, k, features + 1); trees (n, trees), or\n"
+         "(n, trees, k) if leaves are vectors; staged (n, stages, k). class gives the label's index as int64\n"
+         "(in CSV the model's own label, if it has labels); leaf gives int32 of shape (n, trees). CSV numbers\n"
+         "are the shortest text that reads back to the same bits.\n"
          "The content of ROWS tells its format, also inside gzip; the name of OUT says what is written.\n"
          "Rows are read, predicted and written batch by batch; only one batch is in memory, except that an\n"
          "NPY array in Fortran order is read whole. A program that writes rows into a pipe and waits for the\n"
@@ -277,12 +313,14 @@ const Command kRun = {
       '\0',
       "KIND",
       "value (default: what the trainer's predict gives), raw (the score before the transform), class, "
-      "leaf (the number of each tree's leaf, as the trainer numbers a tree's nodes), or contributions (each feature's "
-      "exact SHAP contribution to the raw score by the paths of the trees, then the expected score)",
+      "leaf (the number of each tree's leaf, as the trainer numbers a tree's nodes), contributions (each feature's exact "
+      "SHAP contribution to the raw score by the paths of the trees, then the expected score), trees (what each tree's "
+      "leaf adds to the raw score), or staged (the raw score after every few rounds, and after the last)",
       {names_of<OutputKind>}},
      {"output-header", '\0', "",
       "begins CSV output with a line of names: the class labels, or value, raw, class, value_0, ..., tree_0, ...; of "
-      "contributions the features' names and expected"},
+      "contributions the features' names and expected; of stages after_ and the number of rounds"},
+     {"every", '\0', "R", "rounds from one stage to the next of --output staged, default 1"},
      kScheduleOption,
      kBackendOption,
      kDeviceOption,

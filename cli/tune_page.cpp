@@ -49,7 +49,7 @@ Distribution distribution_of(const Tuning& tuning, std::size_t b) {
   return all;
 }
 
-/// A logarithmic axis of ratios from 1 to `most`, between two places of a drawing.
+/// A logarithmic axis of ratios from 1 to `most`, between two coordinates of a drawing.
 struct Axis {
   double left, right, most;
 

@@ -219,11 +219,11 @@ class Search {
       FVM_TRY(run_heat(heat, b));
       for (const RunnerRef& runner : heat) {
         auto& best = best_[b];
-        const auto place = std::upper_bound(best.begin(), best.end(), runner,
+        const auto worse = std::upper_bound(best.begin(), best.end(), runner,
                                             [b](const RunnerRef& mine, const RunnerRef& other) {
                                               return mine->of_auto[b] < other->of_auto[b];
                                             });
-        best.insert(place, runner);
+        best.insert(worse, runner);
         if (best.size() > kFinalists) best.pop_back();
       }
     }

@@ -34,7 +34,7 @@ void predict(const char* path, unsigned threads) {
   for (float& number : rows) number = uniform(random);
 
   const auto kind = forestvm::OutputKind::Value;
-  const std::size_t width = forestvm::output_width(compiled.program.meta(), kind);
+  const std::size_t width = forestvm::output_width(compiled.program, kind);
   std::vector<float> values(count * width), alone(width);
   const std::unique_ptr<forestvm::Context> context = predictor->make_context();  // one per calling thread
   const forestvm::RowBlock all{rows.data(), count, features};

@@ -413,8 +413,8 @@ Result<void> add_numbers(std::span<const std::byte> blob, bool means, CatboostTa
   return {};
 }
 
-Result<void> add_table(std::span<const std::byte> bytes, std::size_t place, CatboostParts& parts) {
-  FlatBuffer buffer(bytes, place);
+Result<void> add_table(std::span<const std::byte> bytes, std::size_t offset, CatboostParts& parts) {
+  FlatBuffer buffer(bytes, offset);
   const FlatTable root = buffer.root();
   const CtrBase base = base_of(root.table(table::kBase));
   const std::span<const std::byte> index = root.bytes(table::kIndex), blob = root.bytes(table::kBlob);
@@ -423,7 +423,7 @@ Result<void> add_table(std::span<const std::byte> bytes, std::size_t place, Catb
   FVM_TRY(buffer.state());
   CatboostTable out;
   out.name = base.name();
-  out.where = "the table of counters at byte " + std::to_string(place);
+  out.where = "the table of counters at byte " + std::to_string(offset);
   out.denominator = denominator;
   FVM_ASSIGN(const CtrType type, type_of(base, out.where));
   const bool counts = type == CtrType::Counter || type == CtrType::FeatureFreq;
@@ -441,17 +441,17 @@ Result<void> add_tables(Cursor& cursor, CatboostParts& parts) {
   FVM_ASSIGN(const std::uint64_t tables, cursor.size());
   for (std::uint64_t i = 0; i < tables; ++i) {
     FVM_ASSIGN(const std::uint64_t size, cursor.size());
-    const std::size_t place = cursor.at();
+    const std::size_t offset = cursor.at();
     FVM_ASSIGN(const auto bytes, cursor.take(size));
-    FVM_TRY(add_table(bytes, place, parts));
+    FVM_TRY(add_table(bytes, offset, parts));
   }
   return {};
 }
 
 /// Reads the message with the model; returns the names of the parts after it.
-Result<std::vector<std::string_view>> read_core(std::span<const std::byte> bytes, std::size_t place,
+Result<std::vector<std::string_view>> read_core(std::span<const std::byte> bytes, std::size_t offset,
                                                 const LoadLimits& limits, CatboostParts& parts) {
-  FlatBuffer buffer(bytes, place);
+  FlatBuffer buffer(bytes, offset);
   const FlatTable root = buffer.root();
   const std::string_view version = root.text(core::kFormatVersion);
   FVM_TRY(buffer.state());
@@ -477,11 +477,11 @@ Result<CatboostParts> read_catboost_binary(std::span<const std::byte> bytes, con
   Cursor cursor(bytes);
   FVM_TRY(cursor.take(signature));
   FVM_ASSIGN(const std::uint64_t size, cursor.size());
-  const std::size_t place = cursor.at();
+  const std::size_t offset = cursor.at();
   FVM_ASSIGN(const auto message, cursor.take(size));
   CatboostParts parts;
   parts.format = "catboost-cbm";
-  FVM_ASSIGN(const std::vector<std::string_view> names, read_core(message, place, limits, parts));
+  FVM_ASSIGN(const std::vector<std::string_view> names, read_core(message, offset, limits, parts));
   for (const std::string_view name : names) {
     if (name != "static_provider_v1")
       return refused("ModelPartIds", "a part that cannot be read: " + quoted(name, 40));

@@ -381,7 +381,7 @@ bool has_several_tables(const CatboostParts& parts, const CatboostCtr& ctr) {
 /// Refuses counters of CatBoost's JSON whose tables it may have lost: it names tables by combination and type only, so
 /// that only one of several such tables is left in the file.
 Result<void> check_tables_are_kept(const CatboostParts& parts) {
-  if (!parts.is_document) return {};
+  if (std::string_view(parts.format) != "catboost-json") return {};
   std::map<std::string_view, std::size_t> known;
   for (std::size_t i = 0; i < parts.ctrs.size(); ++i)
     if (const auto [other, added] = known.emplace(parts.ctrs[i].table, i);

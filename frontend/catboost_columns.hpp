@@ -1,5 +1,5 @@
-// CatBoost's features -> a Model's: which are hashed, the columns that are looked up for one-hot tests and counters, and
-// what each of CatBoost's numbered splits compares.
+// CatBoost's features -> a Model's: which are hashed, the columns that are looked up for one-hot tests and counters,
+// and what each of CatBoost's numbered splits compares.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ namespace forestvm::frontend {
 namespace {
 
 /// The objects and arrays of the document that are read.
-enum class Place : std::uint8_t {
+enum class Container : std::uint8_t {
   Skipped,
   Root,
   CtrData,
@@ -179,26 +179,26 @@ enum class Shape : std::uint8_t { Object, Array, Scalar };
 
 /// A value that is read: see catboost_fields.def.
 struct Row {
-  Place parent;
+  Container parent;
   std::string_view key;
   Shape shape;
-  Place place = Place::Skipped;  ///< objects and arrays
+  Container container = Container::Skipped;  ///< objects and arrays
   bool (*store)(Reading&, const Scalar&) = nullptr;
   const char* expected = "";
 };
 
 constexpr Row rows[] = {
-#define FVM_OBJECT(parent, key, place) {Place::parent, key, Shape::Object, Place::place},
-#define FVM_ARRAY(parent, key, place) {Place::parent, key, Shape::Array, Place::place},
+#define FVM_OBJECT(parent, key, container) {Container::parent, key, Shape::Object, Container::container},
+#define FVM_ARRAY(parent, key, container) {Container::parent, key, Shape::Array, Container::container},
 #define FVM_SCALAR(parent, key, call, expected) \
-  {Place::parent, key, Shape::Scalar, {}, [](Reading& r, const Scalar& s) { return call; }, expected},
+  {Container::parent, key, Shape::Scalar, {}, [](Reading& r, const Scalar& s) { return call; }, expected},
 #include "catboost_fields.def"
 };
 
 class Sink final : public EventSink {
  public:
-  /// `root` is the place of the whole document.
-  Sink(Place root, const LoadLimits& limits, CatboostParts& parts)
+  /// `root` is that of the whole document.
+  Sink(Container root, const LoadLimits& limits, CatboostParts& parts)
       : root_(root),
         reading_{.parts = parts,
                  .limits = limits,
@@ -230,7 +230,7 @@ class Sink final : public EventSink {
  private:
   /// An open object or array.
   struct Frame {
-    Place place = Place::Skipped;
+    Container container = Container::Skipped;
     bool array = false;
     std::string key;                    // object: the latest key
     std::size_t count = 0;              // array: values so far, the latest included
@@ -238,11 +238,11 @@ class Sink final : public EventSink {
     std::bitset<std::size(rows)> seen;  // object: rows whose key was read
   };
 
-  static const Row* row_of(Place parent, std::string_view key, Shape shape);
+  static const Row* row_of(Container parent, std::string_view key, Shape shape);
   bool scalar(const Scalar& value, std::string_view found);
   bool open(Shape shape);
   bool close();
-  bool begin(Place place);
+  bool begin(Container container);
   bool end(const Frame& frame);
   bool end_table();
   bool end_element();
@@ -255,13 +255,13 @@ class Sink final : public EventSink {
     return false;
   }
 
-  Place root_;
+  Container root_;
   Reading reading_;
   std::vector<Frame> frames_;
   Error error_;
 };
 
-const Row* Sink::row_of(Place parent, std::string_view key, Shape shape) {
+const Row* Sink::row_of(Container parent, std::string_view key, Shape shape) {
   for (const Row& row : rows)
     if (row.parent == parent && row.shape == shape && (row.key == key || row.key == "*")) return &row;
   return nullptr;
@@ -272,14 +272,14 @@ bool Sink::scalar(const Scalar& value, std::string_view found) {
   if (frames_.empty()) return refuse("expected an object, found " + quoted(found, 40));
   Frame& frame = frames_.back();
   ++frame.count;
-  if (frame.place == Place::Skipped) return true;
+  if (frame.container == Container::Skipped) return true;
   const std::string_view key = frame.array ? std::string_view("[]") : frame.key;
-  if (const Row* row = row_of(frame.place, key, Shape::Scalar)) {
+  if (const Row* row = row_of(frame.container, key, Shape::Scalar)) {
     if (row->store(reading_, value)) return true;
     return refuse(std::string("expected ") + row->expected + ", found " + quoted(found, 40));
   }
-  const bool known =
-      row_of(frame.place, key, Shape::Array) != nullptr || row_of(frame.place, key, Shape::Object) != nullptr;
+  const bool known = row_of(frame.container, key, Shape::Array) != nullptr ||
+                     row_of(frame.container, key, Shape::Object) != nullptr;
   return !known || value.kind == Scalar::Kind::Null ||
          refuse("expected an object or an array, found " + quoted(found, 40));
 }
@@ -287,43 +287,44 @@ bool Sink::scalar(const Scalar& value, std::string_view found) {
 bool Sink::on_key(const std::string& name) {
   Frame& frame = frames_.back();
   frame.key = name;
-  if (frame.place == Place::Skipped) return true;
+  if (frame.container == Container::Skipped) return true;
   bool known = false;
   for (std::size_t i = 0; i < std::size(rows); ++i) {
-    if (rows[i].parent != frame.place || (rows[i].key != name && rows[i].key != "*")) continue;
+    if (rows[i].parent != frame.container || (rows[i].key != name && rows[i].key != "*")) continue;
     if (rows[i].key != "*" && frame.seen[i]) return refuse("given twice");
     known = frame.seen[i] = true;
   }
-  if (frame.place == Place::Branch && (name == "value" || name == "weight") &&
+  if (frame.container == Container::Branch && (name == "value" || name == "weight") &&
       frame.branch + 1 != reading_.branches.size())
     return refuse("a node that is neither a split nor a leaf");
-  if (frame.place == Place::FeaturesInfo && !known)
+  if (frame.container == Container::FeaturesInfo && !known)
     return refuse("features of this kind cannot be read: only numbers, categories and their counters");
-  if (frame.place == Place::Root && !known) return refuse("a part of the model that cannot be read");
+  if (frame.container == Container::Root && !known) return refuse("a part of the model that cannot be read");
   return true;
 }
 
 bool Sink::open(Shape shape) {
-  Place place = Place::Skipped;
+  Container container = Container::Skipped;
   if (frames_.empty()) {
     if (shape == Shape::Array) return refuse("expected an object, found an array");
-    place = root_;
+    container = root_;
   } else {
     Frame& frame = frames_.back();
     ++frame.count;
     const std::string_view key = frame.array ? std::string_view("[]") : frame.key;
-    const Row* row = row_of(frame.place, key, shape);
-    if (row != nullptr) place = row->place;
+    const Row* row = row_of(frame.container, key, shape);
+    if (row != nullptr) container = row->container;
     for (const Shape other : {Shape::Scalar, Shape::Array, Shape::Object})
-      if (frame.place != Place::Skipped && row == nullptr && row_of(frame.place, key, other) != nullptr)
+      if (frame.container != Container::Skipped && row == nullptr &&
+          row_of(frame.container, key, other) != nullptr)
         return refuse(shape == Shape::Array ? "an array is not expected here"
                                             : "an object is not expected here");
   }
-  if (!begin(place)) return false;
+  if (!begin(container)) return false;
   frames_.emplace_back();
-  frames_.back().place = place;
+  frames_.back().container = container;
   frames_.back().array = shape == Shape::Array;
-  if (place == Place::Branch) frames_.back().branch = reading_.branches.size() - 1;
+  if (container == Container::Branch) frames_.back().branch = reading_.branches.size() - 1;
   return true;
 }
 
@@ -333,51 +334,51 @@ bool Sink::close() {
   return end(frame);
 }
 
-/// Prepares the object or array at `place`, whose parent is the last frame.
-bool Sink::begin(Place place) {
+/// Prepares the object or array, whose parent is the last frame.
+bool Sink::begin(Container container) {
   Reading& r = reading_;
-  switch (place) {
-    case Place::Table:
+  switch (container) {
+    case Container::Table:
       r.parts.tables.emplace_back();
       r.parts.tables.back().name = frames_.back().key;
       r.parts.tables.back().where = "ctr_data: table " + std::to_string(r.parts.tables.size() - 1);
       r.table_rows = 0;
       r.table_stride = 0;
       return true;
-    case Place::Float:
+    case Container::Float:
       r.parts.float_features.emplace_back();
       return true;
-    case Place::Category:
+    case Container::Category:
       r.parts.categorical_features.emplace_back();
       return true;
-    case Place::Codes:
+    case Container::Codes:
       r.parts.one_hots.emplace_back();
       return true;
-    case Place::Ctr:
+    case Container::Ctr:
       r.parts.ctrs.emplace_back();
       return true;
-    case Place::CounterOptions:
+    case Container::CounterOptions:
       ++r.option_lists;
       return true;
-    case Place::CounterOption:
+    case Container::CounterOption:
       r.parts.ctr_options.emplace_back();
       r.parts.ctr_options.back().list = r.option_lists;
       r.parts.ctr_options.back().of_combinations = frames_[frames_.size() - 2].key == "combinations_ctrs";
       return true;
-    case Place::Element:
+    case Container::Element:
       r.element = {};
       return true;
-    case Place::Split:
-    case Place::BranchSplit:
+    case Container::Split:
+    case Container::BranchSplit:
       r.split = -1;
       return true;
-    case Place::ObliviousTree:
+    case Container::ObliviousTree:
       r.branches.clear();
       r.splits.clear();
       r.values.clear();
       r.weights.clear();
       return true;
-    case Place::Branch:
+    case Container::Branch:
       return begin_branch();
     default:
       return true;
@@ -386,26 +387,26 @@ bool Sink::begin(Place place) {
 
 /// Completes an object or array that has just been closed.
 bool Sink::end(const Frame& frame) {
-  switch (frame.place) {
-    case Place::Table:
+  switch (frame.container) {
+    case Container::Table:
       return end_table();
-    case Place::Category:
+    case Container::Category:
       if (!reading_.parts.one_hots.empty() && reading_.parts.one_hots.back().category < 0)
         reading_.parts.one_hots.back().category = reading_.parts.categorical_features.back().index;
       return true;
-    case Place::Element:
+    case Container::Element:
       return end_element();
-    case Place::Split:
+    case Container::Split:
       if (reading_.split < 0 || reading_.split > std::numeric_limits<std::int32_t>::max())
         return refuse("split_index is missing or does not exist");
       reading_.splits.push_back(static_cast<std::uint32_t>(reading_.split));
       return true;
-    case Place::BranchSplit:
+    case Container::BranchSplit:
       reading_.branches[frames_.back().branch].split = reading_.split;
       return true;
-    case Place::ObliviousTree:
+    case Container::ObliviousTree:
       return end_oblivious_tree();
-    case Place::Branch:
+    case Container::Branch:
       return frame.branch != 0 || end_tree();
     default:
       return true;
@@ -441,7 +442,7 @@ bool Sink::end_element() {
 bool Sink::begin_branch() {
   std::vector<BranchRecord>& branches = reading_.branches;
   const Frame& parent = frames_.back();
-  if (parent.place == Place::Trees) {
+  if (parent.container == Container::Trees) {
     branches.clear();
     reading_.values.clear();
   } else {
@@ -543,8 +544,7 @@ std::string Sink::path() const {
 Result<CatboostParts> read_catboost_document(std::span<const std::byte> bytes, const LoadLimits& limits) {
   CatboostParts parts;
   parts.format = "catboost-json";
-  parts.is_document = true;
-  Sink sink(Place::Root, limits, parts);
+  Sink sink(Container::Root, limits, parts);
   FVM_TRY(read_events(bytes, Syntax::Json, limits.max_depth, sink));
   if (parts.trees.empty() && !parts.bias.empty())
     parts.num_outputs = static_cast<std::uint32_t>(parts.bias.size());
@@ -556,7 +556,7 @@ Result<void> add_catboost_info(std::string_view key, std::string_view value, con
   if (key == "catboost_version_info") parts.version = value;
   if (key == "binclass_probability_threshold") parts.probability_threshold = value;
   if (key != "params" && key != "class_params") return {};
-  Sink sink(key == "params" ? Place::Params : Place::ClassParams, limits, parts);
+  Sink sink(key == "params" ? Container::Params : Container::ClassParams, limits, parts);
   const Result<void> read =
       read_events(std::as_bytes(std::span(value)), Syntax::Json, limits.max_depth, sink);
   if (!read.ok())

@@ -118,7 +118,7 @@ Result<std::vector<std::size_t>> seen_classes(const CatboostParts& parts, std::s
   return seen;
 }
 
-/// Gives classes that were declared, but that training did not see, their places among the outputs. Their scores are
+/// Gives classes that were declared, but that training did not see, their indices among the outputs. Their scores are
 /// minus infinity, as CatBoost's are.
 Result<void> add_unseen_classes(CatboostParts& parts, std::size_t declared, const LoadLimits& limits,
                                 Model& model) {

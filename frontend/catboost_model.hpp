@@ -1,5 +1,5 @@
-// CatBoost's files, binary (.cbm) and JSON -> Model. CatBoost compares in float32, right if x > border, and adds the bias
-// after the scaled sum of the trees, in float64.
+// CatBoost's files, binary (.cbm) and JSON -> Model. CatBoost compares in float32, right if x > border, and adds the
+// bias after the scaled sum of the trees, in float64.
 #pragma once
 
 #include <cstddef>

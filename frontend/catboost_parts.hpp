@@ -104,7 +104,6 @@ struct CatboostParts {
   std::vector<CatboostCategorical> categorical_features;
   std::vector<CatboostOneHot> one_hots;
   std::vector<CatboostCtr> ctrs;
-  bool is_document = false;  ///< True for JSON, which says less about counters than the binary format.
   std::vector<CatboostCtrOption> ctr_options;  ///< Empty for the binary format.
   std::vector<CatboostTable> tables;
 

@@ -42,10 +42,10 @@ FlatTable FlatBuffer::root() { return table(0); }
 
 FlatTable FlatTables::operator[](std::size_t i) const { return buffer_->table(list_.at + 4 * i); }
 
-std::size_t FlatTable::place_of(unsigned field) const {
+std::size_t FlatTable::position_of(unsigned field) const {
   if (buffer_ == nullptr) return 0;
   const auto distance = buffer_->number<std::int32_t>(at_);
-  // A vtable may lie behind its table: the sum wraps around to its place.
+  // A vtable may lie behind its table: the sum wraps around to its position.
   const std::size_t vtable = at_ - static_cast<std::size_t>(std::int64_t{distance});
   const std::size_t slot = 4 + 2 * std::size_t{field};
   if (slot + 2 > buffer_->number<std::uint16_t>(vtable)) return 0;
@@ -54,7 +54,7 @@ std::size_t FlatTable::place_of(unsigned field) const {
 }
 
 FlatBuffer::List FlatTable::list_of(unsigned field, std::size_t element_size) const {
-  const std::size_t at = place_of(field);
+  const std::size_t at = position_of(field);
   return at == 0 ? FlatBuffer::List{} : buffer_->list(at, element_size);
 }
 
@@ -80,7 +80,7 @@ std::vector<std::string_view> FlatTable::texts(unsigned field) const {
 }
 
 FlatTable FlatTable::table(unsigned field) const {
-  const std::size_t at = place_of(field);
+  const std::size_t at = position_of(field);
   return at == 0 ? FlatTable() : buffer_->table(at);
 }
 

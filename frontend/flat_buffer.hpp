@@ -21,7 +21,7 @@ class FlatTable;
 /// `state` returns the error. Tables and lists that share bytes are damage: copies of them could take any memory.
 class FlatBuffer {
  public:
-  /// `base` is the place of the bytes in the file, for messages.
+  /// `base` is the offset of the bytes in the file, for messages.
   FlatBuffer(std::span<const std::byte> bytes, std::size_t base)
       : bytes_(bytes), base_(base), unread_(bytes.size()) {}
 
@@ -80,7 +80,7 @@ class FlatTable {
 
   template <class Number>
   Number number(unsigned field, Number absent = 0) const {
-    const std::size_t at = place_of(field);
+    const std::size_t at = position_of(field);
     return at == 0 ? absent : buffer_->number<Number>(at);
   }
   template <class Number>
@@ -100,7 +100,7 @@ class FlatTable {
  private:
   friend class FlatBuffer;
   FlatTable(FlatBuffer* buffer, std::size_t at) : buffer_(buffer), at_(at) {}
-  std::size_t place_of(unsigned field) const;
+  std::size_t position_of(unsigned field) const;
   FlatBuffer::List list_of(unsigned field, std::size_t element_size) const;
 
   FlatBuffer* buffer_ = nullptr;

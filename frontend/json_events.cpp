@@ -23,14 +23,14 @@ constexpr std::string_view kNanNumber = "0e-7777777", kNan = "NaN";
 /// A JSON text with a number in place of each NaN.
 struct TextWithoutNan {
   std::string text;
-  std::vector<std::size_t> places;  ///< where the numbers begin in `text`, ascending
+  std::vector<std::size_t> offsets;  ///< where the numbers begin in `text`, ascending
 
-  /// Returns the place in the document of a place in `text`.
+  /// Returns the offset in the document of an offset in `text`.
   std::size_t in_document(std::size_t position) const {
-    const auto end = std::partition_point(places.begin(), places.end(), [&](std::size_t place) {
-      return place + kNanNumber.size() <= position;
+    const auto end = std::partition_point(offsets.begin(), offsets.end(), [&](std::size_t offset) {
+      return offset + kNanNumber.size() <= position;
     });
-    return position - static_cast<std::size_t>(end - places.begin()) * (kNanNumber.size() - kNan.size());
+    return position - static_cast<std::size_t>(end - offsets.begin()) * (kNanNumber.size() - kNan.size());
   }
 };
 
@@ -48,7 +48,7 @@ TextWithoutNan without_nan(std::string_view document) {
                         ends_value(document[i - 1], "[:") && i + kNan.size() < document.size() &&
                         ends_value(document[i + kNan.size()], "]}");
     if (is_nan) {
-      out.places.push_back(out.text.size());
+      out.offsets.push_back(out.text.size());
       out.text += kNanNumber;
       i += kNan.size() - 1;
       continue;
@@ -83,7 +83,7 @@ class SaxAdapter {
     return spend() && told(sink_.on_real(static_cast<double>(value), std::to_string(value)));
   }
   bool number_float(double value, const std::string& text) {
-    if (!replaced_.places.empty() && text == kNanNumber)
+    if (!replaced_.offsets.empty() && text == kNanNumber)
       return spend() && told(sink_.on_real(std::numeric_limits<double>::quiet_NaN(), {}));
     return spend() && told(sink_.on_real(value, text));
   }

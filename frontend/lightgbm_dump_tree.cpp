@@ -43,7 +43,7 @@ class TreeMaker {
   const std::vector<DumpNode>& nodes_;
   const std::vector<double>& largest_;
   const std::string& where_;
-  std::vector<std::int32_t> places_;  // index in Tree::nodes of each node
+  std::vector<std::int32_t> indices_;  // index in Tree::nodes of each node
   Tree tree_;
 };
 
@@ -62,10 +62,10 @@ Result<void> TreeMaker::number_nodes() {
     const std::size_t count = split ? splits : nodes_.size() - splits;
     if (index < 0 || static_cast<std::uint64_t>(index) >= count)
       return error(i, "the tree has " + std::to_string(count) + (split ? " splits" : " leaves"));
-    const std::size_t place = static_cast<std::size_t>(index) + (split ? 0 : splits);
-    if (taken[place] != 0) return error(i, "its number is given twice");
-    taken[place] = 1;
-    places_.push_back(static_cast<std::int32_t>(place));
+    const std::size_t at = static_cast<std::size_t>(index) + (split ? 0 : splits);
+    if (taken[at] != 0) return error(i, "its number is given twice");
+    taken[at] = 1;
+    indices_.push_back(static_cast<std::int32_t>(at));
   }
   return {};
 }
@@ -111,8 +111,8 @@ Result<Node> TreeMaker::split_of(std::size_t number) {
   if (*from.split_feature < 0 || *from.split_feature > std::numeric_limits<std::int32_t>::max())
     return error(number, "feature " + std::to_string(*from.split_feature) + " does not exist");
   node.feature = static_cast<std::uint32_t>(*from.split_feature);
-  node.left = places_[static_cast<std::size_t>(from.left)];
-  node.right = places_[static_cast<std::size_t>(from.right)];
+  node.left = indices_[static_cast<std::size_t>(from.left)];
+  node.right = indices_[static_cast<std::size_t>(from.right)];
   node.kind = from.kind;
   if (node.kind == NodeKind::Category) {  // NaN is in no set, whatever missing_type says
     if (!from.extras || !from.extras->categories)
@@ -164,7 +164,7 @@ Result<Tree> TreeMaker::make() {
     const bool split = nodes_[i].split_index.has_value();
     FVM_ASSIGN(Node node, split ? split_of(i) : leaf_of(i));
     node.cover = nodes_[i].count;
-    tree_.nodes[static_cast<std::size_t>(places_[i])] = node;
+    tree_.nodes[static_cast<std::size_t>(indices_[i])] = node;
   }
   if (!tree_.linear_leaves.empty() && tree_.linear_leaves.size() != nodes_.size() - tree_.first_leaf)
     return refused(where_, "only some of the leaves have leaf_const");

@@ -142,17 +142,17 @@ class TreeBuilder {
     extremes_.clear();
     waiting_.push_back({roots[0], 0, -1, -1, false});
     while (!waiting_.empty()) {
-      const Place place = waiting_.back();
+      const Position position = waiting_.back();
       waiting_.pop_back();
-      FVM_TRY(fill(place));
+      FVM_TRY(fill(position));
     }
     tree_.nodes.shrink_to_fit();
     return std::move(tree_);
   }
 
  private:
-  /// A node of the forest for a place in the tree.
-  struct Place {
+  /// A node of the forest for a position in the tree.
+  struct Position {
     std::uint32_t node;
     std::uint32_t root;  ///< Number of the root in `roots_` to whose tree the node belongs.
     std::int32_t
@@ -178,39 +178,39 @@ class TreeBuilder {
     return forest_.aggregate == OnnxAggregate::Min || forest_.aggregate == OnnxAggregate::Max;
   }
 
-  /// Fills a place with a leaf, or with a split whose children become new places.
-  Result<void> fill(Place place) {
+  /// Fills a position with a leaf, or with a split whose children become new positions.
+  Result<void> fill(Position position) {
     for (;;) {
-      const OnnxNode& node = forest_.nodes[place.node];
+      const OnnxNode& node = forest_.nodes[position.node];
       if (node.mode == OnnxMode::Leaf) {
-        if (!combines_extremes()) return add_leaf(place, sums_of(node));
-        std::vector<double> extremes = extremes_of(place, node);
-        if (place.root + 1 == roots_.size()) return add_leaf(place, std::move(extremes));
+        if (!combines_extremes()) return add_leaf(position, sums_of(node));
+        std::vector<double> extremes = extremes_of(position, node);
+        if (position.root + 1 == roots_.size()) return add_leaf(position, std::move(extremes));
         FVM_TRY(spend(extremes.size(), numbers_left_, "leaf numbers"));
-        place.extremes = static_cast<std::int32_t>(extremes_.size() / leaf_width_);
+        position.extremes = static_cast<std::int32_t>(extremes_.size() / leaf_width_);
         extremes_.insert(extremes_.end(), extremes.begin(), extremes.end());
-        place.node = roots_[++place.root];
+        position.node = roots_[++position.root];
         continue;
       }
-      OnnxSplit split = onnx_split(forest_, columns_, place.node);
+      OnnxSplit split = onnx_split(forest_, columns_, position.node);
       FVM_TRY(spend(split.nodes, reads_left_, "reads of its nodes"));
-      const Range range = range_of(split.feature, place);
+      const Range range = range_of(split.feature, position);
       keep_between(split, range.lower, range.upper);
       // Only NaN is above the highest cut.
       if (!(range.lower < kHighestCut)) split.targets = {split.nan_target};
       if (!range.nan) split.nan_target = split.targets.front();
       if (split.cuts.empty() && split.nan_target == split.targets.front()) {
-        place.node = split.nan_target;
+        position.node = split.nan_target;
         continue;
       }
-      return add_splits(place, split);
+      return add_splits(position, split);
     }
   }
 
-  Range range_of(std::uint32_t feature, const Place& place) const {
+  Range range_of(std::uint32_t feature, const Position& position) const {
     Range range;
-    std::int32_t at = place.parent;
-    bool left = place.left;
+    std::int32_t at = position.parent;
+    bool left = position.left;
     for (int i = 0; at >= 0 && i < kMaxAncestors; ++i) {
       const Node& node = tree_.nodes[static_cast<std::size_t>(at)];
       if (node.feature == feature) {
@@ -248,31 +248,32 @@ class TreeBuilder {
 
   /// Adds the nodes that find a number's part of the line. NaN goes along with a part that has the same target; if
   /// there is none, the first node separates NaN from all numbers.
-  Result<void> add_splits(Place place, const OnnxSplit& split) {
+  Result<void> add_splits(Position position, const OnnxSplit& split) {
     const auto found = std::find(split.targets.begin(), split.targets.end(), split.nan_target);
     std::size_t nan_part = static_cast<std::size_t>(found - split.targets.begin());
     if (found == split.targets.end()) {
-      FVM_ASSIGN(place.parent,
-                 add_node(node_at(split.feature, kHighestCut, false), place.parent, place.left));
-      waiting_.push_back({split.nan_target, place.root, place.extremes, place.parent, false});
-      place.left = true;
+      FVM_ASSIGN(position.parent,
+                 add_node(node_at(split.feature, kHighestCut, false), position.parent, position.left));
+      waiting_.push_back({split.nan_target, position.root, position.extremes, position.parent, false});
+      position.left = true;
       nan_part = 0;
     }
-    return add_parts(place, split, 0, split.targets.size() - 1, nan_part);
+    return add_parts(position, split, 0, split.targets.size() - 1, nan_part);
   }
 
   /// Adds a balanced tree over the parts from `first` to `last`. Its depth is the logarithm of their number.
-  Result<void> add_parts(const Place& place, const OnnxSplit& split, std::size_t first, std::size_t last,
-                         std::size_t nan_part) {
+  Result<void> add_parts(const Position& position, const OnnxSplit& split, std::size_t first,
+                         std::size_t last, std::size_t nan_part) {
     if (first == last) {
-      waiting_.push_back({split.targets[first], place.root, place.extremes, place.parent, place.left});
+      waiting_.push_back(
+          {split.targets[first], position.root, position.extremes, position.parent, position.left});
       return {};
     }
     const std::size_t middle = first + (last - first) / 2;
-    Place below = place;
+    Position below = position;
     FVM_ASSIGN(below.parent, add_node(node_at(split.feature, split.cuts[middle], nan_part <= middle),
-                                      place.parent, place.left));
-    // The place that is added last is filled first: left before right.
+                                      position.parent, position.left));
+    // The position that is added last is filled first: left before right.
     below.left = false;
     FVM_TRY(add_parts(below, split, middle + 1, last, nan_part));
     below.left = true;
@@ -299,10 +300,10 @@ class TreeBuilder {
 
   /// Returns the least or greatest value of each output among the trees before and this leaf; NaN where no tree has had
   /// a value yet.
-  std::vector<double> extremes_of(const Place& place, const OnnxNode& leaf) const {
+  std::vector<double> extremes_of(const Position& position, const OnnxNode& leaf) const {
     std::vector<double> extremes(leaf_width_, std::numeric_limits<double>::quiet_NaN());
-    if (place.extremes >= 0) {
-      const auto first = extremes_.begin() + static_cast<std::ptrdiff_t>(place.extremes) * leaf_width_;
+    if (position.extremes >= 0) {
+      const auto first = extremes_.begin() + static_cast<std::ptrdiff_t>(position.extremes) * leaf_width_;
       extremes.assign(first, first + leaf_width_);
     }
     for (std::uint32_t i = leaf.yes; i < leaf.no; ++i) {
@@ -313,7 +314,7 @@ class TreeBuilder {
     return extremes;
   }
 
-  Result<void> add_leaf(const Place& place, std::vector<double> values) {
+  Result<void> add_leaf(const Position& position, std::vector<double> values) {
     for (double& value : values)
       if (std::isnan(value)) value = 0;  // no tree has a number for the output
     Node node;
@@ -325,7 +326,7 @@ class TreeBuilder {
       node.payload = static_cast<std::uint32_t>(tree_.leaf_vectors.size() / leaf_width_);
       tree_.leaf_vectors.insert(tree_.leaf_vectors.end(), values.begin(), values.end());
     }
-    FVM_TRY(add_node(node, place.parent, place.left));
+    FVM_TRY(add_node(node, position.parent, position.left));
     return {};
   }
 
@@ -338,7 +339,7 @@ class TreeBuilder {
   std::span<const std::uint32_t> roots_;
   Tree tree_;
   std::vector<std::int32_t> parents_;
-  std::vector<Place> waiting_;
+  std::vector<Position> waiting_;
   std::vector<double> extremes_;
 };
 

@@ -1,7 +1,7 @@
 // See pmml_tree.hpp. The compiler follows all rows at once from the root. At a predicate that the known values of the
-// rows do not decide, it divides these values into parts, finds the place to which each part goes next, and writes
-// splits that separate parts with different places. It keeps a stack of its own instead of recursing, because trees may
-// be deep.
+// rows do not decide, it divides these values into parts, finds the position to which each part goes next, and writes
+// splits that separate parts with different positions. It keeps a stack of its own instead of recursing, because trees
+// may be deep.
 #include "pmml_tree.hpp"
 
 #include <algorithm>
@@ -16,15 +16,15 @@
 namespace forestvm::frontend {
 namespace {
 
-/// A place in the tree that rows reach: an answer, the lack of one, or a predicate that is to be tested.
-struct Place {
+/// A position in the tree that rows reach: an answer, the lack of one, or a predicate that is to be tested.
+struct Position {
   enum class Kind : std::uint8_t { Test, Answer, NoAnswer };
   Kind kind = Kind::NoAnswer;
   std::int32_t node = -1;   ///< Node that answers, or whose children are tried; -1 is above the root.
   std::int32_t child = -1;  ///< Child whose predicate is tested.
   std::uint32_t part = 0;   ///< Part of a compound predicate.
   Outcome so_far = Outcome::Unknown;  ///< Outcome of the parts before it.
-  bool operator==(const Place&) const = default;
+  bool operator==(const Position&) const = default;
 };
 
 /// The most predicates that are evaluated for a small tree, which takes about a quarter of a second.
@@ -46,13 +46,13 @@ class Compiler {
   Result<Tree> run();
 
  private:
-  /// Entries of the stack: set the known values of a field, or follow rows from a place on.
+  /// Entries of the stack: set the known values of a field, or follow rows from a position on.
   struct SetValues {
     std::uint32_t field;
     PmmlValues values;
   };
   struct Visit {
-    Place place;
+    Position position;
     std::int32_t parent;
     bool left;
   };
@@ -64,25 +64,25 @@ class Compiler {
     return at->second;
   }
 
-  const PmmlPredicate& predicate_at(const Place& place) const;
-  Result<Place> enter(std::int32_t node) const;
-  Result<Place> follow(Place place);
-  Result<std::optional<Place>> take(Place& place, Outcome outcome) const;
-  Result<Place> no_child(std::int32_t node) const;
-  Result<Place> answer(std::int32_t node) const;
-  Result<Place> after(const Place& place, std::uint32_t field, const PmmlValues& values);
+  const PmmlPredicate& predicate_at(const Position& position) const;
+  Result<Position> enter(std::int32_t node) const;
+  Result<Position> follow(Position position);
+  Result<std::optional<Position>> take(Position& position, Outcome outcome) const;
+  Result<Position> no_child(std::int32_t node) const;
+  Result<Position> answer(std::int32_t node) const;
+  Result<Position> after(const Position& position, std::uint32_t field, const PmmlValues& values);
 
-  std::optional<std::uint32_t> unguarded(const Place& place);
-  Result<void> guard(const Visit& visit, const Place& at, std::uint32_t field);
+  std::optional<std::uint32_t> unguarded(const Position& position);
+  Result<void> guard(const Visit& visit, const Position& at, std::uint32_t field);
   Result<void> visit(const Visit& visit);
-  Result<void> split(const Visit& visit, const Place& at, std::uint32_t field, PmmlParts& parts,
-                     const Place (&places)[3]);
+  Result<void> split(const Visit& visit, const Position& at, std::uint32_t field, PmmlParts& parts,
+                     const Position (&positions)[3]);
   Result<std::int32_t> add_node(const Visit& visit, const Node& node);
-  Result<void> add_leaf(const Visit& visit, const Place& place);
+  Result<void> add_leaf(const Visit& visit, const Position& position);
   Node separating(std::uint32_t field, const PmmlParts& parts, const PmmlValues& left,
                   const PmmlValues& right, bool numbers_apart);
-  void wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Place& left_place,
-            PmmlValues right, const Place& right_place);
+  void wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Position& left_position,
+            PmmlValues right, const Position& right_position);
   Error error(std::int32_t node, const std::string& message) const {
     return refused(source_.where + ", node " + std::to_string(node + 1), message);
   }
@@ -97,70 +97,70 @@ class Compiler {
   std::size_t steps_ = 0;    ///< Number of predicates that were evaluated, and of words of categories.
 };
 
-const PmmlPredicate& Compiler::predicate_at(const Place& place) const {
+const PmmlPredicate& Compiler::predicate_at(const Position& position) const {
   const PmmlPredicate& whole =
-      source_.predicates[source_.nodes[static_cast<std::size_t>(place.child)].predicate];
-  return is_compound(whole.op) ? source_.predicates[whole.begin + place.part] : whole;
+      source_.predicates[source_.nodes[static_cast<std::size_t>(position.child)].predicate];
+  return is_compound(whole.op) ? source_.predicates[whole.begin + position.part] : whole;
 }
 
-Result<Place> Compiler::answer(std::int32_t node) const {
+Result<Position> Compiler::answer(std::int32_t node) const {
   if (!source_.nodes[static_cast<std::size_t>(node)].has_score)
     return error(node, "rows end at a node without a score");
-  return Place{Place::Kind::Answer, node, -1, 0, Outcome::Unknown};
+  return Position{Position::Kind::Answer, node, -1, 0, Outcome::Unknown};
 }
 
-Result<Place> Compiler::enter(std::int32_t node) const {
+Result<Position> Compiler::enter(std::int32_t node) const {
   const std::int32_t child = source_.nodes[static_cast<std::size_t>(node)].first_child;
   if (child < 0) return answer(node);
-  return Place{Place::Kind::Test, node, child, 0, Outcome::Unknown};
+  return Position{Position::Kind::Test, node, child, 0, Outcome::Unknown};
 }
 
-/// Returns the place to which rows go if none of the node's children is true for them.
-Result<Place> Compiler::no_child(std::int32_t node) const {
+/// Returns the position to which rows go if none of the node's children is true for them.
+Result<Position> Compiler::no_child(std::int32_t node) const {
   if (node >= 0 && source_.last_score && source_.nodes[static_cast<std::size_t>(node)].has_score)
     return answer(node);
-  return Place{};
+  return Position{};
 }
 
-/// Takes the outcome of a child's predicate, or of one part of it. Returns the place of a leaf, or nothing and moves
-/// `place` to the next predicate.
-Result<std::optional<Place>> Compiler::take(Place& place, Outcome outcome) const {
-  const PmmlNode& child = source_.nodes[static_cast<std::size_t>(place.child)];
+/// Takes the outcome of a child's predicate, or of one part of it. Returns the position of a leaf, or nothing and moves
+/// `position` to the next predicate.
+Result<std::optional<Position>> Compiler::take(Position& position, Outcome outcome) const {
+  const PmmlNode& child = source_.nodes[static_cast<std::size_t>(position.child)];
   const PmmlPredicate& whole = source_.predicates[child.predicate];
   if (whole.op == PmmlOperator::Surrogate) {
-    if (outcome == Outcome::Unknown && ++place.part < whole.count) return std::optional<Place>();
+    if (outcome == Outcome::Unknown && ++position.part < whole.count) return std::optional<Position>();
   } else if (is_compound(whole.op)) {
-    place.so_far = place.part == 0 ? outcome : combined(whole.op, place.so_far, outcome);
+    position.so_far = position.part == 0 ? outcome : combined(whole.op, position.so_far, outcome);
     const Outcome decides = whole.op == PmmlOperator::And ? Outcome::False : Outcome::True;
-    const bool decided = whole.op != PmmlOperator::Xor && place.so_far == decides;
-    if (!decided && ++place.part < whole.count) return std::optional<Place>();
-    outcome = place.so_far;
+    const bool decided = whole.op != PmmlOperator::Xor && position.so_far == decides;
+    if (!decided && ++position.part < whole.count) return std::optional<Position>();
+    outcome = position.so_far;
   }
-  const auto go = [&](Result<Place> next) -> Result<std::optional<Place>> {
+  const auto go = [&](Result<Position> next) -> Result<std::optional<Position>> {
     if (!next.ok()) return next.error();
-    place = *next;
-    return place.kind == Place::Kind::Test ? std::optional<Place>() : std::optional(place);
+    position = *next;
+    return position.kind == Position::Kind::Test ? std::optional<Position>() : std::optional(position);
   };
-  if (outcome == Outcome::True) return go(enter(place.child));
+  if (outcome == Outcome::True) return go(enter(position.child));
   if (outcome == Outcome::Unknown) {
-    if (place.node < 0 || source_.unknown == PmmlUnknown::NoAnswer) return std::optional(Place{});
-    if (source_.unknown == PmmlUnknown::LastScore) return go(answer(place.node));
+    if (position.node < 0 || source_.unknown == PmmlUnknown::NoAnswer) return std::optional(Position{});
+    if (source_.unknown == PmmlUnknown::LastScore) return go(answer(position.node));
     if (source_.unknown == PmmlUnknown::DefaultChild) {
-      const std::int32_t chosen = source_.nodes[static_cast<std::size_t>(place.node)].default_child;
-      if (chosen < 0) return error(place.node, "no defaultChild, which its missing values need");
+      const std::int32_t chosen = source_.nodes[static_cast<std::size_t>(position.node)].default_child;
+      if (chosen < 0) return error(position.node, "no defaultChild, which its missing values need");
       return go(enter(chosen));
     }
   }
-  if (child.next < 0) return go(no_child(place.node));
-  place = {Place::Kind::Test, place.node, child.next, 0, Outcome::Unknown};
-  return std::optional<Place>();
+  if (child.next < 0) return go(no_child(position.node));
+  position = {Position::Kind::Test, position.node, child.next, 0, Outcome::Unknown};
+  return std::optional<Position>();
 }
 
-/// Follows rows from a place as far as their known values decide the predicates.
-Result<Place> Compiler::follow(Place place) {
-  while (place.kind == Place::Kind::Test) {
-    if (unguarded(place)) break;
-    const PmmlPredicate& predicate = predicate_at(place);
+/// Follows rows from a position as far as their known values decide the predicates.
+Result<Position> Compiler::follow(Position position) {
+  while (position.kind == Position::Kind::Test) {
+    if (unguarded(position)) break;
+    const PmmlPredicate& predicate = predicate_at(position);
     // A test of one of many categories looks at all of them.
     steps_ += 1 + known(predicate.field).categories.size();
     if (steps_ > 100 * source_.predicates.size() + kMaxSteps)
@@ -169,16 +169,16 @@ Result<Place> Compiler::follow(Place place) {
                      "sets of rows. Make it deeper");
     const std::optional<Outcome> outcome = evaluator_.decide(predicate, known(predicate.field));
     if (!outcome) break;
-    FVM_ASSIGN(const std::optional<Place> end, take(place, *outcome));
+    FVM_ASSIGN(const std::optional<Position> end, take(position, *outcome));
     if (end) return *end;
   }
-  return place;
+  return position;
 }
 
-/// Returns where rows go from a place if only some values of a field are left.
-Result<Place> Compiler::after(const Place& place, std::uint32_t field, const PmmlValues& values) {
+/// Returns where rows go from a position if only some values of a field are left.
+Result<Position> Compiler::after(const Position& position, std::uint32_t field, const PmmlValues& values) {
   PmmlValues kept = std::exchange(known(field), values);
-  Result<Place> next = follow(place);
+  Result<Position> next = follow(position);
   known(field) = std::move(kept);
   return next;
 }
@@ -199,10 +199,11 @@ Result<std::int32_t> Compiler::add_node(const Visit& visit, const Node& node) {
   return at;
 }
 
-Result<void> Compiler::add_leaf(const Visit& visit, const Place& place) {
+Result<void> Compiler::add_leaf(const Visit& visit, const Position& position) {
   Node leaf;
-  const PmmlNode* node =
-      place.kind == Place::Kind::Answer ? &source_.nodes[static_cast<std::size_t>(place.node)] : nullptr;
+  const PmmlNode* node = position.kind == Position::Kind::Answer
+                             ? &source_.nodes[static_cast<std::size_t>(position.node)]
+                             : nullptr;
   FVM_TRY(leaf_rule_(node, leaf, tree_));
   FVM_TRY(add_node(visit, leaf));
   return {};
@@ -242,15 +243,15 @@ Node Compiler::separating(std::uint32_t field, const PmmlParts& parts, const Pmm
 }
 
 /// Pushes both sides of a split on the stack, the left one on top.
-void Compiler::wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Place& left_place,
-                    PmmlValues right, const Place& right_place) {
+void Compiler::wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Position& left_position,
+                    PmmlValues right, const Position& right_position) {
   // The field's known values need not be restored afterwards if the next entry of the stack sets them.
   const bool set_again = !waiting_.empty() && std::holds_alternative<SetValues>(waiting_.back()) &&
                          std::get<SetValues>(waiting_.back()).field == field;
   if (!set_again) waiting_.emplace_back(SetValues{field, known(field)});
-  waiting_.emplace_back(Visit{right_place, parent, false});
+  waiting_.emplace_back(Visit{right_position, parent, false});
   waiting_.emplace_back(SetValues{field, std::move(right)});
-  waiting_.emplace_back(Visit{left_place, parent, true});
+  waiting_.emplace_back(Visit{left_position, parent, true});
   waiting_.emplace_back(SetValues{field, std::move(left)});
 }
 
@@ -266,66 +267,69 @@ PmmlValues united(PmmlValues a, const PmmlValues& b) {
   return a;
 }
 
-/// Writes a split of a field's values, whose parts go to `places`. At least two places differ. If all three differ, the
-/// split separates the third part, and the others stay at the place `at`, where the next split separates them.
-Result<void> Compiler::split(const Visit& visit, const Place& at, std::uint32_t field, PmmlParts& parts,
-                             const Place (&places)[3]) {
-  const auto same = [&](int a, int b) { return parts.empty[a] || parts.empty[b] || places[a] == places[b]; };
+/// Writes a split of a field's values, whose parts go to `positions`. At least two positions differ. If all three
+/// differ, the split separates the third part, and the others stay at the position `at`, where the next split
+/// separates them.
+Result<void> Compiler::split(const Visit& visit, const Position& at, std::uint32_t field, PmmlParts& parts,
+                             const Position (&positions)[3]) {
+  const auto same = [&](int a, int b) {
+    return parts.empty[a] || parts.empty[b] || positions[a] == positions[b];
+  };
   PmmlValues left = parts.parts[0], right = parts.parts[1];
-  Place left_place = places[0], right_place = places[1];
+  Position left_position = positions[0], right_position = positions[1];
   bool numbers_apart = true;
-  if (!parts.empty[0] && !parts.empty[1] && places[0] != places[1] && (same(0, 2) || same(1, 2))) {
-    if (!parts.empty[2] && places[0] == places[2])
+  if (!parts.empty[0] && !parts.empty[1] && positions[0] != positions[1] && (same(0, 2) || same(1, 2))) {
+    if (!parts.empty[2] && positions[0] == positions[2])
       left = united(left, parts.parts[2]);
     else
       right = united(right, parts.parts[2]);
   } else {
-    left_place = parts.empty[0] ? places[1] : same(0, 1) ? places[0] : at;
+    left_position = parts.empty[0] ? positions[1] : same(0, 1) ? positions[0] : at;
     left = parts.empty[0] ? right : parts.empty[1] ? left : united(left, right);
     right = parts.parts[2];
-    right_place = places[2];
+    right_position = positions[2];
     numbers_apart = false;
   }
   FVM_ASSIGN(const std::int32_t node, add_node(visit, separating(field, parts, left, right, numbers_apart)));
-  wait(node, field, std::move(left), left_place, std::move(right), right_place);
+  wait(node, field, std::move(left), left_position, std::move(right), right_position);
   return {};
 }
 
-/// Follows rows from a place to the next split or leaf, which it writes.
+/// Follows rows from a position to the next split or leaf, which it writes.
 Result<void> Compiler::visit(const Visit& visit) {
-  FVM_ASSIGN(Place at, follow(visit.place));
-  while (at.kind == Place::Kind::Test) {
+  FVM_ASSIGN(Position at, follow(visit.position));
+  while (at.kind == Position::Kind::Test) {
     if (const auto field = unguarded(at)) return guard(visit, at, *field);
     const PmmlPredicate& predicate = predicate_at(at);
     PmmlParts parts = evaluator_.split(predicate, known(predicate.field));
-    Place places[3];
-    const Place* first = nullptr;
+    Position positions[3];
+    const Position* first = nullptr;
     for (int i = 2; i >= 0; --i) {
       if (parts.empty[i]) continue;
-      FVM_ASSIGN(places[i], after(at, predicate.field, parts.parts[i]));
-      first = &places[i];
+      FVM_ASSIGN(positions[i], after(at, predicate.field, parts.parts[i]));
+      first = &positions[i];
     }
-    // Missing values may follow another part to a test if they reach their own place from that test. This saves a
+    // Missing values may follow another part to a test if they reach their own position from that test. This saves a
     // split.
     for (const int side : {1, 0}) {
-      if (parts.empty[side] || parts.empty[2] || places[side].kind != Place::Kind::Test) continue;
-      FVM_ASSIGN(const Place reached, after(places[side], predicate.field, parts.parts[2]));
-      if (places[2] != places[1 - side] && reached == places[2]) places[2] = places[side];
+      if (parts.empty[side] || parts.empty[2] || positions[side].kind != Position::Kind::Test) continue;
+      FVM_ASSIGN(const Position reached, after(positions[side], predicate.field, parts.parts[2]));
+      if (positions[2] != positions[1 - side] && reached == positions[2]) positions[2] = positions[side];
     }
-    const auto elsewhere = [&](int i) { return !parts.empty[i] && places[i] != *first; };
-    if (elsewhere(1) || elsewhere(2)) return split(visit, at, predicate.field, parts, places);
+    const auto elsewhere = [&](int i) { return !parts.empty[i] && positions[i] != *first; };
+    if (elsewhere(1) || elsewhere(2)) return split(visit, at, predicate.field, parts, positions);
     at = *first;
   }
   return add_leaf(visit, at);
 }
 
-/// Returns a field that is tested at a place and may still have numbers outside of its interval; nothing if there is
+/// Returns a field that is tested at a position and may still have numbers outside of its interval; nothing if there is
 /// none. JPMML evaluates all parts of a compound predicate other than `surrogate`, whatever the outcome of the first.
-std::optional<std::uint32_t> Compiler::unguarded(const Place& place) {
+std::optional<std::uint32_t> Compiler::unguarded(const Position& position) {
   const PmmlPredicate& whole =
-      source_.predicates[source_.nodes[static_cast<std::size_t>(place.child)].predicate];
+      source_.predicates[source_.nodes[static_cast<std::size_t>(position.child)].predicate];
   const bool all = is_compound(whole.op) && whole.op != PmmlOperator::Surrogate;
-  const PmmlPredicate* first = all ? &source_.predicates[whole.begin] : &predicate_at(place);
+  const PmmlPredicate* first = all ? &source_.predicates[whole.begin] : &predicate_at(position);
   for (const PmmlPredicate* part = first; part != first + (all ? whole.count : 1); ++part) {
     if (part->op == PmmlOperator::True || part->op == PmmlOperator::False) continue;
     const std::optional<PmmlInterval>& valid = evaluator_.fields().field(part->field).valid;
@@ -338,7 +342,7 @@ std::optional<std::uint32_t> Compiler::unguarded(const Place& place) {
 }
 
 /// Sends numbers outside of a field's interval to leaves without an answer.
-Result<void> Compiler::guard(const Visit& visit, const Place& at, std::uint32_t field) {
+Result<void> Compiler::guard(const Visit& visit, const Position& at, std::uint32_t field) {
   const PmmlInterval& valid = *evaluator_.fields().field(field).valid;
   const PmmlValues& values = known(field);
   const bool below = values.low < valid.low;
@@ -348,12 +352,12 @@ Result<void> Compiler::guard(const Visit& visit, const Place& at, std::uint32_t 
   left.high = right.low = parts.cut;
   (below ? left : right).missing = false;
   FVM_ASSIGN(const std::int32_t node, add_node(visit, separating(field, parts, left, right, true)));
-  wait(node, field, std::move(left), below ? Place{} : at, std::move(right), below ? at : Place{});
+  wait(node, field, std::move(left), below ? Position{} : at, std::move(right), below ? at : Position{});
   return {};
 }
 
 Result<Tree> Compiler::run() {
-  waiting_.emplace_back(Visit{Place{Place::Kind::Test, -1, 0, 0, Outcome::Unknown}, -1, false});
+  waiting_.emplace_back(Visit{Position{Position::Kind::Test, -1, 0, 0, Outcome::Unknown}, -1, false});
   while (!waiting_.empty()) {
     std::variant<SetValues, Visit> next = std::move(waiting_.back());
     waiting_.pop_back();

@@ -19,7 +19,7 @@ namespace forestvm::frontend {
 /// The encodings of a field. Groups (3 and 4), which protobuf gave up, are refused.
 enum class WireType : std::uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
 
-/// The bytes of a message, and their place in the file for error messages.
+/// The bytes of a message, and their offset in the file for error messages.
 struct WireMessage {
   std::span<const std::byte> bytes;
   std::size_t offset = 0;
@@ -31,7 +31,7 @@ struct WireField {
   WireType type = WireType::Varint;
   std::uint64_t bits = 0;            ///< The value of Varint, Fixed32 and Fixed64.
   std::span<const std::byte> bytes;  ///< The value of Bytes: a text, a message or packed numbers.
-  std::size_t offset = 0;            ///< Place of the value in the file.
+  std::size_t offset = 0;            ///< Offset of the value in the file.
 };
 
 /// Reads a message's fields in order.

@@ -224,7 +224,7 @@ Result<std::vector<double>> reference_contributions(const Model& model, std::spa
   if (rows.size() != row_count * model.num_features)
     return refused("rows", std::to_string(rows.size()) + " values for " + std::to_string(row_count) +
                                " rows of " + std::to_string(model.num_features) + " features");
-  if (has_linear_leaves(model)) return refused("its leaves are linear functions of the row");
+  if (has_linear_leaves(model)) return refused("model", "its leaves are linear functions of the row");
   FVM_ASSIGN(std::vector<std::uint32_t> features, features_of_columns(model));
   std::vector<double> wide(rows.begin(), rows.end());
   if (num_columns(model) != model.num_features) {

@@ -176,7 +176,8 @@ Result<Encoding> read_encoding(SklearnReader& reader) {
 /// One tree: a TreePredictor's nodes and sets of categories.
 class HistTree {
  public:
-  HistTree(const PythonRef& predictor, const Encoding& encoding) : place_(predictor), encoding_(encoding) {}
+  HistTree(const PythonRef& predictor, const Encoding& encoding)
+      : predictor_(predictor), encoding_(encoding) {}
 
   Result<void> read();
   std::size_t size() const { return nodes_.count; }
@@ -184,12 +185,12 @@ class HistTree {
 
  private:
   Error error(std::size_t node, std::string_view message) const {
-    return refused(place_.place() + ", node " + std::to_string(node), message);
+    return refused(predictor_.place() + ", node " + std::to_string(node), message);
   }
   Result<void> read_split(std::size_t number, Node& node, Tree& tree) const;
   Result<CategorySet> set_of(std::size_t number, std::size_t column, bool missing_left) const;
 
-  PythonRef place_;
+  PythonRef predictor_;
   const Encoding& encoding_;
   NumpyArray nodes_, bitsets_;
   NumpyColumn value_, count_, feature_, threshold_, missing_left_, left_, right_, is_leaf_, is_category_,
@@ -198,7 +199,7 @@ class HistTree {
 
 Result<void> HistTree::read() {
   using Wanted = NumpyArray::Wanted;
-  FVM_ASSIGN(const PythonRef nodes, place_.get("nodes"));
+  FVM_ASSIGN(const PythonRef nodes, predictor_.get("nodes"));
   FVM_ASSIGN(nodes_, nodes.array());
   if (nodes_.count == 0 || nodes_.count > std::size_t{1} << 30 || nodes_.item_size < kMinNodeSize)
     return nodes.error("expected a tree's nodes");
@@ -212,7 +213,7 @@ Result<void> HistTree::read() {
   FVM_ASSIGN(is_leaf_, nodes.column(nodes_, "is_leaf", Wanted::Integers));
   FVM_ASSIGN(is_category_, nodes.column(nodes_, "is_categorical", Wanted::Integers));
   FVM_ASSIGN(set_, nodes.column(nodes_, "bitset_idx", Wanted::Integers));
-  FVM_ASSIGN(const PythonRef bitsets, place_.get("raw_left_cat_bitsets"));
+  FVM_ASSIGN(const PythonRef bitsets, predictor_.get("raw_left_cat_bitsets"));
   FVM_ASSIGN(bitsets_, bitsets.array());
   const Result<NumpyColumn> words = bitsets_.column("", Wanted::Integers);
   if (!words.ok() || bitsets_.shape.size() != 2 || bitsets_.shape[1] != kBitsetWords)

@@ -1,6 +1,6 @@
-// A .skops file: a zip archive of schema.json, which describes Python objects, and .npy files with their arrays. In: its
-// bytes. Out: the objects as data, and the model that a scikit-learn estimator among them is. Unlike a pickle, reading it
-// executes nothing.
+// A .skops file: a zip archive of schema.json, which describes Python objects, and .npy files with their arrays. In:
+// its bytes. Out: the objects as data, and the model that a scikit-learn estimator among them is. Unlike a pickle,
+// reading it executes nothing.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ constexpr std::uint8_t kUInt32Type = 1, kFloat32Type = 2, kFloat64Type = 3;
 /// The bytes that precede everything that depends on the version: three numbers and two types.
 constexpr std::size_t kOpening = 14;
 
-/// A place in the file that moves on with each field.
+/// An offset in the file that moves on with each field.
 class FieldReader {
  public:
   explicit FieldReader(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -71,7 +71,7 @@ struct TreeliteHeader {
 /// One tree: a column for each field, with an entry for each node unless noted.
 struct TreeliteTree {
   std::size_t number = 0;
-  std::size_t offset = 0;        ///< place in the file
+  std::size_t offset = 0;        ///< in the file
   FileColumn<std::int8_t> kind;  ///< 0 leaf (version 3.9: see is_leaf), 1 numerical, 2 categorical
   FileColumn<std::int32_t> left, right;
   FileColumn<std::uint32_t> feature;  ///< in version 3.9 the highest bit is default_left

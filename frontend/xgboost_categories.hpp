@@ -12,7 +12,7 @@ namespace forestvm::frontend {
 
 /// Sets model.categories. XGBoost 3.1 and later store the categories of a data frame's columns, texts or integers; an
 /// integer's name is its decimal text. `path` is the location of the model with the trees. Texts with a byte beyond
-/// ASCII give no names: XGBoost cuts them at wrong places, because it counts characters where it means bytes.
+/// ASCII give no names: XGBoost cuts them at wrong offsets, because it counts characters where it means bytes.
 Result<void> add_xgboost_categories(const std::vector<XgboostCategories>& columns, const std::string& path,
                                     Model& model);
 

@@ -124,7 +124,8 @@ Result<std::vector<double>> base_of(const XgboostHeader& header, Link link, std:
   return base;
 }
 
-/// Turns base scores into the margins from which SoftplusSteps gives them again. Computes in float32 as XGBoost 3.4 does.
+/// Turns base scores into the margins from which SoftplusSteps gives them again. Computes in float32 as XGBoost 3.4
+/// does.
 void make_steps(std::vector<double>& base) {
   for (std::size_t i = base.size() - 1; i > 0; --i) {
     constexpr float kMinStep = 1e-6f;

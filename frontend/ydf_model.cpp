@@ -20,8 +20,8 @@ std::string shard_name(std::int64_t shard, std::int64_t shards) {
   return name;
 }
 
-/// The place of a tree: its file of nodes, and the byte behind it.
-struct Place {
+/// The end of a tree: its file of nodes, and the byte behind it.
+struct TreeEnd {
   std::int64_t shard = 0;
   std::size_t end = 0;
 };
@@ -41,8 +41,8 @@ class YdfReader {
     for (std::int64_t i = 0; i < forest_.num_shards; ++i) FVM_TRY(read_shard(i, maker));
     FVM_TRY(set_rounds());
     FVM_TRY(kind_->set_engine(forest_, maker.splits(), model));
-    parsed_.tree_location = [places = std::move(places_), shards = forest_.num_shards](std::size_t tree) {
-      return shard_name(places[tree].shard, shards) + ", up to " + byte_location(places[tree].end);
+    parsed_.tree_location = [ends = std::move(ends_), shards = forest_.num_shards](std::size_t tree) {
+      return shard_name(ends[tree].shard, shards) + ", up to " + byte_location(ends[tree].end);
     };
     return std::move(parsed_);
   }
@@ -141,14 +141,14 @@ class YdfReader {
       }
       if (maker.tree_is_whole()) {
         parsed_.model.trees.push_back(maker.take());
-        places_.push_back({shard, *end});
+        ends_.push_back({shard, *end});
       }
       at = *end;
     }
     return {};
   }
 
-  /// Reads the node at a place, and returns the place behind it.
+  /// Reads the node at an offset, and returns the offset behind it.
   Result<std::size_t> read_blob(const std::vector<std::byte>& bytes, std::size_t at, YdfTreeMaker& maker) {
     const auto wrong = [&](std::string_view message) { return refused(byte_location(at), message); };
     const std::size_t left = bytes.size() - at;
@@ -196,7 +196,7 @@ class YdfReader {
   std::int64_t num_classes_ = 0;
   YdfLeafRule leaf_rule_;
   std::uint64_t num_nodes_ = 0;
-  std::vector<Place> places_;
+  std::vector<TreeEnd> ends_;
   ParsedModel parsed_;
 };
 

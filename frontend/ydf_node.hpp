@@ -25,7 +25,7 @@ enum class YdfCondition : std::uint8_t {
 enum class YdfOutput : std::uint8_t { None, Class, Number, Count };
 
 struct YdfNode {
-  std::size_t offset = 0;  ///< place of the message
+  std::size_t offset = 0;  ///< offset of the message
   YdfCondition condition = YdfCondition::None;
   bool na_value = false;  ///< True if the condition holds for a missing value.
   std::int64_t attribute = 0;

@@ -60,21 +60,21 @@ void YdfTreeMaker::begin() {
 
 Result<void> YdfTreeMaker::add(const YdfNode& node) {
   FVM_CHECK(!waiting_.empty());
-  const Child place = waiting_.back();
+  const Child child = waiting_.back();
   waiting_.pop_back();
   const std::size_t index = tree_.nodes.size();
   if (index == std::numeric_limits<std::int32_t>::max()) return node_error(node, "a tree of too many nodes");
   if (index != 0) {
-    Node& parent = tree_.nodes[place.parent];
-    (place.positive ? parent.right : parent.left) = static_cast<std::int32_t>(index);
+    Node& parent = tree_.nodes[child.parent];
+    (child.positive ? parent.right : parent.left) = static_cast<std::int32_t>(index);
   }
   Node& added = tree_.nodes.emplace_back();
   added.cover = node.cover;
-  if (node.condition == YdfCondition::None) return leaf_rule_(node, place.depth, added, tree_);
-  FVM_TRY(set_split(node, place.below_oblique, added));
-  const bool below_oblique = place.below_oblique || node.condition == YdfCondition::Oblique;
-  waiting_.push_back({index, true, below_oblique, place.depth + 1});
-  waiting_.push_back({index, false, below_oblique, place.depth + 1});
+  if (node.condition == YdfCondition::None) return leaf_rule_(node, child.depth, added, tree_);
+  FVM_TRY(set_split(node, child.below_oblique, added));
+  const bool below_oblique = child.below_oblique || node.condition == YdfCondition::Oblique;
+  waiting_.push_back({index, true, below_oblique, child.depth + 1});
+  waiting_.push_back({index, false, below_oblique, child.depth + 1});
   return {};
 }
 
@@ -181,7 +181,7 @@ Result<void> YdfTreeMaker::set_oblique(const YdfNode& node, Node& split) {
     FVM_ASSIGN(const YdfColumn* const column, column_of(node, attribute, split));
     if (column->type != YdfType::Numerical) return wrong_type(node, *column);
     sum.features.push_back(split.feature);
-    // YDF's fast engines put the mean in the place of a missing value, whatever the node says.
+    // YDF's fast engines put the mean in place of a missing value, whatever the node says.
     if (node.replacements.empty()) sum.replacements.push_back(static_cast<float>(column->mean));
   }
   split.missing_left = true;  // the sum is NaN only of infinities, and then not >= the threshold

@@ -144,7 +144,7 @@ Result<std::span<const std::byte>> ZipFile::packed_bytes(std::string_view name, 
     return bad_entry(name, "is not where the table of contents says");
   const std::size_t header = kLocalSize + number(at + 26, 2) + number(at + 28, 2);
   if (!starts(at + kLocalSize, name) || number(at + 26, 2) != name.size())
-    return bad_entry(name, "has another name at its place than in the table of contents");
+    return bad_entry(name, "has another name at its offset than in the table of contents");
   if (bytes_.size() - at < header || bytes_.size() - at - header < entry.packed)
     return bad_entry(name, "goes beyond the end of the archive");
   return bytes_.subspan(at + header, entry.packed);

@@ -145,6 +145,10 @@ class Printer {
         case SumTrees:
           line(depth, target(s) + " += sumTrees(" + accumulator(s.from) + "[" + rows(s) + "])");
           break;
+        case StoreStages:
+          line(depth, "storeStages(" + target(s) + ", " + accumulator(s.from) + "[" + rows(s) + "]" +
+                          (s.base_last ? ", base)" : ")"));
+          break;
         case When:
         case Unless:
           line(depth, (s.kind == When ? "when " : "unless ") + std::string(name_of(s.output)) + ":");
@@ -155,6 +159,7 @@ class Printer {
                target(s) + " = " + std::string(name_of(lowering_.model.transform)) + "(" + target(s) + ")");
           break;
         case Store:
+        case StoreTrees:
           line(depth, "store(" + target(s) + ")");
           break;
         case Label:

@@ -32,18 +32,21 @@ struct Statement {
     Transform,
     Store,
     Label,
-    Encode
+    Encode,
+    StoreTrees,
+    StoreStages
   };
 
   Kind kind = Kind::Loop;
   /// The loop of a Loop statement; for Cache, the loop around it; for Privatize and reductions, the parallel loop
   /// over trees.
   LoopId loop = kNoLoop;
-  bool parallel = false;  ///< true for a Loop that is parallel on the host
-  std::size_t site = 0;   ///< number of the site of a Walk or Leaves, in Lowering::sites
-  bool atomic = false;    ///< true for a Walk that adds atomically
+  bool parallel = false;   ///< true for a Loop that is parallel on the host
+  std::size_t site = 0;    ///< number of the site of a Walk or Leaves, in Lowering::sites
+  bool atomic = false;     ///< true for a Walk that adds atomically
+  bool base_last = false;  ///< true for a StoreStages whose sums do not begin with the base scores
   std::uint32_t accumulator = 0;
-  std::uint32_t from = 0;   ///< accumulator that a reduction, a Round or a SumTrees reads
+  std::uint32_t from = 0;   ///< accumulator that a reduction, a Round, a SumTrees or a StoreStages reads
   std::uint32_t ahead = 0;  ///< number of iterations that a Cache looks ahead
   ReductionRequest reduction{};
   LoopId rows = kNoLoop;                ///< loop whose iteration is the statement's rows; kNoLoop: all rows

@@ -246,6 +246,11 @@ bool is_normal(const Model& model) {
   });
 }
 
+bool same_test(const Node& a, const Node& b) {
+  return a.kind == b.kind && a.feature == b.feature && a.threshold == b.threshold && a.payload == b.payload &&
+         a.missing_left == b.missing_left && a.missing == b.missing;
+}
+
 Result<RowRules> normalize(Model& model) {
   RowRules rules{zero_missing_of(model), {}, {}};
   for (std::size_t t = 0; t < model.trees.size(); ++t) {

@@ -16,6 +16,9 @@ namespace forestvm::scheduler {
 
 bool is_normal(const Model& model);
 
+/// Returns whether two splits of a tree send every row the same way.
+bool same_test(const Node& a, const Node& b);
+
 /// The changes that a program makes to values before its walks compare them.
 struct RowRules {
   /// Features, ascending, whose tiny numbers become NaN: zero is missing in their splits, but lies between numbers

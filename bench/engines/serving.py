@@ -5,8 +5,9 @@
 
 One server on loopback with two worker processes serves four models, each with one thread: XGBoost's model with XGBoost
 and with forestvm, LightGBM's with LightGBM and with forestvm. 1, 8 and 64 clients, each with one connection and one
-request at a time, send binary tensors of 1 and of 256 rows. A cell ends after the given seconds or requests; the models
-take turns. Prints a table: requests a second, and the median and the 99th percentile of the milliseconds of a request.
+request at a time, send binary tensors of 1 and of 256 rows: float32 for XGBoost's model, float64 for LightGBM's. A
+cell ends after the given seconds or requests; the models take turns. Prints a table: requests a second, and the median
+and the 99th percentile of the milliseconds of a request.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 import numpy as np
 import tritonclient.http
 from models import made_up_rows, train
+from tritonclient.utils import np_to_triton_dtype
 
 import forestvm
 
@@ -49,9 +51,14 @@ class Samples:
         return time.perf_counter() >= self._deadline or len(self.times) >= self._most
 
 
+def rows_for(model: str, count: int) -> np.ndarray:
+    """Returns rows of the type that the model's metadata name."""
+    return made_up_rows(count, 2).astype(np.float64 if "lightgbm" in model else np.float32)
+
+
 def request_of(model: str, rows: np.ndarray) -> bytes:
     """Returns the bytes of a request with a binary tensor that asks for a binary tensor as answer."""
-    tensor = tritonclient.http.InferInput("rows", list(rows.shape), "FP32")
+    tensor = tritonclient.http.InferInput("rows", list(rows.shape), np_to_triton_dtype(rows.dtype))
     tensor.set_data_from_numpy(rows)
     output = tritonclient.http.InferRequestedOutput("prediction", binary_data=True)
     make = tritonclient.http.InferenceServerClient.generate_request_body
@@ -103,9 +110,10 @@ async def measure(request: bytes, clients: int, seconds: float, requests: int) -
     return rate, median, high
 
 
-def check(folder: Path, rows: np.ndarray) -> None:
+def check(folder: Path) -> None:
     """Compares forestvm's answers with those of one process, and the trainers' with forestvm's."""
     for name, file in MODELS.items():
+        rows = rows_for(name, ROWS[-1])
         wanted = forestvm.load(folder / file).predict(rows)
         got = asyncio.run(answer_of(request_of(name, rows)))
         equal = got.tobytes() == wanted.tobytes() if "forestvm" in name else np.allclose(got, wanted)
@@ -141,12 +149,12 @@ def main() -> None:
         train(folder)
         server = start(folder)
         try:
-            check(folder, made_up_rows(ROWS[-1], 2))
+            check(folder)
             print("| rows | clients | model | requests/s | p50 ms | p99 ms |\n|---|---|---|---|---|---|")
             for count in ROWS:
                 for clients in CLIENTS:
                     for model in MODELS:
-                        request = request_of(model, made_up_rows(count, 2))
+                        request = request_of(model, rows_for(model, count))
                         asyncio.run(measure(request, clients, 0.3, options.requests))
                         rate, median, high = asyncio.run(measure(request, clients, options.seconds, options.requests))
                         print(

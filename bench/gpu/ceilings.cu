@@ -83,9 +83,9 @@ __device__ void finish(long long begin, unsigned sum, long long* clocks, unsigne
 
 /// Follows chains of loads from shared memory: each word has the index of the next. Word: 4 or 8 bytes.
 template <class Word, bool kRandom>
-__global__ void shared_loads(const unsigned* places, long long* clocks, unsigned* sink) {
+__global__ void shared_loads(const unsigned* indices, long long* clocks, unsigned* sink) {
   __shared__ unsigned words[kSharedWords];
-  for (unsigned i = threadIdx.x; i < kSharedWords; i += blockDim.x) words[i] = places[i];
+  for (unsigned i = threadIdx.x; i < kSharedWords; i += blockDim.x) words[i] = indices[i];
   __syncthreads();
   constexpr unsigned kCount = kSharedWords * sizeof(unsigned) / sizeof(Word);
   const auto* const typed = reinterpret_cast<const Word*>(words);
@@ -109,15 +109,15 @@ __global__ void shared_loads(const unsigned* places, long long* clocks, unsigned
 }
 
 /// Makes 8-byte loads of global memory that L1 holds; the warp's lanes touch `lines` lines of 128 bytes.
-__global__ void line_loads(const uint2* places, unsigned lines, unsigned count, long long* clocks,
+__global__ void line_loads(const uint2* indices, unsigned lines, unsigned count, long long* clocks,
                            unsigned* sink) {
-  const unsigned lane = threadIdx.x % 32, place = (lane % lines) * 16 + lane / lines % 16;
+  const unsigned lane = threadIdx.x % 32, index = (lane % lines) * 16 + lane / lines % 16;
   unsigned at[kChains];
   for (unsigned c = 0; c < kChains; ++c) at[c] = 512 * c % count;
   const long long begin = clock64();
   for (unsigned step = 0; step < kSteps; ++step)
     for (unsigned c = 0; c < kChains; ++c) {
-      const uint2 word = __ldg(places + at[c] + place);
+      const uint2 word = __ldg(indices + at[c] + index);
       at[c] = word.x;  // all lanes stay in one window of 512 words
     }
   unsigned sum = 0;
@@ -138,17 +138,17 @@ __global__ void l2_loads(const float4* from, std::size_t count, long long* clock
 }
 
 /// Follows one chain of dependent loads in one thread; measures the second pass if `warm`.
-__global__ void chase(const unsigned* places, unsigned steps, bool warm, long long* clocks, unsigned* sink) {
+__global__ void chase(const unsigned* indices, unsigned steps, bool warm, long long* clocks, unsigned* sink) {
   unsigned at = 0;
-  for (unsigned i = 0; warm && i < steps; ++i) at = __ldg(places + at);
+  for (unsigned i = 0; warm && i < steps; ++i) at = __ldg(indices + at);
   at &= 0;
   const long long begin = clock64();
-  for (unsigned i = 0; i < steps; ++i) at = __ldg(places + at);
+  for (unsigned i = 0; i < steps; ++i) at = __ldg(indices + at);
   finish(begin, at, clocks, sink);
 }
-__global__ void chase_shared(const unsigned* places, unsigned steps, long long* clocks, unsigned* sink) {
+__global__ void chase_shared(const unsigned* indices, unsigned steps, long long* clocks, unsigned* sink) {
   __shared__ unsigned words[kSharedWords];
-  for (unsigned i = 0; i < kSharedWords; ++i) words[i] = places[i];
+  for (unsigned i = 0; i < kSharedWords; ++i) words[i] = indices[i];
   unsigned at = 0;
   const long long begin = clock64();
   for (unsigned i = 0; i < steps; ++i) at = words[at];
@@ -212,11 +212,11 @@ class Ceilings {
     std::vector<unsigned> drawn(kSharedWords);
     std::uint32_t state = 1;
     for (unsigned& word : drawn) word = draw(state) % kSharedWords;
-    DeviceArray<unsigned> places(drawn.size());
-    places.fill(drawn);
+    DeviceArray<unsigned> indices(drawn.size());
+    indices.fill(drawn);
     const auto measured = [&](auto kernel) {
       return clocks_per_load(
-          [&](long long* clocks) { kernel<<<blocks_, kThreads>>>(places.data(), clocks, sink_.data()); });
+          [&](long long* clocks) { kernel<<<blocks_, kThreads>>>(indices.data(), clocks, sink_.data()); });
     };
     std::printf("  \"shared_clocks\": {\"4 bytes, a bank each\": %.3f, ",
                 measured(shared_loads<unsigned, false>));
@@ -229,12 +229,12 @@ class Ceilings {
     constexpr unsigned kCount = 4096;  // words of 8 bytes: 32 KiB
     std::vector<uint2> next(kCount);
     for (unsigned i = 0; i < kCount; ++i) next[i] = {(i / 512 * 512 + 1536) % kCount, 0};
-    DeviceArray<uint2> places(kCount);
-    places.fill(next);
+    DeviceArray<uint2> indices(kCount);
+    indices.fill(next);
     std::printf("  \"l1_clocks_by_lines\": {");
     for (unsigned lines = 1; lines <= 32; lines *= 2) {
       const double clocks = clocks_per_load([&](long long* to) {
-        line_loads<<<blocks_, kThreads>>>(places.data(), lines, kCount, to, sink_.data());
+        line_loads<<<blocks_, kThreads>>>(indices.data(), lines, kCount, to, sink_.data());
       });
       std::printf("%s\"%u\": %.3f", lines == 1 ? "" : ", ", lines, clocks);
     }
@@ -263,14 +263,14 @@ class Ceilings {
     for (unsigned i = static_cast<unsigned>(order.size()) - 1; i > 0; --i)
       std::swap(order[i], order[draw(state) % i]);
     for (unsigned i = 0; i < order.size(); ++i) ring[order[i] * 32] = order[(i + 1) % order.size()] * 32;
-    DeviceArray<unsigned> places(words);
-    places.fill(ring);
+    DeviceArray<unsigned> indices(words);
+    indices.fill(ring);
     const unsigned steps = std::min<unsigned>(static_cast<unsigned>(order.size()), 4096);
     const DeviceArray<long long> clocks(1);
     if (in_shared)
-      chase_shared<<<1, 1>>>(places.data(), steps, clocks.data(), sink_.data());
+      chase_shared<<<1, 1>>>(indices.data(), steps, clocks.data(), sink_.data());
     else
-      chase<<<1, 1>>>(places.data(), steps, warm, clocks.data(), sink_.data());
+      chase<<<1, 1>>>(indices.data(), steps, warm, clocks.data(), sink_.data());
     check(cudaDeviceSynchronize(), "run");
     return static_cast<double>(clocks.read()[0]) / steps;
   }

@@ -68,7 +68,7 @@ class Fault(Exception):
     """Raised for an operation that is an error on a GPU too, or that this machine cannot do."""
 
 
-def place_in(begin, end, address, size):
+def offset_in(begin, end, address, size):
     if not begin <= address <= address + size <= end:
         raise Fault(f"{size} bytes at {address:#x} are not there")
     if address % size:
@@ -77,12 +77,12 @@ def place_in(begin, end, address, size):
 
 
 def load(data, address, size, begin=0):
-    at = place_in(begin, begin + len(data), address, size)
+    at = offset_in(begin, begin + len(data), address, size)
     return int.from_bytes(data[at : at + size], "little")
 
 
 def store(data, address, size, number, begin=0):
-    at = place_in(begin, begin + len(data), address, size)
+    at = offset_in(begin, begin + len(data), address, size)
     if isinstance(data, bytes):
         raise Fault(f"{size} bytes at {address:#x} are constant")
     data[at : at + size] = number.to_bytes(size, "little")

@@ -44,7 +44,7 @@ T need(Result<T> result) {
   return std::move(result).value();
 }
 
-/// The device's memory that is in use, and the place to write the next launch.
+/// The device's memory that is in use, and the address to write the next launch.
 struct Recording {
   std::filesystem::path folder;
   std::mutex mutex;
@@ -223,7 +223,7 @@ int main(int argc, char** argv) {
       std::make_unique<RecordingRuntime>(make_emulator_runtime({.limits = gpu_limits()}), recording);
   const auto predictor = need(make_predictor(program, std::move(runtime), "the emulator"));
   const auto context = predictor->make_context();
-  std::vector<float> scores(count * output_width(program.meta(), output));
+  std::vector<float> scores(count * output_width(program, output));
   const auto done =
       predictor->predict(*context, RowBlock{rows.data(), count, features}, output, scores.data());
   if (!done.ok()) stop(done.error().text());

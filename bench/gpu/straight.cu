@@ -168,15 +168,15 @@ std::vector<float> read_rows(const char* path) {
 /// Copies what the kernels read of a program to the device.
 LaunchProgram program_on_device(const Program& program) {
   const ProgramMeta& meta = program.meta();
-  if (program.section_Groups().size() != 1 || meta.num_outputs != 1 || meta.score_type != ScalarType::Float32)
+  if (program.groups().size() != 1 || meta.num_outputs != 1 || meta.score_type != ScalarType::Float32)
     stop(1, "only programs of one group, one output and float32 sums");
-  const GroupDesc& desc = program.section_Groups()[0];
-  const WalkerDesc& of_all = program.section_Walkers()[0];
-  const std::byte* const nodes = on_device(program.section_Nodes().data(), program.section_Nodes().size());
+  const GroupDesc& desc = program.groups()[0];
+  const WalkerDesc& of_all = program.walkers()[0];
+  const std::byte* const nodes = on_device(program.nodes().data(), program.nodes().size());
   LaunchGroup group{};
   group.data.nodes = nodes + desc.node_offset;
   group.data.trees =
-      on_device(program.section_Trees().data(), program.section_Trees().size()) + desc.first_tree;
+      on_device(program.trees().data(), program.trees().size()) + desc.first_tree;
   group.data.tree_count = desc.tree_end - desc.tree_begin;
   group.data.tile_size = desc.tile_size;
   LaunchWalker walker{};
@@ -185,15 +185,15 @@ LaunchProgram program_on_device(const Program& program) {
   LaunchProgram tables{};
   tables.groups = on_device(&group, 1);
   tables.walkers = on_device(&walker, 1);
-  tables.base = on_device(program.section_Base());
-  tables.features = on_device(program.section_EncodedFeatures());
-  tables.ranks = on_device(program.section_Ranks());
-  tables.columns = on_device(program.section_Columns());
-  tables.categories = on_device(program.section_CategoryColumns());
-  tables.category_words = on_device(program.section_CategoryWords());
-  tables.feature_count = static_cast<std::uint32_t>(program.section_EncodedFeatures().size());
-  tables.column_count = static_cast<std::uint32_t>(program.section_Columns().size());
-  tables.category_count = static_cast<std::uint32_t>(program.section_CategoryColumns().size());
+  tables.base = on_device(program.base());
+  tables.features = on_device(program.encoded_features());
+  tables.ranks = on_device(program.ranks());
+  tables.columns = on_device(program.columns());
+  tables.categories = on_device(program.category_columns());
+  tables.category_words = on_device(program.category_words());
+  tables.feature_count = static_cast<std::uint32_t>(program.encoded_features().size());
+  tables.column_count = static_cast<std::uint32_t>(program.columns().size());
+  tables.category_count = static_cast<std::uint32_t>(program.category_columns().size());
   tables.row_width = row_width(meta);
   tables.num_trees = meta.num_trees;
   return tables;
@@ -210,9 +210,9 @@ class Work {
     if (linked->phases.size() != 1 || phase_.threads() != extent[3] || extent[1] * extent[2] != 1 ||
         extent[0] != iterations(rows, extent[3]) || has(Op::For) || has(Op::CacheTrees))
       stop(1, "the schedule is another than blocks of rows, a thread a row");
-    const WalkerDesc& walker = program.section_Walkers()[0];
+    const WalkerDesc& walker = program.walkers()[0];
     const unsigned steps = walker.end == WalkEnd::Exact && walker.steps == 8 ? 8 : 0;
-    const Layout layout = program.section_Groups()[0].layout;
+    const Layout layout = program.groups()[0].layout;
     const RowSpace space = !has(Op::CacheRows)   ? RowSpace::Global
                            : takes_codes(layout) ? RowSpace::Codes
                                                  : RowSpace::Values;

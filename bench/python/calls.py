@@ -2,13 +2,18 @@
 """Measures calls from Python: what they cost above the C call, and beside the trainers' own packages.
 
     calls.py overhead MODEL ROWS [--library LIBRARY]
+    calls.py choices MODEL ROWS
     calls.py peers MODEL ROWS [--rows 1,64,4096,1000000] [--threads 1,2] [--seconds 0.2] [--clock wall|cpu]
                               [--cache FOLDER]
 
 MODEL is a model file of XGBoost, ROWS an .npy matrix of its rows. `./dev bench-python` installs what is needed and
-runs both. `overhead` needs the runtime library (libforestvm_runtime.so), whose call it takes from the times of
+runs all. `overhead` needs the runtime library (libforestvm_runtime.so), whose call it takes from the times of
 Python's; all are CPU times of the calling thread, the least of several turns. A producer's time is that of a loop in C
 that takes the arrays and releases them.
+
+`choices` prints what the package's choices cost: the CPU time of importing it beyond that of NumPy, in new processes; the
+time in which the global lock is released and taken, beside the shortest call that does so; and the CPU time, of all
+threads, of calls with one and two threads on the executor that this package was built with.
 
 `peers` prints the median and the 99th percentile of the times in microseconds, one row of a table for each number of
 threads, number of rows and form of rows, one column for each engine: XGBoost, LightGBM, lleaves, ONNX Runtime and
@@ -22,8 +27,10 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import functools
 import hashlib
 import re
+import resource
 import subprocess
 import sys
 import sysconfig
@@ -211,6 +218,49 @@ def overhead(options: argparse.Namespace) -> None:
                 line(name, lambda: forest.predict(form), producer(form, drain))
 
 
+def importing(code: str) -> float:
+    """Returns the CPU time of a new process that runs a program of Python, in milliseconds: the least of several."""
+
+    def turn() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", code], check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return 1e3 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+    return min(turn() for _ in range(TURNS))
+
+
+def cpu_time(call: Callable[[], Any], calls: int) -> float:
+    """Returns the CPU time of a call, of all threads, in nanoseconds."""
+    begin = time.process_time_ns()
+    for _ in range(calls):
+        call()
+    return (time.process_time_ns() - begin) / calls
+
+
+def choices(options: argparse.Namespace) -> None:
+    numpy_alone = importing("import numpy")
+    print(f"import: {importing('import forestvm') - numpy_alone:.1f} ms beyond NumPy, which takes {numpy_alone:.1f} ms")
+
+    # ctypes releases the global lock for functions of a CDLL, not for those of a PyDLL.
+    kept, released = (least(functools.partial(library(None).labs, 1), 20000) for library in (ctypes.PyDLL, ctypes.CDLL))
+    forest = forestvm.load(options.model, threads=1)
+    rows = np.ascontiguousarray(np.resize(np.load(options.rows), (65536, forest.num_features)), dtype=np.float32)
+    shortest = -(-1024 // (forest.num_trees + forest.num_features // 8 + 1))  # kLongCall of core/result_array.cpp
+    one, few = (least(functools.partial(forest.predict, rows[:count]), 4000) for count in (1, shortest))
+    print(
+        f"global lock: {released - kept:.0f} ns to release and take it; the shortest call that does so has {shortest} rows "
+        f"and takes {few:.0f} ns, a call with one row {one:.0f} ns"
+    )
+    for threads in (1, 2):
+        forest = forestvm.load(options.model, threads=threads)
+        for count in (512, 4096, 65536):
+            call = functools.partial(forest.predict, rows[:count])
+            call()
+            taken = min(cpu_time(call, max(1, 65536 // count)) for _ in range(TURNS))
+            print(f"{forest.description}: {count} rows take {taken / 1e3:.0f} us of all threads' CPU time")
+
+
 def percentiles(call: Callable[[], Any], seconds: float, clock: Callable[[], int]) -> tuple[float, float]:
     """Returns the median and the 99th percentile of a call's times in microseconds."""
     times: list[int] = []
@@ -338,14 +388,14 @@ def peers(options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, function in (("overhead", overhead), ("peers", peers)):
+    for name, function in (("overhead", overhead), ("choices", choices), ("peers", peers)):
         command = commands.add_parser(name)
         command.set_defaults(function=function)
         command.add_argument("model")
         command.add_argument("rows")
         if name == "overhead":
             command.add_argument("--library", required=True)
-        else:
+        elif name == "peers":
             command.add_argument("--rows", dest="counts", default="1,64,4096,1000000")
             command.add_argument("--threads", default="1,2")
             command.add_argument("--cache")

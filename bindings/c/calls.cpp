@@ -31,6 +31,10 @@ constexpr fvm_output c_output(OutputKind output) {
       return FVM_OUTPUT_LEAF;
     case OutputKind::Contributions:
       return FVM_OUTPUT_CONTRIBUTIONS;
+    case OutputKind::Trees:
+      return FVM_OUTPUT_TREES;
+    case OutputKind::Staged:
+      return FVM_OUTPUT_STAGED;
   }
   __builtin_unreachable();  // the cases above are all outputs
 }
@@ -52,11 +56,9 @@ Result<ResultType> known_result_type(OutputKind output, fvm_type type) {
   FVM_TRY(check_type("type", type));
   return usage(
       "type is {}{}", type,
-      scores
-          ? "; raw scores, values and contributions are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64, and would lose "
-            "digits in others"
-          : "; classes and leaves are FVM_TYPE_INT32 or FVM_TYPE_INT64, and could lose digits in "
-            "others");
+      scores ? "; scores and values are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64, and would lose digits in others"
+             : "; classes and leaves are FVM_TYPE_INT32 or FVM_TYPE_INT64, and could lose digits in "
+               "others");
 }
 
 /// Holds a context for a call: until it is destroyed, other calls with the context are refused.
@@ -105,6 +107,9 @@ Result<CallOptions> known_call_options(const fvm_call_options* given) {
                  known.base_margin_type);
   options.base_margin = {known.base_margin, known.base_margin_rows, known.base_margin_outputs,
                          known.base_margin_type == FVM_TYPE_FLOAT64};
+  if (known.rounds_begin != 0 || known.rounds_end != 0)
+    options.rounds = Rounds{known.rounds_begin, known.rounds_end};
+  if (known.stage_every != 0) options.every = known.stage_every;
   if (known.early_stop_every != 0) options.early_stop = {known.early_stop_margin, known.early_stop_every};
   return options;
 }
@@ -118,9 +123,8 @@ fvm_status predict(const char* function, fvm_context* context, const RowsFor& ro
     FVM_ASSIGN(const ResultType result, known_result_type(kind, type));
     FVM_ASSIGN(const CallOptions call, known_call_options(options));
     FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
-    const ProgramMeta& meta = used.predictor().program().meta();
     FVM_ASSIGN(const AnyRows rows, rows_for(used));
-    const std::size_t count = row_count(rows), width = output_width(meta, kind);
+    const std::size_t count = row_count(rows), width = output_width(used.predictor().program(), kind, call);
     FVM_TRY(check_room(count, width, capacity));
     if (out == nullptr && count != 0 && width != 0) return usage("the output is null");
     return used.predictor().predict_with(used.memory(), rows, kind, result, call, out);
@@ -156,7 +160,19 @@ fvm_status fvm_program_width(const fvm_program* program, fvm_output output, uint
     FVM_TRY(check_handle(program));
     FVM_ASSIGN(const OutputKind kind, known_output(output));
     if (width == nullptr) return usage("the pointer to the width is null");
-    *width = output_width(program->predictor->program().meta(), kind);
+    *width = output_width(program->predictor->program(), kind);
+    return {};
+  });
+}
+
+fvm_status fvm_call_width(const fvm_program* program, fvm_output output, const fvm_call_options* options,
+                          uint32_t* width) {
+  return guarded("fvm_call_width", [&]() -> Result<void> {
+    FVM_TRY(check_handle(program));
+    FVM_ASSIGN(const OutputKind kind, known_output(output));
+    FVM_ASSIGN(const CallOptions call, known_call_options(options));
+    if (width == nullptr) return usage("the pointer to the width is null");
+    *width = output_width(program->predictor->program(), kind, call);
     return {};
   });
 }
@@ -209,7 +225,7 @@ fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_c
                            fvm_output output, float* out, size_t capacity) {
   if (output == FVM_OUTPUT_CLASS || output == FVM_OUTPUT_LEAF)
     return guarded("fvm_predict_f32", []() -> Result<void> {
-      return usage("writes raw scores, values and contributions only; fvm_predict writes classes and leaves");
+      return usage("writes scores and values only; fvm_predict writes classes and leaves");
     });
   const auto rows_for = [&](const ContextInUse&) -> Result<AnyRows> {
     return AnyRows(RowBlock{rows, row_count, row_stride});

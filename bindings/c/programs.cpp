@@ -78,44 +78,65 @@ Result<void> give_handle(std::shared_ptr<const Predictor> predictor, fvm_program
   return {};
 }
 
-/// Opens the program that `load` returns, which is given the extent of verification.
-template <class Options, class Load>
-Result<void> open_program(const Options* given, fvm_program** program, const Load& load) {
-  if (program == nullptr) return usage("the pointer to the program is null");
-  *program = nullptr;
-  FVM_ASSIGN(const Options options, known_options(given));
-  FVM_ASSIGN(const Program loaded,
-             load(options.verification == FVM_VERIFY_FULL ? Verification::Full : Verification::Trust));
-  FVM_ASSIGN(std::shared_ptr<const Predictor> predictor, backend(loaded, options));
+Result<Program> load_program(const char* path, Verification verification) {
+  if (path == nullptr) return usage("the path is null");
+  auto loaded = Program::load(path, verification);
+  if (loaded) return loaded;
+  return Error{loaded.error().code, path, loaded.error().text()};
+}
+
+/// A program's image in the caller's memory.
+struct ImageBytes {
+  const void* data;
+  std::size_t size;
+};
+
+Result<std::span<const std::byte>> image_bytes(const ImageBytes& image) {
+  if (image.data == nullptr) return usage("the image is null");
+  if (image.size > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()))
+    return usage("an image of {} bytes is more than memory holds", image.size);
+  return std::span(static_cast<const std::byte*>(image.data), image.size);
+}
+
+Result<Program> load_program(const ImageBytes& image, Verification verification) {
+  FVM_ASSIGN(const auto bytes, image_bytes(image));
+  return Program::from_bytes(bytes, verification);
+}
+
+/// An image that stays in the caller's memory until the last copy of the owner is gone.
+struct BorrowedImage {
+  ImageBytes image;
+  const std::shared_ptr<const void>& owner;
+};
+
+Result<Program> load_program(const BorrowedImage& borrowed, Verification verification) {
+  FVM_ASSIGN(const auto bytes, image_bytes(borrowed.image));
+  return Program::borrow(bytes, borrowed.owner, verification);
+}
+
+/// Makes the handle of a program that has been loaded.
+template <class Options>
+Result<void> give_program(Result<Program> loaded, const Options& options, fvm_program** program) {
+  if (!loaded) return loaded.error();
+  FVM_ASSIGN(std::shared_ptr<const Predictor> predictor, backend(*loaded, options));
   return give_handle(std::move(predictor), program);
 }
 
-template <class Options>
-fvm_status open_file(const char* function, const char* path, const Options* options, fvm_program** program) {
-  const auto load = [&](Verification verification) -> Result<Program> {
-    if (path == nullptr) return usage("the path is null");
-    auto loaded = Program::load(path, verification);
-    if (loaded) return loaded;
-    return Error{loaded.error().code, path, loaded.error().text()};
-  };
-  return guarded(function, [&] { return open_program(options, program, load); });
+/// Opens the program at a source: a path, an image, or a borrowed image.
+template <class Options, class Source>
+Result<void> open_program(const Source& source, const Options* given, fvm_program** program) {
+  if (program == nullptr) return usage("the pointer to the program is null");
+  *program = nullptr;
+  FVM_ASSIGN(const Options options, known_options(given));
+  const bool full = options.verification == FVM_VERIFY_FULL;
+  return give_program(load_program(source, full ? Verification::Full : Verification::Trust), options,
+                      program);
 }
 
-Result<std::span<const std::byte>> image_bytes(const void* image, std::size_t size) {
-  if (image == nullptr) return usage("the image is null");
-  if (size > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()))
-    return usage("an image of {} bytes is more than memory holds", size);
-  return std::span(static_cast<const std::byte*>(image), size);
-}
-
-template <class Options>
-fvm_status open_memory(const char* function, const void* image, std::size_t size, const Options* options,
-                       fvm_program** program) {
-  const auto load = [&](Verification verification) -> Result<Program> {
-    FVM_ASSIGN(const auto bytes, image_bytes(image, size));
-    return Program::from_bytes(bytes, verification);
-  };
-  return guarded(function, [&] { return open_program(options, program, load); });
+template <class Options, class Source>
+fvm_status open_guarded(const char* function, const Source& source, const Options* options,
+                        fvm_program** program) {
+  return guarded(function, [&] { return open_program(source, options, program); });
 }
 
 }  // namespace
@@ -123,12 +144,12 @@ fvm_status open_memory(const char* function, const void* image, std::size_t size
 const char* fvm_version(void) { return FORESTVM_VERSION; }
 
 fvm_status fvm_program_open(const char* path, const fvm_open_options* options, fvm_program** program) {
-  return open_file("fvm_program_open", path, options, program);
+  return open_guarded("fvm_program_open", path, options, program);
 }
 
 fvm_status fvm_program_open_memory(const void* image, size_t size, const fvm_open_options* options,
                                    fvm_program** program) {
-  return open_memory("fvm_program_open_memory", image, size, options, program);
+  return open_guarded("fvm_program_open_memory", ImageBytes{image, size}, options, program);
 }
 
 fvm_status fvm_program_open_borrowed(const void* image, size_t size, void (*release)(void* user), void* user,
@@ -139,21 +160,17 @@ fvm_status fvm_program_open_borrowed(const void* image, size_t size, void (*rele
       if (release != nullptr) release(user);
     };
     const std::shared_ptr<const void> owner(image, give_back);  // calls give_back if it throws
-    const auto load = [&](Verification verification) -> Result<Program> {
-      FVM_ASSIGN(const auto bytes, image_bytes(image, size));
-      return Program::borrow(bytes, owner, verification);
-    };
-    return open_program(options, program, load);
+    return open_program(BorrowedImage{{image, size}, owner}, options, program);
   });
 }
 
 fvm_status fvm_program_open_gpu(const char* path, const fvm_gpu_options* options, fvm_program** program) {
-  return open_file("fvm_program_open_gpu", path, options, program);
+  return open_guarded("fvm_program_open_gpu", path, options, program);
 }
 
 fvm_status fvm_program_open_gpu_memory(const void* image, size_t size, const fvm_gpu_options* options,
                                        fvm_program** program) {
-  return open_memory("fvm_program_open_gpu_memory", image, size, options, program);
+  return open_guarded("fvm_program_open_gpu_memory", ImageBytes{image, size}, options, program);
 }
 
 fvm_status fvm_gpu_count(fvm_gpu_vendor vendor, uint32_t* count) {

@@ -26,16 +26,16 @@ bool is_huge(std::string_view number) {
   const std::size_t point = std::min(digits.find('.'), digits.size());
   const std::size_t first = digits.find_first_of("123456789");
   if (first == std::string_view::npos) return false;
-  // The place of the first digit: 1 for numbers from 1 to 9.99, 2 for 10 to 99.99.
-  const auto place = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);
-  if (e == std::string_view::npos) return place > 0;
+  // The number of digits before the point: 1 for numbers from 1 to 9.99, 2 for 10 to 99.99.
+  const auto magnitude = static_cast<std::int64_t>(point) - static_cast<std::int64_t>(first);
+  if (e == std::string_view::npos) return magnitude > 0;
   std::string_view power = number.substr(e + 1);
   if (power.starts_with('+')) power.remove_prefix(1);
   std::int64_t exponent = 0;
   const auto parsed = std::from_chars(power.data(), power.data() + power.size(), exponent);
   if (parsed.ec == std::errc::result_out_of_range) return !power.starts_with('-');
   // Numbers from 0.1 to 10 never come here, so it does not matter which side they count to.
-  return exponent > -place;
+  return exponent > -magnitude;
 }
 
 /// Returns whether the text is `word`, which is in lower case, in any case.

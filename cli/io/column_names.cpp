@@ -58,12 +58,12 @@ std::uint32_t FeatureNames::numbered(std::string_view name, std::string_view pre
                                                                                             : kNoFeature;
 }
 
-void ColumnNames::Places::add(std::uint32_t place, std::size_t width, bool extra) {
+void ColumnNames::Naming::add(std::uint32_t feature, std::size_t width, bool extra) {
   if (seen_.empty()) seen_.resize(width);
-  if (place == kNoFeature ? !extra : seen_[place]) complete_ = false;
-  if (place != kNoFeature && !seen_[place]) ++named_;
-  if (place != kNoFeature) seen_[place] = true;
-  if (complete_) order_.push_back(place);
+  if (feature == kNoFeature ? !extra : seen_[feature]) complete_ = false;
+  if (feature != kNoFeature && !seen_[feature]) ++named_;
+  if (feature != kNoFeature) seen_[feature] = true;
+  if (complete_) order_.push_back(feature);
 }
 
 void ColumnNames::add(std::string_view name) {
@@ -85,9 +85,9 @@ void ColumnNames::add(std::string_view name) {
   own_.add(feature, form_.width, extra);
 }
 
-const ColumnNames::Places* ColumnNames::known() const {
-  for (const Places* const places : {&own_, &numbers_, &xgboost_, &lightgbm_})
-    if (places->are_all(form_.width) && (form_.names.empty() || places == &own_)) return places;
+const ColumnNames::Naming* ColumnNames::known() const {
+  for (const Naming* const naming : {&own_, &numbers_, &xgboost_, &lightgbm_})
+    if (naming->are_all(form_.width) && (form_.names.empty() || naming == &own_)) return naming;
   return nullptr;
 }
 

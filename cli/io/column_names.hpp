@@ -60,7 +60,7 @@ class ColumnNames {
   /// their order. The names must be known.
   std::vector<std::uint32_t> order() const;
 
-  /// Returns the place of the column to keep as text, if the header names it.
+  /// Returns the index of the column to keep as text, if the header names it.
   std::optional<std::size_t> kept() const { return kept_; }
 
   /// Refuses two columns with the name of the one to keep.
@@ -74,14 +74,14 @@ class ColumnNames {
   std::string index_hint() const;
 
  private:
-  /// The features that columns name.
-  class Places {
+  /// The features that columns name, by one way to read their names.
+  class Naming {
    public:
     /// Adds a column's feature. `extra` says whether the column need not be a feature.
-    void add(std::uint32_t place, std::size_t width, bool extra);
+    void add(std::uint32_t feature, std::size_t width, bool extra);
     /// Returns whether each feature is named exactly once, and all other columns may be extra.
     bool are_all(std::size_t width) const { return complete_ && named_ == width; }
-    bool has(std::uint32_t place) const { return place < seen_.size() && seen_[place]; }
+    bool has(std::uint32_t feature) const { return feature < seen_.size() && seen_[feature]; }
     const std::vector<std::uint32_t>& order() const { return order_; }
 
    private:
@@ -91,11 +91,11 @@ class ColumnNames {
     bool complete_ = true;
   };
 
-  const Places* known() const;
+  const Naming* known() const;
 
   const RowForm& form_;
   FeatureNames features_;
-  Places own_, numbers_, xgboost_, lightgbm_;
+  Naming own_, numbers_, xgboost_, lightgbm_;
   std::vector<std::string> strange_;  // the first few names that the model does not have
   std::size_t strange_count_ = 0;
   std::string twice_;

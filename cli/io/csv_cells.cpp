@@ -107,7 +107,7 @@ Result<void> CsvCells::skip_blanks(std::size_t& at) {
   return {};
 }
 
-/// Ends the cell. `end` is the place of the separator, of the end of the line or of the end of the text; or, if blanks
+/// Ends the cell. `end` is the offset of the separator, of the end of the line or of the end of the text; or, if blanks
 /// separate cells, where the next cell begins.
 void CsvCells::finish(std::size_t end) {
   const bool at_end = end == window_.size();

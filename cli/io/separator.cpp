@@ -35,7 +35,7 @@ class Quotes {
   bool open_ = false, at_start_ = true;
 };
 
-/// Returns the place of the first line end of `text` from `from` on, given the quotes before.
+/// Returns the offset of the first line end of `text` from `from` on, given the quotes before.
 std::optional<std::size_t> line_end(std::string_view text, std::size_t from, bool quoted, Quotes& quotes) {
   for (std::size_t i = from; i < text.size(); ++i)
     if (!(quotes.inside(text[i]) && quoted) && text[i] == '\n') return i;

@@ -16,7 +16,7 @@ namespace forestvm::cli {
 /// Begins UTF-8 texts that Windows programs write.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-/// A regular file that can be read at any place.
+/// A regular file that can be read at any offset.
 struct FilePart {
   int file;             ///< descriptor
   std::uint64_t begin;  ///< where the part begins

@@ -107,13 +107,13 @@ class EntryFeed final : public Feed {
   std::optional<Inflater> inflater_;
 };
 
-/// The place and size of the directory.
+/// The offset and size of the directory.
 struct Directory {
   std::uint64_t at, size, count;
 };
 
 /// Replaces each number of the entry whose bits are all ones by the next number of the ZIP64 field. The field has
-/// numbers for these only, in the order of size, packed size and place.
+/// numbers for these only, in the order of size, packed size and offset.
 Result<void> widen(std::string_view fields, ZipArchive::Entry& entry) {
   while (fields.size() >= 4) {
     const auto id = number_at<std::uint16_t>(fields, 0);
@@ -166,7 +166,7 @@ Result<void> ZipArchive::copy(Source& source) {
   return {};
 }
 
-/// Returns `count` bytes at a place in the archive.
+/// Returns `count` bytes at an offset in the archive.
 Result<std::string> ZipArchive::bytes_at(std::uint64_t at, std::size_t count) const {
   const auto ends_early = [] { return damaged("ends too early"); };
   if (at > part_.size || count > part_.size - at) return ends_early();

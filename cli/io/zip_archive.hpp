@@ -19,7 +19,7 @@ class ZipArchive {
   /// A file of the archive, as the directory describes it.
   struct Entry {
     std::string name;
-    std::uint64_t at;      ///< place of its local header
+    std::uint64_t at;      ///< offset of its local header
     std::uint64_t packed;  ///< bytes in the archive
     std::uint64_t size;    ///< bytes unpacked
     std::uint32_t checksum;

@@ -22,9 +22,9 @@ MODEL = Path(__file__).resolve().parents[2] / "tests" / "data" / "breast_cancer"
 FILE_ROWS = 250_000
 
 
-def arguments(description: str | None) -> argparse.Namespace:
+def arguments(description: str | None, rows: int) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--rows", type=int, default=1_000_000, help="rows to predict (default: 1000000)")
+    parser.add_argument("--rows", type=int, default=rows, help=f"rows to predict (default: {rows})")
     parser.add_argument("--model", type=Path, default=MODEL, help="a model file (default: the one in tests/data)")
     # The engines' workers start this interpreter, on this machine alone.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -55,10 +55,12 @@ def predict_in_one_process(forest: forestvm.Forest, folder: Path) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def compare(description: str | None, engine: Callable[[forestvm.Forest, Path, Path], None]) -> None:
+def compare(
+    description: str | None, engine: Callable[[forestvm.Forest, Path, Path], None], rows: int = 1_000_000
+) -> None:
     """Runs an engine on a new folder of rows, and one process. `engine` writes Parquet files with the columns id and
     prediction, or one such file, to the path that it is given. Prints what each took; the predictions must be equal."""
-    options = arguments(description)
+    options = arguments(description, rows)
     forest = forestvm.load(options.model)
     with tempfile.TemporaryDirectory() as name:
         folder = write_rows(Path(name), forest, options.rows)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import tritonclient.http
 from rows import compare
+from tritonclient.utils import triton_to_np_dtype
 
 import forestvm
 
@@ -59,8 +60,9 @@ def wait(server: subprocess.Popen[bytes], log: Path) -> None:
 
 def ask(client: tritonclient.http.InferenceServerClient, forest: forestvm.Forest, rows: pa.RecordBatch) -> np.ndarray:
     columns = [rows[name].fill_null(float("nan")).to_numpy(zero_copy_only=False) for name in forest.feature_names]
-    matrix = np.column_stack(columns)
-    tensor = tritonclient.http.InferInput("rows", list(matrix.shape), "FP32")
+    datatype = client.get_model_metadata("forest")["inputs"][0]["datatype"]
+    matrix = np.column_stack(columns).astype(triton_to_np_dtype(datatype))
+    tensor = tritonclient.http.InferInput("rows", list(matrix.shape), datatype)
     tensor.set_data_from_numpy(matrix)
     return client.infer("forest", [tensor]).as_numpy("prediction")
 

@@ -56,4 +56,4 @@ def predict(forest: forestvm.Forest, rows: Path, predictions: Path) -> None:
 
 
 if __name__ == "__main__":
-    compare(__doc__, predict)
+    compare(__doc__, predict, rows=10_000_000)

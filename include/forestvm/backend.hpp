@@ -95,7 +95,7 @@ enum class ColumnForm : std::uint8_t {
   Indices,    ///< Integers of the column's type: indices in `categories`.
   Missing,    ///< No memory: each value is missing.
   Text,       ///< Offsets (Int32 or Int64, one more than rows) of texts that follow one another in `text`.
-  TextViews,  ///< The 16-byte views of Arrow's utf8_view, which hold a text or its place in `buffers`.
+  TextViews,  ///< The 16-byte views of Arrow's utf8_view, which hold a text or its offset in one of `buffers`.
 };
 
 /// The values of one feature, as Arrow lays columns out. Nothing needs alignment, but float32 numbers that have it are
@@ -171,6 +171,9 @@ struct EarlyStop {
 struct CallOptions {
   BaseMargin base_margin{};
   std::optional<EarlyStop> early_stop{};
+  /// The rounds whose trees count, for raw scores, values, classes, and outputs of trees and stages; without them all.
+  std::optional<Rounds> rounds{};
+  std::uint32_t every = 1;  ///< Staged: rounds from one stage to the next; 1 or more.
 };
 
 /// The types of predictions.
@@ -199,7 +202,7 @@ class Predictor {
 
   virtual std::unique_ptr<Context> make_context() const = 0;
 
-  /// Writes row_count(rows) x output_width(output) numbers to `out`, in C order: raw scores and values as
+  /// Writes row_count(rows) x output_width(...) numbers to `out`, in C order: raw scores and values as
   /// Float32 or Float64, labels and leaf numbers as Int32 or Int64. Float64 scores that are wanted as Float32
   /// are rounded once, at the end. A label is an index. Leaves are numbered as the trainer numbers a tree's
   /// nodes; trees come in the model's order.
@@ -226,6 +229,12 @@ class Predictor {
   /// init_score. Early stop needs the host, a model of LightGBM that has it, and a program that keeps every tree's
   /// leaf (CompileOptions::keeps_leaves).
   ///
+  /// Outputs of trees are scores, too: what the leaf of each tree, in the model's order, adds to the raw score, or to
+  /// each raw score if leaves are vectors. The scores of stages are the raw scores after every few rounds of trees
+  /// (CallOptions::every) and after the last, for each of them num_outputs numbers. Both, and the choice of rounds in a
+  /// call, are for programs that keep every tree's leaf, on the host. Scores of chosen rounds and of stages have the bits
+  /// of a program that was compiled from these rounds alone (keep_rounds) under the contract `trainer`.
+  ///
   /// Usage: a type in which the output would lose digits; a context of another backend; a null pointer; rows that
   /// overlap or are too short; coded rows with another number of columns or too few bytes; sparse rows whose
   /// offsets descend or leave the values, or with a column that the model does not have (the error names the row);
@@ -233,9 +242,12 @@ class Predictor {
   /// no names; a column with an index that its dictionary lacks; rows in another device's memory; a captured stream
   /// when the context lacks memory; margins whose shape is not that of the raw scores, or that are not finite (the
   /// error names row and output); margins or early stop for leaf numbers or contributions; early stop with a margin
-  /// below 0 or NaN, or after every 0 rounds.
+  /// below 0 or NaN, or after every 0 rounds; rounds that are empty, reversed or beyond the program's, or for leaf
+  /// numbers or contributions; stages of 0 rounds.
   ///
-  /// Refused: labels of a model without classes; contributions of a program without them; an integer that has no
+  /// Refused: labels of a model without classes; contributions of a program without them; outputs of trees and
+  /// stages, and rounds, of a program that does not keep leaves; stages and rounds of a model whose trees are no
+  /// rounds of boosting; an integer that has no
   /// equal float64 where the program compares in float64 (the error names the row); codes of another encoder, and
   /// all codes if walks of every plan read values; rows in a GPU's memory if the program takes zeros for missing
   /// values or has thresholds that float32 cannot tell apart, and for such rows labels as Int32 and leaf numbers as
@@ -280,8 +292,13 @@ class Predictor {
   virtual std::string describe() const = 0;
 };
 
-/// Returns the number of columns of a prediction of this kind; 0 if the program cannot give it.
-std::uint32_t output_width(const ProgramMeta& meta, OutputKind output);
+/// Returns the numbers of a row's prediction of this kind, by a call with these options; 0 if the program cannot give it,
+/// or the options make no sense.
+std::uint32_t output_width(const Program& program, OutputKind output, const CallOptions& options = {});
+
+/// Returns the error of every call for this output with these options but margins, whatever its rows are. Programs for
+/// GPUs may refuse further options.
+Result<void> check_call(const Program& program, OutputKind output, const CallOptions& options);
 
 struct BackendOptions {
   /// Number of threads, including the calling one: 1 runs everything in the caller, 0 means one per CPU of the

@@ -39,7 +39,8 @@ struct PassTime {
 
 struct Compiled {
   Program program;
-  std::vector<std::string> warnings;  ///< Places where results differ from what the contract asks for.
+  std::vector<std::string>
+      warnings;  ///< Sentences that say where results differ from what the contract asks for.
   std::vector<PassTime> passes;
 };
 

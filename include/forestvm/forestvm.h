@@ -68,7 +68,11 @@ enum {
    * num_features + 1 numbers for each output, of which the last is the expected score; they add up to the output's raw
    * score. Only programs that were compiled with contributions have them (forestvm compile --with contributions).
    */
-  FVM_OUTPUT_CONTRIBUTIONS = 4
+  FVM_OUTPUT_CONTRIBUTIONS = 4,
+  FVM_OUTPUT_TREES = 5, /**< What each tree's leaf adds to the raw score, or to each one if leaves are vectors. */
+  /** The raw scores after every few rounds (fvm_call_options.stage_every), and after the last: num_outputs numbers for
+   * each. Only programs that keep leaves have these and those of trees (forestvm compile --with trees,staged). */
+  FVM_OUTPUT_STAGED = 6
 };
 
 /** The type of a number, in rows, columns and predictions. */
@@ -252,11 +256,15 @@ typedef struct fvm_call_options {
   fvm_type base_margin_type;  /**< FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64. */
   uint32_t early_stop_every;  /**< Rounds after which a decided row gets no more trees; 0: it gets all. */
   double early_stop_margin;   /**< Margin beyond which a row is decided: see fvm_predict_with. */
+  uint32_t rounds_begin;      /**< First round whose trees count, from 0. */
+  uint32_t rounds_end;        /**< Round after the last whose trees count; both 0: all rounds. */
+  uint32_t stage_every;       /**< FVM_OUTPUT_STAGED: rounds from one stage to the next; 0: 1. */
+  uint32_t reserved;          /**< Zero. */
 } fvm_call_options;
 
 /** An initializer for the defaults: no margins, all trees. */
 #define FVM_CALL_OPTIONS_INIT \
-  { sizeof(fvm_call_options), NULL, 0, 0, FVM_TYPE_FLOAT32, 0, 10.0 }
+  { sizeof(fvm_call_options), NULL, 0, 0, FVM_TYPE_FLOAT32, 0, 10.0, 0, 0, 0, 0 }
 
 /** An initializer for no rows. */
 #define FVM_ROWS_INIT                                                                                        \
@@ -409,6 +417,11 @@ FVM_API fvm_status fvm_program_shape(const fvm_program* program, uint32_t* num_f
  */
 FVM_API fvm_status fvm_program_width(const fvm_program* program, fvm_output output, uint32_t* width);
 
+/** Does the same for a call with options, on which the width of outputs of trees and stages depends; `options` may be
+ * NULL. The width is 0 also if the rounds make no sense. */
+FVM_API fvm_status fvm_call_width(const fvm_program* program, fvm_output output,
+                                  const fvm_call_options* options, uint32_t* width);
+
 /** The texts of a program. */
 typedef int32_t fvm_text;
 enum {
@@ -531,11 +544,16 @@ FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_o
  * 2 x |raw| (one output) or the distance of the best raw score to the second is above early_stop_margin; its raw scores
  * are the sums so far. The program must keep each tree's leaf (forestvm compile --with early-stop).
  *
+ * Only trees of rounds [rounds_begin, rounds_end) count, in scores, values, classes, and outputs of trees and stages. The
+ * program must keep each tree's leaf (--with rounds). All trees are walked: a program of the rounds alone is faster.
+ *
  * FVM_USAGE: also a margin that is not finite, or beyond float32 where scores are float32 (the message names row and
- * output); margins of another shape than the raw scores; options for leaves; an early_stop_margin below 0 or NaN.
+ * output); margins of another shape than the raw scores; options for leaves; an early_stop_margin below 0 or NaN;
+ * rounds that are empty, reversed or beyond the program's.
  * FVM_REFUSED: also margins for a model of another trainer, for a model of averaged trees, or for a program whose sums
- * are exact; options for a program on a GPU; early stop for a model whose rows get all trees in LightGBM, or for a
- * program that does not keep leaves.
+ * are exact; options for a program on a GPU; early stop for a model whose rows get all trees in LightGBM; rounds of a
+ * model whose trees are no rounds of boosting; early stop, rounds, and outputs of trees and stages for a program that
+ * does not keep leaves.
  */
 FVM_API fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_output output,
                                     fvm_type type, const fvm_call_options* options, void* out,

@@ -11,7 +11,7 @@
 //
 //   auto context = (*predictor)->make_context();                   // one per calling thread
 //   const auto kind = forestvm::OutputKind::Value;
-//   std::vector<float> values(n * forestvm::output_width(compiled->program.meta(), kind));
+//   std::vector<float> values(n * forestvm::output_width(compiled->program, kind));
 //   const forestvm::RowBlock block{rows, n, stride};
 //   auto done = (*predictor)->predict(*context, block, kind, values.data());
 //

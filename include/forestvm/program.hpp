@@ -20,6 +20,7 @@
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/leaf_functions.hpp>
 #include <forestvm/core/path_data.hpp>
+#include <forestvm/core/rounds.hpp>
 #include <forestvm/core/transform.hpp>
 #include <forestvm/core/wide_values.hpp>
 #include <forestvm/result.hpp>
@@ -54,7 +55,7 @@ struct ProgramMeta {
   ScalarType score_type;          ///< Type of leaves, sums and raw scores: see Model.
   ScalarType row_type;            ///< Type in which the trainer compares a row's values: see Model.
   Pair pair;                      ///< Model::pair
-  std::uint8_t reserved;          ///< Zero.
+  RoundRule rounds;               ///< Rule of the rounds from which calls choose; None in other programs.
   double divisor = 1;             ///< TransformParameters::divisor.
   double slope = 1;               ///< TransformParameters::slope.
   std::uint64_t category_splits;  ///< Categorical splits: see ForestStatistics.
@@ -82,7 +83,7 @@ struct FeatureCount {
 };
 static_assert(sizeof(FeatureCount) == 8);
 
-/// The place of a text in the text section.
+/// The bytes of a text in the text section.
 struct StringRef {
   std::uint32_t offset;
   std::uint32_t size;
@@ -110,15 +111,15 @@ enum class StringId : std::uint32_t {
 };
 
 enum class Section : std::uint32_t {
-#define FVM_SECTION(number, Name, text, Record, meaning) Name = number,
+#define FVM_SECTION(number, Name, name, Record, meaning) Name = number,
 #include <forestvm/internal/sections.def>
 };
 inline constexpr std::size_t kSectionCount = 0
-#define FVM_SECTION(number, Name, text, Record, meaning) +1
+#define FVM_SECTION(number, Name, name, Record, meaning) +1
 #include <forestvm/internal/sections.def>
     ;
-/// The sections that every program file has. Only programs with contributions have the sections after these; the
-/// files of other programs leave them out.
+/// The sections that every program file has. Of those after them, files leave out all behind the last that is not
+/// empty.
 inline constexpr std::size_t kCommonSections = static_cast<std::size_t>(Section::ExplainedTrees);
 
 /// The contents of a program, filled in by the compiler; encode_program makes a Program of them.
@@ -157,6 +158,7 @@ struct ProgramParts {
   std::vector<std::byte> nodes;
   std::vector<ExplainedTree> explained_trees;
   std::vector<PathNode> paths;
+  std::vector<std::uint32_t> round_begins;
 };
 
 /// The extent to which load and from_bytes check an image before they return a program.
@@ -189,11 +191,15 @@ class Program {
   std::span<const std::byte> image() const;
 
   const ProgramMeta& meta() const;
-#define FVM_SECTION(number, Name, text, Record, meaning) \
-  std::span<const Record> section_##Name() const { return records<Record>(Section::Name); }
-#include <forestvm/internal/sections.def>
 
-  std::span<const Inst> code() const { return section_Code(); }
+  /// Each function returns the records of the section that it is named after.
+#define FVM_RECORD(number, Name, name, Record, meaning)
+#define FVM_SECTION(number, Name, name, Record, meaning) \
+  std::span<const Record> name() const { return records<Record>(Section::Name); }
+#include <forestvm/internal/sections.def>
+  /// Returns the bytes of a section's records.
+  std::span<const std::byte> section(Section section) const;
+
   std::string_view text(StringId id) const { return string(static_cast<std::size_t>(id)); }
   /// Returns an empty text if the model has no names.
   std::string_view feature_name(std::uint32_t feature) const;
@@ -219,7 +225,6 @@ class Program {
   struct Image;
   explicit Program(std::shared_ptr<const Image> image) : image_(std::move(image)) {}
 
-  std::span<const std::byte> section(Section section) const;
   std::string_view string(std::size_t index) const;
   /// Returns the index of the string of a feature's category 0.
   std::size_t first_category_string(std::uint32_t feature) const;

@@ -28,8 +28,8 @@ struct Error {
   std::string text() const { return where.empty() ? message : where + ": " + message; }
 };
 
-/// An Error in memory of its own, or none. Errors are rare: a Result has one word for them, and the code that copies and
-/// deletes them exists once.
+/// An Error in memory of its own, or none. Errors are rare: a Result has one word for them, and the code that copies
+/// and deletes them exists once.
 class Failure {
  public:
   Failure() = default;

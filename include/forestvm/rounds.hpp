@@ -3,18 +3,11 @@
 
 #include <cstdint>
 
+#include <forestvm/core/rounds.hpp>
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
 namespace forestvm {
-
-/// Rounds [begin, end) of a model, counted from 0.
-struct Rounds {
-  std::uint32_t begin = 0;
-  std::uint32_t end = 0;
-
-  bool operator==(const Rounds&) const = default;
-};
 
 /// Returns the number of a model's rounds.
 inline std::uint32_t round_count(const Model& model) {

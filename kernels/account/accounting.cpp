@@ -70,8 +70,8 @@ struct Times {
 class PhaseCounter {
  public:
   PhaseCounter(const Program& program, const LinkRequest& request, const DeviceModel& device,
-               const LinkedPhase& phase)
-      : program_(program), request_(request), device_(device), phase_(phase) {
+               const LinkedPhase& phase, double value_bytes)
+      : program_(program), request_(request), device_(device), phase_(phase), leaf_value_bytes_(value_bytes) {
     const double block_rows = phase.rows_per_block != 0 ? phase.rows_per_block : request.rows;
     chunks_[kRowsRegister] = {true, 0, request.rows, 0, std::min<double>(block_rows, request.rows)};
     if (phase.block_rows == kRowsRegister) block_rows_ = chunks_[kRowsRegister].block_rows;
@@ -104,7 +104,7 @@ class PhaseCounter {
 
  private:
   double row_bytes() const { return row_width(program_.meta()) * double{sizeof(float)}; }
-  double code_row_bytes() const { return static_cast<double>(program_.section_Columns().size()); }
+  double code_row_bytes() const { return static_cast<double>(program_.columns().size()); }
 
   void count(std::uint32_t pc, std::uint32_t end, const Times& times) {
     for (; pc < end; ++pc) {
@@ -175,6 +175,8 @@ class PhaseCounter {
         case Op::Unless:
         case Op::Plan:
         case Op::Explain:
+        case Op::StoreTrees:
+        case Op::StoreStages:
           break;
       }
     }
@@ -243,14 +245,14 @@ class PhaseCounter {
 
   void cache_trees(const LinkedInst& inst, const Times& times) {
     const std::uint32_t number = linked<Op::CacheTrees, Group>(inst);
-    const GroupDesc& group = program_.section_Groups()[number];
+    const GroupDesc& group = program_.groups()[number];
     const Chunk& trees = chunks_[linked<Op::CacheTrees, Trees>(inst)];
     double bytes = 0;
     for_trees(group, trees, [&](const TreeDesc& tree) {
       bytes += static_cast<double>(tree.node_count) * static_cast<double>(node_size(group.layout));
     });
     account_.bytes.nodes += times.blocks * bytes;
-    staged_groups_.resize(program_.section_Groups().size());
+    staged_groups_.resize(program_.groups().size());
     staged_groups_[number] = true;
   }
 
@@ -259,17 +261,18 @@ class PhaseCounter {
     const std::uint32_t begin = std::max(trees.begin, group.tree_begin);
     const std::uint32_t end = std::min(trees.begin + trees.size, group.tree_end);
     for (std::uint32_t t = begin; t < end; ++t)
-      visit(program_.section_Trees()[group.first_tree + (t - group.tree_begin)]);
+      visit(program_.trees()[group.first_tree + (t - group.tree_begin)]);
   }
 
   void walk(const LinkedInst& inst, const Times& times) {
     const Chunk& trees = chunks_[linked<Op::Walk, Trees>(inst)];
     const Chunk& rows = chunks_[linked<Op::Walk, Rows>(inst)];
-    const WalkerDesc& walker = program_.section_Walkers()[linked<Op::Walk, Walker>(inst) +
-                                                          chunks_[linked<Op::Walk, Select>(inst)].iteration];
+    const WalkerDesc& walker =
+        program_
+            .walkers()[linked<Op::Walk, Walker>(inst) + chunks_[linked<Op::Walk, Select>(inst)].iteration];
     visit_nodes(walker, trees, rows, times);
     const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
-    const AccumulatorKind kind = program_.section_Accumulators()[accumulator].kind;
+    const AccumulatorKind kind = program_.accumulators()[accumulator].kind;
     double leaves = trees.size;
     if (kind == AccumulatorKind::F32 && walker.atomic == 0 && walker.order == WalkOrder::RowsOuter)
       leaves = std::min<double>(trees.size, program_.meta().num_outputs);
@@ -281,14 +284,14 @@ class PhaseCounter {
   void leaves(const LinkedInst& inst, const Times& times) {
     const Chunk& trees = chunks_[linked<Op::Leaves, Trees>(inst)];
     const Chunk& rows = chunks_[linked<Op::Leaves, Rows>(inst)];
-    visit_nodes(program_.section_Walkers()[linked<Op::Leaves, Walker>(inst) +
-                                           chunks_[linked<Op::Leaves, Select>(inst)].iteration],
+    visit_nodes(program_.walkers()[linked<Op::Leaves, Walker>(inst) +
+                                   chunks_[linked<Op::Leaves, Select>(inst)].iteration],
                 trees, rows, times);
     account_.bytes.results += times.threads * rows.size * trees.size * sizeof(std::int32_t);
   }
 
   void visit_nodes(const WalkerDesc& walker, const Chunk& trees, const Chunk& rows, const Times& times) {
-    const GroupDesc& group = program_.section_Groups()[walker.group];
+    const GroupDesc& group = program_.groups()[walker.group];
     const double steps = walker.end == WalkEnd::Exact
                              ? walker.steps
                              : std::max<double>(walker.steps, program_.meta().mean_depth);
@@ -358,7 +361,7 @@ class PhaseCounter {
 
   void store(const LinkedInst& inst, const Times& times) {
     const double rows = times.threads * chunks_[linked<Op::Store, Rows>(inst)].size;
-    const double width = output_width(program_.meta(), request_.output);
+    const double width = output_width(program_, request_.output);
     const double element = program_.meta().score_type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
     account_.bytes.results += rows * width * element;
     add_sums(linked<Op::Store, AccIn>(inst), rows * width);
@@ -366,7 +369,7 @@ class PhaseCounter {
 
   void label(const LinkedInst& inst, const Times& times) {
     const double rows = times.threads * chunks_[linked<Op::Label, Rows>(inst)].size;
-    account_.bytes.results += rows * output_width(program_.meta(), OutputKind::Class) * sizeof(std::int64_t);
+    account_.bytes.results += rows * output_width(program_, OutputKind::Class) * sizeof(std::int64_t);
     add_sums(linked<Op::Label, AccIn>(inst), rows * program_.meta().num_outputs);
   }
 
@@ -375,7 +378,7 @@ class PhaseCounter {
     const std::uint32_t storage = memory_of(program_, accumulator).storage;
     if (phase_.accumulators[storage].shared) return;
     account_.bytes.sums +=
-        elements * static_cast<double>(element_size(program_.section_Accumulators()[accumulator].kind));
+        elements * static_cast<double>(element_size(program_.accumulators()[accumulator].kind));
   }
 
   double elements(std::uint32_t accumulator, std::uint32_t rows, const Times& times) const {
@@ -407,15 +410,15 @@ class PhaseCounter {
     const double leaves = elements(from, linked<Op::SumTrees, Rows>(inst), times);
     add_sums(from, leaves);
     const ProgramMeta& meta = program_.meta();
-    const bool vectors = !program_.section_LeafVectors().empty();
+    const bool vectors = !program_.leaf_vectors().empty();
     const double added = vectors ? leaves * meta.num_outputs : leaves;
     if (vectors) account_.bytes.nodes += added * size_of(meta.score_type);
-    if (const auto functions = program_.section_LeafFunctions(); !functions.empty()) {
-      const auto terms = static_cast<double>(program_.section_LeafTerms().size());
+    if (const auto functions = program_.leaf_functions(); !functions.empty()) {
+      const auto terms = static_cast<double>(program_.leaf_terms().size());
       const double function_bytes =
-          sizeof(LeafFunction) + terms / static_cast<double>(functions.size()) * sizeof(PlacedTerm);
+          sizeof(LeafFunction) + terms / static_cast<double>(functions.size()) * sizeof(IndexedTerm);
       account_.bytes.nodes += leaves * function_bytes;
-      account_.bytes.rows += leaves / std::max(1u, meta.num_trees) * leaf_value_bytes(program_);
+      account_.bytes.rows += leaves / std::max(1u, meta.num_trees) * leaf_value_bytes_;
     }
     add_sums(linked<Op::SumTrees, AccOut>(inst), 2 * added);
   }
@@ -430,7 +433,7 @@ class PhaseCounter {
     const auto rate = [&](double work) { return work == 0 ? kNever : clocks * rows / work; };
     account_.rates.issue = rate(account_.instructions / sm.issue);
     account_.rates.load = rate(account_.wavefronts * halves);
-    const bool in_l2 = static_cast<double>(program_.section_Nodes().size()) <= device_.l2_mib * 0x1p20;
+    const bool in_l2 = static_cast<double>(program_.nodes().size()) <= device_.l2_mib * 0x1p20;
     const RowBytes& bytes = account_.bytes;
     const double moved = bytes.rows + bytes.results + bytes.sums + (in_l2 ? 0 : bytes.nodes);
     account_.rates.memory = moved == 0 ? kNever : device_.memory_gbs * 1e9 * rows / moved;
@@ -452,6 +455,7 @@ class PhaseCounter {
   const LinkRequest& request_;
   const DeviceModel& device_;
   const LinkedPhase& phase_;
+  double leaf_value_bytes_;  ///< Bytes of a row's values that functions of leaves read.
   PhaseAccount account_;
   Chunk chunks_[kRangeRegisters];
   std::uint32_t staged_stride_ = 0;  ///< CacheRows' Stride of the rows in shared memory; 0: none are there
@@ -490,9 +494,10 @@ Result<CallAccount> account(const Program& program, const LinkRequest& call_requ
   FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits_of(device)));
   CallAccount call;
   call.rates = {kNever, kNever, kNever, kNever};
+  const double value_bytes = leaf_value_bytes(program);
   double results = 0;
   for (const LinkedPhase& phase : linked.phases) {
-    const PhaseAccount account = PhaseCounter(program, request, device, phase).run();
+    const PhaseAccount account = PhaseCounter(program, request, device, phase, value_bytes).run();
     call.visits += account.visits;
     call.counted = call.counted && account.counted;
     call.rates.issue = in_turn(call.rates.issue, account.rates.issue);
@@ -501,7 +506,7 @@ Result<CallAccount> account(const Program& program, const LinkRequest& call_requ
     results += account.bytes.results;
     call.phases.push_back(account);
   }
-  const double rows = row_width(program.meta()) * double{sizeof(float)} + leaf_value_bytes(program);
+  const double rows = row_width(program.meta()) * double{sizeof(float)} + value_bytes;
   if (std::max(rows, results) > 0) call.rates.bus = device.bus_gbs * 1e9 / std::max(rows, results);
   return call;
 }

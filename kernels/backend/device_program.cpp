@@ -18,7 +18,7 @@ namespace {
 std::vector<LaunchGroup> launch_groups(const Program& program, const std::byte* nodes, const TreeDesc* trees,
                                        const std::uint8_t* exits) {
   std::vector<LaunchGroup> groups;
-  for (const GroupDesc& desc : program.section_Groups())
+  for (const GroupDesc& desc : program.groups())
     with_view(desc.layout, [&]<class View>() {
       groups.push_back({group_data(desc, nodes, trees, exits), desc.tree_begin,
                         static_cast<std::uint32_t>(node_size(desc.layout)), desc.layout,
@@ -30,8 +30,8 @@ std::vector<LaunchGroup> launch_groups(const Program& program, const std::byte* 
 std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint32_t* numbers,
                                          const double* wide_leaves) {
   std::vector<LaunchWalker> walkers;
-  for (const WalkerDesc& desc : program.section_Walkers()) {
-    const GroupDesc& group = program.section_Groups()[desc.group];
+  for (const WalkerDesc& desc : program.walkers()) {
+    const GroupDesc& group = program.groups()[desc.group];
     LaunchWalker walker{};
     walker.group = desc.group;
     walker.steps = desc.steps;
@@ -66,33 +66,33 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   const ProgramMeta& meta = program.meta();
   LaunchProgram& tables = device.tables_;
   tables = {};
-  FVM_ASSIGN(const std::byte* nodes, put(program.section_Nodes()));
-  FVM_ASSIGN(const TreeDesc* trees, put(program.section_Trees()));
-  FVM_ASSIGN(const std::uint32_t* numbers, put(program.section_LeafNumbers()));
-  FVM_ASSIGN(const double* wide_leaves, put(program.section_WideLeaves()));
+  FVM_ASSIGN(const std::byte* nodes, put(program.nodes()));
+  FVM_ASSIGN(const TreeDesc* trees, put(program.trees()));
+  FVM_ASSIGN(const std::uint32_t* numbers, put(program.leaf_numbers()));
+  FVM_ASSIGN(const double* wide_leaves, put(program.wide_leaves()));
   const std::vector<std::uint8_t> exits = tile_exits(program);
   FVM_ASSIGN(const std::uint8_t* device_exits, put(std::span(exits)));
   const std::vector<std::uint32_t> outputs = tree_outputs(program);
   FVM_ASSIGN(tables.tree_outputs, put(std::span(outputs)));
   tables.vectors = leaf_vectors(program);
-  FVM_ASSIGN(tables.vectors.numbers, put(program.section_LeafVectors()));
+  FVM_ASSIGN(tables.vectors.numbers, put(program.leaf_vectors()));
   const LeafFunctions functions(program);
   tables.functions = functions.outputs();
-  FVM_ASSIGN(tables.functions.functions, put(program.section_LeafFunctions()));
+  FVM_ASSIGN(tables.functions.functions, put(program.leaf_functions()));
   FVM_ASSIGN(tables.functions.terms, put(functions.terms()));
-  FVM_ASSIGN(tables.base, put(program.section_Base()));
-  FVM_ASSIGN(tables.features, put(program.section_EncodedFeatures()));
-  FVM_ASSIGN(tables.ranks, put(program.section_Ranks()));
-  FVM_ASSIGN(tables.columns, put(program.section_Columns()));
-  FVM_ASSIGN(tables.categories, put(program.section_CategoryColumns()));
-  FVM_ASSIGN(tables.category_words, put(program.section_CategoryWords()));
+  FVM_ASSIGN(tables.base, put(program.base()));
+  FVM_ASSIGN(tables.features, put(program.encoded_features()));
+  FVM_ASSIGN(tables.ranks, put(program.ranks()));
+  FVM_ASSIGN(tables.columns, put(program.columns()));
+  FVM_ASSIGN(tables.categories, put(program.category_columns()));
+  FVM_ASSIGN(tables.category_words, put(program.category_words()));
   const auto groups = launch_groups(program, nodes, trees, device_exits);
   FVM_ASSIGN(tables.groups, put(std::span(groups)));
   const auto walkers = launch_walkers(program, numbers, wide_leaves);
   FVM_ASSIGN(tables.walkers, put(std::span(walkers)));
-  tables.feature_count = static_cast<std::uint32_t>(program.section_EncodedFeatures().size());
-  tables.column_count = static_cast<std::uint32_t>(program.section_Columns().size());
-  tables.category_count = static_cast<std::uint32_t>(program.section_CategoryColumns().size());
+  tables.feature_count = static_cast<std::uint32_t>(program.encoded_features().size());
+  tables.column_count = static_cast<std::uint32_t>(program.columns().size());
+  tables.category_count = static_cast<std::uint32_t>(program.category_columns().size());
   tables.row_width = row_width(meta);
   tables.num_outputs = meta.num_outputs;
   tables.num_trees = meta.num_trees;

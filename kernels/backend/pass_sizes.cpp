@@ -49,8 +49,8 @@ Result<PassSizes> PassSizes::make(const Linker& linker, const DeviceLimits& limi
     if (most == 0) continue;
     Plans& plans = sizes.plans_.emplace_back();
     plans.most = most;
-    for (const OutputKind output : kOutputs) {
-      if (output == OutputKind::Contributions) continue;  // the predictor refuses it
+    for (const OutputKind output : kOutputKinds) {
+      if (output > OutputKind::Leaf) continue;  // the predictor refuses the others
       LinkRequest request{most, most, output};
       FVM_ASSIGN(request.rows, rows_of_grid(linker, request, limits));
       FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits));

@@ -37,15 +37,10 @@ class PassSizes {
   const PassSize& of(std::uint32_t plan_rows, OutputKind output) const;
 
  private:
-#define FVM_OUTPUT(number, Name, text, meaning) OutputKind::Name,
-  static constexpr std::array kOutputs = {
-#include <forestvm/core/outputs.def>
-  };
-
   /// A run of numbers of rows that take the same plans.
   struct Plans {
-    std::uint32_t most;                           ///< largest number of rows in the run
-    std::array<PassSize, kOutputs.size()> sizes;  ///< size for each output, indexed by OutputKind
+    std::uint32_t most;                                   ///< largest number of rows in the run
+    std::array<PassSize, std::size(kOutputKinds)> sizes;  ///< size for each output, indexed by OutputKind
   };
 
   std::vector<Plans> plans_;  ///< runs in ascending order; the last ends at kMaxPassRows

@@ -14,6 +14,7 @@
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/leaf_functions.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "kernels/backend/context.hpp"
 #include "kernels/backend/device_program.hpp"
@@ -36,8 +37,8 @@ struct PassKind {
   bool stream_is_captured = false;
 };
 
-/// A pass, placed on the device.
-struct PlacedPass {
+/// A pass and its memory on the device.
+struct DevicePass {
   bool coded = false;  ///< true if the call's rows came encoded: they are uploaded to the lane's codes
   const float* rows = nullptr;  ///< values of the rows, on the device; null if they came encoded
   /// values that functions of leaves read, on the device; see LaunchPass
@@ -98,11 +99,12 @@ class DevicePredictor final : public CallPredictor {
 
   Result<void> run(Context& any, const RowSource& rows, OutputKind output, const CallOptions& options,
                    const Destination& to) const override {
-    if (output == OutputKind::Contributions)
-      return refused("output contributions", "is computed by the host only");
+    if (output == OutputKind::Contributions || output == OutputKind::Trees || output == OutputKind::Staged)
+      return refused("output " + std::string(name_of(output)), "is computed by the host only");
     if (options.base_margin.data != nullptr) return refused("base margins", "are taken by the host only");
     if (options.early_stop) return refused("early stop", "is for the host only");
-    const std::size_t width = output_width(program_.meta(), output);
+    if (options.rounds) return refused("rounds of a call", "are chosen on the host only");
+    const std::size_t width = output_width(program_, output);
     if (rows.count() == 0 || width == 0) return {};
     auto& context = static_cast<DeviceContext&>(any);
     ++context.calls;
@@ -118,7 +120,7 @@ class DevicePredictor final : public CallPredictor {
   }
 
   Result<void> run_from_host(DeviceContext& context, const PassKind& kind, const Destination& to) const {
-    const std::size_t count = kind.rows.count(), width = output_width(program_.meta(), kind.output);
+    const std::size_t count = kind.rows.count(), width = output_width(program_, kind.output);
     const bool coded = kind.upload == Upload::Codes;
     const std::size_t copied_bytes = (coded ? columns() : row_width(program_.meta()) * sizeof(float)) +
                                      leaf_value_bytes(1) + kind.result_bytes;
@@ -134,7 +136,7 @@ class DevicePredictor final : public CallPredictor {
       const std::uint32_t wanted = next_rows(kind, most, count - begin);
       FVM_ASSIGN(const Made made, make_room(context, lane, kind, wanted));
       if (made.row_count < wanted) most = made.row_count;
-      PlacedPass pass{.coded = coded,
+      DevicePass pass{.coded = coded,
                       .row_count = made.row_count,
                       .output = kind.output,
                       .to = {kind.results, lane.results.bytes()}};
@@ -149,7 +151,7 @@ class DevicePredictor final : public CallPredictor {
   }
 
   /// Puts the pass's rows, which begin at row `begin` of the call, where the lane uploads them from.
-  Result<void> stage(const Lane& lane, const RowSource& rows, std::size_t begin, PlacedPass& pass) const {
+  Result<void> stage(const Lane& lane, const RowSource& rows, std::size_t begin, DevicePass& pass) const {
     FVM_TRY(rows.read(begin, pass.row_count, lane.staged_rows.as<float>()));
     const Buffer& uploaded = pass.coded ? lane.codes : lane.rows;
     if (!pass.coded) {
@@ -188,7 +190,7 @@ class DevicePredictor final : public CallPredictor {
       FVM_ASSIGN(lane.queue, runtime_->queue_on(stream));
       context.stream_id = stream_id;
     }
-    const std::size_t count = kind.rows.count(), width = output_width(program_.meta(), kind.output);
+    const std::size_t count = kind.rows.count(), width = output_width(program_, kind.output);
     FVM_ASSIGN(kind.stream_is_captured, lane.queue->is_captured());
     FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, count));
     for (std::size_t begin = 0; begin < count;) {
@@ -196,7 +198,7 @@ class DevicePredictor final : public CallPredictor {
       FVM_ASSIGN(const Made made, make_room(context, lane, kind, wanted));
       if (made.row_count < wanted) most = made.row_count;
       FVM_ASSIGN(const RowView read, kind.rows.read(begin, made.row_count, nullptr));
-      const PlacedPass pass{.rows = read.values,
+      const DevicePass pass{.rows = read.values,
                             .row_stride = read.stride,
                             .row_count = made.row_count,
                             .output = kind.output,
@@ -225,7 +227,7 @@ class DevicePredictor final : public CallPredictor {
     auto rows = static_cast<std::uint32_t>(std::clamp<std::size_t>(wanted, 1, kMaxPassRows));
     for (;;) {
       const PassSize& size = sizes_.of(kind.rows.plan_rows(rows), kind.output);
-      const std::size_t row_bytes = size.row_bytes + placed_row_bytes(kind);
+      const std::size_t row_bytes = size.row_bytes + device_row_bytes(kind);
       const std::size_t held = row_bytes == 0 ? SIZE_MAX : std::max<std::size_t>(bytes / row_bytes, 1);
       if (rows <= size.rows && rows <= held) return rows;
       rows = static_cast<std::uint32_t>(std::min<std::size_t>(size.rows, held));
@@ -240,8 +242,8 @@ class DevicePredictor final : public CallPredictor {
     return static_cast<std::uint32_t>(std::min(kind.rows.cut(rows), left));
   }
 
-  /// Returns the bytes that a pass places in the device's memory for a row: its values, codes and results.
-  std::size_t placed_row_bytes(const PassKind& kind) const {
+  /// Returns the bytes of the device's memory that a pass takes for a row: its values, codes and results.
+  std::size_t device_row_bytes(const PassKind& kind) const {
     std::size_t bytes = columns();
     if (kind.upload == Upload::Values) bytes += row_width(program_.meta()) * sizeof(float);
     if (kind.upload != Upload::None) bytes += leaf_value_bytes(1) + kind.result_bytes;
@@ -298,7 +300,7 @@ class DevicePredictor final : public CallPredictor {
 
   /// Gives the pass to the lane's queue.
   Result<void> start(DeviceContext& context, Lane& lane, std::size_t index, const PassKind& kind,
-                     const PlacedPass& pass) const {
+                     const DevicePass& pass) const {
     const KeptPass& kept = context.kept[index];
     CapturedPass& captured = lane.captured[index];
     const auto give = [&](Operations& to) { return give_pass(to, lane, kept.linked, pass); };
@@ -327,7 +329,7 @@ class DevicePredictor final : public CallPredictor {
 
   /// Gives the captured launches the pass's rows and results, unless they have them already.
   Result<void> point_to(CapturedPass& captured, const Lane& lane, const LinkedCall& linked,
-                        const PlacedPass& pass) const {
+                        const DevicePass& pass) const {
     if (captured.rows == pass.rows && captured.row_stride == pass.row_stride &&
         captured.results == pass.to.out)
       return {};
@@ -340,7 +342,7 @@ class DevicePredictor final : public CallPredictor {
 
   /// Gives the pass's operations to `to`, one by one.
   Result<void> give_pass(Operations& to, const Lane& lane, const LinkedCall& linked,
-                         const PlacedPass& pass) const {
+                         const DevicePass& pass) const {
     const Buffer& rows = pass.coded ? lane.codes : lane.rows;
     if (pass.uploaded_bytes != 0)
       FVM_TRY(to.upload(rows.bytes(), lane.staged_rows.bytes(), pass.uploaded_bytes));
@@ -354,7 +356,7 @@ class DevicePredictor final : public CallPredictor {
 
   /// Calls visit(phase, launch) for each of the pass's launches.
   template <class Visit>
-  Result<void> for_launches(const Lane& lane, const LinkedCall& linked, const PlacedPass& pass,
+  Result<void> for_launches(const Lane& lane, const LinkedCall& linked, const DevicePass& pass,
                             Visit visit) const {
     Launch launch{};
     launch.program = device_.tables();
@@ -370,21 +372,21 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.labels = pass.to.labels();
     launch.pass.leaves = pass.to.leaves();
     for (const LinkedPhase& phase : linked.phases) {
-      place_phase(lane, phase, launch);
+      set_addresses(lane, phase, launch);
       FVM_TRY(visit(phase, launch));
     }
     return {};
   }
 
-  std::size_t columns() const { return program_.section_Columns().size(); }
+  std::size_t columns() const { return program_.columns().size(); }
 
-  void place_phase(const Lane& lane, const LinkedPhase& phase, Launch& launch) const {
+  void set_addresses(const Lane& lane, const LinkedPhase& phase, Launch& launch) const {
     launch.block_rows = phase.block_rows;
     launch.rows_per_block = phase.rows_per_block;
     std::copy(phase.code.begin(), phase.code.end(), launch.code);
     std::copy(phase.copies.begin(), phase.copies.end(), launch.copies);
     launch.copy_count = static_cast<std::uint32_t>(phase.copies.size());
-    const auto descs = program_.section_Accumulators();
+    const auto descs = program_.accumulators();
     for (std::uint32_t a = 0; a < descs.size(); ++a) {
       const AccumulatorMemory memory = memory_of(program_, a);
       const LinkedAccumulator& linked = phase.accumulators[memory.storage];

@@ -21,7 +21,7 @@ struct StagedGroup {
   std::int32_t offset;
 };
 
-/// The place in shared memory to which trees are copied.
+/// The address in shared memory to which trees are copied.
 struct CopyTarget {
   std::uint32_t offset;   ///< bytes from the beginning of shared memory
   std::uint32_t barrier;  ///< offset of the barrier at which bulk copies arrive

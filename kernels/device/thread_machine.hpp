@@ -322,8 +322,8 @@ class ThreadMachine {
     const LaunchProgram& program = launch_->program;
     const LaunchPass& pass = launch_->pass;
     const double* const values = pass.leaf_values;
-    const auto value_of = [&](const PlacedTerm& term) {
-      if (values != nullptr) return values[std::size_t{row} * program.functions.features + term.place];
+    const auto value_of = [&](const IndexedTerm& term) {
+      if (values != nullptr) return values[std::size_t{row} * program.functions.features + term.index];
       const auto x = static_cast<double>(pass.rows[row * pass.row_stride + term.feature]);
       return x >= -kTiny && x <= kTiny ? 0.0 : x;
     };

@@ -100,7 +100,7 @@ struct CodedTiles {
   FVM_DEVICE const std::uint8_t* at(std::uint32_t row) const { return codes + code_offset(row, columns); }
 };
 
-/// The trees and rows that a thread walks, and the place of the results.
+/// The trees and rows that a thread walks, and where the results go.
 struct ThreadWalk {
   GroupData group;             ///< the group, whose nodes may be in shared memory
   const GroupData* home;       ///< the group in global memory, by which leaves are numbered

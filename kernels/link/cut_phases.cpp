@@ -60,6 +60,8 @@ PhaseRole role_of(Op op) {
     case Op::Label:
     case Op::Encode:
     case Op::Explain:
+    case Op::StoreTrees:
+    case Op::StoreStages:
       return PhaseRole::Effect;
   }
   __builtin_unreachable();  // verified
@@ -236,6 +238,8 @@ class PhaseCutter {
       case Op::Label:
       case Op::Encode:
       case Op::Explain:
+      case Op::StoreTrees:
+      case Op::StoreStages:
         break;
     }
     return result;

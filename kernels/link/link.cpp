@@ -23,7 +23,7 @@ using enum LinkedField;
 /// this number of rows.
 constexpr std::uint32_t kUnmappedThreads = 128;
 
-/// Bytes of a block's shared memory up to which accumulators are placed there without a directive that asks for
+/// Bytes of a block's shared memory up to which accumulators lie there without a directive that asks for
 /// it: with more, fewer blocks could run beside each other.
 constexpr std::uint32_t kUnrequestedShared = 48u << 10;
 
@@ -67,13 +67,13 @@ class PhaseMeasurer {
     return check_extent();
   }
 
-  /// Places the rows and trees that are to be cached in shared memory. Called after run(). `codes_elsewhere`
+  /// Allocates shared memory for the rows and trees that are to be cached. Called after run(). `codes_elsewhere`
   /// says that other phases read the codes of rows.
-  Result<void> place_caches(bool codes_elsewhere) {
+  Result<void> allocate_caches(bool codes_elsewhere) {
     std::uint32_t copies = 0;
     for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) {
-      if (phase_.code[pc].op == Op::CacheRows) FVM_TRY(place_rows(pc, codes_elsewhere));
-      if (phase_.code[pc].op == Op::CacheTrees) FVM_TRY(place_trees(pc, copies++));
+      if (phase_.code[pc].op == Op::CacheRows) FVM_TRY(allocate_rows(pc, codes_elsewhere));
+      if (phase_.code[pc].op == Op::CacheTrees) FVM_TRY(allocate_trees(pc, copies++));
     }
     return {};
   }
@@ -89,7 +89,7 @@ class PhaseMeasurer {
     return aligned(std::uint64_t{memory_of(program_, accumulator).copy_bytes} * size(block_range_));
   }
 
-  /// Places an accumulator in shared memory. Returns false, and does nothing, if more than `most` bytes of that
+  /// Allocates shared memory for an accumulator. Returns false, and does nothing, if more than `most` bytes of that
   /// memory would then be taken.
   bool take_accumulator(std::uint32_t accumulator, std::uint32_t most) {
     const std::uint64_t bytes = block_bytes(accumulator);
@@ -171,6 +171,8 @@ class PhaseMeasurer {
       case Op::Unless:
       case Op::Plan:
       case Op::Explain:
+      case Op::StoreTrees:
+      case Op::StoreStages:
         return;
     }
   }
@@ -213,8 +215,8 @@ class PhaseMeasurer {
 
   /// Notes the layouts of the walkers that an instruction may run.
   void note_walkers(const InstFacts& walk) {
-    for (const WalkerDesc& desc : program_.section_Walkers().subspan(walk.first_walker, walk.walker_count))
-      note_layout(program_.section_Groups()[desc.group].layout);
+    for (const WalkerDesc& desc : program_.walkers().subspan(walk.first_walker, walk.walker_count))
+      note_layout(program_.groups()[desc.group].layout);
   }
 
   void note_layout(Layout layout) {
@@ -269,8 +271,8 @@ class PhaseMeasurer {
   }
 
   /// Returns the offset in shared memory of rows or trees to be cached.
-  Result<std::uint32_t> place_cache(std::uint32_t range, const std::string& what, const std::string& how,
-                                    std::uint64_t needed) {
+  Result<std::uint32_t> allocate_cache(std::uint32_t range, const std::string& what, const std::string& how,
+                                       std::uint64_t needed) {
     const std::uint64_t bytes = aligned(needed);
     if (ranges_[range].varies)
       return refused("schedule",
@@ -298,18 +300,17 @@ class PhaseMeasurer {
     return std::nullopt;
   }
 
-  Result<void> place_rows(std::uint32_t pc, bool codes_elsewhere) {
+  Result<void> allocate_rows(std::uint32_t pc, bool codes_elsewhere) {
     LinkedInst& inst = phase_.code[pc];
     const std::uint32_t range = facts(pc).rows, rows = size(range);
     const std::optional<StagedAs> as = staged_as(pc, codes_elsewhere);
     if (!as) return {};
     // A row is in one bank, whatever the feature or column.
     const std::uint32_t stride = rows < kBanks ? rows : iterations(rows, kBanks) * kBanks;
-    const std::size_t words =
-        as == StagedAs::Values ? row_width(program_.meta()) : program_.section_Columns().size();
+    const std::size_t words = as == StagedAs::Values ? row_width(program_.meta()) : program_.columns().size();
     static_assert(sizeof(float) == sizeof(std::uint32_t));
     FVM_ASSIGN(const std::uint32_t offset,
-               place_cache(range, "rows", "", std::uint64_t{stride} * words * sizeof(float)));
+               allocate_cache(range, "rows", "", std::uint64_t{stride} * words * sizeof(float)));
     set_linked<Op::CacheRows, Staged>(inst, static_cast<std::uint32_t>(*as));
     set_linked<Op::CacheRows, Offset>(inst, offset);
     set_linked<Op::CacheRows, Stride>(inst, stride);
@@ -322,16 +323,17 @@ class PhaseMeasurer {
     return {};
   }
 
-  Result<void> place_trees(std::uint32_t pc, std::uint32_t which) {
+  Result<void> allocate_trees(std::uint32_t pc, std::uint32_t which) {
     LinkedInst& inst = phase_.code[pc];
     const std::uint32_t range = facts(pc).trees;
     const std::optional<LoopOperands>& turns = turns_[which];
     if (which == kStagedTrees)
       return refused("schedule", "trees of more than {} groups are to be cached at once", kStagedTrees);
-    const GroupDesc& group = program_.section_Groups()[linked<Op::CacheTrees, Group>(inst)];
+    const GroupDesc& group = program_.groups()[linked<Op::CacheTrees, Group>(inst)];
     if (const std::uint64_t bytes = group.node_count * node_size(group.layout); bytes > INT32_MAX)
       return refused("schedule",
-                     "trees of a group of {} bytes are to be cached: their places in it take 31 bits", bytes);
+                     "trees of a group of {} bytes are to be cached: their offsets in it take 31 bits",
+                     bytes);
     const std::uint32_t distance = linked<Op::CacheTrees, Ahead>(inst);
     if (distance > 1)
       return refused("schedule",
@@ -348,8 +350,8 @@ class PhaseMeasurer {
     const std::uint64_t buffer = aligned(most_tree_bytes(linked<Op::CacheTrees, Group>(inst), size(range)));
     const std::uint64_t buffers = buffer * (copy.ahead ? 2 : 1);
     FVM_ASSIGN(copy.offset,
-               place_cache(range, "trees", copy.ahead ? ", those of an iteration and of the next," : "",
-                           buffers + (copy.bulk ? 2 * kBulkBarrierBytes : 0)));
+               allocate_cache(range, "trees", copy.ahead ? ", those of an iteration and of the next," : "",
+                              buffers + (copy.bulk ? 2 * kBulkBarrierBytes : 0)));
     copy.buffer_bytes = static_cast<std::uint32_t>(buffer);
     copy.barriers = copy.offset + static_cast<std::uint32_t>(buffers);
     set_linked<Op::CacheTrees, Copy>(inst, which);
@@ -359,7 +361,7 @@ class PhaseMeasurer {
   /// Returns the most bytes that the nodes of `count` consecutive trees of a group take, with the bytes that
   /// a copy brings before them.
   std::uint64_t most_tree_bytes(std::uint32_t number, std::uint32_t count) const {
-    const GroupDesc& group = program_.section_Groups()[number];
+    const GroupDesc& group = program_.groups()[number];
     const auto trees = trees_of(program_, group);
     count = std::min(count, static_cast<std::uint32_t>(trees.size()));
     std::uint64_t nodes = 0, most = 0;
@@ -394,10 +396,10 @@ class PhaseMeasurer {
   bool codes_in_shared_ = false;  ///< true once a cache has the codes made in shared memory
 };
 
-/// Places accumulators of a phase in its blocks' shared memory. Only accumulators that no other phase uses can lie
-/// there; the copies of a reduction of form Shared must lie there.
-Result<void> place_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumulators>& elsewhere,
-                                const DeviceLimits& limits) {
+/// Allocates shared memory of the blocks for accumulators of a phase. Only accumulators that no other phase uses can
+/// lie there; the copies of a reduction of form Shared must lie there.
+Result<void> allocate_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumulators>& elsewhere,
+                                   const DeviceLimits& limits) {
   const std::bitset<kAccumulators> own = phase.used() & ~elsewhere;
   const std::bitset<kAccumulators> shared = phase.reduced_in_shared();
   for (std::uint32_t a = 0; a < kAccumulators; ++a) {
@@ -418,7 +420,7 @@ Result<void> place_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumul
 }  // namespace
 
 AccumulatorMemory memory_of(const Program& program, std::uint32_t accumulator) {
-  const AccumulatorDesc* const descs = program.section_Accumulators().data();
+  const AccumulatorDesc* const descs = program.accumulators().data();
   const std::uint32_t outputs = program.meta().num_outputs, trees = program.meta().num_trees;
   const AccumulatorStorage storage = accumulator_storage(descs, accumulator);
   return {storage.index, storage.copy_stride, accumulator_width(descs[accumulator].kind, outputs, trees),
@@ -435,13 +437,13 @@ Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& 
   const auto readers = std::count_if(phases.begin(), phases.end(),
                                      [](const PhaseMeasurer& phase) { return phase.reads_codes(); });
   for (PhaseMeasurer& phase : phases)
-    FVM_TRY(phase.place_caches(readers > static_cast<std::ptrdiff_t>(phase.reads_codes())));
+    FVM_TRY(phase.allocate_caches(readers > static_cast<std::ptrdiff_t>(phase.reads_codes())));
   LinkedCall call;
   for (std::size_t i = 0; i < phases.size(); ++i) {
     std::bitset<kAccumulators> elsewhere;
     for (std::size_t other = 0; other < phases.size(); ++other)
       if (other != i) elsewhere |= phases[other].used();
-    FVM_TRY(place_accumulators(phases[i], elsewhere, limits));
+    FVM_TRY(allocate_accumulators(phases[i], elsewhere, limits));
     LinkedPhase& phase = phases[i].phase();
     for (std::uint32_t a = 0; a < kAccumulators; ++a)
       if (phases[i].used()[a] && !phase.accumulators[a].shared)

@@ -15,6 +15,7 @@
 #include <forestvm/statistics.hpp>
 
 #include "scheduler/choose/few_rows_cost.hpp"
+#include "scheduler/normal_form.hpp"
 #include "scheduler/rank_table.hpp"
 
 namespace forestvm {
@@ -32,8 +33,8 @@ constexpr double kMaxPadding = 1.25;
 /// 0.67 times.)
 constexpr double kMaxMeanLeavesOfSmall = 24;
 constexpr std::uint32_t kTreeTableRows = kCodeRows;
-/// Calls of up to this many rows are cut into blocks of 256 rows where 512 rows of values or codes would leave the cache.
-/// Elsewhere blocks of 512 are 1.1 times as fast from 512 rows on, and the runtime cuts them among threads.
+/// Calls of up to this many rows are cut into blocks of 256 rows where 512 rows of values or codes would leave the
+/// cache. Elsewhere blocks of 512 are 1.1 times as fast from 512 rows on, and the runtime cuts them among threads.
 constexpr std::uint32_t kRowsOfSmallBlocks = 1024;
 constexpr std::uint32_t kSmallBlock = 256, kLargeBlock = 512;
 constexpr std::uint64_t kMaxCachedCodes = 512u << 10;
@@ -49,22 +50,6 @@ std::uint64_t most_leaves(const Model& model) {
   return most;
 }
 
-/// The limit of values to encode for each step. Encoding a value costs less than half a step by gathers with
-/// AVX-512, and one and a half with AVX2, where it is a loss near the limit (the epsilon model: 1.4 times as
-/// fast with AVX-512, 0.75 times with AVX2).
-constexpr double kMaxValuesPerStep = 2.5;
-
-bool suits_codes(const Model& model, const ForestStatistics& forest, bool fits_tables) {
-  if (forest.category_splits != 0) return true;
-  const double steps = forest.mean_depth * static_cast<double>(model.trees.size());
-  return fits_tables && forest.features_used <= kMaxValuesPerStep * steps;
-}
-
-bool same_test(const Node& a, const Node& b) {
-  return a.kind == b.kind && a.feature == b.feature && a.threshold == b.threshold && a.payload == b.payload &&
-         a.missing_left == b.missing_left && a.missing == b.missing;
-}
-
 /// Returns true if all nodes of a level make the same test, and all leaves are below the last level.
 bool is_oblivious(const Tree& tree) {
   std::vector<std::size_t> level{0}, below;
@@ -72,7 +57,7 @@ bool is_oblivious(const Tree& tree) {
     below.clear();
     for (const std::size_t at : level) {
       const Node& node = tree.nodes[at];
-      if (!same_test(node, tree.nodes[level.front()])) return false;
+      if (!scheduler::same_test(node, tree.nodes[level.front()])) return false;
       below.push_back(static_cast<std::size_t>(node.left));
       below.push_back(static_cast<std::size_t>(node.right));
     }
@@ -133,12 +118,23 @@ struct Findings {
   double steps() const { return forest.mean_depth * static_cast<double>(trees); }
 };
 
+/// The limit of values to encode for each step. Encoding a value costs less than half a step by gathers with
+/// AVX-512, and one and a half with AVX2, where it is a loss near the limit (the epsilon model: 1.4 times as
+/// fast with AVX-512, 0.75 times with AVX2).
+constexpr double kMaxValuesPerStep = 2.5;
+
+/// Returns whether walks that compare codes suit the model better than walks that compare values.
+bool suits_codes(const Findings& found) {
+  return found.has_categories() ||
+         (found.fits_tables && found.forest.features_used <= kMaxValuesPerStep * found.steps());
+}
+
 Findings look_at(const Model& model) {
   Findings found{statistics(model),  model.trees.size(), most_leaves(model), 0, false, false,
                  knows_covers(model)};
   found.columns = scheduler::most_columns(model, found.forest);
   found.fits_tables = found.leaves <= kMaxTableLeaves;
-  found.coded = suits_codes(model, found.forest, found.fits_tables);
+  found.coded = suits_codes(found);
   return found;
 }
 

@@ -1,5 +1,6 @@
-// The template of schedules for the host, and its eight parameters (spaces.def): SilvanForge's space for CPUs (section 8.3:
-// parallel over rows, trees or both, by walks in lockstep) with blocks, layouts, tiles, rank codes and unrolled walks.
+// The template of schedules for the host, and its eight parameters (spaces.def): SilvanForge's space for CPUs
+// (section 8.3: parallel over rows, trees or both, by walks in lockstep) with blocks, layouts, tiles, rank codes and
+// unrolled walks.
 //
 //   parallel rows   lanes rows    for b0 in rows step block: for tree in trees: for b1 in b0: walk
 //                   lanes trees   for b0 in rows step block: for b1 in b0: for tree in trees: walk

@@ -56,7 +56,8 @@ Result<RaceResult> race(std::size_t candidates, const MeasureOnce& measure, cons
   for (std::size_t i = 0; i < candidates; ++i) standings.push_back({i});
   std::size_t remaining = candidates;
   for (std::size_t turns = kFirstTurns; remaining > 1 && !result.is_separated; turns *= 2) {
-    FVM_ASSIGN(const bool done, take_turns(standings, remaining, turns, measure, stop));
+    const std::size_t left = kMaxTurns - standings[0].times.size();
+    FVM_ASSIGN(const bool done, take_turns(standings, remaining, std::min(turns, left), measure, stop));
     rank(standings, remaining);
     if (!done) break;
     result.is_separated = remaining == 2 && is_ahead(standings[0], standings[1]);

@@ -61,8 +61,11 @@ class MappingCheck {
       return lowering_.refuse(loop.reduction->directive,
                               "this schedule is mapped to a GPU, whose reductions have no vectors");
     FVM_TRY(check_distance(loop));
-    if (loop.dimension) FVM_TRY(check_dimension(id));
-    return {};
+    if (!loop.dimension) return {};
+    if (lowering_.options.contributions)
+      return lowering_.refuse(loop.dimension->directive,
+                              "contributions are computed on the host, not on GPUs");
+    return check_dimension(id);
   }
 
   /// Checks the distance of cache: each iteration ahead takes another buffer of shared memory; there are two.

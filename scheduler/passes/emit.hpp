@@ -21,6 +21,15 @@ struct PlanNumbers {
 Result<std::vector<PlanNumbers>> emit_forest(const std::vector<Lowering>& plans, const RankTable& ranks,
                                              ProgramParts& parts);
 
+/// The operands of an instruction, in the order of the opcode's row.
+using OperandValues = std::vector<std::uint32_t>;
+
+/// Appends an instruction, and returns its pc.
+std::uint32_t add_instruction(ProgramParts& parts, Op op, const OperandValues& operands);
+/// Closes the block that the instruction at pc `open` opens. `operands` are the opening instruction's, without the
+/// partner.
+void close_block(ProgramParts& parts, std::uint32_t open, Op op, OperandValues operands);
+
 /// Emits the columns that are derived from features.
 void emit_columns(const Model& model, ProgramParts& parts);
 
@@ -33,7 +42,7 @@ void emit_paths(const Model& model, ExplainedForest explained, const RankTable& 
 /// Begins the code of a program with contributions: computes them if the caller asked for them, and opens the block of
 /// all other outputs, whose pc it returns.
 std::uint32_t emit_explanations(ProgramParts& parts);
-/// Closes the block that emit_explanations opened at pc `unless`. Refuses code for GPUs.
-Result<void> end_explanations(std::uint32_t unless, ProgramParts& parts);
+/// Closes the block that emit_explanations opened at pc `unless`.
+void end_explanations(std::uint32_t unless, ProgramParts& parts);
 
 }  // namespace forestvm::scheduler

@@ -1,6 +1,7 @@
 // Loop nest -> bytecode: registers for loops, and one walk instruction for each site.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <forestvm/core/interpret.hpp>
 
@@ -30,21 +31,10 @@ class CodeEmitter {
  private:
   using enum Statement::Kind;
 
-  using Operands = std::vector<std::uint32_t>;
+  std::uint32_t add(Op op, const OperandValues& operands) { return add_instruction(parts_, op, operands); }
 
-  std::uint32_t add(Op op, const Operands& operands) {
-    std::uint32_t values[kMaxOperands] = {};
-    std::copy(operands.begin(), operands.end(), values);
-    parts_.code.push_back(encode(op, values));
-    return static_cast<std::uint32_t>(parts_.code.size() - 1);
-  }
-
-  /// Closes the block opened at `open`. `operands` are the opening instruction's, without the partner.
-  void close(std::uint32_t open, Op op, Operands operands) {
-    operands.push_back(add(Op::End, {open}));
-    std::uint32_t values[kMaxOperands] = {};
-    std::copy(operands.begin(), operands.end(), values);
-    parts_.code[open] = encode(op, values);
+  void close(std::uint32_t open, Op op, OperandValues operands) {
+    close_block(parts_, open, op, std::move(operands));
   }
 
   Result<std::uint32_t> new_register() {
@@ -133,6 +123,13 @@ class CodeEmitter {
         break;
       case Store:
         add(Op::Store, {accumulator(s.accumulator), rows_of(s)});
+        break;
+      case StoreTrees:
+        add(Op::StoreTrees, {accumulator(s.accumulator), rows_of(s)});
+        break;
+      case StoreStages:
+        add(Op::StoreStages,
+            {accumulator(s.accumulator), accumulator(s.from), rows_of(s), s.base_last ? 1u : 0u});
         break;
       case Label:
         add(Op::Label,
@@ -277,6 +274,20 @@ class CodeEmitter {
 };
 
 }  // namespace
+
+std::uint32_t add_instruction(ProgramParts& parts, Op op, const OperandValues& operands) {
+  std::uint32_t values[kMaxOperands] = {};
+  std::copy(operands.begin(), operands.end(), values);
+  parts.code.push_back(encode(op, values));
+  return static_cast<std::uint32_t>(parts.code.size() - 1);
+}
+
+void close_block(ProgramParts& parts, std::uint32_t open, Op op, OperandValues operands) {
+  operands.push_back(add_instruction(parts, Op::End, {open}));
+  std::uint32_t values[kMaxOperands] = {};
+  std::copy(operands.begin(), operands.end(), values);
+  parts.code[open] = encode(op, values);
+}
 
 Result<void> emit_code(const Lowering& lowering, const PlanNumbers& numbers, ProgramParts& parts) {
   return CodeEmitter(lowering, numbers, parts).run();

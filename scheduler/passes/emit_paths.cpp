@@ -1,6 +1,4 @@
 // Explained trees -> the sections of paths, and the code that computes contributions from them.
-#include <algorithm>
-
 #include <forestvm/core/encoder.hpp>
 
 #include "scheduler/layouts/builder.hpp"
@@ -8,13 +6,6 @@
 
 namespace forestvm::scheduler {
 namespace {
-
-std::uint32_t add(ProgramParts& parts, Op op, std::initializer_list<std::uint32_t> operands) {
-  std::uint32_t values[kMaxOperands] = {};
-  std::copy(operands.begin(), operands.end(), values);
-  parts.code.push_back(encode(op, values));
-  return static_cast<std::uint32_t>(parts.code.size() - 1);
-}
 
 constexpr auto kContributions = static_cast<std::uint32_t>(OutputKind::Contributions);
 
@@ -36,26 +27,17 @@ void emit_paths(const Model& model, ExplainedForest explained, const RankTable& 
 
 std::uint32_t emit_explanations(ProgramParts& parts) {
   constexpr std::uint32_t kBlock = 2;  // the register of a block of rows
-  const std::uint32_t when = add(parts, Op::When, {kContributions, 0});
-  const std::uint32_t loop = add(parts, Op::Par, {kBlock, kRowsRegister, kCodeRows, 0});
-  if (!parts.columns.empty()) add(parts, Op::Encode, {kBlock});
-  add(parts, Op::Explain, {kBlock});
-  const std::uint32_t loop_end = add(parts, Op::End, {loop});
-  const std::uint32_t when_end = add(parts, Op::End, {when});
-  const std::uint32_t loop_operands[kMaxOperands] = {kBlock, kRowsRegister, kCodeRows, loop_end};
-  const std::uint32_t when_operands[kMaxOperands] = {kContributions, when_end};
-  parts.code[loop] = encode(Op::Par, loop_operands);
-  parts.code[when] = encode(Op::When, when_operands);
-  return add(parts, Op::Unless, {kContributions, 0});
+  const std::uint32_t when = add_instruction(parts, Op::When, {kContributions, 0});
+  const std::uint32_t loop = add_instruction(parts, Op::Par, {kBlock, kRowsRegister, kCodeRows, 0});
+  if (!parts.columns.empty()) add_instruction(parts, Op::Encode, {kBlock});
+  add_instruction(parts, Op::Explain, {kBlock});
+  close_block(parts, loop, Op::Par, {kBlock, kRowsRegister, kCodeRows});
+  close_block(parts, when, Op::When, {kContributions});
+  return add_instruction(parts, Op::Unless, {kContributions, 0});
 }
 
-Result<void> end_explanations(std::uint32_t unless, ProgramParts& parts) {
-  if (std::any_of(parts.code.begin(), parts.code.end(), [](const Inst& inst) { return inst.op == Op::Map; }))
-    return refused("schedule", "contributions are computed on the host, and its loops are mapped to a GPU");
-  const std::uint32_t end = add(parts, Op::End, {unless});
-  const std::uint32_t operands[kMaxOperands] = {kContributions, end};
-  parts.code[unless] = encode(Op::Unless, operands);
-  return {};
+void end_explanations(std::uint32_t unless, ProgramParts& parts) {
+  close_block(parts, unless, Op::Unless, {kContributions});
 }
 
 }  // namespace forestvm::scheduler

@@ -1,5 +1,6 @@
 // Loop nests and tiled forests of all plans, encoder and model -> program, which is verified before it is
 // handed on.
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -13,6 +14,13 @@ namespace {
 std::vector<std::string> take_feature_names(Compilation& compilation) {
   if (compilation.rewritable != nullptr) return std::move(compilation.rewritable->feature_names);
   return compilation.model.feature_names;
+}
+
+/// Returns the meaning of scores of some of a model's rounds: see keep_rounds.
+RoundRule rule_of_rounds(const Model& model) {
+  if (model.averaged) return RoundRule::Averages;
+  if (model.divisor != 1) return RoundRule::None;
+  return model.base_of_first_round ? RoundRule::FirstBase : RoundRule::Sums;
 }
 
 void emit_tables(Compilation& compilation, ProgramParts& parts) {
@@ -42,6 +50,10 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
     if (plan.sums.unit != 0) meta.sum_unit = plan.sums.unit;  // plans with exact sums have the model's unit
   }
   meta.contributions = compilation.options.contributions ? 1 : 0;
+  if (compilation.options.keeps_leaves) {
+    meta.rounds = rule_of_rounds(model);
+    parts.round_begins = model.round_begins;
+  }
   meta.fingerprint = compilation.fingerprint;
   meta.forest_nodes = forest.nodes;
   meta.forest_leaves = forest.leaves;
@@ -92,8 +104,13 @@ Result<void> emit_program(Compilation& compilation) {
   const bool explains = compilation.options.contributions;
   const std::uint32_t others = explains ? emit_explanations(parts) : 0;
   for (std::size_t p = 0; p < plans.size(); ++p) FVM_TRY(emit_code(plans[p], numbers[p], parts));
+  const bool mapped =
+      std::any_of(parts.code.begin(), parts.code.end(), [](const Inst& inst) { return inst.op == Op::Map; });
+  if (compilation.options.keeps_leaves && mapped)
+    return refused("schedule",
+                   "the leaves of single trees are kept on the host, and its loops are mapped to a GPU");
   if (explains) {
-    FVM_TRY(end_explanations(others, parts));
+    end_explanations(others, parts);
     emit_paths(compilation.model, std::move(compilation.explained), ranks, parts);
   }
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));

@@ -6,6 +6,7 @@
 // they are still values.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <set>
 #include <string>
 #include <vector>
@@ -66,19 +67,19 @@ class TreeExplainer {
     preorder_.clear();
     shares_.assign(tree_.nodes.size(), 0);
     features_.assign(tree_.nodes.size(), 0);
-    struct Place {
+    struct Visit {
       std::int32_t node;
       std::size_t depth;
     };
-    std::vector<Place> open{{0, 0}};
+    std::vector<Visit> open{{0, 0}};
     std::vector<std::uint32_t> way;  // features of the splits above
     while (!open.empty()) {
-      const Place place = open.back();
+      const Visit visit = open.back();
       open.pop_back();
-      const auto n = static_cast<std::size_t>(place.node);
+      const auto n = static_cast<std::size_t>(visit.node);
       preorder_.push_back(n);
       if (is_leaf(tree_.nodes[n])) continue;
-      way.resize(place.depth);
+      way.resize(visit.depth);
       FVM_ASSIGN(features_[n], feature_of(n));
       FVM_ASSIGN(shares_[n], share_of(n));
       way.push_back(features_[n]);
@@ -109,10 +110,9 @@ class TreeExplainer {
     const auto left = static_cast<double>(node(split.left).cover),
                right = static_cast<double>(node(split.right).cover), own = static_cast<double>(split.cover);
     const auto text = [](double cover) {
-      std::string digits = std::to_string(cover);
-      digits.erase(digits.find_last_not_of('0') + 1);
-      if (digits.back() == '.') digits.pop_back();
-      return digits;
+      char digits[32];
+      std::snprintf(digits, sizeof digits, "%.9g", cover);
+      return std::string(digits);
     };
     if (n == 0 && left + right == 0)
       return wrong(
@@ -161,7 +161,11 @@ class TreeExplainer {
     ExplainedTree explained{};
     explained.node_count = static_cast<std::uint32_t>(preorder_.size());
     explained.output = tree_.leaf_width == 1 ? tree_.output : k;
-    FVM_ASSIGN(explained.expected, model_.trainer == "lightgbm" ? mean_of_leaves() : mean_of_paths(first));
+    if (model_.trainer == "lightgbm") {
+      FVM_ASSIGN(explained.expected, mean_of_leaves());
+    } else {
+      explained.expected = mean_of_paths(first);
+    }
     to_.trees.push_back(explained);
     return {};
   }
@@ -179,7 +183,7 @@ class TreeExplainer {
   }
 
   /// Returns the mean of a tree's leaves, from its leaves up.
-  Result<double> mean_of_paths(std::size_t first) const {
+  double mean_of_paths(std::size_t first) const {
     std::vector<double> means;
     for (std::size_t i = to_.nodes.size(); i-- > first;) {
       const PathNode& path = to_.nodes[i];
@@ -211,11 +215,12 @@ Result<void> explain_trees(Compilation& compilation) {
   if (!compilation.options.contributions) return {};
   const Model& model = compilation.model;
   if (has_linear_leaves(model))
-    return refused("its leaves are linear functions of the row, for which contributions are not defined");
+    return refused("model",
+                   "its leaves are linear functions of the row, for which contributions are not defined");
   const std::uint64_t width = model.num_outputs * (std::uint64_t{model.num_features} + 1);
   if (width > kMaxContributions)
-    return refused("a row would have " + std::to_string(width) + " contributions, at most " +
-                   std::to_string(kMaxContributions));
+    return refused("model", "a row would have " + std::to_string(width) + " contributions, at most " +
+                                std::to_string(kMaxContributions));
   TreeExplainer explainer(model, compilation.explained);
   for (std::size_t t = 0; t < model.trees.size(); ++t) FVM_TRY(explainer.add(t));
   return {};

@@ -12,6 +12,7 @@
 //                                              result[batch] += reduce_dimension(private1, t0)
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/names.hpp>
@@ -151,7 +152,7 @@ class Legalizer {
     return add_accumulator({kind(), parent, iterations, number});
   }
 
-  /// Places the copies of an outer loop that receive nothing but one reduction of an inner loop's copies in the first
+  /// Stores the copies of an outer loop that receive nothing but one reduction of an inner loop's copies in the first
   /// of the inner copies, which are then reduced in place.
   void merge_copies() {
     for (std::uint32_t a = 1; a < accumulators().size(); ++a) {
@@ -260,11 +261,35 @@ class Legalizer {
     const bool exact = converted && !is_per_tree(kind());
     const bool base_last = model.base_last && (!exact || model.scale != 1 || !has_exact_base(model));
     body.insert(body.begin(), make(base_last ? Zero : Init, rows, exact ? sums_ : scores_));
+    std::vector<Statement> scores;
     if (converted) {
-      body.push_back(make(exact ? Round : SumTrees, rows, scores_));
-      body.back().from = sums_;
+      scores.push_back(make(exact ? Round : SumTrees, rows, scores_));
+      scores.back().from = sums_;
     }
-    if (base_last) body.push_back(make(AddBase, rows, scores_));
+    if (base_last) scores.push_back(make(AddBase, rows, scores_));
+    add_outputs(scores, rows);
+    if (lowering_.options.keeps_leaves) scores = write_trees(std::move(scores), rows, base_last);
+    std::move(scores.begin(), scores.end(), std::back_inserter(body));
+  }
+
+  /// Returns statements that write the outputs of single trees and stages of rounds, or else run `others`.
+  std::vector<Statement> write_trees(std::vector<Statement> others, LoopId rows, bool base_last) const {
+    Statement stages = make(StoreStages, rows, scores_);
+    stages.from = sums_;
+    stages.base_last = base_last;
+    const auto cut = [rows](OutputKind kind, Statement write, std::vector<Statement> otherwise) {
+      Statement unless = make(Unless, rows);
+      unless.output = kind;
+      unless.body = std::move(otherwise);
+      return std::vector<Statement>{output(kind, rows, {std::move(write)}), std::move(unless)};
+    };
+    return cut(OutputKind::Trees, make(StoreTrees, rows, sums_),
+               cut(OutputKind::Staged, std::move(stages), std::move(others)));
+  }
+
+  /// Adds the outputs of scores, values and classes.
+  void add_outputs(std::vector<Statement>& body, LoopId rows) const {
+    const Model& model = lowering_.model;
     body.push_back(output(OutputKind::Raw, rows, {make(Store, rows, scores_)}));
     std::vector<Statement> value;
     if (model.transform != forestvm::Transform::Identity) value.push_back(make(Transform, rows, scores_));

@@ -5,15 +5,11 @@
 //   f0 ? (f1 ? a : c) : (f1 ? b : d)      ->      f1 ? (f0 ? a : b) : (f0 ? c : d)
 #include <numeric>
 
+#include "scheduler/normal_form.hpp"
 #include "scheduler/passes/explain_trees.hpp"
 
 namespace forestvm::scheduler {
 namespace {
-
-bool same_test(const Node& a, const Node& b) {
-  return a.kind == b.kind && a.feature == b.feature && a.threshold == b.threshold && a.payload == b.payload &&
-         a.missing_left == b.missing_left;
-}
 
 /// The order of a split's children: the trainer's, or the other one, in which the normal form may have them.
 enum class Children { AsTrained, Swapped, Neither };

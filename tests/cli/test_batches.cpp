@@ -81,7 +81,7 @@ TEST_F(BatchesTest, OfEncodedRowsAreCutToo) {
   const Program coded = program(8, "encode(u8)");
   const auto predictor = host_backend(coded);
   const auto context = (*predictor)->make_context();
-  const std::size_t columns = coded.section_Columns().size();
+  const std::size_t columns = coded.columns().size();
   std::vector<float> values(300 * 8);
   CodeMemory codes;
   const std::size_t bytes = coded_bytes(300, columns);

@@ -83,7 +83,7 @@ TEST(DrawnRows, NameCategoriesThatAreListed) {
   }
   const auto compiled = compile(model, automatic_schedule(model));
   ASSERT_TRUE(compiled.ok()) << compiled.error().text();
-  ASSERT_EQ(compiled->program.section_CategoryColumns()[2].listed, 1);
+  ASSERT_EQ(compiled->program.category_columns()[2].listed, 1);
   const Rows rows = draw_rows(compiled->program, 1000);
   int between = 0;
   for (std::size_t i = 2; i < rows.values.size(); i += 3)

@@ -1,6 +1,7 @@
 // forestvm run --base-margin and --early-stop through the real program.
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -122,6 +123,96 @@ TEST_F(CallOptionsRun, WrongEarlyStopsAreRefused) {
                1, "(lightgbm, multiclass) needs all its trees");
   expect_error({model, rows, "--early-stop", "margin=1", "--output", "leaf"}, 2,
                "leaf numbers are of all trees");
+}
+
+class Rounds : public CallOptionsRun {
+ protected:
+  std::string csv(std::vector<std::string> words) const {
+    words.insert(words.begin(), "run");
+    const Outcome outcome = forestvm(words);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    return outcome.out;
+  }
+
+  /// Returns a column of CSV text.
+  static std::string column_of(const std::string& csv, std::size_t column) {
+    std::string cells;
+    std::istringstream lines(csv);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream row(line);
+      std::string cell;
+      for (std::size_t i = 0; i <= column; ++i) std::getline(row, cell, ',');
+      cells += cell + "\n";
+    }
+    return cells;
+  }
+
+  const std::string model_ = test_data("breast_cancer/model.json"),
+                    rows_ = test_data("breast_cancer/rows.npy");
+};
+
+TEST_F(Rounds, StagesAreTheRawScoresOfRounds) {
+  const std::string stages = csv({model_, rows_, "--output", "staged", "--every", "80"});
+  EXPECT_EQ(column_of(stages, 0), csv({model_, rows_, "--output", "raw", "--rounds", "0:80"}));
+  EXPECT_EQ(column_of(stages, 1), csv({model_, rows_, "--output", "raw", "--rounds", "0:160"}));
+  EXPECT_EQ(column_of(stages, 2), csv({model_, rows_, "--output", "raw"}));
+  const std::string named =
+      csv({model_, rows_, "--output", "staged", "--every", "80", "--output-header", "--batch", "7"});
+  EXPECT_EQ(named, "after_80,after_160,after_200\n" + stages);
+  const std::string out = file("staged.npy");
+  csv({test_data("digits/model.ubj"), test_data("digits/rows.npy"), "--output", "staged", "--every", "9",
+       "-o", out});
+  EXPECT_NE(content_of(out).find("(540, 3, 10)"), std::string::npos);
+}
+
+TEST_F(Rounds, AreChosenInAProgram) {
+  const std::string program = file("rounds.fvm"), plain = file("plain.fvm");
+  for (const char* word : {"rounds", "trees", "staged", "early-stop,trees"})
+    ASSERT_EQ(forestvm({"compile", model_, "-o", program, "--with", word}).code, 0);
+  ASSERT_EQ(forestvm({"compile", model_, "-o", plain}).code, 0);
+  for (const char* output : {"raw", "value", "class", "trees"})
+    for (const char* rounds : {"3:50", ":1", "150:"})
+      EXPECT_EQ(csv({program, rows_, "--output", output, "--rounds", rounds, "--batch", "50"}),
+                csv({model_, rows_, "--output", output, "--rounds", rounds}));
+  EXPECT_EQ(csv({program, rows_}), csv({plain, rows_}));
+  EXPECT_EQ(csv({program, rows_, "--output", "trees", "--rounds", "7:9", "--output-header"}).substr(0, 14),
+            "tree_7,tree_8\n");
+  EXPECT_NE(forestvm({"inspect", program}).out.find("keeps leaves"), std::string::npos);
+  EXPECT_NE(forestvm({"dump", program}).out.find("store_stages a0, a1, r"), std::string::npos);
+  EXPECT_EQ(forestvm({"verify", program}).code, 0);
+  write("text.txt", forestvm({"dump", program}).out);
+  ASSERT_EQ(forestvm({"assemble", file("text.txt"), "--data", program, "-o", file("again.fvm")}).code, 0);
+  EXPECT_EQ(content_of(file("again.fvm")), content_of(program));
+}
+
+TEST_F(Rounds, AreRefusedByName) {
+  const std::string program = file("rounds.fvm"), plain = file("plain.fvm");
+  ASSERT_EQ(forestvm({"compile", model_, "-o", program, "--with", "rounds"}).code, 0);
+  ASSERT_EQ(forestvm({"compile", model_, "-o", plain}).code, 0);
+  expect_error({program, rows_, "--rounds", "3:3"}, 2,
+               "rounds: 3:3: expected A:B with A < B, and B at most 200");
+  expect_error({program, rows_, "--rounds", "0:201"}, 2, "B at most 200, the program's number of rounds");
+  expect_error({program, rows_, "--rounds", "best"}, 2,
+               "is a program, which does not say what the best round is");
+  expect_error({program, rows_, "--rounds", "0:2", "--output", "leaf"}, 2,
+               "compile the model for the rounds");
+  expect_error({plain, rows_, "--rounds", "0:2"}, 1,
+               "compile the model with --with rounds, or for the rounds");
+  expect_error({plain, rows_, "--output", "trees"}, 1, "compile the model with --with trees");
+  expect_error({plain, rows_, "--output", "staged"}, 1, "compile the model with --with staged");
+  expect_error({model_, rows_, "--every", "3"}, 2,
+               "--every: says after how many rounds --output staged gives scores");
+  expect_error({model_, rows_, "--output", "staged", "--every", "0"}, 2, "--every");
+  const Outcome exported = forestvm({"export", program, "-o", file("forest.c")});
+  EXPECT_EQ(exported.code, 1);
+  EXPECT_NE(exported.err.find("single trees and rounds, which C does not"), std::string::npos)
+      << exported.err;
+  const Outcome gpu =
+      forestvm({"compile", model_, "-o", file("gpu.fvm"), "--with", "trees", "--schedule", "gpu"});
+  EXPECT_EQ(gpu.code, 1);
+  EXPECT_NE(gpu.err.find("are kept on the host, and its loops are mapped to a GPU"), std::string::npos)
+      << gpu.err;
 }
 
 }  // namespace

@@ -85,11 +85,11 @@ TEST_F(Contributions, SurviveTheAssembler) {
 TEST_F(Contributions, AreRefusedByName) {
   const std::string out = file("out.fvm");
   expect_error({"compile", model_, "-o", out, "--with", "contribution"}, 2,
-               "--with 'contribution': expected one of early-stop, contributions");
+               "--with 'contribution': expected one of early-stop, trees, staged, rounds, contributions");
   expect_error({"compile", test_data("onnx/classes_none/model.onnx"), "-o", out, "--with", "contributions"},
                1, "model.onnx: tree 0, node 0: the model does not say how many training rows went each way");
   expect_error({"compile", model_, "-o", out, "--with", "contributions", "--schedule", "gpu"}, 1,
-               "contributions are computed on the host, and its loops are mapped to a GPU");
+               "gpuDimension(b0, grid.x): contributions are computed on the host, not on GPUs");
   expect_error({"run", model_, rows_, "--output", "contributions", "--base-margin", rows_}, 1, "");
   const std::string linear = test_data("lightgbm/4.7.0_linear/model.txt");
   expect_error({"compile", linear, "-o", out, "--with", "contributions"}, 1, "linear functions of the row");

@@ -167,8 +167,8 @@ class ModelCheck {
     const auto context = (*predictor)->make_context();
     const std::size_t count = rows_for(threads, batch);
     std::vector<float> raw(count * answers_.raw_width), value(count * answers_.value_width);
-    if (output_width(program.meta(), OutputKind::Raw) != answers_.raw_width ||
-        output_width(program.meta(), OutputKind::Value) != answers_.value_width)
+    if (output_width(program, OutputKind::Raw) != answers_.raw_width ||
+        output_width(program, OutputKind::Value) != answers_.value_width)
       return fail("other widths than the trainer's");
     const bool values = batch != 1 && !is_largest(threads, batch);
     for (std::size_t begin = 0; begin < count; begin += batch) {

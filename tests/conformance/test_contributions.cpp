@@ -43,7 +43,7 @@ std::vector<double> contributions(const Program& program, const AnyRows& rows,
   EXPECT_TRUE(predictor.ok()) << (predictor.ok() ? "" : predictor.error().text());
   if (!predictor.ok()) return {};
   const auto context = (*predictor)->make_context();
-  std::vector<double> out(row_count(rows) * output_width(program.meta(), OutputKind::Contributions), kNan);
+  std::vector<double> out(row_count(rows) * output_width(program, OutputKind::Contributions), kNan);
   const auto done = (*predictor)->predict_wide(*context, rows, OutputKind::Contributions, out.data());
   EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
   return out;
@@ -407,7 +407,7 @@ TEST(Contributions, ArentThereUnlessCompiledIn) {
   const Model model = support::small_model("covered");
   const auto plain = compile(model, *schedule_by_name(model, "default"));
   ASSERT_TRUE(plain.ok());
-  EXPECT_EQ(output_width(plain->program.meta(), OutputKind::Contributions), 0u);
+  EXPECT_EQ(output_width(plain->program, OutputKind::Contributions), 0u);
   const auto predictor = host_backend(plain->program);
   const auto context = (*predictor)->make_context();
   const float row[4] = {};

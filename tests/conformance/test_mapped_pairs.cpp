@@ -80,7 +80,7 @@ std::string bytes(const std::vector<T>& numbers) {
 /// Returns the bytes of a prediction with the output's number of columns.
 template <class T, class Call>
 std::string bytes_of(const Predictor& predictor, OutputKind output, std::size_t rows, const Call& call) {
-  std::vector<T> out(rows * output_width(predictor.program().meta(), output));
+  std::vector<T> out(rows * output_width(predictor.program(), output));
   const Result<void> done = call(out.data());
   EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
   return bytes(out);
@@ -98,7 +98,7 @@ std::vector<std::string> everything(const Predictor& predictor, const RowBlock& 
       return predictor.predict_wide(*context, rows, output, out);
     }));
   }
-  if (output_width(predictor.program().meta(), OutputKind::Class) != 0)
+  if (output_width(predictor.program(), OutputKind::Class) != 0)
     all.push_back(bytes_of<std::int64_t>(predictor, OutputKind::Class, rows.count, [&](std::int64_t* out) {
       return predictor.predict_class(*context, rows, out);
     }));

@@ -91,9 +91,9 @@ Result<Answer> predicted(const Program& program, const Case& c, std::size_t batc
   const std::vector<float> padded = padded_rows(c);
   FVM_ASSIGN(const auto predictor, loaded(program, c));
   const auto context = predictor->make_context();
-  const std::uint32_t raw = output_width(program.meta(), OutputKind::Raw),
-                      value = output_width(program.meta(), OutputKind::Value),
-                      label = output_width(program.meta(), OutputKind::Class);
+  const std::uint32_t raw = output_width(program, OutputKind::Raw),
+                      value = output_width(program, OutputKind::Value),
+                      label = output_width(program, OutputKind::Class);
   Answer answer;
   answer.raw.assign(c.row_count() * raw, -12345.0f);
   answer.value.assign(c.row_count() * value, -12345.0f);
@@ -193,7 +193,7 @@ std::string encoded_differ(const Program& program, const Case& c, std::size_t ba
                            bool in_order) {
   const auto predictor = loaded(program, c);
   const auto context = (*predictor)->make_context();
-  const std::uint32_t raw = output_width(program.meta(), OutputKind::Raw);
+  const std::uint32_t raw = output_width(program, OutputKind::Raw);
   const std::size_t columns = (*predictor)->coded_columns(), trees = c.model.trees.size();
   for (std::size_t begin = 0; begin < c.row_count(); begin += batch) {
     const std::size_t count = std::min(batch, c.row_count() - begin);
@@ -296,7 +296,7 @@ struct Tally {
 template <class Is>
 std::size_t count_tables(const Program& program, Layout layout, const Is& is) {
   std::size_t count = 0;
-  for (const GroupDesc& group : program.section_Groups()) {
+  for (const GroupDesc& group : program.groups()) {
     if (group.layout != layout) continue;
     const GroupData data = group_data(program, group);
     for (std::uint32_t t = 0; t < data.tree_count; ++t) count += is(TablesView::tree(data, t)) ? 1u : 0u;
@@ -346,7 +346,7 @@ void run_case(std::uint64_t seed, Case c, Tally& tally) {
     program = compiled(c);
   }
   tally.reordered += program->meta().sums_in_model_order == 0;
-  tally.coded += !program->section_Columns().empty();
+  tally.coded += !program->columns().empty();
   tally.plans += program->code().front().op == Op::Plan;
   tally.mapped += program->mapped();
   tally.oblivious += oblivious_trees(*program);
@@ -495,7 +495,7 @@ TEST(Random, MappedSchedules) {
   ScheduleOptions schedule;
   schedule.mapped = true;
   schedule.plans = 0;
-  run_cases(800'000, 1000, forest, schedule);
+  run_cases(800'000, 500, forest, schedule);
 }
 
 TEST(Random, ManySmallTrees) {

@@ -57,7 +57,7 @@ void write_codes(void (*category)(float *, const char *, size_t)) {
   }
 )";
 
-bool takes_texts(const Program& program) { return !program.section_Lookups().empty(); }
+bool takes_texts(const Program& program) { return !program.lookups().empty(); }
 
 std::string c_type(ScalarType type) { return type == ScalarType::Float64 ? "double" : "float"; }
 
@@ -71,7 +71,7 @@ template <class Cell>
 std::vector<Cell> cells_of(const Program& program, const std::vector<double>& rows) {
   std::vector<Cell> cells(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) cells[i] = static_cast<Cell>(rows[i]);
-  for (const std::uint32_t feature : program.section_HashedFeatures())
+  for (const std::uint32_t feature : program.hashed_features())
     for (std::size_t i = feature; i < rows.size(); i += program.meta().num_features) {
       const auto code = static_cast<std::int32_t>(rows[i]);
       std::memcpy(&cells[i], &code, sizeof code);
@@ -132,16 +132,16 @@ class Judge {
  public:
   Judge(const Program& program, const std::vector<double>& rows) : program_(program), wide_(rows) {
     const bool as_float64 =
-        program.meta().row_type == ScalarType::Float64 || !program.section_HashedFeatures().empty();
+        program.meta().row_type == ScalarType::Float64 || !program.hashed_features().empty();
     if (!as_float64) narrow_.assign(rows.begin(), rows.end());
-    for (const std::uint32_t feature : program.section_HashedFeatures())
+    for (const std::uint32_t feature : program.hashed_features())
       EXPECT_LT(feature, program.meta().num_features);
     block_ = {as_float64 ? static_cast<const void*>(wide_.data()) : narrow_.data(),
               count_of(rows, program.meta()),
               program.meta().num_features,
               as_float64 ? RowType::Float64 : RowType::Float32,
               1,
-              !program.section_HashedFeatures().empty()};
+              !program.hashed_features().empty()};
     auto predictor = host_backend(program);
     EXPECT_TRUE(predictor.ok()) << predictor.error().text();
     predictor_ = std::move(*predictor);
@@ -152,7 +152,7 @@ class Judge {
   std::vector<T> answers(OutputKind output, ResultType type, bool all) const {
     RowBlock block = block_;
     if (!all) block.count = 1;
-    std::vector<T> out(block.count * output_width(program_.meta(), output));
+    std::vector<T> out(block.count * output_width(program_, output));
     const auto done = predictor_->predict_as(*context_, block, output, type, out.data());
     EXPECT_TRUE(done.ok()) << done.error().text();
     return out;
@@ -198,7 +198,7 @@ std::string ExportedForests::calls(const Entry& entry) {
   const std::string count = std::to_string(count_of(entry.rows, meta)) + "u";
   const auto write = [&](const char* function, const std::string& type, OutputKind output) {
     return "  WRITE(" + entry.prefix + "_" + function + ", " + type + ", " +
-           std::to_string(output_width(meta, output)) + "u)\n";
+           std::to_string(output_width(program_, output)) + "u)\n";
   };
   return "static void run_" + entry.prefix + "(void) {\n  const size_t features = " + features +
          ", count = " + count + ";\n  " + row + " *const rows = read_rows(count * features * sizeof(" + row +

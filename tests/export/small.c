@@ -83,9 +83,9 @@ static const uint32_t forest_g0_root[6] = {
 static uint32_t forest_walk_g0(uint32_t tree, const float *x) {
   uint32_t at = 0u;
   for (;;) {
-    const uint32_t place = forest_g0_root[tree] + at, word = forest_g0_word[place];
+    const uint32_t node = forest_g0_root[tree] + at, word = forest_g0_word[node];
     if ((word & LEAF) != 0u) return word & ~LEAF;
-    at = 2u * at + 2u - (uint32_t)forest_left(x, word, forest_g0_threshold[place]);
+    at = 2u * at + 2u - (uint32_t)forest_left(x, word, forest_g0_threshold[node]);
   }
 }
 static const float forest_g0_leaf_f32[23] = {

@@ -204,16 +204,16 @@ TEST(ExportC, FeaturesWithRules) {
   }
   const auto program = program_of(model, "encode(u8)", Contract::Trainer);
   ASSERT_TRUE(program.ok()) << program.error().text();
-  EXPECT_FALSE(program->section_ZeroMissing().empty());
+  EXPECT_FALSE(program->zero_missing().empty());
   const auto is = [&](auto rule) {
-    const auto features = program->section_WideFeatures();
+    const auto features = program->wide_features();
     return std::any_of(features.begin(), features.end(), rule);
   };
   EXPECT_TRUE(is([](const WideFeature& wide) { return wide.ranked == 1; }));
   EXPECT_TRUE(is([](const WideFeature& wide) { return wide.ranked == 0 && wide.bound_count > 1; }));
   for (const int categories : {1, 2, 3, 4})
     EXPECT_TRUE(is([&](const WideFeature& wide) { return wide.categories == categories; })) << categories;
-  const auto sets = program->section_CategoryColumns();
+  const auto sets = program->category_columns();
   EXPECT_TRUE(
       std::any_of(sets.begin(), sets.end(), [](const CategoryColumn& set) { return set.listed == 1; }));
   ExportedForests forests;

@@ -20,7 +20,7 @@ void survive(const std::string& text);
 /// Loads every file with each of its bits flipped.
 void survive_bit_flips(const std::vector<std::string>& files);
 
-/// Loads every file with each of `bytes` in every place.
+/// Loads every file with each of `bytes` at every offset.
 void survive_bytes_replaced(const std::vector<std::string>& files, std::initializer_list<char> bytes);
 
 }  // namespace forestvm::test

@@ -57,9 +57,9 @@ void FlatTableText::write(std::string& out) const {
   out += bytes(static_cast<std::uint16_t>(vtable_size)) + std::string(vtable_size - 2, '\0');
   const std::size_t table = out.size();
   out += bytes(static_cast<std::int32_t>(table - vtable));
-  std::vector<std::size_t> places;
+  std::vector<std::size_t> offsets;
   for (const Field& field : fields_) {
-    places.push_back(out.size());
+    offsets.push_back(out.size());
     out.replace(vtable + 4 + 2 * std::size_t{field.number}, 2,
                 bytes(static_cast<std::uint16_t>(out.size() - table)));
     out += field.kind == Kind::Inline ? field.bytes : std::string(4, '\0');
@@ -69,10 +69,10 @@ void FlatTableText::write(std::string& out) const {
     const Field& field = fields_[i];
     if (field.kind == Kind::Inline) continue;
     if (field.kind == Kind::Table) {
-      write_table(field.tables[0], places[i]);
+      write_table(field.tables[0], offsets[i]);
       continue;
     }
-    refer(places[i], out);
+    refer(offsets[i], out);
     const std::size_t count = field.count + field.texts.size() + field.tables.size();
     out += bytes(static_cast<std::uint32_t>(count)) + field.bytes;
     if (field.kind == Kind::List) continue;

@@ -31,8 +31,8 @@ std::string json_object(const std::string& type, const std::map<std::string, std
 /// Makes `object` the whole schema.
 std::string schema_of(const std::string& object);
 
-/// A RandomForestClassifier of two equal trees over three features: feature 2 at 0.5, then feature 0 at 1e-3 in its left
-/// child; two classes, "no" and "yes".
+/// A RandomForestClassifier of two equal trees over three features: feature 2 at 0.5, then feature 0 at 1e-3 in its
+/// left child; two classes, "no" and "yes".
 struct SmallSkops {
   std::string type = "sklearn.ensemble._forest.RandomForestClassifier";
   std::string version = "\"1.9.1\"";

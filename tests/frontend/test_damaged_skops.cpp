@@ -32,12 +32,12 @@ std::string with_text(const std::string& entry, const std::string& from, const s
   return zip_of(all);
 }
 
-/// Returns the small file with another number in an array. `place` counts bytes from the first item.
+/// Returns the small file with another number in an array. `offset` counts bytes from the first item.
 template <class Number>
-std::string with_number(const std::string& entry, std::size_t place, Number number) {
+std::string with_number(const std::string& entry, std::size_t offset, Number number) {
   return changed([&](SmallSkops& small) {
     std::string& file = small.entries[entry];
-    std::memcpy(file.data() + file.find('\n') + 1 + place, &number, sizeof number);
+    std::memcpy(file.data() + file.find('\n') + 1 + offset, &number, sizeof number);
   });
 }
 

@@ -30,7 +30,7 @@ std::string refusal(const std::string& bytes) {
   return model.ok() ? "" : model.error().text();
 }
 
-// The places of the header's fields in a checkpoint of version 4 with one target.
+// The offsets of the header's fields in a checkpoint of version 4 with one target.
 constexpr std::size_t kTypes = 12, kNumTrees = 14, kNumFeatures = 22, kAveraged = 27, kNumTargets = 28,
                       kNumClasses = 40;
 

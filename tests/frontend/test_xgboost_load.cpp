@@ -510,7 +510,7 @@ TEST(XgboostLoad, CategoryNames) {
     EXPECT_EQ(categories[1].feature, 2u);
     EXPECT_EQ(categories[1].names, (std::vector<std::string>{"30", "-7"}));
   }
-  // XGBoost's offsets count characters, so they cut texts with other bytes than ASCII at wrong places.
+  // XGBoost's offsets count characters, so they cut texts with other bytes than ASCII at wrong offsets.
   small.categories[0] = {{0, 1, 3}, {-61, -68, 'a'}};
   EXPECT_EQ(loaded(small.json()).categories.size(), 1u);
   small.categories[0] = {{0, 1, 3}, {195, 188, 'a'}};

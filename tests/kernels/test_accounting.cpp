@@ -160,7 +160,7 @@ TEST(Accounting, NodesAreReadOnceForABlock) {
 
 TEST(Accounting, CodesAreReadAndWrittenWhereTheyLie) {
   const std::string encoded = kRowsInBlocks + "; encode(u8); layout(tree, sparse)";
-  const std::size_t columns = compiled(*parse_schedule(encoded)).section_Columns().size();
+  const std::size_t columns = compiled(*parse_schedule(encoded)).columns().size();
   ASSERT_GT(columns, 0u);
   const double of_codes = static_cast<double>(columns);
   // The encoder reads values and writes codes; the walks read the codes.
@@ -222,7 +222,7 @@ TEST(Accounting, WavefrontsOfWarpsOf64) {
 TEST(Accounting, NodesThatL2DoesNotHoldComeFromMemory) {
   DeviceModel gpu = device();
   const Program program = compiled(*parse_schedule(kRowsInBlocks + "; cache(b0)"));
-  const double node_bytes = static_cast<double>(program.section_Nodes().size());
+  const double node_bytes = static_cast<double>(program.nodes().size());
   const auto bytes_per_row = [&](double l2_bytes) {
     gpu.l2_mib = l2_bytes / 0x1p20;
     return gpu.memory_gbs * 1e9 / account(program, {65536, 65536, OutputKind::Raw}, gpu)->rates.memory;

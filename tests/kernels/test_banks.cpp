@@ -97,7 +97,7 @@ BankModel reads(const Staging& staging, std::mt19937& random) {
 
 /// Returns the addresses that a thread writes, in the order of the values in the rows, which any loop over
 /// them follows.
-std::vector<std::uint32_t> places_written(const Staging& staging, std::uint32_t thread) {
+std::vector<std::uint32_t> words_written(const Staging& staging, std::uint32_t thread) {
   const std::uint32_t rows = linked<Op::CacheRows, LinkedField::Stride>(staging.cache);
   std::vector<float> values(std::size_t{rows} * staging.features);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
@@ -126,9 +126,9 @@ std::vector<std::uint32_t> places_written(const Staging& staging, std::uint32_t 
     if (const float value = shared[staging.first_word() + i]; value != kUntouched)
       found.emplace_back(value, staging.first_word() + i);
   std::sort(found.begin(), found.end());
-  std::vector<std::uint32_t> places;
-  for (const auto& [value, place] : found) places.push_back(place);
-  return places;
+  std::vector<std::uint32_t> words;
+  for (const auto& [value, word] : found) words.push_back(word);
+  return words;
 }
 
 /// Checks that every value is written exactly once; returns the bank model of the warps' stores.
@@ -136,16 +136,16 @@ BankModel writes(const Staging& staging) {
   BankModel banks;
   std::vector<unsigned> written(staging.words());
   for_warps(staging.phase.threads(), [&](std::uint32_t first, std::uint32_t lanes) {
-    std::vector<std::vector<std::uint32_t>> places;
+    std::vector<std::vector<std::uint32_t>> of_lanes;
     std::size_t steps = 0;
     for (std::uint32_t lane = 0; lane < lanes; ++lane) {
-      places.push_back(places_written(staging, first + lane));
-      steps = std::max(steps, places.back().size());
-      for (const std::uint32_t place : places.back()) ++written[place - staging.first_word()];
+      of_lanes.push_back(words_written(staging, first + lane));
+      steps = std::max(steps, of_lanes.back().size());
+      for (const std::uint32_t word : of_lanes.back()) ++written[word - staging.first_word()];
     }
     for (std::size_t step = 0; step < steps; ++step) {
       std::vector<std::uint32_t> words;
-      for (const auto& of_lane : places)
+      for (const auto& of_lane : of_lanes)
         if (step < of_lane.size()) words.push_back(of_lane[step]);
       banks.add(words);
     }

@@ -42,7 +42,7 @@ class CodedPasses : public testing::Test {
   /// Encodes the rows on the host with a program that has the same encoder.
   void encode() {
     host_ = host_backend(program("encode(u8)")).value();
-    const std::size_t columns = host_->program().section_Columns().size();
+    const std::size_t columns = host_->program().columns().size();
     codes_.assign(coded_bytes(kRows, columns), std::uint8_t{0});
     const auto coded = host_->encode(*host_->make_context(), block(kRows), codes_);
     ASSERT_TRUE(coded.ok()) << coded.error().text();

@@ -269,9 +269,9 @@ TEST(Emulator, CopiesThatAGpuWouldNotMakeAreFound) {
   const std::string who = "thread (1, 0, 0) of block (0, 0, 0) copies ";
   EXPECT_EQ(error(4080, 16, 16), "no error");
   EXPECT_EQ(error(0, 0, 12), who + "12 bytes at once: 4, 8 or 16 can be");
-  EXPECT_EQ(error(8, 0, 16), who + "16 bytes between places that are not aligned to as many");
-  EXPECT_EQ(error(0, 4, 8), who + "8 bytes between places that are not aligned to as many");
-  EXPECT_EQ(error(4096, 0, 4), who + "to a place outside the block's shared memory");
+  EXPECT_EQ(error(8, 0, 16), who + "16 bytes between addresses that are not aligned to as many");
+  EXPECT_EQ(error(0, 4, 8), who + "8 bytes between addresses that are not aligned to as many");
+  EXPECT_EQ(error(4096, 0, 4), who + "to an address outside the block's shared memory");
 }
 
 emulator::Grid grid_of_bulk_copies(std::uint32_t threads) {
@@ -343,7 +343,7 @@ TEST(Emulator, BulkCopiesThatAGpuWouldNotMakeAreFound) {
   for (const std::string& wrong : {of_copy(8, 0, 16), of_copy(0, 8, 16), of_copy(0, 0, 8)})
     EXPECT_EQ(wrong, who + "copies in bulk what is not aligned to 16 bytes");
   EXPECT_EQ(of_copy(0, 0, 0), who + "copies nothing in bulk");
-  EXPECT_EQ(of_copy(4080, 0, 32), who + "copies in bulk to a place outside the block's shared memory");
+  EXPECT_EQ(of_copy(4080, 0, 32), who + "copies in bulk to an address outside the block's shared memory");
   EXPECT_EQ(
       error([] {
         Device::expect_bulk(kAt, 0);

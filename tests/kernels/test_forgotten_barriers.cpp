@@ -39,7 +39,7 @@ std::string outcome(const Program& program, const std::vector<float>& rows, Outp
   EXPECT_TRUE(predictor.ok());
   const auto context = (*predictor)->make_context();
   const RowBlock block{rows.data(), kRows, 4};
-  const std::size_t width = output_width(program.meta(), output);
+  const std::size_t width = output_width(program, output);
   std::vector<float> scores(output == OutputKind::Raw ? kRows * width : 0);
   std::vector<std::int32_t> leaves(output == OutputKind::Leaf ? kRows * width : 0);
   const auto done = output == OutputKind::Raw ? (*predictor)->predict(*context, block, output, scores.data())

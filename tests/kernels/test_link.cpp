@@ -191,7 +191,7 @@ TEST(Link, CodesOfCachedRowsAreMadeInSharedMemory) {
   ASSERT_EQ(call.phases.size(), 1u);
   EXPECT_EQ(cached_as(call.phases[0]), StagedAs::EncodedCodes);
   EXPECT_EQ(encoded_words(call.phases[0]), 64u);
-  const std::size_t columns = compiled(schedule).section_Columns().size();
+  const std::size_t columns = compiled(schedule).columns().size();
   EXPECT_EQ(call.phases[0].shared_bytes, 64 * columns * 4 + 64 * 4);  // and one sum per row
 }
 

@@ -1,4 +1,4 @@
-// The number of rows of each pass. A pass counts what it places in the device's memory and nothing else, and
+// The number of rows of each pass. A pass counts what it takes of the device's memory and nothing else, and
 // a call is cut where a grid takes no more rows. The GPU is the one of fake_gpu.hpp, which records the rows
 // of each launch.
 #include <gtest/gtest.h>
@@ -110,7 +110,7 @@ TEST_F(PassesOfRows, CountRowsAndResultsThatAreCopied) {
 TEST_F(PassesOfRows, CountCodesInPlaceOfRows) {
   const std::string encoded = kRowsInBlocks + "encode(u8); layout(tree, array4)";
   const auto host = host_backend(test::compiled(model_, "encode(u8)")).value();
-  const std::size_t columns = host->program().section_Columns().size();
+  const std::size_t columns = host->program().columns().size();
   std::vector<std::uint8_t> codes(coded_bytes(kRows, columns));
   const auto coded = host->encode(*host->make_context(), block(), codes);
   ASSERT_TRUE(coded.ok()) << coded.error().text();

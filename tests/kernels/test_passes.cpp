@@ -360,7 +360,7 @@ TEST_F(Passes, RefusesRowsOfModelsThatTakeZeroForMissing) {
   Tree tree = support::split(0, 0.5, support::leaf(1), support::leaf(2));
   tree.nodes[0].missing = Missing::Zero;
   const Program zeros = test::compiled(support::model_of({tree}), kTreesInGrid);
-  ASSERT_FALSE(zeros.section_ZeroMissing().empty());
+  ASSERT_FALSE(zeros.zero_missing().empty());
   const auto gpu = make_predictor(zeros, make_emulator_runtime({}), "it");
   ASSERT_TRUE(gpu.ok()) << gpu.error().text();
   std::vector<float> out(kRows);

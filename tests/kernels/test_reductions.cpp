@@ -39,8 +39,8 @@ std::vector<float> scores(const Result<std::unique_ptr<Predictor>>& predictor) {
 constexpr const char* kTreesInBlock =
     "tile(batch, b0, b1, 2); reorder(b0, tree, b1); gpuDimension(b0, grid.x); gpuDimension(tree, block.x)";
 
-/// Returns a schedule that gives each third of the trees to blocks of its own, one thread for each tree. The sums of the
-/// thirds are reduced in place.
+/// Returns a schedule that gives each third of the trees to blocks of its own, one thread for each tree. The sums of
+/// the thirds are reduced in place.
 std::string thirds(std::size_t trees) {
   return "tile(batch, b0, b1, 2); tile(tree, t0, t1, " + std::to_string((trees + 2) / 3) +
          "); reorder(b0, t0, t1, b1); gpuDimension(b0, grid.x); gpuDimension(t0, grid.y); "

@@ -178,6 +178,10 @@ const std::vector<Confined> kConfined = {
       "examples/engines"},
      {},
      "a line of more than 120 bytes"},
+    {std::regex("^(?=.{121})\\s*//"),
+     {"include", "frontend", "scheduler", "vm", "kernels", "cli", "bindings", "bench", "tests", "examples"},
+     {},
+     "a comment's line of more than 120 bytes"},
 };
 
 const std::regex kInclude(R"(^\s*#\s*include\s*([<"])([^>"]+)[>"])");

@@ -61,6 +61,7 @@ TEST(SourceRules, FindsEachPlantedBreach) {
       {"cli/io/a.cpp", "return refused(\"\", \"is empty\");"},
       {"vm/call/a.cpp", "return fail(ErrorCode::Usage, \"\", \"no rows\");"},
       {"bindings/python/forestvm/a.py", "# " + std::string(119, 'x')},
+      {"vm/host/a.cpp", "  /// " + std::string(115, 'x')},
       {"kernels/backend/a.cpp", "const bool coded = std::holds_alternative<CodedRows>(rows);"},
   };
   for (const Case& planted : cases) {

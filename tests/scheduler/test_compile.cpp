@@ -119,7 +119,7 @@ TEST(Contracts, TheReproducibleOneSumsThemExactly) {
     const auto result = compiled(kParallelTrees, Contract::Reproducible, strict);
     ASSERT_TRUE(result.ok()) << error_of(result);
     EXPECT_TRUE(result->warnings.empty());
-    EXPECT_EQ(result->program.section_Accumulators()[1].kind, AccumulatorKind::Exact64);
+    EXPECT_EQ(result->program.accumulators()[1].kind, AccumulatorKind::Exact64);
     EXPECT_EQ(result->program.meta().sum_unit, reproducible_sums(small_model("small")).unit);
   }
 }
@@ -163,7 +163,7 @@ TEST(Contracts, TheFastOneKeepsFloat32SumsOfFloat64Models) {
   for (const char* text : {"", "accumulate(f32)", kParallelTrees}) {
     const auto result = compile(small_model("float64"), parsed(text), options);
     ASSERT_TRUE(result.ok()) << error_of(result);
-    for (const AccumulatorDesc& sums : result->program.section_Accumulators())
+    for (const AccumulatorDesc& sums : result->program.accumulators())
       EXPECT_EQ(sums.kind, AccumulatorKind::F32) << text;
     for (const Inst& inst : result->program.code()) EXPECT_NE(inst.op, Op::Round) << text;
   }
@@ -289,7 +289,7 @@ TEST(Compile, CategoricalSplitsAreWalkedByCodes) {
     const auto result = compile(model, *parse_schedule(text));
     ASSERT_TRUE(result.ok()) << error_of(result);
     EXPECT_EQ(result->program.meta().category_splits, 3u);
-    EXPECT_EQ(result->program.section_CategoryColumns().size(), 2u);
+    EXPECT_EQ(result->program.category_columns().size(), 2u);
     const auto code = result->program.code();
     EXPECT_TRUE(std::any_of(code.begin(), code.end(), [](const Inst& i) { return i.op == Op::Encode; }));
   }
@@ -313,7 +313,7 @@ TEST(Compile, LargeTreesWithCategoricalSplitsAreWalkedByNodes) {
   for (const Schedule& schedule : {Schedule(), automatic_schedule(model)}) {
     const auto result = compile(model, schedule);
     ASSERT_TRUE(result.ok()) << error_of(result);
-    for (const GroupDesc& group : result->program.section_Groups()) EXPECT_EQ(group.layout, Layout::Sparse4);
+    for (const GroupDesc& group : result->program.groups()) EXPECT_EQ(group.layout, Layout::Sparse4);
   }
 }
 
@@ -324,9 +324,8 @@ TEST(Compile, PlansShareTrees) {
     const auto plain = compiled(directives);
     const auto result = compiled("plan(4); " + directives + "; interleave(tree); plan(BATCH); " + directives);
     ASSERT_TRUE(plain.ok() && result.ok()) << error_of(plain) << error_of(result);
-    EXPECT_EQ(result->program.section_Groups().size(), 1u) << directives;
-    EXPECT_TRUE(std::ranges::equal(result->program.section_Nodes(), plain->program.section_Nodes()))
-        << directives;
+    EXPECT_EQ(result->program.groups().size(), 1u) << directives;
+    EXPECT_TRUE(std::ranges::equal(result->program.nodes(), plain->program.nodes())) << directives;
   }
 }
 
@@ -342,7 +341,7 @@ TEST(Compile, SetsOfCategoriesFarApartTakeAsMuchMemoryAsTheirCodes) {
   }
   const auto result = compile(model_of({tree}), {});
   ASSERT_TRUE(result.ok()) << error_of(result);
-  const auto columns = result->program.section_CategoryColumns();
+  const auto columns = result->program.category_columns();
   ASSERT_EQ(columns.size(), 40u);
   EXPECT_EQ(std::count_if(columns.begin(), columns.end(), [](const auto& c) { return c.listed != 0; }), 38);
   EXPECT_EQ(columns.back().word_count, 2u);

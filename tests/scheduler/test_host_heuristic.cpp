@@ -1,4 +1,5 @@
-// The points that the host's heuristic search measures: points of the space, few, and by the number of rows and threads.
+// The points that the host's heuristic search measures: points of the space, few, and by the number of rows and
+// threads.
 #include "scheduler/choose/host_heuristic.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The host's space of schedules: its points have all combinations of the values in spaces.def, their schedules read back,
-// and each compiles or is refused with the place and the reason. The outcomes are counted and printed.
+// The host's space of schedules: its points have all combinations of the values in spaces.def, their schedules read
+// back, and each compiles or is refused with the place and the reason. The outcomes are counted and printed.
 #include "scheduler/choose/host_template.hpp"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,8 @@ TEST(HostTemplate, TablesHaveNeitherLockstepNorSteps) {
   EXPECT_EQ(text_of({"rows", 256, "rows", 64, "tables", "none", "u8", "unrolled"}), text);
 }
 
-/// Compiles each schedule of the space once. A refusal names a directive, and every kind of schedule compiles somewhere.
+/// Compiles each schedule of the space once. A refusal names a directive, and every kind of schedule compiles
+/// somewhere.
 TEST(HostTemplate, EveryPointCompilesOrIsRefusedWithPlaceAndReason) {
   const ScheduleSpace& space = host_space();
   const Model model = small_model("small");

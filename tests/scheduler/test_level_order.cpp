@@ -32,11 +32,11 @@ std::vector<Words> laid_out(const std::vector<Tree>& trees, const std::string& s
   EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
   if (!compiled.ok()) return {};
   const Program& program = compiled->program;
-  EXPECT_EQ(program.section_Groups()[0].layout, Layout::Array4);
+  EXPECT_EQ(program.groups()[0].layout, Layout::Array4);
   std::vector<Words> words;
-  for (const TreeDesc& tree : program.section_Trees()) {
+  for (const TreeDesc& tree : program.trees()) {
     words.emplace_back(tree.node_count);
-    std::memcpy(words.back().data(), program.section_Nodes().data() + tree.first_node * sizeof(std::uint32_t),
+    std::memcpy(words.back().data(), program.nodes().data() + tree.first_node * sizeof(std::uint32_t),
                 tree.node_count * sizeof(std::uint32_t));
   }
   return words;

@@ -91,7 +91,7 @@ std::size_t lines_of_walk(const std::string& schedule, const Tree& tree, unsigne
   const auto compiled = compile(support::model_of({tree}), *parse_schedule(schedule));
   EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
   if (!compiled.ok()) return 0;
-  const auto bytes = compiled->program.section_Nodes();
+  const auto bytes = compiled->program.nodes();
   const Sparse4View::Tree nodes{reinterpret_cast<const Sparse4View::Node*>(bytes.data()), nullptr};
   std::set<std::size_t> lines{0};
   for (std::uint32_t at = 0; !Sparse4View::is_leaf(nodes, at);) {

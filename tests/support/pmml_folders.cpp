@@ -28,20 +28,20 @@ std::vector<std::size_t> value_columns(const std::vector<std::string>& names, co
   if (model.pair != Pair::None || model.num_outputs > 1) {
     for (std::size_t i = 0; i < names.size(); ++i)
       if (is_probability(names[i])) columns.push_back(i);
-    const auto place = [&](std::size_t column) {
+    const auto index = [&](std::size_t column) {
       for (std::size_t k = 0; k < model.class_labels.size(); ++k)
         if (names[column].ends_with("(" + model.class_labels[k] + ")")) return k;
       return column;
     };
     std::sort(columns.begin(), columns.end(),
-              [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+              [&](std::size_t a, std::size_t b) { return index(a) < index(b); });
     return columns;
   }
   const auto decision = std::find(names.begin(), names.end(), "decisionFunction");
   return {decision == names.end() ? 0 : static_cast<std::size_t>(decision - names.begin())};
 }
 
-/// Returns how far apart two values are, in units in the last place of the scores' type.
+/// Returns how far apart two values are, in units in the last index of the scores' type.
 std::int64_t units_apart(ScalarType score, double a, double b) {
   return score == ScalarType::Float32 ? ulps(static_cast<float>(a), static_cast<float>(b)) : ulps(a, b);
 }

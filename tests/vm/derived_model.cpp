@@ -46,7 +46,7 @@ std::vector<T> some_of(Dice& dice, const std::vector<T>& all) {
 
 float quarter(Dice& dice) { return static_cast<float>(dice.below(33)) / 4.0f - 4.0f; }
 
-/// Fills the table with keys of half the rows, and with keys beside them, which share their places.
+/// Fills the table with keys of half the rows, and with keys beside them, which share their slots.
 void draw_table(Dice& dice, Lookup& lookup, const std::vector<double>& rows) {
   std::set<std::uint64_t> keys;
   for (std::size_t i = 0; i < rows.size(); i += kFeatures) {

@@ -46,7 +46,7 @@ std::byte* GuardedMemory::at(std::size_t size, Against end) const {
   return mapping_ + kGuardBytes + (end == Against::Front ? 0 : capacity_ - size);
 }
 
-std::byte* GuardedMemory::place(const void* data, std::size_t size, Against end) const {
+std::byte* GuardedMemory::put(const void* data, std::size_t size, Against end) const {
   std::byte* const begin = at(size, end);
   if (size != 0) std::memcpy(begin, data, size);
   return begin;

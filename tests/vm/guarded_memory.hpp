@@ -23,7 +23,7 @@ class GuardedMemory {
   /// Returns the address of `size` bytes that begin, or end, at a guard.
   std::byte* at(std::size_t size, Against end) const;
   /// Copies `size` bytes to that address.
-  std::byte* place(const void* data, std::size_t size, Against end) const;
+  std::byte* put(const void* data, std::size_t size, Against end) const;
 
  private:
   std::size_t capacity_;          ///< bytes of the data, a multiple of the page size

@@ -93,6 +93,9 @@ const std::vector<RichCase>& rich_cases() {
       {"plan(3); layout(tree, sparse); plan(BATCH); encode(u8)", Contract::Trainer, 2, ScalarType::Float32,
        true, false, false, false, true},
       {"layout(tree, sparse8)", Contract::Trainer, 1, ScalarType::Float64, false, false, false, true, true},
+      {"plan(3); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0)", Contract::Trainer, 2,
+       ScalarType::Float32, false, false, false, false, false, true},
+      {"encode(u8)", Contract::Trainer, 2, ScalarType::Float64, false, false, true, false, false, true},
   };
   return cases;
 }
@@ -139,8 +142,6 @@ Tree chain_of(std::uint32_t depth) {
   return chain;
 }
 
-namespace {
-
 Program compiled(const Model& model, const std::string& schedule, const CompileOptions& options) {
   auto parsed = parse_schedule(schedule);
   if (!parsed) throw std::runtime_error(schedule + ": " + parsed.error().text());
@@ -148,8 +149,6 @@ Program compiled(const Model& model, const std::string& schedule, const CompileO
   if (!result) throw std::runtime_error(schedule + ": " + result.error().text());
   return result->program;
 }
-
-}  // namespace
 
 Program compiled(const Model& model, const std::string& schedule, Contract contract) {
   CompileOptions options;
@@ -165,13 +164,18 @@ Program explained(const Model& model, const std::string& schedule, Contract cont
 }
 
 Program program_of(const Model& model, const RichCase& rich) {
-  return rich.contributions ? explained(model, rich.schedule, rich.contract)
-                            : compiled(model, rich.schedule, rich.contract);
+  CompileOptions options;
+  options.contract = rich.contract;
+  options.contributions = rich.contributions;
+  options.keeps_leaves = rich.keeps_leaves;
+  return compiled(model, rich.schedule, options);
 }
 
 std::vector<OutputKind> outputs_of(const Program& program) {
   std::vector<OutputKind> outputs{OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf};
   if (program.meta().contributions != 0) outputs.push_back(OutputKind::Contributions);
+  if (!program.round_begins().empty())
+    outputs.insert(outputs.end(), {OutputKind::Trees, OutputKind::Staged});
   return outputs;
 }
 
@@ -236,39 +240,40 @@ Program rich_program() { return compiled(small_forest(), kRichSchedule); }
 ProgramParts parts_of(const Program& program) {
   ProgramParts parts;
   parts.meta = program.meta();
-  parts.code = copy_of(program.section_Code());
-  parts.walkers = copy_of(program.section_Walkers());
-  parts.groups = copy_of(program.section_Groups());
-  parts.trees = copy_of(program.section_Trees());
-  parts.tile_shapes = copy_of(program.section_TileShapes());
-  parts.leaf_numbers = copy_of(program.section_LeafNumbers());
-  parts.wide_leaves = copy_of(program.section_WideLeaves());
-  parts.zero_missing = copy_of(program.section_ZeroMissing());
-  parts.accumulators = copy_of(program.section_Accumulators());
-  parts.base = copy_of(program.section_Base());
-  parts.thresholds = copy_of(program.section_Thresholds());
-  parts.encoded_features = copy_of(program.section_EncodedFeatures());
-  parts.columns = copy_of(program.section_Columns());
-  parts.ranks = copy_of(program.section_Ranks());
-  parts.category_columns = copy_of(program.section_CategoryColumns());
-  parts.category_words = copy_of(program.section_CategoryWords());
-  parts.wide_features = copy_of(program.section_WideFeatures());
-  parts.wide_bounds = copy_of(program.section_WideBounds());
-  parts.leaf_vectors = copy_of(program.section_LeafVectors());
-  parts.leaf_functions = copy_of(program.section_LeafFunctions());
-  parts.leaf_terms = copy_of(program.section_LeafTerms());
-  parts.category_names = copy_of(program.section_CategoryNames());
-  parts.hashed_features = copy_of(program.section_HashedFeatures());
-  parts.lookups = copy_of(program.section_Lookups());
-  parts.key_parts = copy_of(program.section_KeyParts());
-  parts.lookup_words = copy_of(program.section_LookupWords());
-  parts.linear_columns = copy_of(program.section_LinearColumns());
-  parts.linear_terms = copy_of(program.section_LinearTerms());
-  for (const StringRef& ref : program.section_Strings())
-    parts.strings.emplace_back(program.section_Text().data() + ref.offset, ref.size);
-  parts.nodes = copy_of(program.section_Nodes());
-  parts.explained_trees = copy_of(program.section_ExplainedTrees());
-  parts.paths = copy_of(program.section_Paths());
+  parts.code = copy_of(program.code());
+  parts.walkers = copy_of(program.walkers());
+  parts.groups = copy_of(program.groups());
+  parts.trees = copy_of(program.trees());
+  parts.tile_shapes = copy_of(program.tile_shapes());
+  parts.leaf_numbers = copy_of(program.leaf_numbers());
+  parts.wide_leaves = copy_of(program.wide_leaves());
+  parts.zero_missing = copy_of(program.zero_missing());
+  parts.accumulators = copy_of(program.accumulators());
+  parts.base = copy_of(program.base());
+  parts.thresholds = copy_of(program.thresholds());
+  parts.encoded_features = copy_of(program.encoded_features());
+  parts.columns = copy_of(program.columns());
+  parts.ranks = copy_of(program.ranks());
+  parts.category_columns = copy_of(program.category_columns());
+  parts.category_words = copy_of(program.category_words());
+  parts.wide_features = copy_of(program.wide_features());
+  parts.wide_bounds = copy_of(program.wide_bounds());
+  parts.leaf_vectors = copy_of(program.leaf_vectors());
+  parts.leaf_functions = copy_of(program.leaf_functions());
+  parts.leaf_terms = copy_of(program.leaf_terms());
+  parts.category_names = copy_of(program.category_names());
+  parts.hashed_features = copy_of(program.hashed_features());
+  parts.lookups = copy_of(program.lookups());
+  parts.key_parts = copy_of(program.key_parts());
+  parts.lookup_words = copy_of(program.lookup_words());
+  parts.linear_columns = copy_of(program.linear_columns());
+  parts.linear_terms = copy_of(program.linear_terms());
+  for (const StringRef& ref : program.strings())
+    parts.strings.emplace_back(program.text().data() + ref.offset, ref.size);
+  parts.nodes = copy_of(program.nodes());
+  parts.explained_trees = copy_of(program.explained_trees());
+  parts.paths = copy_of(program.paths());
+  parts.round_begins = copy_of(program.round_begins());
   return parts;
 }
 
@@ -299,10 +304,10 @@ std::vector<float> small_rows(std::size_t count, std::size_t stride, std::uint32
 Answers answers(const Predictor& predictor, Context& context, const AnyRows& rows) {
   const ProgramMeta& meta = predictor.program().meta();
   const std::size_t count = row_count(rows);
-  std::vector<float> raw(count * output_width(meta, OutputKind::Raw));
-  std::vector<float> value(count * output_width(meta, OutputKind::Value));
+  std::vector<float> raw(count * output_width(predictor.program(), OutputKind::Raw));
+  std::vector<float> value(count * output_width(predictor.program(), OutputKind::Value));
   Answers all;
-  all.labels.resize(count * output_width(meta, OutputKind::Class));
+  all.labels.resize(count * output_width(predictor.program(), OutputKind::Class));
   must(predictor.predict(context, rows, OutputKind::Raw, raw.data()));
   must(predictor.predict(context, rows, OutputKind::Value, value.data()));
   all.leaves.resize(count * meta.num_trees);

@@ -28,6 +28,7 @@ Tree chain_of(std::uint32_t depth);
 
 /// Compiles a model; a refusal fails the test and throws.
 Program compiled(const Model& model, const std::string& schedule, Contract contract = Contract::Trainer);
+Program compiled(const Model& model, const std::string& schedule, const CompileOptions& options);
 
 /// Compiles a model of trees with covers to a program with contributions; a refusal fails the test and throws.
 Program explained(const Model& model, const std::string& schedule, Contract contract = Contract::Trainer);
@@ -51,6 +52,7 @@ struct RichCase {
   bool linear = false;         ///< true: leaves are linear functions of the row
   bool vectors = false;        ///< true: leaves are vectors, and the categories of a feature have names
   bool contributions = false;  ///< true: trees have covers, and the program has contributions
+  bool keeps_leaves = false;   ///< true: the program has outputs of trees and stages
 };
 /// Makes every other split categorical, with three sets of either side and rule.
 void make_categorical(Tree& tree);

@@ -11,6 +11,7 @@
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/names.hpp>
 
 namespace forestvm {
 namespace {
@@ -28,7 +29,7 @@ std::string shape_text(std::size_t rows, std::size_t columns) { return formatted
 
 /// Returns whether some accumulator counts units of exact sums: a margin need not be a multiple of the unit.
 bool sums_exactly(const Program& program) {
-  const auto all = program.section_Accumulators();
+  const auto all = program.accumulators();
   return std::any_of(all.begin(), all.end(), [](const AccumulatorDesc& desc) {
     return desc.kind == AccumulatorKind::Exact64 || desc.kind == AccumulatorKind::Exact128;
   });
@@ -41,6 +42,7 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
   if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers do not depend on them");
   if (output == OutputKind::Contributions)
     return wrong_option(kWhere, "contributions begin with the model's own base scores");
+  if (output == OutputKind::Trees) return wrong_option(kWhere, "the outputs of trees do not depend on them");
   if (meta.takes_margins == 0)
     return refused(kWhere,
                    "are for models of XGBoost, and of LightGBM if they do not average; this one is of {}",
@@ -68,7 +70,7 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
 
 /// Returns whether the program keeps every tree's leaf, and adds the leaves of a row at the end.
 bool keeps_leaves(const Program& program) {
-  const auto all = program.section_Accumulators();
+  const auto all = program.accumulators();
   const auto code = program.code();
   return std::all_of(code.begin(), code.end(), [&](const Inst& inst) {
     return inst.op != Op::Walk || is_per_tree(all[operands<Op::Walk>(inst).acc_out].kind);
@@ -79,6 +81,8 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
   constexpr const char* kWhere = "early stop";
   if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers are of all trees");
   if (output == OutputKind::Contributions) return wrong_option(kWhere, "contributions are of all trees");
+  if (output == OutputKind::Trees || output == OutputKind::Staged)
+    return wrong_option(kWhere, "the outputs of trees and stages are of all trees");
   if (!(stop.margin >= 0))
     return wrong_option(kWhere, formatted("a margin of {}, expected 0 or more", text_of(stop.margin)));
   if (stop.every == 0) return wrong_option(kWhere, "after every 0 rounds, expected 1 or more");
@@ -90,6 +94,25 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
     return refused(kWhere,
                    "the program does not keep each tree's leaf: compile the model with --with early-stop");
   return {};
+}
+
+Result<void> check_rounds(const Program& program, OutputKind output, const Rounds& rounds) {
+  constexpr const char* kWhere = "rounds";
+  if (output == OutputKind::Leaf || output == OutputKind::Contributions)
+    return wrong_option(
+        kWhere, formatted("{} of a call are of all rounds of the program: compile the model for the rounds",
+                          output == OutputKind::Leaf ? "the leaf numbers" : "the contributions"));
+  const auto begins = program.round_begins();
+  if (begins.empty())
+    return refused(kWhere,
+                   "the program does not keep each tree's leaf: compile the model with --with rounds, or for "
+                   "the rounds");
+  if (program.meta().rounds == RoundRule::None)
+    return refused(kWhere, "the model's trees are not rounds of boosting: all of them are needed");
+  if (rounds.begin < rounds.end && rounds.end < begins.size()) return {};
+  return wrong_option(kWhere, formatted("{}:{}: expected A:B with A < B, and B at most {}, the program's "
+                                        "number of rounds",
+                                        rounds.begin, rounds.end, begins.size() - 1));
 }
 
 }  // namespace
@@ -110,6 +133,13 @@ Result<void> check_options(const Program& program, OutputKind output, std::size_
                            const CallOptions& options) {
   if (options.base_margin.data != nullptr) FVM_TRY(check_margins(program, output, rows, options.base_margin));
   if (options.early_stop) FVM_TRY(check_early_stop(program, output, *options.early_stop));
+  if (options.rounds) FVM_TRY(check_rounds(program, output, *options.rounds));
+  if (output == OutputKind::Staged && options.every == 0)
+    return wrong_option("stages", "after every 0 rounds, expected 1 or more");
+  const bool of_rounds = output == OutputKind::Trees || output == OutputKind::Staged;
+  if (of_rounds && program.meta().num_trees != 0 && output_width(program, output, options) == 0)
+    return refused(formatted("output {}", name_of(output)), "a row would have more than {} numbers",
+                   kMaxContributions);
   return {};
 }
 

@@ -1,6 +1,7 @@
 // See forestvm/internal/calls.hpp.
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include <algorithm>
 #include <array>
@@ -18,10 +19,9 @@ namespace forestvm {
 namespace {
 
 Result<void> check_score_output(OutputKind output) {
-  if (output == OutputKind::Raw || output == OutputKind::Value || output == OutputKind::Contributions)
-    return {};
+  if (output != OutputKind::Class && output != OutputKind::Leaf) return {};
   return usage(
-      "predict gives raw scores, values or contributions; labels come from predict_class, leaf numbers from predict_leaf");
+      "predict gives scores and values; labels come from predict_class, leaf numbers from predict_leaf");
 }
 
 /// Checks that the program has such an output, and that numbers of this type hold it.
@@ -38,10 +38,20 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
       return refused("output contributions",
                      "the program has none: compile the model with --with contributions "
                      "(CompileOptions::contributions, Python's contributions=True)");
+    case OutputKind::Trees:
+    case OutputKind::Staged:
+      if (integers) return usage("scores are float32 or float64: integers would lose their fractions");
+      if (program.round_begins().empty())
+        return refused(formatted("output {}", name_of(output)),
+                       "the program does not keep each tree's leaf: compile the model with --with {} "
+                       "(CompileOptions::keeps_leaves, Python's keep_leaves=True)",
+                       name_of(output));
+      if (output == OutputKind::Trees || program.meta().rounds != RoundRule::None) return {};
+      return refused("output staged", "the model's trees are not rounds of boosting: all of them are needed");
     case OutputKind::Class:
     case OutputKind::Leaf:
       if (!integers) return usage("labels and leaf numbers are int32 or int64: floats would lose digits");
-      if (output == OutputKind::Leaf || output_width(program.meta(), output) != 0) return {};
+      if (output == OutputKind::Leaf || output_width(program, output) != 0) return {};
       return refused("output class", "the model has no classes: its objective is {}",
                      program.text(StringId::Objective));
   }
@@ -57,6 +67,22 @@ std::string text_of(Value value) {
   } else {
     return "";  // each value of such a type is a float64
   }
+}
+
+/// Returns the numbers of a row's prediction by single trees or stages.
+std::uint32_t width_of_rounds(const Program& program, OutputKind output, const CallOptions& options) {
+  const auto begins = program.round_begins();
+  if (begins.empty()) return 0;
+  const Rounds rounds = rounds_of(program, options);
+  if (rounds.begin >= rounds.end || rounds.end >= begins.size() || options.every == 0) return 0;
+  std::uint64_t width = program.meta().num_outputs;
+  if (output == OutputKind::Staged)
+    width *= program.meta().rounds == RoundRule::None ? 0 : stage_count(rounds, options.every);
+  else if (program.leaf_vectors().empty())
+    width = begins[rounds.end] - begins[rounds.begin];
+  else
+    width *= begins[rounds.end] - begins[rounds.begin];
+  return width <= kMaxContributions ? static_cast<std::uint32_t>(width) : 0;
 }
 
 }  // namespace
@@ -91,9 +117,9 @@ Result<void> CallPredictor::predict_with(Context& context, const AnyRows& rows, 
   FVM_TRY(check_result(program(), output, type));
   FVM_TRY(check_context(context));
   FVM_ASSIGN(const RowSource source, row_reader().resolve(rows));
-  if (out == nullptr && source.count() != 0 && output_width(program().meta(), output) != 0)
-    return no_buffer();
   FVM_TRY(check_options(program(), output, source.count(), options));
+  if (out == nullptr && source.count() != 0 && output_width(program(), output, options) != 0)
+    return no_buffer();
   return run(context, source, output, options, {type, out});
 }
 
@@ -166,7 +192,13 @@ std::size_t coded_bytes(std::size_t rows, std::size_t columns) {
   return code_bytes(rows, columns) + kCodeSlack;
 }
 
-std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
+Rounds rounds_of(const Program& program, const CallOptions& options) {
+  return options.rounds.value_or(
+      Rounds{0, static_cast<std::uint32_t>(program.round_begins().size() - 1)});
+}
+
+std::uint32_t output_width(const Program& program, OutputKind output, const CallOptions& options) {
+  const ProgramMeta& meta = program.meta();
   switch (output) {
     case OutputKind::Raw:
       return meta.num_outputs;
@@ -178,8 +210,17 @@ std::uint32_t output_width(const ProgramMeta& meta, OutputKind output) {
       return meta.num_trees;
     case OutputKind::Contributions:
       return meta.contributions != 0 ? meta.num_outputs * (meta.num_features + 1) : 0;
+    case OutputKind::Trees:
+    case OutputKind::Staged:
+      return width_of_rounds(program, output, options);
   }
   return 0;
+}
+
+Result<void> check_call(const Program& program, OutputKind output, const CallOptions& options) {
+  const bool scores = output != OutputKind::Class && output != OutputKind::Leaf;
+  FVM_TRY(check_result(program, output, scores ? ResultType::Float64 : ResultType::Int64));
+  return check_options(program, output, 0, options);
 }
 
 }  // namespace forestvm

@@ -54,8 +54,8 @@ Result<void> check_exact(const Column& dictionary, std::size_t count) {
 
 }  // namespace
 
-CategoryTexts::CategoryTexts(const Program& program) : hashed_(program.section_HashedFeatures()) {
-  for (const CategoryNames& record : program.section_CategoryNames()) {
+CategoryTexts::CategoryTexts(const Program& program) : hashed_(program.hashed_features()) {
+  for (const CategoryNames& record : program.category_names()) {
     Named& named = named_.emplace_back();
     named.feature = record.feature;
     if (record.refuses_unseen == 0) named.unseen = record.unseen;

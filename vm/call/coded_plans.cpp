@@ -15,9 +15,9 @@ namespace {
 
 /// Returns whether an instruction walks trees that read values.
 bool walks_values(const Program& program, const InstFacts& inst) {
-  const auto walkers = program.section_Walkers().subspan(inst.first_walker, inst.walker_count);
+  const auto walkers = program.walkers().subspan(inst.first_walker, inst.walker_count);
   return std::any_of(walkers.begin(), walkers.end(), [&](const WalkerDesc& desc) {
-    return !takes_codes(program.section_Groups()[desc.group].layout);
+    return !takes_codes(program.groups()[desc.group].layout);
   });
 }
 
@@ -57,7 +57,7 @@ std::string rows_text(std::size_t rows, std::size_t columns) {
 
 CodedPlans::CodedPlans(const Program& program)
     : plans_(all_others(values_read(program))),
-      code_columns_(program.section_Columns().size()),
+      code_columns_(program.columns().size()),
       columns_(code_columns_ + leaf_features(program).size() * sizeof(double)),
       encoder_(encoder_id(program)) {}
 

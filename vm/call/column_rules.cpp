@@ -63,12 +63,12 @@ float sum_of(const LinearDesc& column, std::span<const LinearTerm> terms, const 
 [[gnu::cold]] ColumnRules::ColumnRules(const Program& program)
     : num_features_(program.meta().num_features),
       width_(row_width(program.meta())),
-      hashed_(program.section_HashedFeatures()),
-      lookups_(program.section_Lookups()),
-      parts_(program.section_KeyParts()),
-      words_(program.section_LookupWords()),
-      linear_(program.section_LinearColumns()),
-      terms_(program.section_LinearTerms()) {}
+      hashed_(program.hashed_features()),
+      lookups_(program.lookups()),
+      parts_(program.key_parts()),
+      words_(program.lookup_words()),
+      linear_(program.linear_columns()),
+      terms_(program.linear_terms()) {}
 
 template <class Rows>
 Result<void> ColumnRules::complete(const Rows& rows, std::size_t begin, std::size_t count, float* out,

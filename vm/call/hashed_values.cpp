@@ -82,9 +82,9 @@ std::optional<std::int32_t> code_of(const Number& number, bool hashed) {
     if (number.is_large || !std::in_range<std::int32_t>(number.whole)) return std::nullopt;
     return static_cast<std::int32_t>(number.whole);
   }
-  const auto place = static_cast<std::uint64_t>(number.whole);  // negative numbers become large ones
-  if (place < kSmallNumbers) return small_codes()[place];
-  return category_code(number.is_large ? Decimal(place).text() : Decimal(number.whole).text());
+  const auto index = static_cast<std::uint64_t>(number.whole);  // negative numbers become large ones
+  if (index < kSmallNumbers) return small_codes()[index];
+  return category_code(number.is_large ? Decimal(index).text() : Decimal(number.whole).text());
 }
 
 /// Finds the codes of most numbers without a call for each: small numbers of categories, and codes in rows of
@@ -170,19 +170,19 @@ Result<void> fill_codes(std::span<const std::uint32_t> features, const CsrRows& 
   for (std::size_t row = begin; row < begin + count; ++row, out += width) {
     const std::int64_t first = rows.offsets[row], size = rows.offsets[row + 1] - first;
     if (size >= UINT32_MAX) return refused(formatted("row {}", row), "lists 2^32 - 1 values or more");
-    // Before the codes are written, the places of features hold the numbers of their last values, counted from 1.
+    // Before the codes are written, the columns of features hold the numbers of their last values, from 1 on.
     for (const std::uint32_t feature : features) std::memset(out + feature, 0, sizeof(float));
     for (std::uint32_t i = 0; i < size; ++i) {
       const auto feature = static_cast<std::uint32_t>(rows.columns[first + i]);
-      const std::uint32_t place = i + 1;
+      const std::uint32_t last = i + 1;
       if (std::binary_search(features.begin(), features.end(), feature))
-        std::memcpy(out + feature, &place, sizeof place);
+        std::memcpy(out + feature, &last, sizeof last);
     }
     for (const std::uint32_t feature : features) {
-      std::uint32_t place = 0;
-      std::memcpy(&place, out + feature, sizeof place);
+      std::uint32_t last = 0;
+      std::memcpy(&last, out + feature, sizeof last);
       const Number number =
-          place == 0 ? absent : read(rows.values, static_cast<std::size_t>(first + place) - 1);
+          last == 0 ? absent : read(rows.values, static_cast<std::size_t>(first + last) - 1);
       FVM_TRY(write_code(row, feature, number, rows.hashed, out + feature));
     }
   }

@@ -11,7 +11,7 @@
 
 namespace forestvm::host {
 
-/// Writes the codes of `features`, as bits of an int32, to their places in `count` rows of `width` values at `out`.
+/// Writes the codes of `features`, as bits of an int32, to their columns in `count` rows of `width` values at `out`.
 /// It reads the features' values from `rows`, from row `begin` on. Usage for rows of codes in a type that does not
 /// hold them; Refused, with row and column, for a value that is no category.
 Result<void> fill_codes(std::span<const std::uint32_t> features, const RowBlock& rows, std::size_t begin,

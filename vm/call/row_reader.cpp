@@ -49,9 +49,9 @@ Result<void> check_extent(const RowBlock& rows, std::uint32_t num_features) {
 /// Returns the features, ascending, that the encoder and linear leaves of a program read.
 [[gnu::cold]] std::vector<std::uint32_t> find_features_in_place(const Program& program) {
   std::vector<std::uint32_t> features;
-  for (const EncodedFeature& feature : program.section_EncodedFeatures()) features.push_back(feature.feature);
-  for (const CategoryColumn& column : program.section_CategoryColumns()) features.push_back(column.feature);
-  for (const LeafTerm& term : program.section_LeafTerms()) features.push_back(term.feature);
+  for (const EncodedFeature& feature : program.encoded_features()) features.push_back(feature.feature);
+  for (const CategoryColumn& column : program.category_columns()) features.push_back(column.feature);
+  for (const LeafTerm& term : program.leaf_terms()) features.push_back(term.feature);
   std::sort(features.begin(), features.end());
   features.erase(std::unique(features.begin(), features.end()), features.end());
   std::erase_if(features, [&](std::uint32_t f) { return f >= program.meta().num_features; });

@@ -34,11 +34,11 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
 [[gnu::cold]] ValueRules::ValueRules(const Program& program, RoundFunction function)
     : columns_(program),
       wide_(program.meta().row_type == ScalarType::Float64),
-      bounds_(program.section_WideBounds()),
+      bounds_(program.wide_bounds()),
       round_(function != nullptr ? function : round_anywhere) {
   const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
   std::size_t between = 0;             // bounds that are no float32
-  for (const WideFeature& wide : program.section_WideFeatures()) {
+  for (const WideFeature& wide : program.wide_features()) {
     if (wide.ranked == 0) between += wide.bound_count;
     if (wide.ranked == 0 && wide.categories == 0) continue;
     const auto bounds =
@@ -47,7 +47,7 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
     specials_.push_back({wide.feature, false, categories, wide.ranked != 0, bounds});
     changes_float32_ |= wide.ranked != 0 || categories >= WideCategories::Whole;
   }
-  for (const std::uint32_t feature : program.section_ZeroMissing()) {
+  for (const std::uint32_t feature : program.zero_missing()) {
     const auto at = std::lower_bound(specials_.begin(), specials_.end(), feature,
                                      [](const Special& a, std::uint32_t b) { return a.feature < b; });
     if (at != specials_.end() && at->feature == feature)
@@ -63,7 +63,7 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
   filter_.assign(filter_bits / 32 + 1, 0);
   filter_mask_ = static_cast<std::uint32_t>(filter_bits - 1);
   slots_.resize(std::bit_ceil(between + between / 2 + 1));
-  for (const WideFeature& wide : program.section_WideFeatures())
+  for (const WideFeature& wide : program.wide_features())
     for (std::uint32_t i = 0; wide.ranked == 0 && i < wide.bound_count; ++i) {
       const std::uint32_t number = wide.first_bound + i;
       const std::uint32_t h = hash_of(wide.feature, neighbours(bounds_[number]).up);

@@ -20,7 +20,7 @@ std::set<std::uint32_t> used_storage(const Program& program) {
   for (const Inst& inst : program.code())
     for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
       if (kind == OperandKind::AccOut || kind == OperandKind::AccIn)
-        used.insert(accumulator_storage(program.section_Accumulators().data(), value).index);
+        used.insert(accumulator_storage(program.accumulators().data(), value).index);
     });
   return used;
 }
@@ -56,7 +56,7 @@ class CodeWriter {
   }
 
   const AccumulatorDesc& desc(std::uint32_t accumulator) const {
-    return job_.program.section_Accumulators()[accumulator];
+    return job_.program.accumulators()[accumulator];
   }
   AccumulatorKind kind(std::uint32_t accumulator) const { return desc(accumulator).kind; }
   std::uint32_t width(std::uint32_t accumulator) const {
@@ -65,8 +65,7 @@ class CodeWriter {
 
   /// Returns the address of a row of a copy of an accumulator, as C text.
   std::string at(std::uint32_t accumulator, const std::string& copy, const std::string& row) const {
-    const auto [storage, stride] =
-        accumulator_storage(job_.program.section_Accumulators().data(), accumulator);
+    const auto [storage, stride] = accumulator_storage(job_.program.accumulators().data(), accumulator);
     return "(a" + std::to_string(storage) + " + ((size_t)(" + copy + ") * " +
            number(std::uint64_t{stride} * rows_) + " + " + row + ") * " + number(width(accumulator)) + ")";
   }
@@ -147,8 +146,11 @@ class CodeWriter {
         return write_transform(operands<Op::Transform>(inst));
       case Op::Store:
         return write_store(operands<Op::Store>(inst));
-      case Op::Encode:   // the tests of coded trees are written as tests of values
-      case Op::Explain:  // export_c refuses programs with contributions
+      case Op::Encode:  // the tests of coded trees are written as tests of values
+      case Op::
+          Explain:  // export_c refuses programs with contributions, and those that give every tree's leaf
+      case Op::StoreTrees:
+      case Op::StoreStages:
         return;
       case Op::Label:
         return write_label(operands<Op::Label>(inst));
@@ -262,8 +264,8 @@ class CodeWriter {
   void write_walker(std::uint32_t trees, std::uint32_t rows, std::uint32_t walker,
                     std::optional<std::uint32_t> accumulator) {
     uses_row_ = uses_tree_ = true;
-    const WalkerDesc& desc = job_.program.section_Walkers()[walker];
-    const GroupDesc& group = job_.program.section_Groups()[desc.group];
+    const WalkerDesc& desc = job_.program.walkers()[walker];
+    const GroupDesc& group = job_.program.groups()[desc.group];
     const std::string g = "g" + std::to_string(desc.group) + "_";
     const std::string row_loop = "for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)";
     const std::string tree_loop =
@@ -320,7 +322,7 @@ class CodeWriter {
     uses_row_ = uses_tree_ = true;
     const auto [to, from, rows] = operands<Op::SumTrees>(inst);
     line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
-    if (!job_.program.section_LeafVectors().empty()) {
+    if (!job_.program.leaf_vectors().empty()) {
       uses_k_ = true;
       line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) {");
       line("    const " + score() + " *const vector = " + job_.name("vectors") + " + (size_t)" +
@@ -330,7 +332,7 @@ class CodeWriter {
       return line("  }");
     }
     const std::string leaf = at(from, "row") + "[tree]";
-    const bool linear = !job_.program.section_LeafFunctions().empty();
+    const bool linear = !job_.program.leaf_functions().empty();
     line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) " + at(to, "row") + "[" +
          job_.name("tree_output") +
          "[tree]] += " + (linear ? call("leaf_output", leaf + ", x + (size_t)row * stride") : leaf) + ";");
@@ -348,10 +350,10 @@ class CodeWriter {
     for (const std::uint32_t i : used)
       text += "  " + sum_type(job_, kind(i)) + " a" + std::to_string(i) + "[" +
               std::to_string(std::uint64_t{desc(i).copies} * rows_ * width(i)) + "];\n";
-    text += "  const size_t width = want == 1u ? " + number(output_width(meta_, OutputKind::Value)) +
-            " : want == 2u ? " + number(output_width(meta_, OutputKind::Class)) + " : " +
+    text += "  const size_t width = want == 1u ? " + number(output_width(job_.program, OutputKind::Value)) +
+            " : want == 2u ? " + number(output_width(job_.program, OutputKind::Class)) + " : " +
             number(meta_.num_outputs) + ";\n";
-    for (std::uint32_t i = 0; i < job_.program.section_Accumulators().size(); ++i)
+    for (std::uint32_t i = 0; i < job_.program.accumulators().size(); ++i)
       if (desc(i).parent != i) text += "  uint32_t copy" + std::to_string(i) + " = 0u;\n";
     text += "  " + job_.name("range") + " r0, r1";
     for (const std::uint32_t index : set_) text += ", " + reg(index);
@@ -391,7 +393,7 @@ std::string code_text(const Job& job, std::uint32_t rows_at_a_time) {
 std::uint64_t bytes_per_row(const Program& program) {
   std::uint64_t bytes = looks_up(program) ? row_width(program.meta()) * sizeof(float) : 0;
   for (const std::uint32_t i : used_storage(program))
-    bytes += accumulator_bytes(program.section_Accumulators().data(), i, program.meta().num_outputs,
+    bytes += accumulator_bytes(program.accumulators().data(), i, program.meta().num_outputs,
                                program.meta().num_trees);
   return bytes;
 }

@@ -39,7 +39,7 @@ std::uint32_t rules_of(WideCategories categories) {
   return 0;
 }
 
-std::size_t linear_count(const Program& program) { return program.section_LinearColumns().size(); }
+std::size_t linear_count(const Program& program) { return program.linear_columns().size(); }
 
 /// Returns the number of cells of a row.
 std::uint32_t cell_count(const Program& program) {
@@ -47,9 +47,7 @@ std::uint32_t cell_count(const Program& program) {
 }
 
 /// Returns whether tests compare more than cells and sums.
-bool has_records(const Job& job) {
-  return !job.changed.empty() || !job.program.section_CategoryColumns().empty();
-}
+bool has_records(const Job& job) { return !job.changed.empty() || !job.program.category_columns().empty(); }
 
 /// Finds a feature among those with rules; returns their end if it has none.
 auto changed_at(const Job& job, std::uint32_t feature) {
@@ -79,9 +77,9 @@ static float @sum(const float *x, uint32_t column) {
 std::string sums_text(const Job& job, std::uint64_t& bytes) {
   std::vector<std::vector<std::uint64_t>> sums;
   std::vector<std::string> cells, weights, replacements;
-  for (const LinearDesc& sum : job.program.section_LinearColumns())
+  for (const LinearDesc& sum : job.program.linear_columns())
     sums.push_back({sum.first_term, std::uint64_t{sum.first_term} + sum.term_count, sum.replaces});
-  for (const LinearTerm& term : job.program.section_LinearTerms()) {
+  for (const LinearTerm& term : job.program.linear_terms()) {
     cells.push_back(number(term.feature));
     weights.push_back(literal(term.weight));
     replacements.push_back(literal(term.replacement));
@@ -145,7 +143,7 @@ constexpr const char* kRecords =
 
 /// Returns the function that computes any column, with its tables.
 std::string column_function(const Job& job, std::uint64_t& bytes) {
-  const auto sets = job.program.section_CategoryColumns();
+  const auto sets = job.program.category_columns();
   std::vector<std::vector<std::uint64_t>> records;
   for (const ChangedFeature& changed : job.changed)
     records.push_back({changed.rules, changed.feature, 0, 0, 0});
@@ -153,7 +151,7 @@ std::string column_function(const Job& job, std::uint64_t& bytes) {
   std::string text = kRecords;
   text += record_table(job, "columns", records, bytes);
   if (!sets.empty())
-    text += words_table(job, "words", job.program.section_CategoryWords(), bytes) + in_file(job, kMember);
+    text += words_table(job, "words", job.program.category_words(), bytes) + in_file(job, kMember);
   const std::string columns = number(row_width(job.program.meta()));
   std::string body =
       "/* A column of a row; NaN is missing. */\nstatic @ROW @column(const @ROW *x, uint32_t i) {\n"
@@ -169,8 +167,8 @@ std::string column_function(const Job& job, std::uint64_t& bytes) {
 
 std::vector<ChangedFeature> changed_features(const Program& program) {
   std::map<std::uint32_t, std::uint32_t> rules;
-  for (const std::uint32_t feature : program.section_ZeroMissing()) rules[feature] |= kTinyMissing;
-  for (const WideFeature& wide : program.section_WideFeatures())
+  for (const std::uint32_t feature : program.zero_missing()) rules[feature] |= kTinyMissing;
+  for (const WideFeature& wide : program.wide_features())
     if (const std::uint32_t bits = rules_of(static_cast<WideCategories>(wide.categories)); bits != 0)
       rules[wide.feature] |= bits;
   std::vector<ChangedFeature> changed;
@@ -181,14 +179,14 @@ std::vector<ChangedFeature> changed_features(const Program& program) {
 
 std::uint64_t column_count(const Job& job) {
   return std::uint64_t{row_width(job.program.meta())} + job.changed.size() +
-         job.program.section_CategoryColumns().size();
+         job.program.category_columns().size();
 }
 
 std::uint32_t column_word(const Job& job, const DecodedTest& test) {
   const std::uint32_t feature = test.feature & kFeatureMask, flags = test.feature & ~kFeatureMask;
   const std::uint32_t first_changed = row_width(job.program.meta());
   if (test.category_set != nullptr) {
-    const auto set = test.category_set - job.program.section_CategoryColumns().data();
+    const auto set = test.category_set - job.program.category_columns().data();
     return flags |
            (first_changed + static_cast<std::uint32_t>(job.changed.size()) + static_cast<std::uint32_t>(set));
   }

@@ -42,7 +42,7 @@ std::string in_comment(std::string_view text) {
 std::string hashed_text(const Job& job) {
   if (!looks_up(job.program)) return "";
   std::string features;
-  for (const std::uint32_t feature : job.program.section_HashedFeatures())
+  for (const std::uint32_t feature : job.program.hashed_features())
     features += (features.empty() ? "" : ", ") + std::to_string(feature);
   return " * Features that hold what " + job.name("category") + " writes: " + features + ".\n";
 }
@@ -52,7 +52,7 @@ std::string sums_text(const Program& program) {
   std::set<std::string> names;
   for (const Inst& inst : program.code())
     if (inst.op == Op::Walk)
-      names.emplace(name_of(program.section_Accumulators()[operands<Op::Walk>(inst).acc_out].kind));
+      names.emplace(name_of(program.accumulators()[operands<Op::Walk>(inst).acc_out].kind));
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text.empty() ? "none" : text;
@@ -83,7 +83,7 @@ std::string comment(const Job& job, const ExportedC& size) {
 /// `rows` rows at a time. The number of all rows chooses among plans.
 std::string entry(const Job& job, const std::string& name, const std::string& type, OutputKind output,
                   std::uint32_t rows) {
-  const std::string width = number(output_width(job.program.meta(), output)), most = number(rows);
+  const std::string width = number(output_width(job.program, output)), most = number(rows);
   return in_file(
       job, "void @" + name + "(const @ROW *rows, size_t count, size_t stride, " + type +
                " *out) {\n  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;\n"
@@ -100,10 +100,10 @@ std::string entries(const Job& job, std::uint32_t rows) {
   std::string text = "/* Raw scores: count x " + number(meta.num_outputs) + ". */\n" +
                      entry(job, "predict_raw", score, OutputKind::Raw, rows) +
                      "/* What the trainer's predict gives: count x " +
-                     number(output_width(meta, OutputKind::Value)) + ". */\n" +
+                     number(output_width(job.program, OutputKind::Value)) + ". */\n" +
                      entry(job, "predict", score, OutputKind::Value, rows);
   if (meta.class_rule != ClassRule::None)
-    text += "/* Labels' indices: count x " + number(output_width(meta, OutputKind::Class)) + ". */\n" +
+    text += "/* Labels' indices: count x " + number(output_width(job.program, OutputKind::Class)) + ". */\n" +
             entry(job, "predict_class", "int64_t", OutputKind::Class, rows);
   text += "/* Leaf numbers: count x " + number(meta.num_trees) + ". */\n" +
           entry(job, "predict_leaf", "int32_t", OutputKind::Leaf, rows);
@@ -130,12 +130,12 @@ std::string model_tables(const Job& job, const std::string& code, std::uint64_t&
   for (const AccumulatorKind kind : kSumKinds) {
     const std::string name = "base_" + sum_name(kind);
     std::vector<std::string> base;
-    for (const double value : job.program.section_Base()) base.push_back(sum_literal(job, kind, value));
+    for (const double value : job.program.base()) base.push_back(sum_literal(job, kind, value));
     if (used(name + "[")) text += table(sum_type(job, kind), 0, job.name(name), base, ignored);
   }
   if (used("vectors ")) {
     const std::uint32_t size = size_of(meta.score_type);
-    const auto bytes = job.program.section_LeafVectors();
+    const auto bytes = job.program.leaf_vectors();
     std::vector<std::string> numbers;
     for (std::size_t at = 0; at < bytes.size(); at += size)
       numbers.push_back(literal(meta.score_type, scalar_at(meta.score_type, bytes.data() + at)));
@@ -157,11 +157,14 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
   if (program.meta().contributions != 0)
     return refused("the program computes contributions, which C does not: compile the model without them");
+  if (!program.round_begins().empty())
+    return refused(
+        "the program gives the outputs of single trees and rounds, which C does not: compile the model without --with");
   Job job{program, options, {}, changed_features(program)};
   if (column_count(job) > kMaxFeatures)
     return refused("the program has " + std::to_string(column_count(job)) +
                    " columns, exported C reads at most " + std::to_string(kMaxFeatures));
-  for (const GroupDesc& group : program.section_Groups())
+  for (const GroupDesc& group : program.groups())
     job.groups.push_back(bytecode::decode_group(program, group));
   ExportedC result;
   const std::uint64_t row_bytes = bytes_per_row(program);

@@ -62,7 +62,7 @@ class GroupWriter {
       : job_(job),
         code_(code),
         index_(index),
-        group_(job.program.section_Groups()[index]),
+        group_(job.program.groups()[index]),
         decoded_(job.groups[index]),
         bytes_(bytes) {}
 
@@ -123,7 +123,7 @@ class GroupWriter {
   std::string leaf_tables() {
     std::vector<std::string> numbers, outputs, trees;
     for (const DecodedLeaf& leaf : decoded_.leaves) numbers.push_back(std::to_string(leaf.number));
-    const auto records = job_.program.section_Trees().subspan(group_.first_tree, decoded_.trees.size());
+    const auto records = job_.program.trees().subspan(group_.first_tree, decoded_.trees.size());
     for (const TreeDesc& tree : records) {
       outputs.push_back(word(tree.output));
       trees.push_back(word(tree.number));
@@ -174,21 +174,20 @@ class GroupWriter {
         read_slots<View>(thresholds, words);
       }
     });
-    for (const TreeDesc& tree :
-         job_.program.section_Trees().subspan(group_.first_tree, decoded_.trees.size()))
+    for (const TreeDesc& tree : job_.program.trees().subspan(group_.first_tree, decoded_.trees.size()))
       roots.push_back(word(tree.first_node));
-    const std::string place = interleaved ? name("root") + "[tree] + at * " + number(decoded_.trees.size())
-                                          : name("root") + "[tree] + at";
+    const std::string node = interleaved ? name("root") + "[tree] + at * " + number(decoded_.trees.size())
+                                         : name("root") + "[tree] + at";
     return threshold_values(thresholds) + values("uint32_t", 4, "word", words) +
            values("uint32_t", 4, "root", roots) + walk_head() +
            "  uint32_t at = 0u;\n"
            "  for (;;) {\n"
-           "    const uint32_t place = " +
-           place + ", word = " + name("word") +
-           "[place];\n"
+           "    const uint32_t node = " +
+           node + ", word = " + name("word") +
+           "[node];\n"
            "    if ((word & LEAF) != 0u) return word & ~LEAF;\n"
            "    at = 2u * at + 2u - (uint32_t)" +
-           job_.name("left") + "(x, word, " + name("threshold") + "[place]);\n  }\n}\n";
+           job_.name("left") + "(x, word, " + name("threshold") + "[node]);\n  }\n}\n";
   }
 
   /// Calls add(tile, shifted) for each tile of all trees. shifted(child) returns the child as counted from
@@ -238,7 +237,7 @@ class GroupWriter {
       for (std::uint32_t i = 0; i < ways; ++i)
         children.push_back(i < tile.children.size() ? child_word(shifted(tile.children[i])) : "0");
     });
-    for (const TileShape& shape : job_.program.section_TileShapes())
+    for (const TileShape& shape : job_.program.tile_shapes())
       for (std::uint32_t bits = 0; bits < outcomes; ++bits)
         exits.push_back(std::to_string(shape.size <= size ? tile_exit(shape, bits) : 0));
     return threshold_values(thresholds) + values("uint32_t", 4, "word", words) +
@@ -254,7 +253,7 @@ class GroupWriter {
   }
 
   bool shallow() const {
-    const auto records = job_.program.section_Trees().subspan(group_.first_tree, decoded_.trees.size());
+    const auto records = job_.program.trees().subspan(group_.first_tree, decoded_.trees.size());
     return std::all_of(records.begin(), records.end(), [&](const TreeDesc& tree) {
       return std::uint64_t{tree.depth} * group_.tile_size <= kDeepestBranches;
     });
@@ -283,8 +282,8 @@ class GroupWriter {
     const DecodedTile& tile = tree.tiles[static_cast<std::size_t>(at)];
     constexpr std::uint8_t exit = kTileExit;
     const TileShape single{1, {exit}, {static_cast<std::uint8_t>(exit | 1)}};
-    branch_in_tile(tree, tile, tile.shape == 0 ? single : job_.program.section_TileShapes()[tile.shape], 0,
-                   depth, text);
+    branch_in_tile(tree, tile, tile.shape == 0 ? single : job_.program.tile_shapes()[tile.shape], 0, depth,
+                   text);
   }
 
   void branch_in_tile(const DecodedTree& tree, const DecodedTile& tile, const TileShape& shape, unsigned test,

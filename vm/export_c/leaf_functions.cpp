@@ -27,12 +27,12 @@ constexpr const char* kOutput = R"(static double @leaf_output(double number, con
 std::string leaf_functions_text(const Job& job, std::uint64_t& table_bytes) {
   std::vector<std::string> constants, values, features, coefficients;
   std::vector<std::vector<std::uint64_t>> terms;
-  for (const LeafFunction& function : job.program.section_LeafFunctions()) {
+  for (const LeafFunction& function : job.program.leaf_functions()) {
     constants.push_back(literal(function.constant));
     values.push_back(literal(function.value));
     terms.push_back({function.first_term, std::uint64_t{function.first_term} + function.term_count});
   }
-  for (const LeafTerm& term : job.program.section_LeafTerms()) {
+  for (const LeafTerm& term : job.program.leaf_terms()) {
     features.push_back(number(term.feature));
     coefficients.push_back(literal(term.coefficient));
   }

@@ -141,24 +141,24 @@ static void @look_up(const float *x, float *cells) {
 
 }  // namespace
 
-bool looks_up(const Program& program) { return !program.section_Lookups().empty(); }
+bool looks_up(const Program& program) { return !program.lookups().empty(); }
 
 std::string lookups_text(const Job& job, std::uint64_t& table_bytes) {
   const Program& program = job.program;
   std::vector<std::vector<std::uint64_t>> lookups, parts;
   std::vector<std::string> unused;
-  for (const LookupDesc& lookup : program.section_Lookups()) {
+  for (const LookupDesc& lookup : program.lookups()) {
     lookups.push_back({lookup.first_part, std::uint64_t{lookup.first_part} + lookup.part_count,
                        lookup.first_word & UINT32_MAX, lookup.first_word >> 32, lookup.home_count,
                        lookup.width});
     unused.push_back(number(lookup.unused_key));
   }
-  for (const KeyPart& part : program.section_KeyParts())
+  for (const KeyPart& part : program.key_parts())
     parts.push_back({static_cast<std::uint64_t>(part.kind), part.feature, part.operand});
   if (parts.empty()) parts.push_back({0, 0, 0});
   std::string text = kLookUp;
   const std::pair<std::string, std::uint64_t> words[] = {{"@FEATURES", program.meta().num_features},
-                                                         {"@LOOKUPS", program.section_Lookups().size()},
+                                                         {"@LOOKUPS", program.lookups().size()},
                                                          {"@FACTOR", kKeyFactor}};
   for (const auto& [word, value] : words) text = replaced(std::move(text), word, number(value));
   return "/* Parts of keys: kind, cell, operand. Kinds: 0 the code, 1 above the operand, 2 above it or NaN, 3 equal code. "
@@ -168,8 +168,7 @@ std::string lookups_text(const Job& job, std::uint64_t& table_bytes) {
          "columns.\n * A slot is a key in two halves, and a float for each column. */\n" +
          record_table(job, "lookups", lookups, table_bytes) +
          table("uint64_t", sizeof(std::uint64_t), job.name("unused"), unused, table_bytes) +
-         words_table(job, "slots", program.section_LookupWords(), table_bytes) +
-         in_file(job, text + kCityHash);
+         words_table(job, "slots", program.lookup_words(), table_bytes) + in_file(job, text + kCityHash);
 }
 
 }  // namespace forestvm::bytecode::export_c

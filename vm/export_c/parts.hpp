@@ -96,8 +96,8 @@ std::string columns_text(const Job& job, std::uint64_t& table_bytes);
 /// the tables' bytes to `table_bytes`.
 std::string forest_text(const Job& job, const std::string& code, std::uint64_t& table_bytes);
 
-/// Returns the tables of the program's leaf functions, and PREFIX_leaf_output(number, row), which computes the output of
-/// one. Adds the tables' bytes to `table_bytes`.
+/// Returns the tables of the program's leaf functions, and PREFIX_leaf_output(number, row), which computes the output
+/// of one. Adds the tables' bytes to `table_bytes`.
 std::string leaf_functions_text(const Job& job, std::uint64_t& table_bytes);
 
 /// Returns the function that runs the program's code on up to `rows_at_a_time` rows.

@@ -159,13 +159,13 @@ FVM_INLINE void find_slots(const LookupSet& set, const DerivedBlock& block, std:
 }
 
 /// Writes the codes of a lookup's columns. A search that can fetch several bytes faster than one after the other
-/// has look_up(table, places, count, to), for whole groups. It may read kTableSlack bytes behind the end of a
+/// has look_up(table, indices, count, to), for whole groups. It may read kTableSlack bytes behind the end of a
 /// table.
 template <class Target>
 FVM_INLINE void write_codes(const LookupColumns& lookup, const DerivedBlock& block,
                             const std::uint32_t* slots, std::uint8_t* codes) {
   using Search = typename Target::Search;
-  alignas(64) std::uint32_t places[kCodeRows];
+  alignas(64) std::uint32_t indices[kCodeRows];
   if (!lookup.tests.empty()) {
     alignas(64) std::uint8_t bits[kCodeRows] = {};
     std::uint8_t bit = 1;
@@ -176,8 +176,8 @@ FVM_INLINE void write_codes(const LookupColumns& lookup, const DerivedBlock& blo
       });
       bit = static_cast<std::uint8_t>(bit * 2);
     }
-    for_rows<Target>(block.rows, [&](unsigned r) { places[r] = slots[r] * bit + bits[r]; });
-    slots = places;
+    for_rows<Target>(block.rows, [&](unsigned r) { indices[r] = slots[r] * bit + bits[r]; });
+    slots = indices;
   }
   for (const CodeColumn& column : lookup.columns) {
     std::uint8_t* const to = codes + std::size_t{column.column} * kCodeRows;

@@ -34,32 +34,47 @@ struct CategoryTask {
 
 using EncodeCategoriesFunction = void (*)(const CategoryTask&);
 
-/// Writes the codes of up to 64 rows of a block in the columns of a feature, whose values are `stride` apart. `codes`
-/// points to the first row's code in column 0.
-template <class Target>
-void encode_categories(const FeatureCategories& feature, const std::uint32_t* words, const float* values,
-                       std::size_t stride, unsigned count, std::uint8_t* codes) {
+/// The categories of up to 64 rows of a block in a feature.
+struct RowCategories {
+  unsigned count;  ///< Number of rows.
   std::uint32_t categories[kCodeRows];
   std::uint8_t missing[kCodeRows];
-  for (unsigned r = 0; r < count; ++r) {
-    const float x = values[r * stride];
-    categories[r] = category_of(x, feature.least);
-    missing[r] = x != x;
-  }
+};
+
+/// Writes the rows' codes in the columns of a feature. `codes` points to the first row's code in column 0.
+template <class Target>
+[[gnu::noinline]] void write_memberships(const FeatureCategories& feature, const std::uint32_t* words,
+                                         const RowCategories& rows, std::uint8_t* codes) {
   for (std::size_t c = 0; c < feature.columns.size(); ++c) {
     const CategoryColumn& column = feature.columns[c];
     const std::uint8_t highest = feature.descs[c].missing_highest;
     std::uint8_t* const to = codes + (feature.first_column + c) * kCodeRows;
     const std::uint32_t* const mine = words + column.first_word;
     const auto put = [&](auto member) {
-      for (unsigned r = 0; r < count; ++r)
-        to[r] = static_cast<std::uint8_t>(member(categories[r]) | (missing[r] & highest));
+      for (unsigned r = 0; r < rows.count; ++r)
+        to[r] = static_cast<std::uint8_t>(member(rows.categories[r]) | (rows.missing[r] & highest));
     };
     if (column.listed != 0)
       put([&](std::uint32_t category) { return is_listed(mine, column.word_count, category); });
     else
       put([&](std::uint32_t category) { return has_bit(column, mine, category); });
   }
+}
+
+/// Writes the codes of up to 64 rows of a block in the columns of a feature, whose values are `stride` apart. `codes`
+/// points to the first row's code in column 0.
+template <class Target>
+[[gnu::noinline]] void encode_categories(const FeatureCategories& feature, const std::uint32_t* words,
+                                         const float* values, std::size_t stride, unsigned count,
+                                         std::uint8_t* codes) {
+  RowCategories rows;
+  rows.count = count;
+  for (unsigned r = 0; r < count; ++r) {
+    const float x = values[r * stride];
+    rows.categories[r] = category_of(x, feature.least);
+    rows.missing[r] = x != x;
+  }
+  write_memberships<Target>(feature, words, rows, codes);
 }
 
 template <class Target>

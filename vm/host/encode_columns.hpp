@@ -43,7 +43,7 @@ FVM_INLINE void for_blocks(const Range& rows, const Encode& encode) {
   }
 }
 
-/// Returns the place of a block of a range of rows in memory for kBlocksTogether blocks.
+/// Returns the address of a block of a range of rows in memory for kBlocksTogether blocks.
 FVM_INLINE float* block_at(const Range& rows, std::uint32_t row, float* blocks) {
   return blocks + std::size_t{row / kCodeRows - rows.begin / kCodeRows} * kCodeRows;
 }

@@ -16,10 +16,10 @@ constexpr std::uint32_t kNotRead = UINT32_MAX;
 
 [[gnu::cold]] CsrEncoder::CsrEncoder(const Program& program, const ValueRules& rules)
     : rules_(&rules),
-      thresholds_(program.section_Ranks()),
-      columns_(program.section_Columns()),
-      categories_(program.section_CategoryColumns()),
-      category_words_(program.section_CategoryWords()) {
+      thresholds_(program.ranks()),
+      columns_(program.columns()),
+      categories_(program.category_columns()),
+      category_words_(program.category_words()) {
   if (columns_.empty()) return;
   indices_.assign(row_width(program.meta()), kNotRead);
   const auto record = [&](std::uint32_t feature) -> Feature& {
@@ -30,7 +30,7 @@ constexpr std::uint32_t kNotRead = UINT32_MAX;
     }
     return features_[at];
   };
-  for (const EncodedFeature& feature : program.section_EncodedFeatures()) {
+  for (const EncodedFeature& feature : program.encoded_features()) {
     Feature& mine = record(feature.feature);
     mine.first_threshold = feature.first_threshold;
     mine.threshold_count = feature.threshold_count;

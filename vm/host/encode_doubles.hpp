@@ -1,6 +1,6 @@
-// Encodes rows of float64 values as rank codes, where they lie, in a program that compares in float64. In: the rows of a
-// range and the program's features and columns. Out: the codes of those rows and no others. This is one template; each
-// CPU target has a search for it.
+// Encodes rows of float64 values as rank codes, where they lie, in a program that compares in float64. In: the rows
+// of a range and the program's features and columns. Out: the codes of those rows and no others. This is one
+// template; each CPU target has a search for it.
 #pragma once
 
 #include <algorithm>

@@ -35,7 +35,7 @@ LeafBlocks::LeafBlocks(const LeafFunctions& functions) {
       block.coefficients[i % kTerms] = i < terms.size() ? terms[i].coefficient : 0;
       // Terms that fill a block read a value that the function reads anyway: another value could be missing where
       // the function's values are not.
-      block.places[i % kTerms] = terms.empty() ? 0 : terms[std::min(i, terms.size() - 1)].place;
+      block.indices[i % kTerms] = terms.empty() ? 0 : terms[std::min(i, terms.size() - 1)].index;
     }
     const bool fits = terms.size() <= width_ * kTerms;
     first->constant = fits ? all[f].constant : std::numeric_limits<double>::quiet_NaN();
@@ -47,10 +47,10 @@ double LeafBlocks::rare_output(const LeafFunctions& functions, double number, co
   const Block* const first = blocks_of(number);
   const bool has_terms = first->coefficients[0] != 0;
   for (std::size_t i = 0; i < filled_ && has_terms; ++i)
-    for (const std::uint32_t place : first[i].places)
-      if (std::isnan(values[place])) return first->value;
+    for (const std::uint32_t index : first[i].indices)
+      if (std::isnan(values[index])) return first->value;
   return leaf_output(functions.outputs(), number,
-                     [values](const PlacedTerm& term) { return values[term.place]; });
+                     [values](const IndexedTerm& term) { return values[term.index]; });
 }
 
 }  // namespace forestvm::host

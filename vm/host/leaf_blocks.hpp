@@ -24,11 +24,11 @@ class LeafBlocks {
     double sum = first->constant;
     for (std::size_t i = 0; i < filled_; ++i) {
       const double* const coefficients = first[i].coefficients;
-      const std::uint32_t* const places = first[i].places;
-      sum += coefficients[0] * values[places[0]];
-      sum += coefficients[1] * values[places[1]];
-      sum += coefficients[2] * values[places[2]];
-      sum += coefficients[3] * values[places[3]];
+      const std::uint32_t* const indices = first[i].indices;
+      sum += coefficients[0] * values[indices[0]];
+      sum += coefficients[1] * values[indices[1]];
+      sum += coefficients[2] * values[indices[2]];
+      sum += coefficients[3] * values[indices[3]];
     }
     // Terms that fill blocks are zeros: they change only sums that are zero or have a value that is no number. The
     // constant of a function with more terms is NaN.
@@ -45,7 +45,7 @@ class LeafBlocks {
   /// Some terms of a function. The last two fields count only in the function's first block.
   struct alignas(64) Block {
     double coefficients[kTerms];
-    std::uint32_t places[kTerms];
+    std::uint32_t indices[kTerms];
     double constant;
     double value;  ///< Output if a value is missing.
   };

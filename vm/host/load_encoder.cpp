@@ -64,7 +64,7 @@ std::vector<PickStep> steps_of(std::span<const FeatureSearch> features, std::uin
     const bool full = i % kStripFeatures == 0 || steps.back().count == kPickedAtOnce;
     if (full || feature - steps.back().first >= kWindow) steps.push_back({{}, std::min(feature, last), 0});
     PickStep& step = steps.back();
-    step.places[step.count++] = feature - step.first;
+    step.indices[step.count++] = feature - step.first;
   }
   return steps;
 }

@@ -30,8 +30,8 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
                           name_of(group.layout)));
   walker.task.group = loaded.group_data[desc.group];
   walker.task.first_tree = group.tree_begin;
-  walker.task.numbers = program.section_LeafNumbers().data() + group.first_number;
-  const auto wide_leaves = program.section_WideLeaves();
+  walker.task.numbers = program.leaf_numbers().data() + group.first_number;
+  const auto wide_leaves = program.wide_leaves();
   walker.task.wide_leaves = wide_leaves.empty() ? nullptr : wide_leaves.data() + group.first_number;
   walker.task.scale = loaded.scale;
   walker.task.steps = desc.steps;
@@ -41,10 +41,10 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
   return walker;
 }
 
-/// Returns the place of each accumulator in the scratch memory.
+/// Returns where each accumulator lies in the scratch memory.
 std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
   const ProgramMeta& meta = program.meta();
-  const auto descs = program.section_Accumulators();
+  const auto descs = program.accumulators();
   std::vector<LoadedAccumulator> loaded;
   for (std::uint32_t i = 0; i < descs.size(); ++i) {
     const AccumulatorDesc& desc = descs[i];
@@ -71,7 +71,7 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
 
 Result<LoadedProgram> load_program(const Program& program, const Target& target, const Executor* executor) {
   LoadedProgram loaded{program, program.meta(), program.code().data()};
-  loaded.groups = program.section_Groups();
+  loaded.groups = program.groups();
   loaded.accumulators = load_accumulators(program);
   loaded.tile_exits = tile_exits(program);
   loaded.tree_outputs = tree_outputs(program);
@@ -80,14 +80,13 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.leaf_blocks = LeafBlocks(loaded.functions);
   loaded.paths = LoadedPaths(program);
   loaded.parameters = parameters_of(program.meta());
-  loaded.encoder =
-      load_encoder(program.section_EncodedFeatures(), program.section_Ranks(), program.section_Columns(),
-                   program.section_CategoryColumns(), row_width(program.meta()));
+  loaded.encoder = load_encoder(program.encoded_features(), program.ranks(), program.columns(),
+                                program.category_columns(), row_width(program.meta()));
   loaded.target = &target;
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups)
     loaded.group_data.push_back(group_data(program, group, loaded.tile_exits.data()));
-  for (const WalkerDesc& desc : program.section_Walkers()) {
+  for (const WalkerDesc& desc : program.walkers()) {
     FVM_ASSIGN(const LoadedWalker walker, load_walker(program, loaded, desc, target));
     loaded.walkers.push_back(walker);
   }
@@ -97,7 +96,8 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.special_features = std::make_unique<bool[]>(program.meta().num_features);
   for (const ValueRules::Special& special : loaded.row_reader->rules().specials())
     loaded.special_features[special.feature] = true;
-  loaded.base.assign(program.section_Base().begin(), program.section_Base().end());
+  loaded.base.assign(program.base().begin(), program.base().end());
+  loaded.no_base.assign(loaded.base.size(), 0);
   if (executor != nullptr) loaded.grains = grains(program);
   loaded.executor = executor;
   return loaded;

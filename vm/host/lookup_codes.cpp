@@ -42,7 +42,7 @@ void sort_unique(std::vector<T>& all, const Less& less = {}) {
 }
 
 template <class T, class Less = std::less<>>
-std::uint32_t place_in(const std::vector<T>& all, const T& one, const Less& less = {}) {
+std::uint32_t index_in(const std::vector<T>& all, const T& one, const Less& less = {}) {
   return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), one, less) - all.begin());
 }
 
@@ -85,29 +85,31 @@ struct SlotMemory {
 
 /// Gives each of the keys, which ascend, a slot of its own. Buckets with many keys come first, while most slots are
 /// unused. Returns whether numbers were found for all buckets within the bounds.
-bool place_keys(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMemory& memory) {
+bool insert_keys(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMemory& memory) {
   std::vector<std::pair<std::size_t, std::size_t>> buckets;  // the first key of each, and the end
   for (std::size_t begin = 0, end = 0; begin < keys.size(); begin = end) {
     while (end < keys.size() && keys[end] >> slots.bucket_shift == keys[begin] >> slots.bucket_shift) ++end;
     if (end - begin > kMaxBucketKeys) return false;
     buckets.emplace_back(begin, end);
   }
-  std::stable_sort(buckets.begin(), buckets.end(),
-                   [](const auto& a, const auto& b) { return a.second - a.first > b.second - b.first; });
+  std::sort(buckets.begin(), buckets.end(), [](const auto& a, const auto& b) {
+    const std::size_t keys_of_a = a.second - a.first, keys_of_b = b.second - b.first;
+    return keys_of_a != keys_of_b ? keys_of_a > keys_of_b : a.first < b.first;
+  });
   std::vector<bool> used(slots.slot_count);
   std::size_t tries = kTriesPerKey * keys.size() + kMinTries;
   for (const auto& [begin, end] : buckets) {
     for (std::uint64_t number = 0;; ++number, --tries) {
       if (number > UINT16_MAX || tries == 0) return false;
-      std::size_t placed = begin;
-      while (placed < end && !used[slot_for(slots, keys[placed], number)])
-        used[slot_for(slots, keys[placed++], number)] = true;
-      if (placed == end) {
+      std::size_t inserted = begin;
+      while (inserted < end && !used[slot_for(slots, keys[inserted], number)])
+        used[slot_for(slots, keys[inserted++], number)] = true;
+      if (inserted == end) {
         memory.buckets[keys[begin] >> slots.bucket_shift] = static_cast<std::uint16_t>(number);
         for (std::size_t k = begin; k < end; ++k) memory.keys[slot_for(slots, keys[k], number)] = keys[k];
         break;
       }
-      while (placed-- > begin) used[slot_for(slots, keys[placed], number)] = false;
+      while (inserted-- > begin) used[slot_for(slots, keys[inserted], number)] = false;
     }
   }
   return true;
@@ -125,7 +127,7 @@ bool make_slots(const std::vector<std::uint64_t>& keys, KeySlots& slots, SlotMem
     slots.multiplier = 0x9e3779b97f4a7c15 * (2 * i + 1);
     memory.buckets.assign(std::size_t{1} << (64 - slots.bucket_shift), 0);
     memory.keys.assign(slots.slot_count, 0);
-    if (!place_keys(keys, slots, memory)) continue;
+    if (!insert_keys(keys, slots, memory)) continue;
     slots.buckets = memory.buckets.data();
     slots.keys = memory.keys.data();
     return true;
@@ -260,9 +262,9 @@ class LookupCodesMaker {
   bool make(const Program& program, const LoadedEncoder& encoder) {
     std::uint32_t column = program.meta().num_features;
     std::vector<CodedTable> tables;
-    for (const LookupDesc& lookup : program.section_Lookups()) {
-      tables.emplace_back(lookup, program.section_KeyParts().subspan(lookup.first_part, lookup.part_count),
-                          program.section_LookupWords().data() + lookup.first_word);
+    for (const LookupDesc& lookup : program.lookups()) {
+      tables.emplace_back(lookup, program.key_parts().subspan(lookup.first_part, lookup.part_count),
+                          program.lookup_words().data() + lookup.first_word);
       tables.back().encode(column, encoder, to_.category_words_, *to_.target_);
       column += lookup.width;
       if (tables.back().codes().empty()) tables.pop_back();
@@ -281,7 +283,9 @@ class LookupCodesMaker {
       if (!a->may_share() || !b->may_share()) return a->may_share() && !b->may_share();
       return comes_before(a->parts()[0], b->parts()[0]);
     };
-    std::stable_sort(all.begin(), all.end(), before);
+    std::sort(all.begin(), all.end(), [&](const CodedTable* a, const CodedTable* b) {
+      return before(a, b) || (!before(b, a) && a < b);
+    });
     for (auto begin = all.begin(); begin != all.end();) {
       const auto end =
           (*begin)->may_share() ? std::upper_bound(begin, all.end(), *begin, before) : std::next(begin);
@@ -289,7 +293,7 @@ class LookupCodesMaker {
       begin = end;
     }
     if (std::any_of(tables.begin(), tables.end(), std::mem_fn(&CodedTable::is_slow))) return false;
-    for (KeyPart& test : to_.tests_) test.feature = place_in(to_.features_, test.feature);
+    for (KeyPart& test : to_.tests_) test.feature = index_in(to_.features_, test.feature);
     return true;
   }
 
@@ -309,10 +313,9 @@ class LookupCodesMaker {
       for (CodedTable* table : tables) table->add_first_parts(keys);
     sort_unique(keys);
     const auto shares = [&](CodedTable* table) { return table->shares(keys.size()); };
-    const auto rest = std::stable_partition(tables.begin(), tables.end(), shares);
-    for (auto alone = rest; alone != tables.end(); ++alone)
-      if (!add_set({*alone}, (*alone)->parts(), (*alone)->keys())) return false;
-    tables.erase(rest, tables.end());
+    for (CodedTable* const table : tables)
+      if (!shares(table) && !add_set({table}, table->parts(), table->keys())) return false;
+    std::erase_if(tables, std::not_fn(shares));
     return tables.empty() || add_set(tables, tables[0]->parts().first(1), keys);
   }
 
@@ -325,7 +328,7 @@ class LookupCodesMaker {
     std::vector<SetPart> numbers;
     for (const KeyPart& part : parts)
       numbers.push_back(
-          {is_category(part) ? place_in(to_.features_, part.feature) : number_of(part), is_category(part)});
+          {is_category(part) ? index_in(to_.features_, part.feature) : number_of(part), is_category(part)});
     set.parts = keep(std::move(numbers));
     std::vector<LookupColumns> lookups;
     lookups.reserve(tables.size());
@@ -347,9 +350,9 @@ class LookupCodesMaker {
       for (unsigned outcomes = 0; outcomes < 1u << tests.size(); ++outcomes) {
         std::uint64_t key = first;
         for (unsigned test = 0; test < tests.size(); ++test) key = key_with(key, outcomes >> test & 1);
-        const std::size_t place = std::size_t{find_slot(slots, first)} << tests.size() | outcomes;
+        const std::size_t index = std::size_t{find_slot(slots, first)} << tests.size() | outcomes;
         const std::uint32_t slot = table.find(key);
-        for (std::size_t c = 0; c < codes.size(); ++c) codes[c][place] = table.codes()[c].of_slot[slot];
+        for (std::size_t c = 0; c < codes.size(); ++c) codes[c][index] = table.codes()[c].of_slot[slot];
       }
     std::vector<std::uint32_t> numbers;
     for (const KeyPart& test : tests) numbers.push_back(number_of(test));
@@ -359,7 +362,7 @@ class LookupCodesMaker {
     return {keep(std::move(numbers)), keep(std::move(columns))};
   }
 
-  std::uint32_t number_of(const KeyPart& test) const { return place_in(to_.tests_, test, comes_before); }
+  std::uint32_t number_of(const KeyPart& test) const { return index_in(to_.tests_, test, comes_before); }
 
   void keep(SlotMemory memory) { to_.memory_.push_back(std::make_shared<SlotMemory>(std::move(memory))); }
   template <class T>
@@ -373,10 +376,8 @@ class LookupCodesMaker {
 };
 
 LookupCodes::LookupCodes(const Program& program, const LoadedEncoder& encoder, const Target& target)
-    : target_(&target),
-      columns_(program.section_Columns().size()),
-      category_words_(program.section_CategoryWords().data()) {
-  if (program.section_Lookups().empty() || columns_ == 0) return;
+    : target_(&target), columns_(program.columns().size()), category_words_(program.category_words().data()) {
+  if (program.lookups().empty() || columns_ == 0) return;
   const FloatEnvironment environment;
   if (!LookupCodesMaker(*this).make(program, encoder)) {
     sets_.clear();
@@ -384,20 +385,19 @@ LookupCodes::LookupCodes(const Program& program, const LoadedEncoder& encoder, c
   }
   // In the rows that are encoded here, linear columns directly follow the features.
   const ProgramMeta& meta = program.meta();
-  const auto left_out =
-      meta.derived_columns - static_cast<std::uint32_t>(program.section_LinearColumns().size());
+  const auto left_out = meta.derived_columns - static_cast<std::uint32_t>(program.linear_columns().size());
   const auto is_left_out = [&](const auto& encoded) {
     return encoded.feature >= meta.num_features && encoded.feature < meta.num_features + left_out;
   };
   const auto move = [&](auto& encoded) {
     if (encoded.feature >= meta.num_features) encoded.feature -= left_out;
   };
-  const auto encoded = program.section_EncodedFeatures();
+  const auto encoded = program.encoded_features();
   std::vector<EncodedFeature> others(encoded.begin(), encoded.end());
   std::erase_if(others, is_left_out);
   std::for_each(others.begin(), others.end(), move);
-  encoder_ = load_encoder(others, program.section_Ranks(), program.section_Columns(),
-                          program.section_CategoryColumns(), row_width(meta) - left_out);
+  encoder_ = load_encoder(others, program.ranks(), program.columns(), program.category_columns(),
+                          row_width(meta) - left_out);
   std::erase_if(encoder_.categories, is_left_out);
   std::for_each(encoder_.categories.begin(), encoder_.categories.end(), move);
 }

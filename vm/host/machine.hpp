@@ -33,7 +33,7 @@ struct LoadedWalker {
   WalkTask task;  ///< Task with what is known before the call: nodes, trees, steps, order.
 };
 
-/// The place of an accumulator in the scratch memory.
+/// Where an accumulator lies in the scratch memory.
 struct LoadedAccumulator {
   AccumulatorKind kind;
   std::uint32_t parent;
@@ -60,7 +60,8 @@ struct LoadedProgram {
   LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which they are computed.
   LoadedPaths paths{};                        ///< Paths, from which explain computes contributions.
   TransformParameters parameters{};
-  std::vector<double> base{};  ///< Base scores.
+  std::vector<double> base{};     ///< Base scores.
+  std::vector<double> no_base{};  ///< A zero for each of them: the base scores of rounds that have none.
   LoadedEncoder encoder{};
   const Target* target = nullptr;
   std::unique_ptr<const RowReader> row_reader{};
@@ -96,6 +97,10 @@ struct Pass {
   double* leaf_values;        ///< Room for the values that linear leaves read, for each row.
   ScratchSlots* slots;        ///< Contributions: memory for each thread that computes them.
   CallOptions options;
+  std::size_t width;               ///< Numbers of a row in the output.
+  Range trees;                     ///< Trees of the call's rounds, by their numbers in the model.
+  const double* base;              ///< Base scores of the call's rounds.
+  TransformParameters parameters;  ///< Parameters of the transform of their sums.
   /// Row 0 of the first copy of each accumulator that has memory of its own.
   std::byte* accumulators[kAccumulators];
 };
@@ -129,6 +134,8 @@ class Machine {
   void label(const Inst& inst);
   void encode(const Inst& inst);
   void explain(const Inst& inst);
+  void store_trees(const Inst& inst);
+  void store_stages(const Inst& inst);
 
  private:
   template <class Element>
@@ -161,10 +168,17 @@ class Machine {
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
   void reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place);
   double margin(std::uint32_t row, std::size_t output) const;
+  double base(std::uint32_t row, std::size_t output) const;
+  void read_leaf_values(const Range& rows) const;
+  double leaf_output(std::uint32_t row, double leaf) const;
   template <class Score>
-  void add_leaves(const Score* leaves, std::uint32_t row, const Range& trees, Score* sums) const;
+  void add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows, const Range& trees) const;
   template <class Score>
-  void add_until_decided(const Score* leaves, std::uint32_t row, Score* sums) const;
+  void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& row) const;
+  template <class Value>
+  void store_leaves(std::uint32_t from, const Range& rows, Value* values) const;
+  template <class Value>
+  void add_stages(const OperandsOf<Op::StoreStages>& args, const Range& rows, Value* values) const;
   template <class Value>
   void store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const;
 

@@ -14,7 +14,7 @@ void Machine::transform(const Inst& inst) {
   with_scores(args.acc_out, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
       transform_row(args.transform_kind, accumulator_row<Score>(args.acc_out, row),
-                    static_cast<std::uint32_t>(outputs_), loaded_->parameters);
+                    static_cast<std::uint32_t>(outputs_), pass_->parameters);
   });
 }
 
@@ -27,7 +27,7 @@ void Machine::label(const Inst& inst) {
   with_scores(args.acc_in, [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
       label_row(args.rule, accumulator_row<Score>(args.acc_in, row), outputs, pass_->labels + row * width,
-                loaded_->parameters);
+                pass_->parameters);
   });
 }
 
@@ -59,16 +59,15 @@ void Machine::explain(const Inst& inst) {
   const LoadedPaths& paths = loaded_->paths;
   const std::uint32_t features = loaded_->meta.num_features;
   const std::size_t width = std::size_t{features} + 1, stride = outputs_ * width;
-  const std::size_t columns = loaded_->program.section_Columns().size();
+  const std::size_t columns = loaded_->program.columns().size();
   const ScratchSlots::Slot slot(*pass_->slots);
-  auto* const totals = reinterpret_cast<double*>(slot.memory());
-  std::byte* const scratch = slot.memory() + paths.most_totals * kCodeRows * sizeof(double);
+  const auto* const totals = reinterpret_cast<const double*>(slot.memory() + ExplainScratch(paths).totals);
   for (std::uint32_t row = rows.begin; row < rows.end;) {
     const std::uint32_t count = std::min(kCodeRows - row % kCodeRows, rows.end - row);
     for (std::size_t k = 0; k < outputs_; ++k) {
       const PathOutput& output = paths.outputs[k];
       loaded_->target->explain(
-          {&paths, &output, pass_->codes + code_offset(row, columns), count, scratch, totals});
+          {&paths, &output, pass_->codes + code_offset(row, columns), count, slot.memory()});
       const std::size_t at = row * stride + k * width;
       if (pass_->wide_values != nullptr)
         write_contributions(paths, output, totals, count, features, stride, pass_->wide_values + at);

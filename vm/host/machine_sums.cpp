@@ -32,6 +32,11 @@ double Machine::margin(std::uint32_t row, std::size_t output) const {
   return wide ? margin : static_cast<double>(static_cast<float>(margin));
 }
 
+/// Returns the number from which an output's sum starts: a margin of the call, or the base score.
+double Machine::base(std::uint32_t row, std::size_t output) const {
+  return pass_->options.base_margin.data != nullptr ? margin(row, output) : pass_->base[output];
+}
+
 /// Sets every row of an accumulator to the margins of the call.
 template <class Element>
 void Machine::fill_margins(std::uint32_t accumulator, const Range& rows) const {
@@ -48,7 +53,7 @@ void Machine::init(const Inst& inst) {
     if (pass_->options.base_margin.data != nullptr)
       fill_margins<Element>(args.acc_out, rows);
     else
-      fill<Element>(args.acc_out, rows, loaded_->base.data());
+      fill<Element>(args.acc_out, rows, pass_->base);
   });
 }
 
@@ -67,12 +72,10 @@ void Machine::add_base(const Inst& inst) {
       for (std::size_t i = 0; i < rows.size() * outputs_; ++i)
         begin[i] *= static_cast<Score>(loaded_->meta.scale);
     });
-  const bool margins = pass_->options.base_margin.data != nullptr;
   with_element(args.acc_out, [&]<class Element>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       Element* sums = accumulator_row<Element>(args.acc_out, row);
-      for (std::size_t k = 0; k < outputs_; ++k)
-        forestvm::add_base(sums[k], margins ? margin(row, k) : loaded_->base[k], loaded_->scale);
+      for (std::size_t k = 0; k < outputs_; ++k) forestvm::add_base(sums[k], base(row, k), loaded_->scale);
     }
   });
 }
@@ -137,65 +140,164 @@ void add_vectors(const LeafVectors& vectors, const Score* leaves, std::size_t tr
 
 }  // namespace
 
-/// Adds the leaves of some trees to a row's sums. If leaves are numbers of vectors or functions, adds what they
-/// stand for.
-template <class Score>
-void Machine::add_leaves(const Score* leaves, std::uint32_t row, const Range& trees, Score* sums) const {
-  if (loaded_->vectors.count != 0)
-    return add_vectors(loaded_->vectors, leaves + trees.begin, trees.size(), sums);
-  const std::uint32_t* const outputs = loaded_->tree_outputs.data();
-  if (loaded_->functions.empty()) {
-    for (std::uint32_t t = trees.begin; t < trees.end; ++t) sums[outputs[t]] += leaves[t];
-    return;
-  }
+/// Copies the values that functions of some rows' leaves read.
+void Machine::read_leaf_values(const Range& rows) const {
+  const std::span<const std::uint32_t> features = loaded_->functions.features();
+  if (features.empty()) return;
+  pass_->source->copy_features(pass_->first_row + rows.begin, rows.size(), features,
+                               pass_->leaf_values + std::size_t{rows.begin} * features.size());
+}
+
+/// Returns what the function with this number gives for a row.
+double Machine::leaf_output(std::uint32_t row, double leaf) const {
   const double* const values = pass_->leaf_values + std::size_t{row} * loaded_->functions.features().size();
-  const auto output = [&](std::uint32_t tree) {
-    return static_cast<Score>(
-        loaded_->leaf_blocks.output(loaded_->functions, static_cast<double>(leaves[tree]), values));
-  };
-  if (outputs_ == 1) {
-    Score sum = sums[0];
-    for (std::uint32_t t = trees.begin; t < trees.end; ++t) sum += output(t);
-    sums[0] = sum;
+  return loaded_->leaf_blocks.output(loaded_->functions, leaf, values);
+}
+
+/// Adds the leaves of some trees, or what their numbers stand for, to the sums of some rows, tree after tree.
+template <class Score>
+void Machine::add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows, const Range& trees) const {
+  const std::uint32_t* const outputs = loaded_->tree_outputs.data();
+  if (loaded_->vectors.count == 0 && loaded_->functions.empty()) {
+    // The sums of several rows do not wait for each other.
+    const std::size_t width = loaded_->accumulators[from].width;
+    const Score* const leaves = accumulator_row<Score>(from, rows.begin);
+    Score* const sums = accumulator_row<Score>(to, rows.begin);
+    for (std::uint32_t t = trees.begin; t < trees.end; ++t)
+      for (std::size_t i = 0; i < rows.size(); ++i) sums[i * outputs_ + outputs[t]] += leaves[i * width + t];
     return;
   }
-  for (std::uint32_t t = trees.begin; t < trees.end; ++t) sums[outputs[t]] += output(t);
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+    const Score* const leaves = accumulator_row<Score>(from, row);
+    Score* const sums = accumulator_row<Score>(to, row);
+    if (loaded_->vectors.count != 0) {
+      add_vectors(loaded_->vectors, leaves + trees.begin, trees.size(), sums);
+      continue;
+    }
+    for (std::uint32_t t = trees.begin; t < trees.end; ++t)
+      sums[outputs[t]] += static_cast<Score>(leaf_output(row, static_cast<double>(leaves[t])));
+  }
 }
 
 /// Adds the leaves of a row, round after round, until its scores are decided: see EarlyStop.
 template <class Score>
-void Machine::add_until_decided(const Score* leaves, std::uint32_t row, Score* sums) const {
+void Machine::add_until_decided(std::uint32_t to, std::uint32_t from, const Range& row) const {
   const auto outputs = static_cast<std::uint32_t>(outputs_);
   const EarlyStop& stop = *pass_->options.early_stop;
-  const Range all{0, loaded_->meta.num_trees, 0};
+  const Range& all = pass_->trees;
   const auto step = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(std::uint64_t{stop.every} * outputs, std::max(all.end, 1u)));
+      std::min<std::uint64_t>(std::uint64_t{stop.every} * outputs, std::max(all.size(), 1u)));
   for (std::uint32_t i = 0; i < iterations(all.size(), step); ++i) {
-    const Range trees = chunk(all, step, i);
-    add_leaves(leaves, row, trees, sums);
+    add_leaves<Score>(to, from, row, chunk(all, step, i));
+    const Score* const sums = accumulator_row<Score>(to, row.begin);
     if (is_decided(loaded_->meta.early_stop, sums, outputs, stop.margin)) return;
   }
 }
 
+namespace {
+
+/// The number of rows whose leaves are added together.
+constexpr std::uint32_t kRowsAddedAtOnce = 8;
+
+/// Calls visit(part) for parts of `rows` of at most `step` rows.
+template <class Visit>
+void for_parts(const Range& rows, std::uint32_t step, const Visit& visit) {
+  for (std::uint32_t i = 0; i < iterations(rows.size(), step); ++i) visit(chunk(rows, step, i));
+}
+
+}  // namespace
+
 void Machine::sum_trees(const Inst& inst) {
   const auto args = operands<Op::SumTrees>(inst);
-  const std::uint32_t to = args.acc_out, from = args.acc_in;
   const Range& rows = ranges[args.rows];
-  const Range all{0, loaded_->meta.num_trees, 0};
-  const std::span<const std::uint32_t> features = loaded_->functions.features();
-  if (!features.empty())
-    pass_->source->copy_features(pass_->first_row + rows.begin, rows.size(), features,
-                                 pass_->leaf_values + std::size_t{rows.begin} * features.size());
-  with_scores(to, [&]<class Score>() {
+  read_leaf_values(rows);
+  with_scores(args.acc_out, [&]<class Score>() {
+    if (pass_->options.early_stop)
+      for_parts(rows, 1, [&](const Range& row) { add_until_decided<Score>(args.acc_out, args.acc_in, row); });
+    else
+      for_parts(rows, kRowsAddedAtOnce,
+                [&](const Range& some) { add_leaves<Score>(args.acc_out, args.acc_in, some, pass_->trees); });
+  });
+}
+
+/// Writes the outputs of some rows' leaves.
+template <class Value>
+void Machine::store_leaves(std::uint32_t from, const Range& rows, Value* values) const {
+  const auto store_each = [&]<class Score>() {
     for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
       const Score* const leaves = accumulator_row<Score>(from, row);
-      Score* const sums = accumulator_row<Score>(to, row);
-      if (pass_->options.early_stop)
-        add_until_decided(leaves, row, sums);
+      Value* to = values + row * pass_->width;
+      for (std::uint32_t t = pass_->trees.begin; t < pass_->trees.end; ++t) {
+        if (loaded_->vectors.count != 0) {
+          const Score* const vector = leaf_vector(loaded_->vectors, leaves[t]);
+          for (std::size_t k = 0; k < outputs_; ++k) *to++ = static_cast<Value>(vector[k]);
+        } else if (!loaded_->functions.empty()) {
+          *to++ = static_cast<Value>(static_cast<Score>(leaf_output(row, static_cast<double>(leaves[t]))));
+        } else {
+          *to++ = static_cast<Value>(leaves[t]);
+        }
+      }
+    }
+  };
+  if (loaded_->accumulators[from].kind == AccumulatorKind::PerTree64)
+    store_each.template operator()<double>();
+  else
+    store_each.template operator()<float>();
+}
+
+void Machine::store_trees(const Inst& inst) {
+  const auto args = operands<Op::StoreTrees>(inst);
+  const Range& rows = ranges[args.rows];
+  read_leaf_values(rows);
+  if (pass_->wide_values != nullptr)
+    store_leaves(args.acc_in, rows, pass_->wide_values);
+  else
+    store_leaves(args.acc_in, rows, pass_->values);
+}
+
+/// Adds the leaves of some rows, and writes their sums after each stage.
+template <class Value>
+void Machine::add_stages(const OperandsOf<Op::StoreStages>& args, const Range& rows, Value* values) const {
+  const auto begins = loaded_->program.round_begins();
+  const Rounds rounds = rounds_of(loaded_->program, pass_->options);
+  const std::uint32_t every = pass_->options.every;
+  const auto add_stage = [&]<class Element>(std::uint32_t stage, const Range& some) {
+    using Score = decltype(Element::value);
+    const std::uint32_t first = rounds.begin + stage * every;
+    const std::uint32_t end = every < rounds.end - first ? first + every : rounds.end;
+    add_leaves<Score>(args.acc_out, args.acc_in, some, {begins[first], begins[end], 0});
+    for (std::uint32_t row = some.begin; row < some.end; ++row) {
+      const Element* const sums = accumulator_row<Element>(args.acc_out, row);
+      Value* const to = values + row * pass_->width + stage * outputs_;
+      for (std::size_t k = 0; k < outputs_; ++k) {
+        Element sum = sums[k];
+        if (args.base_last != 0) {
+          if (loaded_->meta.scale != 1) sum.value *= static_cast<Score>(loaded_->meta.scale);
+          forestvm::add_base(sum, base(row, k), loaded_->scale);
+        }
+        to[k] = static_cast<Value>(sum.value);
+      }
+    }
+  };
+  const std::size_t stages = pass_->width / outputs_;
+  for_parts(rows, kRowsAddedAtOnce, [&](const Range& some) {
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      if (loaded_->accumulators[args.acc_out].kind == AccumulatorKind::F64)
+        add_stage.template operator()<F64Sum>(stage, some);
       else
-        add_leaves(leaves, row, all, sums);
+        add_stage.template operator()<F32Sum>(stage, some);
     }
   });
+}
+
+void Machine::store_stages(const Inst& inst) {
+  const auto args = operands<Op::StoreStages>(inst);
+  const Range& rows = ranges[args.rows];
+  read_leaf_values(rows);
+  if (pass_->wide_values != nullptr)
+    add_stages(args, rows, pass_->wide_values);
+  else
+    add_stages(args, rows, pass_->values);
 }
 
 }  // namespace forestvm::host

@@ -18,9 +18,9 @@ inline constexpr std::uint32_t kPickedAtOnce = 8;
 
 /// Picks values in a window of a row.
 struct PickStep {
-  std::uint64_t places[kPickedAtOnce];  ///< Places in the window, ascending, `count` of them; then zeros.
-  std::uint32_t first;                  ///< Number of the row's value with which the window begins.
-  std::uint32_t count;                  ///< Number of values that are picked.
+  std::uint64_t indices[kPickedAtOnce];  ///< Indices in the window, ascending, `count` of them; then zeros.
+  std::uint32_t first;                   ///< Number of the row's value with which the window begins.
+  std::uint32_t count;                   ///< Number of values that are picked.
 };
 
 /// The most features of a strip. The picked values of a block of rows fit the first-level cache.

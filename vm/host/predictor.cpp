@@ -1,5 +1,6 @@
 // The host backend: loads a program (picks its walkers for a CPU target) and answers calls. A call is cut
-// into passes so that the context's scratch stays below kMaxScratchBytes, however many rows arrive.
+// into passes so that the context's scratch stays below kMaxScratchBytes, however many rows arrive, unless the smallest
+// pass takes more.
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -99,7 +100,7 @@ class HostPredictor final : public CallPredictor {
 
   Result<void> run(Context& context, const RowSource& rows, OutputKind output, const CallOptions& options,
                    const Destination& to) const override {
-    const std::size_t count = rows.count(), width = output_width(loaded_.meta, output);
+    const std::size_t count = rows.count(), width = output_width(loaded_.program, output, options);
     std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
     for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
@@ -107,8 +108,10 @@ class HostPredictor final : public CallPredictor {
       pass.options = options;
       pass.source = &rows;
       pass.first_row = begin;
-      pass.in_place =
-          output != OutputKind::Contributions && to.values() != nullptr && width == loaded_.meta.num_outputs;
+      pass.width = width;
+      choose_rounds(pass);
+      const bool scores = output == OutputKind::Raw || output == OutputKind::Value;
+      pass.in_place = scores && to.values() != nullptr && width == loaded_.meta.num_outputs;
       const Destination here = to.from(begin * width);
       pass.row_count = static_cast<std::uint32_t>(
           pass_rows(pass, rows, count - begin, delivered_bytes(1, output, to.type)));
@@ -116,6 +119,22 @@ class HostPredictor final : public CallPredictor {
       begin += pass.row_count;
     }
     return {};
+  }
+
+  /// Sets what follows from the rounds that a call chooses.
+  void choose_rounds(Pass& pass) const {
+    pass.trees = {0, loaded_.meta.num_trees, 0};
+    pass.base = loaded_.base.data();
+    pass.parameters = loaded_.parameters;
+    if (!pass.options.rounds) return;
+    const Rounds rounds = *pass.options.rounds;
+    const auto begins = loaded_.program.round_begins();
+    pass.trees = {begins[rounds.begin], begins[rounds.end], 0};
+    if (loaded_.meta.rounds == RoundRule::FirstBase && rounds.begin != 0) pass.base = loaded_.no_base.data();
+    // A round has a tree of vector leaves, or a tree for each output.
+    if (loaded_.meta.rounds == RoundRule::Averages)
+      pass.parameters.divisor = static_cast<double>(
+          pass.trees.size() / (loaded_.vectors.count != 0 ? 1 : loaded_.meta.num_outputs));
   }
 
   /// Returns whether rows are converted to float32 rows in the scratch memory before anything reads them.
@@ -199,7 +218,7 @@ class HostPredictor final : public CallPredictor {
   /// numbers is wanted.
   std::size_t delivered_bytes(std::size_t rows, OutputKind output, ResultType type) const {
     const ResultType written = written_type(output, type);
-    return written == type ? 0 : rows * output_width(loaded_.meta, output) * bytes_of(written);
+    return written == type ? 0 : rows * output_width(loaded_.program, output) * bytes_of(written);
   }
 
   /// Returns the bytes of the float32 rows that a pass gets in the scratch memory.
@@ -346,8 +365,8 @@ class HostPredictor final : public CallPredictor {
     pass.leaves = written.leaves();
     interpret_pass(pass, memory + values + delivered);
     if (delivered != 0)
-      deliver(pass.output, written.out, std::size_t{pass.row_count} * output_width(loaded_.meta, pass.output),
-              to);
+      deliver(pass.output, written.out,
+              std::size_t{pass.row_count} * output_width(loaded_.program, pass.output), to);
     return {};
   }
 
@@ -396,22 +415,21 @@ class HostPredictor final : public CallPredictor {
     return bytes + whole_lines(leaf_value_bytes(rows));
   }
 
-  /// Returns the bytes that a thread needs to compute contributions: the totals of an output, then the scratch
-  /// memory of explain.hpp.
-  std::size_t slot_bytes() const {
-    return loaded_.paths.most_totals * kCodeRows * sizeof(double) +
-           whole_lines(ExplainScratch(loaded_.paths).bytes);
-  }
+  /// Returns the bytes that a thread needs to compute contributions.
+  std::size_t slot_bytes() const { return whole_lines(ExplainScratch(loaded_.paths).bytes); }
 
-  /// Returns the number of threads that compute contributions of `rows` rows at once.
+  /// Returns the number of threads that compute contributions of `rows` rows at once. Together their slots take at most
+  /// kMaxScratchBytes, unless a single slot takes more.
   unsigned slot_count(std::size_t rows) const {
     if (loaded_.executor == nullptr) return 1;
     const std::size_t blocks = (rows + kCodeRows - 1) / kCodeRows;
+    const std::size_t fit =
+        std::max<std::size_t>(1, kMaxScratchBytes / std::max<std::size_t>(1, slot_bytes()));
     return static_cast<unsigned>(
-        std::min({blocks, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
+        std::min({blocks, fit, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
   }
 
-  std::size_t columns() const { return loaded_.program.section_Columns().size(); }
+  std::size_t columns() const { return loaded_.program.columns().size(); }
 
   /// Returns the most rows whose codes are in a pass. Codes are written and soon read again, so they should
   /// fit the caches. With very many columns they take at most kMaxScratchBytes, unless a single block takes

@@ -1,7 +1,7 @@
 // Float64 values that searches see rounded up to float32, in a program that compares in float64. Its float32 thresholds
-// are the bounds of the comparisons rounded up (see core/wide_values.hpp), so a value rounded up has its own rank, unless
-// it is equal to a threshold: then the bound may lie above the value. Searches look for such ties, which are rare, and
-// take one off the rank where the value is below the bound.
+// are the bounds of the comparisons rounded up (see core/wide_values.hpp), so a value rounded up has its own rank,
+// unless it is equal to a threshold: then the bound may lie above the value. Searches look for such ties, which are
+// rare, and take one off the rank where the value is below the bound.
 #pragma once
 
 #include <cstddef>

@@ -61,7 +61,7 @@ std::string opcode_list() {
 }
 
 /// Reads one line: `[pc] opcode operand, operand, … [; comment]`. The views are parts of the line, so that
-/// their places are known.
+/// their columns are known.
 class Line {
  public:
   Line(std::string_view text, std::size_t number)
@@ -152,7 +152,7 @@ Result<std::vector<Inst>> read_code(std::string_view text) {
 Result<Program> assemble(std::string_view text, const Program& data) {
   FVM_ASSIGN(const std::vector<Inst> code, read_code(text));
   std::span<const std::byte> sections[] = {
-#define FVM_SECTION(number, Name, text, Record, meaning) std::as_bytes(data.section_##Name()),
+#define FVM_SECTION(number, Name, name, Record, meaning) data.section(Section::Name),
 #include <forestvm/internal/sections.def>
   };
   sections[static_cast<std::size_t>(Section::Code)] = std::as_bytes(std::span(code));

@@ -23,12 +23,12 @@ double bound_of(const WideFeature& wide, std::span<const double> bounds, double 
 
 /// Returns the trainer's threshold for the number in a node.
 double restored(const Program& program, std::uint32_t feature, float number) {
-  const auto features = program.section_WideFeatures();
+  const auto features = program.wide_features();
   const auto at =
       std::lower_bound(features.begin(), features.end(), feature,
                        [](const WideFeature& wide, std::uint32_t wanted) { return wide.feature < wanted; });
   if (at == features.end() || at->feature != feature) return static_cast<double>(number);
-  return bound_of(*at, program.section_WideBounds().subspan(at->first_bound, at->bound_count),
+  return bound_of(*at, program.wide_bounds().subspan(at->first_bound, at->bound_count),
                   static_cast<double>(number));
 }
 
@@ -93,7 +93,7 @@ class GroupDecoder {
   Slot slot_at(std::uint32_t index, std::uint32_t at) const {
     Slot slot;
     with_view(group_.layout,
-              [&]<class View>() { read_slot<View>(data_, program_.section_TileShapes(), index, at, slot); });
+              [&]<class View>() { read_slot<View>(data_, program_.tile_shapes(), index, at, slot); });
     return slot;
   }
 
@@ -104,10 +104,10 @@ class GroupDecoder {
       slot = slot_at(index, at);
     }
     if (slot.is_leaf) {
-      const std::uint64_t place = group_.first_number + slot.number;
-      const auto wide = program_.section_WideLeaves();
-      result_.leaves.push_back({slot.value, wide.empty() ? static_cast<double>(slot.value) : wide[place],
-                                program_.section_LeafNumbers()[place]});
+      const std::uint64_t number = group_.first_number + slot.number;
+      const auto wide = program_.wide_leaves();
+      result_.leaves.push_back({slot.value, wide.empty() ? static_cast<double>(slot.value) : wide[number],
+                                program_.leaf_numbers()[number]});
       return ~static_cast<DecodedChild>(result_.leaves.size() - 1);
     }
     slots.push_back(at);
@@ -125,21 +125,21 @@ class GroupDecoder {
 
   /// Returns the test of a value that is equivalent to a test of its code.
   DecodedTest decoded_test(std::uint32_t column, std::uint8_t code) const {
-    const ColumnDesc& desc = program_.section_Columns()[column];
+    const ColumnDesc& desc = program_.columns()[column];
     const std::uint32_t missing = desc.missing_highest != 0 ? 0 : kMissingLeft;
-    const auto categories = program_.section_CategoryColumns();
-    const std::size_t first_category = program_.section_Columns().size() - categories.size();
+    const auto categories = program_.category_columns();
+    const std::size_t first_category = program_.columns().size() - categories.size();
     if (column >= first_category) {
       const CategoryColumn& category = categories[column - first_category];
       return {0, category.feature | missing, &category};
     }
-    const auto features = program_.section_EncodedFeatures();
+    const auto features = program_.encoded_features();
     const auto after = std::upper_bound(
         features.begin(), features.end(), column,
         [](std::uint32_t number, const EncodedFeature& feature) { return number < feature.first_column; });
     const EncodedFeature& feature = *(after - 1);
     return number_test(feature.feature | missing,
-                       program_.section_Ranks()[feature.first_threshold + desc.first + code]);
+                       program_.ranks()[feature.first_threshold + desc.first + code]);
   }
 
   void add_tree(std::uint32_t index) {
@@ -171,8 +171,8 @@ DecodedGroup decode_group(const Program& program, const GroupDesc& group) {
   return GroupDecoder(program, group).run(0, group.tree_end - group.tree_begin);
 }
 
-DecodedGroup decode_tree(const Program& program, const GroupDesc& group, std::uint32_t place) {
-  return GroupDecoder(program, group).run(place, place + 1);
+DecodedGroup decode_tree(const Program& program, const GroupDesc& group, std::uint32_t index) {
+  return GroupDecoder(program, group).run(index, index + 1);
 }
 
 }  // namespace forestvm::bytecode

@@ -46,7 +46,7 @@ struct DecodedGroup {
 
 DecodedGroup decode_group(const Program& program, const GroupDesc& group);
 
-/// Decodes a tree of a group, given by its place in the group: the result has this tree and its leaves alone.
-DecodedGroup decode_tree(const Program& program, const GroupDesc& group, std::uint32_t place);
+/// Decodes a tree of a group, given by its index in the group: the result has this tree and its leaves alone.
+DecodedGroup decode_tree(const Program& program, const GroupDesc& group, std::uint32_t index);
 
 }  // namespace forestvm::bytecode

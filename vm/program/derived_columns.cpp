@@ -49,18 +49,18 @@ std::string list_text(std::span<const Record> records, const char* between, cons
 
 std::vector<std::string> derived_column_texts(const Program& program) {
   std::vector<std::string> texts;
-  const auto lookups = program.section_Lookups();
+  const auto lookups = program.lookups();
   for (std::size_t i = 0; i < lookups.size(); ++i) {
-    const auto parts = program.section_KeyParts().subspan(lookups[i].first_part, lookups[i].part_count);
+    const auto parts = program.key_parts().subspan(lookups[i].first_part, lookups[i].part_count);
     const std::string lookup = formatted("lookup {} of {} in {} slots, value ", i,
                                          list_text(parts, ", ", part_text), lookups[i].slot_count);
     for (std::uint32_t value = 0; value < lookups[i].width; ++value)
       texts.push_back(lookup + std::to_string(value));
   }
-  for (const LinearDesc& linear : program.section_LinearColumns())
-    texts.push_back(list_text(program.section_LinearTerms().subspan(linear.first_term, linear.term_count),
-                              " + ", term_text) +
-                    (linear.replaces != 0 ? ", missing values replaced" : ""));
+  for (const LinearDesc& linear : program.linear_columns())
+    texts.push_back(
+        list_text(program.linear_terms().subspan(linear.first_term, linear.term_count), " + ", term_text) +
+        (linear.replaces != 0 ? ", missing values replaced" : ""));
   return texts;
 }
 

@@ -50,11 +50,11 @@ std::string accumulator_text(const AccumulatorDesc& accumulator, std::size_t num
 
 /// Describes a column of membership codes. `column` is its number among all columns.
 std::string category_text(const Program& program, const CategoryColumn& category, std::size_t column) {
-  const auto words = program.section_CategoryWords().subspan(category.first_word, category.word_count);
+  const auto words = program.category_words().subspan(category.first_word, category.word_count);
   std::size_t members = category.listed != 0 ? words.size() : 0;
   for (const std::uint32_t word : words)
     if (category.listed == 0) members += static_cast<std::size_t>(std::popcount(word));
-  const bool right = program.section_Columns()[column].missing_highest != 0;
+  const bool right = program.columns()[column].missing_highest != 0;
   return "f" + std::to_string(category.feature) + " in a set of " + std::to_string(members) +
          (category.fractions != 0 ? ", fractions above -1 are 0" : "") + ", missing " +
          (right ? "right" : "left");
@@ -79,22 +79,25 @@ std::string Program::disassemble() const {
     for (std::size_t i = first; i < records.size(); ++i)
       text += std::string("; ") + prefix + std::to_string(i) + ": " + describe(records[i], i) + "\n";
   };
-  table("g", section_Groups(), group_text, 0);
-  table("w", section_Walkers(), walker_text, 0);
-  table("a", section_Accumulators(), accumulator_text, 1);
+  table("g", groups(), group_text, 0);
+  table("w", walkers(), walker_text, 0);
+  table("a", accumulators(), accumulator_text, 1);
   const std::vector<std::string> derived = derived_column_texts(*this);
   for (std::size_t i = 0; i < derived.size(); ++i)
     text += "; f" + std::to_string(meta().num_features + i) + ": " + derived[i] + "\n";
-  if (!section_LeafFunctions().empty())
-    text += "; leaves are " + std::to_string(section_LeafFunctions().size()) +
-            " linear functions of the row, " + std::to_string(section_LeafTerms().size()) + " terms in all\n";
+  if (!leaf_functions().empty())
+    text += "; leaves are " + std::to_string(leaf_functions().size()) + " linear functions of the row, " +
+            std::to_string(leaf_terms().size()) + " terms in all\n";
   if (meta().contributions != 0)
-    text += "; contributions from the paths of " + std::to_string(section_ExplainedTrees().size()) +
-            " trees, " + std::to_string(section_Paths().size()) + " nodes\n";
-  const std::size_t ranks = section_Columns().size() - section_CategoryColumns().size();
-  for (std::size_t i = 0; i < section_CategoryColumns().size(); ++i)
+    text += "; contributions from the paths of " + std::to_string(explained_trees().size()) +
+            " trees, " + std::to_string(paths().size()) + " nodes\n";
+  if (!round_begins().empty())
+    text += "; leaves are kept for outputs of trees and " + std::to_string(round_begins().size() - 1) +
+            " rounds\n";
+  const std::size_t ranks = columns().size() - category_columns().size();
+  for (std::size_t i = 0; i < category_columns().size(); ++i)
     text += "; column " + std::to_string(ranks + i) + ": " +
-            category_text(*this, section_CategoryColumns()[i], ranks + i) + "\n";
+            category_text(*this, category_columns()[i], ranks + i) + "\n";
   std::size_t depth = 0;
   for (std::size_t pc = 0; pc < code().size(); ++pc) {
     const Inst& inst = code()[pc];

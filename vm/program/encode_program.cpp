@@ -20,72 +20,72 @@ std::span<const std::byte> bytes_of(const std::vector<Record>& records) {
   return std::as_bytes(std::span(records));
 }
 
-Result<void> place_strings(const ProgramParts& parts, Contents& contents) {
+Result<void> add_strings(const ProgramParts& parts, Contents& contents) {
   std::vector<std::uint64_t> sizes;
   for (const std::string& text : parts.strings) sizes.push_back(text.size());
-  FVM_ASSIGN(contents.strings, bytecode::string_places(sizes));
+  FVM_ASSIGN(contents.strings, bytecode::string_refs(sizes));
   for (const std::string& text : parts.strings) contents.text += text;
   return {};
 }
 
-void place_sections(const ProgramParts& parts, Contents& contents) {
-  const auto place = [&](Section section, std::span<const std::byte> bytes) {
+void add_sections(const ProgramParts& parts, Contents& contents) {
+  const auto set = [&](Section section, std::span<const std::byte> bytes) {
     contents.sections[static_cast<std::size_t>(section)] = bytes;
   };
-  place(Section::Meta, std::as_bytes(std::span(&parts.meta, 1)));
-  place(Section::Code, bytes_of(parts.code));
-  place(Section::Walkers, bytes_of(parts.walkers));
-  place(Section::Groups, bytes_of(parts.groups));
-  place(Section::Trees, bytes_of(parts.trees));
-  place(Section::TileShapes, bytes_of(parts.tile_shapes));
-  place(Section::Accumulators, bytes_of(parts.accumulators));
-  place(Section::Base, bytes_of(parts.base));
-  place(Section::Thresholds, bytes_of(parts.thresholds));
-  place(Section::EncodedFeatures, bytes_of(parts.encoded_features));
-  place(Section::Columns, bytes_of(parts.columns));
-  place(Section::Ranks, bytes_of(parts.ranks));
-  place(Section::Strings, bytes_of(contents.strings));
-  place(Section::Text, std::as_bytes(std::span(contents.text)));
-  place(Section::LeafNumbers, bytes_of(parts.leaf_numbers));
-  place(Section::WideLeaves, bytes_of(parts.wide_leaves));
-  place(Section::ZeroMissing, bytes_of(parts.zero_missing));
-  place(Section::Nodes, bytes_of(parts.nodes));
-  place(Section::CategoryColumns, bytes_of(parts.category_columns));
-  place(Section::CategoryWords, bytes_of(parts.category_words));
-  place(Section::WideFeatures, bytes_of(parts.wide_features));
-  place(Section::WideBounds, bytes_of(parts.wide_bounds));
-  place(Section::LeafVectors, parts.leaf_vectors);
-  place(Section::LeafFunctions, bytes_of(parts.leaf_functions));
-  place(Section::LeafTerms, bytes_of(parts.leaf_terms));
-  place(Section::CategoryNames, bytes_of(parts.category_names));
-  place(Section::HashedFeatures, bytes_of(parts.hashed_features));
-  place(Section::Lookups, bytes_of(parts.lookups));
-  place(Section::KeyParts, bytes_of(parts.key_parts));
-  place(Section::LookupWords, bytes_of(parts.lookup_words));
-  place(Section::LinearColumns, bytes_of(parts.linear_columns));
-  place(Section::LinearTerms, bytes_of(parts.linear_terms));
-  place(Section::ExplainedTrees, bytes_of(parts.explained_trees));
-  place(Section::Paths, bytes_of(parts.paths));
+  set(Section::Meta, std::as_bytes(std::span(&parts.meta, 1)));
+  set(Section::Code, bytes_of(parts.code));
+  set(Section::Walkers, bytes_of(parts.walkers));
+  set(Section::Groups, bytes_of(parts.groups));
+  set(Section::Trees, bytes_of(parts.trees));
+  set(Section::TileShapes, bytes_of(parts.tile_shapes));
+  set(Section::Accumulators, bytes_of(parts.accumulators));
+  set(Section::Base, bytes_of(parts.base));
+  set(Section::Thresholds, bytes_of(parts.thresholds));
+  set(Section::EncodedFeatures, bytes_of(parts.encoded_features));
+  set(Section::Columns, bytes_of(parts.columns));
+  set(Section::Ranks, bytes_of(parts.ranks));
+  set(Section::Strings, bytes_of(contents.strings));
+  set(Section::Text, std::as_bytes(std::span(contents.text)));
+  set(Section::LeafNumbers, bytes_of(parts.leaf_numbers));
+  set(Section::WideLeaves, bytes_of(parts.wide_leaves));
+  set(Section::ZeroMissing, bytes_of(parts.zero_missing));
+  set(Section::Nodes, bytes_of(parts.nodes));
+  set(Section::CategoryColumns, bytes_of(parts.category_columns));
+  set(Section::CategoryWords, bytes_of(parts.category_words));
+  set(Section::WideFeatures, bytes_of(parts.wide_features));
+  set(Section::WideBounds, bytes_of(parts.wide_bounds));
+  set(Section::LeafVectors, parts.leaf_vectors);
+  set(Section::LeafFunctions, bytes_of(parts.leaf_functions));
+  set(Section::LeafTerms, bytes_of(parts.leaf_terms));
+  set(Section::CategoryNames, bytes_of(parts.category_names));
+  set(Section::HashedFeatures, bytes_of(parts.hashed_features));
+  set(Section::Lookups, bytes_of(parts.lookups));
+  set(Section::KeyParts, bytes_of(parts.key_parts));
+  set(Section::LookupWords, bytes_of(parts.lookup_words));
+  set(Section::LinearColumns, bytes_of(parts.linear_columns));
+  set(Section::LinearTerms, bytes_of(parts.linear_terms));
+  set(Section::ExplainedTrees, bytes_of(parts.explained_trees));
+  set(Section::Paths, bytes_of(parts.paths));
+  set(Section::RoundBegins, bytes_of(parts.round_begins));
 }
 
 }  // namespace
 
-Result<std::vector<StringRef>> bytecode::string_places(std::span<const std::uint64_t> sizes) {
-  std::vector<StringRef> places;
+Result<std::vector<StringRef>> bytecode::string_refs(std::span<const std::uint64_t> sizes) {
+  std::vector<StringRef> refs;
   std::uint64_t end = 0;
   for (const std::uint64_t size : sizes) {
     if (size > UINT32_MAX - end) return refused("text section", "the model's names exceed 4 GiB");
-    places.push_back({static_cast<std::uint32_t>(end), static_cast<std::uint32_t>(size)});
+    refs.push_back({static_cast<std::uint32_t>(end), static_cast<std::uint32_t>(size)});
     end += size;
   }
-  return places;
+  return refs;
 }
 
 Result<Program> bytecode::seal(FileHeader header,
                                std::span<const std::span<const std::byte>, kSectionCount> sections) {
-  const bool common = std::all_of(sections.begin() + kCommonSections, sections.end(),
-                                  [](const auto& section) { return section.empty(); });
-  const std::size_t count = common ? kCommonSections : kSectionCount;
+  std::size_t count = kSectionCount;
+  while (count > kCommonSections && sections[count - 1].empty()) --count;
   SectionEntry table[kSectionCount] = {};
   std::uint64_t end = table_end(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -109,8 +109,8 @@ Result<Program> bytecode::seal(FileHeader header,
 
 Result<Program> encode_program(const ProgramParts& parts) {
   Contents contents;
-  FVM_TRY(place_strings(parts, contents));
-  place_sections(parts, contents);
+  FVM_TRY(add_strings(parts, contents));
+  add_sections(parts, contents);
   bytecode::FileHeader header{};
   std::memcpy(header.magic, bytecode::kMagic, sizeof bytecode::kMagic);
   header.format = kProgramFormat;

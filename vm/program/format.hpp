@@ -18,7 +18,7 @@ namespace forestvm {
 template <>
 struct Texts<Section> {
   static constexpr auto kByNumber = texts_of({
-#define FVM_SECTION(number, Name, text, Record, meaning) {number, text},
+#define FVM_SECTION(number, Name, name, Record, meaning) {number, #name},
 #include <forestvm/internal/sections.def>
   });
 };
@@ -38,7 +38,7 @@ struct FileHeader {
   unsigned char magic[8];
   std::uint16_t format;         ///< The file's format: kProgramFormat.
   std::uint16_t reserved;       ///< Zero.
-  std::uint32_t section_count;  ///< Number of sections: kSectionCount or kCommonSections.
+  std::uint32_t section_count;  ///< Number of sections: from kCommonSections to kSectionCount.
   /// Features that a reader must know to run the program; none are defined yet.
   std::uint64_t feature_bits;
   std::uint64_t file_size;  ///< Size of the file in bytes.
@@ -57,7 +57,7 @@ static_assert(sizeof(SectionEntry) == 24);
 
 /// The sizes of sections' records in bytes.
 inline constexpr std::size_t kRecordSizes[] = {
-#define FVM_SECTION(number, Name, text, Record, meaning) sizeof(Record),
+#define FVM_SECTION(number, Name, name, Record, meaning) sizeof(Record),
 #include <forestvm/internal/sections.def>
 };
 
@@ -75,7 +75,7 @@ std::uint64_t checksum(std::span<const std::byte> image);
 
 /// Returns where strings of these sizes lie in the text section, one after the other. Refused beyond its first
 /// 4 GiB.
-Result<std::vector<StringRef>> string_places(std::span<const std::uint64_t> sizes);
+Result<std::vector<StringRef>> string_refs(std::span<const std::uint64_t> sizes);
 
 /// Makes a program of `size` bytes, all of which `write` writes, and verifies it.
 Result<Program> make_program(std::size_t size, const std::function<void(std::span<std::byte>)>& write);

@@ -144,20 +144,20 @@ Result<void> write_all(int file, std::span<const std::byte> bytes) {
 }  // namespace
 
 std::uint64_t encoder_id(const Program& program) {
-  std::uint64_t id = checksum(std::as_bytes(program.section_EncodedFeatures()));
-  id = checksum(std::as_bytes(program.section_Columns()), id);
-  id = checksum(std::as_bytes(program.section_Ranks()), id);
-  id = checksum(std::as_bytes(program.section_CategoryColumns()), id);
-  id = checksum(std::as_bytes(program.section_CategoryWords()), id);
-  id = checksum(std::as_bytes(program.section_ZeroMissing()), id);
-  id = checksum(std::as_bytes(program.section_WideFeatures()), id);
-  id = checksum(std::as_bytes(program.section_WideBounds()), id);
-  id = checksum(std::as_bytes(program.section_HashedFeatures()), id);
-  id = checksum(std::as_bytes(program.section_Lookups()), id);
-  id = checksum(std::as_bytes(program.section_KeyParts()), id);
-  id = checksum(std::as_bytes(program.section_LookupWords()), id);
-  id = checksum(std::as_bytes(program.section_LinearColumns()), id);
-  id = checksum(std::as_bytes(program.section_LinearTerms()), id);
+  std::uint64_t id = checksum(std::as_bytes(program.encoded_features()));
+  id = checksum(std::as_bytes(program.columns()), id);
+  id = checksum(std::as_bytes(program.ranks()), id);
+  id = checksum(std::as_bytes(program.category_columns()), id);
+  id = checksum(std::as_bytes(program.category_words()), id);
+  id = checksum(std::as_bytes(program.zero_missing()), id);
+  id = checksum(std::as_bytes(program.wide_features()), id);
+  id = checksum(std::as_bytes(program.wide_bounds()), id);
+  id = checksum(std::as_bytes(program.hashed_features()), id);
+  id = checksum(std::as_bytes(program.lookups()), id);
+  id = checksum(std::as_bytes(program.key_parts()), id);
+  id = checksum(std::as_bytes(program.lookup_words()), id);
+  id = checksum(std::as_bytes(program.linear_columns()), id);
+  id = checksum(std::as_bytes(program.linear_terms()), id);
   const std::vector<std::uint32_t> features = leaf_features(program);
   return features.empty() ? id : checksum(std::as_bytes(std::span(features)), id);
 }
@@ -237,15 +237,15 @@ std::span<const std::byte> Program::section(Section section) const {
   return image().subspan(offset, size);
 }
 
-const ProgramMeta& Program::meta() const { return section_Meta().front(); }
+const ProgramMeta& Program::meta() const { return records<ProgramMeta>(Section::Meta).front(); }
 
 bool Program::mapped() const {
   return std::any_of(code().begin(), code().end(), [](const Inst& inst) { return inst.op == Op::Map; });
 }
 
 std::string_view Program::string(std::size_t index) const {
-  const StringRef ref = section_Strings()[index];
-  return {section_Text().data() + ref.offset, ref.size};
+  const StringRef ref = strings()[index];
+  return {text().data() + ref.offset, ref.size};
 }
 
 std::string_view Program::feature_name(std::uint32_t feature) const {
@@ -261,13 +261,13 @@ std::string_view Program::class_label(std::uint32_t label) const {
 std::size_t Program::first_category_string(std::uint32_t feature) const {
   std::size_t first =
       static_cast<std::size_t>(StringId::Count) + meta().num_feature_names + meta().num_class_labels;
-  for (const CategoryNames& named : section_CategoryNames())
+  for (const CategoryNames& named : category_names())
     if (named.feature < feature) first += named.count;
   return first;
 }
 
 const CategoryNames* Program::named_categories(std::uint32_t feature) const {
-  const auto records = section_CategoryNames();
+  const auto records = category_names();
   const auto at =
       std::lower_bound(records.begin(), records.end(), feature,
                        [](const CategoryNames& named, std::uint32_t f) { return named.feature < f; });

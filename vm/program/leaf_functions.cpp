@@ -4,7 +4,7 @@
 namespace forestvm {
 
 std::vector<std::uint32_t> leaf_features(const Program& program) {
-  const auto terms = program.section_LeafTerms();
+  const auto terms = program.leaf_terms();
   std::vector<bool> reads(terms.empty() ? 0 : program.meta().num_features);
   for (const LeafTerm& term : terms) reads[term.feature] = true;
   std::vector<std::uint32_t> features;
@@ -14,13 +14,13 @@ std::vector<std::uint32_t> leaf_features(const Program& program) {
 }
 
 LeafFunctions::LeafFunctions(const Program& program)
-    : functions_(program.section_LeafFunctions()), features_(leaf_features(program)) {
+    : functions_(program.leaf_functions()), features_(leaf_features(program)) {
   if (functions_.empty()) return;
-  std::vector<std::uint32_t> places(program.meta().num_features);
-  for (std::uint32_t place = 0; place < features_.size(); ++place) places[features_[place]] = place;
-  terms_.reserve(program.section_LeafTerms().size());
-  for (const LeafTerm& term : program.section_LeafTerms())
-    terms_.push_back({term.coefficient, term.feature, places[term.feature]});
+  std::vector<std::uint32_t> indices(program.meta().num_features);
+  for (std::uint32_t index = 0; index < features_.size(); ++index) indices[features_[index]] = index;
+  terms_.reserve(program.leaf_terms().size());
+  for (const LeafTerm& term : program.leaf_terms())
+    terms_.push_back({term.coefficient, term.feature, indices[term.feature]});
 }
 
 }  // namespace forestvm

@@ -1,4 +1,4 @@
-// Writes and reads operands in assembly: the one place that disassembler and assembler share, so that they cannot
+// Writes and reads operands in assembly: what disassembler and assembler share, so that they cannot
 // disagree. In: a row of operands.def and a value, or a text. Out: the text, or the value.
 #pragma once
 

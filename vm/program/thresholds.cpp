@@ -9,7 +9,7 @@ namespace forestvm {
 
 std::map<std::uint32_t, std::vector<double>> thresholds(const Program& program) {
   std::map<std::uint32_t, std::vector<double>> result;
-  for (const GroupDesc& group : program.section_Groups())
+  for (const GroupDesc& group : program.groups())
     for (const bytecode::DecodedTree& tree : bytecode::decode_group(program, group).trees)
       for (const bytecode::DecodedTile& tile : tree.tiles)
         for (const bytecode::DecodedTest& test : tile.tests)

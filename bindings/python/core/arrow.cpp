@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "bindings/python/core/arrow_export.hpp"
 #include "bindings/python/core/arrow_source.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/polars_rows.hpp"
@@ -19,18 +21,20 @@ namespace {
 /// Predicts the chunks of one call.
 class ArrowCall {
  public:
-  ArrowCall(PyObject* self, Output output, const Arguments& given)
+  ArrowCall(PyObject* self, Output output, const Arguments& given, std::optional<double> missing)
       : self_(self),
         forest_(forest_of(self)),
         form_(forest_.form(output)),
         given_(given),
+        missing_(missing),
         lease_(forest_.contexts.take(*forest_.predictor)) {}
 
   PyObject* run() {
     const ArrowProducer producer = producer_of(given_.rows, order());
     if (producer == ArrowProducer::ArrowTable) return table();
     if (producer == ArrowProducer::PolarsFrame) {
-      const auto rows = few_rows(forest_, given_, order(), lease_.workspace().numbers);
+      const auto rows =
+          missing_ ? std::nullopt : few_rows(forest_, given_, order(), lease_.workspace().numbers);
       return rows ? few(*rows) : table();
     }
     Owned<ArrowArray> first, second;
@@ -48,7 +52,7 @@ class ArrowCall {
   }
 
   bool predict(const ArrowArray& chunk, ResultType type, void* out) {
-    return source_.predict(forest_, lease_, chunk, form_, type, out);
+    return source_.predict(forest_, lease_, chunk, form_, type, missing_, out);
   }
 
   std::size_t row_bytes(ResultType type) const { return form_.width * size_of(type); }
@@ -122,6 +126,7 @@ class ArrowCall {
   Forest& forest_;
   const OutputForm& form_;
   const Arguments& given_;
+  std::optional<double> missing_;
   ContextPool::Lease lease_;
   ArrowSource source_;
 };
@@ -134,22 +139,25 @@ std::atomic<PyTypeObject*> last_type{nullptr};
 bool is_known_arrow(PyObject* object) { return Py_TYPE(object) == last_type.load(std::memory_order_relaxed); }
 
 PyObject* predict_arrow(PyObject* self, Output output, const Arguments& given) {
-  return ArrowCall(self, output, given).run();
+  return ArrowCall(self, output, given, std::nullopt).run();
 }
 
-/// Implements Forest._predict_arrow(X, output, out, dtype, columns, extra): see _core.pyi.
+/// Implements Forest._predict_arrow(X, output, out, dtype, missing, columns, extra): see _core.pyi.
 PyObject* predict_arrow(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Arguments given;
     PyObject* name = nullptr;
     Output output{};
-    if (PyArg_ParseTuple(args, "OOOOOO", &given.rows, &name, &given.out, &given.dtype, &given.columns,
-                         &given.extra) == 0 ||
+    if (PyArg_ParseTuple(args, "OOOOOOO", &given.rows, &name, &given.out, &given.dtype, &given.missing,
+                         &given.columns, &given.extra) == 0 ||
         !find_output(name, output))
       return nullptr;
-    for (PyObject** const object : {&given.out, &given.dtype, &given.columns, &given.extra})
+    for (PyObject** const object : {&given.out, &given.dtype, &given.missing, &given.columns, &given.extra})
       if (*object == Py_None) *object = nullptr;
-    PyObject* const result = predict_arrow(self, output, given);
+    std::optional<double> missing;
+    if (given.missing != nullptr) missing = PyFloat_AsDouble(given.missing);
+    if (PyErr_Occurred() != nullptr) return nullptr;
+    PyObject* const result = ArrowCall(self, output, given, missing).run();
     if (result != nullptr) last_type.store(Py_TYPE(given.rows), std::memory_order_relaxed);
     return result;
   });

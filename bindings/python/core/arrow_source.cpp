@@ -1,12 +1,12 @@
 // See arrow_source.hpp.
 #include "bindings/python/core/arrow_source.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <variant>
 
+#include "bindings/python/core/arrow_export.hpp"
 #include "bindings/python/core/attributes.hpp"
-#include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/result_array.hpp"
 
 namespace forestvm::python {
@@ -89,8 +89,8 @@ bool Chunks::open(PyObject* object, ArrowOrder& order) {
   if (producer == ArrowProducer::ArrowBatch) return open_batch(object, order);
   if (producer == ArrowProducer::Array) {
     if (open_array(object)) return true;
-    // A table of several chunks raises an exception here, because it is not one array; the caller then asks for a stream.
-    // An interrupt or a lack of memory says nothing about the table, so it goes to the caller.
+    // A table of several chunks raises an exception here, because it is not one array; the caller then asks for a
+    // stream. An interrupt or a lack of memory says nothing about the table, so it goes to the caller.
     if (PyErr_ExceptionMatches(PyExc_Exception) == 0 || PyErr_ExceptionMatches(PyExc_MemoryError) != 0)
       return false;
     PyErr_Clear();
@@ -263,13 +263,49 @@ bool ArrowSource::open(PyObject* forest, PyObject* object, PyObject* columns, Py
   return true;
 }
 
-bool ArrowSource::predict(Forest& forest, const ContextPool::Lease& lease, const ArrowArray& chunk,
-                          const OutputForm& form, ResultType type, void* out) {
+std::optional<ColumnRows> ArrowSource::columns_of(const Forest& forest, const ContextPool::Lease& lease,
+                                                  const ArrowArray& chunk) {
   const auto known = c_api::matched_arrow(chunk, chunks_.schema(), order_->features, forest.names,
                                           lease.workspace().columns);
-  if (known) return write_predictions(forest, lease, *known, form, type, out);
+  if (known) return std::get<ColumnRows>(*known);
   known.error().code == ErrorCode::Refused ? raise_unsupported(known.error()) : raise(known.error());
-  return false;
+  return std::nullopt;
+}
+
+bool ArrowSource::predict(Forest& forest, const ContextPool::Lease& lease, const ArrowArray& chunk,
+                          const OutputForm& form, ResultType type, std::optional<double> missing, void* out) {
+  auto* at = static_cast<std::byte*>(out);
+  return each_part(forest, lease, chunk, missing, [&](const ColumnRows& rows) {
+    if (!write_predictions(forest, lease, rows, form, type, at)) return false;
+    at += rows.count * form.width * size_of(type);
+    return true;
+  });
+}
+
+bool ArrowReader::open(PyObject* forest, PyObject* rows, PyObject* columns, PyObject* extra,
+                       ArrowOrder& order) {
+  forest_ = forest;
+  columns_ = columns;
+  extra_ = extra;
+  order_ = &order;
+  if (producer_of(rows, order) == ArrowProducer::PolarsFrame) return parts_.open(rows, order) && open_part();
+  return source_.open(forest, rows, columns, extra, order);
+}
+
+bool ArrowReader::open_part() {
+  source_ = {};
+  part_ = parts_.next();
+  if (part_) return source_.open(forest_, part_.get(), columns_, extra_, *order_);
+  return PyErr_Occurred() == nullptr;
+}
+
+bool ArrowReader::next(Owned<ArrowArray>& chunk) {
+  if (!source_.next(chunk)) return false;
+  while (!chunk && part_) {
+    if (!open_part()) return false;
+    if (part_ && !source_.next(chunk)) return false;
+  }
+  return true;
 }
 
 }  // namespace forestvm::python

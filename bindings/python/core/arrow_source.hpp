@@ -5,9 +5,14 @@
 
 #include <forestvm/forestvm.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "bindings/python/core/column_parts.hpp"
+#include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/forest.hpp"
 
 // Arrow's C stream interface, https://arrow.apache.org/docs/format/CStreamInterface.html.
@@ -84,13 +89,57 @@ class ArrowSource {
 
   bool next(Owned<ArrowArray>& chunk) { return chunks_.next(chunk); }
 
+  /// Calls `take` with a chunk's rows, which it may get in several parts, because values that equal `missing` are marked
+  /// first. Returns false with a Python exception set if that fails, or if `take` returns false.
+  template <class Take>
+  bool each_part(const Forest& forest, const ContextPool::Lease& lease, const ArrowArray& chunk,
+                 std::optional<double> missing, const Take& take) {
+    const auto rows = columns_of(forest, lease, chunk);
+    if (!rows || !missing) return rows && take(*rows);
+    const std::size_t most = MissingNumber::most_rows(rows->columns.size());
+    MissingNumber number(*missing, forest.program.meta().row_type);
+    std::vector<Column> memory;
+    for (std::size_t begin = 0; begin < rows->count; begin += most) {
+      const auto marked = number.mark(part_of(*rows, begin, std::min(most, rows->count - begin), memory));
+      if (!marked) return raise_unsupported(marked.error()) != nullptr;
+      if (!take(*marked)) return false;
+    }
+    return true;
+  }
+
   /// Predicts a chunk. Returns false with a Python exception set if that fails.
   bool predict(Forest& forest, const ContextPool::Lease& lease, const ArrowArray& chunk,
-               const OutputForm& form, ResultType type, void* out);
+               const OutputForm& form, ResultType type, std::optional<double> missing, void* out);
 
  private:
+  /// Returns a chunk's rows; nothing, with a Python exception set, if they cannot be read.
+  std::optional<ColumnRows> columns_of(const Forest& forest, const ContextPool::Lease& lease,
+                                       const ArrowArray& chunk);
+
   Chunks chunks_;
   const ArrowOrder* order_ = nullptr;
+};
+
+/// The chunks of an object's rows, one after the other, of all parts of a polars.DataFrame.
+class ArrowReader {
+ public:
+  /// Opens rows as ArrowSource::open does. `forest` and all others must live as long.
+  bool open(PyObject* forest, PyObject* rows, PyObject* columns, PyObject* extra, ArrowOrder& order);
+
+  /// Moves the next chunk to `chunk`, which is empty after the last one. Returns false with a Python exception set if
+  /// there was an error.
+  bool next(Owned<ArrowArray>& chunk);
+
+  ArrowSource& source() { return source_; }
+
+ private:
+  bool open_part();
+
+  PyObject *forest_ = nullptr, *columns_ = nullptr, *extra_ = nullptr;
+  ArrowOrder* order_ = nullptr;
+  TableParts parts_;  ///< Empty for rows that are no polars.DataFrame.
+  Ref part_;          ///< The rows that `source_` reads.
+  ArrowSource source_;
 };
 
 }  // namespace forestvm::python

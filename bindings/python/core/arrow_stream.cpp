@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,21 +27,11 @@ struct Stream {
   Forest& forest() const { return forest_of(self.get()); }
   const OutputForm& form() const { return forest().form(output); }
 
-  /// Opens the next part of the rows, if there is one. Returns false with a Python exception set if that fails.
-  bool open_part() {
-    source = {};
-    part = parts.next();
-    if (part) return source.open(self.get(), part.get(), columns.get(), extra.get(), order);
-    return PyErr_Occurred() == nullptr;
-  }
-
   Ref self, rows, columns, extra;
   Output output{};
   std::string name;
   ArrowOrder order;
-  TableParts parts;  ///< Empty if the rows are not a polars.DataFrame.
-  Ref part;          ///< The rows that `source` reads.
-  ArrowSource source;
+  ArrowReader reader;
   std::string error;  ///< Text of the last failure.
 };
 
@@ -88,19 +79,15 @@ int get_next(ArrowArrayStream* stream, ArrowArray* out) {
     Stream& from = stream_of(stream);
     *out = {};
     Owned<ArrowArray> chunk;
-    if (!from.source.next(chunk)) return false;
-    while (!chunk && from.part) {
-      if (!from.open_part()) return false;
-      if (from.part && !from.source.next(chunk)) return false;
-    }
+    if (!from.reader.next(chunk)) return false;
     if (!chunk) return true;
     const OutputForm& form = from.form();
     const std::size_t size = size_of(form.type);
     const auto count = static_cast<std::size_t>(chunk->length);
     std::vector<std::byte> numbers(count * form.width * size);
     const ContextPool::Lease lease = from.forest().contexts.take(*from.forest().predictor);
-    if (count != 0 &&
-        !from.source.predict(from.forest(), lease, *chunk.get(), form, form.type, numbers.data()))
+    if (count != 0 && !from.reader.source().predict(from.forest(), lease, *chunk.get(), form, form.type,
+                                                    std::nullopt, numbers.data()))
       return false;
     *out = make_batch(numbers, count, form.width, size);
     return true;
@@ -138,11 +125,7 @@ PyObject* stream(PyObject* self, PyObject* args) {
     made->extra = Ref::share(extra);
     made->name = name;
     if (!has_stream(made->forest(), made->output)) return nullptr;
-    if (producer_of(rows, made->order) == ArrowProducer::PolarsFrame) {
-      if (!made->parts.open(rows, made->order) || !made->open_part()) return nullptr;
-    } else if (!made->source.open(self, rows, columns, extra, made->order)) {
-      return nullptr;
-    }
+    if (!made->reader.open(self, rows, columns, extra, made->order)) return nullptr;
     auto held = std::make_unique<ArrowArrayStream>();
     *held = {get_schema, get_next, get_last_error, release, made.get()};
     PyObject* const capsule = PyCapsule_New(held.get(), kCapsule, destroy);

@@ -76,21 +76,22 @@ class Columns {
 /// columns.
 class Blocks {
  public:
-  /// Reads the blocks in a list. Column i of the frame is row places[i] of block numbers[i]. Returns false, perhaps
+  /// Reads the blocks in a list. Column i of the frame is row block_rows[i] of block numbers[i]. Returns false, perhaps
   /// with a Python exception set, if the blocks are not as they should be, hold no numbers, or are large and must be
   /// copied.
-  bool open(PyObject* list, PyObject* numbers, PyObject* places, std::size_t column_count) {
-    Buffer number_buffer, place_buffer;
+  bool open(PyObject* list, PyObject* numbers, PyObject* block_rows, std::size_t column_count) {
+    Buffer number_buffer, row_buffer;
     if (!open_blocks(list) || !open_indices(number_buffer, numbers, column_count) ||
-        !open_indices(place_buffer, places, column_count))
+        !open_indices(row_buffer, block_rows, column_count))
       return false;
     const auto* const number = static_cast<const std::int64_t*>(number_buffer->buf);
-    const auto* const place = static_cast<const std::int64_t*>(place_buffer->buf);
+    const auto* const block_row = static_cast<const std::int64_t*>(row_buffer->buf);
     columns_.reserve(column_count);
     for (std::size_t i = 0; i < column_count; ++i) {
       if (number[i] < 0 || static_cast<std::size_t>(number[i]) >= blocks_.size()) return false;
       const Py_buffer& block = *blocks_[static_cast<std::size_t>(number[i])];
-      if (place[i] < 0 || place[i] >= block.shape[0] || !add(block, place[i], column_count)) return false;
+      if (block_row[i] < 0 || block_row[i] >= block.shape[0] || !add(block, block_row[i], column_count))
+        return false;
     }
     return true;
   }
@@ -119,10 +120,10 @@ class Blocks {
            buffer->ndim == 1 && static_cast<std::size_t>(buffer->shape[0]) == count;
   }
 
-  bool add(const Py_buffer& block, std::int64_t place, std::size_t column_count) {
+  bool add(const Py_buffer& block, std::int64_t block_row, std::size_t column_count) {
     const auto type = row_type_of(block);
     if (!type) return false;
-    Column column{.values = static_cast<const std::byte*>(block.buf) + place * block.strides[0],
+    Column column{.values = static_cast<const std::byte*>(block.buf) + block_row * block.strides[0],
                   .type = *type};
     if (count_ > 1 && block.strides[1] != block.itemsize) {
       if (static_cast<std::size_t>(count_) * column_count > kMaxCopied) return false;
@@ -187,20 +188,21 @@ PyObject* predict_columns(PyObject* self, PyObject* args) {
   });
 }
 
-/// Forest._predict_blocks(blocks, numbers, places, output, out, dtype): a pandas frame, as Blocks reads it. Returns
+/// Forest._predict_blocks(blocks, numbers, block_rows, output, out, dtype): a pandas frame, as Blocks reads it. Returns
 /// NotImplemented if it cannot be read so.
 PyObject* predict_blocks(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *list = nullptr, *numbers = nullptr, *places = nullptr, *name = nullptr, *out = nullptr,
+    PyObject *list = nullptr, *numbers = nullptr, *block_rows = nullptr, *name = nullptr, *out = nullptr,
              *dtype = nullptr;
     Output output{};
-    if (PyArg_ParseTuple(args, "O!OOOOO", &PyList_Type, &list, &numbers, &places, &name, &out, &dtype) == 0 ||
+    if (PyArg_ParseTuple(args, "O!OOOOO", &PyList_Type, &list, &numbers, &block_rows, &name, &out, &dtype) ==
+            0 ||
         !find_output(name, output))
       return nullptr;
     Forest& forest = forest_of(self);
     const bool softmax = output == Output::Proba && forest.probabilities == ProbabilitySource::Softmax;
     Blocks blocks;
-    if (softmax || !blocks.open(list, numbers, places, forest.num_features)) {
+    if (softmax || !blocks.open(list, numbers, block_rows, forest.num_features)) {
       PyErr_Clear();
       Py_RETURN_NOTIMPLEMENTED;
     }

@@ -16,7 +16,8 @@
 namespace forestvm::python {
 namespace {
 
-ProbabilitySource probability_source(const ProgramMeta& meta) {
+ProbabilitySource probability_source(const Program& program) {
+  const ProgramMeta& meta = program.meta();
   if (meta.class_rule == ClassRule::None || meta.class_rule == ClassRule::ArgmaxOfEach)
     return ProbabilitySource::None;
   switch (meta.transform) {
@@ -54,41 +55,58 @@ ProbabilitySource probability_source(const ProgramMeta& meta) {
       return ProbabilitySource::None;
   }
   if (meta.pair == Pair::Negation) return ProbabilitySource::None;
-  const bool one = output_width(meta, OutputKind::Value) == 1;
+  const bool one = output_width(program, OutputKind::Value) == 1;
   return one ? ProbabilitySource::Pair : ProbabilitySource::Values;
 }
 
-OutputForm form_of(const ProgramMeta& meta, Output output, ProbabilitySource probabilities) {
-  const ResultType score = meta.score_type == ScalarType::Float64 ? ResultType::Float64 : ResultType::Float32;
+/// Returns the output of the program of which a kind of predictions is made, but for probabilities.
+OutputKind kind_of(Output output) {
+  switch (output) {
+    case Output::Contributions:
+      return OutputKind::Contributions;
+    case Output::Trees:
+      return OutputKind::Trees;
+    case Output::Staged:
+      return OutputKind::Staged;
+    default:
+      return static_cast<OutputKind>(output);
+  }
+}
+
+OutputForm form_of(const Program& program, Output output, ProbabilitySource probabilities,
+                   const CallOptions& call) {
+  const ResultType score =
+      program.meta().score_type == ScalarType::Float64 ? ResultType::Float64 : ResultType::Float32;
   if (output == Output::Proba) {
     const OutputKind kind = probabilities == ProbabilitySource::Softmax ? OutputKind::Raw : OutputKind::Value;
-    const std::size_t computed = output_width(meta, kind);
+    const std::size_t computed = output_width(program, kind);
     const std::size_t width = probabilities == ProbabilitySource::None   ? 0
                               : probabilities == ProbabilitySource::Pair ? 2
                                                                          : computed;
     return {kind, width, computed, false, score};
   }
-  const bool contributions = output == Output::Contributions;
-  const auto kind = contributions ? OutputKind::Contributions : static_cast<OutputKind>(output);
-  const std::size_t width = output_width(meta, kind);
+  const OutputKind kind = kind_of(output);
+  const std::size_t width = output_width(program, kind, call);
   const ResultType type = output == Output::Class  ? ResultType::Int64
                           : output == Output::Leaf ? ResultType::Int32
                                                    : score;
-  return {kind, width, width, width == 1 && output != Output::Leaf, type};
+  const bool matrix = output == Output::Leaf || output == Output::Trees || output == Output::Staged;
+  return {kind, width, width, width == 1 && !matrix, type};
 }
 
 }  // namespace
 
-Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend)
+Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend, const CallOptions& options)
     : program(std::move(loaded)),
       predictor(std::move(backend)),
+      call(options),
       names(program),
       num_features(program.meta().num_features),
       row_cost(program.meta().num_trees + num_features / 8 + 1),
-      probabilities(probability_source(program.meta())),
-      takes_texts(!program.section_CategoryNames().empty() || !program.section_HashedFeatures().empty()) {
+      probabilities(probability_source(program)),
+      takes_texts(!program.category_names().empty() || !program.hashed_features().empty()) {
   for (std::size_t i = 0; i < kOutputCount; ++i)
-    forms[i] = form_of(program.meta(), static_cast<Output>(i), probabilities);
+    forms[i] = form_of(program, static_cast<Output>(i), probabilities, call);
 }
 
 namespace {
@@ -115,6 +133,12 @@ PyObject* num_features(PyObject* self, void*) { return PyLong_FromUnsignedLong(m
 PyObject* num_trees(PyObject* self, void*) { return PyLong_FromUnsignedLong(meta_of(self).num_trees); }
 PyObject* num_outputs(PyObject* self, void*) { return PyLong_FromUnsignedLong(meta_of(self).num_outputs); }
 
+/// Returns the numbers of each tree's output.
+PyObject* leaf_width(PyObject* self, void*) {
+  const Program& program = forest_of(self).program;
+  return PyLong_FromUnsignedLong(program.leaf_vectors().empty() ? 1 : program.meta().num_outputs);
+}
+
 PyObject* feature_names(PyObject* self, void*) {
   const Program& program = forest_of(self).program;
   return texts(program.meta().num_feature_names,
@@ -131,7 +155,7 @@ PyObject* classes(PyObject* self, void*) {
 PyObject* category_tables(PyObject* self, void*) {
   const Program& program = forest_of(self).program;
   Ref list = Ref::take(PyList_New(0));
-  for (const CategoryNames& feature : program.section_CategoryNames()) {
+  for (const CategoryNames& feature : program.category_names()) {
     const auto names = program.category_names(feature.feature);
     const Ref tuple = Ref::take(texts(names.size(), [&](std::size_t i) { return names[i]; }));
     const Ref unseen =
@@ -160,11 +184,11 @@ PyObject* list_of_features(std::span<const std::uint32_t> features) {
 }
 
 PyObject* hashed_features(PyObject* self, void*) {
-  return list_of_features(forest_of(self).program.section_HashedFeatures());
+  return list_of_features(forest_of(self).program.hashed_features());
 }
 
 PyObject* zero_missing(PyObject* self, void*) {
-  return list_of_features(forest_of(self).program.section_ZeroMissing());
+  return list_of_features(forest_of(self).program.zero_missing());
 }
 
 PyObject* program_text(PyObject* self, void* id) {
@@ -289,12 +313,15 @@ PyObject* make_forest_type(PyObject* module) {
       {"_predict_columns", predict_columns, METH_VARARGS, nullptr},
       {"_predict_blocks", predict_blocks, METH_VARARGS, nullptr},
       {"_predict_arrow", predict_arrow, METH_VARARGS, nullptr},
+      {"_predict_device", predict_device, METH_VARARGS, nullptr},
       {"_stream", stream, METH_VARARGS, nullptr},
       {"_category_numbers", category_numbers, METH_VARARGS, nullptr},
       {"_encode", fill_encoded_rows, METH_VARARGS, nullptr},
+      {"_encode_arrow", encode_arrow, METH_VARARGS, nullptr},
       {"_new_result", new_result, METH_VARARGS, nullptr},
       {"_tree", decoded_tree, METH_O, nullptr},
       {"_save", save, METH_O, nullptr},
+      {"_calling", calling, METH_VARARGS, nullptr},
       {"_load", load, METH_VARARGS | METH_CLASS, nullptr},
       {nullptr, nullptr, 0, nullptr},
   };
@@ -319,6 +346,7 @@ PyObject* make_forest_type(PyObject* module) {
       {"_encoder", encoder, nullptr, nullptr, nullptr},
       {"_row_dtype", row_dtype, nullptr, nullptr, nullptr},
       {"_probabilities", probabilities, nullptr, nullptr, nullptr},
+      {"_leaf_width", leaf_width, nullptr, nullptr, nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr},
   };
   static PyType_Slot slots[] = {

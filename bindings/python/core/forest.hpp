@@ -15,10 +15,10 @@
 namespace forestvm::python {
 
 /// The kinds of predictions. The first four equal those of OutputKind.
-enum class Output : std::uint8_t { Raw, Value, Class, Leaf, Proba, Contributions };
-inline constexpr std::size_t kOutputCount = 6;
-inline constexpr const char* kOutputNames[kOutputCount] = {"raw",  "value", "class",
-                                                           "leaf", "proba", "contributions"};
+enum class Output : std::uint8_t { Raw, Value, Class, Leaf, Proba, Contributions, Trees, Staged };
+inline constexpr std::size_t kOutputCount = 8;
+inline constexpr const char* kOutputNames[kOutputCount] = {"raw",   "value",         "class", "leaf",
+                                                           "proba", "contributions", "trees", "staged"};
 
 /// The source of a model's probabilities of classes.
 enum class ProbabilitySource : std::uint8_t {
@@ -38,12 +38,14 @@ struct OutputForm {
 };
 
 struct Forest {
-  Forest(Program loaded, std::shared_ptr<const Predictor> backend);
+  /// `options` are those of every call.
+  Forest(Program loaded, std::shared_ptr<const Predictor> backend, const CallOptions& options = {});
 
   const OutputForm& form(Output output) const { return forms[static_cast<std::size_t>(output)]; }
 
   Program program;
   std::shared_ptr<const Predictor> predictor;
+  CallOptions call;
   c_api::Names names;
   ContextPool contexts;
   std::size_t num_features;
@@ -70,11 +72,13 @@ PyObject* predict_csr(PyObject* self, PyObject* args);
 PyObject* predict_columns(PyObject* self, PyObject* args);
 PyObject* predict_blocks(PyObject* self, PyObject* args);
 PyObject* predict_arrow(PyObject* self, PyObject* args);
+PyObject* predict_device(PyObject* self, PyObject* args);
 PyObject* stream(PyObject* self, PyObject* args);
 PyObject* category_numbers(PyObject* self, PyObject* args);
 PyObject* new_result(PyObject* self, PyObject* args);
 PyObject* decoded_tree(PyObject* self, PyObject* number);
 PyObject* load(PyObject* type, PyObject* args);
+PyObject* calling(PyObject* self, PyObject* args);
 
 /// Returns whether the model has the output; otherwise a Python exception is set.
 bool has_output(const Forest& forest, Output output);

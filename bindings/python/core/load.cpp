@@ -36,6 +36,7 @@ struct Options {
   int first_round = 0;
   int end_round = -1;     ///< -1: all rounds; -2: those up to the best one.
   int contributions = 0;  ///< 1: compile a program that can compute contributions.
+  int keep_leaves = 0;    ///< 1 if the program shall keep each tree's leaf.
 };
 
 /// The content of a file or of memory.
@@ -122,6 +123,7 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
     FVM_ASSIGN(compile_options.contract, asked_contract(options, Contract::Trainer));
     compile_options.strict = options.strict != 0;
     compile_options.contributions = options.contributions != 0;
+    compile_options.keeps_leaves = options.keep_leaves != 0;
     return compile(std::move(*model), schedule, compile_options);
   }
   Program& program = std::get<Program>(loaded);
@@ -134,6 +136,10 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
     return usage(
         "contributions: this is a program without them: compile the model with --with contributions, or load it with "
         "contributions=True");
+  if (options.keep_leaves != 0 && program.round_begins().empty())
+    return usage(
+        "keep_leaves: this is a program that does not keep each tree's leaf: compile the model with --with trees, or "
+        "load it with keep_leaves=True");
   if (contract != own)
     return usage("contract: this is a program compiled for contract " + std::string(name_of(own)));
   if (options.strict != 0 && own == Contract::Trainer && program.meta().sums_in_model_order == 0)
@@ -189,9 +195,10 @@ PyObject* load(PyObject* type, PyObject* args) {
     Options options;
     PyObject* source = nullptr;
     int is_path = 0, borrow = 0;
-    if (PyArg_ParseTuple(args, "OpzzpIsziipp", &source, &is_path, &options.schedule, &options.contract,
+    if (PyArg_ParseTuple(args, "OpzzpIsziippp", &source, &is_path, &options.schedule, &options.contract,
                          &options.strict, &options.threads, &options.target, &options.device,
-                         &options.first_round, &options.end_round, &options.contributions, &borrow) == 0)
+                         &options.first_round, &options.end_round, &options.contributions,
+                         &options.keep_leaves, &borrow) == 0)
       return nullptr;
     Buffer buffer;
     if (!buffer.open(source, PyBUF_SIMPLE)) return nullptr;
@@ -209,6 +216,25 @@ PyObject* load(PyObject* type, PyObject* args) {
         opened.error().code != ErrorCode::Usage && !opened.error().where.starts_with("schedule");
     if (is_path == 0 || !about_model) return raise(opened.error());
     return raise(in(path.c_str(), opened.error()));
+  });
+}
+
+/// Forest._calling(first_round, end_round, every): a forest of the same program whose calls have these options; an
+/// end_round of 0 means all rounds.
+PyObject* calling(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    CallOptions call;
+    Rounds rounds;
+    if (PyArg_ParseTuple(args, "III", &rounds.begin, &rounds.end, &call.every) == 0) return nullptr;
+    if (rounds != Rounds{}) call.rounds = rounds;
+    const Forest& forest = forest_of(self);
+    if (const auto checked = check_call(forest.program, OutputKind::Raw, call); !checked)
+      return raise(checked.error());
+    auto made = std::make_unique<Forest>(forest.program, forest.predictor, call);
+    Ref object = Ref::take(PyType_GenericAlloc(Py_TYPE(self), 0));
+    if (!object) return nullptr;
+    reinterpret_cast<ForestObject*>(object.get())->forest = made.release();
+    return object.release();
   });
 }
 

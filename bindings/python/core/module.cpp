@@ -8,6 +8,7 @@
 
 #include "bindings/python/core/arguments.hpp"
 #include "bindings/python/core/attributes.hpp"
+#include "bindings/python/core/device_rows.hpp"
 #include "bindings/python/core/encoded_rows.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/forest.hpp"
@@ -68,6 +69,7 @@ PyMethodDef functions[] = {
     {"has_large", has_large, METH_O, nullptr},
     {"is_direct", is_direct, METH_VARARGS, nullptr},
     {"limit_threads", set_thread_limit, METH_O, nullptr},
+    {"read_dlpack", read_dlpack, METH_O, nullptr},
     {"thread_limit", get_thread_limit, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

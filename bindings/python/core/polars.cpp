@@ -166,7 +166,7 @@ class Columns {
 class Tables {
  public:
   explicit Tables(const Columns& columns)
-      : columns_(columns), places_(columns.count()), arrays_(columns.count()) {
+      : columns_(columns), cursors_(columns.count()), arrays_(columns.count()) {
     for (std::size_t i = 0; i < columns.count(); ++i) {
       fields_.push_back(columns.field(i));
       pointers_.push_back(&arrays_[i]);
@@ -187,33 +187,33 @@ class Tables {
   /// Returns the next table, of at most `rows` rows, or null if no column has more.
   const ArrowArray* next(std::int64_t rows) {
     table_.length = rows;
-    for (std::size_t i = 0; i < places_.size(); ++i) {
+    for (std::size_t i = 0; i < cursors_.size(); ++i) {
       const auto chunks = columns_.chunks(i);
-      Place& at = places_[i];
+      Cursor& at = cursors_[i];
       while (at.chunk < chunks.size() && at.row == chunks[at.chunk]->length) at = {at.chunk + 1, 0};
       if (at.chunk == chunks.size()) return nullptr;
       table_.length = std::min(table_.length, chunks[at.chunk]->length - at.row);
     }
-    for (std::size_t i = 0; i < places_.size(); ++i) {
-      const ArrowArray& chunk = *columns_.chunks(i)[places_[i].chunk];
+    for (std::size_t i = 0; i < cursors_.size(); ++i) {
+      const ArrowArray& chunk = *columns_.chunks(i)[cursors_[i].chunk];
       arrays_[i] = chunk;
-      arrays_[i].offset += places_[i].row;
+      arrays_[i].offset += cursors_[i].row;
       arrays_[i].length = table_.length;
       if (table_.length != chunk.length && chunk.null_count != 0) arrays_[i].null_count = -1;
-      places_[i].row += table_.length;
+      cursors_[i].row += table_.length;
     }
     return &table_;
   }
 
  private:
   /// The next row of a column.
-  struct Place {
+  struct Cursor {
     std::size_t chunk = 0;
     std::int64_t row = 0;
   };
 
   const Columns& columns_;
-  std::vector<Place> places_;
+  std::vector<Cursor> cursors_;
   std::vector<ArrowArray> arrays_;
   std::vector<ArrowArray*> pointers_;
   std::vector<ArrowSchema*> fields_;

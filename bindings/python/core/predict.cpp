@@ -17,6 +17,7 @@
 #include "bindings/python/core/numbers.hpp"
 #include "bindings/python/core/numpy.hpp"
 #include "bindings/python/core/result_array.hpp"
+#include "bindings/python/core/sparse_rows.hpp"
 
 namespace forestvm::python {
 namespace {
@@ -84,6 +85,11 @@ PyObject* predict_called(const char* function, std::optional<Output> output, PyO
 
 bool has_output(const Forest& forest, Output output) {
   if (forest.form(output).width != 0 || output == Output::Leaf) return true;
+  if (output == Output::Trees || output == Output::Staged) {
+    const auto checked = check_call(forest.program, forest.form(output).kind, forest.call);
+    if (!checked) raise(checked.error());
+    return checked.ok();
+  }
   if (output == Output::Contributions) {
     raise(refused("output contributions",
                   "the program has none: load the model with contributions=True, or compile it with --with "
@@ -130,25 +136,10 @@ PyObject* predict_csr(PyObject* self, PyObject* args) {
     if (PyArg_ParseTuple(args, "OOOpOO", &offsets, &columns, &values, &absent_is_zero, &name, &out) == 0)
       return nullptr;
     Output output{};
-    Buffer offsets_buffer, columns_buffer, values_buffer;
-    constexpr int kFlags = PyBUF_ND | PyBUF_FORMAT;
-    if (!find_output(name, output) || !offsets_buffer.open(offsets, kFlags) ||
-        !columns_buffer.open(columns, kFlags) || !values_buffer.open(values, kFlags))
+    SparseRows rows;
+    if (!find_output(name, output) || !rows.open(offsets, columns, values, absent_is_zero != 0))
       return nullptr;
-    const auto type = row_type_of(*values_buffer);
-    if (!type || row_type_of(*offsets_buffer) != RowType::Int64 ||
-        row_type_of(*columns_buffer) != RowType::Int32 || offsets_buffer->len == 0 ||
-        columns_buffer->shape[0] != values_buffer->shape[0])
-      return raise(usage("sparse rows: wrong types or lengths"));
-    CsrRows rows;
-    rows.count = static_cast<std::size_t>(offsets_buffer->shape[0]) - 1;
-    rows.offsets = static_cast<const std::int64_t*>(offsets_buffer->buf);
-    rows.columns = static_cast<const std::int32_t*>(columns_buffer->buf);
-    rows.values = values_buffer->buf;
-    rows.value_count = static_cast<std::size_t>(values_buffer->shape[0]);
-    rows.absent = absent_is_zero != 0 ? Absent::Zero : Absent::Missing;
-    rows.type = *type;
-    return answer(forest_of(self), rows, output, out, nullptr);
+    return answer(forest_of(self), rows.rows(), output, out, nullptr);
   });
 }
 

@@ -101,7 +101,7 @@ Result<void> write_output(const Forest& forest, const ContextPool::Lease& lease,
   const std::size_t count = row_count(rows);
   const bool pairs = form.computed != form.width;
   void* const to = pairs ? static_cast<std::byte*>(out) + count * size_of(type) : out;
-  FVM_TRY(forest.predictor->predict_as(*lease, rows, form.kind, type, to));
+  FVM_TRY(forest.predictor->predict_with(*lease, rows, form.kind, type, forest.call, to));
   if (pairs) type == ResultType::Float64 ? expand_pairs<double>(out, count) : expand_pairs<float>(out, count);
   return {};
 }

@@ -68,13 +68,13 @@ class TreeWriter {
   }
 
  private:
-  bool has_vectors() const { return !program_.section_LeafVectors().empty(); }
+  bool has_vectors() const { return !program_.leaf_vectors().empty(); }
 
   long child(DecodedChild at) const { return is_leaf(at) ? at : first_test_[static_cast<std::size_t>(at)]; }
 
   long child_in_tile(const DecodedTile& tile, unsigned k, bool right) const {
     if (tile.shape == 0) return child(tile.children[right ? 1 : 0]);
-    const TileShape& shape = program_.section_TileShapes()[tile.shape];
+    const TileShape& shape = program_.tile_shapes()[tile.shape];
     const std::uint8_t entry = right ? shape.right[k] : shape.left[k];
     if ((entry & kTileExit) != 0) return child(tile.children[entry & ~unsigned{kTileExit}]);
     return first_test_[static_cast<std::size_t>(&tile - tree_.tiles.data())] + entry;
@@ -92,7 +92,7 @@ class TreeWriter {
   }
 
   PyObject* categories(const CategoryColumn& column) const {
-    const auto words = program_.section_CategoryWords().subspan(column.first_word, column.word_count);
+    const auto words = program_.category_words().subspan(column.first_word, column.word_count);
     std::vector<std::uint32_t> set;
     if (column.listed != 0)
       set.assign(words.begin(), words.end());
@@ -103,7 +103,7 @@ class TreeWriter {
   }
 
   PyObject* leaf(const DecodedLeaf& leaf) const {
-    const auto functions = program_.section_LeafFunctions();
+    const auto functions = program_.leaf_functions();
     const LeafFunction* const function =
         functions.empty() ? nullptr : &functions[held_number(leaf, functions.size())];
     const std::size_t width = has_vectors() ? program_.meta().num_outputs : 1;
@@ -121,7 +121,7 @@ class TreeWriter {
   double vector_element(const DecodedLeaf& leaf, std::size_t element) const {
     const ProgramMeta& meta = program_.meta();
     const std::size_t size = size_of(meta.score_type);
-    const auto bytes = program_.section_LeafVectors();
+    const auto bytes = program_.leaf_vectors();
     const std::size_t vector = held_number(leaf, bytes.size() / (size * meta.num_outputs));
     const std::byte* const at = bytes.data() + (vector * meta.num_outputs + element) * size;
     float narrow = 0;
@@ -135,7 +135,7 @@ class TreeWriter {
   }
 
   PyObject* terms_of(const LeafFunction& function) const {
-    const auto terms = program_.section_LeafTerms().subspan(function.first_term, function.term_count);
+    const auto terms = program_.leaf_terms().subspan(function.first_term, function.term_count);
     const Ref list = Ref::take(list_of(terms.size(), [&](std::size_t i) {
       return Py_BuildValue("(Id)", static_cast<unsigned>(terms[i].feature), terms[i].coefficient);
     }));
@@ -157,11 +157,11 @@ PyObject* decoded_tree(PyObject* self, PyObject* number) {
     const long long wanted = PyLong_AsLongLongAndOverflow(number, &overflow);
     if (wanted == -1 && PyErr_Occurred() != nullptr) return nullptr;
     const Program& program = forest_of(self).program;
-    for (const GroupDesc& group : program.section_Groups()) {
+    for (const GroupDesc& group : program.groups()) {
       const auto trees = trees_of(program, group);
-      for (std::uint32_t place = 0; place < trees.size(); ++place)
-        if (trees[place].number == wanted)
-          return TreeWriter(program, trees[place], decode_tree(program, group, place)).run();
+      for (std::uint32_t index = 0; index < trees.size(); ++index)
+        if (trees[index].number == wanted)
+          return TreeWriter(program, trees[index], decode_tree(program, group, index)).run();
     }
     const Ref text = Ref::take(PyObject_Str(number));
     const char* const digits = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;

@@ -7,7 +7,7 @@ from numpy.typing import DTypeLike, NDArray
 
 __version__: str
 
-_Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba", "contributions"]
+_Output: TypeAlias = Literal["value", "raw", "class", "leaf", "proba", "contributions", "trees", "staged"]
 
 # A test: the feature, the least number that goes right, the categories that go right (one of these two is None),
 # whether missing values go left, and the two children. A child is the index of a test, or the complement (~) of the
@@ -115,6 +115,7 @@ class Forest:
     _encoder: tuple[int, int]
     _row_dtype: str
     _probabilities: str
+    _leaf_width: int
 
     @classmethod
     def _load(
@@ -130,9 +131,11 @@ class Forest:
         first_round: int,
         end_round: int,
         contributions: bool,
+        keep_leaves: bool,
         borrow: bool,
         /,
     ) -> tuple[Any, list[str]]: ...
+    def _calling(self, first_round: int, end_round: int, every: int, /) -> Any: ...
     def _tree(self, number: int, /) -> tuple[int | None, int, list[_Node], list[_Leaf]]: ...
     def _save(self, path: bytes, /) -> None: ...
     def _new_result(self, rows: int, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, /) -> NDArray[Any]: ...
@@ -158,11 +161,38 @@ class Forest:
         /,
     ) -> Any: ...
     def _predict_arrow(
-        self, X: Any, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, columns: str | None, extra: str | None, /
+        self,
+        X: Any,
+        output: str,
+        out: NDArray[Any] | None,
+        dtype: DTypeLike | None,
+        missing: float | None,
+        columns: str | None,
+        extra: str | None,
+        /,
     ) -> NDArray[Any]: ...
+    def _predict_device(
+        self,
+        address: int,
+        rows: int,
+        stride: int,
+        device: int,
+        stream: int,
+        output: str,
+        out: int,
+        dtype: DTypeLike,
+        /,
+    ) -> None: ...
     def _stream(self, X: Any, output: str, name: str, columns: str, extra: str, /) -> object: ...
     def _category_numbers(self, feature: int, categories: Sequence[Any], out: NDArray[numpy.float64], /) -> str | None: ...
-    def _encode(self, encoded: EncodedRows, rows: NDArray[Any], begin: int, /) -> None: ...
+    def _encode(
+        self,
+        encoded: EncodedRows,
+        rows: NDArray[Any] | tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[Any], bool],
+        begin: int,
+        /,
+    ) -> None: ...
+    def _encode_arrow(self, X: Any, missing: float | None, columns: str, extra: str, /) -> EncodedRows: ...
 
 @final
 class EncodedRows:
@@ -180,5 +210,6 @@ class EncodedRows:
 
 def limit_threads(limit: int, /) -> None: ...
 def thread_limit() -> int: ...
+def read_dlpack(capsule: object, /) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, str, int, int, bool]: ...
 def is_direct(array: object, features: int, /) -> bool: ...
 def has_large(array: NDArray[numpy.float64], /) -> bool: ...

@@ -154,7 +154,7 @@ def to_dot(forest: Forest, number: int) -> str:
     tree = tree_of(forest, number)
     words = Words(forest, tree)
 
-    def place(child: int) -> str:
+    def position(child: int) -> str:
         return f"leaf{~child}" if child < 0 else f"node{child}"
 
     output = words.output()
@@ -164,7 +164,7 @@ def to_dot(forest: Forest, number: int) -> str:
     for index, node in enumerate(tree.nodes):
         lines.append(f"  node{index} [label={_quoted(words.test(node))}]")
         for yes, child in ((True, node.yes), (False, node.no)):
-            lines.append(f"  node{index} -> {place(child)} [label={_quoted(words.way(node, yes))}]")
+            lines.append(f"  node{index} -> {position(child)} [label={_quoted(words.way(node, yes))}]")
     for index, leaf in enumerate(tree.leaves):
         lines.append(f"  leaf{index} [style=rounded, label={_quoted(f'leaf {leaf.number}: {words.leaf(leaf)}')}]")
     return "\n".join(lines) + "\n}\n"
@@ -214,7 +214,7 @@ class Box:
         self.children: list[Box] = []
         self.width = max(_width(self.text) + 16, 40)
         self.way_width = _width(way) + 4
-        self.room = max(self.width, self.way_width / _WAY_PLACE) + _GAP
+        self.room = max(self.width, self.way_width / _WAY_POSITION) + _GAP
         self.x = self.span = 0.0
 
 
@@ -224,7 +224,7 @@ def _width(text: str) -> float:
 
 _MOST_LETTERS, _LETTER = 32, 6.7  # The width of a letter of the font is less than this.
 _HEIGHT, _LEVEL, _GAP = 24, 76, 10
-_WAY_PLACE = 0.8  # The place of a branch's text, between the parent, 0, and the child, 1.
+_WAY_POSITION = 0.8  # The position of a branch's text, between the parent, 0, and the child, 1.
 # Each box and branch has a background of its own, so that texts are readable on pages of any colour.
 _FILL = {"test": ("#dbe9f6", "#2f5d8a"), "leaf": ("#e2f0d9", "#4d7a34"), "more": ("#eeeeee", "#808080")}
 _INK = "#1a1a1a"
@@ -263,7 +263,7 @@ def _below(tree: Tree, root: int) -> Iterator[int]:
             todo += [tree.nodes[at].left, tree.nodes[at].right]
 
 
-def _place(boxes: list[Box]) -> None:
+def _arrange(boxes: list[Box]) -> None:
     """Gives each box a stripe as wide as its subtree, and puts the box in the middle of its children."""
     for box in reversed(boxes):
         box.span = max(box.room, sum(child.span for child in box.children))
@@ -291,7 +291,7 @@ def _label(
 
 
 def _svg(boxes: list[Box], name: str) -> str:
-    _place(boxes)
+    _arrange(boxes)
 
     def middle(box: Box) -> float:
         return box.depth * _LEVEL + _HEIGHT / 2 + 1
@@ -305,7 +305,7 @@ def _svg(boxes: list[Box], name: str) -> str:
         for child in box.children:
             top, bottom = middle(box) + _HEIGHT / 2, middle(child) - _HEIGHT / 2
             lines.append(f'<path d="M{box.x:.1f} {top:.1f}L{child.x:.1f} {bottom:.1f}"/>')
-            x, y = box.x + (child.x - box.x) * _WAY_PLACE, top + (bottom - top) * _WAY_PLACE
+            x, y = box.x + (child.x - box.x) * _WAY_POSITION, top + (bottom - top) * _WAY_POSITION
             labels.append(_label(x, y, child.way_width, 16, "#f7f7f7", "none", child.way, "", 3))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '

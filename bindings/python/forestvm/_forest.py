@@ -87,6 +87,60 @@ class Forest(_core.Forest):
         )
         return out
 
+    def trees(
+        self,
+        X: Any,
+        *,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]:
+        """Returns what the leaf that a row reaches in each tree adds to the raw score, in the model's order.
+
+        The array has the shape (rows, trees), or (rows, trees, outputs) if leaves are vectors. The forest must have
+        been loaded with `keep_leaves=True`. The options are those of `predict`.
+        """
+        flat = self.predict(X, output="trees", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        width = self._leaf_width
+        return flat if width == 1 else flat.reshape(len(flat), flat.shape[1] // width, width)
+
+    def staged(
+        self,
+        X: Any,
+        every: int = 1,
+        *,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]:
+        """Returns the raw scores after every few rounds, and after the last: an array (rows, stages, outputs).
+
+        every: rounds from one stage to the next. The forest must have been loaded with `keep_leaves=True`. The other
+        options are those of `predict`.
+        """
+        calls = self._with_calls(self._options.get("rounds"), every)
+        flat = calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
+
+    def of_rounds(self, begin: int, end: int) -> Forest:
+        """Returns a forest of the same program that predicts with its rounds from `begin` on and before `end`.
+
+        It has raw scores, values, classes, trees and stages. The forest must have been loaded with `keep_leaves=True`.
+        Every tree is still walked: `load(..., rounds=(begin, end))` makes a faster one. `save` writes all rounds.
+        """
+        return self._with_calls(_rounds((begin, end)), 1)
+
+    def _with_calls(self, rounds: tuple[int, int] | None, every: int) -> Forest:
+        if not isinstance(every, int) or not 0 < every < 2**32:
+            raise Usage(f"every is {every!r}: expected a number of rounds from 1", "every")
+        calls: Forest = self._calling(*(rounds or (0, 0)), every)
+        calls._options = self._options if rounds is None else {**self._options, "rounds": rounds}
+        calls._names = self._names
+        calls._schema = None
+        return calls
+
     def predict_stream(
         self, X: Any, *, output: str = "value", name: str = "prediction", columns: str = "name", extra: str = "error"
     ) -> PredictionStream:
@@ -177,7 +231,8 @@ class PredictionStream:
 
 def _restore(image: Buffer, options: dict[str, Any]) -> Forest:
     """Makes a forest of a pickle's content."""
-    return _open(image, options, borrow=True)
+    forest = _open(image, options, borrow=True)
+    return forest.of_rounds(*options["rounds"]) if "rounds" in options else forest
 
 
 def load(
@@ -191,6 +246,7 @@ def load(
     device: str | None = None,
     rounds: tuple[int, int] | str | None = None,
     contributions: bool = False,
+    keep_leaves: bool = False,
 ) -> Forest:
     """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
 
@@ -204,12 +260,13 @@ def load(
     rounds:   the boosting rounds to use, (begin, end), or "best" for those that early stopping chose; None: all.
     contributions: lets `Forest.contributions` say what each feature contributes; the program then takes about twice
               the memory.
+    keep_leaves: lets `Forest.trees`, `Forest.staged` and `Forest.of_rounds` answer; predictions then take longer.
     """
     if isinstance(schedule, os.PathLike):
         with open(schedule, encoding="utf-8") as file:
             schedule = file.read()
     options = {"threads": threads, "target": target, "device": device}
-    return _open(source, options, schedule, contract, strict, _rounds(rounds), contributions)
+    return _open(source, options, schedule, contract, strict, _rounds(rounds), contributions, keep_leaves)
 
 
 def _open(
@@ -220,6 +277,7 @@ def _open(
     strict: bool = False,
     rounds: tuple[int, int] = (0, -1),
     contributions: bool = False,
+    keep_leaves: bool = False,
     borrow: bool = False,
 ) -> Forest:
     """Loads a model or a program. `options` are those that a pickle keeps."""
@@ -244,6 +302,7 @@ def _open(
         options["device"],
         *rounds,
         contributions,
+        keep_leaves,
         borrow,
     )
     forest._options = options

@@ -144,7 +144,14 @@ class _Column:
         self.where = f"column {names[feature]!r}" if names else f"column {feature}"
         self._table: tuple[NDArray[Any], bool] | None = None
         if hasattr(values, "cat"):  # a Series of categories, which may be other ones in every frame
-            self._table = self._numbers_of(list(values.cat.categories))
+            categories = list(values.cat.categories)
+            if missing is not None and (missing in categories or (missing in range(len(categories)))):
+                raise UnsupportedInput(
+                    f"{self.where}: missing: the number may be the code of a category, and the frame's codes are not the "
+                    "model's",
+                    "missing",
+                )
+            self._table = self._numbers_of(categories)
             values = values.cat.codes.to_numpy()
         elif hasattr(values, "iloc") and isinstance(values.dtype, numpy.dtype):
             values = values.to_numpy()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import fcntl
 import os
 import sys
 import time
@@ -12,13 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._errors import Environment, Error, Refused, Usage
-from ._forest import Forest, load
-from .engines._program import OUTPUTS
+from ._forest import Forest
+from .engines._program import OUTPUTS, load_with
 
 if TYPE_CHECKING:
     import pyarrow
 
 _ENDINGS = {".parquet": "Parquet", ".arrow": "Arrow IPC", ".feather": "Arrow IPC"}
+_BUFFER = 1 << 16  # Bytes of a Parquet column that are read at a time.
 _NO_PYARROW = "needs pyarrow, which reads and writes these files: pip install pyarrow"
 
 
@@ -33,7 +35,7 @@ class _Options(NamedTuple):
         """Returns what a file of predictions says of its making, by which a later run tells whether it is complete."""
         keep = "*" if self.keep is None else ",".join(self.keep)
         return {
-            b"forestvm.program": self.forest.fingerprint.encode(),
+            b"forestvm.program": f"{self.forest.fingerprint} {self.forest.contract}".encode(),
             b"forestvm.predictions": f"{self.output} as {self.name} beside {keep}".encode(),
         }
 
@@ -94,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
 def _predict(options: argparse.Namespace) -> None:
     if options.batch_rows < 1:
         raise Usage(f"--batch-rows is {options.batch_rows}: expected a number from 1")
-    forest = load(options.model, threads=options.threads)
+    forest = load_with(options.model, options.output, options.threads)
     keep = None if options.keep is None else [name for name in options.keep.split(",") if name]
     for name in keep or []:
         if (keep or []).count(name) > 1:
@@ -135,24 +137,30 @@ def _check_ending(path: Path) -> None:
 
 @contextlib.contextmanager
 def _batches(path: Path, batch_rows: int) -> Iterator[tuple[pyarrow.Schema, Iterator[pyarrow.RecordBatch]]]:
-    """Opens a file's schema and batches."""
+    """Opens a file's schema and its rows, in batches of at most `batch_rows`."""
     import pyarrow
 
     try:
         if path.suffix == ".parquet":
             import pyarrow.parquet
 
-            with pyarrow.parquet.ParquetFile(path) as parquet:
+            # Without these options pyarrow reads the whole file into memory, or whole columns of a row group.
+            with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as parquet:
                 yield parquet.schema_arrow, parquet.iter_batches(batch_size=batch_rows)
         else:
             with pyarrow.memory_map(str(path)) as source, pyarrow.ipc.open_file(source) as file:
-                yield file.schema, (file.get_batch(i) for i in range(file.num_record_batches))
+                batches = (file.get_batch(i) for i in range(file.num_record_batches))
+                yield file.schema, (
+                    batch.slice(begin, batch_rows)
+                    for batch in batches
+                    for begin in range(0, batch.num_rows, batch_rows)
+                )
     except pyarrow.ArrowInvalid as error:
         raise Refused(f"{path}: not a file of {_ENDINGS[path.suffix]}: {error}", str(path)) from error
 
 
 def _row_count(path: Path) -> int:
-    with _batches(path, 1) as (_, batches):
+    with _batches(path, sys.maxsize) as (_, batches):
         if path.suffix == ".parquet":
             import pyarrow.parquet
 
@@ -190,18 +198,45 @@ def _predict_file(rows: Path, predictions: Path, how: _Options, progress: _Progr
         metadata = {**(schema.metadata or {}), **how.metadata()}
         metadata.pop(b"pandas", None)  # it would not know the new columns
         written = pyarrow.schema([*(schema.field(name) for name in kept), *added], metadata=metadata)
-        unfinished = predictions.parent / f".{predictions.name}.{os.getpid()}"
+        with _unfinished(predictions) as path, _writer(path, predictions.suffix, written) as writer:
+            for batch in batches:
+                whole = _arrow.with_predictions(how.forest, batch, how.output, how.name)
+                arrays = [whole.column(whole.schema.get_field_index(column)) for column in written.names]
+                writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=written))
+                progress.advance(batch.num_rows)
+
+
+@contextlib.contextmanager
+def _unfinished(path: Path) -> Iterator[Path]:
+    """Gives the path of a hidden file, which takes the place of `path` at the end and is removed after an error.
+
+    All runs use the same hidden file, so that the next run overwrites the one that a killed run has left. A lock, which
+    ends with its process, keeps two runs from writing it at once.
+    """
+    hidden = path.parent / f".{path.name}.unfinished"
+    with contextlib.ExitStack() as opened:
+        while True:
+            file = opened.enter_context(open(hidden, "ab"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Environment(f"{path}: another run is writing this file", str(path)) from None
+            if _is_at(hidden, file.fileno()):
+                break
         try:
-            with _writer(unfinished, predictions.suffix, written) as writer:
-                for batch in batches:
-                    whole = _arrow.with_predictions(how.forest, batch, how.output, how.name)
-                    arrays = [whole.column(whole.schema.get_field_index(column)) for column in written.names]
-                    writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=written))
-                    progress.advance(batch.num_rows)
-            os.replace(unfinished, predictions)
+            yield hidden
+            os.replace(hidden, path)
         except BaseException:
-            unfinished.unlink(missing_ok=True)
+            hidden.unlink(missing_ok=True)
             raise
+
+
+def _is_at(path: Path, opened: int) -> bool:
+    """Returns whether an open file still has its name: another run may have moved it before it was locked."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(opened))
+    except FileNotFoundError:
+        return False
 
 
 def _writer(path: Path, ending: str, schema: pyarrow.Schema) -> Any:

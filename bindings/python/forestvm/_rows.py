@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from . import _core, _names
+from . import _core, _device_rows, _names
 from ._errors import Internal, Refused, UnsupportedInput, Usage
 
 if TYPE_CHECKING:
@@ -63,6 +63,11 @@ def predict(
         known: NDArray[Any] = _frames.predict_known(forest, X, output, out, dtype)
         if known is not NotImplemented:
             return known
+    if _device_rows.is_on_gpu(X):
+        on_gpu: NDArray[Any] = _device_rows.predict(
+            forest, X, output, out, dtype, missing, columns or "name", extra or "error"
+        )
+        return on_gpu
     if output == "proba" and forest._probabilities == "softmax":
         raw = forest.predict_raw(X, missing=missing, columns=columns or "name", extra=extra or "error")
         return _softmax(raw, forest._new_result(len(raw), output, out, dtype))
@@ -71,10 +76,7 @@ def predict(
     if is_sparse(X):
         return _predict_sparse(forest, X, output, out, dtype, missing)
     if _is_arrow(X) and not hasattr(X, "iloc"):
-        _check_missing(missing)
-        if missing is not None and not math.isnan(missing):
-            raise UnsupportedInput("missing: columns of Arrow have nulls for missing values", "missing")
-        return forest._predict_arrow(X, output, out, dtype, columns, extra)
+        return forest._predict_arrow(X, output, out, dtype, _number(missing), columns, extra)
     rows = _rows_of(forest, X, missing, columns or "name", extra or "error")
     result = forest._new_result(rows.count, output, out, dtype)
     for begin, end in rows.pieces():
@@ -100,6 +102,8 @@ def predict_one(
         answers = forest._new_result(1, output, None, None)
         table.predict(0, 1, output, answers)
     else:
+        if _device_rows.is_on_gpu(values):
+            raise UnsupportedInput("the row lies in a GPU's memory: predict takes rows there", "row")
         array = numpy.asarray(frozen(values))
         if array.ndim != 1:
             raise UnsupportedInput(f"a row has one dimension, not {array.ndim}: predict takes several rows", "row")
@@ -108,6 +112,14 @@ def predict_one(
 
 
 def encode(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> _core.EncodedRows:
+    _names.check_options(columns, extra)
+    if is_sparse(X):
+        encoded = _core.EncodedRows(X.shape[0], *forest._encoder, None)
+        for begin, _, part in _sparse_parts(forest, X, missing):
+            forest._encode(encoded, part, begin)
+        return encoded
+    if _is_arrow(X) and not hasattr(X, "iloc"):
+        return forest._encode_arrow(X, _number(missing), columns, extra)
     rows = _rows_of(forest, X, missing, columns, extra)
     encoded = _core.EncodedRows(rows.count, *forest._encoder, None)
     for begin, end in Rows.pieces(rows):
@@ -122,24 +134,22 @@ def _softmax(raw: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def _check_missing(missing: float | None) -> None:
+def _number(missing: float | None) -> float | None:
+    """Returns the number that stands for missing values; None if there is none but NaN."""
     if missing is not None and (isinstance(missing, bool) or not isinstance(missing, (int, float, numpy.number))):
         raise Usage(f"missing is {missing!r}, not a number", "missing")
+    return None if missing is None or math.isnan(missing) else float(missing)
 
 
 def _rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> Rows:
     _names.check_options(columns, extra)
-    _check_missing(missing)
-    if missing is not None and math.isnan(missing):
-        missing = None
+    missing = _number(missing)
     if isinstance(X, numpy.ndarray) and X.dtype.names is None:
         return ArrayRows(forest, X, missing)
     if isinstance(X, (numpy.ndarray, dict)) or hasattr(X, "iloc"):
         return _frames.rows_of(forest, X, missing, columns, extra)
-    if _is_arrow(X):
-        raise UnsupportedInput(f"{type(X).__name__}: tables of Arrow are not encoded; predict takes them", "X")
-    if hasattr(X, "__cuda_array_interface__"):
-        raise UnsupportedInput("the rows lie in a GPU's memory: pass rows of the host", "X")
+    if _device_rows.is_on_gpu(X):
+        raise UnsupportedInput("the rows lie in a GPU's memory, and the host encodes: pass rows of the host", "X")
     if hasattr(X, "__dlpack__"):
         return ArrayRows(forest, _from_dlpack(X), missing)
     return ArrayRows(forest, _from_sequence(X), missing)
@@ -150,9 +160,6 @@ def _is_arrow(X: Any) -> bool:
 
 
 def _from_dlpack(X: Any) -> NDArray[Any]:
-    device, _ = X.__dlpack_device__()
-    if device not in (1, 3):  # the host's memory, pinned or not
-        raise UnsupportedInput("the rows lie in another device's memory: pass rows of the host", "X")
     try:
         return numpy.from_dlpack(X)
     except (BufferError, TypeError, RuntimeError) as error:
@@ -259,20 +266,19 @@ def is_sparse(X: Any) -> bool:
     return type(X).__module__.startswith("scipy.sparse")
 
 
-def _predict_sparse(
-    forest: Forest, X: Any, output: str, out: NDArray[Any] | None, dtype: Any, missing: float | None
-) -> NDArray[Any]:
-    """Predicts sparse rows. Values that they do not list are missing for models of XGBoost and 0 for other models, as
-    in the trainers."""
+def _sparse_parts(
+    forest: Forest, X: Any, missing: float | None
+) -> Iterator[tuple[int, int, tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[Any], bool]]]:
+    """Returns parts of sparse rows, at multiples of 64 rows: begin, end, and what the extension reads. Values that the
+    rows do not list are missing for models of XGBoost and 0 for other models, as in the trainers."""
     if X.ndim != 2:
         raise UnsupportedInput(f"the rows have {X.ndim} dimension, not 2", "X")
     _names.check_count(forest, X.shape[1])
-    rows = X if X.format == "csr" else None
-    result = forest._new_result(X.shape[0], output, out, dtype)
-    bytes_per_row = 16 * max(1, X.nnz // max(1, X.shape[0]))
-    step = max(1, X.shape[0]) if rows is not None else max(64, _BLOCK_BYTES // bytes_per_row)
-    source = rows if rows is not None else X.tocsc() if X.format == "csc" else X.tocsr()
-    for begin in range(0, max(1, X.shape[0]), step):
+    missing = _number(missing)
+    count = max(1, X.shape[0])
+    source = X if X.format in ("csr", "csc") else X.tocsr()
+    step = count if X.format == "csr" else max(64, _BLOCK_BYTES // (16 * max(1, X.nnz // count)) // 64 * 64)
+    for begin in range(0, count, step):
         end = min(begin + step, X.shape[0])
         part = source if (begin, end) == (0, X.shape[0]) else source[begin:end]
         part = part.tocsr()
@@ -287,14 +293,24 @@ def _predict_sparse(
             or not values.dtype.isnative
         ):
             values = numbers(values, forest._row_dtype, missing, "X")
-        forest._predict_csr(
-            numpy.ascontiguousarray(part.indptr, dtype="int64"),
-            numpy.ascontiguousarray(part.indices, dtype="int32"),
-            numpy.ascontiguousarray(values),
-            forest.trainer != "xgboost",
-            output,
-            result[begin:end],
+        yield (
+            begin,
+            end,
+            (
+                numpy.ascontiguousarray(part.indptr, dtype="int64"),
+                numpy.ascontiguousarray(part.indices, dtype="int32"),
+                numpy.ascontiguousarray(values),
+                forest.trainer != "xgboost",
+            ),
         )
+
+
+def _predict_sparse(
+    forest: Forest, X: Any, output: str, out: NDArray[Any] | None, dtype: Any, missing: float | None
+) -> NDArray[Any]:
+    result = forest._new_result(X.shape[0], output, out, dtype)
+    for begin, end, part in _sparse_parts(forest, X, missing):
+        forest._predict_csr(*part, output, result[begin:end])
     return result
 
 

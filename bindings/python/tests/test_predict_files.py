@@ -13,6 +13,7 @@ from conftest import DATA
 
 import forestvm
 from forestvm import _predict_files
+from forestvm.engines import _arrow
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -72,6 +73,18 @@ def test_outputs_of_several_columns_beside_chosen_ones(table: pa.Table, tmp_path
     assert read(tmp_path / "alone.parquet").column_names == ["prediction"]
 
 
+def test_contributions_are_a_column_of_lists(table: pa.Table, tmp_path: Path) -> None:
+    forest = forestvm.load(MODEL, contributions=True)
+    rows = write(table, tmp_path / "rows.parquet")
+    for ending in (".parquet", ".arrow"):
+        predictions = tmp_path / f"parts{ending}"
+        assert run(rows, predictions, "--output", "contributions", "--name", "parts", "--keep", "id") == 0
+        got = read(predictions)
+        assert got.schema.field("parts").type == pa.list_(pa.float32(), 31)
+        parts = np.stack(got["parts"].to_numpy())
+        assert parts.tobytes() == forest.contributions(table, extra="ignore").tobytes()
+
+
 def test_no_rows(table: pa.Table, tmp_path: Path) -> None:
     assert run(write(table.slice(0, 0), tmp_path / "rows.arrow"), tmp_path / "out.parquet") == 0
     assert read(tmp_path / "out.parquet").num_rows == 0
@@ -86,19 +99,23 @@ def test_a_folder_goes_on_where_it_was_interrupted(
     (rows / "_SUCCESS").write_text("")
     write_file = _predict_files._predict_file
     written = []
-
-    def interrupted(source: Path, *others: object) -> None:
-        if source.name == "c.parquet":
-            raise KeyboardInterrupt
-        written.append(source.name)
-        write_file(source, *others)
-
-    monkeypatch.setattr(_predict_files, "_predict_file", interrupted)
-    assert run(rows, out) == 130
-    assert "interrupted" in capsys.readouterr().err
     monkeypatch.setattr(_predict_files, "_predict_file", lambda *all: (written.append(all[0].name), write_file(*all)))
+    predict_batch, unfinished = _arrow.with_predictions, out / "day=3" / ".c.parquet.unfinished"
+
+    def interrupted(forest: forestvm.Forest, batch: pa.RecordBatch, *others: object) -> pa.RecordBatch:
+        # c.parquet begins at row 200, so that its first batch is written by now.
+        if batch["id"][0].as_py() == 300 and unfinished.exists():
+            assert unfinished.stat().st_size > 100
+            raise KeyboardInterrupt
+        return predict_batch(forest, batch, *others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_arrow, "with_predictions", interrupted)
+        assert run(rows, out, "--batch-rows", 100) == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert list((out / "day=3").iterdir()) == []
     assert run(rows, out) == 0
-    assert written == ["a.parquet", "b.arrow", "c.parquet"]
+    assert written == ["a.parquet", "b.arrow", "c.parquet", "c.parquet"]
     assert "a.parquet: done by an earlier run" in capsys.readouterr().err
     assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.*")) == [
         "a.parquet",
@@ -110,11 +127,94 @@ def test_a_folder_goes_on_where_it_was_interrupted(
     # A run for another output neither replaces the files nor takes them for its own.
     assert run(rows, out, "--output", "raw") == 1
     assert "was not written by this command with this model" in capsys.readouterr().err
+    forestvm.load(MODEL, contract="fast").save(tmp_path / "fast.fvm")
+    assert _predict_files.main(["predict", str(tmp_path / "fast.fvm"), str(rows), str(out)]) == 1
+    assert "was not written by this command with this model" in capsys.readouterr().err
     # Rows that are newer than their predictions are predicted again.
     os.utime(rows / "a.parquet")
     os.utime(out / "a.parquet", (0, 0))
     assert run(rows, out) == 0
-    assert written[3:] == ["a.parquet"]
+    assert written[4:] == ["a.parquet"]
+
+
+def test_a_killed_run_leaves_nothing_that_the_next_one_does_not_overwrite(
+    table: pa.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, out = write(table, tmp_path / "rows.arrow"), tmp_path / "out.arrow"
+    code = f"""
+import time
+from forestvm import _predict_files
+from forestvm.engines import _arrow
+predict = _arrow.with_predictions
+def slowly(forest, batch, *others):
+    if batch["id"][0].as_py() > 0:
+        print("midway", flush=True)
+        time.sleep(100)
+    return predict(forest, batch, *others)
+_arrow.with_predictions = slowly
+_predict_files.main(["predict", {str(MODEL)!r}, {str(rows)!r}, {str(out)!r}, "--batch-rows", "100"])
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "midway\n"
+        assert run(rows, out) == 1
+        assert "out.arrow: another run is writing this file" in capsys.readouterr().err
+        process.kill()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".out.arrow.unfinished", "rows.arrow"]
+    assert run(rows, out) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.arrow", "rows.arrow"]
+    assert read(out)["prediction"].to_numpy().tobytes() == forestvm.load(MODEL).predict(table, extra="ignore").tobytes()
+
+
+PEAK = """
+import sys, threading, time
+from forestvm import _predict_files
+
+def own_memory():
+    for line in open("/proc/self/status"):
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1]) * 1024
+
+def watch():
+    global peak
+    while True:
+        peak = max(peak, own_memory())
+        time.sleep(0.002)
+
+peak = 0
+threading.Thread(target=watch, daemon=True).start()
+assert _predict_files.main(["predict", *sys.argv[1:], "--threads", "2", "--quiet"]) == 0
+print(peak)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "counts", "options"),
+    [
+        # The larger file has 48 MB more.
+        (".parquet", (200_000, 600_000), []),
+        # The larger file has 32 MB more of predictions.
+        (".arrow", (20_000, 60_000), ["--batch-rows", "4096", "--output", "leaf", "--keep", ""]),
+    ],
+)
+def test_memory_does_not_grow_with_the_rows(
+    tmp_path: Path, ending: str, counts: tuple[int, int], options: list[str]
+) -> None:
+    """Predicts files of one row group or batch."""
+    names = forestvm.load(MODEL).feature_names
+    peaks = []
+    for count in counts:
+        random = np.random.default_rng(1)
+        rows = pa.table({name: random.normal(size=count).astype(np.float32) for name in names})
+        path = tmp_path / f"{count}{ending}"
+        if ending == ".parquet":
+            parquet.write_table(rows, path, row_group_size=count, use_dictionary=False)
+        else:
+            with pa.ipc.new_file(str(path), rows.schema) as file:
+                file.write_table(rows)
+        command = [sys.executable, "-c", PEAK, MODEL, path, tmp_path / f"out{ending}", *options]
+        peaks.append(int(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+        (tmp_path / f"out{ending}").unlink()
+    assert peaks[1] - peaks[0] < 20_000_000, peaks
 
 
 def test_an_error_leaves_no_file(table: pa.Table, tmp_path: Path) -> None:

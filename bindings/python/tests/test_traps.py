@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
 import warnings
+
 import numpy as np
 import pytest
 from small_models import assert_bits, binary, classes, target, training_rows
@@ -63,6 +66,13 @@ def test_numbers_that_xgboost_takes_for_missing_are_said_aloud() -> None:
     with pytest.warns(UserWarning, match="give missing=0 to predict"):
         forest = forestvm.from_xgboost(model)
     assert_bits(forest.predict(rows, missing=0), model.predict(rows))
+    for package in ("polars", "pyarrow"):
+        if importlib.util.find_spec(package) is not None:
+            frames = importlib.import_module(package)
+            make = frames.DataFrame if package == "polars" else frames.table
+            frame = make({f"c{i}": column for i, column in enumerate(rows.T)})
+            assert_bits(forest.predict(frame, missing=0), model.predict(rows))
+            assert_bits(forest.predict(frame[:1], missing=0), model.predict(rows[:1]))
     assert (forest.predict(rows) != model.predict(rows)).any()
 
 
@@ -199,3 +209,26 @@ def test_catboost_models_come_through_a_file() -> None:
     np.testing.assert_allclose(forest.predict_proba(rows), model.predict_proba(rows), rtol=1e-14)
     with pytest.raises(forestvm.UnsupportedInput, match="from_catboost does not take"):
         forestvm.from_catboost(rows)
+
+
+def test_lightgbm_rounds_integers_by_the_kind_of_rows_and_a_forest_does_not() -> None:
+    lightgbm, pandas = pytest.importorskip("lightgbm"), pytest.importorskip("pandas")
+    for first, threshold, by_array, by_frame in (
+        (2**24, 2**24 + 0.5, [False, False, True], [False, True, True]),
+        (2**53, 2.0**53, [False, False, False], [False, False, True]),
+    ):
+        sides = np.repeat([threshold - 1e3, threshold + 1e3], 50)[:, None]
+        trained = lightgbm.train({"verbose": -1, "num_leaves": 2}, lightgbm.Dataset(sides, np.repeat([0.0, 1.0], 50)), 1)
+        text = trained.model_to_string()
+        booster = lightgbm.Booster(model_str=re.sub("\nthreshold=.*", f"\nthreshold={threshold!r}", text))
+        rows = np.array([[first], [first + 1], [first + 2]])
+        frame = pandas.DataFrame(rows, columns=["Column_0"])
+        for given, right in ((rows, by_array), (rows.tolist(), by_array), (frame, by_frame)):
+            assert (booster.predict(given) > booster.predict(sides[:1])).tolist() == right
+        forest = forestvm.from_lightgbm(booster)
+        for given in (rows, rows.tolist(), frame):
+            if first == 2**53:
+                with pytest.raises(forestvm.Refused, match="9007199254740993 is not a float64 number"):
+                    forest.predict(given)
+            else:
+                assert (forest.predict(given) > forest.predict(sides[:1])).tolist() == [False, True, True]

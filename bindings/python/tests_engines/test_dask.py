@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Case, Files, assert_same, case, check_one_copy, columns_named
+from conftest import MODELS, Case, Files, assert_same, case, check_one_copy, columns_named, table_of
 
 import forestvm
 
@@ -18,6 +18,7 @@ dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
 frames = pytest.importorskip("dask.dataframe")
 arrays = pytest.importorskip("dask.array")
+datasets = pytest.importorskip("pyarrow.dataset")
 
 from forestvm.engines import dask as engine  # noqa: E402  (imports Dask, which may be absent)
 
@@ -51,11 +52,22 @@ def test_frames_on_two_workers(client: Any, model: Case) -> None:
     check(model)
 
 
+def test_outputs_of_many_numbers_are_a_column_of_lists(client: Any, listed: Case, tmp_path: Path) -> None:
+    frame = frames.from_pandas(listed.rows.to_pandas(), npartitions=3)
+    predicted = engine.predict(frame, listed.forest, output=listed.output, name="p")
+    got = predicted.compute()
+    assert got.dtype == predicted.dtype and got.dtype.pyarrow_dtype.list_size == listed.values.shape[1]
+    assert_same(np.stack(got.to_numpy()), listed.values)
+    engine.predict(frame, listed.forest, output=listed.output, name="p", keep=["id"]).to_parquet(tmp_path)
+    table = datasets.dataset(tmp_path, format="parquet").to_table().sort_by("id")
+    assert_same(np.stack(table["p"].to_numpy()), listed.values)
+
+
 def test_arrays(client: Any) -> None:
-    forest = case("classes").forest
+    forest = forestvm.load(MODELS["classes"], contributions=True)
     rows = np.random.default_rng(1).normal(size=(500, 6))
     collection = arrays.from_array(rows, chunks=(70, 4))
-    for output in ("value", "raw", "class", "leaf"):
+    for output in ("value", "raw", "class", "leaf", "contributions"):
         predicted = engine.predict(collection, forest, output=output)
         wanted = forest.predict(rows, output=output)
         assert predicted.shape == wanted.shape and predicted.dtype == wanted.dtype
@@ -77,14 +89,35 @@ def test_workers_of_a_machine_have_one_copy_of_the_program(client: Any) -> None:
     check_one_copy(model.forest, 2)
 
 
+def test_workers_keep_no_copy_of_the_program_in_their_own_memory(client: Any, large: forestvm.Forest) -> None:
+    def data_and_memory(dask_worker: Any) -> tuple[int, int]:
+        import dask.dataframe  # noqa: F401  (tasks import it, which must not count as the program's memory)
+        from dask.sizeof import sizeof
+
+        status = Path("/proc/self/status").read_text()
+        own = next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("RssAnon:"))
+        return sum(map(sizeof, dask_worker.data.values())), own
+
+    rows = frames.from_pandas(table_of(large, 1000).to_pandas(), npartitions=8)
+    small = case("classes")  # each worker imports what it needs before its memory is measured
+    client.run(small.forest.predict, small.rows.to_pandas(), extra="ignore")
+    before = client.run(data_and_memory)
+    predicted = engine.predict(rows, large)
+    assert_same(predicted.compute().to_numpy(), large.predict(rows.compute()))
+    check_one_copy(large, 2)
+    after = client.run(data_and_memory)
+    # The collection is still there, and keeps the scattered program.
+    assert predicted.npartitions == 8 and all(size < 10_000 for size, _ in after.values()), after
+    assert all(own - before[worker][1] < 10_000_000 for worker, (_, own) in after.items()), (before, after)
+
+
 def test_a_million_rows_in_files(client: Any, files: Files, tmp_path: Path) -> None:
     predicted = engine.predict(frames.read_parquet(files.folder), files.forest, name="p", keep=["id"])
     predicted.to_parquet(tmp_path / "predictions", write_index=False)
     files.check(tmp_path / "predictions")
 
 
-def test_a_killed_worker_loses_no_rows(client: Any) -> None:
-    model = case("classes")
+def test_a_killed_worker_loses_no_rows(client: Any, model: Case) -> None:
     frame = frames.from_pandas(model.rows.to_pandas(), npartitions=60)
 
     def slow(part: Any) -> Any:
@@ -96,7 +129,8 @@ def test_a_killed_worker_loses_no_rows(client: Any) -> None:
     running = client.compute(engine.predict(frame.map_partitions(slow, meta=frame._meta), model.forest, name="p"))
     victim = next(iter(client.run(os.getpid).values()))
     os.kill(victim, signal.SIGKILL)
-    assert_same(columns_named(running.result(timeout=120), "p", model.values), model.values)
+    got = running.result(timeout=120)
+    assert_same(got if model.values.ndim == 1 else columns_named(got, "p", model.values), model.values)
 
 
 def test_what_is_no_collection_is_refused() -> None:
@@ -104,6 +138,8 @@ def test_what_is_no_collection_is_refused() -> None:
         engine.predict([1, 2], case("classes").forest)
     with pytest.raises(forestvm.Usage, match="no columns with names to keep"):
         engine.predict(arrays.zeros((5, 6)), case("classes").forest, keep=["id"])
+    with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
+        engine.predict(arrays.zeros((5, 6)), case("classes").forest, output="contributions")
     with pytest.raises(forestvm.FeatureMismatch):
         engine.predict(
             frames.from_pandas(case("classes").rows.to_pandas()[["age"]], npartitions=1), case("classes").forest

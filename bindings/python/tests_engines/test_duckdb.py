@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Case, assert_same, case
+from conftest import MODELS, Case, assert_same, case
 
 import forestvm
 
@@ -27,6 +27,23 @@ def test_duckdb_calls_with_a_struct_and_with_columns(model: Case) -> None:
     assert_same(one, model.values[7:8])
 
 
+def test_outputs_of_many_numbers_are_an_array(listed: Case) -> None:
+    connection = duckdb.connect()
+    rows = listed.rows  # noqa: F841  (DuckDB finds it by its name)
+    engine.register(connection, "explain", listed.forest, output=listed.output)
+    got = connection.sql("SELECT explain(t) AS answer FROM rows t ORDER BY id").fetchnumpy()["answer"]
+    assert_same(got, listed.values)
+
+
+def test_leaves_of_one_tree_are_an_array() -> None:
+    connection = duckdb.connect()
+    rows = case("float32").rows  # DuckDB finds it by its name
+    forest = forestvm.load(MODELS["float32"], rounds=(0, 1))
+    engine.register(connection, "leaf", forest, output="leaf")
+    got = connection.sql("SELECT leaf(t) AS answer FROM rows t ORDER BY id").fetchnumpy()["answer"]
+    assert_same(got, forest.apply(rows, extra="ignore"))
+
+
 def test_duckdb_says_what_is_wrong_with_columns() -> None:
     connection = duckdb.connect()
     engine.register(connection, "score", case("classes").forest)
@@ -36,3 +53,5 @@ def test_duckdb_says_what_is_wrong_with_columns() -> None:
         connection.sql("SELECT score({'other': 1.5})").fetchall()
     with pytest.raises(forestvm.Usage, match="output is 'odds'"):
         engine.register(connection, "odds", case("classes").forest, output="odds")
+    with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
+        engine.register(connection, "explain", case("classes").forest, output="contributions")

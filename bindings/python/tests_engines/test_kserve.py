@@ -27,7 +27,7 @@ import forestvm
 
 if importlib.util.find_spec("kserve") is None:  # not imported: its gRPC messages clash with those of Triton's client
     pytest.skip("no package kserve", allow_module_level=True)
-PORT, GRPC_PORT, SWAP_PORT = 18080, 18081, 18082
+PORT, GRPC_PORT, SWAP_PORT, SWAP_GRPC_PORT = range(18080, 18084)
 
 SERVER = """
 import sys, kserve
@@ -143,6 +143,22 @@ def test_named_categories() -> None:
     row = {name: forest.categories[name][1] if name in forest.categories else 1.5 for name in forest.feature_names}
     status, answer = get("/v1/models/categories:predict", json.dumps({"instances": [row]}).encode())
     assert (status, answer) == (200, {"predictions": [forest.predict_one(row)]})
+    tensors = [
+        {"name": name, "shape": [1], "datatype": "BYTES" if name in forest.categories else "FP64", "data": [value]}
+        for name, value in row.items()
+    ]
+    status, answer = get("/v2/models/categories/infer", json.dumps({"inputs": tensors}).encode())
+    assert status == 200 and answer["outputs"][0]["data"] == [forest.predict_one(row)]
+
+
+def test_a_model_uses_one_thread_unless_told() -> None:
+    code = f"""
+from forestvm.engines import kserve
+for threads in ({{}}, {{"threads": 2}}):
+    print(kserve.Model({str(MODELS["classes"])!r}, **threads)._forest._options["threads"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.stdout.split() == ["1", "2"], done.stderr
 
 
 @pytest.mark.parametrize(
@@ -169,7 +185,30 @@ def test_named_categories() -> None:
         (
             "/v2/models/classes/infer",
             {"inputs": [{"name": "rows", "shape": [1, 6], "datatype": "BYTES", "data": ["a"] * 6}]},
-            "'a' is not a number",
+            "tensor 'rows': its datatype is BYTES, the model takes FP64",
+        ),
+        (
+            "/v2/models/classes/infer",
+            {"inputs": [{"name": "x", "shape": [1, 6], "datatype": "FP64", "data": [1] * 6}]},
+            "tensor 'x': the tensor [rows, features] is named 'rows'",
+        ),
+        (
+            "/v2/models/categories/infer",
+            {"inputs": [{"name": "x/y", "shape": [1], "datatype": "INT32", "data": [1]}]},
+            "tensor 'x/y': its datatype is INT32, the model takes FP64 or BYTES",
+        ),
+        (
+            "/v2/models/classes/infer",
+            {"inputs": [{"name": "age", "shape": [1], "datatype": "FP64", "data": [1]}] * 2},
+            "tensor 'age': the request has it twice",
+        ),
+        (
+            "/v2/models/classes/infer",
+            {
+                "inputs": [{"name": "rows", "shape": [1, 6], "datatype": "FP64", "data": [1] * 6}],
+                "outputs": [{"name": "odds"}],
+            },
+            "asks for the output 'odds': the model has 'prediction'",
         ),
     ],
 )
@@ -181,15 +220,21 @@ def test_wrong_requests_are_told_why(path: str, content: Any, said: str) -> None
 @pytest.mark.parametrize("way", ["http", "grpc"])
 def test_wrong_binary_requests_are_told_why(way: str) -> None:
     clients = pytest.importorskip(f"tritonclient.{way}")
+    from tritonclient.utils import np_to_triton_dtype
+
     client = clients.InferenceServerClient(f"127.0.0.1:{PORT if way == 'http' else GRPC_PORT}")
     for name, rows, said in (
         ("rows", np.zeros((1, 2)), "the rows have 2 columns, the model has 6 features"),
         ("rows", np.zeros((1, 1, 6)), "expected one tensor"),
         ("other", np.zeros(3), "columns are missing"),
-        ("rows", np.full((1, 6), "a", dtype=object), "is not a number"),
+        ("x", np.zeros((1, 6)), "is named 'rows'"),
+        ("rows", np.full((1, 6), "a", dtype=object), "its datatype is BYTES, the model takes FP64"),
+        ("rows", np.zeros((1, 6), bool), "its datatype is BOOL, the model takes FP64"),
+        ("rows", np.zeros((1, 6), np.int32), "its datatype is INT32, the model takes FP64"),
+        ("rows", np.zeros((1, 6), np.float32), "its datatype is FP32, the model takes FP64"),
+        ("rows", np.zeros((1, 6), np.float16), "its datatype is FP16, the model takes FP64"),
     ):
-        datatype = "BYTES" if rows.dtype == object else "FP64"
-        tensor = clients.InferInput(name, list(rows.shape), datatype)
+        tensor = clients.InferInput(name, list(rows.shape), np_to_triton_dtype(rows.dtype))
         tensor.set_data_from_numpy(rows)
         with pytest.raises(Exception, match=said) as error:
             client.infer("classes", [tensor])
@@ -222,6 +267,28 @@ def test_metrics_count_and_time_predictions() -> None:
     assert 'request_predict_seconds_bucket{le="+Inf",model_name="classes"}' in metrics()
 
 
+def test_contributions_and_outputs_that_are_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "model.fvm"
+    forestvm.load(MODELS["classes"]).save(path)
+    code = f"""
+import asyncio
+from forestvm.engines import kserve
+model = kserve.Model({str(MODELS["classes"])!r}, output="contributions")
+print(model.get_output_types()[0]["shape"])
+print(asyncio.run(model.predict({{"instances": [[1, 2, 3, 4, 5, 6]]}}))["predictions"])
+try:
+    kserve.Model({str(path)!r}, output="contributions")
+except Exception as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    forest = forestvm.load(MODELS["classes"], contributions=True)
+    wanted = forest.predict([[1, 2, 3, 4, 5, 6]], output="contributions").tolist()
+    assert done.stdout.splitlines()[:2] == ["[-1, 21]", str(wanted)]
+    assert "load it with contributions=True" in done.stdout
+
+
 def test_a_worker_process_starts_before_it_has_read_the_model() -> None:
     """KServe kills worker processes that do not answer after some seconds."""
     code = f"""
@@ -243,53 +310,84 @@ time.sleep(100)
     assert done.returncode == 1 and "cannot read the model" in done.stderr + done.stdout
 
 
+class Asker:
+    """A connection to the server whose program is replaced, which asks in one way for predictions of the same rows."""
+
+    def __init__(self, way: str, rows: np.ndarray) -> None:
+        self._way, self._rows = way, rows
+        if way == "grpc":
+            self._clients = pytest.importorskip("tritonclient.grpc")
+            self._client = self._clients.InferenceServerClient(f"127.0.0.1:{SWAP_GRPC_PORT}")
+        else:
+            self._client = http.client.HTTPConnection("127.0.0.1", SWAP_PORT, timeout=60)
+
+    def ask(self) -> list[float]:
+        """Returns the predictions; raises if the server does not give any."""
+        rows = self._rows
+        if self._way == "grpc":
+            tensor = self._clients.InferInput("rows", list(rows.shape), "FP32")
+            tensor.set_data_from_numpy(rows)
+            return self._client.infer("swapped", [tensor]).as_numpy("prediction").tolist()
+        if self._way == "v1":
+            answer = self._post("/v1/models/swapped:predict", {"instances": rows.tolist()})
+            return answer["predictions"]
+        tensor = {"name": "rows", "shape": list(rows.shape), "datatype": "FP32", "data": rows.reshape(-1).tolist()}
+        answer = self._post("/v2/models/swapped/infer", {"inputs": [tensor]})
+        return answer["outputs"][0]["data"]
+
+    def _post(self, path: str, content: Any) -> Any:
+        self._client.request("POST", path, json.dumps(content), {"content-type": "application/json"})
+        answer = self._client.getresponse()
+        content = answer.read().decode()
+        assert answer.status == 200, content
+        return json.loads(content)
+
+    def close(self) -> None:
+        self._client.close()
+
+
 def test_a_program_is_replaced_while_clients_ask(tmp_path: Path) -> None:
-    """Every request is answered by one program alone. Requests after the replacement are answered by the new one."""
+    """Each answer is wholly of one program, none is lost, and an answer after a replacement is of the new program."""
     programs = [forestvm.load(MODELS["float32"], rounds=(0, rounds)) for rounds in (10, 20)]
     rows = np.random.default_rng(5).normal(scale=20, size=(300, 30)).astype(np.float32)
     wanted = [forest.predict(rows).tolist() for forest in programs]
     assert not any(map(float.__eq__, *wanted))
-    content = json.dumps({"instances": rows.tolist()})
     path = tmp_path / "swapped.fvm"
     programs[0].save(path)
-    answers: list[tuple[int, Any]] = []
+    ways = ("v1", "v2", "grpc")
+    seen: dict[str, set[int]] = {way: set() for way in ways}
+    lost: list[BaseException] = []
     stopped = threading.Event()
 
-    def ask(connection: http.client.HTTPConnection) -> tuple[int, Any]:
-        connection.request("POST", "/v1/models/swapped:predict", content, {"content-type": "application/json"})
-        answer = connection.getresponse()
-        return answer.status, json.load(answer)
+    def hammer(way: str) -> None:
+        asker = Asker(way, rows)
+        try:
+            while not stopped.is_set():
+                seen[way].add(wanted.index(asker.ask()))
+        except BaseException as error:
+            lost.append(error)
 
-    def hammer() -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", SWAP_PORT, timeout=60)
-        while not stopped.is_set():
-            try:
-                answers.append(ask(connection))
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                answers.append((0, error))
-                return
-
-    with serving(tmp_path, SWAP_PORT, 0, 2, {"swapped": path}) as log:
-        clients = [threading.Thread(target=hammer) for _ in range(4)]
+    with serving(tmp_path, SWAP_PORT, SWAP_GRPC_PORT, 2, {"swapped": path}) as log:
+        clients = [threading.Thread(target=hammer, args=[way]) for way in ("v1", *ways)]
         for client in clients:
             client.start()
-        for swap in range(1, 41):
+        for swap in range(1, 31):
             programs[swap % 2].save(path)
-            # New connections go to any of the two worker processes.
-            connection = http.client.HTTPConnection("127.0.0.1", SWAP_PORT, timeout=60)
-            assert ask(connection) == (200, {"predictions": wanted[swap % 2]})
-            connection.close()
+            for way in ways:
+                asker = Asker(way, rows)  # new connections go to any of the worker processes
+                assert asker.ask() == wanted[swap % 2], way
+                asker.close()
         (tmp_path / "broken").write_bytes(b"no program")
         (tmp_path / "broken").rename(path)
-        for _ in range(8):
+        for way in ways * 3:
+            asker = Asker(way, rows)
             # Each worker process keeps the last program that it has read, which need not be the last one of all.
-            status, answer = get("/v1/models/swapped:predict", content.encode(), SWAP_PORT)
-            assert status == 200 and answer["predictions"] in wanted
+            assert asker.ask() in wanted
+            asker.close()
         stopped.set()
         for client in clients:
             client.join()
         assert get("/v2/health/ready", port=SWAP_PORT)[0] == 200
         assert "the old model stays in use" in log.read_text()
-    assert {status for status, _ in answers} == {200}
-    seen = [wanted.index(answer["predictions"]) for _, answer in answers]
-    assert set(seen) == {0, 1}
+    assert not lost
+    assert seen == {way: {0, 1} for way in ways}

@@ -23,6 +23,24 @@ def test_saved_models_answer_as_the_forest(model: Case, tmp_path: Path) -> None:
     assert_same(mlflow.pyfunc.load_model(str(tmp_path / "leaves")).predict(frame), model.leaves)
 
 
+def test_outputs_of_many_numbers(listed: Case, tmp_path: Path) -> None:
+    engine.save(listed.forest, tmp_path / "model", output=listed.output)
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    assert_same(loaded.predict(listed.rows.to_pandas()), listed.values)
+    with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
+        engine.save(case("classes").forest, tmp_path / "other", output="contributions")
+
+
+def test_a_model_uses_one_thread_unless_told(tmp_path: Path) -> None:
+    forest = case("classes").forest
+    for number, (options, wanted) in enumerate((({}, 1), ({"threads": 2}, 2), ({"threads": None}, None))):
+        engine.save(forest, tmp_path / str(number), **options)
+        loaded = mlflow.pyfunc.load_model(str(tmp_path / str(number)))
+        assert loaded._model_impl.forest._options["threads"] == wanted
+    with pytest.raises(forestvm.Usage, match="threads is 0"):
+        engine.save(forest, tmp_path / "none", threads=0)
+
+
 def test_a_model_with_a_signature(tmp_path: Path) -> None:
     from mlflow.models import infer_signature
 

@@ -49,6 +49,14 @@ def test_chunks_that_end_at_different_rows(model: Case) -> None:
         assert_same(frame.slice(row, 1).select(predict).to_series().to_numpy(), model.values[row : row + 1])
 
 
+def test_outputs_of_many_numbers(listed: Case) -> None:
+    frame = polars.from_arrow(listed.rows)
+    got = frame.lazy().select("id", engine.expr(listed.forest, output=listed.output)).collect().sort("id")
+    assert_same(got["prediction"].to_numpy(), listed.values)
+    with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
+        engine.expr(case("classes").forest, output="contributions")
+
+
 @pytest.mark.parametrize("kind", ["Categorical", "Enum"])
 def test_categories_in_polars_types(kind: str) -> None:
     model = case("categories")
@@ -130,9 +138,9 @@ numpy.save({str(tmp_path / "answer.npy")!r}, frame["prediction"].to_numpy())
 
 def test_options_hold_no_code() -> None:
     with pytest.raises(forestvm.Refused, match="the options of the expression hold builtins.print"):
-        engine._opened(pickle.dumps({"fingerprint": print}))
+        engine._opened(pickle.dumps({"digest": print}))
     with pytest.raises(forestvm.Environment, match="no program .*abc.fvm"):
-        engine._opened(pickle.dumps({"fingerprint": "abc", "threads": 1, "output": "value"}))
+        engine._opened(pickle.dumps({"digest": "abc", "threads": 1, "rounds": None, "output": "value"}))
 
 
 def test_another_version_of_polars_interface_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,8 @@ import numpy as np
 import pytest
 from conftest import Case, Files, assert_same, case, columns_named, processes
 
+import forestvm
+
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 ray = pytest.importorskip("ray")
@@ -41,6 +43,47 @@ def test_datasets(model: Case) -> None:
         assert_same(columns_named(got, "p", wanted), wanted[np.sort(order)])
 
 
+def test_outputs_of_many_numbers_are_a_column_of_lists(listed: Case) -> None:
+    predicted = engine.predict(ray.data.from_arrow(listed.rows), listed.forest, output=listed.output, name="p")
+    got = pa.concat_tables(ray.get(predicted.to_arrow_refs())).sort_by("id")
+    assert_same(np.stack(got["p"].to_numpy()), listed.values)
+    with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
+        engine.deployment(case("classes").forest, output="contributions")
+
+
+def test_batches_of_one_row(model: Case) -> None:
+    rows = ray.data.from_arrow([model.rows.slice(row, 1) for row in range(20)])
+    predicted = engine.predict(rows, model.forest, name="p")
+    got = pa.concat_tables(ray.get(predicted.to_arrow_refs())).to_pandas().sort_values("id")
+    assert_same(columns_named(got, "p", model.values[:20]), model.values[:20])
+
+
+def test_actors_read_the_program_in_the_object_store(large: forestvm.Forest) -> None:
+    class Dataset:
+        def map_batches(self, function: Any, **options: Any) -> Any:
+            return function, options
+
+    actor, options = engine.predict(Dataset(), large)
+    assert len(ray.cloudpickle.dumps((actor, options))) < 10_000
+    assert len(ray.cloudpickle.dumps(engine.deployment(large).func_or_class)) < 10_000
+
+    class Actor(actor):
+        def program(self) -> tuple[bool, str, str]:
+            """Returns whether the program can be written to, and the permissions and the file of its memory."""
+            memory = np.frombuffer(self._forest, np.uint8)
+            for line in Path("/proc/self/maps").read_text().splitlines():
+                span, permissions, *rest = line.split(maxsplit=5)
+                begin, end = (int(number, 16) for number in span.split("-"))
+                if begin <= memory.ctypes.data < end:
+                    assert memory.ctypes.data + memory.nbytes <= end
+                    return memory.flags.writeable, permissions, rest[-1]
+            raise AssertionError("no such memory")
+
+    actors = [ray.remote(Actor).remote(*options["fn_constructor_args"]) for _ in range(2)]
+    for writeable, permissions, file in ray.get([each.program.remote() for each in actors]):
+        assert not writeable and permissions.endswith("s") and "plasma" in file
+
+
 def test_a_million_rows(files: Files, tmp_path: Path) -> None:
     # Reads the file itself, because Ray's own reader may wait for ever where a file has no rows.
     tables = [parquet.read_table(path) for path in sorted(files.folder.iterdir())]
@@ -49,7 +92,7 @@ def test_a_million_rows(files: Files, tmp_path: Path) -> None:
     files.check(tmp_path / "predictions")
 
 
-def test_a_killed_worker_loses_no_rows(tmp_path: Path) -> None:
+def test_a_killed_worker_loses_no_rows(model: Case, tmp_path: Path) -> None:
     def slowly(rows: pa.Table) -> pa.Table:
         time.sleep(0.1)
         return rows
@@ -58,7 +101,6 @@ def test_a_killed_worker_loses_no_rows(tmp_path: Path) -> None:
         (tmp_path / str(rows["id"][0])).touch()
         return rows
 
-    model = case("classes")
     rows = ray.data.from_arrow([model.rows.slice(begin, 50) for begin in range(0, len(model.values), 50)])
     slow = rows.map_batches(slowly, batch_format="pyarrow")
     predicted = engine.predict(slow, model.forest, name="p", concurrency=2).map_batches(note, batch_format="pyarrow")

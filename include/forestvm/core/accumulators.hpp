@@ -1,4 +1,4 @@
-// Places accumulators in the memory of a call, and computes how much of it they take. In: the records of a
+// Lays accumulators out in the memory of a call, and computes how much of it they take. In: the records of a
 // program's accumulators. Shared by host and device code.
 #pragma once
 

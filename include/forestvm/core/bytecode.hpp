@@ -36,6 +36,12 @@ enum class OutputKind : std::uint8_t {
 #include <forestvm/core/outputs.def>
 };
 
+/// All outputs, by their numbers.
+inline constexpr OutputKind kOutputKinds[] = {
+#define FVM_OUTPUT(number, Name, text, meaning) OutputKind::Name,
+#include <forestvm/core/outputs.def>
+};
+
 /// The layouts of trees in memory; rows in layouts.def.
 enum class Layout : std::uint8_t {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) Name = number,
@@ -154,7 +160,7 @@ constexpr void for_each_operand(const Inst& inst, Visit&& visit) {
   }
 }
 
-/// Places operand values, in the order of the opcode's row, into an instruction.
+/// Packs operand values, in the order of the opcode's row, into an instruction.
 constexpr Inst encode(Op op, const std::uint32_t* values) {
   Inst inst{op, {}, {}};
   const OperandList& operands = info(op).operands;
@@ -168,7 +174,7 @@ constexpr Inst encode(Op op, const std::uint32_t* values) {
   return inst;
 }
 
-/// The place of an operand in an instruction.
+/// The field of an instruction that holds an operand.
 struct OperandField {
   OperandSize size;
   unsigned index;  ///< Index among the bytes, or among the words.

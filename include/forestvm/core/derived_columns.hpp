@@ -1,6 +1,6 @@
 // Columns that a program computes from a row's features before its encoder and its walks see the row: values that
 // are looked up in tables by keys of hashed categories, and weighted sums. A converted row holds the features, then
-// the columns of the lookups, then the linear columns. In the place of a hashed feature it holds the code of the
+// the columns of the lookups, then the linear columns. Where a hashed feature stands it holds the code of the
 // category, an int32, which only lookups read.
 #pragma once
 

@@ -168,6 +168,12 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
       case Op::Encode:
         machine.encode(inst);
         break;
+      case Op::StoreTrees:
+        if constexpr (!kInStep<Machine>) machine.store_trees(inst);  // phases of a launch never contain it
+        break;
+      case Op::StoreStages:
+        if constexpr (!kInStep<Machine>) machine.store_stages(inst);  // phases of a launch never contain it
+        break;
       case Op::Explain:
         if constexpr (!kInStep<Machine>) machine.explain(inst);  // no phase of a launch contains it
         break;

@@ -10,17 +10,17 @@
 
 namespace forestvm {
 
-/// A term of a function, with the place of its feature among the features that some function reads, which ascend.
-struct PlacedTerm {
+/// A term of a function, with the index of its feature among the features that some function reads, which ascend.
+struct IndexedTerm {
   double coefficient;
   std::uint32_t feature;
-  std::uint32_t place;
+  std::uint32_t index;
 };
 
 /// The functions of a program's leaves.
 struct LeafOutputs {
   const LeafFunction* functions;
-  const PlacedTerm* terms;
+  const IndexedTerm* terms;
   std::uint32_t count;     ///< Number of functions; 0 if the program's leaves have no functions.
   std::uint32_t features;  ///< Number of features that some function reads.
 };
@@ -32,7 +32,7 @@ FVM_INLINE double leaf_output(const LeafOutputs& leaves, double number, const Va
   const bool exists = number >= 0 && number < static_cast<double>(leaves.count);
   const LeafFunction& function = leaves.functions[exists ? static_cast<std::size_t>(number) : 0];
   double sum = function.constant;
-  const PlacedTerm* const terms = leaves.terms + function.first_term;
+  const IndexedTerm* const terms = leaves.terms + function.first_term;
   for (std::uint32_t i = 0; i < function.term_count; ++i) {
     const double product = terms[i].coefficient * value_of(terms[i]);
     sum += product;

@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kBoundFactor = 0x9e3779b1, kFeatureFactor = 0x85e
 
 /// Returns a hash of the bounds of a feature that lie just below `up`.
 FVM_INLINE std::uint32_t hash_of_bound(std::uint32_t feature, std::uint32_t up_bits) {
-  // Multiplies and shifts as MurmurHash3 ends: the bits of thresholds differ in few places.
+  // Multiplies and shifts as MurmurHash3 ends: thresholds differ in few bits.
   std::uint32_t h = up_bits * kBoundFactor ^ feature * kFeatureFactor;
   h ^= h >> 15;
   h *= kMixFactor;

@@ -130,7 +130,7 @@ struct Exact128Sum {
   }
 };
 
-/// Returns whether an accumulator has a place for each tree, and not a sum for each output.
+/// Returns whether an accumulator has an element for each tree, and not a sum for each output.
 FVM_HOST_DEVICE constexpr bool is_per_tree(AccumulatorKind kind) {
   return kind == AccumulatorKind::PerTree || kind == AccumulatorKind::PerTree64;
 }

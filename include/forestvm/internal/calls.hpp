@@ -45,6 +45,14 @@ void deliver(OutputKind output, const void* written, std::size_t count, const De
 /// Returns margin number `i` of a call that brings some.
 double margin_at(const BaseMargin& margins, std::size_t i);
 
+/// Returns the rounds of a call, which are all of the program's unless it chooses some. The program has rounds.
+Rounds rounds_of(const Program& program, const CallOptions& options);
+
+/// Returns the number of stages of a call for staged scores.
+inline std::uint32_t stage_count(const Rounds& rounds, std::uint32_t every) {
+  return (rounds.end - rounds.begin - 1) / every + 1;
+}
+
 /// A Predictor that checks each call, and resolves its rows, before it runs.
 class CallPredictor : public Predictor {
  public:

@@ -52,9 +52,9 @@ template <class T>
 template <class... Arguments>
 struct FormatText {
   consteval FormatText(const char* format) : text(format) {
-    std::size_t places = 0;
-    for (const char* at = format; *at != 0; ++at) places += at[0] == '{' && at[1] == '}' ? 1 : 0;
-    if (places != sizeof...(Arguments)) throw "each {} of the text needs an argument";
+    std::size_t count = 0;
+    for (const char* at = format; *at != 0; ++at) count += at[0] == '{' && at[1] == '}' ? 1 : 0;
+    if (count != sizeof...(Arguments)) throw "each {} of the text needs an argument";
   }
   const char* text;
 };

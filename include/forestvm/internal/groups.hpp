@@ -12,13 +12,13 @@ namespace forestvm {
 
 /// Returns the records of a group's trees, which lie in the trees section.
 inline std::span<const TreeDesc> trees_of(const Program& program, const GroupDesc& group) {
-  return program.section_Trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+  return program.trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
 }
 
 /// Returns what walks need to know of a group. Only walks of tiles read `exits`: see derived_tables.hpp.
 inline GroupData group_data(const Program& program, const GroupDesc& group,
                             const std::uint8_t* exits = nullptr) {
-  return group_data(group, program.section_Nodes().data(), program.section_Trees().data(), exits);
+  return group_data(group, program.nodes().data(), program.trees().data(), exits);
 }
 
 }  // namespace forestvm

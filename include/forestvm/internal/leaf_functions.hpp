@@ -26,7 +26,7 @@ class LeafFunctions {
   /// Returns the features that functions read, ascending.
   std::span<const std::uint32_t> features() const { return features_; }
   /// Returns the terms of all functions.
-  std::span<const PlacedTerm> terms() const { return terms_; }
+  std::span<const IndexedTerm> terms() const { return terms_; }
   /// Returns the functions in the form from which leaf_output computes. The result refers to this object.
   LeafOutputs outputs() const {
     return {functions_.data(), terms_.data(), static_cast<std::uint32_t>(functions_.size()),
@@ -35,7 +35,7 @@ class LeafFunctions {
 
  private:
   std::span<const LeafFunction> functions_;
-  std::vector<PlacedTerm> terms_;
+  std::vector<IndexedTerm> terms_;
   std::vector<std::uint32_t> features_;
 };
 

@@ -52,7 +52,7 @@ class BulkCopies {
     if ((to | bytes | reinterpret_cast<std::uintptr_t>(from)) % kAlignment != 0)
       return "copies in bulk what is not aligned to " + std::to_string(kAlignment) + " bytes";
     if (bytes == 0) return "copies nothing in bulk";
-    if (!inside(to, bytes)) return "copies in bulk to a place outside the block's shared memory";
+    if (!inside(to, bytes)) return "copies in bulk to an address outside the block's shared memory";
     Barrier& barrier = barriers_[at];
     barrier.copies.push_back({to, from, bytes});
     barrier.begun += bytes;

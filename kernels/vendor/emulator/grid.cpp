@@ -143,9 +143,10 @@ void copy_async(std::byte* to, const std::byte* from, unsigned bytes) {
   if (bytes != 4 && bytes != 8 && bytes != 16)
     fiber.fault = "copies " + std::to_string(bytes) + " bytes at once: 4, 8 or 16 can be";
   else if (!is_aligned(to, bytes) || !is_aligned(from, bytes))
-    fiber.fault = "copies " + std::to_string(bytes) + " bytes between places that are not aligned to as many";
+    fiber.fault =
+        "copies " + std::to_string(bytes) + " bytes between addresses that are not aligned to as many";
   else if (to < shared || to + bytes > shared + fiber.shared_bytes)
-    fiber.fault = "copies to a place outside the block's shared memory";
+    fiber.fault = "copies to an address outside the block's shared memory";
   else
     fiber.copies.push_back({to, from, bytes});
   if (fiber.fault.empty()) std::memset(to, kPoison, bytes);

@@ -62,7 +62,7 @@ TEST(CApi, SaysTheShape) {
   EXPECT_EQ(width_of(program, FVM_OUTPUT_CLASS), 1u);
   EXPECT_EQ(width_of(program, FVM_OUTPUT_LEAF), 7u);
   std::uint32_t width = 0;
-  expect_failure(fvm_program_width(program.get(), 5, &width), FVM_USAGE, "there is no output 5");
+  expect_failure(fvm_program_width(program.get(), 99, &width), FVM_USAGE, "there is no output 99");
   expect_failure(fvm_program_width(program.get(), -1, &width), FVM_USAGE, "there is no output -1");
   expect_failure(fvm_program_width(program.get(), FVM_OUTPUT_RAW, nullptr), FVM_USAGE,
                  "the pointer to the width");
@@ -139,7 +139,7 @@ TEST(CApi, PredictsWithOptions) {
   options.base_margin_outputs = 3;
   options.base_margin_type = FVM_TYPE_FLOAT64;
   EXPECT_EQ(predict(&options), FVM_OK) << fvm_last_error();
-  expect({{margins.data(), 20, 3, true}, {}});
+  expect({{margins.data(), 20, 3, true}});
   options.early_stop_every = 1;
   options.early_stop_margin = 0.25;
   EXPECT_EQ(predict(&options), FVM_OK) << fvm_last_error();
@@ -156,6 +156,57 @@ TEST(CApi, PredictsWithOptions) {
   expect_usage(predict(&options), "base_margin is null, but has a shape");
   options = {};
   expect_usage(predict(&options), "begin with FVM_CALL_OPTIONS_INIT");
+}
+
+TEST(CApi, GivesOutputsOfTreesAndStagesOfChosenRounds) {
+  const std::vector<float> rows = small_rows(20, 3);
+  const RowBlock block{rows.data(), 20, 3};
+  const fvm_rows c = c_rows(block);
+  CompileOptions keeping;
+  keeping.keeps_leaves = true;
+  const Program program = compiled(small_forest(), "", keeping);
+  const auto predictor = host_backend(program);
+  const auto memory = (*predictor)->make_context();
+  const Opened opened(program);
+  const auto width_with = [&](fvm_output output, const fvm_call_options* options) {
+    std::uint32_t width = 77;
+    EXPECT_EQ(fvm_call_width(opened.open().get(), output, options, &width), FVM_OK) << fvm_last_error();
+    return width;
+  };
+  const auto expect_same = [&](fvm_output output, OutputKind kind, const fvm_call_options* options,
+                               const CallOptions& call, std::size_t width) {
+    ASSERT_EQ(width_with(output, options), width);
+    std::vector<float> found(20 * width), expected(20 * width);
+    EXPECT_EQ(
+        fvm_predict_with(opened.context(), &c, output, FVM_TYPE_FLOAT32, options, found.data(), found.size()),
+        FVM_OK)
+        << fvm_last_error();
+    ASSERT_TRUE(
+        (*predictor)->predict_with(*memory, block, kind, ResultType::Float32, call, expected.data()).ok());
+    EXPECT_EQ(found, expected);
+  };
+  CallOptions call;
+  expect_same(FVM_OUTPUT_TREES, OutputKind::Trees, nullptr, call, 6);
+  expect_same(FVM_OUTPUT_STAGED, OutputKind::Staged, nullptr, call, 18);
+  EXPECT_EQ(width_of(opened.open(), FVM_OUTPUT_STAGED), 18u);
+  fvm_call_options options = FVM_CALL_OPTIONS_INIT;
+  options.rounds_begin = 1;
+  options.rounds_end = 2;
+  call.rounds = Rounds{1, 2};
+  expect_same(FVM_OUTPUT_TREES, OutputKind::Trees, &options, call, 1);
+  expect_same(FVM_OUTPUT_RAW, OutputKind::Raw, &options, call, 3);
+  options.rounds_begin = options.rounds_end = 0;
+  call.rounds.reset();
+  options.stage_every = call.every = 2;
+  expect_same(FVM_OUTPUT_STAGED, OutputKind::Staged, &options, call, 9);
+  options.rounds_end = 9;
+  EXPECT_EQ(width_with(FVM_OUTPUT_TREES, &options), 0u);
+  float out[60];
+  expect_usage(fvm_predict_with(opened.context(), &c, FVM_OUTPUT_RAW, FVM_TYPE_FLOAT32, &options, out, 60),
+               "rounds: 0:9: expected A:B with A < B, and B at most 6");
+  const Opened plain(compiled(small_forest(), ""));
+  expect_failure(fvm_predict_f32(plain.context(), rows.data(), 20, 3, FVM_OUTPUT_TREES, out, 60), FVM_REFUSED,
+                 "output trees: the program does not keep each tree's leaf");
 }
 
 TEST(CApi, RoundsFloat64ScoresOnce) {

@@ -50,7 +50,7 @@ TEST(CApiCoded, PredictsWhatTheBackendPredicts) {
       EXPECT_EQ(coded.size, sizeof coded);
       EXPECT_EQ(coded.kind, FVM_ROWS_ENCODED);
       EXPECT_EQ(coded.row_count, count);
-      EXPECT_EQ(coded.column_count, program.section_Columns().size());
+      EXPECT_EQ(coded.column_count, program.columns().size());
       EXPECT_EQ(coded.byte_count, codes.size());
       EXPECT_EQ(c_answers(again.open(), again.context(), coded), expected)
           << count << " rows, kind " << rows.kind << ", type " << rows.type;

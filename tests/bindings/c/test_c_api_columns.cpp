@@ -45,7 +45,7 @@ void expect_equal(const Program& program, std::size_t count, std::uint32_t first
   const MixedColumns columns(count, program.meta().num_features, first_type);
   const Answers expected = answers(**predictor, columns.as_floats());
   EXPECT_TRUE(c_answers(opened.open(), opened.context(), columns.rows()) == expected);
-  if (!program.section_Columns().empty()) expect_encoded(opened, columns.rows(), expected);
+  if (!program.columns().empty()) expect_encoded(opened, columns.rows(), expected);
 }
 
 TEST(CApiColumns, OfEachTypeInEachProgram) {

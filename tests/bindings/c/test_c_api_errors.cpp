@@ -89,7 +89,7 @@ TEST(CApi, VerifiesUnlessItIsToldToTrust) {
   const Program program = rich_program();
   std::vector<std::byte> image = image_of(program);
   // The last bytes are padding or the last leaf, not a table.
-  const std::byte* const last = &program.section_Nodes().back();
+  const std::byte* const last = &program.nodes().back();
   image[static_cast<std::size_t>(last - program.image().data())] ^= std::byte{1};
   fvm_open_options options = FVM_OPEN_OPTIONS_INIT;
   fvm_program* opened = nullptr;
@@ -373,7 +373,7 @@ TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
       else
         expect_usage(call(output, type),
                      found +
-                         "raw scores, values and contributions are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64,"
+                         "scores and values are FVM_TYPE_FLOAT32 or FVM_TYPE_FLOAT64,"
                          " and would lose digits in others");
     }
     for (const fvm_output output : {FVM_OUTPUT_CLASS, FVM_OUTPUT_LEAF}) {
@@ -390,12 +390,12 @@ TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
     for (const fvm_output output : {FVM_OUTPUT_RAW, FVM_OUTPUT_CLASS})
       expect_usage(call(output, type), found);
   }
-  for (const int output : {5, -1})
+  for (const int output : {99, -1})
     expect_usage(call(output, FVM_TYPE_FLOAT32), "there is no output " + std::to_string(output));
   std::vector<float> scores(8);
   expect_usage(
       fvm_predict_f32(opened.context(), values.data(), 1, 3, FVM_OUTPUT_LEAF, scores.data(), 8),
-      "fvm_predict_f32: writes raw scores, values and contributions only; fvm_predict writes classes and leaves");
+      "fvm_predict_f32: writes scores and values only; fvm_predict writes classes and leaves");
 }
 
 TEST(CApi, RefusesClassesOfAModelWithoutClasses) {

@@ -38,9 +38,8 @@ std::vector<Bits> bits_of(const std::vector<Number>& numbers) {
 /// Returns what the four methods of the C++ API answer.
 Everything expected_of(const Predictor& predictor, const RowBlock& rows) {
   const auto context = predictor.make_context();
-  const ProgramMeta& meta = predictor.program().meta();
   const auto scores = [&](OutputKind output, auto number) {
-    std::vector<decltype(number)> out(rows.count * output_width(meta, output));
+    std::vector<decltype(number)> out(rows.count * output_width(predictor.program(), output));
     if constexpr (sizeof number == sizeof(double))
       EXPECT_TRUE(predictor.predict_wide(*context, rows, output, out.data()).ok());
     else
@@ -52,9 +51,9 @@ Everything expected_of(const Predictor& predictor, const RowBlock& rows) {
   all.value = bits_of<std::uint32_t>(scores(OutputKind::Value, float()));
   all.wide_raw = bits_of<std::uint64_t>(scores(OutputKind::Raw, double()));
   all.wide_value = bits_of<std::uint64_t>(scores(OutputKind::Value, double()));
-  all.labels.resize(rows.count * output_width(meta, OutputKind::Class));
+  all.labels.resize(rows.count * output_width(predictor.program(), OutputKind::Class));
   EXPECT_TRUE(predictor.predict_class(*context, rows, all.labels.data()).ok());
-  all.leaves.resize(rows.count * output_width(meta, OutputKind::Leaf));
+  all.leaves.resize(rows.count * output_width(predictor.program(), OutputKind::Leaf));
   EXPECT_TRUE(predictor.predict_leaf(*context, rows, all.leaves.data()).ok());
   for (const std::int64_t label : all.labels) all.narrow_labels.push_back(static_cast<std::int32_t>(label));
   all.wide_leaves.assign(all.leaves.begin(), all.leaves.end());
@@ -82,7 +81,7 @@ Everything everything(const Opened& opened, const fvm_rows& rows) {
 void expect_matrix(const Program& program, const std::vector<std::size_t>& counts) {
   const auto predictor = host_backend(program);
   const Opened opened(program);
-  const bool encodes = !program.section_Columns().empty();
+  const bool encodes = !program.columns().empty();
   for (fvm_type type = FVM_TYPE_FLOAT32; type <= FVM_TYPE_BOOL; ++type)
     for (const Storage storage : kStorages)
       for (const std::size_t count : counts) {

@@ -26,7 +26,7 @@ const std::string kRefused =
     " is not a float64 number, and rounded it could go another way in this model, which compares in float64; if "
     "rounding is meant, pass the rows as float64";
 
-/// Places the value in the last of five rows: row-major, column-major and sparse.
+/// Puts the value in the last of five rows: row-major, column-major and sparse.
 template <class Value>
 void expect_inexact(fvm_type type, Value value, float nearest, const std::string& text) {
   SCOPED_TRACE(text);

@@ -101,27 +101,27 @@ def listed(trees, members, kind=np.float32):
     """Returns the attributes of TreeEnsemble. Each leaf has one weight. `members` are the sets of BRANCH_MEMBER."""
     nodes, leaves, roots, sets = [], [], [], []
     for tree_nodes in trees:
-        place = {}
+        index = {}
         splits, first_leaf = len(nodes), len(leaves)
         for i, node in enumerate(tree_nodes):
             if isinstance(node, list):
-                place[i] = (1, first_leaf)
+                index[i] = (1, first_leaf)
                 first_leaf += 1
             else:
-                place[i] = (0, splits)
+                index[i] = (0, splits)
                 splits += 1
-        if place[0][0]:
-            place[0] = (1, place[0][1])
-            nodes.append((0, 0, 0.0, place[0], place[0], 0))
+        if index[0][0]:
+            index[0] = (1, index[0][1])
+            nodes.append((0, 0, 0.0, index[0], index[0], 0))
             roots.append(len(nodes) - 1)
         else:
-            roots.append(place[0][1])
+            roots.append(index[0][1])
         for node in tree_nodes:
             if isinstance(node, list):
                 leaves.append(node[0])
             else:
                 mode = MODES.index(node[1])
-                nodes.append((node[0], mode, node[2], place[node[3]], place[node[4]], node[5]))
+                nodes.append((node[0], mode, node[2], index[node[3]], index[node[4]], node[5]))
                 if mode == 6:
                     sets += list(members[len(sets) % len(members)]) + [np.nan]
     elem = TensorProto.FLOAT if kind == np.float32 else TensorProto.DOUBLE

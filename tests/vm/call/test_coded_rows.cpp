@@ -31,7 +31,7 @@ struct Coded {
 };
 
 Coded encoded(const Predictor& predictor, Context& context, const AnyRows& rows) {
-  const std::size_t columns = predictor.program().section_Columns().size();
+  const std::size_t columns = predictor.program().columns().size();
   Coded coded;
   coded.bytes.assign(coded_bytes(row_count(rows), columns), std::uint8_t{0xee});
   const auto made = predictor.encode(context, rows, coded.bytes);
@@ -122,14 +122,14 @@ TEST(CodedRows, AsDenseWhereScoresAreFloat64) {
   for (Tree& tree : model.trees)
     for (Node& node : tree.nodes) node.missing = Missing::Zero;
   const Program program = compiled(model, "encode(u8)");
-  EXPECT_FALSE(program.section_ZeroMissing().empty());
+  EXPECT_FALSE(program.zero_missing().empty());
   expect_as_dense(program);
   const auto predictor = host_backend(program);
   const auto context = (*predictor)->make_context();
   const std::vector<float> rows = small_rows(100, 4);
   const RowBlock block{rows.data(), 100, 4};
   const Coded coded = encoded(**predictor, block);
-  const std::size_t width = output_width(program.meta(), OutputKind::Raw);
+  const std::size_t width = output_width(program, OutputKind::Raw);
   std::vector<double> expected(100 * width), found(100 * width);
   ASSERT_TRUE((*predictor)->predict_wide(*context, block, OutputKind::Raw, expected.data()).ok());
   ASSERT_TRUE((*predictor)->predict_wide(*context, coded.rows, OutputKind::Raw, found.data()).ok());
@@ -156,7 +156,7 @@ TEST(CodedRows, AsDenseWhereACallTakesSeveralPasses) {
 TEST(CodedRows, OfTreesWithoutTestsHaveNoColumns) {
   const Model model = support::model_of({support::leaf(0.5), support::leaf(0.25)}, 1);
   const Program program = compiled(model, "encode(u8)");
-  EXPECT_TRUE(program.section_Columns().empty());
+  EXPECT_TRUE(program.columns().empty());
   expect_as_dense(program);
 }
 
@@ -231,7 +231,7 @@ TEST(CodedRows, AreTheSameHoweverTheyAreMade) {
   const std::vector<float> rows = small_rows(3001, 30);
   const RowBlock block{rows.data(), 3001, 30};
   const Coded expected = encoded(**host_backend(program), block);
-  const std::size_t columns = program.section_Columns().size();
+  const std::size_t columns = program.columns().size();
   for (std::size_t row = 3001; row % kCodeRows != 0; ++row)
     for (std::size_t c = 0; c < columns; ++c)
       ASSERT_EQ(expected.bytes[code_offset(row, columns) + c * kCodeRows], 0);
@@ -248,7 +248,7 @@ TEST(CodedRows, AnyBytesAreSafe) {
   for (const std::string& schedule : kSchedules) {
     SCOPED_TRACE(schedule);
     const Program program = compiled(ragged, schedule);
-    const std::size_t columns = program.section_Columns().size();
+    const std::size_t columns = program.columns().size();
     std::vector<std::vector<std::int32_t>> leaves;
     for (const Tree& tree : ragged.trees) {
       leaves.emplace_back();
@@ -293,7 +293,7 @@ std::string said(const std::function<void(CodedRows&)>& damage, ErrorCode code =
 
 TEST(CodedRows, RefusesWhatMakesNoSense) {
   const Program program = compiled(small_forest(), "encode(u8)");
-  const std::size_t columns = program.section_Columns().size();
+  const std::size_t columns = program.columns().size();
   const std::string rows_text = "10 rows of " + std::to_string(columns) + " columns";
   const std::size_t bytes = coded_bytes(10, columns);
   EXPECT_EQ(said([](CodedRows&) {}), "fine");

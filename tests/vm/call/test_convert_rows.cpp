@@ -297,7 +297,7 @@ TEST(ConvertRows, TinyNumbersAreMissingToTheLast) {
                        numbers.data(), numbers.size(), Absent::Zero};
   for (const char* const schedule : {"", "encode(u8)", "layout(tree, sparse)"}) {
     const Program program = compiled(model, schedule);
-    ASSERT_FALSE(program.section_ZeroMissing().empty());
+    ASSERT_FALSE(program.zero_missing().empty());
     for (const std::string& target : support::targets_here()) {
       const auto predictor = host_backend(program, {.target = target});
       const auto context = (*predictor)->make_context();

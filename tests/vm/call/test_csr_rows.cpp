@@ -155,7 +155,7 @@ TEST(CsrRows, ZerosAreMissingWhereTheModelSaysSo) {
       if (node.feature != 2) node.missing = Missing::Zero;
   for (const char* schedule : {"encode(u8)", "layout(tree, array)", "layout(tree, sparse)"}) {
     const Program program = compiled(model, schedule);
-    EXPECT_FALSE(program.section_ZeroMissing().empty());
+    EXPECT_FALSE(program.zero_missing().empty());
     expect_as_dense(program);
     const float tiny = static_cast<float>(kTiny), more = std::nextafter(tiny, 1.0f);
     for (const Absent absent : {Absent::Missing, Absent::Zero}) {

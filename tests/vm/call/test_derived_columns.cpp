@@ -150,9 +150,8 @@ TEST(DerivedColumns, GiveTheSameAnswersIfSearchesAreShared) {
 /// codes.
 std::size_t searches(const Program& program) {
   const host::Target& target = *host::find_target("auto").value();
-  const auto encoder = host::load_encoder(program.section_EncodedFeatures(), program.section_Ranks(),
-                                          program.section_Columns(), program.section_CategoryColumns(),
-                                          row_width(program.meta()));
+  const auto encoder = host::load_encoder(program.encoded_features(), program.ranks(), program.columns(),
+                                          program.category_columns(), row_width(program.meta()));
   return host::LookupCodes(program, encoder, target).searches();
 }
 
@@ -308,7 +307,7 @@ TEST(DerivedColumns, AreEncodedAsTheyArePredicted) {
     const auto predictor = loaded(model, "encode(u8)", {.threads = threads});
     const auto context = predictor->make_context();
     for (const AnyRows& given : {AnyRows(block_of(rows, 6)), AnyRows(sparse.csr(Absent::Zero))}) {
-      std::vector<std::uint8_t> codes(coded_bytes(kRows, predictor->program().section_Columns().size()));
+      std::vector<std::uint8_t> codes(coded_bytes(kRows, predictor->program().columns().size()));
       const auto coded = predictor->encode(*context, given, codes);
       ASSERT_TRUE(coded.ok()) << coded.error().text();
       EXPECT_EQ(scores_of(*predictor, *coded), judged(model, rows));

@@ -163,7 +163,7 @@ std::vector<double> transposed(const std::vector<double>& rows, std::size_t widt
 }
 
 std::size_t ranked_features(const Program& program) {
-  const auto features = program.section_WideFeatures();
+  const auto features = program.wide_features();
   return static_cast<std::size_t>(std::count_if(features.begin(), features.end(),
                                                 [](const WideFeature& wide) { return wide.ranked != 0; }));
 }
@@ -236,7 +236,7 @@ class LyingRows {
                                     rows_.begin() + static_cast<std::ptrdiff_t>(count * width_));
     const std::vector<double> turned = transposed(taken, width_);
     const std::byte* const begin =
-        memory.place(turned.data(), turned.size() * sizeof(double), GuardedMemory::Against::Back);
+        memory.put(turned.data(), turned.size() * sizeof(double), GuardedMemory::Against::Back);
     std::vector<Column> columns(width_);
     for (std::size_t i = 0; i < width_; ++i) {
       columns[i].values = begin + i * count * sizeof(double);
@@ -317,7 +317,7 @@ TEST(WideRows, AreEncodedAsTheyArePredicted) {
   const auto predictor = host_backend(compiled(model, "encode(u8)"));
   const auto context = (*predictor)->make_context();
   const RowBlock block{rows.data(), 500, kinds.size(), RowType::Float64};
-  std::vector<std::uint8_t> codes(coded_bytes(500, (*predictor)->program().section_Columns().size()));
+  std::vector<std::uint8_t> codes(coded_bytes(500, (*predictor)->program().columns().size()));
   const auto coded = (*predictor)->encode(*context, block, codes);
   ASSERT_TRUE(coded.ok()) << coded.error().text();
   EXPECT_EQ(scores_of(**predictor, *coded), judged(model, rows));

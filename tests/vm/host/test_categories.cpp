@@ -116,19 +116,19 @@ class CategoryCodes : public testing::TestWithParam<bool> {
     CategorySet set;
     set.rule = column.fractions != 0 ? CategoryRule::AboveMinusOne : CategoryRule::WholePart;
     if (column.listed != 0) {
-      const auto codes = program_.section_CategoryWords().subspan(column.first_word, column.word_count);
+      const auto codes = program_.category_words().subspan(column.first_word, column.word_count);
       set.codes.assign(codes.begin(), codes.end());
       return set;
     }
     for (std::uint32_t bit = 0; bit < 32 * column.word_count; ++bit)
-      if ((program_.section_CategoryWords()[column.first_word + bit / 32] >> bit % 32 & 1) != 0)
+      if ((program_.category_words()[column.first_word + bit / 32] >> bit % 32 & 1) != 0)
         set.codes.push_back(column.first_category + bit);
     return set;
   }
 
   void expect_codes(const std::vector<std::uint8_t>& codes, const Range& range) const {
-    const auto columns = program_.section_Columns();
-    const auto categories = program_.section_CategoryColumns();
+    const auto columns = program_.columns();
+    const auto categories = program_.category_columns();
     for (std::size_t c = 0; c < categories.size(); ++c) {
       const std::size_t column = columns.size() - categories.size() + c;
       const CategorySet set = set_of(categories[c]);
@@ -144,8 +144,7 @@ class CategoryCodes : public testing::TestWithParam<bool> {
   }
 
   std::vector<std::uint8_t> untouched() const {
-    return std::vector<std::uint8_t>(code_bytes(kRows, program_.section_Columns().size()) + kCodeSlack,
-                                     kUntouched);
+    return std::vector<std::uint8_t>(code_bytes(kRows, program_.columns().size()) + kCodeSlack, kUntouched);
   }
 
   static constexpr std::uint32_t kRows = 300;
@@ -155,9 +154,9 @@ class CategoryCodes : public testing::TestWithParam<bool> {
 };
 
 TEST_P(CategoryCodes, OneColumnForEachSetAndSideAndRule) {
-  EXPECT_EQ(program_.section_CategoryColumns().size(), splits().size());
+  EXPECT_EQ(program_.category_columns().size(), splits().size());
   // Words for existing codes only: two words for codes at the end of the range.
-  for (const CategoryColumn& column : program_.section_CategoryColumns())
+  for (const CategoryColumn& column : program_.category_columns())
     EXPECT_LE(column.word_count, 16u) << column.first_category;
 }
 
@@ -169,8 +168,8 @@ TEST_P(CategoryCodes, OfDenseRows) {
     for (const Range& range : row_ranges(kRows)) {
       SCOPED_TRACE(name + ", rows " + std::to_string(range.begin) + " to " + std::to_string(range.end));
       std::vector<std::uint8_t> codes = untouched();
-      target.encode_categories({loaded.encoder.categories, program_.section_CategoryWords().data(),
-                                program_.section_Columns().size(), range, rows_.data(), 3, codes.data()});
+      target.encode_categories({loaded.encoder.categories, program_.category_words().data(),
+                                program_.columns().size(), range, rows_.data(), 3, codes.data()});
       expect_codes(codes, range);
     }
   }

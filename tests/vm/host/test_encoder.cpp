@@ -190,7 +190,7 @@ void expect_right(const Predictor& predictor, const Rows& rows, std::size_t firs
 /// Compares whole calls, and calls whose numbers of rows do not fill blocks of codes.
 void expect_exact(const Model& model, const Rows& rows, const std::string& schedule, unsigned threads = 1) {
   const Program program = compiled(model, schedule);
-  ASSERT_FALSE(program.section_Columns().empty()) << "the rows are not encoded";
+  ASSERT_FALSE(program.columns().empty()) << "the rows are not encoded";
   const Reference judge = judged(model, rows);
   for (const std::string& target : support::targets_here()) {
     SCOPED_TRACE(schedule + ", target " + target);
@@ -272,17 +272,16 @@ void expect_codes(const Program& program, const host::Target& target, const floa
   constexpr std::uint8_t kUntouched = 0xee;
   const auto loading = host::load_program(program, target, nullptr);
   const host::LoadedProgram& loaded = *loading;
-  const auto columns = program.section_Columns();
+  const auto columns = program.columns();
   const std::uint32_t after = range.end + 2 * kCodeRows;
   std::vector<std::uint8_t> codes(code_bytes(after, columns.size()), kUntouched);
   target.encode({loaded.encoder.tiles, columns.size(), range, rows, stride, codes.data()});
-  for (const EncodedFeature& feature : program.section_EncodedFeatures())
+  for (const EncodedFeature& feature : program.encoded_features())
     for (std::uint32_t c = feature.first_column; c < feature.first_column + feature.column_count; ++c)
       for (std::uint32_t row = 0; row < after; ++row) {
         const unsigned found = codes[code_offset(row, columns.size()) + std::size_t{c} * kCodeRows];
         const bool inside = range.begin <= row && row < range.end;
-        const auto thresholds =
-            program.section_Ranks().subspan(feature.first_threshold, feature.threshold_count);
+        const auto thresholds = program.ranks().subspan(feature.first_threshold, feature.threshold_count);
         const unsigned wanted = inside ? code_of(thresholds, columns[c], rows[row * stride + feature.feature])
                                        : unsigned{kUntouched};
         ASSERT_EQ(found, wanted) << "feature " << feature.feature << ", column " << c << ", row " << row;
@@ -386,7 +385,7 @@ TEST(Encoder, TreesWithoutTestsNeedNone) {
           print(automatic_schedule(model))}) {
       SCOPED_TRACE(std::string(name) + ": " + schedule);
       const Program program = compiled(model, schedule);
-      EXPECT_TRUE(program.section_Columns().empty());
+      EXPECT_TRUE(program.columns().empty());
       for (const std::string& target : support::targets_here())
         EXPECT_TRUE(answers(**host_backend(program, {1, target}), block) == plain) << target;
     }

@@ -176,7 +176,7 @@ TEST(LeafFunctions, ReadEncodedRows) {
     const auto predictor = host_backend(program, {.threads = 2});
     const auto context = (*predictor)->make_context();
     const std::size_t columns = (*predictor)->coded_columns();
-    EXPECT_EQ(columns, program.section_Columns().size() + 8 * features);
+    EXPECT_EQ(columns, program.columns().size() + 8 * features);
     const std::size_t bytes = coded_bytes(count, columns);
     std::vector<std::uint8_t> memory(bytes + 1, 0xee), again(bytes, 0x11);
     const auto coded = (*predictor)->encode(*context, rows, std::span(memory).subspan(1));
@@ -262,8 +262,8 @@ TEST(LeafFunctions, GiveTheReferencesBitsOnGpus) {
 TEST(LeafFunctions, AreListed) {
   const Program program = compiled(linear_forest(), "encode(u8)");
   const std::string text = program.disassemble();
-  EXPECT_NE(text.find("; leaves are " + std::to_string(program.section_LeafFunctions().size()) +
-                      " linear functions of the row, " + std::to_string(program.section_LeafTerms().size()) +
+  EXPECT_NE(text.find("; leaves are " + std::to_string(program.leaf_functions().size()) +
+                      " linear functions of the row, " + std::to_string(program.leaf_terms().size()) +
                       " terms in all\n"),
             std::string::npos)
       << text;

@@ -242,7 +242,7 @@ TEST(Predictor, WritesItsBufferAndNoMore) {
     const auto predictor = host_backend(program);
     const auto context = (*predictor)->make_context();
     for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value}) {
-      const std::size_t size = 7 * output_width(program.meta(), kind);
+      const std::size_t size = 7 * output_width(program, kind);
       std::vector<float> out(size + 1, kSentinel);
       ASSERT_TRUE((*predictor)->predict(*context, RowBlock{rows.data(), 7, 3}, kind, out.data()).ok());
       EXPECT_EQ(out[size], kSentinel);
@@ -389,7 +389,7 @@ TEST(Predictor, RefusesLabelsOfAModelWithoutClasses) {
   EXPECT_EQ(done.error().code, ErrorCode::Refused);
   EXPECT_NE(done.error().text().find("reg:squarederror"), std::string::npos) << done.error().text();
   EXPECT_EQ(labels[0], -1);
-  EXPECT_EQ(output_width((*predictor)->program().meta(), OutputKind::Class), 0u);
+  EXPECT_EQ(output_width((*predictor)->program(), OutputKind::Class), 0u);
 }
 
 /// A context belongs to a thread, not to a program: one context serves several programs.

@@ -100,14 +100,14 @@ void set_readable(const void* at, std::size_t size, bool readable) {
 #endif
 }
 
-/// A forest's first trees and the rows of a call, placed at the ends of memory.
-class Placed {
+/// A forest's first trees and the rows of a call, at the ends of memory.
+class Guarded {
  public:
-  /// Places the first `tree_count` trees; memory has no others.
-  void place_trees(const WalkerForest& forest, std::uint32_t tree_count, Against end) {
+  /// Puts in the first `tree_count` trees; memory has no others.
+  void put_trees(const WalkerForest& forest, std::uint32_t tree_count, Against end) {
     forest_ = &forest;
     const GroupDesc& group = forest.group();
-    const std::byte* const from = forest.program.section_Nodes().data() + group.node_offset;
+    const std::byte* const from = forest.program.nodes().data() + group.node_offset;
     const TreeDesc& last = forest.trees[tree_count - 1];
     std::uint64_t nodes = group.node_count, leaves = group.leaf_count, numbers = 0;
     with_view(group.layout, [&]<class View>() {
@@ -118,20 +118,20 @@ class Placed {
       }
       numbers = View::kLeavesAside ? leaves : nodes;
       const std::size_t size = sizeof(typename View::Node);
-      data_.nodes = nodes_.place(from, nodes * size, end);
+      data_.nodes = nodes_.put(from, nodes * size, end);
       data_.leaves =
-          place_all<float>(leaves_, from + group.node_count * size, View::kLeavesAside ? leaves : 0, end);
+          put_all<float>(leaves_, from + group.node_count * size, View::kLeavesAside ? leaves : 0, end);
     });
-    data_.trees = place_all<TreeDesc>(trees_, forest.trees.data(), tree_count, end);
+    data_.trees = put_all<TreeDesc>(trees_, forest.trees.data(), tree_count, end);
     const std::vector<std::uint8_t> exits = tile_exits(forest.program);
-    data_.exits = place_all<std::uint8_t>(exits_, exits.data(), exits.size(), end);
+    data_.exits = put_all<std::uint8_t>(exits_, exits.data(), exits.size(), end);
     data_.tree_count = group.tree_end - group.tree_begin;
     data_.tile_size = group.tile_size;
-    numbers_at_ = place_all<std::uint32_t>(
-        numbers_, forest.program.section_LeafNumbers().data() + group.first_number, numbers, end);
-    const auto wide = forest.program.section_WideLeaves();
+    numbers_at_ = put_all<std::uint32_t>(numbers_, forest.program.leaf_numbers().data() + group.first_number,
+                                         numbers, end);
+    const auto wide = forest.program.wide_leaves();
     wide_at_ =
-        wide.empty() ? nullptr : place_all<double>(wide_, wide.data() + group.first_number, numbers, end);
+        wide.empty() ? nullptr : put_all<double>(wide_, wide.data() + group.first_number, numbers, end);
   }
 
   /// Returns a task whose memory has only what a walk of these rows may read and, at `sums`, write.
@@ -145,7 +145,7 @@ class Placed {
                   features * sizeof(float));
     WalkTask task = trees_of(call);
     task.rows =
-        before(place_all<float>(rows_, strided.data(), strided.size(), end), rows.begin * call.row_stride);
+        before(put_all<float>(rows_, strided.data(), strided.size(), end), rows.begin * call.row_stride);
     task.row_stride = call.row_stride;
     task.columns = forest_->columns();
     task.row_count = call.row_count;
@@ -155,9 +155,9 @@ class Placed {
         forest_->codes.begin() + static_cast<std::ptrdiff_t>(code_bytes(rows.end, task.columns)));
     codes.resize(codes.size() + kCodeSlack, 0xff);
     set_readable(codes_.at(kCapacity, end), kCapacity, true);
-    task.codes = before(place_all<std::uint8_t>(codes_, codes.data(), codes.size(), end), first);
+    task.codes = before(put_all<std::uint8_t>(codes_, codes.data(), codes.size(), end), first);
     forbid_codes_of_others(call, task);
-    task.out = before(sums_.place(sums.data(), sums.size(), end), sums_before(call));
+    task.out = before(sums_.put(sums.data(), sums.size(), end), sums_before(call));
     return task;
   }
 
@@ -190,8 +190,8 @@ class Placed {
 
  private:
   template <class T>
-  static const T* place_all(GuardedMemory& memory, const void* data, std::size_t count, Against end) {
-    return reinterpret_cast<const T*>(memory.place(data, count * sizeof(T), end));
+  static const T* put_all(GuardedMemory& memory, const void* data, std::size_t count, Against end) {
+    return reinterpret_cast<const T*>(memory.put(data, count * sizeof(T), end));
   }
   /// Makes the codes of other rows unreadable: other threads may be writing them. Walks in tables read
   /// vectors of codes, which may belong to rows that they walk or to no row at all. (Walks whose lanes are
@@ -343,17 +343,18 @@ class Walkers : public testing::TestWithParam<LayoutRow> {
     FaultReport::name(what);
     const host::Walker walk = walker_of(forest, target, lockstep);
     ASSERT_TRUE(walk) << what;
-    const std::size_t width = placed_.width(call);
+    const std::size_t width = guarded_.width(call);
     std::vector<std::byte> sums = some_sums(call, width, dice);
-    const WalkTask task = placed_.task(call, sums, dice.percent(80) ? Against::Back : Against::Front);
+    const WalkTask task = guarded_.task(call, sums, dice.percent(80) ? Against::Back : Against::Front);
     walk(task);
     walk_plainly(forest, call, width, sums);
-    const bool same = sums.empty() || std::memcmp(Placed::sums_at(call, task), sums.data(), sums.size()) == 0;
+    const bool same =
+        sums.empty() || std::memcmp(Guarded::sums_at(call, task), sums.data(), sums.size()) == 0;
     ASSERT_TRUE(same) << what;
   }
 
   const FaultReport report_;
-  Placed placed_;
+  Guarded guarded_;
 };
 
 TEST_P(Walkers, LeaveWhatAPlainLoopLeaves) {
@@ -368,7 +369,7 @@ TEST_P(Walkers, LeaveWhatAPlainLoopLeaves) {
       for (const WalkOrder order : kOrders) {
         const std::uint32_t end =
             dice.percent(50) ? trees : static_cast<std::uint32_t>(dice.from_to(1, trees));
-        placed_.place_trees(forest, end, dice.percent(80) ? Against::Back : Against::Front);
+        guarded_.put_trees(forest, end, dice.percent(80) ? Against::Back : Against::Front);
         for (const std::size_t i :
              support::sampled(locksteps.size() * endings.size(), locksteps.size() / 2)) {
           const Range rows = some_rows(dice, forest.row_count);
@@ -396,7 +397,7 @@ TEST_P(Walkers, AddAtomicallyFromSeveralThreads) {
     const WalkerForest forest = walker_forest(
         GetParam(), {.type = type, .whole_leaves = true, .odd_shapes = false, .row_count = 200}, 99);
     const auto trees = static_cast<std::uint32_t>(forest.trees.size());
-    placed_.place_trees(forest, trees, Against::Back);
+    guarded_.put_trees(forest, trees, Against::Back);
     for (const host::Target* const target : targets_here())
       for (const Lockstep& lockstep : kLocksteps)
         for (const Ending& ending : endings_of(forest)) {
@@ -406,7 +407,7 @@ TEST_P(Walkers, AddAtomicallyFromSeveralThreads) {
           const Call call{{0, row_count, 0},         {0, trees, 0},        row_count,
                           forest.model.num_features, WalkOrder::RowsOuter, ending};
           std::vector<std::byte> sums(row_count * element_bytes(ending.delivery));
-          const WalkTask task = placed_.task(call, sums, Against::Back);
+          const WalkTask task = guarded_.task(call, sums, Against::Back);
           const host::Walker walk = walker_of(forest, *target, lockstep);
           FaultReport::name(words(forest, *target, lockstep, call));
           const unsigned times = kLeaves / (row_count * trees) + 1;
@@ -419,7 +420,7 @@ TEST_P(Walkers, AddAtomicallyFromSeveralThreads) {
             });
           for (std::thread& thread : threads) thread.join();
           for (unsigned time = 0; time < kThreads * times; ++time) walk_plainly(forest, call, 1, sums);
-          ASSERT_EQ(std::memcmp(Placed::sums_at(call, task), sums.data(), sums.size()), 0)
+          ASSERT_EQ(std::memcmp(Guarded::sums_at(call, task), sums.data(), sums.size()), 0)
               << words(forest, *target, lockstep, call);
         }
   }
@@ -437,7 +438,7 @@ TEST_P(WalkersOfValues, TakeRowsThatAreFarApart) {
   constexpr std::uint32_t kRows = 18;
   const WalkerForest forest = walker_forest(GetParam(), {.row_count = kRows}, 98);
   const auto trees = static_cast<std::uint32_t>(forest.trees.size());
-  placed_.place_trees(forest, trees, Against::Back);
+  guarded_.put_trees(forest, trees, Against::Back);
   Dice dice(1);
   for (const std::size_t stride : {std::size_t{1} << 26, (std::size_t{1} << 26) + 1, std::size_t{1} << 27,
                                    (std::size_t{1} << 27) + 1, std::size_t{1} << 29}) {
@@ -455,7 +456,7 @@ TEST_P(WalkersOfValues, TakeRowsThatAreFarApart) {
         const std::string what = words(forest, *target, lockstep, call);
         FaultReport::name(what);
         std::vector<std::byte> sums = some_sums(call, 1, dice), expected = sums;
-        WalkTask task = placed_.trees_of(call);
+        WalkTask task = guarded_.trees_of(call);
         task.rows = rows;
         task.row_stride = stride;
         task.out = sums.data();

@@ -139,14 +139,14 @@ std::vector<std::uint8_t> encoded(const WalkerForest& forest, Dice& dice) {
   std::vector<std::uint8_t> codes(code_bytes(forest.row_count, forest.columns()));
   for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>(dice.below(256));
   for (std::size_t row = 0; row < forest.row_count; ++row)
-    for (const EncodedFeature& feature : program.section_EncodedFeatures()) {
+    for (const EncodedFeature& feature : program.encoded_features()) {
       const float x = forest.rows[row * forest.model.num_features + feature.feature];
       std::uint32_t rank = 0;
       for (std::uint32_t i = 0; i < feature.threshold_count; ++i)
-        rank += program.section_Ranks()[feature.first_threshold + i] <= x;
+        rank += program.ranks()[feature.first_threshold + i] <= x;
       for (std::uint32_t c = feature.first_column; c < feature.first_column + feature.column_count; ++c)
         codes[code_offset(row, forest.columns()) + c * kCodeRows] =
-            column_code(program.section_Columns()[c], rank, std::isnan(x));
+            column_code(program.columns()[c], rank, std::isnan(x));
     }
   return codes;
 }
@@ -205,7 +205,7 @@ WalkerForest walker_forest(const LayoutRow& layout, const WalkerForestOptions& o
                              "), " + std::to_string(options.features) + " features, " +
                              std::to_string(options.outputs) + " outputs";
     WalkerForest forest{what, std::move(model), compiled->program, {}, 0, {}, {}, {}};
-    forest.trees.assign(forest.program.section_Trees().begin(), forest.program.section_Trees().end());
+    forest.trees.assign(forest.program.trees().begin(), forest.program.trees().end());
     for (std::uint32_t t = 0; t < kTrees; ++t) {
       if (forest.trees[t].number != t) throw std::logic_error("the trees' order is not the model's");
       forest.trees[t].number = (t * 5 + 7) % kTrees;

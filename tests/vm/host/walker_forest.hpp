@@ -43,9 +43,9 @@ struct WalkerForest {
   std::vector<std::uint8_t> codes;  ///< whole blocks of rows; empty if the layout takes no codes
   std::vector<PlainLeaf> leaves;    ///< leaves of the rows, by row, then tree
 
-  const GroupDesc& group() const { return program.section_Groups()[0]; }
-  const WalkerDesc& walker() const { return program.section_Walkers()[0]; }
-  std::size_t columns() const { return program.section_Columns().size(); }
+  const GroupDesc& group() const { return program.groups()[0]; }
+  const WalkerDesc& walker() const { return program.walkers()[0]; }
+  std::size_t columns() const { return program.columns().size(); }
 };
 
 struct WalkerForestOptions {

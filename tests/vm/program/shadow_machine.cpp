@@ -80,7 +80,7 @@ class ShadowMachine {
   void cache_trees(const Inst& inst) {
     const auto args = operands<Op::CacheTrees>(inst);
     open_loop(args.loop);
-    if (args.group >= run_->program.section_Groups().size()) throw Harm("no group");
+    if (args.group >= run_->program.groups().size()) throw Harm("no group");
   }
 
   void init(const Inst& inst) {
@@ -111,7 +111,7 @@ class ShadowMachine {
   void encode(const Inst& inst) {
     const auto args = operands<Op::Encode>(inst);
     check_sizes(inst);
-    if (run_->program.section_Columns().empty()) throw Harm("no encoder");
+    if (run_->program.columns().empty()) throw Harm("no encoder");
     touch_rows(kCodes, 0, args.rows, Access::Written);
   }
 
@@ -119,7 +119,7 @@ class ShadowMachine {
     const auto args = operands<Op::Explain>(inst);
     check_sizes(inst);
     if (run_->program.meta().contributions == 0) throw Harm("no paths");
-    if (!run_->program.section_Columns().empty()) touch_rows(kCodes, 0, args.rows, Access::Read);
+    if (!run_->program.columns().empty()) touch_rows(kCodes, 0, args.rows, Access::Read);
     touch_rows(kOutputBuffer, 0, args.rows, Access::Written);
   }
 
@@ -170,12 +170,26 @@ class ShadowMachine {
     update(args.acc_out, rows);
   }
 
+  void store_trees(const Inst& inst) {
+    const auto args = operands<Op::StoreTrees>(inst);
+    if (run_->program.round_begins().empty()) throw Harm("no rounds");
+    output(args.acc_in, args.rows);
+  }
+  void store_stages(const Inst& inst) {
+    const auto args = operands<Op::StoreStages>(inst);
+    if (run_->program.round_begins().empty()) throw Harm("no rounds");
+    const std::uint32_t rows = args.rows, from = args.acc_in;
+    touch_rows(from, copies_[from], rows, Access::Read);
+    update(args.acc_out, rows);
+    touch_rows(kOutputBuffer, 0, rows, Access::Written);
+  }
+
  private:
   void step() {
     if (++run_->steps > kMaxSteps) throw Harm("work without end");
   }
 
-  std::span<const AccumulatorDesc> accumulators() const { return run_->program.section_Accumulators(); }
+  std::span<const AccumulatorDesc> accumulators() const { return run_->program.accumulators(); }
 
   static std::string text(const Cell& cell) {
     const auto& [accumulator, copy, row, tree] = cell;
@@ -191,9 +205,9 @@ class ShadowMachine {
   /// Returns the walker that an iteration gets; its trees must lie in its group.
   const WalkerDesc& chosen(std::uint32_t walker, std::uint32_t select, std::uint32_t trees) const {
     const std::uint32_t index = walker + ranges[select].iteration;
-    if (index >= run_->program.section_Walkers().size()) throw Harm("a walker that does not exist");
-    const WalkerDesc& desc = run_->program.section_Walkers()[index];
-    const GroupDesc& group = run_->program.section_Groups()[desc.group];
+    if (index >= run_->program.walkers().size()) throw Harm("a walker that does not exist");
+    const WalkerDesc& desc = run_->program.walkers()[index];
+    const GroupDesc& group = run_->program.groups()[desc.group];
     const Range& range = ranges[trees];
     if (range.begin > range.end) throw Harm("a range of trees is reversed");
     if (range.size() > 0 && (range.begin < group.tree_begin || range.end > group.tree_end))
@@ -202,8 +216,7 @@ class ShadowMachine {
   }
 
   void read_codes(const WalkerDesc& walker, std::uint32_t rows) {
-    if (takes_codes(run_->program.section_Groups()[walker.group].layout))
-      touch_rows(kCodes, 0, rows, Access::Read);
+    if (takes_codes(run_->program.groups()[walker.group].layout)) touch_rows(kCodes, 0, rows, Access::Read);
   }
 
   /// Records an access to a cell. Only writes may access a cell that was not set before.
@@ -240,7 +253,7 @@ class ShadowMachine {
   }
 
   /// Returns where a copy is stored, which may be in another accumulator's memory.
-  std::pair<std::uint32_t, std::uint32_t> place(std::uint32_t accumulator, std::uint32_t copy) const {
+  std::pair<std::uint32_t, std::uint32_t> location(std::uint32_t accumulator, std::uint32_t copy) const {
     while (accumulators()[accumulator].stored_in != accumulator) {
       accumulator = accumulators()[accumulator].stored_in;
       copy *= accumulators()[accumulator].iterations;
@@ -253,7 +266,7 @@ class ShadowMachine {
     check_rows(range);
     bool per_tree = false;
     if (accumulator < kOutputBuffer) {
-      std::tie(accumulator, copy) = place(accumulator, copy);
+      std::tie(accumulator, copy) = location(accumulator, copy);
       if (copy >= accumulators()[accumulator].copies)
         throw Harm("copy " + std::to_string(copy) + " of a" + std::to_string(accumulator) +
                    " does not exist");
@@ -266,12 +279,11 @@ class ShadowMachine {
 
   void touch_trees(std::uint32_t accumulator, const WalkerDesc& walker, std::uint32_t trees,
                    std::uint32_t rows) {
-    const GroupDesc& group = run_->program.section_Groups()[walker.group];
+    const GroupDesc& group = run_->program.groups()[walker.group];
     const Range& range = ranges[rows];
     check_rows(range);
     for (std::uint32_t tree = ranges[trees].begin; tree < ranges[trees].end; ++tree) {
-      const std::uint32_t number =
-          run_->program.section_Trees()[group.first_tree + (tree - group.tree_begin)].number;
+      const std::uint32_t number = run_->program.trees()[group.first_tree + (tree - group.tree_begin)].number;
       if (number >= run_->program.meta().num_trees) throw Harm("a tree that the model does not have");
       for (std::uint32_t row = range.begin; row < range.end; ++row)
         use({accumulator, 0, row, number}, Access::Written);

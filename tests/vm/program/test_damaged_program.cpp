@@ -71,19 +71,25 @@ void run_program(const Program& program, unsigned threads) {
     static const std::vector<float> pool = small_rows(7, 3);
     std::vector<float> rows(count * features);
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = pool[i % pool.size()];
-    for (const std::uint32_t feature : program.section_HashedFeatures())
+    for (const std::uint32_t feature : program.hashed_features())
       for (std::size_t row = 0; row < count; ++row) rows[row * features + feature] = static_cast<float>(row);
     const RowBlock block{rows.data(), count, features};
     for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value}) {
-      std::vector<float> out(count * output_width(meta, kind));
+      std::vector<float> out(count * output_width(program, kind));
       EXPECT_TRUE((*predictor)->predict(*context, block, kind, out.data()).ok());
     }
-    std::vector<double> parts(count * output_width(meta, OutputKind::Contributions));
+    std::vector<double> parts(count * output_width(program, OutputKind::Contributions));
     EXPECT_EQ((*predictor)->predict_wide(*context, block, OutputKind::Contributions, parts.data()).ok(),
               meta.contributions != 0);
-    std::vector<std::int64_t> labels(count * output_width(meta, OutputKind::Class));
+    for (const OutputKind kind : {OutputKind::Trees, OutputKind::Staged}) {
+      std::vector<double> scores(count * output_width(program, kind));
+      const bool has_it = !program.round_begins().empty() &&
+                          (kind == OutputKind::Trees || meta.rounds != RoundRule::None);
+      EXPECT_EQ((*predictor)->predict_wide(*context, block, kind, scores.data()).ok(), has_it);
+    }
+    std::vector<std::int64_t> labels(count * output_width(program, OutputKind::Class));
     EXPECT_EQ((*predictor)->predict_class(*context, block, labels.data()).ok(), !labels.empty());
-    std::vector<std::int32_t> leaves(count * output_width(meta, OutputKind::Leaf));
+    std::vector<std::int32_t> leaves(count * output_width(program, OutputKind::Leaf));
     EXPECT_TRUE((*predictor)->predict_leaf(*context, block, leaves.data()).ok());
     const std::vector<double> wide(rows.begin(), rows.end());
     const RowBlock wide_block{wide.data(), count, features, RowType::Float64};
@@ -141,7 +147,8 @@ TEST(DamagedPrograms, UseEverySection) {
   for (const Bytes& image : images()) {
     const auto program = Program::from_bytes(image);
     ASSERT_TRUE(program.ok());
-#define FVM_SECTION(number, Name, text, Record, meaning) records[text] += program->section_##Name().size();
+#define FVM_SECTION(number, Name, name, Record, meaning) \
+  records[#name] += program->section(Section::Name).size();
 #include <forestvm/internal/sections.def>
   }
   EXPECT_EQ(records.size(), kSectionCount);
@@ -277,8 +284,8 @@ TEST_P(DamagedProgram, TrustedFilesStillHaveSectionsInBounds) {
       const auto program = Program::from_bytes(image, Verification::Trust);
       if (!program.ok()) continue;
       std::size_t sum = 0;
-#define FVM_SECTION(number, Name, text, Record, meaning) \
-  for (const std::byte byte : std::as_bytes(program->section_##Name())) sum += static_cast<std::size_t>(byte);
+#define FVM_SECTION(number, Name, name, Record, meaning) \
+  for (const std::byte byte : program->section(Section::Name)) sum += static_cast<std::size_t>(byte);
 #include <forestvm/internal/sections.def>
       EXPECT_GT(sum, 0u);
     }

@@ -1,4 +1,4 @@
-// Texts with numbers and names in the places of {}.
+// Texts with numbers and names for each {}.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -172,6 +172,7 @@ ProgramParts every_opcode() {
   ProgramParts parts = parts_of(compiled(small_forest({.trees = 4, .outputs = 2}), "encode(u8)"));
   using enum AccumulatorKind;
   parts.meta.contributions = 1;
+  parts.round_begins = {0, 2, 4};
   parts.accumulators = {{0, 1, 1, 0, F32, {}},
                         {0, 2, 2, 2, F32, {}},
                         {1, 1, 2, 2, F32, {}},
@@ -223,6 +224,17 @@ ProgramParts every_opcode() {
   hand.open(Op::When, {number(OutputKind::Leaf)});
   hand.add(Op::Leaves, {1, 0, 0, 1});
   hand.close();
+  hand.close();
+  hand.open(Op::When, {number(OutputKind::Trees)});
+  hand.add(Op::Encode, {0});
+  hand.add(Op::Walk, {4, 1, 0, 0, 1});
+  hand.add(Op::StoreTrees, {4, 0});
+  hand.close();
+  hand.open(Op::When, {number(OutputKind::Staged)});
+  hand.add(Op::Encode, {0});
+  hand.add(Op::Walk, {4, 1, 0, 0, 1});
+  hand.add(Op::Init, {0, 0});
+  hand.add(Op::StoreStages, {0, 4, 0, 1});
   hand.close();
   hand.open(Op::When, {number(OutputKind::Contributions)});
   hand.add(Op::Encode, {0});

@@ -145,7 +145,7 @@ TEST(CommittedPrograms, HaveTheirLayouts) {
     SCOPED_TRACE(row.text);
     const auto program = Program::load((folder_of(kProgramFormat) / (row.text + ".fvm")).string());
     ASSERT_TRUE(program.ok()) << program.error().text();
-    EXPECT_EQ(program->section_Groups()[0].layout, row.layout);
+    EXPECT_EQ(program->groups()[0].layout, row.layout);
   }
 }
 

@@ -112,8 +112,8 @@ TEST_F(ProgramFiles, OfAnyAlignment) {
 
 TEST_F(ProgramFiles, SectionsAreAligned) {
   const Program program = rich_program();
-#define FVM_SECTION(number, Name, text, Record, meaning) \
-  EXPECT_EQ((reinterpret_cast<std::uintptr_t>(program.section_##Name().data())) % 64, 0u) << text;
+#define FVM_SECTION(number, Name, name, Record, meaning) \
+  EXPECT_EQ((reinterpret_cast<std::uintptr_t>(program.section(Section::Name).data())) % 64, 0u) << #name;
 #include <forestvm/internal/sections.def>
 }
 
@@ -311,7 +311,7 @@ TEST(Container, HeaderFieldsAreChecked) {
   EXPECT_EQ(changed(offsetof(FileHeader, unused) + 23, std::uint8_t{1}),
             "header: a reserved byte is not zero");
   EXPECT_EQ(changed(offsetof(FileHeader, section_count), std::uint32_t{10}),
-            "header: 10 sections, expected 32 or 34");
+            "header: 10 sections, expected 32 to 35");
   EXPECT_NE(changed(offsetof(FileHeader, file_size), std::uint64_t{1} << 40).find("its header says"),
             std::string::npos);
   EXPECT_EQ(changed(0, 'x'), "header: not a program file; forestvm compile makes one from a model");
@@ -331,14 +331,14 @@ TEST(Container, TheChecksumIsOfTheWholeFileWithItsFieldZero) {
 }
 
 TEST(Container, NamesAreWithinFourGib) {
-  const auto places = bytecode::string_places(std::vector<std::uint64_t>{3, 0, UINT32_MAX - 3u});
-  ASSERT_TRUE(places.ok());
-  EXPECT_EQ((*places)[1].offset, 3u);
-  EXPECT_EQ((*places)[2].offset, 3u);
-  EXPECT_EQ((*places)[2].size, UINT32_MAX - 3u);
+  const auto refs = bytecode::string_refs(std::vector<std::uint64_t>{3, 0, UINT32_MAX - 3u});
+  ASSERT_TRUE(refs.ok());
+  EXPECT_EQ((*refs)[1].offset, 3u);
+  EXPECT_EQ((*refs)[2].offset, 3u);
+  EXPECT_EQ((*refs)[2].size, UINT32_MAX - 3u);
   for (const auto& sizes : std::vector<std::vector<std::uint64_t>>{
            {UINT32_MAX, 1}, {1, UINT32_MAX}, {std::uint64_t{1} << 32}, {1, UINT64_MAX}}) {
-    const auto refused = bytecode::string_places(sizes);
+    const auto refused = bytecode::string_refs(sizes);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().text(), "text section: the model's names exceed 4 GiB");
   }
@@ -348,7 +348,7 @@ TEST(Container, SectionsLieWhereTheirSizesSay) {
   Model model = small_forest();
   support::make_linear(model);
   const Program program = compiled(model, "");
-  ASSERT_FALSE(program.section_LeafTerms().empty()) << "the last section must not be empty";
+  ASSERT_FALSE(program.leaf_terms().empty()) << "the last section must not be empty";
   const Bytes good = image_of(program);
   const std::size_t last = entry_offset(Section::LeafTerms);
   const std::size_t code = entry_offset(Section::Code), nodes = entry_offset(Section::Nodes);
@@ -436,9 +436,9 @@ TEST(Container, MetaIsOneRecord) {
 TEST(Container, StringsFollowEachOtherInTheText) {
   const Program program = rich_program();
   const Bytes good = image_of(program);
-  const auto at = static_cast<std::size_t>(
-      reinterpret_cast<const std::byte*>(program.section_Strings().data()) - program.image().data());
-  const auto strings = program.section_Strings();
+  const auto at = static_cast<std::size_t>(reinterpret_cast<const std::byte*>(program.strings().data()) -
+                                           program.image().data());
+  const auto strings = program.strings();
   const auto with = [&](std::size_t string, StringRef ref) {
     Bytes image = good;
     put<std::uint32_t>(image, at + string * sizeof ref, ref.offset);
@@ -450,14 +450,14 @@ TEST(Container, StringsFollowEachOtherInTheText) {
   EXPECT_EQ(with(1, {UINT32_MAX, strings[1].size}), apart);
   EXPECT_EQ(with(1, {0, strings[1].size}), apart);
   EXPECT_EQ(with(0, {0, strings[0].size + 1}), apart);
-  const auto rest = static_cast<std::uint32_t>(program.section_Text().size()) - strings[1].offset;
+  const auto rest = static_cast<std::uint32_t>(program.text().size()) - strings[1].offset;
   EXPECT_EQ(with(1, {strings[1].offset, rest + 1}), outside);
   EXPECT_EQ(with(1, {strings[1].offset, UINT32_MAX}), outside);
   const std::size_t last = strings.size() - 1;
   ASSERT_GT(strings[last].size, 0u);
   EXPECT_EQ(with(last, {strings[last].offset, strings[last].size - 1}),
-            "text section: " + std::to_string(program.section_Text().size()) +
-                " bytes, but the strings have " + std::to_string(program.section_Text().size() - 1));
+            "text section: " + std::to_string(program.text().size()) + " bytes, but the strings have " +
+                std::to_string(program.text().size() - 1));
 }
 
 }  // namespace

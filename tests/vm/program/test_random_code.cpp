@@ -83,7 +83,21 @@ class CodeGenerator {
     const std::uint32_t open = add(Op::When, {3, 0});
     if (chance(98)) add(Op::Leaves, {1, 0, below(4), 1});
     close(open, 0);
-    if (contributions_ && chance(98)) explain(0, false);
+    if (!contributions_) return;
+    if (chance(98)) explain(0, false);
+    if (chance(98)) store_leaves(Op::StoreTrees, 0, false);
+    if (chance(98)) store_leaves(Op::StoreStages, 0, false);
+  }
+
+  /// Adds outputs of trees or stages, mostly where they are asked for.
+  void store_leaves(Op op, std::uint32_t rows, bool anywhere) {
+    const std::uint32_t open = anywhere ? 0 : add(Op::When, {op == Op::StoreTrees ? 5u : 6u, 0});
+    const std::uint32_t from = chance(95) ? 7 : accumulator();
+    if (op == Op::StoreTrees)
+      add(op, {from, rows});
+    else
+      add(op, {chance(95) ? 0 : accumulator(), from, rows, below(chance(95) ? 2 : 3)});
+    if (!anywhere) close(open, 0);
   }
 
   /// Adds contributions, mostly where they are asked for.
@@ -128,6 +142,8 @@ class CodeGenerator {
         return slice();
       case 17:
         if (contributions_ && chance(50)) return explain(source(kRowAxis), chance(5));
+        if (contributions_ && chance(50))
+          return store_leaves(chance(50) ? Op::StoreTrees : Op::StoreStages, source(kRowAxis), chance(5));
         return leaves();
       case 18:
         return convert_or_cache();
@@ -190,7 +206,7 @@ class CodeGenerator {
     add(op, {to, from, source(kRowAxis), loop, vector ? 1u : chance(5) ? 2u : 0u, vector ? 4u : 1u});
   }
 
-  /// Adds a privatize, mostly in its right place, sometimes in a block of its own.
+  /// Adds a privatize, mostly where it belongs, sometimes in a block of its own.
   void privatize(std::uint32_t trees) {
     const bool apart = chance(10);
     const std::uint32_t open = apart ? add(Op::When, {below(4), 0}) : 0;
@@ -204,7 +220,7 @@ class CodeGenerator {
   }
 
   void when(unsigned depth) {
-    const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(contributions_ ? 5 : 4), 0});
+    const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(contributions_ ? 7 : 4), 0});
     const auto saved = live_;
     block(depth + 1);
     live_ = saved;
@@ -258,7 +274,7 @@ class CodeGenerator {
   }
 
   std::mt19937 random_;
-  bool contributions_;  ///< True if the program has paths.
+  bool contributions_;  ///< True if the program has paths and rounds.
   std::vector<Inst> code_;
   std::vector<Register> live_ = {{0, kRowAxis, UINT32_MAX}, {1, kTreeAxis, UINT32_MAX}};
   std::uint32_t loop_[2] = {UINT32_MAX, UINT32_MAX};
@@ -268,7 +284,7 @@ class CodeGenerator {
 };
 
 /// Returns two groups of all trees, the first with rank codes, the second in tiles with separate leaves; sums
-/// of every kind; a1 is stored in a2, and there are paths, if `rich`.
+/// of every kind; a1 is stored in a2, and there are paths and rounds, if `rich`.
 ProgramParts forest_parts(bool rich) {
   Model model = small_forest({.trees = 6, .outputs = 2});
   for (Tree& tree : model.trees) support::cover(tree, 0, 64);
@@ -276,9 +292,13 @@ ProgramParts forest_parts(bool rich) {
       "split(batch, ba, bb, 2); layout(ba.tree, tables); layout(bb.tree, sparse); tileTree(bb.tree, 3, uniform)";
   ProgramParts parts = parts_of(rich ? explained(model, schedule) : compiled(model, schedule));
   using enum AccumulatorKind;
-  const std::uint32_t place = rich ? 2 : 1;
-  parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, place, F32, {}}, {1, 3, 18, 2, F32, {}},
-                        {0, 2, 2, 3, F32, {}},      {4, 1, 1, 4, F64, {}},     {5, 1, 1, 5, Exact64, {}},
+  if (rich) {
+    parts.round_begins = {0, 2, 6};
+    parts.meta.rounds = RoundRule::Sums;
+  }
+  const std::uint32_t stored_in = rich ? 2 : 1;
+  parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, stored_in, F32, {}}, {1, 3, 18, 2, F32, {}},
+                        {0, 2, 2, 3, F32, {}},      {4, 1, 1, 4, F64, {}},         {5, 1, 1, 5, Exact64, {}},
                         {6, 1, 1, 6, Exact128, {}}, {7, 1, 1, 7, PerTree, {}}};
   using enum WalkOrder;
   parts.walkers = {{0, 0, WalkEnd::UntilLeaf, RowsOuter, 1, 1, 0, 0},
@@ -320,6 +340,11 @@ void run_on_the_host(const Program& program, unsigned threads) {
   answers_over(0x7fc12345, **predictor, *used, {others.data(), 2 * kRows, 3});
   const Answers first = answers_over(0, **predictor, *fresh, {rows.data(), kRows, 3});
   const Answers second = answers_over(0xdeadbeef, **predictor, *used, {rows.data(), kRows, 3});
+  if (!program.round_begins().empty())
+    for (const OutputKind kind : {OutputKind::Trees, OutputKind::Staged}) {
+      std::vector<float> out(kRows * output_width(program, kind));
+      EXPECT_TRUE((*predictor)->predict(*used, RowBlock{rows.data(), kRows, 3}, kind, out.data()).ok());
+    }
   if (threads == 1) {
     EXPECT_TRUE(first == second) << program.disassemble();
   }

@@ -22,7 +22,7 @@ TEST(Thresholds, AreTheModelsInEveryLayout) {
       counted.push_back({feature, static_cast<std::uint32_t>(values.size())});
       EXPECT_TRUE(std::is_sorted(values.begin(), values.end()));
     }
-    const auto told = program.section_Thresholds();
+    const auto told = program.thresholds();
     EXPECT_EQ(counted, std::vector<FeatureCount>(told.begin(), told.end()));
     for (const Tree& tree : model.trees)
       for (const Node& node : tree.nodes) {

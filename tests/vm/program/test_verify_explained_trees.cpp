@@ -36,7 +36,7 @@ void expect_refused(Break breaks, const std::string& where, const std::string& w
 TEST(VerifyExplainedTrees, AcceptsWhatIsCompiled) {
   const auto program = encode_program(explained_parts());
   ASSERT_TRUE(program.ok()) << program.error().text();
-  EXPECT_EQ(program->section_Paths().size(), 5u);
+  EXPECT_EQ(program->paths().size(), 5u);
 }
 
 TEST(VerifyExplainedTrees, Nodes) {
@@ -125,7 +125,7 @@ TEST(VerifyExplainedTrees, Code) {
   EXPECT_NE(refusal(none).find("the program has no paths to explain"), std::string::npos) << refusal(none);
 }
 
-TEST(OptionalSections, OnlyProgramsWithContributionsHaveThem) {
+TEST(OptionalSections, EndWithTheLastThatIsNotEmpty) {
   const auto count_of = [](const Program& program) {
     bytecode::FileHeader header;
     std::memcpy(&header, program.image().data(), sizeof header);
@@ -134,10 +134,15 @@ TEST(OptionalSections, OnlyProgramsWithContributionsHaveThem) {
   Model model = support::small_model("covered");
   const Program plain = compiled(model, "encode(u8)"), with = explained(model, "encode(u8)");
   EXPECT_EQ(count_of(plain), kCommonSections);
-  EXPECT_EQ(count_of(with), kSectionCount);
-  EXPECT_TRUE(plain.section_Paths().empty());
-  EXPECT_TRUE(plain.section_ExplainedTrees().empty());
-  EXPECT_FALSE(with.section_Paths().empty());
+  EXPECT_EQ(count_of(with), static_cast<std::size_t>(Section::Paths) + 1);
+  EXPECT_TRUE(plain.paths().empty());
+  EXPECT_TRUE(plain.explained_trees().empty());
+  EXPECT_FALSE(with.paths().empty());
+  CompileOptions options;
+  options.keeps_leaves = true;
+  const Program keeps = compiled(model, "encode(u8)", options);
+  EXPECT_EQ(count_of(keeps), static_cast<std::size_t>(Section::RoundBegins) + 1);
+  EXPECT_TRUE(keeps.paths().empty());
 }
 
 }  // namespace

@@ -340,7 +340,7 @@ TEST(VerifyTables, RefusesMeta) {
        "meta section", "divisor"},
       {"slope inf", [](ProgramParts& p) { p.meta.slope = std::numeric_limits<double>::infinity(); },
        "meta section", "slope"},
-      {"reserved", [](ProgramParts& p) { p.meta.reserved = 1; }, "meta section", "reserved byte"},
+      {"reserved", [](ProgramParts& p) { p.meta.reserved2 = 1; }, "meta section", "reserved byte"},
       {"margins of 2", [](ProgramParts& p) { p.meta.takes_margins = 2; }, "meta section", "takes_margins"},
       {"early stop of no kind", [](ProgramParts& p) { p.meta.early_stop = static_cast<EarlyStopRule>(3); },
        "meta section", "unknown rule of early stop"},

@@ -59,8 +59,8 @@ class PathWalk {
 
  private:
   void take(const PathStep& step, const PathSplit& split, const Number* constants) {
-    if (step.motion != PathMotion::Turn && step.motion != PathMotion::Up) test(step.depth, split);
     if (step.motion == PathMotion::Turn) return turn(step.depth);
+    if (step.motion != PathMotion::Up) test(step.depth, split);
     if (split.above == kNoneAbove)
       move<false>(step, split, constants);
     else
@@ -262,16 +262,17 @@ void explain(const ExplainTask& task, const Number* constants) {
   const LoadedPaths& paths = *task.paths;
   const ExplainScratch parts(paths);
   PathWalk<Target, Number> walk(task, constants, parts);
-  std::fill_n(task.totals, std::size_t{task.output->features} * kCodeRows, 0.0);
+  auto* const totals = reinterpret_cast<double*>(task.scratch + parts.totals);
+  std::fill_n(totals, std::size_t{task.output->features} * kCodeRows, 0.0);
   for (std::size_t b = task.output->first_batch; b < task.output->end_batch; ++b) {
     const PathBatch& batch = paths.batches[b];
-    auto* const sums = reinterpret_cast<Number*>(task.scratch + parts.sums);
     if constexpr (std::is_same_v<Number, double>) {
-      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], task.totals);
+      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], totals);
     } else {
+      auto* const sums = reinterpret_cast<Number*>(task.scratch + parts.sums);
       std::fill_n(sums, std::size_t{batch.sums} * kCodeRows, Number{0});
       for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], sums);
-      add_to_totals(paths, batch, sums, task.totals);
+      add_to_totals(paths, batch, sums, totals);
     }
   }
 }

@@ -16,21 +16,21 @@ struct ExplainTask {
   const std::uint8_t* codes;  ///< Code of the first row in column 0.
   unsigned rows;              ///< Number of rows, up to kCodeRows, which do not leave the block of codes.
   std::byte* scratch;         ///< ExplainScratch::bytes of memory, aligned to 64 bytes.
-  double* totals;             ///< Memory for the totals of the output, aligned to 64 bytes.
 };
 
 using ExplainFunction = void (*)(const ExplainTask&);
 
-/// The memory of an ExplainTask besides the totals, in bytes from `scratch`. All parts begin at multiples of 64.
+/// The layout of an ExplainTask's memory: the offset of each part in bytes, a multiple of 64, and the size of all.
 struct ExplainScratch {
-  std::size_t tested, open, chances, means[2], sums, bytes;
+  std::size_t totals, tested, open, chances, means[2], sums, bytes;
 
   explicit ExplainScratch(const LoadedPaths& paths) {
     const std::size_t number = paths.wide ? sizeof(double) : sizeof(float);
     const std::size_t masks = (paths.most_depth * sizeof(std::uint64_t) + 63) / 64 * 64;
     const std::size_t levels = paths.most_levels * kCodeRows * number;
-    tested = 0;
-    open = masks;
+    totals = 0;
+    tested = totals + paths.most_totals * kCodeRows * sizeof(double);
+    open = tested + masks;
     chances = open + masks;
     means[0] = chances + levels;
     means[1] = means[0] + levels;

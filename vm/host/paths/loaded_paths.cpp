@@ -175,12 +175,12 @@ class PathLoader {
   PathLoader(const Program& program, LoadedPaths& to) : program_(program), to_(to) {}
 
   void run() {
-    const auto base = program_.section_Base();
+    const auto base = program_.base();
     std::vector<std::vector<std::span<const PathNode>>> by_output(program_.meta().num_outputs);
     std::vector<double> expected(base.begin(), base.end());
     std::size_t taken = 0;
-    for (const ExplainedTree& tree : program_.section_ExplainedTrees()) {
-      by_output[tree.output].push_back(program_.section_Paths().subspan(taken, tree.node_count));
+    for (const ExplainedTree& tree : program_.explained_trees()) {
+      by_output[tree.output].push_back(program_.paths().subspan(taken, tree.node_count));
       expected[tree.output] += tree.expected;
       taken += tree.node_count;
     }

@@ -36,7 +36,7 @@ struct Avx512Bytes {
     return _mm512_mask_add_epi8(from, _mm512_cmpgt_epu8_mask(x, code), from, by);
   }
 
-  /// Loads the lower half of the lanes from one place, the upper half from another.
+  /// Loads the lower half of the lanes from one address, the upper half from another.
   FVM_INLINE static Bytes load_halves(const std::uint8_t* low, const std::uint8_t* high) {
     return _mm512_inserti64x4(
         _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(low))),

@@ -147,13 +147,12 @@ struct Avx512Search {
     }
   }
 
-  /// Fetches the bytes of a table at `count` places, a multiple of 16. It also reads the three bytes behind each
-  /// place.
-  FVM_INLINE static void look_up(const std::uint8_t* table, const std::uint32_t* places, unsigned count,
+  /// Fetches the bytes of a table at `count` indices, a multiple of 16. It also reads the three bytes behind each.
+  FVM_INLINE static void look_up(const std::uint8_t* table, const std::uint32_t* indices, unsigned count,
                                  std::uint8_t* to) {
     for (unsigned i = 0; i < count; i += 16) {
       const __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff,
-                                                        _mm512_load_si512(places + i), table, 1);
+                                                        _mm512_load_si512(indices + i), table, 1);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm512_cvtepi32_epi8(words));
     }
   }
@@ -189,12 +188,12 @@ struct Avx512Search {
   FVM_INLINE static void pick_steps(std::span<const PickStep> steps, const double* rows, std::size_t stride,
                                     float* to, const Load& load) {
     for (const PickStep& step : steps) {
-      const __m512i places = _mm512_loadu_si512(step.places);
+      const __m512i indices = _mm512_loadu_si512(step.indices);
       for (unsigned r = 0; r < kRows; ++r) {
         __m512d a, b;
         load(rows + r * stride + step.first, a, b);
         _mm256_storeu_ps(to + r * kPickedStride,
-                         _mm512_cvt_roundpd_ps(_mm512_permutex2var_pd(a, places, b),
+                         _mm512_cvt_roundpd_ps(_mm512_permutex2var_pd(a, indices, b),
                                                _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC));
       }
       to += step.count;
@@ -311,7 +310,7 @@ struct Avx512Search {
   template <unsigned kVectors>
   FVM_INLINE static void find(const FeatureSearch& search, const __m512 (&x)[kVectors],
                               __m512i (&rank)[kVectors], __m512 (&reached)[kVectors]) {
-    // During the search ranks have a leading one: they are the place in `splitters` where the next step finds its
+    // During the search ranks have a leading one: they are the index in `splitters` where the next step finds its
     // splitter.
     search_splitters(search, x, rank, reached);
     const __m512i one =

@@ -15,25 +15,15 @@
 
 namespace forestvm::host {
 
-/// The number of bytes of a vector.
-#if defined(__AVX512BW__)
-constexpr unsigned kPathVector = 64;
-#elif defined(__AVX2__)
-constexpr unsigned kPathVector = 32;
-#else
-constexpr unsigned kPathVector = 16;
-#endif
-
 /// Operations on vectors with a row in each lane. `Target` is a parameter so that the code of one target does not
 /// share symbols with the code of another, which is compiled with other instructions.
 template <class Target, class Number>
 struct PathLanes {
   static constexpr bool kSingle = std::is_same_v<Number, float>;
-  static constexpr unsigned kLanes = kPathVector / sizeof(Number);
+  static constexpr unsigned kBytes = Target::Codes::kLanes;  ///< Bytes of a vector.
+  static constexpr unsigned kLanes = kBytes / sizeof(Number);
 
-  using Singles = float __attribute__((vector_size(kPathVector)));
-  using Doubles = double __attribute__((vector_size(kPathVector)));
-  using Vector = std::conditional_t<kSingle, Singles, Doubles>;
+  using Vector [[gnu::vector_size(kBytes)]] = Number;
 
   FVM_INLINE static Vector load(const Number* from) {
     Vector numbers;
@@ -57,9 +47,7 @@ struct PathLanes {
   }
 #else
   using Bits = std::conditional_t<kSingle, std::uint32_t, std::uint64_t>;
-  using Words = std::uint32_t __attribute__((vector_size(kPathVector)));
-  using LongWords = std::uint64_t __attribute__((vector_size(kPathVector)));
-  using Mask = std::conditional_t<kSingle, Words, LongWords>;
+  using Mask [[gnu::vector_size(kBytes)]] = Bits;
 
   FVM_INLINE static Mask mask(std::uint64_t bits) {
     Mask lane, all;

@@ -90,7 +90,7 @@ class GatherWalk {
    public:
     struct Leaves {
       float values[kMaxVectors * kLanes];
-      std::uint32_t places[kMaxVectors * kLanes];  ///< Places of float64 leaves.
+      std::uint32_t indices[kMaxVectors * kLanes];  ///< Indices of float64 leaves.
     };
     /// Returns the room for the leaves of the trees that are walked while others are added.
     FVM_INLINE Leaves& free() { return leaves_[which_ ^ 1u]; }
@@ -102,7 +102,7 @@ class GatherWalk {
       const Leaves& leaves = leaves_[which_];
       if (wide_leaves_ != nullptr) {
         double* const sums = reinterpret_cast<double*>(sums_);
-        for (unsigned i = begin; i < end; ++i) sums[output(i)] += wide_leaves_[leaves.places[i]];
+        for (unsigned i = begin; i < end; ++i) sums[output(i)] += wide_leaves_[leaves.indices[i]];
       } else if (one_sum_) {
         float* const sum = reinterpret_cast<float*>(sums_);
         *sum = Lanes::add_in_order(*sum, leaves.values + begin, end - begin);
@@ -172,12 +172,12 @@ class GatherWalk {
         },
         [] {});
     if (adds_wide(task)) {
-      alignas(64) std::uint32_t places[kVectors * kLanes];
-      for (unsigned v = 0; v < kVectors; ++v) Lanes::store(places + v * kLanes, at[v]);
+      alignas(64) std::uint32_t indices[kVectors * kLanes];
+      for (unsigned v = 0; v < kVectors; ++v) Lanes::store(indices + v * kLanes, at[v]);
       for (unsigned i = 0; i < Trees; ++i) {
         const double* const leaves = task.wide_leaves + descs[i].first_node;
         double* sums = reinterpret_cast<double*>(task.out) + row * task.width + descs[i].output;
-        for (unsigned r = 0; r < count; ++r) sums[r * task.width] += leaves[places[i * V * kLanes + r]];
+        for (unsigned r = 0; r < count; ++r) sums[r * task.width] += leaves[indices[i * V * kLanes + r]];
       }
       return;
     }
@@ -218,12 +218,12 @@ class GatherWalk {
     for (unsigned v = 0; v < Vectors; ++v)
       at[v] = Lanes::roots(descs, Lanes::least(Lanes::from(v * kLanes), Lanes::all(count - 1)));
     descend<Vectors>(
-        task, [&](unsigned) { return nodes; }, at, [&](unsigned, Ints place) { return x[place]; },
+        task, [&](unsigned) { return nodes; }, at, [&](unsigned, Ints position) { return x[position]; },
         [&] { pending.add(Vectors * kLanes / kStepsBesideSums); });
     if constexpr (View::kLeavesAside)
       for (Ints& a : at) a = Lanes::leaves(nodes, a);
     if (adds_wide(task)) {
-      for (unsigned v = 0; v < Vectors; ++v) Lanes::store(pending.free().places + v * kLanes, at[v]);
+      for (unsigned v = 0; v < Vectors; ++v) Lanes::store(pending.free().indices + v * kLanes, at[v]);
       return pending.turn(task, descs, row, count);
     }
     float* const values = pending.free().values;
@@ -240,18 +240,18 @@ class GatherWalk {
     Deliver<Target>::run(task, {t, row, count, 1, values, numbers_at});
   }
 
-  /// Writes the places of the walks' leaf numbers, counted from the group's first. `at` counts them from
+  /// Writes the indices of the walks' leaf numbers, counted from the group's first. `at` counts them from
   /// `first`.
   template <unsigned Vectors>
   FVM_INLINE static void number(const Ints* at, std::uint64_t first, std::uint64_t* numbers_at) {
-    alignas(64) std::uint32_t places[kLanes];
+    alignas(64) std::uint32_t indices[kLanes];
     for (unsigned v = 0; v < Vectors; ++v) {
-      Lanes::store(places, at[v]);
-      for (unsigned i = 0; i < kLanes; ++i) numbers_at[v * kLanes + i] = first + places[i];
+      Lanes::store(indices, at[v]);
+      for (unsigned i = 0; i < kLanes; ++i) numbers_at[v * kLanes + i] = first + indices[i];
     }
   }
 
-  /// Takes every lane to its leaf. nodes(v) returns the nodes through which vector v walks, value(v, place)
+  /// Takes every lane to its leaf. nodes(v) returns the nodes through which vector v walks, value(v, position)
   /// what its lanes test; beside() is called at each step.
   template <unsigned Vectors, class Nodes, class Value, class Beside>
   FVM_INLINE static void descend(const WalkTask& task, const Nodes& nodes, Ints (&at)[Vectors],

@@ -76,7 +76,7 @@ struct ImpliedTables {
 template <class Target, unsigned Columns>
 struct ShapedTables {
   const std::uint8_t *list, *column, *code, *child, *by;
-  std::uint32_t last_four;  ///< Place of the last four columns in the list, in bytes.
+  std::uint32_t last_four;  ///< Offset of the last four columns in the list, in bytes.
   std::uint8_t slots;
 
   FVM_INLINE explicit ShapedTables(const LevelOfTree& at) {

@@ -1,5 +1,5 @@
 // The walker of the tables layout: a vector of rows takes a step by looking its slots up in tables that lie in
-// registers. No branch depends on the data, only the places that are looked up do, so nothing is mispredicted. In a
+// registers. No branch depends on the data, only the indices that are looked up do, so nothing is mispredicted. In a
 // block of rows it goes through one tree after the other; the block's sums are kept in a buffer until the last
 // tree.
 #pragma once
@@ -153,20 +153,27 @@ class TablesWalk {
     for (std::uint32_t t = begin; t < end; t += together) {
       const std::uint32_t count = std::min(end - t, together);
       const std::uint32_t first = t - task_.first_tree;
-      const std::uint32_t walks = (count + Walk::kTrees - 1) / Walk::kTrees;
-      Walk of[kMaxTrees / Walk::kTrees];
-      for (std::uint32_t i = 0; i < walks; ++i)
-        of[i] = Walk(task_.group, first + i * Walk::kTrees, first + count - 1);
-      if constexpr (kTreeTables)
-        descend_trees(of, walks);
-      else if (levels != 0)
-        for (std::uint32_t i = 0; i < walks; ++i)
-          descend_oblivious(of[i], levels, at_ + std::size_t{i} * slots_ * Walk::kTrees);
-      else
-        descend(of, walks);
+      walk_together<Walk>(first, count, levels);
       for (std::uint32_t i = 0; i < count; ++i)
         visit(t + i, TablesView::tree(task_.group, first + i), at_ + std::size_t{i} * slots_);
     }
+  }
+
+  /// Takes the rows through up to kMaxTrees trees that are alike, from the group's tree `first` on. It is apart from
+  /// for_walks so that there is one copy of it and not one for each way to visit.
+  template <class Walk>
+  [[gnu::noinline]] void walk_together(std::uint32_t first, std::uint32_t count, std::uint32_t levels) {
+    const std::uint32_t walks = (count + Walk::kTrees - 1) / Walk::kTrees;
+    Walk of[kMaxTrees / Walk::kTrees];
+    for (std::uint32_t i = 0; i < walks; ++i)
+      of[i] = Walk(task_.group, first + i * Walk::kTrees, first + count - 1);
+    if constexpr (kTreeTables)
+      descend_trees(of, walks);
+    else if (levels != 0)
+      for (std::uint32_t i = 0; i < walks; ++i)
+        descend_oblivious(of[i], levels, at_ + std::size_t{i} * slots_ * Walk::kTrees);
+    else
+      descend(of, walks);
   }
 
   /// Adds leaves to plain sums in a buffer. The buffer holds the sums of one output after the other: the sums of
@@ -282,7 +289,15 @@ class TablesWalk {
   static constexpr std::array<LevelStep<Walk>, sizeof...(Shapes)> level_steps(
       std::integer_sequence<unsigned, Shapes...>) {
     return {&TablesWalk::step_shape<Walk, LevelShape::of(Shapes).size, LevelShape::of(Shapes).columns,
-                                    LevelShape::of(Shapes).kind>...};
+                                    code_kind(LevelShape::of(Shapes))>...};
+  }
+
+  /// Returns the kind of level whose code walks the levels of a shape. In vectors of 16 bytes a lookup among 64 slots
+  /// or more is so long that the two instructions that keep ended walks in place cost nothing beside it. So levels
+  /// where no walk has ended share the code of those where some have.
+  static constexpr LevelKind code_kind(LevelShape shape) {
+    const bool is_long = kLanes == 16 && shape.size >= 64;
+    return is_long && shape.kind == LevelKind::Mixed ? LevelKind::Later : shape.kind;
   }
 
   template <class Walk, unsigned Size, unsigned Columns, LevelKind Kind>

@@ -83,7 +83,7 @@ inline constexpr unsigned kMaxFixedSteps = 8;
 struct Leaves {
   std::uint32_t tree, row, trees, rows;
   const float* values;              ///< Outputs of the leaves, by tree, then row.
-  const std::uint64_t* numbers_at;  ///< Places of the leaves' numbers among the group's, in the same order.
+  const std::uint64_t* numbers_at;  ///< Indices of the leaves' numbers among the group's, in the same order.
 };
 
 template <class Target>
@@ -118,7 +118,7 @@ struct Deliver {
     return [&](std::uint32_t i) { return task.wide_leaves[leaves.numbers_at[i]]; };
   }
 
-  /// Stores the leaves, each at the place of its tree. get(i) returns leaf i.
+  /// Stores the leaves, each at the index of its tree. get(i) returns leaf i.
   template <class T, class Get>
   static void put(const WalkTask& task, const Leaves& leaves, Get get) {
     const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);
@@ -168,6 +168,7 @@ FVM_ONE_COPY void deliver(const WalkTask& task, std::uint32_t tree, std::uint32_
   for (std::uint32_t t = 0; t < trees; ++t) {
     const auto nodes = View::tree(task.group, tree - task.first_tree + t);
     const TreeDesc& desc = task.group.trees[tree - task.first_tree + t];
+#pragma GCC unroll 1  // GCC would repeat the body for each of kMaxScalarWalks walks
     for (std::uint32_t i = t * rows; i < (t + 1) * rows; ++i) {
       values[i] = View::value(nodes, at[i]);
       numbers_at[i] = View::number_at(nodes, desc, at[i]);

@@ -61,8 +61,8 @@ class CodeVerifier {
                     .to = trees}};
     registers_[kRowsRegister] = {.live = true, .range = kCallRows};
     registers_[kTreesRegister] = {.live = true, .range = kAllTrees};
-    for (std::uint32_t i = 0; i < program.section_Accumulators().size(); ++i)
-      accumulators_[i].live = program.section_Accumulators()[i].parent == i;
+    for (std::uint32_t i = 0; i < program.accumulators().size(); ++i)
+      accumulators_[i].live = program.accumulators()[i].parent == i;
   }
 
   Result<CodeMap> run() {
@@ -148,6 +148,18 @@ class CodeVerifier {
       }
       case Op::Label:
         return label(inst);
+      case Op::StoreTrees: {
+        const auto [from, rows] = operands<Op::StoreTrees>(inst);
+        if (!is_per_tree(kind_of(from))) return wrong(formatted("a{} does not hold per-tree values", from));
+        FVM_TRY(touches(from, rows));
+        return stores_leaves();
+      }
+      case Op::StoreStages: {
+        const auto [to, from, rows, base_last] = operands<Op::StoreStages>(inst);
+        FVM_TRY(sums_trees(to, from));
+        FVM_TRY(converts(to, from, rows));
+        return stores_leaves();
+      }
       case Op::Encode:
         return encodes(operands<Op::Encode>(inst).rows);
       case Op::Explain:
@@ -309,7 +321,7 @@ class CodeVerifier {
   }
 
   AccumulatorKind kind_of(std::uint32_t accumulator) const {
-    return program_.section_Accumulators()[accumulator].kind;
+    return program_.accumulators()[accumulator].kind;
   }
 
   Result<void> holds_sums(std::uint32_t accumulator) const {
@@ -347,7 +359,7 @@ class CodeVerifier {
 
   /// Checks that an accumulator may be written here, for these rows.
   Result<void> writes(std::uint32_t accumulator, std::uint32_t rows) {
-    const std::uint32_t in = program_.section_Accumulators()[accumulator].stored_in;
+    const std::uint32_t in = program_.accumulators()[accumulator].stored_in;
     if (in != accumulator)
       return wrong(formatted("a{} lies in a{}: only reduce_inplace writes it", accumulator, in));
     return touches(accumulator, rows);
@@ -379,7 +391,7 @@ class CodeVerifier {
     if (!atomic) return writes(accumulator, rows);
     FVM_TRY(is_live(accumulator, rows));
     FVM_TRY(holds_sums(accumulator));
-    const AccumulatorDesc& desc = program_.section_Accumulators()[accumulator];
+    const AccumulatorDesc& desc = program_.accumulators()[accumulator];
     const std::uint32_t loop = accumulators_[accumulator].loop;
     if (desc.stored_in != accumulator || (loop != kNone && !is_open(loop)))
       return wrong(formatted("nothing can be added to a{} here", accumulator));
@@ -393,6 +405,13 @@ class CodeVerifier {
     return {};
   }
 
+  /// Checks that outputs of single trees or rounds may be written here.
+  Result<void> stores_leaves() const {
+    if (program_.round_begins().empty()) return wrong("the program has no rounds");
+    if (!tree_loops_.empty()) return wrong("the output is written inside a parallel loop over trees");
+    return {};
+  }
+
   Result<void> label(const Inst& inst) {
     const auto [from, rows, rule] = operands<Op::Label>(inst);
     if (rule != program_.meta().class_rule) return wrong("the rule is not the program's");
@@ -402,8 +421,7 @@ class CodeVerifier {
   Result<void> privatize(const Inst& inst) {
     const auto [out, reg, rows] = operands<Op::Privatize>(inst);
     FVM_TRY(reads(rows, Axis::Rows));
-    if (program_.section_Accumulators()[out].parent == out)
-      return wrong(formatted("a{} is not private", out));
+    if (program_.accumulators()[out].parent == out) return wrong(formatted("a{} is not private", out));
     if (accumulators_[out].live) return wrong(formatted("a{} is in use", out));
     if (tree_loops_.empty() || loop_register(tree_loops_.back()) != reg)
       return wrong(formatted("r{} is not the innermost parallel loop over trees", reg));
@@ -411,7 +429,7 @@ class CodeVerifier {
     // over rows makes.
     if (blocks_.back().open != tree_loops_.back())
       return wrong(formatted("it does not stand directly in the loop at pc {}", tree_loops_.back()));
-    const AccumulatorDesc& desc = program_.section_Accumulators()[out];
+    const AccumulatorDesc& desc = program_.accumulators()[out];
     const AccumulatorState& parent = accumulators_[desc.parent];
     if (!parent.live || parent.loop != innermost_tree_loop(1))
       return wrong(formatted("its parent a{} does not belong to the loop around", desc.parent));
@@ -423,7 +441,7 @@ class CodeVerifier {
 
   Result<void> reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place) {
     const auto [to, from, rows, loop, form, width] = args;
-    const auto accumulators = program_.section_Accumulators();
+    const auto accumulators = program_.accumulators();
     if (from == to || !accumulators_[from].live || accumulators_[from].loop != loop ||
         accumulators[from].parent != to)
       return wrong(formatted("a{} is not what the loop at pc {} made of a{}", from, loop, to));
@@ -457,7 +475,7 @@ class CodeVerifier {
 
   /// Checks that rows may be encoded here. Parallel iterations over trees would write each other's codes.
   Result<void> encodes(std::uint32_t rows) {
-    if (program_.section_Columns().empty()) return wrong("the program has no encoder");
+    if (program_.columns().empty()) return wrong("the program has no encoder");
     if (innermost_tree_loop() != kNone) return wrong("rows are encoded inside a parallel loop over trees");
     return reads(rows, Axis::Rows);
   }
@@ -480,7 +498,7 @@ class CodeVerifier {
   /// `atomic` to whether the walkers are.
   Result<void> walks(std::uint32_t trees, std::uint32_t walker, std::uint32_t select, bool& atomic) {
     FVM_TRY(reads(trees, Axis::Trees));
-    atomic = program_.section_Walkers()[walker].atomic != 0;
+    atomic = program_.walkers()[walker].atomic != 0;
     map_.insts[pc_].first_walker = walker;
     map_.insts[pc_].walker_count = 1;
     if (select == kNoSelect) return walks_group(walker, {facts(trees).lo, facts(trees).hi, 0});
@@ -491,10 +509,10 @@ class CodeVerifier {
       return wrong(formatted("r{} is not a loop over known trees that r{} is part of", select, trees));
     const Range all{over.lo, over.hi, 0};
     const std::uint32_t count = iterations(all.size(), by.step);
-    if (count > kMaxSpecialized || count > program_.section_Walkers().size() - walker)
+    if (count > kMaxSpecialized || count > program_.walkers().size() - walker)
       return wrong(formatted("a walker for each of {} iterations", count));
     for (std::uint32_t i = 0; i < count; ++i) {
-      if ((program_.section_Walkers()[walker + i].atomic != 0) != atomic)
+      if ((program_.walkers()[walker + i].atomic != 0) != atomic)
         return wrong("some of its walkers are atomic, others are not");
       FVM_TRY(walks_group(walker + i, chunk(all, by.step, i)));
     }
@@ -504,8 +522,8 @@ class CodeVerifier {
   }
 
   Result<void> walks_group(std::uint32_t walker, const Range& trees) const {
-    const std::uint32_t index = program_.section_Walkers()[walker].group;
-    const GroupDesc& group = program_.section_Groups()[index];
+    const std::uint32_t index = program_.walkers()[walker].group;
+    const GroupDesc& group = program_.groups()[index];
     if (trees.size() != 0 && (trees.begin < group.tree_begin || trees.end > group.tree_end))
       return wrong(formatted("trees {} to {} are not all in group {}", trees.begin, trees.end, index));
     return {};

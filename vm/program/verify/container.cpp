@@ -31,8 +31,8 @@ Result<void> verify_header(const FileHeader& header, std::size_t size) {
                    header.feature_bits);
   if (header.file_size != size)
     return refused("header", "the file has {} bytes, its header says {}", size, header.file_size);
-  if (header.section_count != kSectionCount && header.section_count != kCommonSections)
-    return refused("header", "{} sections, expected {} or {}", header.section_count, kCommonSections,
+  if (header.section_count < kCommonSections || header.section_count > kSectionCount)
+    return refused("header", "{} sections, expected {} to {}", header.section_count, kCommonSections,
                    kSectionCount);
   for (const std::uint8_t byte : header.unused)
     if (byte != 0) return refused("header", "a reserved byte is not zero");
@@ -91,7 +91,7 @@ Result<void> verify_meta(const ProgramMeta& meta) {
   if (meta.sum_unit < kLowestUnit || meta.sum_unit > kHighestUnit)
     return wrong(
         formatted("exact sums count 2^{}, expected 2^{} to 2^{}", meta.sum_unit, kLowestUnit, kHighestUnit));
-  if (meta.reserved != 0) return wrong("a reserved byte is not zero");
+  if (static_cast<std::uint8_t>(meta.rounds) >= kRoundRules) return wrong("unknown rule of rounds");
   if (meta.reserved2 != 0) return wrong("a reserved byte is not zero");
   if (meta.contributions > 1) return wrong("contributions is neither 0 nor 1");
   if (meta.takes_margins > 1) return wrong("takes_margins is neither 0 nor 1");
@@ -133,8 +133,8 @@ const char* wrong_bound(const WideFeature& wide, std::span<const double> bounds,
 
 Result<void> verify_wide_features(const Program& program) {
   const ProgramMeta& meta = program.meta();
-  const auto features = program.section_WideFeatures();
-  const auto bounds = program.section_WideBounds();
+  const auto features = program.wide_features();
+  const auto bounds = program.wide_bounds();
   std::size_t taken = 0;
   for (std::size_t i = 0; i < features.size(); ++i) {
     const WideFeature& wide = features[i];
@@ -163,13 +163,13 @@ Result<void> verify_wide_features(const Program& program) {
 
 Result<void> verify_leaf_functions(const Program& program) {
   const ProgramMeta& meta = program.meta();
-  const auto functions = program.section_LeafFunctions();
-  const auto terms = program.section_LeafTerms();
+  const auto functions = program.leaf_functions();
+  const auto terms = program.leaf_terms();
   const auto whole = [&](std::string_view what) { return refused("leaf_functions section", what); };
   // Programs that compare in float64 have no derived columns or hashed features, which functions could not read.
   if (!functions.empty() && meta.row_type != ScalarType::Float64)
     return whole("the program does not compare in float64");
-  if (!functions.empty() && !program.section_LeafVectors().empty())
+  if (!functions.empty() && !program.leaf_vectors().empty())
     return whole("the program's leaves have vectors, too");
   std::uint64_t taken = 0;
   for (std::size_t i = 0; i < functions.size(); ++i) {
@@ -196,7 +196,7 @@ Result<void> verify_leaf_functions(const Program& program) {
 }
 
 Result<void> verify_category_names(const Program& program) {
-  const auto records = program.section_CategoryNames();
+  const auto records = program.category_names();
   for (std::size_t i = 0; i < records.size(); ++i) {
     const CategoryNames& named = records[i];
     const auto wrong = [i](const char* what) {
@@ -216,11 +216,11 @@ Result<void> verify_category_names(const Program& program) {
 }
 
 Result<void> verify_strings(const Program& program) {
-  const auto strings = program.section_Strings();
-  const auto text = program.section_Text();
+  const auto strings = program.strings();
+  const auto text = program.text();
   std::uint64_t expected = static_cast<std::uint64_t>(StringId::Count) + program.meta().num_feature_names +
                            program.meta().num_class_labels;
-  for (const CategoryNames& named : program.section_CategoryNames()) expected += named.count;
+  for (const CategoryNames& named : program.category_names()) expected += named.count;
   if (strings.size() != expected)
     return refused("strings section", "{} strings, expected {}", strings.size(), expected);
   // Strings that shared their text could be longer together than the file is.
@@ -237,7 +237,7 @@ Result<void> verify_strings(const Program& program) {
 }
 
 Result<void> verify_accumulators(const Program& program) {
-  const auto accumulators = program.section_Accumulators();
+  const auto accumulators = program.accumulators();
   const auto wrong = [](std::size_t i, std::string_view what) {
     return refused("accumulators section", "a{}: {}", i, what);
   };
@@ -302,7 +302,7 @@ const char* shape_rule(const TileShape& shape) {
 }
 
 Result<void> verify_tile_shapes(const Program& program) {
-  const auto shapes = program.section_TileShapes();
+  const auto shapes = program.tile_shapes();
   if (shapes.size() > kMaxTileShapes)
     return refused("tile_shapes section", "{} shapes, at most {}", shapes.size(), kMaxTileShapes);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
@@ -311,6 +311,20 @@ Result<void> verify_tile_shapes(const Program& program) {
       return refused(where, "the first shape, and no other, has no nodes");
     if (const char* rule = shape_rule(shapes[i])) return refused(where, rule);
   }
+  return {};
+}
+
+Result<void> verify_rounds(const Program& program) {
+  const auto begins = program.round_begins();
+  if (begins.empty()) {
+    if (program.meta().rounds == RoundRule::None) return {};
+    return refused("meta section", "a rule of rounds, but no rounds");
+  }
+  if (begins.front() != 0 || begins.back() != program.meta().num_trees)
+    return refused("round_begins section", "the rounds do not cover the {} trees", program.meta().num_trees);
+  for (std::size_t i = 1; i < begins.size(); ++i)
+    if (begins[i] < begins[i - 1])
+      return refused(formatted("round_begins section: record {}", i), "it does not ascend");
   return {};
 }
 
@@ -328,14 +342,13 @@ Result<void> verify_container(std::span<const std::byte> image, bool with_checks
 }
 
 Result<void> verify_tables(const Program& program) {
-  if (program.section_Meta().size() != 1)
-    return refused("meta section", "{} records, expected 1", program.section_Meta().size());
+  const std::size_t records = program.section(Section::Meta).size() / sizeof(ProgramMeta);
+  if (records != 1) return refused("meta section", "{} records, expected 1", records);
   const ProgramMeta& meta = program.meta();
   FVM_TRY(verify_meta(meta));
-  if (program.section_Base().size() != meta.num_outputs)
-    return refused("base section", "{} base scores for {} outputs", program.section_Base().size(),
-                   meta.num_outputs);
-  const auto thresholds = program.section_Thresholds();
+  if (program.base().size() != meta.num_outputs)
+    return refused("base section", "{} base scores for {} outputs", program.base().size(), meta.num_outputs);
+  const auto thresholds = program.thresholds();
   for (std::size_t i = 0; i < thresholds.size(); ++i) {
     const auto wrong = [i](const char* what) {
       return refused(formatted("thresholds section: record {}", i), what);
@@ -345,17 +358,17 @@ Result<void> verify_tables(const Program& program) {
       return wrong("its feature does not ascend");
     if (thresholds[i].count == 0) return wrong("its feature has none");
   }
-  const std::size_t wide = program.section_WideLeaves().size();
-  if (wide != (meta.score_type == ScalarType::Float64 ? program.section_LeafNumbers().size() : 0))
+  const std::size_t wide = program.wide_leaves().size();
+  if (wide != (meta.score_type == ScalarType::Float64 ? program.leaf_numbers().size() : 0))
     return refused("wide_leaves section",
                    "{} leaves: in a program of float64 scores one for each leaf number, {}, else none", wide,
-                   program.section_LeafNumbers().size());
+                   program.leaf_numbers().size());
   const std::size_t vector_bytes = std::size_t{meta.num_outputs} * size_of(meta.score_type);
-  if (program.section_LeafVectors().size() % vector_bytes != 0 ||
-      program.section_LeafVectors().size() / vector_bytes > kMaxLeafVectors)
+  if (program.leaf_vectors().size() % vector_bytes != 0 ||
+      program.leaf_vectors().size() / vector_bytes > kMaxLeafVectors)
     return refused("leaf_vectors section", "{} bytes, expected whole vectors of {}, at most {}",
-                   program.section_LeafVectors().size(), vector_bytes, kMaxLeafVectors);
-  const auto zero_missing = program.section_ZeroMissing();
+                   program.leaf_vectors().size(), vector_bytes, kMaxLeafVectors);
+  const auto zero_missing = program.zero_missing();
   for (std::size_t i = 0; i < zero_missing.size(); ++i) {
     if (zero_missing[i] >= meta.num_features)
       return refused(formatted("zero_missing section: record {}", i), "its feature lies outside the row");
@@ -367,6 +380,7 @@ Result<void> verify_tables(const Program& program) {
   FVM_TRY(verify_category_names(program));
   FVM_TRY(verify_strings(program));
   FVM_TRY(verify_tile_shapes(program));
+  FVM_TRY(verify_rounds(program));
   return verify_accumulators(program);
 }
 

@@ -18,7 +18,7 @@ Failure wrong_record(const char* section, std::size_t record, std::string_view w
 constexpr const char* kOutsideRow = "its feature lies outside the row";
 
 Result<void> verify_hashed_features(const Program& program) {
-  const auto features = program.section_HashedFeatures();
+  const auto features = program.hashed_features();
   for (std::size_t i = 0; i < features.size(); ++i) {
     if (features[i] >= program.meta().num_features) return wrong_record("hashed_features", i, kOutsideRow);
     if (i != 0 && features[i] <= features[i - 1])
@@ -54,36 +54,35 @@ const char* table_rule(const LookupDesc& lookup, std::span<const std::uint32_t> 
 
 /// Checks the lookups, and adds their columns to `columns`.
 Result<void> verify_lookups(const Program& program, std::uint64_t& columns) {
-  const auto lookups = program.section_Lookups();
-  const auto words = program.section_LookupWords();
+  const auto lookups = program.lookups();
+  const auto words = program.lookup_words();
   std::uint64_t parts = 0, taken = 0;
   for (std::size_t i = 0; i < lookups.size(); ++i) {
     const LookupDesc& lookup = lookups[i];
     const auto wrong = [i](const char* what) { return wrong_record("lookups", i, what); };
     if (lookup.first_part != parts) return wrong("its parts do not follow the record before");
     parts += lookup.part_count;
-    if (parts > program.section_KeyParts().size()) return wrong("its parts leave the key_parts section");
+    if (parts > program.key_parts().size()) return wrong("its parts leave the key_parts section");
     if (lookup.first_word != taken) return wrong("its table does not follow the record before");
     if (const char* rule = table_rule(lookup, words.subspan(taken))) return wrong(rule);
     taken += lookup.slot_count * slot_words(lookup);
     columns += lookup.width;
   }
-  if (parts != program.section_KeyParts().size())
-    return refused("key_parts section", "{} parts, but the lookups have {}",
-                   program.section_KeyParts().size(), parts);
+  if (parts != program.key_parts().size())
+    return refused("key_parts section", "{} parts, but the lookups have {}", program.key_parts().size(),
+                   parts);
   if (taken != words.size())
     return refused("lookup_words section", "{} words, but the tables have {}", words.size(), taken);
-  const auto key_parts = program.section_KeyParts();
+  const auto key_parts = program.key_parts();
   for (std::size_t i = 0; i < key_parts.size(); ++i)
-    if (const char* rule =
-            part_rule(key_parts[i], program.section_HashedFeatures(), program.meta().num_features))
+    if (const char* rule = part_rule(key_parts[i], program.hashed_features(), program.meta().num_features))
       return wrong_record("key_parts", i, rule);
   return {};
 }
 
 Result<void> verify_linear_columns(const Program& program) {
-  const auto columns = program.section_LinearColumns();
-  const auto terms = program.section_LinearTerms();
+  const auto columns = program.linear_columns();
+  const auto terms = program.linear_terms();
   std::uint64_t taken = 0;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].replaces > 1) return wrong_record("linear_columns", i, "its flag is neither 0 nor 1");
@@ -95,7 +94,7 @@ Result<void> verify_linear_columns(const Program& program) {
   }
   if (taken != terms.size())
     return refused("linear_terms section", "{} terms, but the columns have {}", terms.size(), taken);
-  const auto hashed = program.section_HashedFeatures();
+  const auto hashed = program.hashed_features();
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].feature >= program.meta().num_features) return wrong_record("linear_terms", i, kOutsideRow);
     if (std::binary_search(hashed.begin(), hashed.end(), terms[i].feature))
@@ -109,14 +108,14 @@ Result<void> verify_linear_columns(const Program& program) {
 Result<void> verify_derived_columns(const Program& program) {
   const ProgramMeta& meta = program.meta();
   FVM_TRY(verify_hashed_features(program));
-  std::uint64_t columns = program.section_LinearColumns().size();
+  std::uint64_t columns = program.linear_columns().size();
   FVM_TRY(verify_lookups(program, columns));
   FVM_TRY(verify_linear_columns(program));
   if (columns != meta.derived_columns)
     return refused("meta section", "{} derived columns, but the lookups and linear columns have {}",
                    meta.derived_columns, columns);
-  const bool derives = columns != 0 || !program.section_HashedFeatures().empty();
-  if (derives && (meta.row_type != ScalarType::Float32 || !program.section_ZeroMissing().empty()))
+  const bool derives = columns != 0 || !program.hashed_features().empty();
+  if (derives && (meta.row_type != ScalarType::Float32 || !program.zero_missing().empty()))
     return refused("meta section",
                    "derived columns of rows that are compared in float64, or whose zeros are missing");
   return {};

@@ -18,7 +18,7 @@ const char* column_rule(const ColumnDesc& column, std::uint32_t thresholds) {
                                                                   : "it leaves its feature's thresholds";
 }
 
-/// Returns what is wrong with a column of membership codes, apart from the place of its words; null if
+/// Returns what is wrong with a column of membership codes, apart from the index of its first word; null if
 /// nothing is.
 const char* category_rule(const CategoryColumn& category, std::span<const std::uint32_t> words,
                           const ColumnDesc& column) {
@@ -42,8 +42,8 @@ const char* category_rule(const CategoryColumn& category, std::span<const std::u
 
 /// Checks the columns of membership codes. `first` is the number of columns before them.
 Result<void> verify_categories(const Program& program, std::uint64_t first) {
-  const auto categories = program.section_CategoryColumns();
-  const auto words = program.section_CategoryWords();
+  const auto categories = program.category_columns();
+  const auto words = program.category_words();
   std::uint64_t taken = 0;
   for (std::size_t i = 0; i < categories.size(); ++i) {
     const CategoryColumn& category = categories[i];
@@ -57,8 +57,7 @@ Result<void> verify_categories(const Program& program, std::uint64_t first) {
     taken += category.word_count;
     if (taken > words.size()) return wrong("its words leave the category_words section");
     const auto mine = words.subspan(category.first_word, category.word_count);
-    if (const char* rule = category_rule(category, mine, program.section_Columns()[first + i]))
-      return wrong(rule);
+    if (const char* rule = category_rule(category, mine, program.columns()[first + i])) return wrong(rule);
   }
   if (taken != words.size())
     return refused("category_words section", "{} words, but the sets have {}", words.size(), taken);
@@ -68,9 +67,9 @@ Result<void> verify_categories(const Program& program, std::uint64_t first) {
 }  // namespace
 
 Result<void> verify_encoder(const Program& program) {
-  const auto features = program.section_EncodedFeatures();
-  const auto columns = program.section_Columns();
-  const auto ranks = program.section_Ranks();
+  const auto features = program.encoded_features();
+  const auto columns = program.columns();
+  const auto ranks = program.ranks();
   if (columns.size() > kMaxColumns)
     return refused("columns section", "{} columns, at most {}", columns.size(), kMaxColumns);
   std::uint64_t thresholds = 0, taken = 0;
@@ -95,7 +94,7 @@ Result<void> verify_encoder(const Program& program) {
       if (const char* rule = column_rule(columns[c], feature.threshold_count))
         return refused(formatted("columns section: column {}", c), rule);
   }
-  const std::size_t categories = program.section_CategoryColumns().size();
+  const std::size_t categories = program.category_columns().size();
   if (taken + categories != columns.size())
     return refused("columns section", "{} columns, but the features have {} and the categorical splits {}",
                    columns.size(), taken, categories);

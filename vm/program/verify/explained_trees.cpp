@@ -21,7 +21,7 @@ const char* node_rule(const Program& program, const PathNode& node) {
   if (!std::isfinite(node.number)) return "its number is not finite";
   if (node.split == 0)
     return node.column == 0 && node.feature == 0 && node.code == 0 ? nullptr : "a leaf tests nothing";
-  if (node.column >= program.section_Columns().size()) return "its column does not exist";
+  if (node.column >= program.columns().size()) return "its column does not exist";
   if (node.feature >= program.meta().num_features) return "its feature lies outside the row";
   if (node.number < kLeastShare || node.number > 1 - kLeastShare) return "its share lies outside (0, 1)";
   return nullptr;
@@ -74,8 +74,8 @@ class PathFollower {
 };
 
 Result<void> verify_trees(const Program& program) {
-  const auto trees = program.section_ExplainedTrees();
-  const auto nodes = program.section_Paths();
+  const auto trees = program.explained_trees();
+  const auto nodes = program.paths();
   std::uint64_t taken = 0;
   for (std::size_t t = 0; t < trees.size(); ++t) {
     const auto wrong = [t](std::string_view what) {
@@ -104,7 +104,7 @@ Result<void> verify_trees(const Program& program) {
 Result<void> verify_explained_trees(const Program& program) {
   const ProgramMeta& meta = program.meta();
   if (meta.contributions == 0) {
-    if (program.section_ExplainedTrees().empty() && program.section_Paths().empty()) return {};
+    if (program.explained_trees().empty() && program.paths().empty()) return {};
     return refused("meta section", "the program has paths, but no contributions");
   }
   const std::uint64_t width = std::uint64_t{meta.num_outputs} * (std::uint64_t{meta.num_features} + 1);

@@ -21,9 +21,9 @@ struct Taken {
   std::uint64_t trees = 0, node_bytes = 0, numbers = 0;
 };
 
-Result<void> verify_group_place(const Program& program, const GroupDesc& group, const LayoutRules& rules,
-                                const std::string& where, Taken& taken) {
-  const std::uint64_t bytes = program.section_Nodes().size();
+Result<void> verify_group_bounds(const Program& program, const GroupDesc& group, const LayoutRules& rules,
+                                 const std::string& where, Taken& taken) {
+  const std::uint64_t bytes = program.nodes().size();
   if (group.node_offset % kSectionAlignment != 0 || group.node_offset > bytes ||
       group.node_count > (bytes - group.node_offset) / rules.node_bytes)
     return refused(where, "{} nodes at byte {} do not lie in the nodes section", group.node_count,
@@ -38,19 +38,19 @@ Result<void> verify_group_place(const Program& program, const GroupDesc& group, 
   if (group.first_number != taken.numbers)
     return refused(where, "its leaf numbers do not follow the group before");
   taken.numbers += numbers;
-  if (taken.numbers > program.section_LeafNumbers().size())
+  if (taken.numbers > program.leaf_numbers().size())
     return refused(where, "its leaf numbers leave the leaf_numbers section");
   return {};
 }
 
 Result<void> verify_group(const Program& program, std::size_t index, NodeFacts facts, Taken& taken) {
-  const GroupDesc& group = program.section_Groups()[index];
+  const GroupDesc& group = program.groups()[index];
   const LayoutRules& rules = layout_rules(group.layout);
   const std::string where = formatted("groups section: group {}", index);
   const std::uint32_t least = rules.tile_width == 1 ? 1 : 2;
   if (group.tile_size < least || group.tile_size > rules.tile_width)
     return refused(where, "tiles of {} nodes in layout {}", group.tile_size, name_of(group.layout));
-  FVM_TRY(verify_group_place(program, group, rules, where, taken));
+  FVM_TRY(verify_group_bounds(program, group, rules, where, taken));
   const auto trees = trees_of(program, group);
   const GroupData data = group_data(program, group);
   facts.tile_size = group.tile_size;
@@ -63,7 +63,7 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
       return refused(formatted("{}, tree {}", where, group.tree_begin + t), what);
     };
     if (tree.node_count == 0) return wrong("it has no nodes");
-    if (const char* rule = rules.place_rule(tree, t, group, nodes)) return wrong(rule);
+    if (const char* rule = rules.first_node_rule(tree, t, group, nodes)) return wrong(rule);
     nodes += tree.node_count;
     if (tree.output >= num_outputs) return wrong(formatted("output {} does not exist", tree.output));
     if (rules.tree_rule != nullptr)
@@ -82,7 +82,7 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
 
 /// Returns the number of thresholds of each column, and 0 for all other columns that a node may name.
 std::vector<std::uint8_t> column_codes(const Program& program) {
-  const auto columns = program.section_Columns();
+  const auto columns = program.columns();
   std::vector<std::uint8_t> codes(std::max<std::size_t>(columns.size(), Sparse4View::kMaxColumns));
   for (std::size_t i = 0; i < columns.size(); ++i) codes[i] = static_cast<std::uint8_t>(columns[i].count);
   return codes;
@@ -93,10 +93,10 @@ Result<void> verify_tree_numbers(const Program& program) {
   const std::uint32_t count = program.meta().num_trees;
   std::vector<std::uint32_t> number_of(count, UINT32_MAX);
   std::vector<bool> taken(count);
-  for (std::size_t i = 0; i < program.section_Groups().size(); ++i) {
-    const GroupDesc& group = program.section_Groups()[i];
+  for (std::size_t i = 0; i < program.groups().size(); ++i) {
+    const GroupDesc& group = program.groups()[i];
     for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
-      const std::uint32_t found = program.section_Trees()[group.first_tree + (t - group.tree_begin)].number;
+      const std::uint32_t found = program.trees()[group.first_tree + (t - group.tree_begin)].number;
       const auto wrong = [&](std::string_view what) {
         return refused(formatted("groups section: group {}, tree {}", i, t), what);
       };
@@ -114,14 +114,14 @@ Result<void> verify_tree_numbers(const Program& program) {
 }  // namespace
 
 Result<void> verify_forest(const Program& program) {
-  const auto groups = program.section_Groups();
-  const auto shapes = program.section_TileShapes();
+  const auto groups = program.groups();
+  const auto shapes = program.tile_shapes();
   const std::vector<std::uint8_t> codes = column_codes(program);
   const NodeFacts facts{row_width(program.meta()),
                         0,
                         shapes.data(),
                         static_cast<std::uint32_t>(shapes.size()),
-                        static_cast<std::uint32_t>(program.section_Columns().size()),
+                        static_cast<std::uint32_t>(program.columns().size()),
                         codes.data()};
   // Groups and trees lie one after the other, none twice: a file's size bounds the work of this pass.
   Taken taken;
@@ -137,14 +137,13 @@ Result<void> verify_forest(const Program& program) {
           formatted("trees {} to {} of {}", group.tree_begin, group.tree_end, program.meta().num_trees));
     if (group.first_tree != taken.trees) return wrong("its trees do not follow the group before");
     taken.trees += group.tree_end - group.tree_begin;
-    if (taken.trees > program.section_Trees().size()) return wrong("its trees leave the trees section");
+    if (taken.trees > program.trees().size()) return wrong("its trees leave the trees section");
     if (!is_declared(group.layout))
       return wrong(formatted("unknown layout {}", static_cast<unsigned>(group.layout)));
     FVM_TRY(verify_group(program, i, facts, taken));
   }
-  if (taken.trees != program.section_Trees().size())
-    return refused("trees section", "{} trees, but the groups have {}", program.section_Trees().size(),
-                   taken.trees);
+  if (taken.trees != program.trees().size())
+    return refused("trees section", "{} trees, but the groups have {}", program.trees().size(), taken.trees);
   // A loop over trees may have this many iterations, so the file's size must bound them, too.
   if (program.meta().num_trees > taken.trees)
     return refused("meta section", "{} trees, but the groups have {}", program.meta().num_trees, taken.trees);

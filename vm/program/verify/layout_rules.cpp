@@ -54,7 +54,7 @@ std::string defect(const GroupData& group, std::uint32_t index, const NodeFacts&
 template <class View>
 constexpr LayoutRules rules_of() {
   LayoutRules rules{sizeof(typename View::Node), View::kTileWidth, View::kLeavesAside,
-                    &View::place_rule,           nullptr,          &defect<View>};
+                    &View::first_node_rule,      nullptr,          &defect<View>};
   if constexpr (requires { &View::tree_rule; }) rules.tree_rule = &View::tree_rule;
   return rules;
 }

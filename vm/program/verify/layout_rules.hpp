@@ -17,10 +17,10 @@ struct LayoutRules {
   std::size_t node_bytes;
   unsigned tile_width;
   bool leaves_aside;
-  /// Returns what is wrong with the place of a group's tree, which `nodes_before` nodes of the group precede;
+  /// Returns what is wrong with the first node of a group's tree, which `nodes_before` nodes of the group precede;
   /// null if nothing is.
-  const char* (*place_rule)(const TreeDesc&, std::uint32_t index, const GroupDesc&,
-                            std::uint64_t nodes_before);
+  const char* (*first_node_rule)(const TreeDesc&, std::uint32_t index, const GroupDesc&,
+                                 std::uint64_t nodes_before);
   /// Returns what is wrong with a tree's record; null if nothing is. The pointer is null if the layout has no such
   /// rule.
   const char* (*tree_rule)(const TreeDesc&, const GroupDesc&);

@@ -44,6 +44,8 @@ const char* operand_rule(const TableSizes& sizes, OperandKind kind, std::uint32_
       return rule(value < sizes.groups, "no such group");
     case Walker:
       return rule(value < sizes.walkers, "no such walker");
+    case BaseLast:
+      return rule(value <= 1, "the base scores are neither first nor last");
     case Step:
       return rule(value != 0, "a step of 0");
     case Partner:
@@ -87,8 +89,8 @@ Result<void> verify_operands(const Program& program) {
   if (code.empty()) return refused("code section", "no instructions");
   if (code.size() > kMaxInstructions)
     return refused("code section", "{} instructions, at most {}", code.size(), kMaxInstructions);
-  const TableSizes sizes{program.section_Accumulators().size(), program.section_Groups().size(),
-                         program.section_Walkers().size(), code.size()};
+  const TableSizes sizes{program.accumulators().size(), program.groups().size(), program.walkers().size(),
+                         code.size()};
   for (std::size_t pc = 0; pc < code.size(); ++pc) {
     if (!known(code[pc].op))
       return code_error(program, pc, formatted("unknown opcode {}", static_cast<unsigned>(code[pc].op)));

@@ -64,9 +64,9 @@ std::uint64_t walk_steps(const typename View::Tree& view, const TreeDesc& tree) 
 
 /// Returns the most steps in which a row's derived columns are computed: parts of keys, slots and terms.
 std::uint64_t derive_steps(const Program& program) {
-  std::uint64_t steps = program.section_HashedFeatures().size() + program.section_KeyParts().size() +
-                        program.section_LinearTerms().size() + program.meta().derived_columns;
-  for (const LookupDesc& lookup : program.section_Lookups()) steps += lookup.slot_count;
+  std::uint64_t steps = program.hashed_features().size() + program.key_parts().size() +
+                        program.linear_terms().size() + program.meta().derived_columns;
+  for (const LookupDesc& lookup : program.lookups()) steps += lookup.slot_count;
   return steps;
 }
 
@@ -78,7 +78,6 @@ struct GroupCosts {
   bool reads_codes = false;
 };
 
-template <class View>
 GroupCosts costs_of(const Program& program, const GroupDesc& group) {
   const auto trees = trees_of(program, group);
   const GroupData data = group_data(program, group);
@@ -86,10 +85,11 @@ GroupCosts costs_of(const Program& program, const GroupDesc& group) {
   costs.before.reserve(trees.size() + 1);
   costs.before.push_back(0);
   for (std::uint32_t t = 0; t < trees.size(); ++t) {
-    const std::uint64_t steps = walk_steps<View>(View::tree(data, t), trees[t]);
+    const std::uint64_t steps = with_view(
+        group.layout, [&]<class View>() { return walk_steps<View>(View::tree(data, t), trees[t]); });
     costs.before.push_back(costs.before.back() + steps);
     costs.most = std::max(costs.most, steps);
-    costs.reads_codes |= kTakesCodes<View> && trees[t].depth != 0;
+    costs.reads_codes |= takes_codes(group.layout) && trees[t].depth != 0;
   }
   return costs;
 }
@@ -117,7 +117,7 @@ class WayFollower {
       : program_(program),
         meta_(program.meta()),
         code_(program.code()),
-        accumulators_(program.section_Accumulators()),
+        accumulators_(program.accumulators()),
         map_(map),
         costs_(costs),
         followed_(followed) {
@@ -173,6 +173,8 @@ class WayFollower {
       case OutputKind::Raw:
       case OutputKind::Value:
       case OutputKind::Contributions:
+      case OutputKind::Trees:
+      case OutputKind::Staged:
         return memory_.output.covers(all);
       case OutputKind::Class:
         return meta_.class_rule == ClassRule::None || memory_.output.covers(all);
@@ -241,11 +243,22 @@ class WayFollower {
       }
       case Op::SumTrees: {
         const auto args = operands<Op::SumTrees>(inst);
-        FVM_TRY(reads_leaves(args.acc_in));
-        if (!program_.section_LeafVectors().empty())
-          take(multiply_capped(meta_.num_trees, 2 * std::uint64_t{meta_.num_outputs}));
-        if (!program_.section_LeafFunctions().empty()) take(function_steps());
+        FVM_TRY(takes_leaves(args.acc_in));
         return reads_sums(args.acc_out);
+      }
+      case Op::StoreTrees:
+        if (way_.output != OutputKind::Trees) return wrong("it writes the outputs of trees");
+        FVM_TRY(takes_leaves(operands<Op::StoreTrees>(inst).acc_in));
+        memory_.output.add(rows());
+        return {};
+      case Op::StoreStages: {
+        const auto args = operands<Op::StoreStages>(inst);
+        if (way_.output != OutputKind::Staged) return wrong("it writes scores of stages");
+        FVM_TRY(takes_leaves(args.acc_in));
+        FVM_TRY(reads_sums(args.acc_out));
+        take(multiply_capped(program_.round_begins().size(), meta_.num_outputs));
+        memory_.output.add(rows());
+        return {};
       }
       case Op::Transform:
         return reads_sums(operands<Op::Transform>(inst).acc_out);
@@ -269,7 +282,7 @@ class WayFollower {
   /// each tree has a function.
   std::uint64_t function_steps() const {
     std::uint64_t most = 0;
-    for (const LeafFunction& function : program_.section_LeafFunctions())
+    for (const LeafFunction& function : program_.leaf_functions())
       most = std::max<std::uint64_t>(most, function.term_count);
     return add_capped(meta_.num_features, multiply_capped(meta_.num_trees, most + 1));
   }
@@ -408,6 +421,15 @@ class WayFollower {
     return wrong(formatted("a{} is read for rows of which it does not hold every tree's leaf", accumulator));
   }
 
+  /// Reads the leaves of all trees, and what numbers of vectors or functions stand for.
+  Result<void> takes_leaves(std::uint32_t accumulator) {
+    FVM_TRY(reads_leaves(accumulator));
+    if (!program_.leaf_vectors().empty())
+      take(multiply_capped(meta_.num_trees, 2 * std::uint64_t{meta_.num_outputs}));
+    if (!program_.leaf_functions().empty()) take(function_steps());
+    return {};
+  }
+
   /// Returns the innermost iteration over trees around the next instruction, as a range of the map.
   std::uint32_t innermost_trees() const {
     const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), [this](const auto& block) {
@@ -437,8 +459,8 @@ class WayFollower {
   }
 
   void encode() {
-    std::uint64_t steps = program_.section_Columns().size();
-    for (const EncodedFeature& feature : program_.section_EncodedFeatures())
+    std::uint64_t steps = program_.columns().size();
+    for (const EncodedFeature& feature : program_.encoded_features())
       steps += static_cast<std::uint64_t>(std::bit_width(feature.threshold_count));
     take(steps);
     memory_.codes.add(rows());
@@ -446,10 +468,10 @@ class WayFollower {
 
   Result<void> explain() {
     if (way_.output != OutputKind::Contributions) return wrong("it writes contributions");
-    if (!program_.section_Columns().empty() && !memory_.codes.covers(rows()))
+    if (!program_.columns().empty() && !memory_.codes.covers(rows()))
       return wrong("paths test rank codes, and these rows are not encoded here");
     const std::uint64_t written = std::uint64_t{meta_.num_outputs} * (std::uint64_t{meta_.num_features} + 1);
-    take(add_capped(written, multiply_capped(program_.section_Paths().size(), kPathNodeSteps)));
+    take(add_capped(written, multiply_capped(program_.paths().size(), kPathNodeSteps)));
     memory_.output.add(rows());
     return {};
   }
@@ -480,8 +502,8 @@ class WayFollower {
   /// trees among each other.
   Result<void> walks_group(std::uint32_t walker, const Range& trees) {
     if (trees.size() == 0) return {};
-    const WalkerDesc& desc = program_.section_Walkers()[walker];
-    const GroupDesc& group = program_.section_Groups()[desc.group];
+    const WalkerDesc& desc = program_.walkers()[walker];
+    const GroupDesc& group = program_.groups()[desc.group];
     const GroupCosts& costs = costs_[desc.group];
     // Walks in lockstep go on until the last has come to its leaf.
     const std::uint64_t alone =
@@ -536,13 +558,13 @@ Result<std::vector<std::uint32_t>> row_counts(const Program& program) {
 
 Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
   std::vector<GroupCosts> costs;
-  for (const GroupDesc& group : program.section_Groups())
-    costs.push_back(with_view(group.layout, [&]<class View>() { return costs_of<View>(program, group); }));
+  for (const GroupDesc& group : program.groups()) costs.push_back(costs_of(program, group));
   FVM_ASSIGN(const std::vector<std::uint32_t> counts, row_counts(program));
   std::uint64_t most = 0, followed = 0;
-  for (const OutputKind output :
-       {OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf, OutputKind::Contributions}) {
+  for (const OutputKind output : kOutputKinds) {
     if (output == OutputKind::Contributions && program.meta().contributions == 0) continue;
+    const bool of_trees = output == OutputKind::Trees || output == OutputKind::Staged;
+    if (of_trees && program.round_begins().empty()) continue;
     for (const std::uint32_t rows : counts) {
       FVM_ASSIGN(const std::uint64_t steps, WayFollower(program, map, costs, followed).run({output, rows}));
       most = std::max(most, steps);

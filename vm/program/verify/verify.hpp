@@ -1,4 +1,4 @@
-// The verifier: the only place that checks a program. In: an image. Out: nothing, or the first rule it
+// The verifier: nothing else checks a program. In: an image. Out: nothing, or the first rule it
 // breaks, with the section, offset or pc. What it lets through cannot read or write out of bounds, loop for
 // ever, race, or use more memory than it declares, whatever its bytes are; interpreters rely on that and
 // check nothing again.

@@ -24,17 +24,17 @@ std::uint32_t safe_steps(const Program& program, const GroupDesc& group) {
 }  // namespace
 
 Result<void> verify_walkers(const Program& program) {
-  const auto walkers = program.section_Walkers();
+  const auto walkers = program.walkers();
   if (walkers.size() > kMaxWalkers)
     return refused("walkers section", "{} walkers, at most {}", walkers.size(), kMaxWalkers);
   std::vector<std::uint32_t> most_steps;  // by group, because a file may have many walkers of a large group
-  for (const GroupDesc& group : program.section_Groups()) most_steps.push_back(safe_steps(program, group));
+  for (const GroupDesc& group : program.groups()) most_steps.push_back(safe_steps(program, group));
   for (std::size_t i = 0; i < walkers.size(); ++i) {
     const WalkerDesc& walker = walkers[i];
     const auto wrong = [&](std::string_view what) {
       return refused(formatted("walkers section: w{}", i), what);
     };
-    if (walker.group >= program.section_Groups().size()) return wrong(formatted("no group {}", walker.group));
+    if (walker.group >= program.groups().size()) return wrong(formatted("no group {}", walker.group));
     if (walker.end > WalkEnd::Exact || walker.order > WalkOrder::TreesOuter || walker.atomic > 1 ||
         walker.reserved != 0)
       return wrong("unknown end, order or reserved bits");

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow
 
 from .._errors import Usage
 from .._forest import Forest
+from ._program import LISTS, no_predictions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def schema_of(forest: Forest, output: str, name: str) -> pyarrow.Schema:
-    """Returns the columns of predictions: `name`, or `name_0`, `name_1`, ... if there are several numbers a row."""
+    """Returns the columns of predictions: `name`, or `name_0`, `name_1`, ... if there are several numbers a row.
+    Contributions and the like are one column of lists, because a row may have thousands."""
     names = forest.feature_names or [str(i) for i in range(forest.num_features)]
     rows = pyarrow.record_batch([pyarrow.array([], pyarrow.float64()) for _ in names], names=list(names))
     return _predictions(forest, rows, output, name).schema
@@ -28,7 +33,16 @@ def with_predictions(forest: Forest, rows: pyarrow.RecordBatch, output: str, nam
 def one_column(forest: Forest, columns: list[Any], output: str) -> pyarrow.Array:
     """Predicts the rows of arrays, one for each feature in the model's order, or of a single array of structs by name.
     Several numbers a row are a list."""
-    numbers = forest.predict(_rows_of(forest, columns), output=output, extra="ignore")
+    return as_column(forest.predict(_rows_of(forest, columns), output=output, extra="ignore"))
+
+
+def type_of(forest: Forest, output: str) -> pyarrow.DataType:
+    """Returns the type of `one_column`."""
+    return as_column(no_predictions(forest, output)).type
+
+
+def as_column(numbers: NDArray[Any]) -> pyarrow.Array:
+    """Returns predictions as one column. Several numbers a row are a list."""
     if numbers.ndim == 1:
         return pyarrow.array(numbers)
     return pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(numbers.reshape(-1)), numbers.shape[1])
@@ -48,6 +62,9 @@ def _rows_of(forest: Forest, columns: list[Any]) -> pyarrow.RecordBatch:
 
 
 def _predictions(forest: Forest, rows: pyarrow.RecordBatch, output: str, name: str) -> pyarrow.RecordBatch:
+    if output in LISTS:
+        lists = as_column(forest.predict(rows, output=output, extra="ignore"))
+        return pyarrow.record_batch([lists], names=[name])
     stream = forest.predict_stream(rows, output=output, name=name, extra="ignore")
     table = pyarrow.RecordBatchReader.from_stream(stream).read_all().combine_chunks()
     batches = table.to_batches()

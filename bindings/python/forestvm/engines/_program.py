@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import mmap
 import os
 import re
@@ -15,13 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from .._errors import Environment, Refused, Usage
-from .._forest import Forest
+from .._forest import Forest, load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
-OUTPUTS = ("value", "raw", "class", "leaf", "proba")
+LISTS = ("contributions", "trees", "staged")  # Outputs of which a row may have thousands of numbers.
+OUTPUTS = ("value", "raw", "class", "leaf", "proba", *LISTS)
 
 _opened: dict[Program, Forest] = {}
 _lock = threading.Lock()
@@ -30,27 +33,33 @@ _lock = threading.Lock()
 class Program(NamedTuple):
     """The facts about a program that a task carries: a few bytes, however large the program is."""
 
-    fingerprint: str
+    digest: str  # Of the program's bytes. A forest's fingerprint tells models apart, not two programs of one model.
     threads: int
+    rounds: tuple[int, int] | None  # Those of Forest.of_rounds, which uses the whole program.
 
     @property
     def file_name(self) -> str:
         """The name of the program's file on each machine, without a folder."""
-        return _file_name(self.fingerprint)
+        return _file_name(self.digest)
 
     def mapped(self, path: str | os.PathLike[str]) -> Forest:
         """Returns the forest of a mapped file. Raises Refused if the file holds another program."""
-        forest = Forest.from_buffer(mapped_file(path), threads=self.threads)
-        if forest.fingerprint != self.fingerprint:
-            raise Refused(f"the file holds another program: fingerprint {forest.fingerprint}", os.fspath(path))
-        return forest
+        memory = mapped_file(path)
+        if digest_of(memory) != self.digest:
+            raise Refused("the file does not hold the program after which it is named: remove it", os.fspath(path))
+        return self.forest_of(memory)
+
+    def forest_of(self, image: Buffer) -> Forest:
+        """Returns the forest of the program's bytes, which it borrows where they lie if they are read-only."""
+        forest = Forest.from_buffer(image, threads=self.threads)
+        return forest if self.rounds is None else forest.of_rounds(*self.rounds)
 
     def open(self, image: Callable[[], Buffer]) -> Forest:
         """Returns the forest, which this process opens once. `image` is called if this machine has no file yet."""
         with _lock:
             forest = _opened.get(self)
             if forest is None:
-                forest = _opened[self] = self.mapped(_file_of(self.fingerprint, image))
+                forest = _opened[self] = self.mapped(file_with(self.digest, image))
             return forest
 
 
@@ -62,7 +71,16 @@ def program_of(forest: Forest, output: str, threads: int | None) -> Program:
         raise Usage(f"expected a forestvm.Forest, not {type(forest).__name__}", "forest")
     if output not in OUTPUTS:
         raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
-    return Program(forest.fingerprint, _threads.thread_count(threads))
+    no_predictions(forest, output)  # fails here, not in a task, if the model has no such output
+    return Program(digest_of(memoryview(forest)), _threads.thread_count(threads), forest._options.get("rounds"))
+
+
+def load_with(source: str | os.PathLike[str], output: str, threads: int | None) -> Forest:
+    """Loads a model or a program that must have an output."""
+    keep_leaves = output in ("trees", "staged")
+    forest = load(source, threads=threads, contributions=output == "contributions", keep_leaves=keep_leaves)
+    no_predictions(forest, output)  # fails here if the model has no such output
+    return forest
 
 
 def no_predictions(forest: Forest, output: str) -> NDArray[Any]:
@@ -72,7 +90,12 @@ def no_predictions(forest: Forest, output: str) -> NDArray[Any]:
 
 def file_of(forest: Forest) -> Path:
     """Returns the path of the forest's program on this machine. Writes the file unless it exists."""
-    return _file_of(forest.fingerprint, lambda: memoryview(forest))
+    return file_with(digest_of(memoryview(forest)), lambda: memoryview(forest))
+
+
+def digest_of(image: Buffer) -> str:
+    """Returns a text that tells programs apart, by all of their bytes."""
+    return hashlib.sha256(image).hexdigest()[:32]
 
 
 def folder() -> Path:
@@ -91,25 +114,27 @@ def folder() -> Path:
     return path
 
 
-def _file_name(fingerprint: str) -> str:
-    if re.fullmatch("[0-9a-f]+", fingerprint) is None:
-        raise Usage(f"{fingerprint!r} is no fingerprint", "fingerprint")
-    return f"{fingerprint}.fvm"
+def _file_name(digest: str) -> str:
+    if re.fullmatch("[0-9a-f]+", digest) is None:
+        raise Usage(f"{digest!r} is not the digest of a program", "digest")
+    return f"{digest}.fvm"
 
 
-def _file_of(fingerprint: str, image: Callable[[], Buffer]) -> Path:
-    path = folder() / _file_name(fingerprint)
+def file_with(digest: str, image: Callable[[], Buffer]) -> Path:
+    """Returns a program's file on this machine. `image` gives its bytes if there is no file yet."""
+    path = folder() / _file_name(digest)
     if path.exists():
         return path
-    # The file is written under another name and moved, so that other processes see the whole file or none.
-    written, name = tempfile.mkstemp(dir=path.parent, prefix=f"{fingerprint}.")
+    # The file is written under another name, so that other processes see the whole file or none. Linking keeps a file
+    # that another process has put in place meanwhile: replacing it would leave that process with a copy of its own.
+    written, name = tempfile.mkstemp(dir=path.parent, prefix=f"{digest}.")
     try:
         with os.fdopen(written, "wb") as file:
             file.write(image())
-        os.replace(name, path)
-    except BaseException:
+        with contextlib.suppress(FileExistsError):
+            os.link(name, path)
+    finally:
         os.unlink(name)
-        raise
     return path
 
 

@@ -2,20 +2,23 @@
 
     forestvm.engines.dask.predict(frame, forest)    # a Series or DataFrame of predictions, or an array for an array
 
-Tasks know the program's fingerprint. Where there is a distributed client, the program is scattered once and each
-machine keeps it as a file, which its workers map; without a client the tasks run on this machine, whose file they map.
+Tasks know a digest of the program. Where there is a distributed client, the program is scattered once and becomes a
+file on each machine, which its workers map: no worker has a copy in its own memory. Without a client the tasks run on
+this machine, whose file they map.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
-from typing import Any
-
-import numpy
+from typing import TYPE_CHECKING, Any
 
 from .._errors import UnsupportedInput, Usage
 from .._forest import Forest
-from ._program import Program, file_of, mapped_file, no_predictions, program_of
+from ._program import LISTS, Program, file_of, file_with, mapped_file, no_predictions, program_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 
 def predict(
@@ -38,7 +41,7 @@ def predict(
     `name_1`, ...; an array gives an array.
     """
     program = program_of(forest, output, threads)
-    image = _image(forest)
+    image = _image(program, forest)
     if hasattr(collection, "map_blocks"):
         if keep:
             raise Usage("an array has no columns with names to keep", "keep")
@@ -52,7 +55,7 @@ def predict(
     )
 
 
-def _image(forest: Forest) -> Any:
+def _image(program: Program, forest: Forest) -> Any:
     """Returns the program for the workers of the client, or the path of its file if there is no client."""
     try:
         from distributed import default_client
@@ -60,16 +63,28 @@ def _image(forest: Forest) -> Any:
         client = default_client()
     except (ImportError, ValueError):
         return str(file_of(forest))
-    # The key makes all collections share one copy.
-    return client.scatter(
-        {f"forestvm-{forest.fingerprint}": numpy.frombuffer(memoryview(forest), dtype=numpy.uint8)},
-        broadcast=True,
-        hash=False,
-    )[f"forestvm-{forest.fingerprint}"]
+    # The key makes all collections share one image.
+    key = f"forestvm-{program.digest}"
+    return client.scatter({key: _Image(program.digest, memoryview(forest))}, broadcast=True, hash=False)[key]
 
 
-def _opened(program: Program, image: Any) -> Forest:
-    return program.open(lambda: mapped_file(image) if isinstance(image, str) else memoryview(image))
+class _Image:
+    """The bytes of a program. A worker that receives them has the machine's file in their place."""
+
+    def __init__(self, digest: str, memory: Buffer) -> None:
+        self._digest, self.memory = digest, memory
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        image = pickle.PickleBuffer(self.memory) if protocol >= 5 else bytes(self.memory)
+        return _received, (self._digest, image)
+
+
+def _received(digest: str, image: Buffer) -> _Image:
+    return _Image(digest, mapped_file(file_with(digest, lambda: image)))
+
+
+def _opened(program: Program, image: _Image | str) -> Forest:
+    return program.open(lambda: mapped_file(image) if isinstance(image, str) else image.memory)
 
 
 def _predict_array(array: Any, program: Program, image: Any, sample: Any, output: str) -> Any:
@@ -93,9 +108,13 @@ def _predict_frame(frame: Any, program: Program, image: Any, output: str, name: 
 def _frame(forest: Forest, frame: Any, output: str, name: str, keep: list[str]) -> Any:
     import pandas
 
+    from . import _arrow
+
     numbers = forest.predict(frame, output=output, extra="ignore")
-    if numbers.ndim == 1 and not keep:
-        return pandas.Series(numbers, index=frame.index, name=name)
-    names = [name] if numbers.ndim == 1 else [f"{name}_{i}" for i in range(numbers.shape[1])]
-    predictions = pandas.DataFrame(numbers, index=frame.index, columns=names)
+    if numbers.ndim > 1 and output not in LISTS:
+        names = [f"{name}_{i}" for i in range(numbers.shape[1])]
+        predictions = pandas.DataFrame(numbers, index=frame.index, columns=names)
+    else:
+        values = numbers if numbers.ndim == 1 else pandas.arrays.ArrowExtensionArray(_arrow.as_column(numbers))
+        predictions = pandas.Series(values, index=frame.index, name=name)
     return pandas.concat([frame[keep], predictions], axis=1) if keep else predictions

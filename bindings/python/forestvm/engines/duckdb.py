@@ -26,8 +26,9 @@ def register(connection: Any, name: str, forest: Forest, *, output: str = "value
     NULL is a missing value. Several numbers a row are an array, FLOAT[3] for example.
     """
     program_of(forest, output, 1)
-    types = [_TYPES[str(field.type)] for field in _arrow.schema_of(forest, output, name)]
-    returned = types[0] if len(types) == 1 else f"{types[0]}[{len(types)}]"
+    type_ = _arrow.type_of(forest, output)
+    many = pyarrow.types.is_fixed_size_list(type_)
+    returned = f"{_TYPES[str(type_.value_type)]}[{type_.list_size}]" if many else _TYPES[str(type_)]
 
     def score(*columns: Any) -> pyarrow.Array:
         return _arrow.one_column(forest, list(columns), output)

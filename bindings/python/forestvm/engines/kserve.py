@@ -2,8 +2,8 @@
 
     kserve.ModelServer().start([forestvm.engines.kserve.Model("model.fvm")])
 
-Rows are one tensor [rows, features], or a tensor [rows] for each feature by its name. If the model's file is replaced,
-requests that begin afterwards are answered by the new file.
+Rows are one tensor `rows` [rows, features], or a tensor [rows] for each feature by its name, of the datatype that the
+model's metadata say. If the model's file is replaced, requests that begin afterwards are answered by the new file.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from kserve.logging import logger
 from kserve.protocol.rest.multiprocess.server import RESTServerProcess
 
 from .._errors import Error, Usage
-from .._forest import Forest, load
-from ._program import OUTPUTS, no_predictions
+from .._forest import Forest
+from ._program import OUTPUTS, load_with, no_predictions
 
+_ROWS, _PREDICTION = "rows", "prediction"  # The tensors of a request and of an answer.
 _DATATYPES = {"float32": "FP32", "float64": "FP64", "int64": "INT64", "int32": "INT32"}
 
 
@@ -46,13 +47,13 @@ class Model(kserve.Model):  # type: ignore[misc]
         name: str | None = None,
         *,
         output: str = "value",
-        threads: int | None = None,
+        threads: int | None = 1,
     ) -> None:
         """Reads the file at `path`.
 
         name:    the model's name in requests; None: the file's name without its ending.
         output:  the predictions that the model gives, as for `Forest.predict`.
-        threads: threads of a call; None: as many CPUs as the process may use.
+        threads: threads of a request in each worker process; None: as many CPUs as the process may use.
         """
         if output not in OUTPUTS:
             raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
@@ -64,7 +65,7 @@ class Model(kserve.Model):  # type: ignore[misc]
     def load(self) -> bool:
         """Reads the file. Requests that are being answered keep the program with which they began."""
         version = _version_of(self._path)  # read before the file, so that a file replaced meanwhile is read again
-        self._forest = load(self._path, threads=self._threads)
+        self._forest = load_with(self._path, self._output, self._threads)
         self._version = version
         self.ready = True
         return True
@@ -105,11 +106,11 @@ class Model(kserve.Model):  # type: ignore[misc]
     def get_input_types(self) -> list[dict[str, Any]]:
         """Returns the model's metadata: the one tensor that any request may use."""
         forest = self._current()
-        return [{"name": "rows", "datatype": _DATATYPES[forest._row_dtype], "shape": [-1, forest.num_features]}]
+        return [{"name": _ROWS, "datatype": _DATATYPES[forest._row_dtype], "shape": [-1, forest.num_features]}]
 
     def get_output_types(self) -> list[dict[str, Any]]:
         sample = no_predictions(self._current(), self._output)
-        return [{"name": "prediction", "datatype": _DATATYPES[str(sample.dtype)], "shape": [-1, *sample.shape[1:]]}]
+        return [{"name": _PREDICTION, "datatype": _DATATYPES[str(sample.dtype)], "shape": [-1, *sample.shape[1:]]}]
 
     async def predict(self, payload: Any, headers: Any = None, response_headers: Any = None) -> Any:
         """Answers a request. Raises InvalidInput (status 400) for input that the model cannot take."""
@@ -117,10 +118,10 @@ class Model(kserve.Model):  # type: ignore[misc]
         try:
             if isinstance(payload, dict):
                 return {"predictions": forest.predict(_instances(payload), output=self._output).tolist()}
-            predictions = forest.predict(_tensors(payload), output=self._output)
+            predictions = forest.predict(_tensors(forest, payload), output=self._output)
         except (Error, ValueError) as error:
             raise InvalidInput(str(error)) from error
-        answer = kserve.InferOutput("prediction", list(predictions.shape), _DATATYPES[str(predictions.dtype)])
+        answer = kserve.InferOutput(_PREDICTION, list(predictions.shape), _DATATYPES[str(predictions.dtype)])
         answer.set_data_from_numpy(predictions, binary_data=payload.use_binary_outputs)
         return kserve.InferResponse(payload.id or uuid.uuid4().hex, self.name, [answer])
 
@@ -147,16 +148,32 @@ def _instances(request: dict[str, Any]) -> Any:
     return {name: [row[name] for row in rows] for name in names}
 
 
-def _tensors(request: Any) -> Any:
+def _tensors(forest: Forest, request: Any) -> Any:
+    """Returns the rows of a request, whose tensors must be those of the model's metadata or of its features."""
+    for output in request.request_outputs or []:
+        if output.name != _PREDICTION:
+            raise Usage(f"the request asks for the output {output.name!r}: the model has {_PREDICTION!r}", "request")
     tensors = request.inputs
     if len(tensors) == 1 and len(tensors[0].shape) == 2:
-        return _array(tensors[0])
+        if tensors[0].name != _ROWS:
+            raise Usage(f"tensor {tensors[0].name!r}: the tensor [rows, features] is named {_ROWS!r}", "request")
+        return _array(forest, tensors[0])
     if any(len(tensor.shape) != 1 for tensor in tensors):
         raise Usage("expected one tensor [rows, features], or a tensor [rows] for each feature", "request")
-    return {tensor.name: _array(tensor) for tensor in tensors}
+    columns: dict[str, Any] = {}
+    for tensor in tensors:
+        if tensor.name in columns:
+            raise Usage(f"tensor {tensor.name!r}: the request has it twice", "request")
+        columns[tensor.name] = _array(forest, tensor)
+    return columns
 
 
-def _array(tensor: Any) -> Any:
+def _array(forest: Forest, tensor: Any) -> Any:
+    """Returns a tensor's numbers, or texts for a feature whose categories have names."""
+    wanted = [_DATATYPES[forest._row_dtype], *(["BYTES"] if tensor.name in forest.categories else [])]
+    if tensor.datatype not in wanted:
+        expected = " or ".join(wanted)
+        raise Usage(f"tensor {tensor.name!r}: its datatype is {tensor.datatype}, the model takes {expected}", "request")
     try:
         return tensor.as_numpy()
     except Exception as error:  # whatever the server's package raises for data that do not fit their shape or type

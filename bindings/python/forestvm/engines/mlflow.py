@@ -19,21 +19,21 @@ from ._program import file_of, program_of
 
 
 def save(
-    forest: Forest, path: str | os.PathLike[str], *, output: str = "value", threads: int | None = None, **options: Any
+    forest: Forest, path: str | os.PathLike[str], *, output: str = "value", threads: int | None = 1, **options: Any
 ) -> None:
     """Writes a folder that `mlflow.pyfunc.load_model` reads. The program in it is verified when it is loaded.
 
-    output:  the predictions that the model gives: "value", "raw", "class", "leaf" or "proba".
-    threads: threads of a call; None: what the loading machine allows.
+    output:  the predictions that the model gives: "value", "raw", "class", "leaf", ...
+    threads: threads of a call; None: as many CPUs as the loading process may use.
     options: further arguments of `mlflow.pyfunc.save_model`, such as signature and metadata.
     """
-    program_of(forest, output, threads or 1)
+    program = program_of(forest, output, threads)
     options.setdefault("pip_requirements", [f"forestvm=={__version__}"])
     mlflow.pyfunc.save_model(
         os.fspath(path),
         loader_module=__name__,
         data_path=str(file_of(forest)),
-        model_config={"output": output, "threads": threads},
+        model_config={"output": output, "threads": threads, "rounds": program.rounds and list(program.rounds)},
         **options,
     )
 
@@ -41,7 +41,9 @@ def save(
 def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> _Model:
     """Called by MLflow with the path of the program."""
     options = model_config or {}
-    return _Model(load(path, threads=options.get("threads")), options.get("output", "value"))
+    forest = load(path, threads=options.get("threads", 1))
+    rounds = options.get("rounds")
+    return _Model(forest.of_rounds(*rounds) if rounds else forest, options.get("output", "value"))
 
 
 class _Model:

@@ -3,7 +3,7 @@
     frame.with_columns(forestvm.engines.polars.expr(forest))    # adds a column "prediction"
 
 The expression reads the columns that have the features' names, in lazy and streaming queries too. polars runs it on its
-own threads, without Python: forestvm's extension is a plugin of polars. The expression holds the program's fingerprint,
+own threads, without Python: forestvm's extension is a plugin of polars. The expression holds a digest of the program,
 so that a stored query also runs in another process that has the program's file.
 """
 
@@ -21,7 +21,7 @@ import polars
 from .. import _core
 from .._errors import Environment, Refused, Usage
 from .._forest import Forest
-from ._program import Program, file_of, folder, no_predictions, program_of
+from ._program import Program, file_of, folder, program_of
 
 _PLUGIN = Path(_core.__file__)
 
@@ -49,7 +49,6 @@ def expr(
             else f"{len(names)} columns for {forest.num_features} features"
         )
         raise Usage(reason, "columns")
-    no_predictions(forest, output)  # fails here if the model has no such output
     file_of(forest)
     _check_interface(_PLUGIN, program, output)
     return _expression(_PLUGIN, program, output, names).alias(name)
@@ -62,7 +61,7 @@ def _expression(plugin: Path, program: Program, output: str, columns: Sequence[s
         plugin_path=plugin,
         function_name="forestvm_predict",
         args=list(columns),
-        kwargs={"fingerprint": program.fingerprint, "threads": program.threads, "output": output},
+        kwargs={**program._asdict(), "output": output},
         is_elementwise=True,
     )
 
@@ -93,7 +92,7 @@ class _Options(pickle.Unpickler):
 def _opened(options: bytes) -> tuple[Forest, str]:
     """Called by the plugin with an expression's options, as polars pickles them. Returns the forest and the output."""
     read = _Options(io.BytesIO(options)).load()
-    program = Program(read["fingerprint"], read["threads"])
+    program = Program(read["digest"], read["threads"], read["rounds"])
     path = folder() / program.file_name
     if not path.exists():
         raise Environment(f"no program {path}: call forestvm.engines.polars.expr on this machine first", str(path))

@@ -17,7 +17,7 @@ import ray
 from .._errors import Error, Usage
 from .._forest import Forest
 from . import _arrow
-from ._program import program_of
+from ._program import Program, program_of
 
 
 def predict(
@@ -38,11 +38,11 @@ def predict(
     num_cpus:    the part of a CPU that Ray counts for an actor: actors that take all CPUs would stop the reading tasks,
                  which need some too.
     """
-    program_of(forest, output, threads)
+    program = program_of(forest, output, threads)
     image = ray.put(numpy.frombuffer(memoryview(forest), dtype=numpy.uint8))
     return dataset.map_batches(
         _Predictor,
-        fn_constructor_args=(image, output, name, threads),
+        fn_constructor_args=(program, image, output, name),
         batch_format="pyarrow",
         zero_copy_batch=True,
         concurrency=concurrency,
@@ -53,11 +53,9 @@ def predict(
 class _Predictor:
     """The class of an actor, which predicts batches of a dataset."""
 
-    def __init__(self, image: Any, output: str, name: str, threads: int) -> None:
+    def __init__(self, program: Program, image: Any, output: str, name: str) -> None:
         # The array lies in the object store, read-only, and is borrowed.
-        self._forest = Forest.from_buffer(
-            ray.get(image) if isinstance(image, ray.ObjectRef) else image, threads=threads
-        )
+        self._forest = program.forest_of(ray.get(image) if isinstance(image, ray.ObjectRef) else image)
         self._output, self._name = output, name
 
     def __call__(self, rows: pyarrow.Table) -> pyarrow.Table:
@@ -84,19 +82,19 @@ def deployment(
     """
     from ray import serve
 
-    program_of(forest, output, threads)
+    program = program_of(forest, output, threads)
     image = ray.put(numpy.frombuffer(memoryview(forest), dtype=numpy.uint8))
 
     class Server(_Server):
         def __init__(self) -> None:
-            super().__init__(image, output, threads)
+            super().__init__(program, image, output)
 
     return serve.deployment(name=name, **options)(Server)
 
 
 class _Server:
-    def __init__(self, image: Any, output: str, threads: int) -> None:
-        self._forest = Forest.from_buffer(ray.get(image), threads=threads)
+    def __init__(self, program: Program, image: Any, output: str) -> None:
+        self._forest = program.forest_of(ray.get(image))
         self._output = output
 
     def predict(self, rows: Any) -> Any:

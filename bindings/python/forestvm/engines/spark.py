@@ -29,7 +29,8 @@ def predict(df: Any, forest: Forest, *, output: str = "value", name: str = "pred
     threads: threads of each task; Spark runs a task for each core.
     """
     program = _sent(df.sparkSession, forest, output, threads)
-    added = from_arrow_schema(_arrow.schema_of(forest, output, name))
+    columns = _arrow.schema_of(forest, output, name)
+    added = from_arrow_schema(pyarrow.schema([(column.name, _spark_type(column.type)) for column in columns]))
     schema = type(df.schema)(df.schema.fields + added.fields)
     return df.mapInArrow(functools.partial(_predict_batches, program, output, name), schema)
 
@@ -43,9 +44,13 @@ def udf(session: Any, forest: Forest, *, output: str = "value", threads: int = 1
     from pyspark.sql.functions import arrow_udf
 
     program = _sent(session, forest, output, threads)
-    types = [field.type for field in _arrow.schema_of(forest, output, "prediction")]
-    returned = types[0] if len(types) == 1 else pyarrow.list_(types[0])
-    return arrow_udf(_column_function(program, output), from_arrow_type(returned))
+    returned = from_arrow_type(_spark_type(_arrow.type_of(forest, output)))
+    return arrow_udf(_column_function(program, output), returned)
+
+
+def _spark_type(type_: pyarrow.DataType) -> pyarrow.DataType:
+    """Returns the type in which Spark takes numbers of a type: its arrays are lists of any length."""
+    return pyarrow.list_(type_.value_type) if pyarrow.types.is_fixed_size_list(type_) else type_
 
 
 def _column_function(program: Program, output: str) -> Callable[..., pyarrow.Array]:
@@ -74,11 +79,10 @@ def _predict_batches(
 ) -> Iterator[pyarrow.RecordBatch]:
     forest = _opened(program)
     for rows in batches:
-        yield _arrow.with_predictions(forest, rows, output, name)
+        batch = _arrow.with_predictions(forest, rows, output, name)
+        yield batch.cast(pyarrow.schema([(column.name, _spark_type(column.type)) for column in batch.schema]))
 
 
 def _predict_columns(program: Program, output: str, columns: tuple[Any, ...]) -> pyarrow.Array:
     numbers = _arrow.one_column(_opened(program), list(columns), output)
-    if pyarrow.types.is_fixed_size_list(numbers.type):
-        return numbers.cast(pyarrow.list_(numbers.type.value_type))
-    return numbers
+    return numbers.cast(_spark_type(numbers.type))

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include <forestvm/core/forest_data.hpp>
-#include <forestvm/core/layout/placing.hpp>
 #include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {

@@ -1,5 +1,5 @@
 // The sparse layout in tiles. It has only the tiles that the tree has; a tile's children are adjacent, and leaves
-// lie aside, so that a leaf takes 4 bytes and not a tile. A place in a tree is a tile's number or, with kLeaf, a
+// lie aside, so that a leaf takes 4 bytes and not a tile. A position in a tree is a tile's number or, with kLeaf, a
 // leaf's number; a walk that has come to a leaf stays there. It is Treebeard's sparse representation of tiled
 // trees.
 #pragma once
@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include <forestvm/core/forest_data.hpp>
-#include <forestvm/core/layout/placing.hpp>
 #include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {

@@ -30,8 +30,8 @@
 
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
-#include <forestvm/core/layout/placing.hpp>
 #include <forestvm/core/layout/tile.hpp>
+#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
@@ -125,7 +125,7 @@ struct TablesView : TreesInSequence {
     }
   };
 
-  // A place in a tree is a level and a slot in it; for a leaf it is the level below the last and the leaf's
+  // A position in a tree is a level and a slot in it; for a leaf it is the level below the last and the leaf's
   // number.
   static constexpr unsigned kSlotBits = 9;
   FVM_INLINE static std::uint32_t level_of(std::uint32_t at) { return at >> kSlotBits; }
@@ -155,7 +155,7 @@ struct TablesView : TreesInSequence {
     const TableLevel& level = tree.level(level_of(at));
     return level.has_tables() ? LevelTables(tree.lines, level).code[slot_of(at)] : level.code();
   }
-  /// Returns the place of the test or leaf to which a way leads, past the repetitions of a leaf.
+  /// Returns the position of the test or leaf to which a way leads, past the repetitions of a leaf.
   FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
     std::uint32_t level = level_of(at), slot = slot_of(at);
     for (;;) {
@@ -184,9 +184,9 @@ struct TablesView : TreesInSequence {
     return child(tree, at, static_cast<unsigned>(x > code(tree, at)));
   }
 
-  static const char* place_rule(const TreeDesc& tree, std::uint32_t index, const GroupDesc& group,
-                                std::uint64_t nodes_before) {
-    if (const char* rule = TreesInSequence::place_rule(tree, index, group, nodes_before)) return rule;
+  static const char* first_node_rule(const TreeDesc& tree, std::uint32_t index, const GroupDesc& group,
+                                     std::uint64_t nodes_before) {
+    if (const char* rule = TreesInSequence::first_node_rule(tree, index, group, nodes_before)) return rule;
     return group.node_count - nodes_before - tree.node_count >= kTableSlack
                ? nullptr
                : "its group ends too soon after its tables";
@@ -254,11 +254,12 @@ struct TablesView : TreesInSequence {
 
   /// Returns the rules that a slot breaks, as bits, and adds its children to `children`. Kind is Tests (which
   /// stands for Tree, too), Mixed or Retiring; the children of Retiring and Tree are checked elsewhere.
-  template <bool kSeveralColumns, LevelKind Kind>
+  template <LevelKind Kind>
   FVM_INLINE static std::uint32_t broken_rules(const LevelTables& tables, std::uint32_t slot,
                                                std::uint32_t columns, const std::uint8_t* codes,
                                                std::uint32_t& children) {
-    const std::uint32_t column = kSeveralColumns ? tables.column[slot] : 0, code = tables.code[slot];
+    const std::uint32_t several = columns > 1 ? 0xff : 0;  // a level of one column has no table of columns
+    const std::uint32_t column = tables.column[slot] & several, code = tables.code[slot];
     const std::uint32_t leaf = all_bits(code == kNeverRight), before = children;
     children += 2 + leaf;
     std::uint32_t broken =
@@ -269,34 +270,32 @@ struct TablesView : TreesInSequence {
   }
 
   /// Names the first broken rule of a level that breaks one.
-  template <bool kSeveralColumns, LevelKind Kind>
+  template <LevelKind Kind>
   [[gnu::cold]] static const char* first_broken_rule(const LevelTables& tables, std::uint32_t columns,
                                                      const std::uint8_t* codes) {
     std::uint32_t count = 0;
     for (std::uint32_t slot = 0;; ++slot)
-      if (const auto broken = broken_rules<kSeveralColumns, Kind>(tables, slot, columns, codes, count);
-          broken != 0)
+      if (const auto broken = broken_rules<Kind>(tables, slot, columns, codes, count); broken != 0)
         return kSlotRules[std::countr_zero(broken)];
   }
 
-  template <bool kSeveralColumns, LevelKind Kind>
+  template <LevelKind Kind>
   static const char* slots_rule(const LevelTables& tables, const TableLevel& level, const std::uint8_t* codes,
                                 std::uint32_t& children) {
     const std::uint32_t slots = level.slots, columns = level.columns;
     std::uint32_t broken = 0, count = 0;
     for (std::uint32_t slot = 0; slot < slots; ++slot)
-      broken |= broken_rules<kSeveralColumns, Kind>(tables, slot, columns, codes, count);
+      broken |= broken_rules<Kind>(tables, slot, columns, codes, count);
     children = count;
-    return broken == 0 ? nullptr : first_broken_rule<kSeveralColumns, Kind>(tables, columns, codes);
+    return broken == 0 ? nullptr : first_broken_rule<Kind>(tables, columns, codes);
   }
 
-  template <bool kSeveralColumns>
   static const char* slots_rule(const LevelTables& tables, const TableLevel& level, const std::uint8_t* codes,
                                 std::uint32_t& children) {
     if (level.all_tests() || level.is_tree())
-      return slots_rule<kSeveralColumns, LevelKind::Tests>(tables, level, codes, children);
-    return level.retires() ? slots_rule<kSeveralColumns, LevelKind::Retiring>(tables, level, codes, children)
-                           : slots_rule<kSeveralColumns, LevelKind::Mixed>(tables, level, codes, children);
+      return slots_rule<LevelKind::Tests>(tables, level, codes, children);
+    return level.retires() ? slots_rule<LevelKind::Retiring>(tables, level, codes, children)
+                           : slots_rule<LevelKind::Mixed>(tables, level, codes, children);
   }
 
  protected:
@@ -320,8 +319,7 @@ struct TablesView : TreesInSequence {
     const std::uint32_t columns = level.columns;
     for (std::uint32_t c = 0; c < columns; ++c)
       above.codes[c] = facts.column_codes[tables.list[c] / kCodeRows];
-    return columns > 1 ? slots_rule<true>(tables, level, above.codes, children)
-                       : slots_rule<false>(tables, level, above.codes, children);
+    return slots_rule(tables, level, above.codes, children);
   }
 
  private:

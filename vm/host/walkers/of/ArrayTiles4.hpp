@@ -5,7 +5,7 @@
 
 namespace forestvm::host {
 
-/// The walkers that later targets have of their own. A walk on its own waits for the child's place, which takes bit
+/// The walkers that later targets have of their own. A walk on its own waits for the child's position, which takes bit
 /// operations that later targets do faster: up to 13% for sparse tiles. Walks in lockstep hide the wait.
 template <class Target, class View>
 requires(View::kTileWidth > 1) inline constexpr WalkerTable kOwnWalkers<Target, View> = {

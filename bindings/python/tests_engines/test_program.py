@@ -1,0 +1,82 @@
+"""The file of a program that the processes of a machine share."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import MODELS, check_one_copy
+
+import forestvm
+from forestvm.engines import _program
+
+# Opens a program when a line comes, prints the file that it has mapped, and keeps it until another line comes.
+OPEN = """
+import sys
+from forestvm.engines import _program
+program, source = _program.Program(sys.argv[1], 1, None), sys.argv[2]
+print("begun", flush=True)
+sys.stdin.readline()
+forest = program.open(lambda: _program.mapped_file(source))
+print(next(line.split(maxsplit=4)[4].strip() for line in open("/proc/self/maps") if sys.argv[1] in line), flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_processes_that_start_together_map_one_file(
+    large: forestvm.Forest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, source = tmp_path / "programs", tmp_path / "source.fvm"
+    large.save(source)
+    monkeypatch.setenv("FORESTVM_PROGRAMS", str(folder))
+    path = folder / _program.program_of(large, "value", 1).file_name
+    command = [sys.executable, "-c", OPEN, path.stem, str(source)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(command, **pipes) for _ in range(4)]
+    try:
+        for process in processes:
+            assert process.stdout.readline() == "begun\n"
+        for process in processes:
+            process.stdin.write("\n")
+            process.stdin.flush()
+        mapped = [process.stdout.readline().strip() for process in processes]
+        wanted = f"{path.stat().st_ino} {path}"
+        assert [" ".join(line.split()) for line in mapped] == [wanted] * 4
+        check_one_copy(large, 4)
+    finally:
+        for process in processes:
+            process.communicate("\n", timeout=60)
+    assert list(folder.iterdir()) == [path]
+
+
+def test_programs_of_one_model_have_files_of_their_own() -> None:
+    options: list[dict[str, Any]] = [{}, {"contract": "fast"}, {"contract": "reproducible"}, {"contributions": True}]
+    forests = [forestvm.load(MODELS["float32"], **each) for each in options]
+    assert len({forest.fingerprint for forest in forests}) == 1
+    for forest in forests:
+        program = _program.program_of(forest, "value", 1)
+        opened = program.open(lambda image=memoryview(forest): image)
+        assert bytes(opened) == bytes(forest) and opened.contract == forest.contract
+
+
+def test_rounds_of_a_program_are_kept() -> None:
+    whole = forestvm.load(MODELS["float32"], keep_leaves=True)
+    rows = np.random.default_rng(1).normal(scale=20, size=(50, 30))
+    values = set()
+    for forest in (whole, whole.of_rounds(0, 10), whole.of_rounds(10, 20)):
+        program = _program.program_of(forest, "value", 1)
+        assert program.digest == _program.digest_of(memoryview(whole))
+        assert program.open(lambda: memoryview(whole)).predict(rows).tobytes() == forest.predict(rows).tobytes()
+        values.add(forest.predict(rows).tobytes())
+    assert len(values) == 3
+
+
+def test_a_file_with_another_program_is_refused(tmp_path: Path) -> None:
+    program = _program.program_of(forestvm.load(MODELS["float32"]), "value", 1)
+    forestvm.load(MODELS["float32"], contract="fast").save(tmp_path / program.file_name)
+    with pytest.raises(forestvm.Refused, match="does not hold the program after which it is named"):
+        program.mapped(tmp_path / program.file_name)

@@ -1,0 +1,255 @@
+// Outputs of single trees and of stages, and rounds that a call chooses, of every model in the repository: against the
+// reference's leaves and sums, and against programs that were compiled for the rounds; the same bits under every
+// schedule, in every batch, on every target.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/compile.hpp>
+#include <forestvm/load.hpp>
+#include <forestvm/named_schedules.hpp>
+#include <forestvm/reference.hpp>
+#include <forestvm/rounds.hpp>
+
+#include "support/model_folders.hpp"
+#include "support/small_models.hpp"
+#include "support/targets_here.hpp"
+
+namespace forestvm::test {
+namespace {
+
+/// The most rows of a model's that are tried.
+constexpr std::size_t kMostRows = 24;
+
+const char* const kSchedules[] = {
+    "auto", "tile(batch, b0, b1, 16); reorder(b0, tree, b1); parallel(b0); encode(u8)", "orderTrees(depth)"};
+
+Result<Program> kept(const Model& model, const std::string& schedule) {
+  FVM_ASSIGN(const Schedule chosen,
+             schedule == "auto" ? schedule_by_name(model, schedule) : parse_schedule(schedule));
+  CompileOptions options;
+  options.keeps_leaves = true;
+  FVM_ASSIGN(const Compiled done, compile(model, chosen, options));
+  return done.program;
+}
+
+/// Predicts in batches of `batch` rows. Numbers are float64, which holds those of every program exactly.
+std::vector<double> predicted(const Predictor& predictor, const RowBlock& rows, OutputKind output,
+                              const CallOptions& options, std::size_t batch) {
+  const auto context = predictor.make_context();
+  const std::size_t width = output_width(predictor.program(), output, options);
+  std::vector<double> out(rows.count * width);
+  std::vector<std::int64_t> labels(rows.count * width);
+  const bool is_class = output == OutputKind::Class;
+  for (std::size_t begin = 0; begin < rows.count; begin += batch) {
+    RowBlock some = rows;
+    some.data = static_cast<const double*>(rows.data) + begin * rows.stride;
+    some.count = std::min(batch, rows.count - begin);
+    void* const to =
+        is_class ? static_cast<void*>(labels.data() + begin * width) : out.data() + begin * width;
+    const auto done = predictor.predict_with(*context, some, output,
+                                             is_class ? ResultType::Int64 : ResultType::Float64, options, to);
+    EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
+  }
+  if (is_class) out.assign(labels.begin(), labels.end());
+  return out;
+}
+
+void expect_same_bits(const std::vector<double>& got, const std::vector<double>& expected,
+                      const std::string& what) {
+  ASSERT_EQ(got.size(), expected.size()) << what;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    ASSERT_EQ(std::bit_cast<std::uint64_t>(got[i]), std::bit_cast<std::uint64_t>(expected[i]))
+        << what << ", number " << i << " of " << got.size() << ": " << got[i] << " and " << expected[i];
+}
+
+/// Returns the outputs of the leaf that the trainer calls `number`.
+std::vector<double> outputs_of_leaf(const Model& model, const Tree& tree, std::int32_t number) {
+  std::size_t n = 0;
+  while (tree.nodes[n].kind != NodeKind::Leaf || leaf_number(tree, n) != number) ++n;
+  const auto weighted = [&](double value) {
+    return model.score_type == ScalarType::Float32
+               ? static_cast<double>(tree.weight * static_cast<float>(value))
+               : static_cast<double>(tree.weight) * value;
+  };
+  if (tree.leaf_width == 1) return {weighted(tree.nodes[n].value)};
+  std::vector<double> outputs;
+  for (std::size_t k = 0; k < tree.leaf_width; ++k)
+    outputs.push_back(weighted(tree.leaf_vectors[std::size_t{tree.nodes[n].payload} * tree.leaf_width + k]));
+  return outputs;
+}
+
+struct Case {
+  Model model;
+  support::Rows rows;
+  RowBlock block;
+
+  Reference reference_of(const Model& of) const {
+    auto found = reference_predict(of, std::span(rows.values).first(block.count * block.stride), block.count,
+                                   {.hashed_rows = rows.hashed});
+    EXPECT_TRUE(found.ok()) << (found.ok() ? "" : found.error().text());
+    return found.ok() ? *found : Reference{};
+  }
+};
+
+void check_trees(const Case& c, const Predictor& predictor) {
+  if (has_linear_leaves(c.model)) return;  // a leaf's output depends on the row: sums of stages judge it
+  const Reference reference = c.reference_of(c.model);
+  std::vector<double> expected;
+  for (std::size_t row = 0; row < c.block.count; ++row)
+    for (std::size_t t = 0; t < c.model.trees.size(); ++t) {
+      const std::vector<double> outputs =
+          outputs_of_leaf(c.model, c.model.trees[t], reference.leaf[row * reference.leaf_width + t]);
+      expected.insert(expected.end(), outputs.begin(), outputs.end());
+    }
+  for (const std::size_t batch : {std::size_t{5}, c.block.count})
+    expect_same_bits(predicted(predictor, c.block, OutputKind::Trees, {}, batch), expected, "trees");
+}
+
+void check_stages(const Case& c, const Predictor& predictor, std::uint32_t every) {
+  const std::uint32_t rounds = round_count(c.model), stages = (rounds + every - 1) / every;
+  const std::size_t outputs = c.model.num_outputs;
+  CallOptions options;
+  options.every = every;
+  ASSERT_EQ(output_width(predictor.program(), OutputKind::Staged, options), stages * outputs);
+  const std::vector<double> staged = predicted(predictor, c.block, OutputKind::Staged, options, 7);
+  for (std::uint32_t stage = 0; stage < stages; ++stage) {
+    Model part = c.model;
+    ASSERT_TRUE(keep_rounds(part, {0, std::min(rounds, (stage + 1) * every)}).ok());
+    std::vector<double> scores;
+    for (std::size_t row = 0; row < c.block.count; ++row)
+      for (std::size_t k = 0; k < outputs; ++k)
+        scores.push_back(staged[(row * stages + stage) * outputs + k]);
+    expect_same_bits(scores, c.reference_of(part).raw, "stage " + std::to_string(stage));
+  }
+}
+
+void check_rounds(const Case& c, const Predictor& predictor, Rounds rounds, const char* schedule) {
+  Model part = c.model;
+  ASSERT_TRUE(keep_rounds(part, rounds).ok());
+  const auto program = kept(part, schedule);
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  const auto of_part = host_backend(*program);
+  CallOptions options;
+  options.rounds = rounds;
+  std::vector<OutputKind> kinds{OutputKind::Raw, OutputKind::Value, OutputKind::Trees, OutputKind::Staged};
+  if (c.model.class_rule != ClassRule::None) kinds.push_back(OutputKind::Class);
+  for (const OutputKind kind : kinds)
+    for (const std::size_t batch : {std::size_t{1}, c.block.count})
+      expect_same_bits(predicted(predictor, c.block, kind, options, batch),
+                       predicted(**of_part, c.block, kind, {}, c.block.count),
+                       "rounds " + std::to_string(rounds.begin) + ":" + std::to_string(rounds.end) +
+                           ", output " + std::to_string(static_cast<int>(kind)));
+}
+
+class TreesOfModels : public testing::TestWithParam<support::ModelFile> {};
+INSTANTIATE_TEST_SUITE_P(Repository, TreesOfModels, testing::ValuesIn(support::repository_models()));
+
+TEST_P(TreesOfModels, AreTheReferences) {
+  auto model = load_model(GetParam().path.string());
+  if (!model.ok()) return;  // some of the models are there to be refused
+  Case c{*model, support::read_rows(GetParam().path, *model), {}};
+  const std::size_t width = c.model.num_features;
+  c.block = {c.rows.values.data(), std::min(c.rows.count, kMostRows), width, RowType::Float64};
+  c.block.hashed = c.rows.hashed;
+  const bool has_rounds = c.model.divisor == 1 || c.model.averaged;
+  const std::uint32_t rounds = round_count(c.model);
+  for (const char* schedule : kSchedules) {
+    const auto program = kept(c.model, schedule);
+    if (!program.ok() && std::string(schedule) != "auto") continue;  // trees that are too large for tables
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    for (const std::string& target : support::targets_here()) {
+      SCOPED_TRACE(std::string(schedule) + ", " + target);
+      const auto predictor = host_backend(*program, {.threads = 2, .target = target});
+      ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+      check_trees(c, **predictor);
+      if (!has_rounds || rounds == 0) continue;
+      check_stages(c, **predictor, std::max(1u, rounds / 3));
+      check_rounds(c, **predictor, {0, (rounds + 1) / 2}, schedule);
+      check_rounds(c, **predictor, {rounds - 1, rounds}, schedule);
+    }
+  }
+}
+
+/// A model of six rounds of one tree: f0 < 0.5 ? 1 : 2, and so on.
+Model six_rounds() {
+  std::vector<Tree> trees;
+  for (int i = 0; i < 6; ++i)
+    trees.push_back(
+        support::model_of({support::split(0, 0.5, support::leaf(i), support::leaf(2 * i))}).trees[0]);
+  Model model = support::model_of({});
+  model.trees = std::move(trees);
+  model.round_begins = {0, 1, 2, 3, 4, 5, 6};
+  return model;
+}
+
+std::string error_of(const Program& program, OutputKind output, const CallOptions& options) {
+  const auto done = check_call(program, output, options);
+  return done.ok() ? "" : done.error().text();
+}
+
+void expect_error(const std::string& text, const std::string& expected) {
+  EXPECT_NE(text.find(expected), std::string::npos) << text;
+}
+
+TEST(TreesAndStages, AreRefusedByName) {
+  const Model model = six_rounds();
+  const Program plain = compile(model, *parse_schedule(""))->program, keeps = *kept(model, "auto");
+  expect_error(error_of(plain, OutputKind::Trees, {}),
+               "output trees: the program does not keep each tree's leaf");
+  expect_error(error_of(plain, OutputKind::Staged, {}), "compile the model with --with staged");
+  CallOptions options;
+  options.every = 0;
+  expect_error(error_of(keeps, OutputKind::Staged, options), "stages: after every 0 rounds");
+  options.every = 1;
+  for (const Rounds wrong : {Rounds{0, 0}, Rounds{3, 2}, Rounds{0, 7}, Rounds{6, 7}}) {
+    options.rounds = wrong;
+    for (const OutputKind kind : {OutputKind::Raw, OutputKind::Trees, OutputKind::Staged}) {
+      expect_error(error_of(keeps, kind, options), "expected A:B with A < B, and B at most 6");
+      if (kind != OutputKind::Raw) {
+        EXPECT_EQ(output_width(keeps, kind, options), 0u);
+      }
+    }
+  }
+  options.rounds = Rounds{1, 3};
+  EXPECT_EQ(error_of(keeps, OutputKind::Raw, options), "");
+  EXPECT_EQ(output_width(keeps, OutputKind::Trees, options), 2u);
+  expect_error(error_of(keeps, OutputKind::Leaf, options),
+               "rounds: the leaf numbers of a call are of all rounds");
+  expect_error(error_of(plain, OutputKind::Raw, options), "compile the model with --with rounds");
+  CallOptions early;
+  early.early_stop = EarlyStop{};
+  expect_error(error_of(keeps, OutputKind::Trees, early), "outputs of trees and stages are of all trees");
+  Model divided = model;
+  divided.divisor = 2;
+  const Program isolation = *kept(divided, "auto");
+  EXPECT_EQ(error_of(isolation, OutputKind::Trees, {}), "");
+  expect_error(error_of(isolation, OutputKind::Staged, {}), "the model's trees are not rounds of boosting");
+  expect_error(error_of(isolation, OutputKind::Value, options),
+               "the model's trees are not rounds of boosting");
+  CompileOptions gpu;
+  gpu.keeps_leaves = true;
+  const auto mapped = compile(model, *schedule_by_name(model, "gpu"), gpu);
+  ASSERT_FALSE(mapped.ok());
+  expect_error(mapped.error().text(), "are kept on the host, and its loops are mapped to a GPU");
+}
+
+TEST(TreesAndStages, OfAModelWithoutTrees) {
+  Model model = six_rounds();
+  model.trees.clear();
+  model.round_begins = {0};
+  const auto predictor = host_backend(*kept(model, "auto"));
+  const std::vector<double> row(model.num_features);
+  const RowBlock block{row.data(), 1, row.size(), RowType::Float64};
+  EXPECT_TRUE(predicted(**predictor, block, OutputKind::Trees, {}, 1).empty());
+  EXPECT_TRUE(predicted(**predictor, block, OutputKind::Staged, {}, 1).empty());
+}
+
+}  // namespace
+}  // namespace forestvm::test

@@ -1,0 +1,110 @@
+// The verifier's rules for the rounds of a program that keeps every tree's leaf, and for the instructions that write
+// outputs of trees and stages, one test case for each.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "support/small_models.hpp"
+#include "vm/small_program.hpp"
+
+namespace forestvm::test {
+namespace {
+
+ProgramParts kept_parts() {
+  CompileOptions options;
+  options.keeps_leaves = true;
+  return parts_of(compiled(small_forest(), "", options));
+}
+
+std::string refusal(const ProgramParts& parts) {
+  const auto program = encode_program(parts);
+  return program.ok() ? "" : program.error().text();
+}
+
+/// Breaks one thing, and expects a refusal that says `what`.
+template <class Break>
+void expect_refused(Break breaks, const std::string& what) {
+  ProgramParts parts = kept_parts();
+  breaks(parts);
+  const std::string text = refusal(parts);
+  EXPECT_NE(text.find(what), std::string::npos) << text;
+}
+
+Inst& first(ProgramParts& parts, Op op) {
+  for (Inst& inst : parts.code)
+    if (inst.op == op) return inst;
+  throw std::runtime_error("the program lacks an instruction");
+}
+
+Inst made(Op op, std::vector<std::uint32_t> operands) {
+  operands.resize(kMaxOperands);
+  return encode(op, operands.data());
+}
+
+TEST(VerifyRounds, AcceptsWhatIsCompiled) {
+  EXPECT_EQ(refusal(kept_parts()), "");
+  ProgramParts no_rounds = kept_parts();
+  no_rounds.meta.rounds = RoundRule::None;
+  EXPECT_EQ(refusal(no_rounds), "");
+  ProgramParts empty_round = kept_parts();
+  empty_round.round_begins = {0, 3, 3, 6};
+  EXPECT_EQ(refusal(empty_round), "");
+}
+
+TEST(VerifyRounds, Sections) {
+  expect_refused([](ProgramParts& p) { p.meta.rounds = static_cast<RoundRule>(4); },
+                 "unknown rule of rounds");
+  expect_refused([](ProgramParts& p) { p.round_begins.clear(); }, "a rule of rounds, but no rounds");
+  expect_refused([](ProgramParts& p) { p.round_begins = {0, 3}; }, "do not cover the 6 trees");
+  expect_refused([](ProgramParts& p) { p.round_begins = {1, 6}; }, "do not cover the 6 trees");
+  expect_refused([](ProgramParts& p) { p.round_begins = {0, 7, 6}; }, "record 2: it does not ascend");
+}
+
+TEST(VerifyRounds, Instructions) {
+  const auto no_rounds = [](ProgramParts& p) {
+    p.meta.rounds = RoundRule::None;
+    p.round_begins.clear();
+  };
+  expect_refused(no_rounds, "(store_trees): the program has no rounds");
+  expect_refused([](ProgramParts& p) { first(p, Op::StoreTrees).small[0] = 0; },
+                 "a0 does not hold per-tree values");
+  expect_refused([](ProgramParts& p) { first(p, Op::StoreStages).small[1] = 0; },
+                 "a0 does not hold per-tree values");
+  expect_refused([](ProgramParts& p) { first(p, Op::StoreStages).wide[0] = 2; },
+                 "the base scores are neither first nor last");
+  expect_refused(
+      [](ProgramParts& p) {
+        first(p, Op::StoreTrees) = made(Op::Zero, {0, 0});
+      },
+      "the output is not written for every row (output trees");
+  expect_refused(
+      [](ProgramParts& p) {
+        first(p, Op::StoreStages) = made(Op::Zero, {0, 0});
+      },
+      "the output is not written for every row (output staged");
+  expect_refused(
+      [](ProgramParts& p) {
+        first(p, Op::Store) = made(Op::StoreTrees, {1, 0});
+      },
+      "it writes the outputs of trees (output raw");
+  expect_refused(
+      [](ProgramParts& p) {
+        first(p, Op::Store) = made(Op::StoreStages, {0, 1, 0, 0});
+      },
+      "it writes scores of stages (output raw");
+  expect_refused(
+      [](ProgramParts& p) {
+        first(p, Op::Init) = made(Op::Slice, {9, 1, 0, 0});
+      },
+      "a0 is read for rows of which it holds nothing (output raw");
+  expect_refused(
+      [](ProgramParts& p) {
+        for (Inst& inst : p.code)
+          if (inst.op == Op::Walk) inst = made(Op::Zero, {0, 0});
+      },
+      "it does not hold every tree's leaf");
+}
+
+}  // namespace
+}  // namespace forestvm::test
