@@ -14,7 +14,7 @@ namespace forestvm::frontend {
 namespace {
 
 /// The most categories of one field. Trees keep sets of them while they are read.
-constexpr std::size_t kMaxCategories = 65'536;
+constexpr std::size_t kMaxFieldCategories = 65'536;
 
 std::string text_of(std::optional<std::string_view> text) { return std::string(text.value_or("")); }
 
@@ -124,8 +124,8 @@ Result<void> PmmlFields::set_expression(std::string_view element, const XmlAttri
 Result<std::uint32_t> PmmlFields::add_category(PmmlCategories& categories, std::string_view text,
                                                const std::string& where) {
   const std::uint32_t number = categories.count();
-  if (number > kMaxCategories)
-    return refused(where, "a field of more than " + std::to_string(kMaxCategories) + " categories");
+  if (number > kMaxFieldCategories)
+    return refused(where, "a field of more than " + std::to_string(kMaxFieldCategories) + " categories");
   std::uint32_t code = number - 1;
   if (categories.numbers) {
     const std::optional<double> value = pmml_number(text);

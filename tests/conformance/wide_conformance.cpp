@@ -23,6 +23,13 @@
 namespace forestvm::test {
 namespace {
 
+constexpr const char* kMappedTrees =
+    "tile(batch, b0, b1, 4); tile(tree, t0, t, 12); tile(t, t1, t2, 3); reorder(b0, t0, t1, t2, b1); "
+    "gpuDimension(b0, grid.x); gpuDimension(t1, block.y); cache(b0); cache(t0); sharedReduce(t1)";
+constexpr const char* kMappedCodes =
+    "layout(tree, sparse); encode(u8); tile(batch, b0, b1, 8); reorder(b0, b1, tree); "
+    "gpuDimension(b0, grid.x); gpuDimension(b1, block.x)";
+
 /// Loops that are mapped to a GPU launch run on the emulator.
 constexpr const char* kSchedules[] = {
     "reorder(tree, batch)",
@@ -37,10 +44,8 @@ constexpr const char* kSchedules[] = {
     "tileTree(tree, 8, probability); layout(tree, sparse)",
     "tileTree(tree, 4, uniform); layout(tree, reorg)",
     "tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x)",
-    "tile(batch, b0, b1, 4); tile(tree, t0, t, 12); tile(t, t1, t2, 3); reorder(b0, t0, t1, t2, b1); "
-    "gpuDimension(b0, grid.x); gpuDimension(t1, block.y); cache(b0); cache(t0); sharedReduce(t1)",
-    "layout(tree, sparse); encode(u8); tile(batch, b0, b1, 8); reorder(b0, b1, tree); gpuDimension(b0, grid.x); "
-    "gpuDimension(b1, block.x)",
+    kMappedTrees,
+    kMappedCodes,
 };
 constexpr int kRandomSchedules = 6, kRandomMappedSchedules = 2;
 constexpr std::size_t kEmulatedRows = 24;
