@@ -68,7 +68,8 @@ Result<Program> compile_as_asked(const Arguments& arguments, const std::string& 
 Result<Program> program_as_asked(const Arguments& arguments, const std::string& path,
                                  const std::string& otherwise = "auto");
 
-/// A program, and the rounds of --rounds that calls of it must choose: those of a model are chosen before it is compiled.
+/// A program, and the rounds of --rounds that calls of it must choose: those of a model are chosen before it is
+/// compiled.
 struct AskedProgram {
   Program program;
   std::optional<Rounds> rounds;

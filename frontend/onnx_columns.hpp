@@ -1,5 +1,5 @@
-// The columns of numbers that reach a tree ensemble: the row's features, after the nodes in front of it that change each
-// number (Scaler, Imputer, Add, Sub, Mul, Div, Clip, Cast).
+// The columns of numbers that reach a tree ensemble: the row's features, after the nodes in front of it that change
+// each number (Scaler, Imputer, Add, Sub, Mul, Div, Clip, Cast).
 #pragma once
 
 #include <cstdint>

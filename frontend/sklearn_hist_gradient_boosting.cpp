@@ -1,8 +1,8 @@
 // HistGradientBoosting: sums of the trees' values from a stored start, in float64 throughout. Models with categorical
 // features encode rows first: categorical columns move to the front, and each category becomes its number in a list; a
 // value that is not in the list is missing. The file's nodes use the encoded columns and numbers. The Model uses the
-// user's columns and categories, so that rows need no encoding. Before release 1.4 scikit-learn encodes nothing: C converts
-// the numbers of categorical columns to bytes, which are the categories.
+// user's columns and categories, so that rows need no encoding. Before release 1.4 scikit-learn encodes nothing: C
+// converts the numbers of categorical columns to bytes, which are the categories.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -11,9 +11,9 @@
 
 namespace forestvm::cli {
 
-/// Returns the float64 number nearest to a decimal number, or the float32 number nearest to that, because tables come to
-/// trainers as float64 numbers, which trainers round; ±inf and ±0 beyond the range. Accepts nan, inf and infinity in any
-/// case. Returns nothing for any other text, including an empty one. Defined for float and double.
+/// Returns the float64 number nearest to a decimal number, or the float32 number nearest to that, because tables come
+/// to trainers as float64 numbers, which trainers round; ±inf and ±0 beyond the range. Accepts nan, inf and
+/// infinity in any case. Returns nothing for any other text, including an empty one. Defined for float and double.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text);
 

@@ -235,8 +235,8 @@ class Predictor {
   /// Outputs of trees are scores, too: what the leaf of each tree, in the model's order, adds to the raw score, or to
   /// each raw score if leaves are vectors. The scores of stages are the raw scores after every few rounds of trees
   /// (CallOptions::every) and after the last, for each of them num_outputs numbers. Both, and the choice of rounds in a
-  /// call, are for programs that keep every tree's leaf, on the host. Scores of chosen rounds and of stages have the bits
-  /// of a program that was compiled from these rounds alone (keep_rounds) under the contract `trainer`.
+  /// call, are for programs that keep every tree's leaf, on the host. Scores of chosen rounds and of stages have the
+  /// bits of a program that was compiled from these rounds alone (keep_rounds) under the contract `trainer`.
   ///
   /// Usage: a type in which the output would lose digits; a context of another backend; a null pointer; rows that
   /// overlap or are too short; coded rows with another number of columns or too few bytes; sparse rows whose
@@ -251,10 +251,10 @@ class Predictor {
   /// Refused: labels of a model without classes; contributions or interactions of a program without them; outputs of
   /// trees and stages, and rounds, of a program that does not keep leaves; stages and rounds of a model whose trees are
   /// no rounds of boosting; an integer that has no equal float64 where the program compares in float64 (the error names
-  /// the row); codes of another encoder, and all codes if walks of every plan read values; rows in a GPU's memory if the
-  /// program takes zeros for missing values or has thresholds that float32 cannot tell apart, and for such rows labels as
-  /// Int32 and leaf numbers as Int64; margins for other models, for programs that count sums exactly, and on GPUs; early
-  /// stop for a model or a program that does not have it.
+  /// the row); codes of another encoder, and all codes if walks of every plan read values; rows in a GPU's memory if
+  /// the program takes zeros for missing values or has thresholds that float32 cannot tell apart, and for such rows
+  /// labels as Int32 and leaf numbers as Int64; margins for other models, for programs that count sums exactly, and
+  /// on GPUs; early stop for a model or a program that does not have it.
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///
@@ -294,8 +294,8 @@ class Predictor {
   virtual std::string describe() const = 0;
 };
 
-/// Returns the numbers of a row's prediction of this kind, by a call with these options; 0 if the program cannot give it,
-/// or the options make no sense.
+/// Returns the numbers of a row's prediction of this kind, by a call with these options; 0 if the program cannot give
+/// it, or the options make no sense.
 std::uint32_t output_width(const Program& program, OutputKind output, const CallOptions& options = {});
 
 /// Returns the error of every call for this output with these options but margins, whatever its rows are. Programs for

@@ -27,8 +27,8 @@ TEST(ParseFloat, ReadsTheNearestFloat) {
   EXPECT_TRUE(std::isnan(parse_number<float>("NaN").value()));
 }
 
-/// Trainers get tables as float64 numbers, which they round: 16777217 + 2^-30 is 16777217 in float64, and that number is
-/// halfway between two float32 numbers.
+/// Trainers get tables as float64 numbers, which they round: 16777217 + 2^-30 is 16777217 in float64, and that number
+/// is halfway between two float32 numbers.
 TEST(ParseFloat, RoundsTheNearestDouble) {
   EXPECT_EQ(parse_number<float>("16777217.0000000009"), 16777216.0F);
   EXPECT_EQ(parse_number<float>("16777217.00000001"), 16777218.0F);

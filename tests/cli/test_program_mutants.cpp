@@ -1,5 +1,5 @@
-// Damaged model files of every format, given to the real program: each is refused, or runs, within a second of processor
-// time and within 4 times the size of the decompressed file and 64 MiB, including the program itself.
+// Damaged model files of every format, given to the real program: each is refused, or runs, within a second of
+// processor time and within 4 times the size of the decompressed file and 64 MiB, including the program itself.
 #include <sys/resource.h>
 
 #include <gtest/gtest.h>

@@ -10,8 +10,8 @@
 
 namespace forestvm::test {
 
-/// Compiles the model in several ways and compares all outputs for `count` rows on every CPU target of this machine, and
-/// for the first of them on the emulator of GPUs. `name` chooses the random schedules.
+/// Compiles the model in several ways and compares all outputs for `count` rows on every CPU target of this machine,
+/// and for the first of them on the emulator of GPUs. `name` chooses the random schedules.
 void check_wide_rows(const Model& model, const std::string& name, const std::vector<double>& rows,
                      std::size_t count);
 

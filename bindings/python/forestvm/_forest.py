@@ -87,11 +87,11 @@ class Forest(_core.Forest):
     ) -> NDArray[Any]:
         """Returns what each two features contribute together to the raw scores: exact SHAP interactions.
 
-        The array has the shape (rows, features + 1, features + 1), or (rows, outputs, features + 1, features + 1) if the
-        model has several outputs. The matrices are symmetric, and their rows add up to the contributions; what a feature
-        contributes alone is on the diagonal, and the expected score is the last number. The forest must have been loaded
-        with `interactions=True`. A row that takes more than `max_bytes` is an error. The other options are those of
-        `predict`.
+        The array has the shape (rows, features + 1, features + 1), or (rows, outputs, features + 1, features + 1) if
+        the model has several outputs. The matrices are symmetric, and their rows add up to the contributions; what a
+        feature contributes alone is on the diagonal, and the expected score is the last number. The forest must have
+        been loaded with `interactions=True`. A row that takes more than `max_bytes` is an error. The other options are
+        those of `predict`.
         """
         numbers = self.num_outputs * (self.num_features + 1) ** 2
         row_bytes = numbers * self._new_result(0, "raw", None, dtype).itemsize
