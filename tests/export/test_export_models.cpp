@@ -1,5 +1,5 @@
-// The models of the repository and the zoo as C, under the default schedule, `auto` and a random one, against the VM. What
-// no schedule runs is named on standard output.
+// The models of the repository and the zoo as C, under the default schedule, `auto` and a random one, against the VM.
+// What no schedule runs is named on standard output.
 #include <gtest/gtest.h>
 
 #include <algorithm>

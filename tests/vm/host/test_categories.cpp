@@ -45,7 +45,7 @@ std::vector<Split> splits() {
       for (const bool left : {false, true})
         all.push_back(
             {1, {codes, false, fractions ? CategoryRule::AboveMinusOne : CategoryRule::WholePart}, left});
-  all.push_back({0, {{1, 2}, false, false}, true});
+  all.push_back({0, {{1, 2}, false, CategoryRule::WholePart}, true});
   return all;
 }
 
