@@ -198,7 +198,7 @@ std::string ExportedForests::calls(const Entry& entry) {
   const std::string count = std::to_string(count_of(entry.rows, meta)) + "u";
   const auto write = [&](const char* function, const std::string& type, OutputKind output) {
     return "  WRITE(" + entry.prefix + "_" + function + ", " + type + ", " +
-           std::to_string(output_width(program_, output)) + "u)\n";
+           std::to_string(output_width(entry.program, output)) + "u)\n";
   };
   return "static void run_" + entry.prefix + "(void) {\n  const size_t features = " + features +
          ", count = " + count + ";\n  " + row + " *const rows = read_rows(count * features * sizeof(" + row +

@@ -64,6 +64,9 @@ class HostPredictor final : public CallPredictor {
       : CallPredictor(&HostContext::kBackend), loaded_(std::move(loaded)), target_(&target) {
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       private_bytes_ += loaded_.accumulators[i].copy_bytes;
+    const std::size_t result_bytes = loaded_.meta.num_outputs * (sizeof(float) + sizeof(double));
+    few_rows_ = std::min({max_pass_rows(private_bytes_ + result_bytes + leaf_value_bytes(1)),
+                          max_encoded_rows(), max_converted_rows()});
   }
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<HostContext>(); }
@@ -188,6 +191,8 @@ class HostPredictor final : public CallPredictor {
   /// Returns how many of `left` rows go into one pass.
   std::size_t pass_rows(const Pass& pass, const RowSource& rows, std::size_t left,
                         std::size_t delivered_bytes) const {
+    if (left <= few_rows_ && pass.width <= loaded_.meta.num_outputs && rows.form() != RowForm::Encoded)
+      return left;
     // Calls for leaf numbers have memory for sums too, because the code may write sums in them.
     const std::size_t result_bytes = pass.in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
     const std::size_t row_bytes = private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1);
@@ -491,6 +496,8 @@ class HostPredictor final : public CallPredictor {
   mutable std::once_flag lookup_codes_once_;
   mutable LookupCodes lookup_codes_;
   std::size_t private_bytes_ = 0;  ///< Bytes of a row in all accumulators but the result.
+  /// Calls of up to this many rows that give at most a number for each output take one pass, whatever their rows are.
+  std::size_t few_rows_ = 0;
 };
 
 }  // namespace
