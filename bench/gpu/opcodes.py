@@ -325,7 +325,7 @@ def access(i):
 def load(i):
     size, space = access(i)
     into, at = i.operands
-    lines = [f"x = t.{space}_load({i.address(at, space in ('global', 'generic'))}, {size})"]
+    lines = [f"x = t.{space}_load({i.operand_address(at, space in ('global', 'generic'))}, {size})"]
     if "S8" in i.modifiers or "S16" in i.modifiers:
         lines.append(f"x = (x - (x >> {8 * size - 1} << {8 * size})) & M")
     if not i.register(into):
@@ -341,7 +341,7 @@ def store(i):
     text = " | ".join(words)
     if size < 4:
         text = f"{i.word(source)} & {(1 << 8 * size) - 1}"
-    return [f"t.{space}_store({i.address(at, space in ('global', 'generic'))}, {size}, {text})"]
+    return [f"t.{space}_store({i.operand_address(at, space in ('global', 'generic'))}, {size}, {text})"]
 
 
 def copy(i):
@@ -350,7 +350,7 @@ def copy(i):
     i.only(*ACCESS, *SIZES)
     size = SIZES[sizes[0]] if sizes else 4
     to, at = i.operands
-    return [f"t.shared_store({i.address(to, False)}, {size}, t.global_load({i.address(at, True)}, {size}))"]
+    return [f"t.shared_store({i.operand_address(to, False)}, {size}, t.global_load({i.operand_address(at, True)}, {size}))"]
 
 
 def load_constant(i):

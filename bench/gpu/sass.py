@@ -221,7 +221,7 @@ class Instruction:
     def to_predicate(self, text, expression):
         return [] if text.endswith("PT") else [f"{predicate(text)} = {expression}"]
 
-    def address(self, text, wide):
+    def operand_address(self, text, wide):
         """Returns the address in brackets: 64 bits in two registers, or 32 bits."""
         found = ADDRESS.match(text)
         if not found:

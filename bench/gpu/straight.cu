@@ -175,8 +175,7 @@ LaunchProgram program_on_device(const Program& program) {
   const std::byte* const nodes = on_device(program.nodes().data(), program.nodes().size());
   LaunchGroup group{};
   group.data.nodes = nodes + desc.node_offset;
-  group.data.trees =
-      on_device(program.trees().data(), program.trees().size()) + desc.first_tree;
+  group.data.trees = on_device(program.trees().data(), program.trees().size()) + desc.first_tree;
   group.data.tree_count = desc.tree_end - desc.tree_begin;
   group.data.tile_size = desc.tile_size;
   LaunchWalker walker{};

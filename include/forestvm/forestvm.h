@@ -69,7 +69,8 @@ enum {
    * score. Only programs that were compiled with contributions have them (forestvm compile --with contributions).
    */
   FVM_OUTPUT_CONTRIBUTIONS = 4,
-  FVM_OUTPUT_TREES = 5, /**< What each tree's leaf adds to the raw score, or to each one if leaves are vectors. */
+  /** What each tree's leaf adds to the raw score, or to each one if leaves are vectors. */
+  FVM_OUTPUT_TREES = 5,
   /** The raw scores after every few rounds (fvm_call_options.stage_every), and after the last: num_outputs numbers for
    * each. Only programs that keep leaves have these and those of trees (forestvm compile --with trees,staged). */
   FVM_OUTPUT_STAGED = 6,

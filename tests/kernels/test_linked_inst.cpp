@@ -59,7 +59,8 @@ TEST(LinkedInst, KnowsTheOpcodesThatNoPhaseContains) {
   std::set<Op> resolved;
   for (const OpInfo& row : bytecode_rows::kOpInfo)
     if (!is_linked(row.op)) resolved.insert(row.op);
-  EXPECT_EQ(resolved, (std::set{Op::Par, Op::When, Op::Unless, Op::Plan, Op::Explain}));
+  EXPECT_EQ(resolved, (std::set{Op::Par, Op::When, Op::Unless, Op::Plan, Op::Explain, Op::StoreTrees,
+                                Op::StoreStages}));
 }
 
 TEST(LinkedInst, ChangesOneFieldAndNoOther) {

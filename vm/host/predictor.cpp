@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -193,7 +194,7 @@ class HostPredictor final : public CallPredictor {
                         std::size_t delivered_bytes) const {
     if (left <= few_rows_ && pass.width <= loaded_.meta.num_outputs && rows.form() != RowForm::Encoded)
       return left;
-    // Calls for leaf numbers have memory for sums too, because the code may write sums in them.
+    // Calls for leaf numbers and contributions have memory for sums too, because the code may write sums in them.
     const std::size_t result_bytes = pass.in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
     const std::size_t row_bytes = private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1);
     const std::size_t most = std::min(left, max_pass_rows(row_bytes));
@@ -410,11 +411,12 @@ class HostPredictor final : public CallPredictor {
     for (std::size_t c = 0; c < columns; ++c) std::fill_n(first + c * kCodeRows, kCodeRows - used, 0);
   }
 
-  /// Returns the bytes that the instructions of a pass write: sums, and values for linear leaves.
+  /// Returns the bytes that the instructions of a pass write: sums, values for linear leaves, and what threads that
+  /// compute contributions need.
   std::size_t scratch_bytes(const Pass& pass) const {
-    if (explains_scores(pass.output)) return slot_bytes() * slot_count(pass.row_count);
     const std::size_t rows = pass.row_count;
-    std::size_t bytes = pass.in_place ? 0 : whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
+    std::size_t bytes = explains_scores(pass.output) ? slot_bytes() * slot_count(rows) : 0;
+    if (!pass.in_place) bytes += whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       bytes += whole_lines(rows * loaded_.accumulators[i].copy_bytes);
     return bytes + whole_lines(leaf_value_bytes(rows));
@@ -462,13 +464,11 @@ class HostPredictor final : public CallPredictor {
       scratch += whole_lines(pass.row_count * row_bytes);
       return begin;
     };
+    std::optional<ScratchSlots> slots;
     if (explains_scores(pass.output)) {
       const unsigned count = slot_count(pass.row_count);
-      ScratchSlots slots(scratch, slot_bytes(), count);
-      pass.slots = &slots;
-      interpret_with(pass, scratch + slot_bytes() * count);
-      pass.slots = nullptr;
-      return;
+      pass.slots = &slots.emplace(scratch, slot_bytes(), count);
+      scratch += slot_bytes() * count;
     }
     pass.accumulators[0] = pass.in_place ? reinterpret_cast<std::byte*>(pass.values)
                                          : take(loaded_.meta.num_outputs * sizeof(float));
@@ -476,6 +476,7 @@ class HostPredictor final : public CallPredictor {
       pass.accumulators[i] = take(loaded_.accumulators[i].copy_bytes);
     pass.leaf_values = reinterpret_cast<double*>(take(leaf_value_bytes(1)));
     interpret_with(pass, scratch);
+    pass.slots = nullptr;
   }
 
   /// Interprets a pass. `codes` is memory for the codes of its rows.

@@ -201,7 +201,7 @@ PyObject* load(PyObject* type, PyObject* args) {
     Options options;
     PyObject* source = nullptr;
     int is_path = 0, borrow = 0;
-    if (PyArg_ParseTuple(args, "OpzzpIsziippp", &source, &is_path, &options.schedule, &options.contract,
+    if (PyArg_ParseTuple(args, "OpzzpIsziipppp", &source, &is_path, &options.schedule, &options.contract,
                          &options.strict, &options.threads, &options.target, &options.device,
                          &options.first_round, &options.end_round, &options.contributions,
                          &options.keep_leaves, &options.interactions, &borrow) == 0)

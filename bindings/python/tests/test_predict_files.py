@@ -12,11 +12,12 @@ import pytest
 from conftest import DATA
 
 import forestvm
-from forestvm import _predict_files
-from forestvm.engines import _arrow
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
+
+from forestvm import _predict_files  # noqa: E402
+from forestvm.engines import _arrow  # noqa: E402
 
 MODEL = DATA / "breast_cancer" / "model.json"
 ROWS = 1000

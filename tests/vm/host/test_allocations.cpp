@@ -160,6 +160,9 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
   pass.row_stride = 3;
   pass.row_count = 40;
   pass.output = OutputKind::Value;
+  pass.trees = {0, program.meta().num_trees, 0};
+  pass.base = loaded.base.data();
+  pass.parameters = loaded.parameters;
   pass.values = out.data();
   pass.in_place = true;
   pass.accumulators[0] = reinterpret_cast<std::byte*>(out.data());

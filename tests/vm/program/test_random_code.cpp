@@ -84,7 +84,8 @@ class CodeGenerator {
     if (chance(98)) add(Op::Leaves, {1, 0, below(4), 1});
     close(open, 0);
     if (!contributions_) return;
-    if (chance(98)) explain(0, false);
+    if (chance(98)) explain(OutputKind::Contributions, 0, false);
+    if (chance(98)) explain(OutputKind::Interactions, 0, false);
     if (chance(98)) store_leaves(Op::StoreTrees, 0, false);
     if (chance(98)) store_leaves(Op::StoreStages, 0, false);
   }
@@ -100,9 +101,9 @@ class CodeGenerator {
     if (!anywhere) close(open, 0);
   }
 
-  /// Adds contributions, mostly where they are asked for.
-  void explain(std::uint32_t rows, bool anywhere) {
-    const std::uint32_t open = anywhere ? 0 : add(Op::When, {chance(50) ? 4u : 5u, 0});
+  /// Adds contributions or interactions, mostly where they are asked for.
+  void explain(OutputKind output, std::uint32_t rows, bool anywhere) {
+    const std::uint32_t open = anywhere ? 0 : add(Op::When, {static_cast<std::uint32_t>(output), 0});
     if (chance(50)) add(Op::Encode, {rows});
     add(Op::Explain, {rows});
     if (!anywhere) close(open, 0);
@@ -141,7 +142,9 @@ class CodeGenerator {
       case 16:
         return slice();
       case 17:
-        if (contributions_ && chance(50)) return explain(source(kRowAxis), chance(5));
+        if (contributions_ && chance(50))
+          return explain(chance(50) ? OutputKind::Contributions : OutputKind::Interactions, source(kRowAxis),
+                         chance(5));
         if (contributions_ && chance(50))
           return store_leaves(chance(50) ? Op::StoreTrees : Op::StoreStages, source(kRowAxis), chance(5));
         return leaves();
