@@ -135,10 +135,7 @@ class HostPredictor final : public CallPredictor {
     const auto begins = loaded_.program.round_begins();
     pass.trees = {begins[rounds.begin], begins[rounds.end], 0};
     if (loaded_.meta.rounds == RoundRule::FirstBase && rounds.begin != 0) pass.base = loaded_.no_base.data();
-    // A round has a tree of vector leaves, or a tree for each output.
-    if (loaded_.meta.rounds == RoundRule::Averages)
-      pass.parameters.divisor = static_cast<double>(
-          pass.trees.size() / (loaded_.vectors.count != 0 ? 1 : loaded_.meta.num_outputs));
+    if (loaded_.meta.rounds == RoundRule::Averages) pass.parameters.divisor = rounds.end - rounds.begin;
   }
 
   /// Returns whether rows are converted to float32 rows in the scratch memory before anything reads them.
