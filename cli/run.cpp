@@ -149,7 +149,8 @@ std::vector<std::string> part_names(const Program& program, const RunOptions& op
     const std::uint64_t after = rounds.begin + (std::uint64_t{part} + 1) * options.call.every;
     std::string name = staged ? "after_" + std::to_string(std::min<std::uint64_t>(after, rounds.end))
                               : "tree_" + std::to_string(begins[rounds.begin] + part);
-    names.push_back(several ? name + "_" + std::to_string(i % outputs) : std::move(name));
+    if (several) name += "_" + std::to_string(i % outputs);
+    names.push_back(name);
   }
   return names;
 }

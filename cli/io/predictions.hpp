@@ -61,8 +61,8 @@ class PredictionWriter {
   Result<void> finish();
 
  private:
-  PredictionWriter(OutputFile file, const PredictionForm& form, bool npy)
-      : file_(std::move(file)), form_(form), npy_(npy) {}
+  PredictionWriter(OutputFile file, PredictionForm form, bool npy)
+      : file_(std::move(file)), form_(std::move(form)), npy_(npy) {}
 
   std::string header() const;
   Result<void> write_bytes(std::span<const std::byte> bytes);
