@@ -146,10 +146,10 @@ class CodeWriter {
         return write_transform(operands<Op::Transform>(inst));
       case Op::Store:
         return write_store(operands<Op::Store>(inst));
-      case Op::Encode:  // the tests of coded trees are written as tests of values
-        return;
-      case Op::Explain:     // export_c refuses programs with contributions
-      case Op::StoreTrees:  // and those that keep every tree's leaf
+      // The tests of coded trees are written as tests of values. Programs with the other instructions are refused.
+      case Op::Encode:
+      case Op::Explain:
+      case Op::StoreTrees:
       case Op::StoreStages:
         return;
       case Op::Label:

@@ -76,6 +76,7 @@ class CodeVerifier {
 
   const RangeFacts& facts(std::uint32_t reg) const { return map_.ranges[registers_[reg].range]; }
 
+  // NOLINTNEXTLINE(readability-function-size): one case for each opcode
   Result<void> instruction() {
     const Inst& inst = code_[pc_];
     map_.insts[pc_].calls = calls_;

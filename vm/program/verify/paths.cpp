@@ -40,8 +40,9 @@ constexpr std::uint64_t kCacheSteps = 512;
 /// The most steps in which a node of a path is gone through: one for each point at which polynomials of the features on
 /// a way are evaluated.
 constexpr std::uint64_t kPathNodeSteps = kMaxPathFeatures / 2;
-/// The further ones in which a node's interactions are computed: one for each feature above it and four points.
-constexpr std::uint64_t kPathPairSteps = kMaxPathFeatures * ((kMaxPathFeatures / 2 + 1 + 3) / 4);
+/// The most further steps of a node when interactions are computed: one for each feature above it and four points.
+constexpr std::uint64_t kPathPairSteps =
+    std::uint64_t{kMaxPathFeatures} * ((kMaxPathFeatures / 2 + 1 + 3) / 4);
 /// The interactions that are written in a step, since most of them are zeros.
 constexpr std::uint64_t kInteractionsPerStep = 32;
 
