@@ -168,7 +168,7 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
       case Op::Encode:
         machine.encode(inst);
         break;
-      case Op::StoreTrees:
+      case Op::StoreTrees:  // NOLINT(bugprone-branch-clone): the branches are empty in step
         if constexpr (!kInStep<Machine>) machine.store_trees(inst);  // phases of a launch never contain it
         break;
       case Op::StoreStages:
