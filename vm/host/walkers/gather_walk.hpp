@@ -72,7 +72,10 @@ class GatherWalk {
       std::uint32_t t = trees.begin;
       while (trees.end - t > (Vectors - 1) * kLanes) {
         const std::uint32_t count = std::min(trees.end - t, Vectors * kLanes);
-        trees_of_row<Vectors>(task, t, row, count, x, pending);
+        if constexpr (Vectors <= 4)
+          trees_of_row<Vectors>(task, t, row, count, x, pending);
+        else  // inline, more vectors would not fit the registers beside the loop's
+          last_trees_of_row<Vectors>(task, t, row, count, x, pending);
         t += count;
       }
       if constexpr (Vectors > 1) last_trees_of_row<Vectors - 1>(task, t, row, trees.end - t, x, pending);
