@@ -10,11 +10,9 @@ smallest processor times per row in microseconds, and of the largest difference 
 trainer's, relative to the largest sum of a row's contributions. With --interactions both compute interactions, which only
 XGBoost has; their arrays take at most 512 MB. Needs numpy, xgboost-cpu, lightgbm and catboost.
 """
-import ctypes
 import gzip
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import time
@@ -26,53 +24,12 @@ import lightgbm
 import numpy
 import xgboost
 
+from library import Forest, compiled
+
 ROWS = 4096
 TURNS = 5
 TRAINER_SECONDS = 5  # a trainer gets as many rows as it explains in about this time
 ARRAY_BYTES = 512_000_000  # the most that the answers to the rows take
-OUTPUTS = {"contributions": 4, "interactions": 5}  # numbers of the C library
-
-
-class OpenOptions(ctypes.Structure):
-    _fields_ = [
-        ("size", ctypes.c_size_t),
-        ("target", ctypes.c_char_p),
-        ("threads", ctypes.c_uint32),
-        ("verification", ctypes.c_int32),
-    ]
-
-
-class Forest:
-    """A program in the C library, which predicts with one thread."""
-
-    def __init__(self, library, program, kind):
-        self.output = OUTPUTS[kind]
-        self.library = ctypes.CDLL(library)
-        self.library.fvm_last_error.restype = ctypes.c_char_p
-        options = OpenOptions(ctypes.sizeof(OpenOptions), b"auto", 1, 0)
-        handle, self.context, width = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint32()
-        self.check(self.library.fvm_program_open(str(program).encode(), ctypes.byref(options), ctypes.byref(handle)))
-        self.check(self.library.fvm_context_create(handle, ctypes.byref(self.context)))
-        self.check(self.library.fvm_program_width(handle, self.output, ctypes.byref(width)))
-        self.width = width.value
-
-    def check(self, status):
-        if status != 0:
-            raise RuntimeError(self.library.fvm_last_error().decode())
-
-    def explain(self, rows, out):
-        count, stride = rows.shape
-        self.check(
-            self.library.fvm_predict_f32(
-                self.context,
-                rows.ctypes.data_as(ctypes.c_void_p),
-                ctypes.c_size_t(count),
-                ctypes.c_size_t(stride),
-                ctypes.c_int32(self.output),
-                out.ctypes.data_as(ctypes.c_void_p),
-                ctypes.c_size_t(out.size),
-            )
-        )
 
 
 def trainer_of(model, kind):
@@ -110,17 +67,16 @@ def compare(forestvm, library, kind, name, model, rows):
     """Returns a row of the table."""
     engine, explain = trainer_of(model, kind)
     with tempfile.TemporaryDirectory() as folder:
-        program = pathlib.Path(folder) / "model.fvm"
-        subprocess.run([forestvm, "compile", model, "-o", program, "--with", kind], check=True)
-        forest = Forest(library, program, kind)
-    rows = rows[: ARRAY_BYTES // (4 * forest.width)]
-    out = numpy.empty((len(rows), forest.width), dtype=numpy.float32)
+        forest = Forest(library, compiled(forestvm, model, folder, kind))
+    rows = rows[: ARRAY_BYTES // (4 * forest.width(kind))]
+    predict = forest.call(rows, kind)
     few = 16 if kind == "contributions" else 1
     taken, _ = timed(lambda: explain(rows[:few]))
     few = min(len(rows), max(few, int(TRAINER_SECONDS / TURNS / taken * few)))
     ours = theirs = float("inf")
     for _ in range(TURNS):
-        ours = min(ours, timed(lambda: forest.explain(rows, out))[0] / len(rows))
+        taken, out = timed(predict)
+        ours = min(ours, taken / len(rows))
         taken, answers = timed(lambda: explain(rows[:few]))
         theirs = min(theirs, taken / few)
     answers = answers.reshape(few, -1)

@@ -63,23 +63,19 @@ enum {
   FVM_OUTPUT_VALUE = 1, /**< The results of the trainer's own predict, e.g. probabilities. */
   FVM_OUTPUT_CLASS = 2, /**< Index of the predicted label. */
   FVM_OUTPUT_LEAF = 3,  /**< Number of each tree's leaf for a row, as the trainer numbers nodes. */
-  /**
-   * What each feature contributes to the raw scores: exact SHAP values by the paths of the trees. A row has
+  /** What each feature contributes to the raw scores: exact SHAP values by the paths of the trees. A row has
    * num_features + 1 numbers for each output, of which the last is the expected score; they add up to the output's raw
-   * score. Only programs that were compiled with contributions have them (forestvm compile --with contributions).
-   */
+   * score. Only programs that were compiled with contributions have them (forestvm compile --with contributions). */
   FVM_OUTPUT_CONTRIBUTIONS = 4,
   /** What each tree's leaf adds to the raw score, or to each one if leaves are vectors. */
   FVM_OUTPUT_TREES = 5,
   /** The raw scores after every few rounds (fvm_call_options.stage_every), and after the last: num_outputs numbers for
-   * each. Only programs that keep leaves have these and those of trees (forestvm compile --with trees,staged). */
+   * each. Only programs that keep leaves have stages and outputs of trees (forestvm compile --with trees,staged). */
   FVM_OUTPUT_STAGED = 6,
-  /**
-   * What each two features contribute together: exact SHAP interactions. A row has a symmetric matrix of
+  /** What each two features contribute together: exact SHAP interactions. A row has a symmetric matrix of
    * num_features + 1 rows and columns for each output, whose rows add up to the contributions; what a feature
    * contributes alone is on the diagonal, and the expected score is the last number. Only programs that were compiled
-   * with interactions have them (forestvm compile --with interactions).
-   */
+   * with interactions have them (forestvm compile --with interactions). */
   FVM_OUTPUT_INTERACTIONS = 7
 };
 

@@ -67,8 +67,8 @@ class TreeExplainer {
     double both = 1;  ///< Share of the split that goes to either: 1 if the covers add up.
   };
 
-  /// What a node of the paths stands for: a leaf; a split; the split before it that has the share of both children; and
-  /// the leaf to which no row goes.
+  /// The origin of a node of the paths: a leaf or a split of the tree, the split that is added before it and has the
+  /// share of both children, or the leaf that is added to that split and that no row reaches.
   enum class Part : std::uint8_t { Leaf, Split, Both, Empty };
   struct PartOfNode {
     std::size_t node;

@@ -1,5 +1,5 @@
 // The models of the repository and the zoo as C, under the default schedule, `auto` and a random one, against the VM.
-// What no schedule runs is named on standard output.
+// Prints the name of each model that is exported under no schedule, and why.
 #include <gtest/gtest.h>
 
 #include <algorithm>

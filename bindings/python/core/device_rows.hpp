@@ -1,4 +1,4 @@
-// What DLPack says of an array in any memory.
+// Reads the descriptions that DLPack gives of arrays, in any memory.
 #pragma once
 
 #include "bindings/python/core/python.hpp"

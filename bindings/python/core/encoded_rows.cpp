@@ -172,7 +172,8 @@ class GrowingCodes {
     codes_ = std::move(more);
   }
 
-  /// Encodes rows that fit the last block, of which so many rows are `filled`: apart, because a block is encoded whole.
+  /// Encodes rows into the rest of the last block, whose first `filled` rows are there already. Encoding writes whole
+  /// blocks, so the rows are encoded into memory of their own and copied.
   Result<void> fill_block(const ColumnRows& rows, std::size_t filled) {
     std::vector<std::uint8_t> block(coded_bytes(rows.count, columns_));
     FVM_TRY(encode(rows, block));

@@ -21,6 +21,14 @@ def training_rows(seed: int = 1, count: int = 400) -> np.ndarray:
     return rows
 
 
+def normal_rows(seed: int, count: int) -> np.ndarray:
+    """Returns float32 rows of 5 normal numbers, one of which in twenty is missing."""
+    random = np.random.default_rng(seed)
+    rows = random.normal(size=(count, 5)).astype(np.float32)
+    rows[random.random(rows.shape) < 0.05] = np.nan
+    return rows
+
+
 def target(rows: np.ndarray) -> np.ndarray:
     return np.nan_to_num(rows[:, 0] + rows[:, 1] * rows[:, 3] - rows[:, 2]) + 0.1 * rows[:, 5]
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_models import normal_rows
 
 import forestvm
 
@@ -11,14 +12,7 @@ lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
 
 
-def training_rows() -> np.ndarray:
-    random = np.random.default_rng(1)
-    rows = random.normal(size=(600, 5)).astype(np.float32)
-    rows[random.random(rows.shape) < 0.05] = np.nan
-    return rows
-
-
-ROWS = training_rows()
+ROWS = normal_rows(1, 600)
 TARGET = np.nan_to_num(ROWS[:, 0] * ROWS[:, 1] + ROWS[:, 2])
 
 

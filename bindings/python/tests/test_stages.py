@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from small_models import normal_rows
 
 import forestvm
 
@@ -12,14 +13,7 @@ lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
 
 
-def training_rows() -> np.ndarray:
-    random = np.random.default_rng(2)
-    rows = random.normal(size=(500, 5)).astype(np.float32)
-    rows[random.random(rows.shape) < 0.05] = np.nan
-    return rows
-
-
-ROWS = training_rows()
+ROWS = normal_rows(2, 500)
 TARGET = np.nan_to_num(ROWS[:, 0] * ROWS[:, 1] + ROWS[:, 2])
 CLASSES = np.digitize(TARGET, [-0.5, 0.5])
 

@@ -98,7 +98,7 @@ struct WayThrough {
   }
 
   std::vector<SplitOnWay> splits;
-  std::vector<OtherSplit> others;  ///< Those of each split.
+  std::vector<OtherSplit> others;  ///< The features above each split, split by split.
   std::vector<double> branches;    ///< WaySplit::taken of each branch of a split that leads to splits.
   std::vector<Visit> visits;
   std::uint32_t most_features = 0;  ///< Most different features on a way.

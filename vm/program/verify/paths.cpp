@@ -13,14 +13,13 @@
 
 #include <boost/container/static_vector.hpp>
 #include <forestvm/core/accumulators.hpp>
-#include <forestvm/core/layouts.hpp>
 #include <forestvm/core/ranges.hpp>
 #include <forestvm/internal/formatted.hpp>
-#include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
 
 #include "vm/program/verify/coverage.hpp"
+#include "vm/program/verify/steps.hpp"
 #include "vm/program/verify/verify.hpp"
 
 namespace forestvm::bytecode {
@@ -37,71 +36,9 @@ constexpr std::uint64_t kMaxFollowed = std::uint64_t{1} << 21;
 /// The steps of a cache instruction: the most cache lines that it prefetches.
 constexpr std::uint64_t kCacheSteps = 512;
 
-/// The most steps in which a node of a path is gone through: one for each point at which polynomials of the features on
-/// a way are evaluated.
-constexpr std::uint64_t kPathNodeSteps = kMaxPathFeatures / 2;
-/// The most further steps of a node when interactions are computed: one for each feature above it and four points.
-constexpr std::uint64_t kPathPairSteps =
-    std::uint64_t{kMaxPathFeatures} * ((kMaxPathFeatures / 2 + 1 + 3) / 4);
-/// The interactions that are written in a step, since most of them are zeros.
-constexpr std::uint64_t kInteractionsPerStep = 32;
-
-std::uint64_t add_capped(std::uint64_t a, std::uint64_t b) { return a + b < a ? UINT64_MAX : a + b; }
-
-std::uint64_t multiply_capped(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t product;
-  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
 /// Returns whether a program gives contributions or interactions.
 bool can_explain(const Program& program, OutputKind output) {
   return program.meta().contributions > (output == OutputKind::Interactions ? 1 : 0);
-}
-
-/// Returns the steps of a walk of one row through a tree: node visits, and columns and slots of tables that
-/// are looked into.
-template <class View>
-std::uint64_t walk_steps(const typename View::Tree& view, const TreeDesc& tree) {
-  std::uint64_t steps = tree.depth + std::uint64_t{1};
-  if constexpr (requires { &View::level_rule; }) {
-    const std::uint32_t rounds = View::levels(tree) == tree.depth ? 1 : tree.depth;
-    for (std::uint32_t i = 0; i < View::levels(tree); ++i)
-      if (view.level(i).has_tables())
-        steps += std::uint64_t{rounds} * (view.level(i).columns + view.level(i).slots);
-  }
-  return steps;
-}
-
-/// Returns the most steps in which a row's derived columns are computed: parts of keys, slots and terms.
-std::uint64_t derive_steps(const Program& program) {
-  std::uint64_t steps = program.hashed_features().size() + program.key_parts().size() +
-                        program.linear_terms().size() + program.meta().derived_columns;
-  for (const LookupDesc& lookup : program.lookups()) steps += lookup.slot_count;
-  return steps;
-}
-
-/// The costs of walks through a group's trees.
-struct GroupCosts {
-  std::vector<std::uint64_t> before;  ///< Steps of all trees before each one.
-  std::uint64_t most = 0;             ///< Steps of the tree that takes the most.
-  /// True if walks read codes. Walks through trees of one leaf do not.
-  bool reads_codes = false;
-};
-
-GroupCosts costs_of(const Program& program, const GroupDesc& group) {
-  const auto trees = trees_of(program, group);
-  const GroupData data = group_data(program, group);
-  GroupCosts costs;
-  costs.before.reserve(trees.size() + 1);
-  costs.before.push_back(0);
-  for (std::uint32_t t = 0; t < trees.size(); ++t) {
-    const std::uint64_t steps = with_view(
-        group.layout, [&]<class View>() { return walk_steps<View>(View::tree(data, t), trees[t]); });
-    costs.before.push_back(costs.before.back() + steps);
-    costs.most = std::max(costs.most, steps);
-    costs.reads_codes |= takes_codes(group.layout) && trees[t].depth != 0;
-  }
-  return costs;
 }
 
 /// The properties that all calls on a way have.
@@ -289,15 +226,6 @@ class WayFollower {
     return {};
   }
 
-  /// Returns the most steps in which the functions of a row's leaves are computed: each feature's value is copied, and
-  /// each tree has a function.
-  std::uint64_t function_steps() const {
-    std::uint64_t most = 0;
-    for (const LeafFunction& function : program_.leaf_functions())
-      most = std::max<std::uint64_t>(most, function.term_count);
-    return add_capped(meta_.num_features, multiply_capped(meta_.num_trees, most + 1));
-  }
-
   /// Enters a block for calls that ask for the output of `args` or, if `asked` is false, for calls that ask for
   /// another.
   Result<void> when(const OperandsOf<Op::When>& args, bool asked) {
@@ -437,7 +365,7 @@ class WayFollower {
     FVM_TRY(reads_leaves(accumulator));
     if (!program_.leaf_vectors().empty())
       take(multiply_capped(meta_.num_trees, 2 * std::uint64_t{meta_.num_outputs}));
-    if (!program_.leaf_functions().empty()) take(function_steps());
+    if (!program_.leaf_functions().empty()) take(function_steps(program_));
     return {};
   }
 
@@ -481,11 +409,7 @@ class WayFollower {
     if (!explains_scores(way_.output)) return wrong("it writes contributions or interactions");
     if (!program_.columns().empty() && !memory_.codes.covers(rows()))
       return wrong("paths test rank codes, and these rows are not encoded here");
-    const bool pairs = way_.output == OutputKind::Interactions;
-    const std::uint64_t width = std::uint64_t{meta_.num_features} + 1;
-    const std::uint64_t written = pairs ? width * width / kInteractionsPerStep + 1 : width;
-    take(multiply_capped(meta_.num_outputs, written));
-    take(multiply_capped(program_.paths().size(), kPathNodeSteps + (pairs ? kPathPairSteps : 0)));
+    take(explain_steps(program_, way_.output));
     memory_.output.add(rows());
     return {};
   }
