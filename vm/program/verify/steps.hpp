@@ -1,4 +1,5 @@
-// The steps of parts of a program: bounds on the work of a row, which the verifier adds up on each way through the code.
+// The steps of parts of a program: bounds on the work of a row, which the verifier adds up on each way through the
+// code.
 #pragma once
 
 #include <cstdint>
