@@ -24,9 +24,10 @@ struct Values {
 };
 inline constexpr Values kFiles{nullptr, true};
 
-inline constexpr std::uint64_t kMaxThreads = 4096;  ///< largest value of --threads
-inline constexpr std::uint64_t kMaxBatch = std::uint64_t{1}
-                                           << 24;  ///< largest value of --batch, in rows, of measurements
+/// The largest value of --threads.
+inline constexpr std::uint64_t kMaxThreads = 4096;
+/// The largest value of --batch, in rows, of commands that measure.
+inline constexpr std::uint64_t kMaxBatch = std::uint64_t{1} << 24;
 
 /// Returns the names of an enumeration's rows, in their order.
 template <class Enum>

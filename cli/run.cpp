@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/program.hpp>
 
@@ -79,6 +81,8 @@ Result<RunOptions> understand(const Arguments& arguments) {
   FVM_ASSIGN(options.backend, choose_backend(arguments));
   FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMaxThreads, 0));
   options.backend.host.threads = static_cast<unsigned>(threads);
+  if (arguments.has("max-bytes") && options.output != OutputKind::Interactions)
+    return usage_error("--max-bytes: limits the interactions of a row, --output interactions");
   FVM_ASSIGN(options.max_bytes, arguments.number("max-bytes", 1, UINT64_MAX, kMaxRowBytes));
   options.margins = arguments.get("base-margin");
   if (options.margins == "-") return usage_error("--base-margin: margins are read from a file");
@@ -142,8 +146,7 @@ std::vector<std::string> part_names(const Program& program, const RunOptions& op
   const auto begins = program.round_begins();
   std::vector<std::string> names;
   if (width == 0) return names;
-  const Rounds rounds =
-      options.call.rounds.value_or(Rounds{0, static_cast<std::uint32_t>(begins.size() - 1)});
+  const Rounds rounds = rounds_of(program, options.call);
   for (std::uint32_t i = 0; i < width; ++i) {
     const std::uint32_t part = several ? i / outputs : i;
     const std::uint64_t after = rounds.begin + (std::uint64_t{part} + 1) * options.call.every;
@@ -160,13 +163,13 @@ std::vector<std::string> column_names(const Program& program, const RunOptions& 
   std::vector<std::string> names;
   if (!options.has_header) return names;
   if (options.rows.form.keep) names.push_back(*options.rows.form.keep);
-  const auto add = [&names](const std::vector<std::string>& more) {
-    names.insert(names.end(), more.begin(), more.end());
+  const bool parts = options.output == OutputKind::Trees || options.output == OutputKind::Staged;
+  if (parts || explains_scores(options.output)) {
+    std::vector<std::string> more =
+        parts ? part_names(program, options) : explanation_names(program, options.output);
+    std::move(more.begin(), more.end(), std::back_inserter(names));
     return names;
-  };
-  if (explains_scores(options.output)) return add(explanation_names(program, options.output));
-  if (options.output == OutputKind::Trees || options.output == OutputKind::Staged)
-    return add(part_names(program, options));
+  }
   const std::uint32_t width = output_width(program, options.output);
   const bool leaves = options.output == OutputKind::Leaf;
   const ProgramMeta& meta = program.meta();
@@ -213,9 +216,9 @@ Result<void> predict_batches(const Predictor& predictor, ResultType type, Batche
   return margins ? margins->finish() : Result<void>();
 }
 
-/// Returns the form of the predictions of a row. `labels` and `names` must outlive the result.
+/// Returns the form of the predictions of a row, without names. `labels` must outlive the result.
 Result<PredictionForm> answers_of(const Program& program, const RunOptions& options,
-                                  std::span<const std::string> labels, std::span<const std::string> names) {
+                                  std::span<const std::string> labels) {
   const ProgramMeta& meta = program.meta();
   const std::uint32_t width = output_width(program, options.output, options.call);
   const bool explains = explains_scores(options.output);
@@ -234,7 +237,7 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
                     : leaves                            ? Type::Int32
                     : wide                              ? Type::Float64
                                                         : Type::Float32;
-  PredictionForm form{width, type, labels, leaves || explains || parts, names, {}};
+  PredictionForm form{width, type, labels, leaves || explains || parts, {}, {}};
   const std::size_t terms = std::size_t{meta.num_features} + 1;
   if (explains && meta.num_outputs > 1) form.inner = {meta.num_outputs, terms};
   if (options.output == OutputKind::Staged || (parts && !program.leaf_vectors().empty()))
@@ -281,8 +284,9 @@ Result<void> run(const Arguments& arguments) {
   if (options.call.rounds || options.output == OutputKind::Trees || options.output == OutputKind::Staged)
     FVM_TRY(in_file(options.model, check_call(program, options.output, options.call)));
   const std::vector<std::string> labels = class_labels(program, options.output);
-  const std::vector<std::string> names = column_names(program, options);
-  FVM_ASSIGN(const PredictionForm form, answers_of(program, options, labels, names));
+  FVM_ASSIGN(PredictionForm form, answers_of(program, options, labels));
+  const std::vector<std::string> names = column_names(program, options);  // of rows that are not refused
+  form.names = names;
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, profile.time(Part::Prepare, [&] {
     return make_predictor(options.backend, program, options.model);
   }));

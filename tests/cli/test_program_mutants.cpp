@@ -86,7 +86,7 @@ void damage(std::string& bytes, Random& random) {
   const std::size_t at = below(random, bytes.size()), length = 1 + below(random, 64);
   switch (below(random, 5)) {
     case 0:
-      for (std::size_t i = 0; i <= below(random, 3) && !bytes.empty(); ++i)
+      for (std::size_t left = 1 + below(random, 3); left > 0 && !bytes.empty(); --left)
         bytes[below(random, bytes.size())] ^= static_cast<char>(1 << below(random, 8));
       break;
     case 1:

@@ -495,7 +495,7 @@ TEST(Random, MappedSchedules) {
   ScheduleOptions schedule;
   schedule.mapped = true;
   schedule.plans = 0;
-  run_cases(800'000, 500, forest, schedule);
+  run_cases(800'000, 500, forest, schedule);  // half as many as elsewhere: the emulator is slow
 }
 
 TEST(Random, ManySmallTrees) {
