@@ -160,7 +160,8 @@ class Forest(_core.Forest):
         every: rounds from one stage to the next. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
         """
-        flat = self._in_stages(every).predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        calls = self._in_stages(every)
+        flat = calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
     def of_rounds(self, begin: int, end: int) -> Forest:
