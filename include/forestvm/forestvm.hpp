@@ -24,6 +24,7 @@
 #include <forestvm/model.hpp>
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/program.hpp>
+#include <forestvm/proximity.hpp>
 #include <forestvm/result.hpp>
 #include <forestvm/rounds.hpp>
 #include <forestvm/schedule.hpp>
