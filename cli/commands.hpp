@@ -22,6 +22,7 @@ extern const Command kInspect;    // inspect.cpp
 extern const Command kBench;      // bench.cpp
 extern const Command kTune;       // tune.cpp
 extern const Command kProximity;  // proximity.cpp
+extern const Command kExplain;    // explain.cpp
 extern const Command kDevices;    // devices.cpp
 extern const Command kHelp;       // help.cpp
 extern const Command kVersion;    // help.cpp
