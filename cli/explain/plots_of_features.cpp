@@ -12,8 +12,10 @@ namespace {
 
 constexpr std::size_t kLabelCharacters = 24;
 constexpr double kTop = 12, kBottom = 210, kLeft = 70, kRight = kDrawingWidth - 20;
-constexpr double kMissingPlace = kRight - 24;  ///< where missing values are drawn, right of the axis
-constexpr std::size_t kMostCategories = 30;    ///< categories that are drawn
+constexpr double kMissingPlace = kRight - 24;        ///< where missing values are drawn, right of the axis
+constexpr double kMissingEdge = kMissingPlace - 44;  ///< where the axis ends beside missing values
+constexpr std::size_t kMostCategories = 30;          ///< categories that are drawn
+constexpr std::size_t kMostTickNames = 8;            ///< categories whose names fit below an axis
 
 /// The range of numbers that an axis shows.
 struct Range {
@@ -35,8 +37,22 @@ struct Range {
 
 /// Draws the place of missing values.
 std::string missing_place() {
-  return printed("<path class=\"axis\" d=\"M%.1f %.1fV%.1f\"/>", kMissingPlace - 26, kTop, kBottom) +
+  return printed("<path class=\"axis\" d=\"M%.1f %.1fV%.1f\"/>", kMissingEdge, kTop, kBottom) +
          svg_text(kMissingPlace, kBottom + 14, "middle", "class=\"faint\"", "missing");
+}
+
+/// Draws the axis of a feature's values. Categories are at the numbers of their codes.
+std::string values_axis(const Explanation& all, std::uint32_t feature, const LinearAxis& axis) {
+  const std::vector<std::string>& names = all.categories[feature];
+  if (names.empty()) return axis.below(kTop, kBottom);
+  std::string svg;
+  const std::size_t step = (names.size() + kMostTickNames - 1) / kMostTickNames;
+  for (std::size_t i = 0; i < names.size(); i += step) {
+    const double x = axis.at(static_cast<double>(i));
+    svg += printed("<path class=\"axis\" d=\"M%.1f %.1fV%.1f\"/>", x, kTop, kBottom);
+    svg += svg_text(x, kBottom + 14, "middle", "class=\"faint\"", svg_label(names[i], 9));
+  }
+  return svg;
 }
 
 /// Draws the piecewise constant line of the means over numbers.
@@ -119,11 +135,13 @@ Plot dependence_plot(const Explanation& all, const ShownFeature& shown) {
     numbers.rows.push_back({all.names[shown.feature], partner, all.sample[i].number, values[i], contribution,
                             shown.partner ? colouring[i] : std::nan("")});
   }
+  for (std::size_t i = 0; i < all.categories[shown.feature].size(); ++i) x_range.add(static_cast<double>(i));
   const bool has_missing =
       std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); });
-  const double right = has_missing ? kMissingPlace - 26 : kRight;
+  const double right = has_missing ? kMissingEdge : kRight;
   const LinearAxis x = x_range.axis(kLeft, right, 7), y = y_range.axis(kBottom, kTop, 5);
-  std::string svg = x.below(kTop, kBottom) + y.beside(kLeft, kRight) + (has_missing ? missing_place() : "");
+  std::string svg =
+      values_axis(all, shown.feature, x) + y.beside(kLeft, kRight) + (has_missing ? missing_place() : "");
   const std::vector<std::size_t> colours =
       shown.partner ? colours_of(colouring) : std::vector<std::size_t>(values.size(), 0);
   Dots dots;
@@ -168,7 +186,7 @@ Plot partial_dependence_plot(const Explanation& all, const ShownFeature& shown) 
     y_range.add(piece.mean);
   }
   if (has_missing) y_range.add(dependence.missing);
-  const double right = has_missing ? kMissingPlace - 26 : kRight;
+  const double right = has_missing ? kMissingEdge : kRight;
   const LinearAxis x = x_range.axis(kLeft, right, 7), y = y_range.axis(kBottom, kTop, 5);
   std::string svg = x.below(kTop, kBottom) + y.beside(kLeft, kRight) + (has_missing ? missing_place() : "");
   svg += steps_of(dependence, x, y, right);

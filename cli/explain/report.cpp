@@ -54,8 +54,13 @@ std::string features(const Explanation& all) {
       "<p>The first drawing of a feature has its contributions in the rows of the sample, in the colours of the feature "
       "with which it interacts most. The second has its partial dependence: the mean raw score of all rows if the "
       "feature had one value in each, at all thresholds of the model.</p>\n";
+  const auto id = [](const ShownFeature& shown) { return "feature-" + std::to_string(shown.feature); };
+  html += "<nav aria-label=\"Features\">\n<ul>\n";
+  for (const ShownFeature& shown : all.shown)
+    html += "<li><a href=\"#" + id(shown) + "\">" + svg_whole(all.names[shown.feature]) + "</a></li>\n";
+  html += "</ul>\n</nav>\n";
   for (const ShownFeature& shown : all.shown) {
-    html += "<h3>" + svg_whole(all.names[shown.feature]) + "</h3>\n";
+    html += "<h3 id=\"" + id(shown) + "\">" + svg_whole(all.names[shown.feature]) + "</h3>\n";
     if (shown.partner) html += "<p>Interacts most with " + svg_whole(all.names[*shown.partner]) + ".</p>\n";
     html += dependence_plot(all, shown).drawing;
     if (shown.dependence)
