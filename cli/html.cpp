@@ -14,7 +14,7 @@ constexpr std::string_view kPageStyle =
     "\na { color: var(--data) } p, dl { max-width: 45rem } dt { color: var(--faint) } dd { margin: 0 0 .4rem }"
     "\nnav ul { padding: 0; display: flex; flex-wrap: wrap; gap: 1rem; list-style: none }"
     "\n:focus-visible { outline: 3px solid var(--strong); outline-offset: 2px }"
-    "\n.scroll { overflow-x: auto } pre { margin: 0; font-size: .85rem }"
+    "\n.scroll { overflow-x: auto } .scroll svg.chart { min-width: 38rem } pre { margin: 0; font-size: .85rem }"
     "\ntable { border-collapse: collapse; font-size: .9rem } caption { text-align: left; color: var(--faint);"
     " white-space: nowrap }"
     "\nth, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line);"
@@ -58,6 +58,16 @@ std::string html_text(std::string_view text) {
   return out;
 }
 
+namespace {
+
+/// Returns a part of the page that can be scrolled, also by keyboard. `label` is escaped.
+std::string scrolled(const std::string& label, const std::string& content) {
+  return "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + label + "\">\n" + content +
+         "</div>\n";
+}
+
+}  // namespace
+
 std::string_view chart_style() { return kChartStyle; }
 
 std::string html_page(std::string_view title, std::string_view body) {
@@ -72,11 +82,14 @@ std::string html_page(std::string_view title, std::string_view body) {
   return page + "</main>\n</body>\n</html>\n";
 }
 
+std::string html_drawing(std::string_view label, std::string_view svg) {
+  return scrolled(html_text(label), std::string(svg));
+}
+
 std::string html_table(std::string_view caption, const std::vector<std::string>& columns, std::size_t texts,
                        const std::vector<std::vector<std::string>>& rows) {
   const std::string name = html_text(caption);
-  std::string table = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + name +
-                      "\">\n<table>\n<caption>" + name + "</caption>\n<thead><tr>";
+  std::string table = "<table>\n<caption>" + name + "</caption>\n<thead><tr>";
   for (std::size_t i = 0; i < columns.size(); ++i)
     table +=
         std::string("<th scope=\"col\"") + (i < texts ? ">" : " class=\"number\">") + columns[i] + "</th>";
@@ -87,12 +100,11 @@ std::string html_table(std::string_view caption, const std::vector<std::string>&
       table += (i < texts ? "<td>" : "<td class=\"number\">") + row[i] + "</td>";
     table += "</tr>\n";
   }
-  return table + "</tbody>\n</table>\n</div>\n";
+  return scrolled(name, table + "</tbody>\n</table>\n");
 }
 
 std::string html_listing(std::string_view label, std::string_view text) {
-  return "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + html_text(label) +
-         "\">\n<pre>" + html_text(text) + "</pre>\n</div>\n";
+  return scrolled(html_text(label), "<pre>" + html_text(text) + "</pre>\n");
 }
 
 }  // namespace forestvm::cli

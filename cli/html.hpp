@@ -23,6 +23,10 @@ std::string html_page(std::string_view title, std::string_view body);
 std::string html_table(std::string_view caption, const std::vector<std::string>& columns, std::size_t texts,
                        const std::vector<std::vector<std::string>>& rows);
 
+/// Returns a drawing in a part of the page that can be scrolled where the window is narrow, so that its texts stay as
+/// large as they are.
+std::string html_drawing(std::string_view label, std::string_view svg);
+
 /// Returns preformatted text that can be scrolled by keyboard; `label` names it for readers that speak.
 std::string html_listing(std::string_view label, std::string_view text);
 

@@ -171,12 +171,14 @@ std::string sensitivity(const Distribution& all, std::uint64_t batch) {
     cells.push_back({parameter, value, std::to_string(mine.ratios.size()), printed("%.2f", best),
                      printed("%.2f", middle)});
   }
-  return svg_drawing(
-             bottom + 24,
-             "Times of schedules by the values of their parameters, for calls of " + rows_text(batch) +
-                 ": a dot is the best schedule with a value, its line ends at the median; the table has the "
-                 "numbers",
-             {}, svg) +
+  return html_drawing(
+             "Times by parameter",
+             svg_drawing(
+                 bottom + 24,
+                 "Times of schedules by the values of their parameters, for calls of " + rows_text(batch) +
+                     ": a dot is the best schedule with a value, its line ends at the median; the table has the "
+                     "numbers",
+                 {}, svg)) +
          "<details>\n<summary>Numbers of this drawing</summary>\n" +
          html_table("Times as multiples of the best", {"parameter", "value", "schedules", "best", "median"},
                     2, cells) +
@@ -211,7 +213,8 @@ std::string section(const Tuning& tuning, std::size_t b) {
                              static_cast<unsigned long long>(batch.batch), rows_text(batch.batch).c_str());
   html += "<p>" + verdict(batch) + "</p>\n" + finalists(batch);
   if (!all.ratios.empty())
-    html += "<h3>Distribution of times</h3>\n" + histogram(all, batch.batch) + shares(all) +
+    html += "<h3>Distribution of times</h3>\n" +
+            html_drawing("Distribution of times", histogram(all, batch.batch)) + shares(all) +
             "<h3>Times by parameter</h3>\n" + sensitivity(all, batch.batch);
   return html + "</section>\n";
 }

@@ -11,7 +11,7 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::size_t kLabelCharacters = 24;
-constexpr double kTop = 12, kBottom = 210, kLeft = 70, kRight = kDrawingWidth - 20;
+constexpr double kTop = 24, kBottom = 220, kLeft = 70, kRight = kDrawingWidth - 20;
 constexpr double kMissingPlace = kRight - 24;        ///< where missing values are drawn, right of the axis
 constexpr double kMissingEdge = kMissingPlace - 44;  ///< where the axis ends beside missing values
 constexpr std::size_t kMostCategories = 30;          ///< categories that are drawn
@@ -34,6 +34,11 @@ struct Range {
     return {low - margin, high + margin, from, to, count};
   }
 };
+
+/// Says what the vertical axis shows.
+std::string vertical_title(const char* text) {
+  return svg_text(kLeft, kTop - 10, "start", "class=\"faint\"", text);
+}
 
 /// Draws the place of missing values.
 std::string missing_place() {
@@ -79,6 +84,7 @@ std::string category_dots(const Explanation& all, const ShownFeature& shown, dou
   const LinearAxis axis = range.axis(kLabels + 10, kRight, 6);
   bottom = kTop + kHeight * static_cast<double>(count + 1);
   std::string svg = axis.below(kTop, bottom);
+  svg += svg_text(kLabels, bottom + 14, "end", "class=\"faint\"", "mean raw score");
   for (std::size_t i = 0; i <= count; ++i) {
     const double y = kTop + kHeight * (static_cast<double>(i) + 0.5);
     const bool is_missing = i == count, is_other = i + 1 == pieces.size();
@@ -101,6 +107,7 @@ Plot importance_plot(const Explanation& all) {
   for (const ShownFeature& shown : all.shown) most = std::max(most, all.importance[shown.feature]);
   const LinearAxis axis(0, most, kLabels + 10, kEnd, 6);
   std::string svg = axis.below(kTop, bottom);
+  svg += svg_text(kLabels, bottom + 14, "end", "class=\"faint\"", "mean |contribution|");
   for (std::size_t s = 0; s < all.shown.size(); ++s) {
     const std::uint32_t feature = all.shown[s].feature;
     const double y = kTop + kHeight * static_cast<double>(s), x = axis.at(0);
@@ -148,7 +155,7 @@ Plot dependence_plot(const Explanation& all, const ShownFeature& shown) {
   for (std::size_t i = 0; i < values.size(); ++i)
     dots.add(std::isnan(values[i]) ? kMissingPlace : x.at(values[i]),
              y.at(all.sample[i].contributions[shown.feature]), colours[i]);
-  svg += dots.svg();
+  svg += dots.svg() + vertical_title("contribution");
   svg += svg_text(kLeft, kBottom + 36, "start", "class=\"faint\"", svg_label(all.names[shown.feature], 34));
   if (shown.partner) svg += colour_legend(kBottom + 32, partner);
   const std::string title = "Contribution of " + all.names[shown.feature] + " over its values";
@@ -198,6 +205,7 @@ Plot partial_dependence_plot(const Explanation& all, const ShownFeature& shown) 
   for (const double value : values)
     if (std::isfinite(value)) ticks += printed("M%.1f %.1fv-5", x.at(value), kBottom);
   svg += "<path class=\"strong\" stroke-width=\"0.5\" d=\"" + ticks + "\"/>\n";
+  svg += vertical_title("mean raw score");
   svg += svg_text(kLeft, kBottom + 36, "start", "class=\"faint\"", svg_label(name, 34));
   return plot(
       kBottom + 48, svg,

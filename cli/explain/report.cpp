@@ -40,8 +40,10 @@ std::string facts(const Explanation& all) {
   return html + "</dl>\n";
 }
 
+std::string drawn(const Plot& plot) { return html_drawing(plot.title, plot.drawing); }
+
 std::string with_numbers(const Plot& plot) {
-  return plot.drawing + "<details>\n<summary>Numbers of this drawing</summary>\n" +
+  return drawn(plot) + "<details>\n<summary>Numbers of this drawing</summary>\n" +
          html_of(plot.title, plot.numbers) + "</details>\n";
 }
 
@@ -62,9 +64,9 @@ std::string features(const Explanation& all) {
   for (const ShownFeature& shown : all.shown) {
     html += "<h3 id=\"" + id(shown) + "\">" + svg_whole(all.names[shown.feature]) + "</h3>\n";
     if (shown.partner) html += "<p>Interacts most with " + svg_whole(all.names[*shown.partner]) + ".</p>\n";
-    html += dependence_plot(all, shown).drawing;
+    html += drawn(dependence_plot(all, shown));
     if (shown.dependence)
-      html += partial_dependence_plot(all, shown).drawing;
+      html += drawn(partial_dependence_plot(all, shown));
     else
       html +=
           "<p>It has no partial dependence, because the model tests columns that are computed from it.</p>\n";
@@ -113,7 +115,7 @@ std::string explain_page(const Explanation& all) {
       "<p>The mean of |contribution| over all rows. The numbers include the splits of each feature in the "
       "model, and the training weight that reached them (the cover).</p>\n" +
           with_numbers(importance_plot(all)));
-  body += section("swarm", "Contributions", beeswarm_plot(all).drawing);
+  body += section("swarm", "Contributions", drawn(beeswarm_plot(all)));
   std::string rows;
   for (const Plot& plot : plots_of(all, PlotKind::Waterfall))
     rows += "<h3>" + svg_whole(plot.title) + "</h3>\n" + with_numbers(plot);
