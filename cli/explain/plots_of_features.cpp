@@ -84,7 +84,7 @@ std::string category_dots(const Explanation& all, const ShownFeature& shown, dou
   const LinearAxis axis = range.axis(kLabels + 10, kRight, 6);
   bottom = kTop + kHeight * static_cast<double>(count + 1);
   std::string svg = axis.below(kTop, bottom);
-  svg += svg_text(kLabels, bottom + 14, "end", "class=\"faint\"", "mean raw score");
+  svg += svg_text(kLabels - 24, bottom + 14, "end", "class=\"faint\"", "mean raw score");
   for (std::size_t i = 0; i <= count; ++i) {
     const double y = kTop + kHeight * (static_cast<double>(i) + 0.5);
     const bool is_missing = i == count, is_other = i + 1 == pieces.size();
@@ -107,7 +107,7 @@ Plot importance_plot(const Explanation& all) {
   for (const ShownFeature& shown : all.shown) most = std::max(most, all.importance[shown.feature]);
   const LinearAxis axis(0, most, kLabels + 10, kEnd, 6);
   std::string svg = axis.below(kTop, bottom);
-  svg += svg_text(kLabels, bottom + 14, "end", "class=\"faint\"", "mean |contribution|");
+  svg += svg_text(kLabels - 24, bottom + 14, "end", "class=\"faint\"", "mean |contribution|");
   for (std::size_t s = 0; s < all.shown.size(); ++s) {
     const std::uint32_t feature = all.shown[s].feature;
     const double y = kTop + kHeight * static_cast<double>(s), x = axis.at(0);

@@ -90,7 +90,7 @@ Plot beeswarm_plot(const Explanation& all) {
     for (std::size_t i = 0; i < x.size(); ++i) dots.add(x[i], y + offsets[i], colours[i]);
   }
   svg += dots.svg();
-  svg += svg_text(kLeft - 10, bottom + 14, "end", "class=\"faint\"", "contribution");
+  svg += svg_text(kLeft - 24, bottom + 14, "end", "class=\"faint\"", "contribution");
   svg += colour_legend(bottom + 34, "value of the feature");
   const std::string title =
       printed("Contributions of %zu features in %zu rows", all.shown.size(), all.sample.size());
@@ -117,7 +117,7 @@ Plot waterfall_plot(const Explanation& all, const ExplainedRow& row) {
   const double score = row.score();
   const LinearAxis axis(std::min(low, score), std::max(high, score), kLabels + 10, kRight, 6);
   std::string svg = axis.below(kTop, bottom);
-  svg += svg_text(kLabels, bottom + 14, "end", "class=\"faint\"", "raw score");
+  svg += svg_text(kLabels - 24, bottom + 14, "end", "class=\"faint\"", "raw score");
   const auto mark = [&](double number, double y, const char* name) {
     const double x = axis.at(number);
     svg += printed("<path class=\"axis\" stroke-width=\"2\" d=\"M%.1f %.1fV%.1f\"/>", x, kTop - 8, bottom);

@@ -23,6 +23,7 @@
 #include <forestvm/load.hpp>
 #include <forestvm/model.hpp>
 #include <forestvm/named_schedules.hpp>
+#include <forestvm/partial_dependence.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/proximity.hpp>
 #include <forestvm/result.hpp>
