@@ -111,7 +111,7 @@ class Pass {
   Sampler sampler_;
   std::vector<std::uint64_t> wanted_;
   std::vector<double> values_, contributions_;
-  double total_ = 0;  // of the scores
+  double total_ = 0;  // sum of the raw scores
 };
 
 Result<void> Pass::add(Context& context, const RowBlock& rows, PartialDependence* dependence) {
@@ -250,6 +250,8 @@ Result<Explanation> explain_rows(const Model& model, const ExplainOptions& optio
     progress.show(batches.done());
   }
   FVM_TRY(pass.finish());
+  all.hashed.resize(model.num_features);
+  for (const std::uint32_t feature : model.hashed_features) all.hashed[feature] = hashed;
   choose_features(options, all);
   if (compiling.interactions)
     FVM_TRY(find_partners(*predictor, options, hashed, all));

@@ -50,9 +50,10 @@ struct ShownFeature {
 struct Explanation {
   std::string model, rows_name, trainer, objective;
   std::string output;              ///< Name of the raw score, if the model has several; otherwise empty.
-  std::vector<std::string> names;  ///< Of the features.
+  std::vector<std::string> names;  ///< Names of the features.
   /// Names of the categories of each feature; empty for features without names for them.
   std::vector<std::vector<std::string>> categories;
+  std::vector<bool> hashed;  ///< True for features whose values are hashes of texts.
 
   std::uint64_t rows = 0;
   double expected = 0;                ///< The expected score.

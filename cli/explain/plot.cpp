@@ -52,6 +52,8 @@ std::string html_of(const std::string& caption, const PlotNumbers& numbers) {
 
 std::string value_text(const Explanation& all, std::uint32_t feature, double value) {
   if (std::isnan(value)) return "missing";
+  if (all.hashed[feature])
+    return printed("#%08x", static_cast<std::uint32_t>(static_cast<std::int64_t>(value)));
   const std::vector<std::string>& names = all.categories[feature];
   if (value >= 0 && value < static_cast<double>(names.size()) && value == std::trunc(value))
     return names[static_cast<std::size_t>(value)];

@@ -55,7 +55,7 @@ Plot dependence_plot(const Explanation& all, const ShownFeature& shown);
 /// Draws the mean raw score over the values of a feature that has partial dependence.
 Plot partial_dependence_plot(const Explanation& all, const ShownFeature& shown);
 
-/// Returns a value as people read it: the name of a category, six digits of a number, or "missing".
+/// Returns a value as people read it: the name of a category or its hash, six digits of a number, or "missing".
 std::string value_text(const Explanation& all, std::uint32_t feature, double value);
 
 /// Returns a class of dots, c0 to c4 by the rank of each value among the others, or cx for missing values.

@@ -89,5 +89,30 @@ INSTANTIATE_TEST_SUITE_P(
                       "skops/1.9_forest/model.skops", "skops/1.9_hist_categories/model.skops",
                       "lightgbm/4.7.0_none/model.txt"));
 
+/// Categories of CatBoost are compared through columns that are computed from them.
+TEST(PartialDependence, IsNotThatOfFeaturesWhichOtherColumnsRead) {
+  const auto model = load_model(data("catboost/1.2.10_numbers/model.cbm"));
+  ASSERT_TRUE(model.ok()) << model.error().text();
+  const std::vector<double> rows = support::read_numbers(data("catboost/1.2.10_numbers/rows.npy"));
+  auto made = PartialDependence::make(*model);
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  ASSERT_TRUE(made->add(rows).ok());
+  for (std::uint32_t f = 0; f < model->num_features; ++f) EXPECT_FALSE(made->has(f)) << f;
+  const auto reference = reference_predict(*model, std::span<const double>(rows), made->rows());
+  double sum = 0;
+  for (std::size_t i = 0; i < made->rows(); ++i) sum += reference->raw[i * model->num_outputs];
+  EXPECT_NEAR(made->mean(0), sum / static_cast<double>(made->rows()), 1e-11);
+}
+
+TEST(PartialDependence, IsRefusedByName) {
+  const auto linear = load_model(data("lightgbm/4.7.0_linear/model.txt"));
+  ASSERT_TRUE(linear.ok());
+  EXPECT_EQ(PartialDependence::make(*linear).error().text(),
+            "tree 0: its leaves are linear functions of the row, which have no partial dependence");
+  const auto model = load_model(data("diabetes/model.json"));
+  EXPECT_EQ(PartialDependence::make(*model)->add(std::vector<double>(11)).error().message,
+            "11 values are no rows of 10 features");
+}
+
 }  // namespace
 }  // namespace forestvm
