@@ -138,9 +138,9 @@ Result<void> run(const Arguments& arguments) {
 }
 
 std::string notes() {
-  return "Contributions are exact SHAP values by the paths of the trees, as those of run. Rows are read once, batch by\n"
-         "batch; a sample of them is kept for drawings, chosen by a generator of fixed seed, so that the same input\n"
-         "gives the same bytes. Partial dependence is exact and of all rows, at all thresholds of the model.\n"
+  return "Contributions are exact SHAP values by the paths of the trees, as those of run. Rows are read once, batch\n"
+         "by batch; a sample of them is kept for drawings, chosen by a generator of fixed seed, so that equal\n"
+         "input gives equal bytes. Partial dependence is exact and of all rows, at all thresholds of the model.\n"
          "A page is one file without scripts, which loads nothing and follows the reader's light or dark setting.\n"
          "An SVG file has one drawing: of the first --row, or of --feature, by default the strongest. A CSV file has\n"
          "the numbers of all drawings of its kind, a JSON file those of all kinds unless --plot names one.\n";
@@ -155,15 +155,15 @@ const Command kExplain = {
     {{"MODEL", "a trainer's model file; - is standard input"},
      {"ROWS", "as for run, except encoded rows; - is standard input"}},
     {{"out", 'o', "OUT",
-      "where the report goes: a name that ends in .html (a page), .svg (a drawing), .csv or .json (numbers); - (default) "
-      "is a page on standard output",
+      "where the report goes: a name that ends in .html (a page), .svg (a drawing), .csv or .json (numbers); - "
+      "(default) is a page on standard output",
       kFiles},
      {"plot",
       '\0',
       "PLOT",
-      "what a .svg, .csv or .json file has: importance (mean |contribution|, splits, cover), beeswarm (contributions in "
-      "the sample), waterfall (contributions of rows), dependence (contributions over values), or partial-dependence "
-      "(mean raw score over values)",
+      "what a .svg, .csv or .json file has: importance (mean |contribution|, splits, cover), beeswarm (contributions "
+      "in the sample), waterfall (contributions of rows), dependence (contributions over values), or "
+      "partial-dependence (mean raw score over values)",
       {listed<kPlotNames>}},
      {"row",
       '\0',

@@ -31,7 +31,8 @@ constexpr std::string_view kChartStyle =
     " .chart text { fill: var(--text) }"
     "\n.chart .faint { fill: var(--faint) } .chart .mark { fill: var(--data); stroke: var(--data) }"
     "\n.chart .strong { fill: var(--strong); stroke: var(--strong) } .chart text.strong { stroke: none }"
-    "\n.chart .axis { stroke: var(--line); fill: none } .chart .line { stroke: var(--data); stroke-width: 2; fill: none }"
+    "\n.chart .axis { stroke: var(--line); fill: none }"
+    " .chart .line { stroke: var(--data); stroke-width: 2; fill: none }"
     "\n.chart .dots { stroke-width: 4; stroke-linecap: round; fill: none }"
     "\n.chart .c0 { stroke: var(--data) } .chart .c1 { stroke: var(--low) } .chart .c2 { stroke: var(--middle) }"
     " .chart .c3 { stroke: var(--high) } .chart .c4 { stroke: var(--strong) } .chart .cx { stroke: var(--faint) }\n";

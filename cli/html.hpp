@@ -15,8 +15,8 @@ std::string_view chart_style();
 
 /// Returns a page with this title and body. The body may use the classes that html.cpp styles: `chart` (a drawing), and
 /// in it `mark` (bars of the data), `line` (its lines), `strong` (what the drawing points out), `faint` (labels of
-/// lesser weight), `axis`, and `dots` (ends of lines without length) in the colours `c0` to `c4` or, for missing values,
-/// `cx`; `number` (a cell of a table).
+/// lesser weight), `axis`, and `dots` (ends of lines without length) in the colours `c0` to `c4`, or `cx` for missing
+/// values; `number` (a cell of a table).
 std::string html_page(std::string_view title, std::string_view body);
 
 /// Returns a table whose cells are HTML. Columns after the first `texts` hold numbers, which are aligned to the right.

@@ -224,12 +224,13 @@ const Command kProximity = {
      {"ROWS", "as for run; - is standard input"},
      {"OTHERS", "the rows to compare with, in the form of ROWS; default: ROWS themselves"}},
     {{"out", 'o', "OUT",
-      "where numbers go: a name that ends in .npy or .csv, or has no ending (CSV); - (default) is CSV on standard output",
+      "where numbers go: a name that ends in .npy or .csv, or has no ending (CSV); - (default) is CSV on standard "
+      "output",
       kFiles},
      {"top", '\0', "K", "writes only the K rows that share the most leaves, or have the largest weights"},
      {"weights", '\0', "",
-      "counts each shared leaf as 1 / (number of OTHERS in it), divided by the number of trees: the weights that the rows "
-      "have in a forest's answer"},
+      "counts each shared leaf as 1 / (number of OTHERS in it), divided by the number of trees: the weights that "
+      "the rows have in a forest's answer"},
      {"max-bytes", '\0', "N",
       "the most bytes that the leaves of OTHERS may take in memory, default 1073741824"},
      {"target", '\0', "T", "as for run", kTargetOption.values},

@@ -68,7 +68,7 @@ void describe(const Model& model, const ExplainOptions& options, Explanation& al
     }
 }
 
-/// Draws a sample of a stream (Vitter's algorithm R). The same rows give the same sample, in whatever batches they come.
+/// Draws a sample of a stream (Vitter's algorithm R). It depends on the rows alone, whatever batches they come in.
 class Sampler {
  public:
   explicit Sampler(std::size_t most) : most_(most) {}
@@ -233,7 +233,8 @@ Result<Explanation> explain_rows(const Model& model, const ExplainOptions& optio
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor,
              in_file(options.model, host_backend(program, options.backend)));
   auto dependence = PartialDependence::make(model);
-  if (!dependence) all.notes.push_back("Partial dependence is left out: " + dependence.error().text() + ".");
+  if (!dependence)
+    all.notes.emplace_back("Partial dependence is left out: " + dependence.error().text() + ".");
   const std::size_t answer_bytes = (model.num_outputs * terms + model.num_features) * sizeof(double);
   FVM_ASSIGN(Batches batches, Batches::open(options.rows, program, answer_bytes));
   Progress progress = batches.progress(options.out);
@@ -256,7 +257,7 @@ Result<Explanation> explain_rows(const Model& model, const ExplainOptions& optio
   if (compiling.interactions)
     FVM_TRY(find_partners(*predictor, options, hashed, all));
   else
-    all.notes.push_back(
+    all.notes.emplace_back(
         "Partners of features are left out: the interactions of a row take more than 64 MiB.");
   for (ShownFeature& shown : all.shown)
     if (dependence && dependence->has(shown.feature))

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kLabelCharacters = 24;
 constexpr double kLeft = 190;  // where drawings begin, right of the labels
 
-/// Places dots beside each other where they would lie on one another: returns the distance of each from the middle line,
-/// at most `most`.
+/// Places dots beside each other where they would lie on one another. Returns the distance of each from the middle
+/// line, at most `most`.
 std::vector<double> spread(const std::vector<double>& x, double most) {
   constexpr double kBin = 2.5, kDistance = 2.2;
   std::vector<std::vector<std::size_t>> bins(static_cast<std::size_t>(kDrawingWidth / kBin) + 1);
@@ -23,7 +23,8 @@ std::vector<double> spread(const std::vector<double>& x, double most) {
   for (const std::vector<std::size_t>& bin : bins) {
     const double distance = bin.empty() ? 0 : std::min(kDistance, 2 * most / static_cast<double>(bin.size()));
     for (std::size_t i = 0; i < bin.size(); ++i) {
-      const double steps = static_cast<double>((i + 1) / 2);
+      const std::size_t pair = (i + 1) / 2;
+      const auto steps = static_cast<double>(pair);
       offsets[bin[i]] = distance * (i % 2 == 0 ? steps : -steps);
     }
   }

@@ -53,9 +53,9 @@ std::string section(const char* id, const std::string& title, const std::string&
 
 std::string features(const Explanation& all) {
   std::string html =
-      "<p>The first drawing of a feature has its contributions in the rows of the sample, in the colours of the feature "
-      "with which it interacts most. The second has its partial dependence: the mean raw score of all rows if the "
-      "feature had one value in each, at all thresholds of the model.</p>\n";
+      "<p>The first drawing of a feature has its contributions in the rows of the sample, in the colours of the "
+      "feature with which it interacts most. The second has its partial dependence: the mean raw score of all rows if "
+      "the feature had one value in each, at all thresholds of the model.</p>\n";
   const auto id = [](const ShownFeature& shown) { return "feature-" + std::to_string(shown.feature); };
   html += "<nav aria-label=\"Features\">\n<ul>\n";
   for (const ShownFeature& shown : all.shown)

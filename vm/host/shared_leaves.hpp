@@ -1,5 +1,5 @@
-// Compares the leaves of rows with those of a tile of kept rows: counts the trees in which they share a leaf, or adds up
-// weights of these trees. Each CPU target compiles it.
+// Compares the leaves of rows with those of a tile of kept rows: counts the trees in which they share a leaf, or adds
+// up weights of these trees. Each CPU target compiles it.
 #pragma once
 
 #include <array>
@@ -35,8 +35,8 @@ struct CodeVector {
   typedef Code Type __attribute__((vector_size(Bytes)));
 };
 
-/// Counts equal codes in vectors of `Bytes` bytes, as many at once as registers hold sums for. The counts of a few trees
-/// are numbers of the codes' type.
+/// Counts equal codes in vectors of `Bytes` bytes, as many at once as registers hold sums for. The counts of a few
+/// trees are numbers of the codes' type.
 template <class Code, unsigned Bytes>
 FVM_INLINE void count_equal(const Code* tile, unsigned trees, const Code* row, std::uint32_t* counts) {
   using Vector = typename CodeVector<Code, Bytes>::Type;
