@@ -61,8 +61,8 @@ std::size_t whole_lines(std::size_t bytes) {
 
 class HostPredictor final : public CallPredictor {
  public:
-  [[gnu::cold]] HostPredictor(LoadedProgram loaded, const Target& target)
-      : CallPredictor(&HostContext::kBackend), loaded_(std::move(loaded)), target_(&target) {
+  [[gnu::cold]] HostPredictor(std::unique_ptr<const LoadedProgram> loaded, const Target& target)
+      : CallPredictor(&HostContext::kBackend), owned_(std::move(loaded)), loaded_(*owned_), target_(&target) {
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       private_bytes_ += loaded_.accumulators[i].copy_bytes;
     const std::size_t result_bytes = loaded_.meta.num_outputs * (sizeof(float) + sizeof(double));
@@ -117,8 +117,8 @@ class HostPredictor final : public CallPredictor {
       const bool scores = output == OutputKind::Raw || output == OutputKind::Value;
       pass.in_place = scores && to.values() != nullptr && width == loaded_.meta.num_outputs;
       const Destination here = to.from(begin * width);
-      pass.row_count = static_cast<std::uint32_t>(
-          pass_rows(pass, rows, count - begin, delivered_bytes(pass, 1, to.type)));
+      pass.row_count =
+          static_cast<std::uint32_t>(pass_rows(pass, rows, count - begin, delivered_bytes(pass, 1, to.type)));
       FVM_TRY(run_pass(pass, rows, begin, here, scratch));
       begin += pass.row_count;
     }
@@ -369,8 +369,7 @@ class HostPredictor final : public CallPredictor {
     pass.labels = written.labels();
     pass.leaves = written.leaves();
     interpret_pass(pass, memory + values + delivered);
-    if (delivered != 0)
-      deliver(pass.output, written.out, pass.row_count * pass.width, to);
+    if (delivered != 0) deliver(pass.output, written.out, pass.row_count * pass.width, to);
     return {};
   }
 
@@ -490,7 +489,8 @@ class HostPredictor final : public CallPredictor {
     return std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1, kMaxPassRows);
   }
 
-  LoadedProgram loaded_;
+  const std::unique_ptr<const LoadedProgram> owned_;
+  const LoadedProgram& loaded_;  ///< *owned_
   const Target* target_;
   mutable std::once_flag lookup_codes_once_;
   mutable LookupCodes lookup_codes_;
@@ -512,7 +512,7 @@ class HostPredictor final : public CallPredictor {
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension): it runs on a GPU backend, "
         "not on the host; compile the model with a schedule for the host");
   FVM_ASSIGN(const host::Executor* const executor, host::shared_executor(options.threads));
-  FVM_ASSIGN(host::LoadedProgram loaded, host::load_program(program, *target, executor));
+  FVM_ASSIGN(auto loaded, host::load_program(program, *target, executor));
   return std::unique_ptr<Predictor>(std::make_unique<host::HostPredictor>(std::move(loaded), *target));
 }
 
