@@ -31,22 +31,25 @@ def measured(library, forestvm, model, rows):
     booster = xgboost.Booster({"nthread": 1})
     booster.load_model(bytearray(gzip.decompress(data) if model.suffix == ".gz" else data))
     booster.feature_names = None
-    matrix = xgboost.DMatrix(rows, nthread=1)
     every = max(1, booster.num_boosted_rounds() // 10)
     with tempfile.TemporaryDirectory() as folder:
         plain = Forest(library, compiled(forestvm, model, folder, ""))
         kept = Forest(library, compiled(forestvm, model, folder, "trees"))
 
+    def margins(end):
+        # predict() would answer from what it keeps of the same rows' earlier predictions
+        return booster.inplace_predict(rows, predict_type="margin", iteration_range=(0, end))
+
     def stages():
         for end in range(every, 11 * every, every):
-            booster.predict(matrix, output_margin=True, iteration_range=(0, min(end, booster.num_boosted_rounds())))
+            margins(min(end, booster.num_boosted_rounds()))
 
     calls = {
         "raw": plain.call(rows, "raw"),
         "raw, leaves kept": kept.call(rows, "raw"),
         "trees": kept.call(rows, "trees"),
         "staged": kept.call(rows, "staged", every),
-        "XGBoost raw": lambda: booster.predict(matrix, output_margin=True),
+        "XGBoost raw": lambda: margins(booster.num_boosted_rounds()),
         "XGBoost, ten stages": stages,
     }
     best = dict.fromkeys(calls, float("inf"))
@@ -56,7 +59,7 @@ def measured(library, forestvm, model, rows):
             call()
             best[name] = min(best[name], (time.process_time() - start) / len(rows) * 1e6)
     ours = kept.call(rows, "staged", every)().reshape(len(rows), -1, max(1, kept.call(rows, "raw")().shape[1]))[:, 0]
-    theirs = booster.predict(matrix, output_margin=True, iteration_range=(0, every)).reshape(ours.shape)
+    theirs = margins(every).reshape(ours.shape)
     if not numpy.array_equal(ours, theirs):
         raise SystemExit(f"{model}: the first stage differs from XGBoost's")
     return best

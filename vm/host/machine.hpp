@@ -11,6 +11,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/leaf_vectors.hpp>
+#include <forestvm/core/sums.hpp>
 #include <forestvm/internal/leaf_functions.hpp>
 #include <forestvm/internal/row_source.hpp>
 #include <forestvm/program.hpp>
@@ -19,6 +20,7 @@
 #include "vm/host/executor.hpp"
 #include "vm/host/grain.hpp"
 #include "vm/host/leaf_blocks.hpp"
+#include "vm/host/leaf_places.hpp"
 #include "vm/host/load_encoder.hpp"
 #include "vm/host/paths/loaded_paths.hpp"
 #include "vm/host/paths/scratch_slots.hpp"
@@ -42,6 +44,11 @@ struct LoadedAccumulator {
   std::uint32_t copy_stride;  ///< Distance of its copies: see AccumulatorStorage.
   std::size_t width;          ///< Elements of a row.
   std::size_t copy_bytes;     ///< Bytes of a row in all copies: see accumulator_bytes.
+
+  /// Returns the bytes that a pass of `rows` rows needs.
+  std::size_t bytes(std::uint32_t rows) const {
+    return (is_per_tree(kind) ? LeafPlaces::rows_with_room(rows) : rows) * copy_bytes;
+  }
 };
 
 /// A loaded program, which all calls share.
@@ -148,6 +155,14 @@ class Machine {
   Element* accumulator_row(std::uint32_t accumulator, std::uint32_t row) const {
     return accumulator_row<Element>(accumulator, copies_[accumulator], row);
   }
+  /// Returns the elements of an accumulator of per-tree values, which lie at leaf_places().
+  template <class Element>
+  Element* leaves_of(std::uint32_t accumulator) const {
+    return reinterpret_cast<Element*>(pass_->accumulators[accumulator]);
+  }
+  LeafPlaces leaf_places(std::uint32_t accumulator) const {
+    return {loaded_->accumulators[accumulator].width, pass_->row_count};
+  }
   /// Calls visit.operator()<Element>() with the type of an accumulator's elements.
   template <class Visit>
   void with_element(std::uint32_t accumulator, Visit&& visit) const;
@@ -174,7 +189,7 @@ class Machine {
   template <class Score>
   void add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows, const Range& trees) const;
   template <class Score>
-  void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& row) const;
+  void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const;
   template <class Value>
   void store_leaves(std::uint32_t from, const Range& rows, Value* values) const;
   template <class Value>

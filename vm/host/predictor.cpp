@@ -33,6 +33,11 @@ constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
 constexpr std::size_t kMaxPassBytes = std::size_t{8} << 20;
 constexpr std::size_t kMinPassRows = 4096;
 
+/// The most bytes of trees' leaves for each thread of a pass, unless the rows would be too few for walkers that take
+/// many together, fewer than kMinLeafRows.
+constexpr std::size_t kMaxLeafBytes = std::size_t{2} << 20;
+constexpr std::size_t kMinLeafRows = 256;
+
 /// The part of a sparse row's values from which on converting the rows to dense ones is faster. Encoding a value
 /// takes longer in a sparse row than in a dense one, which has more values.
 constexpr double kDenseFrom = 0.04;
@@ -63,8 +68,10 @@ class HostPredictor final : public CallPredictor {
  public:
   [[gnu::cold]] HostPredictor(LoadedProgram loaded, const Target& target)
       : CallPredictor(&HostContext::kBackend), loaded_(std::move(loaded)), target_(&target) {
-    for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
+    for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i) {
       private_bytes_ += loaded_.accumulators[i].copy_bytes;
+      if (is_per_tree(loaded_.accumulators[i].kind)) leaf_bytes_ += loaded_.accumulators[i].copy_bytes;
+    }
     const std::size_t result_bytes = loaded_.meta.num_outputs * (sizeof(float) + sizeof(double));
     few_rows_ = std::min({max_pass_rows(private_bytes_ + result_bytes + leaf_value_bytes(1)),
                           max_encoded_rows(), max_converted_rows()});
@@ -415,7 +422,7 @@ class HostPredictor final : public CallPredictor {
     std::size_t bytes = explains_scores(pass.output) ? slot_bytes() * slot_count(rows) : 0;
     if (!pass.in_place) bytes += whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
-      bytes += whole_lines(rows * loaded_.accumulators[i].copy_bytes);
+      bytes += whole_lines(loaded_.accumulators[i].bytes(pass.row_count));
     return bytes + whole_lines(leaf_value_bytes(rows));
   }
 
@@ -456,9 +463,9 @@ class HostPredictor final : public CallPredictor {
   }
 
   void interpret_pass(Pass& pass, std::byte* scratch) const {
-    const auto take = [&](std::size_t row_bytes) {
+    const auto take = [&](std::size_t bytes) {
       std::byte* const begin = scratch;
-      scratch += whole_lines(pass.row_count * row_bytes);
+      scratch += whole_lines(bytes);
       return begin;
     };
     std::optional<ScratchSlots> slots;
@@ -468,10 +475,10 @@ class HostPredictor final : public CallPredictor {
       scratch += slot_bytes() * count;
     }
     pass.accumulators[0] = pass.in_place ? reinterpret_cast<std::byte*>(pass.values)
-                                         : take(loaded_.meta.num_outputs * sizeof(float));
+                                         : take(pass.row_count * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
-      pass.accumulators[i] = take(loaded_.accumulators[i].copy_bytes);
-    pass.leaf_values = reinterpret_cast<double*>(take(leaf_value_bytes(1)));
+      pass.accumulators[i] = take(loaded_.accumulators[i].bytes(pass.row_count));
+    pass.leaf_values = reinterpret_cast<double*>(take(leaf_value_bytes(pass.row_count)));
     interpret_with(pass, scratch);
     pass.slots = nullptr;
   }
@@ -484,9 +491,14 @@ class HostPredictor final : public CallPredictor {
     interpret(loaded_.code, 0, machine);
   }
 
-  static std::size_t max_pass_rows(std::size_t row_bytes) {
+  /// Returns the most rows of a pass that takes `row_bytes` scratch memory for each of them. Trees' leaves should stay
+  /// in the caches of the threads, which add or deliver them when all trees are walked.
+  std::size_t max_pass_rows(std::size_t row_bytes) const {
     if (row_bytes == 0) return kMaxPassRows;
-    return std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1, kMaxPassRows);
+    const std::size_t rows = std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1, kMaxPassRows);
+    if (leaf_bytes_ == 0) return rows;
+    const std::size_t threads = loaded_.executor == nullptr ? 1 : loaded_.executor->threads();
+    return LeafPlaces::whole(std::min(rows, threads * std::max(kMinLeafRows, kMaxLeafBytes / leaf_bytes_)));
   }
 
   LoadedProgram loaded_;
@@ -494,6 +506,7 @@ class HostPredictor final : public CallPredictor {
   mutable std::once_flag lookup_codes_once_;
   mutable LookupCodes lookup_codes_;
   std::size_t private_bytes_ = 0;  ///< Bytes of a row in all accumulators but the result.
+  std::size_t leaf_bytes_ = 0;     ///< Bytes of a row in accumulators of per-tree values.
   /// Calls of up to this many rows that give at most a number for each output take one pass, whatever their rows are.
   std::size_t few_rows_ = 0;
 };
