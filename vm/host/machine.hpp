@@ -190,10 +190,13 @@ class Machine {
   void add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows, const Range& trees) const;
   template <class Score>
   void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const;
-  template <class Value>
-  void store_leaves(std::uint32_t from, const Range& rows, Value* values) const;
-  template <class Value>
-  void add_stages(const OperandsOf<Op::StoreStages>& args, const Range& rows, Value* values) const;
+  template <class Score>
+  void put(std::size_t at, Score number) const;
+  template <class Score>
+  void store_leaves(std::uint32_t from, const Range& rows, const Range& trees) const;
+  template <class Element>
+  void add_stage(const OperandsOf<Op::StoreStages>& args, const Range& rows, const Range& trees,
+                 std::uint32_t stage) const;
   template <class Value>
   void store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const;
 

@@ -62,14 +62,14 @@ void Machine::init(const Inst& inst) {
 void Machine::zero(const Inst& inst) {
   const auto args = operands<Op::Zero>(inst);
   const Range& rows = ranges[args.rows];
-  with_element(args.acc_out, [&]<class Element>() {
-    if (!is_per_tree(loaded_->accumulators[args.acc_out].kind))
-      return fill<Element>(args.acc_out, rows, nullptr);
-    const LeafPlaces places = leaf_places(args.acc_out);
-    for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-      for (std::uint32_t t = 0; t < places.trees; ++t)
-        leaves_of<Element>(args.acc_out)[places.at(row, t)] = Element{};
-  });
+  const AccumulatorKind kind = loaded_->accumulators[args.acc_out].kind;
+  if (!is_per_tree(kind))
+    return with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
+  const LeafPlaces places = leaf_places(args.acc_out);
+  const std::size_t size = element_size(kind);
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row)
+    for (std::uint32_t t = 0; t < places.trees; ++t)
+      std::memset(leaves_of<std::byte>(args.acc_out) + places.at(row, t) * size, 0, size);
 }
 
 void Machine::add_base(const Inst& inst) {
@@ -295,119 +295,105 @@ void transpose_4(const float* leaves, std::size_t stride, float* to, std::size_t
   store(3, __builtin_shufflevector(ef, gh, 2, 3, 6, 7));
 }
 
-/// Writes some trees' leaves of some rows, which lie tree after tree, row after row.
-template <class Score, class Value>
-void transpose(const Score* leaves, std::size_t stride, std::uint32_t rows, std::uint32_t trees, Value* to,
-               std::size_t width) {
-  for (std::uint32_t i = 0; i < rows; ++i)
-    for (std::uint32_t t = 0; t < trees; ++t) to[i * width + t] = static_cast<Value>(leaves[t * stride + i]);
-}
-
-void transpose(const float* leaves, std::size_t stride, std::uint32_t rows, std::uint32_t trees, float* to,
-               std::size_t width) {
-  const std::uint32_t fours_of_rows = rows / 4 * 4, fours_of_trees = trees / 4 * 4;
-  for (std::uint32_t i = 0; i < fours_of_rows; i += 4)
-    for (std::uint32_t t = 0; t < fours_of_trees; t += 4)
-      transpose_4(leaves + t * stride + i, stride, to + i * width + t, width);
-  transpose<float, float>(leaves + fours_of_trees * stride, stride, fours_of_rows, trees - fours_of_trees,
-                          to + fours_of_trees, width);
-  transpose<float, float>(leaves + fours_of_rows, stride, rows - fours_of_rows, trees,
-                          to + fours_of_rows * width, width);
-}
-
 /// The rows, and the trees, whose leaves are transposed together: the leaves of a row or tree fill a cache line, and
 /// the rows' outputs lie on few pages.
 constexpr std::uint32_t kTransposed = 16;
 
+/// Writes all leaves of kTransposed rows and trees.
+void transpose(const float* leaves, std::size_t stride, float* to, std::size_t width) {
+  for (std::uint32_t i = 0; i < kTransposed; i += 4)
+    for (std::uint32_t t = 0; t < kTransposed; t += 4)
+      transpose_4(leaves + t * stride + i, stride, to + i * width + t, width);
+}
+
 }  // namespace
 
-/// Writes the outputs of some rows' leaves.
-template <class Value>
-void Machine::store_leaves(std::uint32_t from, const Range& rows, Value* values) const {
-  const auto store_each = [&]<class Score>() {
-    const LeafPlaces places = leaf_places(from);
-    const Score* const leaves = leaves_of<Score>(from);
-    const Range& trees = pass_->trees;
-    if (loaded_->vectors.count == 0 && loaded_->functions.empty())
-      return LeafPlaces::for_parts(rows, kTransposed, [&](const Range& some) {
-        for (std::uint32_t c = 0; c < iterations(trees.size(), kTransposed); ++c) {
-          const Range part = chunk(trees, kTransposed, c);
-          transpose(leaves + places.at(some.begin, part.begin), places.stride, some.size(), part.size(),
-                    values + some.begin * pass_->width + (part.begin - trees.begin), pass_->width);
-        }
-      });
-    for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-      Value* to = values + row * pass_->width;
-      for (std::uint32_t t = trees.begin; t < trees.end; ++t) {
-        const Score leaf = leaves[places.at(row, t)];
-        if (loaded_->vectors.count != 0) {
-          const Score* const vector = leaf_vector(loaded_->vectors, leaf);
-          for (std::size_t k = 0; k < outputs_; ++k) *to++ = static_cast<Value>(vector[k]);
-        } else {
-          *to++ = static_cast<Value>(static_cast<Score>(leaf_output(row, static_cast<double>(leaf))));
-        }
+/// Writes a number of the output.
+template <class Score>
+void Machine::put(std::size_t at, Score number) const {
+  if (pass_->wide_values != nullptr)
+    pass_->wide_values[at] = static_cast<double>(number);
+  else
+    pass_->values[at] = static_cast<float>(number);
+}
+
+/// Writes the outputs of some trees' leaves for some rows, which lie in one block of places.
+template <class Score>
+void Machine::store_leaves(std::uint32_t from, const Range& rows, const Range& trees) const {
+  const LeafPlaces places = leaf_places(from);
+  const Score* const leaves = leaves_of<Score>(from) + places.at(rows.begin, trees.begin);
+  const std::size_t width = pass_->width;
+  const bool plain = loaded_->vectors.count == 0 && loaded_->functions.empty();
+  std::size_t to = rows.begin * width + trees.begin - pass_->trees.begin;
+  if constexpr (std::is_same_v<Score, float>)
+    if (plain && pass_->values != nullptr && rows.size() == kTransposed && trees.size() == kTransposed)
+      return transpose(leaves, places.stride, pass_->values + to, width);
+  const std::size_t numbers = loaded_->vectors.count != 0 ? outputs_ : 1;
+  to += (numbers - 1) * (trees.begin - pass_->trees.begin);
+  for (std::uint32_t i = 0; i < rows.size(); ++i, to += width)
+    for (std::uint32_t t = 0; t < trees.size(); ++t) {
+      const Score leaf = leaves[std::size_t{t} * places.stride + i];
+      if (plain) {
+        put(to + t, leaf);
+      } else if (numbers == 1 && loaded_->vectors.count == 0) {
+        put(to + t, static_cast<Score>(leaf_output(rows.begin + i, static_cast<double>(leaf))));
+      } else {
+        const Score* const vector = leaf_vector(loaded_->vectors, leaf);
+        for (std::size_t k = 0; k < numbers; ++k) put(to + t * numbers + k, vector[k]);
       }
     }
-  };
-  if (loaded_->accumulators[from].kind == AccumulatorKind::PerTree64)
-    store_each.template operator()<double>();
-  else
-    store_each.template operator()<float>();
 }
 
 void Machine::store_trees(const Inst& inst) {
   const auto args = operands<Op::StoreTrees>(inst);
   const Range& rows = ranges[args.rows];
+  const Range& trees = pass_->trees;
   read_leaf_values(rows);
-  if (pass_->wide_values != nullptr)
-    store_leaves(args.acc_in, rows, pass_->wide_values);
-  else
-    store_leaves(args.acc_in, rows, pass_->values);
-}
-
-/// Adds the leaves of some rows, and writes their sums after each stage.
-template <class Value>
-void Machine::add_stages(const OperandsOf<Op::StoreStages>& args, const Range& rows, Value* values) const {
-  const auto begins = loaded_->program.round_begins();
-  const Rounds rounds = rounds_of(loaded_->program, pass_->options);
-  const std::uint32_t every = pass_->options.every;
-  const auto add_stage = [&]<class Element>(std::uint32_t stage, const Range& some) {
-    using Score = decltype(Element::value);
-    const std::uint32_t first = rounds.begin + stage * every;
-    const std::uint32_t end = every < rounds.end - first ? first + every : rounds.end;
-    add_leaves<Score>(args.acc_out, args.acc_in, some, {begins[first], begins[end], 0});
-    for (std::uint32_t row = some.begin; row < some.end; ++row) {
-      const Element* const sums = accumulator_row<Element>(args.acc_out, row);
-      Value* const to = values + row * pass_->width + stage * outputs_;
-      for (std::size_t k = 0; k < outputs_; ++k) {
-        Element sum = sums[k];
-        if (args.base_last != 0) {
-          if (loaded_->meta.scale != 1) sum.value *= static_cast<Score>(loaded_->meta.scale);
-          forestvm::add_base(sum, base(row, k), loaded_->scale);
-        }
-        to[k] = static_cast<Value>(sum.value);
-      }
-    }
-  };
-  const std::size_t stages = pass_->width / outputs_;
-  LeafPlaces::for_parts(rows, rows_together(outputs_, kCodeRows), [&](const Range& some) {
-    for (std::uint32_t stage = 0; stage < stages; ++stage) {
-      if (loaded_->accumulators[args.acc_out].kind == AccumulatorKind::F64)
-        add_stage.template operator()<F64Sum>(stage, some);
-      else
-        add_stage.template operator()<F32Sum>(stage, some);
+  const bool wide = loaded_->accumulators[args.acc_in].kind == AccumulatorKind::PerTree64;
+  LeafPlaces::for_parts(rows, kTransposed, [&](const Range& some) {
+    for (std::uint32_t c = 0; c < iterations(trees.size(), kTransposed); ++c) {
+      const Range part = chunk(trees, kTransposed, c);
+      wide ? store_leaves<double>(args.acc_in, some, part) : store_leaves<float>(args.acc_in, some, part);
     }
   });
 }
 
+/// Adds the leaves of the trees of a stage to the sums of some rows, and writes the sums.
+template <class Element>
+void Machine::add_stage(const OperandsOf<Op::StoreStages>& args, const Range& rows, const Range& trees,
+                        std::uint32_t stage) const {
+  using Score = decltype(Element::value);
+  add_leaves<Score>(args.acc_out, args.acc_in, rows, trees);
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+    const Element* const sums = accumulator_row<Element>(args.acc_out, row);
+    const std::size_t to = row * pass_->width + stage * outputs_;
+    for (std::size_t k = 0; k < outputs_; ++k) {
+      Element sum = sums[k];
+      if (args.base_last != 0) {
+        if (loaded_->meta.scale != 1) sum.value *= static_cast<Score>(loaded_->meta.scale);
+        forestvm::add_base(sum, base(row, k), loaded_->scale);
+      }
+      put(to + k, sum.value);
+    }
+  }
+}
+
 void Machine::store_stages(const Inst& inst) {
   const auto args = operands<Op::StoreStages>(inst);
-  const Range& rows = ranges[args.rows];
-  read_leaf_values(rows);
-  if (pass_->wide_values != nullptr)
-    add_stages(args, rows, pass_->wide_values);
-  else
-    add_stages(args, rows, pass_->values);
+  const auto begins = loaded_->program.round_begins();
+  const Rounds rounds = rounds_of(loaded_->program, pass_->options);
+  const std::uint32_t every = pass_->options.every;
+  const bool wide = loaded_->accumulators[args.acc_out].kind == AccumulatorKind::F64;
+  const std::size_t stages = pass_->width / outputs_;
+  read_leaf_values(ranges[args.rows]);
+  LeafPlaces::for_parts(ranges[args.rows], rows_together(outputs_, kCodeRows), [&](const Range& some) {
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      const std::uint32_t first = rounds.begin + stage * every;
+      const std::uint32_t end = every < rounds.end - first ? first + every : rounds.end;
+      const Range trees{begins[first], begins[end], 0};
+      wide ? add_stage<F64Sum>(args, some, trees, stage) : add_stage<F32Sum>(args, some, trees, stage);
+    }
+  });
 }
 
 }  // namespace forestvm::host
