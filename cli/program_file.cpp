@@ -47,11 +47,12 @@ std::vector<std::string_view> schedule_names() {
 }
 
 /// The capabilities that --with can add to a program, and the option that gives it each.
-constexpr std::array<std::string_view, 6> kCapabilities = {"early-stop", "trees",         "staged",
-                                                           "rounds",     "contributions", "interactions"};
-constexpr std::array<bool CompileOptions::*, 6> kCapabilityOptions = {
-    &CompileOptions::keeps_leaves, &CompileOptions::keeps_leaves,  &CompileOptions::keeps_leaves,
-    &CompileOptions::keeps_leaves, &CompileOptions::contributions, &CompileOptions::interactions};
+constexpr std::array<std::string_view, 7> kCapabilities = {
+    "early-stop", "trees", "staged", "rounds", "contributions", "interactions", "approx-contributions"};
+constexpr std::array<bool CompileOptions::*, 7> kCapabilityOptions = {
+    &CompileOptions::keeps_leaves,        &CompileOptions::keeps_leaves,  &CompileOptions::keeps_leaves,
+    &CompileOptions::keeps_leaves,        &CompileOptions::contributions, &CompileOptions::interactions,
+    &CompileOptions::approx_contributions};
 
 /// The schedule and the options that --schedule, --contract and --strict ask for.
 struct Requested {
@@ -223,7 +224,7 @@ constinit const Option kWithOption = {
     '\0',
     "WHAT",
     "early-stop, trees, staged, rounds: keeps each tree's leaf until all are known, for run --early-stop, --output "
-    "trees, --output staged, and --rounds with a program; contributions, interactions: adds what run --output needs "
+    "trees, --output staged, and --rounds with a program; contributions, interactions, approx-contributions: adds what run --output needs "
     "for them; several: with commas between them",
     {listed<kCapabilities>}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};

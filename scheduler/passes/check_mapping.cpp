@@ -62,7 +62,7 @@ class MappingCheck {
                               "this schedule is mapped to a GPU, whose reductions have no vectors");
     FVM_TRY(check_distance(loop));
     if (!loop.dimension) return {};
-    if (lowering_.options.contributions)
+    if (lowering_.options.contributions || lowering_.options.approx_contributions)
       return lowering_.refuse(loop.dimension->directive,
                               "contributions are computed on the host, not on GPUs");
     return check_dimension(id);

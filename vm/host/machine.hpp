@@ -95,14 +95,14 @@ struct Pass {
   const std::uint8_t* codes;  ///< Codes of the pass's rows.
   std::uint8_t* encode_to;    ///< Memory for the codes; null if the rows came encoded.
   float* values;  ///< Scores, values and what explains them: where the first row's output goes, in float32.
-  double* wide_values;      ///< Results in float64; then `values` is null.
-  std::int64_t* labels;     ///< Class: where the first row's output goes.
-  std::int32_t* leaves;     ///< Leaf: where the first row's output goes.
-  bool in_place;            ///< True if accumulator a0 is `values` itself.
+  double* wide_values;   ///< Results in float64; then `values` is null.
+  std::int64_t* labels;  ///< Class: where the first row's output goes.
+  std::int32_t* leaves;  ///< Leaf: where the first row's output goes. Approximate contributions: room for it.
+  bool in_place;         ///< True if accumulator a0 is `values` itself.
   const RowSource* source;  ///< Rows of the call, for leaves that are functions of a row.
   std::size_t first_row;    ///< Number of the pass's first row in the call.
   double* leaf_values;      ///< Room for the values that linear leaves read, for each row.
-  ScratchSlots* slots;      ///< Contributions, interactions: memory for each thread that computes them.
+  ScratchSlots* slots;      ///< Contributions of all kinds: memory for each thread that computes them.
   CallOptions options;
   std::size_t width;               ///< Numbers of a row in the output.
   Range trees;                     ///< Trees of the call's rounds, by their numbers in the model.
@@ -143,6 +143,7 @@ class Machine {
   void explain(const Inst& inst);
   void store_trees(const Inst& inst);
   void store_stages(const Inst& inst);
+  void attribute(const Inst& inst);
 
  private:
   template <class Element>
@@ -190,6 +191,8 @@ class Machine {
   void add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows, const Range& trees) const;
   template <class Score>
   void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const;
+  template <class Score>
+  void attribute_rows(const Range& rows) const;
   template <class Score>
   void put(std::size_t at, Score number) const;
   template <class Score>

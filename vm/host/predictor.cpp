@@ -73,7 +73,7 @@ class HostPredictor final : public CallPredictor {
       if (is_per_tree(loaded_.accumulators[i].kind)) leaf_bytes_ += loaded_.accumulators[i].copy_bytes;
     }
     const std::size_t result_bytes = loaded_.meta.num_outputs * (sizeof(float) + sizeof(double));
-    few_rows_ = std::min({max_pass_rows(private_bytes_ + result_bytes + leaf_value_bytes(1)),
+    few_rows_ = std::min({max_pass_rows(private_bytes_ + result_bytes + leaf_value_bytes(1), leaf_bytes_),
                           max_encoded_rows(), max_converted_rows()});
   }
 
@@ -162,9 +162,13 @@ class HostPredictor final : public CallPredictor {
     return converted(rows) || (read_in_place && reads_values(output, row_count));
   }
 
-  /// Returns whether walks of a pass of `row_count` rows read values. Explanations are computed from codes.
+  /// Returns whether walks of a pass of `row_count` rows read values. Paths test codes.
   bool reads_values(OutputKind output, std::size_t row_count) const {
-    return !explains_scores(output) && coded_plans().reads_values(row_count);
+    return !reads_paths(output) && coded_plans().reads_values(row_count);
+  }
+
+  static bool reads_paths(OutputKind output) {
+    return output == OutputKind::Contributions || output == OutputKind::Interactions;
   }
 
   /// Returns whether values for linear leaves stand behind the codes of encoded rows.
@@ -200,8 +204,10 @@ class HostPredictor final : public CallPredictor {
       return left;
     // Calls for leaf numbers and contributions have memory for sums too, because the code may write sums in them.
     const std::size_t result_bytes = pass.in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
-    const std::size_t row_bytes = private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1);
-    const std::size_t most = std::min(left, max_pass_rows(row_bytes));
+    const std::size_t number_bytes = leaf_number_bytes(pass.output, 1);
+    const std::size_t row_bytes =
+        private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1) + number_bytes;
+    const std::size_t most = std::min(left, max_pass_rows(row_bytes, number_bytes + leaf_bytes_));
     if (rows.form() == RowForm::Encoded)
       return std::min(left, rows.cut(adds_values() ? std::min(most, max_encoded_rows()) : most));
     const std::size_t encoded = std::min(most, max_encoded_rows());
@@ -239,6 +245,12 @@ class HostPredictor final : public CallPredictor {
   /// Returns the bytes of the values that linear leaves read of `rows` rows.
   std::size_t leaf_value_bytes(std::size_t rows) const {
     return rows * loaded_.functions.features().size() * sizeof(double);
+  }
+
+  /// Returns the bytes of the leaves' numbers of `rows` rows that are kept for an output.
+  std::size_t leaf_number_bytes(OutputKind output, std::size_t rows) const {
+    return output == OutputKind::ApproxContributions ? rows * loaded_.meta.num_trees * sizeof(std::int32_t)
+                                                     : 0;
   }
 
   /// Returns whether the program derives columns from features.
@@ -419,7 +431,8 @@ class HostPredictor final : public CallPredictor {
   /// compute contributions need.
   std::size_t scratch_bytes(const Pass& pass) const {
     const std::size_t rows = pass.row_count;
-    std::size_t bytes = explains_scores(pass.output) ? slot_bytes() * slot_count(rows) : 0;
+    std::size_t bytes = explains_scores(pass.output) ? slot_bytes(pass) * slot_count(pass) : 0;
+    bytes += whole_lines(leaf_number_bytes(pass.output, rows));
     if (!pass.in_place) bytes += whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       bytes += whole_lines(loaded_.accumulators[i].bytes(pass.row_count));
@@ -427,15 +440,19 @@ class HostPredictor final : public CallPredictor {
   }
 
   /// Returns the bytes that a thread needs to compute contributions.
-  std::size_t slot_bytes() const { return whole_lines(ExplainScratch(loaded_.paths).bytes); }
+  std::size_t slot_bytes(const Pass& pass) const {
+    return whole_lines(reads_paths(pass.output) ? ExplainScratch(loaded_.paths).bytes
+                                                : pass.width * sizeof(double));
+  }
 
-  /// Returns the number of threads that compute contributions of `rows` rows at once. Together their slots take at most
-  /// kMaxScratchBytes, unless a single slot takes more.
-  unsigned slot_count(std::size_t rows) const {
+  /// Returns the number of threads that compute contributions of a pass's rows at once. Together their slots take at
+  /// most kMaxScratchBytes, unless a single slot takes more.
+  unsigned slot_count(const Pass& pass) const {
     if (loaded_.executor == nullptr) return 1;
-    const std::size_t blocks = (rows + kCodeRows - 1) / kCodeRows;
+    const std::size_t blocks =
+        reads_paths(pass.output) ? (pass.row_count + kCodeRows - 1) / kCodeRows : pass.row_count;
     const std::size_t fit =
-        std::max<std::size_t>(1, kMaxScratchBytes / std::max<std::size_t>(1, slot_bytes()));
+        std::max<std::size_t>(1, kMaxScratchBytes / std::max<std::size_t>(1, slot_bytes(pass)));
     return static_cast<unsigned>(
         std::min({blocks, fit, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
   }
@@ -470,10 +487,12 @@ class HostPredictor final : public CallPredictor {
     };
     std::optional<ScratchSlots> slots;
     if (explains_scores(pass.output)) {
-      const unsigned count = slot_count(pass.row_count);
-      pass.slots = &slots.emplace(scratch, slot_bytes(), count);
-      scratch += slot_bytes() * count;
+      const unsigned count = slot_count(pass);
+      pass.slots = &slots.emplace(scratch, slot_bytes(pass), count);
+      scratch += slot_bytes(pass) * count;
     }
+    if (pass.output == OutputKind::ApproxContributions)
+      pass.leaves = reinterpret_cast<std::int32_t*>(take(leaf_number_bytes(pass.output, pass.row_count)));
     pass.accumulators[0] = pass.in_place ? reinterpret_cast<std::byte*>(pass.values)
                                          : take(pass.row_count * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
@@ -491,14 +510,14 @@ class HostPredictor final : public CallPredictor {
     interpret(loaded_.code, 0, machine);
   }
 
-  /// Returns the most rows of a pass that takes `row_bytes` scratch memory for each of them. Trees' leaves should stay
-  /// in the caches of the threads, which add or deliver them when all trees are walked.
-  std::size_t max_pass_rows(std::size_t row_bytes) const {
+  /// Returns the most rows of a pass that takes `row_bytes` scratch memory for each of them, of which `leaf_bytes` are
+  /// trees' leaves. These should stay in the caches of the threads, which add or deliver them when all trees are walked.
+  std::size_t max_pass_rows(std::size_t row_bytes, std::size_t leaf_bytes) const {
     if (row_bytes == 0) return kMaxPassRows;
     const std::size_t rows = std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1, kMaxPassRows);
-    if (leaf_bytes_ == 0) return rows;
+    if (leaf_bytes == 0) return rows;
     const std::size_t threads = loaded_.executor == nullptr ? 1 : loaded_.executor->threads();
-    return LeafPlaces::whole(std::min(rows, threads * std::max(kMinLeafRows, kMaxLeafBytes / leaf_bytes_)));
+    return LeafPlaces::whole(std::min(rows, threads * std::max(kMinLeafRows, kMaxLeafBytes / leaf_bytes)));
   }
 
   LoadedProgram loaded_;
