@@ -94,19 +94,6 @@ std::uint32_t width_of_rounds(const Program& program, OutputKind output, const C
 
 }  // namespace
 
-Destination Destination::from(std::size_t element) const {
-  return {type, out == nullptr ? nullptr : static_cast<std::byte*>(out) + element * bytes_of(type)};
-}
-
-std::size_t bytes_of(ResultType type) {
-  return type == ResultType::Float64 || type == ResultType::Int64 ? 8 : 4;
-}
-
-ResultType written_type(OutputKind output, ResultType type) {
-  if (output == OutputKind::Class) return ResultType::Int64;
-  return output == OutputKind::Leaf ? ResultType::Int32 : type;
-}
-
 void deliver(OutputKind output, const void* written, std::size_t count, const Destination& to) {
   if (count == 0) return;
   if (written_type(output, to.type) == to.type)

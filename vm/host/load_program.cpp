@@ -72,6 +72,8 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
 Result<LoadedProgram> load_program(const Program& program, const Target& target, const Executor* executor) {
   LoadedProgram loaded{program, program.meta(), program.code().data()};
   loaded.groups = program.groups();
+  loaded.columns = program.columns().size();
+  loaded.category_words = program.category_words().data();
   loaded.accumulators = load_accumulators(program);
   loaded.tile_exits = tile_exits(program);
   loaded.tree_outputs = tree_outputs(program);
