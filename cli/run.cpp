@@ -128,7 +128,7 @@ std::vector<std::string> explanation_names(const Program& program, OutputKind ki
     if (meta.num_outputs > 1)
       output = (labelled ? std::string(program.class_label(k)) : std::to_string(k)) + "_";
     for (const std::string& term : terms) {
-      if (kind == OutputKind::Contributions) names.push_back(output + term);
+      if (kind != OutputKind::Interactions) names.push_back(output + term);
       for (std::size_t i = 0; kind == OutputKind::Interactions && i < terms.size(); ++i)
         names.push_back(output + term + ":" + terms[i]);
     }

@@ -48,8 +48,8 @@ Result<void> check_support(Compilation& compilation);
 Result<void> normalize(Compilation& compilation);
 /// Trees with covers -> paths, if contributions are asked for. Refuses, with tree and node, what cannot be explained.
 Result<void> explain_trees(Compilation& compilation);
-/// Trees with covers -> what each leaf attributes to features, if approximate contributions are asked for. Refuses, with
-/// tree and node, what cannot be explained.
+/// Trees with covers -> what each leaf attributes to features, if approximate contributions are asked for. Refuses,
+/// with tree and node, what cannot be explained.
 Result<void> attribute_leaves(Compilation& compilation);
 /// Vector leaves -> numbers of vectors in one table.
 Result<void> number_vectors(Compilation& compilation);

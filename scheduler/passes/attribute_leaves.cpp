@@ -1,6 +1,6 @@
-// Trees with covers -> what each leaf attributes to features: approximate contributions, as Saabas defined them. The mean
-// of a split is the mean of its children, weighted by their covers. On the way to a leaf, each split attributes the
-// change of the mean to its feature.
+// Trees with covers -> what each leaf attributes to features: approximate contributions, as Saabas defined them. The
+// mean of a split is the mean of its children, weighted by their covers. On the way to a leaf, each split attributes
+// the change of the mean to its feature.
 //
 //   f3 < 2 [cover 10]: 0.5 [cover 4], 1.5 [cover 6]     ->     mean 1.1; first leaf: f3 -0.6; second leaf: f3 0.4
 //

@@ -1,5 +1,5 @@
-// Approximate contributions of features (Saabas): programs against XGBoost's stored answers and against slow code, bit for
-// bit, for every target, batch and number of threads; against raw scores; what is refused.
+// Approximate contributions of features (Saabas): programs against XGBoost's stored answers and against slow code, bit
+// for bit, for every target, batch and number of threads; against raw scores; what is refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>

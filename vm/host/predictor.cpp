@@ -511,7 +511,8 @@ class HostPredictor final : public CallPredictor {
   }
 
   /// Returns the most rows of a pass that takes `row_bytes` scratch memory for each of them, of which `leaf_bytes` are
-  /// trees' leaves. These should stay in the caches of the threads, which add or deliver them when all trees are walked.
+  /// trees' leaves. These should stay in the caches of the threads, which add or deliver them when all trees are
+  /// walked.
   std::size_t max_pass_rows(std::size_t row_bytes, std::size_t leaf_bytes) const {
     if (row_bytes == 0) return kMaxPassRows;
     const std::size_t rows = std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1, kMaxPassRows);

@@ -9,6 +9,7 @@
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
 
+#include "support/small_models.hpp"
 #include "tests/support/golden.hpp"
 #include "vm/small_program.hpp"
 

@@ -48,7 +48,7 @@ TEST(VerifyAttributions, AcceptsWhatIsCompiled) {
 TEST(VerifyAttributions, Sections) {
   expect_refused([](ProgramParts& p) { p.attribution_base.clear(); }, "but leaves have attributions");
   expect_refused([](ProgramParts& p) { p.attribution_base.push_back(0); },
-                 "attribution_base section: 2 numbers");
+                 "attribution_base section: 4 numbers, but 3 outputs");
   expect_refused([](ProgramParts& p) { p.attribution_base[0] = HUGE_VAL; }, "record 0: it is not finite");
   expect_refused([](ProgramParts& p) { p.attributed_trees.pop_back(); }, "attributed_trees section");
   expect_refused([](ProgramParts& p) { p.attributed_trees[0].leaf_count = 1u << 30; },
