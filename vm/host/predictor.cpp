@@ -66,8 +66,8 @@ std::size_t whole_lines(std::size_t bytes) {
 
 class HostPredictor final : public CallPredictor {
  public:
-  [[gnu::cold]] HostPredictor(LoadedProgram loaded, const Target& target)
-      : CallPredictor(&HostContext::kBackend), loaded_(std::move(loaded)), target_(&target) {
+  [[gnu::cold]] HostPredictor(std::unique_ptr<const LoadedProgram> loaded, const Target& target)
+      : CallPredictor(&HostContext::kBackend), owned_(std::move(loaded)), loaded_(*owned_), target_(&target) {
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i) {
       private_bytes_ += loaded_.accumulators[i].copy_bytes;
       if (is_per_tree(loaded_.accumulators[i].kind)) leaf_bytes_ += loaded_.accumulators[i].copy_bytes;
@@ -521,7 +521,8 @@ class HostPredictor final : public CallPredictor {
     return LeafPlaces::whole(std::min(rows, threads * std::max(kMinLeafRows, kMaxLeafBytes / leaf_bytes)));
   }
 
-  LoadedProgram loaded_;
+  const std::unique_ptr<const LoadedProgram> owned_;
+  const LoadedProgram& loaded_;  ///< *owned_
   const Target* target_;
   mutable std::once_flag lookup_codes_once_;
   mutable LookupCodes lookup_codes_;
@@ -544,7 +545,7 @@ class HostPredictor final : public CallPredictor {
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension): it runs on a GPU backend, "
         "not on the host; compile the model with a schedule for the host");
   FVM_ASSIGN(const host::Executor* const executor, host::shared_executor(options.threads));
-  FVM_ASSIGN(host::LoadedProgram loaded, host::load_program(program, *target, executor));
+  FVM_ASSIGN(auto loaded, host::load_program(program, *target, executor));
   return std::unique_ptr<Predictor>(std::make_unique<host::HostPredictor>(std::move(loaded), *target));
 }
 
