@@ -83,13 +83,7 @@ def program_of(forest: Forest, output: str, threads: int | None) -> Program:
 def load_with(source: str | os.PathLike[str], output: str, threads: int | None) -> Forest:
     """Loads a model or a program that must have an output."""
     keep_leaves = output in ("trees", "staged")
-    forest = load(
-        source,
-        threads=threads,
-        contributions=output == "contributions",
-        keep_leaves=keep_leaves,
-        approx_contributions=output == "approx-contributions",
-    )
+    forest = load(source, threads=threads, contributions=output == "contributions", keep_leaves=keep_leaves)
     no_predictions(forest, output)  # fails here if the model has no such output
     return forest
 
