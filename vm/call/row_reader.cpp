@@ -58,6 +58,13 @@ Result<void> check_extent(const RowBlock& rows, std::uint32_t num_features) {
   return features;
 }
 
+/// Returns the numbers from 0 to count - 1.
+std::vector<std::uint32_t> first_numbers(std::uint32_t count) {
+  std::vector<std::uint32_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 0U);
+  return numbers;
+}
+
 Failure wrong_column(std::uint32_t column, std::string_view what) {
   return fail(ErrorCode::Usage, formatted("column {}", column), what);
 }
@@ -78,8 +85,9 @@ Failure no_buffer() { return usage("a pointer of the rows, or the output, is nul
       coded_plans_(program),
       features_in_place_(find_features_in_place(program)),
       device_(device) {
-  // A short list is made now, so that no later call allocates it.
-  if (meta_.num_features < kManyFeatures) features_converted();
+  // A short list is made now, so that no later call allocates it. std::call_once, below, would take an exception for
+  // lack of memory through the C library, which ends the process if it needs memory itself for that.
+  if (meta_.num_features < kManyFeatures) features_converted_ = first_numbers(meta_.num_features);
 }
 
 Result<RowSource> RowReader::resolve(const AnyRows& rows) const {
@@ -109,11 +117,11 @@ bool RowReader::reads(std::uint32_t feature) const {
 }
 
 std::span<const std::uint32_t> RowReader::features_converted() const {
+  if (meta_.num_features < kManyFeatures) return features_converted_;
   std::call_once(features_converted_once_, [&] {
     std::vector<std::uint32_t>& features = features_converted_;
-    features.resize(meta_.num_features);
-    std::iota(features.begin(), features.end(), 0U);
-    if (!rules_.wide() || meta_.num_features < kManyFeatures) return;
+    features = first_numbers(meta_.num_features);
+    if (!rules_.wide()) return;
     const auto not_read = [this](std::uint32_t feature) { return !reads(feature); };
     const auto unread = std::count_if(features.begin(), features.end(), not_read);
     // Reading values that lie apart takes twice as long, so it pays only if less than half of the features are
