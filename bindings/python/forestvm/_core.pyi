@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike, NDArray
 __version__: str
 
 _Output: TypeAlias = Literal[
-    "value", "raw", "class", "leaf", "proba", "contributions", "trees", "staged", "interactions"
+    "value", "raw", "class", "leaf", "proba", "contributions", "trees", "staged", "interactions", "approx-contributions"
 ]
 
 # A test: the feature, the least number that goes right, the categories that go right (one of these two is None),
@@ -135,6 +135,7 @@ class Forest:
         contributions: bool,
         keep_leaves: bool,
         interactions: bool,
+        approx_contributions: bool,
         borrow: bool,
         /,
     ) -> tuple[Any, list[str]]: ...

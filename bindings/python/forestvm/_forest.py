@@ -102,6 +102,23 @@ class Forest(_core.Forest):
             raise Usage(f"the interactions of a row take {row_bytes} bytes, more than {max_bytes}", "max_bytes")
         return self._explain("interactions", 2, X, out, dtype, missing, columns, extra)
 
+    def approx_contributions(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]:
+        """Returns changes of the mean score at the splits of each feature on a row's way: XGBoost's `approx_contribs`.
+
+        The array has the shape of `contributions`, and the numbers add up to the raw score likewise. The forest must
+        have been loaded with `approx_contributions=True`. The options are those of `predict`.
+        """
+        return self._explain("approx-contributions", 1, X, out, dtype, missing, columns, extra)
+
     def _explain(
         self,
         output: str,
@@ -195,7 +212,8 @@ class Forest(_core.Forest):
         every: rounds from one stage to the next. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
         """
-        flat = self._in_stages(every).predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        calls = self._in_stages(every)
+        flat = calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
     def of_rounds(self, begin: int, end: int) -> Forest:
@@ -344,6 +362,7 @@ def load(
     contributions: bool = False,
     keep_leaves: bool = False,
     interactions: bool = False,
+    approx_contributions: bool = False,
 ) -> Forest:
     """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
 
@@ -359,12 +378,24 @@ def load(
               the memory.
     keep_leaves: lets `Forest.trees`, `Forest.staged` and `Forest.of_rounds` answer; predictions then take longer.
     interactions: lets `Forest.interactions` say what each two features contribute, too, which takes more memory.
+    approx_contributions: lets `Forest.approx_contributions` answer; the program then takes more memory.
     """
     if isinstance(schedule, os.PathLike):
         with open(schedule, encoding="utf-8") as file:
             schedule = file.read()
     options = {"threads": threads, "target": target, "device": device}
-    return _open(source, options, schedule, contract, strict, _rounds(rounds), contributions, keep_leaves, interactions)
+    return _open(
+        source,
+        options,
+        schedule,
+        contract,
+        strict,
+        _rounds(rounds),
+        contributions,
+        keep_leaves,
+        interactions,
+        approx_contributions,
+    )
 
 
 def _open(
@@ -377,6 +408,7 @@ def _open(
     contributions: bool = False,
     keep_leaves: bool = False,
     interactions: bool = False,
+    approx_contributions: bool = False,
     borrow: bool = False,
 ) -> Forest:
     """Loads a model or a program. `options` are those that a pickle keeps."""
@@ -403,6 +435,7 @@ def _open(
         contributions,
         keep_leaves,
         interactions,
+        approx_contributions,
         borrow,
     )
     forest._options = options
