@@ -180,8 +180,8 @@ void report_rounds(const Model& model, const std::string& path) {
       escaped(path).c_str(), *model.best_round, count, *model.best_round + 1);
 }
 
-/// Removes the trees of other rounds than --rounds asks for. Without that option, says on standard error which rounds of
-/// a model that stopped early are used.
+/// Removes the trees of other rounds than --rounds asks for. Without that option, says on standard error which rounds
+/// of a model that stopped early are used.
 Result<void> choose_rounds(const Arguments& arguments, const std::string& path, Model& model) {
   if (!arguments.has("rounds")) {
     report_rounds(model, path);

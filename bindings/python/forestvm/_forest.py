@@ -162,6 +162,41 @@ class Forest(_core.Forest):
         width = self._leaf_width
         return flat if width == 1 else flat.reshape(len(flat), flat.shape[1] // width, width)
 
+    def proximity(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        top: int | None = None,
+        weights: bool = False,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
+        """Counts the trees in which each row of X shares a leaf with each row of Y, or of X itself.
+
+        The array is int32 and has the shape (rows of X, rows of Y). `weights=True` counts each shared leaf as 1 /
+        (rows of Y in it), divided by the number of trees, as float64. `top` gives only the rows that share the most,
+        as two arrays (rows of X, top): their numbers (int64), and their counts or weights. The largest comes first, of
+        equal ones the first row, and a row of X is no neighbour of itself. The other options are those of `predict`.
+        """
+        import numpy
+
+        leaves = self.apply(X, missing=missing, columns=columns, extra=extra)
+        others = None if Y is None else self.apply(Y, missing=missing, columns=columns, extra=extra)
+        count = len(leaves if others is None else others)
+        dtype = numpy.float64 if weights else numpy.int32
+        if top is None:
+            out = numpy.empty((len(leaves), count), dtype)
+            _core.share_leaves(leaves, others, out, None)
+            return out
+        known = max(0, count - 1) if others is None else count
+        if not isinstance(top, int) or not 0 < top <= known:
+            raise Usage(f"top is {top!r}: expected 1 to {known}, the number of rows to compare with", "top")
+        rows, out = numpy.empty((len(leaves), top), numpy.int64), numpy.empty((len(leaves), top), dtype)
+        _core.share_leaves(leaves, others, out, rows)
+        return rows, out
+
     def staged(
         self,
         X: Any,
@@ -177,7 +212,8 @@ class Forest(_core.Forest):
         every: rounds from one stage to the next. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
         """
-        flat = self._in_stages(every).predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        calls = self._in_stages(every)
+        flat = calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
     def of_rounds(self, begin: int, end: int) -> Forest:
