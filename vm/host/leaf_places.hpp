@@ -20,7 +20,7 @@ struct LeafPlaces {
   LeafPlaces(std::size_t tree_count, std::uint32_t rows) : trees(tree_count), stride(stride_for(rows)) {}
 
   std::size_t at(std::uint32_t row, std::uint32_t tree) const {
-    return row / kCodeRows * kCodeRows * trees + std::size_t{tree} * stride + row % kCodeRows;
+    return std::size_t{row / kCodeRows} * kCodeRows * trees + std::size_t{tree} * stride + row % kCodeRows;
   }
 
   /// Returns the number of rows for which there must be memory in a pass of `rows` rows.

@@ -1,6 +1,7 @@
 // The host machine's instructions that turn the scores of rows into values and labels, by any transform, in float32 and
 // float64, and those that compute contributions to scores, exact and approximate, and interactions.
 #include <algorithm>
+#include <type_traits>
 
 #include <forestvm/core/transform.hpp>
 
@@ -123,6 +124,19 @@ void Machine::explain(const Inst& inst) {
   }
 }
 
+namespace {
+
+/// Writes numbers in the type of the output.
+template <class Score, class Value>
+void convert(const Score* numbers, std::size_t count, Value* to) {
+  if constexpr (std::is_same_v<Score, Value>)
+    std::copy_n(numbers, count, to);
+  else
+    for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<Value>(numbers[i]);
+}
+
+}  // namespace
+
 /// Adds what the leaves of some rows attribute to features, tree after tree, and writes the sums.
 template <class Score>
 void Machine::attribute_rows(const Range& rows) const {
@@ -146,11 +160,9 @@ void Machine::attribute_rows(const Range& rows) const {
     }
     for (std::size_t k = 0; k < outputs_; ++k) sums[(k + 1) * terms - 1] = static_cast<Score>(base[k]);
     if (pass_->wide_values != nullptr)
-      std::transform(sums, sums + width, pass_->wide_values + row * width,
-                     [](Score sum) { return static_cast<double>(sum); });
+      convert(sums, width, pass_->wide_values + row * width);
     else
-      std::transform(sums, sums + width, pass_->values + row * width,
-                     [](Score sum) { return static_cast<float>(sum); });
+      convert(sums, width, pass_->values + row * width);
   }
 }
 

@@ -52,10 +52,10 @@ void Machine::init(const Inst& inst) {
   const auto args = operands<Op::Init>(inst);
   const Range& rows = ranges[args.rows];
   with_element(args.acc_out, [&]<class Element>() {
-    if (pass_->options->base_margin.data != nullptr)
-      fill_margins<Element>(args.acc_out, rows);
-    else
-      fill<Element>(args.acc_out, rows, pass_->base);
+    // Programs that count sums exactly refuse margins.
+    if constexpr (std::is_same_v<Element, F32Sum> || std::is_same_v<Element, F64Sum>)
+      if (pass_->options->base_margin.data != nullptr) return fill_margins<Element>(args.acc_out, rows);
+    fill<Element>(args.acc_out, rows, pass_->base);
   });
 }
 
@@ -332,15 +332,13 @@ void Machine::store_leaves(std::uint32_t from, const Range& rows, const Range& t
   to += (numbers - 1) * (trees.begin - pass_->trees.begin);
   for (std::uint32_t i = 0; i < rows.size(); ++i, to += width)
     for (std::uint32_t t = 0; t < trees.size(); ++t) {
-      const Score leaf = leaves[std::size_t{t} * places.stride + i];
-      if (plain) {
-        put(to + t, leaf);
-      } else if (numbers == 1 && loaded_->vectors.count == 0) {
-        put(to + t, static_cast<Score>(leaf_output(rows.begin + i, static_cast<double>(leaf))));
-      } else {
-        const Score* const vector = leaf_vector(loaded_->vectors, leaf);
-        for (std::size_t k = 0; k < numbers; ++k) put(to + t * numbers + k, vector[k]);
-      }
+      Score leaf = leaves[std::size_t{t} * places.stride + i];
+      const Score* adds = &leaf;
+      if (loaded_->vectors.count != 0)
+        adds = leaf_vector(loaded_->vectors, leaf);
+      else if (!plain)
+        leaf = static_cast<Score>(leaf_output(rows.begin + i, static_cast<double>(leaf)));
+      for (std::size_t k = 0; k < numbers; ++k) put(to + t * numbers + k, adds[k]);
     }
 }
 

@@ -493,8 +493,9 @@ class HostPredictor final : public CallPredictor {
     }
     if (pass.output == OutputKind::ApproxContributions)
       pass.leaves = reinterpret_cast<std::int32_t*>(take(leaf_number_bytes(pass.output, pass.row_count)));
-    pass.accumulators[0] = pass.in_place ? reinterpret_cast<std::byte*>(pass.values)
-                                         : take(pass.row_count * loaded_.meta.num_outputs * sizeof(float));
+    pass.accumulators[0] = pass.in_place
+                               ? reinterpret_cast<std::byte*>(pass.values)
+                               : take(std::size_t{pass.row_count} * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       pass.accumulators[i] = take(loaded_.accumulators[i].bytes(pass.row_count));
     pass.leaf_values = reinterpret_cast<double*>(take(leaf_value_bytes(pass.row_count)));
