@@ -61,7 +61,7 @@ TEST(RepositoryModels, AreThere) {
                                                  {"catboost-json", 6},
                                                  {"lightgbm-json", 6},
                                                  {"lightgbm-text", 17},
-                                                 {"onnx", 46},
+                                                 {"onnx", 57},
                                                  {"skops", 82},
                                                  {"treelite", 19},
                                                  {"xgboost-json", 38},
