@@ -2,7 +2,6 @@
 #include "cli/program_file.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -46,12 +45,21 @@ std::vector<std::string_view> schedule_names() {
   return names;
 }
 
-/// The capabilities that --with can add to a program, and the option that gives it each.
-constexpr std::array<std::string_view, 6> kCapabilities = {"early-stop", "trees",         "staged",
-                                                           "rounds",     "contributions", "interactions"};
-constexpr std::array<bool CompileOptions::*, 6> kCapabilityOptions = {
-    &CompileOptions::keeps_leaves, &CompileOptions::keeps_leaves,  &CompileOptions::keeps_leaves,
-    &CompileOptions::keeps_leaves, &CompileOptions::contributions, &CompileOptions::interactions};
+/// A capability that --with can add to a program, and the option of the compiler that adds it.
+struct Capability {
+  std::string_view name;
+  bool CompileOptions::*option;
+};
+constexpr Capability kCapabilities[] = {
+    {"early-stop", &CompileOptions::keeps_leaves},     {"trees", &CompileOptions::keeps_leaves},
+    {"staged", &CompileOptions::keeps_leaves},         {"rounds", &CompileOptions::keeps_leaves},
+    {"contributions", &CompileOptions::contributions}, {"interactions", &CompileOptions::interactions}};
+
+std::vector<std::string_view> capability_names() {
+  std::vector<std::string_view> names;
+  for (const Capability& capability : kCapabilities) names.push_back(capability.name);
+  return names;
+}
 
 /// The schedule and the options that --schedule, --contract and --strict ask for.
 struct Requested {
@@ -64,10 +72,12 @@ struct Requested {
 Result<void> add_capabilities(const Arguments& arguments, CompileOptions& options) {
   options.keeps_leaves = arguments.has("early-stop");
   const auto add = [&](std::string_view capability) {
-    const auto found = std::find(kCapabilities.begin(), kCapabilities.end(), capability);
-    if (found == kCapabilities.end()) return false;
-    options.*kCapabilityOptions[static_cast<std::size_t>(found - kCapabilities.begin())] = true;
-    return true;
+    for (const Capability& known : kCapabilities)
+      if (capability == known.name) {
+        options.*known.option = true;
+        return true;
+      }
+    return false;
   };
   add(arguments.get("output"));  // outputs that are no capabilities need none
   if (!arguments.has("with")) return {};
@@ -76,7 +86,7 @@ Result<void> add_capabilities(const Arguments& arguments, CompileOptions& option
     const std::size_t end = std::min(listed.find(',', begin), listed.size());
     if (!add(std::string_view(listed).substr(begin, end - begin))) {
       std::string expected;
-      for (const std::string_view word : kCapabilities)
+      for (const std::string_view word : capability_names())
         expected += (expected.empty() ? "" : ", ") + std::string(word);
       return usage_error("--with " + in_quotes(listed) + ": expected one of " + expected);
     }
@@ -156,12 +166,6 @@ Result<Rounds> asked_rounds(const Model& model, const std::string& path, const s
   return asked_rounds(round_count(model), text);
 }
 
-/// Removes the trees of other rounds than --rounds asks for.
-Result<void> keep_asked_rounds(const Arguments& arguments, const std::string& path, Model& model) {
-  FVM_ASSIGN(const Rounds rounds, asked_rounds(model, path, arguments.get("rounds")));
-  return in_file(path, keep_rounds(model, rounds));
-}
-
 /// Says on standard error which rounds of a model that stopped early are used.
 void report_rounds(const Model& model, const std::string& path) {
   const std::uint32_t count = round_count(model);
@@ -173,19 +177,27 @@ void report_rounds(const Model& model, const std::string& path) {
       escaped(path).c_str(), *model.best_round, count, *model.best_round + 1);
 }
 
+/// Removes the trees of other rounds than --rounds asks for. Without that option, says on standard error which rounds of
+/// a model that stopped early are used.
+Result<void> choose_rounds(const Arguments& arguments, const std::string& path, Model& model) {
+  if (!arguments.has("rounds")) {
+    report_rounds(model, path);
+    return {};
+  }
+  FVM_ASSIGN(const Rounds rounds, asked_rounds(model, path, arguments.get("rounds")));
+  return in_file(path, keep_rounds(model, rounds));
+}
+
 }  // namespace
 
 Result<ModelOrProgram> load_as_asked(const Arguments& arguments, const std::string& path) {
   FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
-  auto* const model = std::get_if<Model>(&loaded);
-  if (!arguments.has("rounds")) {
-    if (model != nullptr) report_rounds(*model, path);
-    return loaded;
-  }
-  if (model == nullptr)
+  if (auto* const model = std::get_if<Model>(&loaded)) {
+    FVM_TRY(choose_rounds(arguments, path, *model));
+  } else if (arguments.has("rounds")) {
     return usage_error("--rounds: " + in_quotes(path) +
                        " is a program, of whose rounds only run chooses some: compile the model");
-  FVM_TRY(keep_asked_rounds(arguments, path, *model));
+  }
   return loaded;
 }
 
@@ -225,7 +237,7 @@ constinit const Option kWithOption = {
     "early-stop, trees, staged, rounds: keeps each tree's leaf until all are known, for run --early-stop, --output "
     "trees, --output staged, and --rounds with a program; contributions, interactions: adds what run --output needs "
     "for them; several: with commas between them",
-    {listed<kCapabilities>}};
+    {capability_names}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 
 Result<ChosenSchedule> choose_schedule(const std::string& value, const Model& model) {
@@ -299,24 +311,35 @@ Result<Program> program_as_asked(const Arguments& arguments, const std::string& 
   return std::move(std::get<Program>(loaded));
 }
 
+namespace {
+
+/// Returns the rounds of a program that --rounds asks for; std::nullopt without that option.
+Result<std::optional<Rounds>> rounds_of_calls(const Arguments& arguments, const std::string& path,
+                                              const Program& program) {
+  if (!arguments.has("rounds")) return std::optional<Rounds>();
+  const std::string text = arguments.get("rounds");
+  if (text == "best")
+    return usage_error("--rounds best: " + in_quotes(path) +
+                       " is a program, which does not say what the best round is");
+  const std::size_t begins = program.round_begins().size();
+  FVM_ASSIGN(const Rounds rounds,
+             asked_rounds(begins == 0 ? 0 : static_cast<std::uint32_t>(begins - 1), text));
+  return std::optional<Rounds>(rounds);
+}
+
+}  // namespace
+
 Result<AskedProgram> program_to_call(const Arguments& arguments, const std::string& path,
                                      const std::string& otherwise) {
-  FVM_ASSIGN(ModelOrProgram loaded,
-             arguments.has("rounds") ? load_file(path) : load_as_asked(arguments, path));
+  FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
   if (auto* const model = std::get_if<Model>(&loaded)) {
-    if (arguments.has("rounds")) FVM_TRY(keep_asked_rounds(arguments, path, *model));
+    FVM_TRY(choose_rounds(arguments, path, *model));
     FVM_ASSIGN(Program program, compile_as_asked(arguments, path, std::move(*model), otherwise));
     return AskedProgram{std::move(program), std::nullopt};
   }
   AskedProgram asked{std::move(std::get<Program>(loaded)), std::nullopt};
   FVM_TRY(expect_compiled_as_asked(arguments, path, asked.program));
-  if (!arguments.has("rounds")) return asked;
-  const std::string text = arguments.get("rounds");
-  if (text == "best")
-    return usage_error("--rounds best: " + in_quotes(path) +
-                       " is a program, which does not say what the best round is");
-  const std::size_t begins = asked.program.round_begins().size();
-  FVM_ASSIGN(asked.rounds, asked_rounds(begins == 0 ? 0 : static_cast<std::uint32_t>(begins - 1), text));
+  FVM_ASSIGN(asked.rounds, rounds_of_calls(arguments, path, asked.program));
   return asked;
 }
 

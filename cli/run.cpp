@@ -163,7 +163,7 @@ std::vector<std::string> column_names(const Program& program, const RunOptions& 
   std::vector<std::string> names;
   if (!options.has_header) return names;
   if (options.rows.form.keep) names.push_back(*options.rows.form.keep);
-  const bool parts = options.output == OutputKind::Trees || options.output == OutputKind::Staged;
+  const bool parts = is_of_trees(options.output);
   if (parts || explains_scores(options.output)) {
     std::vector<std::string> more =
         parts ? part_names(program, options) : explanation_names(program, options.output);
@@ -222,7 +222,7 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
   const ProgramMeta& meta = program.meta();
   const std::uint32_t width = output_width(program, options.output, options.call);
   const bool explains = explains_scores(options.output);
-  const bool parts = options.output == OutputKind::Trees || options.output == OutputKind::Staged;
+  const bool parts = is_of_trees(options.output);
   const std::string name(name_of(options.output));
   if (width == 0 && explains)
     return in_file(options.model,
@@ -281,7 +281,7 @@ Result<void> run(const Arguments& arguments) {
   }));
   const Program& program = asked.program;
   options.call.rounds = asked.rounds;
-  if (options.call.rounds || options.output == OutputKind::Trees || options.output == OutputKind::Staged)
+  if (options.call.rounds || is_of_trees(options.output))
     FVM_TRY(in_file(options.model, check_call(program, options.output, options.call)));
   const std::vector<std::string> labels = class_labels(program, options.output);
   FVM_ASSIGN(PredictionForm form, answers_of(program, options, labels));

@@ -143,7 +143,7 @@ std::string summary(const TuneOptions& options, const TuneReport& report) {
 }
 
 /// Runs the search and shows its progress. Meanwhile, a signal ends the search and not the program.
-Result<Tuning> search(const Model& model, const Program& automatic, const TuneOptions& options,
+Result<Tuning> search(const Model& model, const Automatic& automatic, const TuneOptions& options,
                       const RepeatedRows& rows) {
   const Interrupts interrupts;
   std::fputs("forestvm: measuring schedules; Ctrl-C ends the search and keeps the best so far\n", stderr);
@@ -172,8 +172,9 @@ Result<Program> compile_found(const Model& model, CompileOptions options, TuneRe
 }
 
 Result<void> run_search(TuneOptions options, const Model& model) {
-  FVM_ASSIGN(const Compiled automatic,
-             in_file(options.model, compile(model, automatic_schedule(model), options.tuning.compile)));
+  Schedule schedule = automatic_schedule(model);
+  FVM_ASSIGN(Compiled compiled, in_file(options.model, compile(model, schedule, options.tuning.compile)));
+  const Automatic automatic{std::move(schedule), std::move(compiled.program)};
   FVM_ASSIGN(const RepeatedRows rows,
              repeated_rows(options.rows, options.form, automatic.program, options.tuning.batches.back()));
   TuneReport report;
@@ -184,7 +185,7 @@ Result<void> run_search(TuneOptions options, const Model& model) {
     FVM_ASSIGN(const std::string text, read_text(options.resume, kLongestReport, "a report"));
     FVM_ASSIGN(options.tuning.earlier, in_file(options.resume, earlier_trials(text, report.calls)));
   }
-  FVM_ASSIGN(report.tuning, in_file(options.model, search(model, automatic.program, options, rows)));
+  FVM_ASSIGN(report.tuning, in_file(options.model, search(model, automatic, options, rows)));
   for (Directive& directive : report.tuning.schedule.directives)
     if (!directive.remark.empty()) directive.remark += "; " + report.calls.machine;
   FVM_ASSIGN(const Program program,

@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-#include <forestvm/named_schedules.hpp>
 #include <forestvm/program.hpp>
 
 #include "cli/printed.hpp"
@@ -97,8 +96,8 @@ class Search {
         end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(options.budget)),
         best_(options.batches.size()) {}
 
-  Result<Tuning> run(const Program& automatic) {
-    FVM_ASSIGN(automatic_, loaded({"auto", automatic_schedule(model_), SIZE_MAX, automatic}));
+  Result<Tuning> run(const Automatic& automatic) {
+    FVM_ASSIGN(automatic_, loaded({"auto", automatic.schedule, SIZE_MAX, automatic.program}));
     tuning_.tried = 1;
     for (std::size_t b = 0; b < best_.size(); ++b) FVM_TRY(warm_up(*automatic_, b));
     FVM_TRY(run_heats());
@@ -156,8 +155,8 @@ class Search {
     return heats_of(points);
   }
 
-  /// Takes over the trials of an earlier search, except the best ones of each batch. Returns the points of these, which
-  /// are measured again because they take part in the races.
+  /// Takes over the trials of an earlier search. Returns the points of the best ones of each batch, which take part in
+  /// the races, and of those that were not measured for all batches: these are measured again.
   std::vector<std::size_t> best_of_earlier() {
     const std::vector<Trial>& earlier = options_.earlier;
     std::set<std::size_t> again;
@@ -169,6 +168,9 @@ class Search {
                 [b](const Trial* mine, const Trial* other) { return mine->of_auto[b] < other->of_auto[b]; });
       for (std::size_t i = 0; i < std::min(order.size(), kFinalists); ++i) again.insert(order[i]->point);
     }
+    for (const Trial& trial : earlier)
+      if (std::find(trial.of_auto.begin(), trial.of_auto.end(), 0.0) != trial.of_auto.end())
+        again.insert(trial.point);
     for (const Trial& trial : earlier) {
       if (again.contains(trial.point)) continue;
       seen_.insert(print(scheduler::host_space().schedule(model_, trial.point)));
@@ -231,6 +233,7 @@ class Search {
     for (const RunnerRef& runner : heat)
       tuning_.trials.push_back({runner->point, runner->us_per_row, runner->of_auto});
     tuning_.tried += heat.size();
+    if (b < best_.size()) tuning_.partial += heat.size();
     show_({tuning_.tried + tuning_.refused - 1, tuning_.planned, best_text()});
     return {};
   }
@@ -376,7 +379,7 @@ class Search {
 
 }  // namespace
 
-Result<Tuning> tune(const Model& model, const Program& automatic, const TuningOptions& options,
+Result<Tuning> tune(const Model& model, const Automatic& automatic, const TuningOptions& options,
                     const RepeatedRows& rows, const std::function<bool()>& interrupted,
                     const std::function<void(const TuningProgress&)>& show) {
   return Search(model, options, rows, interrupted, show).run(automatic);

@@ -32,8 +32,8 @@ struct TuningOptions {
   CompileOptions compile;
   Strategy strategy = Strategy::Heuristic;
   Seconds budget{30};
-  /// Trials of an earlier search for the same program, machine and batches. The best ones of each batch are measured
-  /// again; the others are taken as they are.
+  /// Trials of an earlier search for the same program, machine and batches. The best ones of each batch, and those that
+  /// were not measured for all batches, are measured again; the others are taken as they are.
   std::vector<Trial> earlier{};
 };
 
@@ -58,11 +58,12 @@ struct Tuning {
   Schedule schedule;          ///< a plan for each batch, with remarks
   std::vector<Trial> trials;  ///< all trials of this and an earlier search, without `auto`
   std::size_t tried = 0;      ///< schedules that this search measured, `auto` included
+  std::size_t partial = 0;    ///< schedules among these that it measured for some of the batches only
   std::size_t refused = 0;    ///< schedules that the compiler refused
   std::size_t planned = 0;    ///< schedules that the search would have compiled
 
-  /// Returns whether all planned schedules were measured or refused.
-  bool is_complete() const { return tried + refused == planned + 1; }
+  /// Returns whether all planned schedules were measured for all batches, or refused.
+  bool is_complete() const { return partial == 0 && tried + refused == planned + 1; }
 };
 
 /// The progress that is shown while tuning runs.
@@ -71,9 +72,14 @@ struct TuningProgress {
   std::string best;           ///< the schedule with the largest gain over auto so far, and its batch
 };
 
-/// Searches until all schedules are tried, the budget is spent, or `interrupted` returns true. `automatic` is the
-/// model's program with the schedule auto.
-Result<Tuning> tune(const Model& model, const Program& automatic, const TuningOptions& options,
+/// The schedule that `auto` stands for, and the model's program with it.
+struct Automatic {
+  Schedule schedule;
+  Program program;
+};
+
+/// Searches until all schedules are tried, the budget is spent, or `interrupted` returns true.
+Result<Tuning> tune(const Model& model, const Automatic& automatic, const TuningOptions& options,
                     const RepeatedRows& rows, const std::function<bool()>& interrupted,
                     const std::function<void(const TuningProgress&)>& show);
 

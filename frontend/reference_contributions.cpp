@@ -105,7 +105,7 @@ class Explainer {
   /// the other branch, and `all` the cover of the split.
   long double share(long double cover, long double other, long double all) const {
     const long double least = model_.trainer == "xgboost" ? 1e-12L : 0x1p-53L, sum = cover + other;
-    if (all == 0 || sum == 0) return 0.5L;
+    if (all == 0) return 0.5L;
     if (std::abs(sum - all) > 0x1p-20L * std::max(sum, all)) return std::max(cover / all, least);
     return std::clamp(cover / sum, least, 1 - least);
   }

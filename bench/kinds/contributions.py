@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the time of contributions, or interactions, with that of the trainers' own:
+"""Compares how long forestvm and the trainers take for contributions or interactions:
 
 contributions.py [--interactions] FORESTVM LIBRARY ZOO [MODEL ...]
 
@@ -10,7 +10,6 @@ smallest processor times per row in microseconds, and of the largest difference 
 trainer's, relative to the largest sum of a row's contributions. With --interactions both compute interactions, which only
 XGBoost has; their arrays take at most 512 MB. Needs numpy, xgboost-cpu, lightgbm and catboost.
 """
-import gzip
 import os
 import pathlib
 import sys
@@ -24,7 +23,11 @@ import lightgbm
 import numpy
 import xgboost
 
-from library import Forest, compiled
+from models import XGBOOST, booster_of, models_of
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from library import Forest, Library, compiled  # noqa: E402
 
 ROWS = 4096
 TURNS = 5
@@ -47,10 +50,7 @@ def trainer_of(model, kind):
         booster = lightgbm.Booster(model_file=str(model))
         name = f"LightGBM {lightgbm.__version__}"
         return name, lambda rows: booster.predict(rows, pred_contrib=True, num_threads=1)
-    data = model.read_bytes()
-    booster = xgboost.Booster({"nthread": 1})
-    booster.load_model(bytearray(gzip.decompress(data) if model.suffix == ".gz" else data))
-    booster.feature_names = None
+    booster = booster_of(model)
     return f"XGBoost {xgboost.__version__}", lambda rows: booster.predict(
         xgboost.DMatrix(rows, nthread=1), **{"pred_contribs" if kind == "contributions" else "pred_interactions": True}
     )
@@ -88,16 +88,6 @@ def compare(forestvm, library, kind, name, model, rows):
     return f"| {name} | {engine} | {ours * 1e6:.1f} | {theirs * 1e6:.0f} | {theirs / ours:.0f} | {error:.1e} |", theirs / ours
 
 
-def models_of(zoo, names):
-    for folder in sorted((zoo / "bench").iterdir()) + sorted((zoo / "formats").iterdir()):
-        if folder.name not in names:
-            continue
-        for file in ("model.cbm", "model.txt", "model.json", "model.ubj", "model.ubj.gz"):
-            if (folder / file).exists():
-                yield folder.name, folder / file, numpy.load(folder / "rows.npy")
-                break
-
-
 def trained_lightgbm(folder):
     """Trains a model of 100 trees with 255 leaves, as LightGBM grows them leaf by leaf."""
     random = numpy.random.default_rng(1)
@@ -116,13 +106,12 @@ def main(kind, forestvm, library, zoo, *names):
     print("| model | trainer | forestvm, us a row | trainer, us a row | ratio | largest difference |\n|---|---|---|---|---|---|")
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
-        models = list(models_of(pathlib.Path(zoo), chosen))
+        models = list(models_of(zoo, chosen, ("model.cbm", "model.txt", *XGBOOST)))
         if kind == "contributions":
             models.append(trained_lightgbm(pathlib.Path(folder)))
         for name, model, rows in models:
-            rows = numpy.ascontiguousarray(numpy.resize(rows, (ROWS, rows.shape[1])), dtype=numpy.float32)
-            rows[numpy.isinf(rows)] = numpy.nan  # XGBoost refuses infinities
-            line, ratio = compare(forestvm, library, kind, name, model, rows)
+            rows = numpy.resize(rows, (ROWS, rows.shape[1]))
+            line, ratio = compare(forestvm, Library(library), kind, name, model, rows)
             print(line, flush=True)
             ratios.append(ratio)
     print(f"\nGeometric mean of the ratios: {numpy.exp(numpy.log(ratios).mean()):.0f}")

@@ -15,6 +15,9 @@ warnings.filterwarnings("ignore")
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.dirname(HERE))
+import library
+
 HOME = os.environ["PEERS_HOME"]
 MOST_ROWS = 16384
 MOST_SETS = 4096  # different batches in a cell
@@ -70,37 +73,18 @@ class Engine:
 class forestvm(Engine):
     """through the C ABI, include/forestvm/forestvm.h"""
 
-    class OpenOptions(ctypes.Structure):
-        _fields_ = [
-            ("size", ctypes.c_size_t),
-            ("target", ctypes.c_char_p),
-            ("threads", ctypes.c_uint32),
-            ("verification", ctypes.c_int32),
-        ]
-
     def load(self):
-        L = self.library = ctypes.CDLL(self.options["library"])
-        L.fvm_last_error.restype = L.fvm_version.restype = L.fvm_program_description.restype = ctypes.c_char_p
-        self.program, self.context = ctypes.c_void_p(), ctypes.c_void_p()
-        options = self.OpenOptions(ctypes.sizeof(self.OpenOptions), self.options["target"].encode(), self.threads, 0)
-        self.need(
-            L.fvm_program_open(self.options["program"].encode(), ctypes.byref(options), ctypes.byref(self.program))
-        )
-        self.need(L.fvm_context_create(self.program, ctypes.byref(self.context)))
-        self.version = L.fvm_version().decode() + ": " + L.fvm_program_description(self.program).decode()
-        self.entry = function(L.fvm_predict_f32)
-
-    def need(self, status):
-        if status:
-            raise RuntimeError(self.library.fvm_last_error().decode())
+        runtime = library.Library(self.options["library"])
+        self.forest = library.Forest(runtime, self.options["program"], self.threads, self.options["target"])
+        self.version = self.forest.version()
+        self.entry = function(runtime.functions.fvm_predict_f32)
 
     def arguments(self, rows):
-        output = int(self.info.get("output") == "value")
-        return self.context.value, address(rows), len(rows), self.features, output, address(self.out), len(self.out)
+        output = library.OUTPUTS["value" if self.info.get("output") == "value" else "raw"]
+        return self.forest.context.value, address(rows), len(rows), self.features, output, address(self.out), len(self.out)
 
     def close(self):
-        self.library.fvm_context_destroy(self.context)
-        self.library.fvm_program_close(self.program)
+        self.forest.close()
 
 
 class xgboost(Engine):

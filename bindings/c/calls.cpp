@@ -102,6 +102,7 @@ Result<CallOptions> known_call_options(const fvm_call_options* given) {
   if (given == nullptr) return options;
   FVM_ASSIGN(const fvm_call_options known,
              known_fields(given, "call options", "fvm_call_options", "FVM_CALL_OPTIONS_INIT"));
+  if (known.reserved != 0) return usage("call options: reserved is {}, not 0", known.reserved);
   if (known.base_margin == nullptr && (known.base_margin_rows != 0 || known.base_margin_outputs != 0))
     return usage("base_margin is null, but has a shape");
   if (known.base_margin_type != FVM_TYPE_FLOAT32 && known.base_margin_type != FVM_TYPE_FLOAT64)

@@ -53,9 +53,7 @@ struct Node {
   Missing missing = Missing::Nan;
 };
 
-/// The category codes of one Category node and the side on which members go. A value is in the set if it is
-/// not missing and its integer part is a code of the set; values below 0 and infinities have no code.
-/// The code that a number of a row has.
+/// The code that a number of a row has in a set of categories. Missing values and infinities have none.
 enum class CategoryRule : std::uint8_t {
   WholePart,      ///< Its whole part; numbers below 0 have none.
   AboveMinusOne,  ///< Its whole part; numbers up to -1 have none (LightGBM's rule).
@@ -65,6 +63,8 @@ enum class CategoryRule : std::uint8_t {
 };
 inline constexpr std::uint8_t kCategoryRules = 5;
 
+/// The category codes of one Category node and the side on which members go. A value is a member if `rule` gives it a
+/// code of the set.
 struct CategorySet {
   std::vector<std::uint32_t> codes;  ///< Members, ascending, each below kMaxCategories.
   bool members_left = false;

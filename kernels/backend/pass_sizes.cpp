@@ -50,7 +50,7 @@ Result<PassSizes> PassSizes::make(const Linker& linker, const DeviceLimits& limi
     Plans& plans = sizes.plans_.emplace_back();
     plans.most = most;
     for (const OutputKind output : kOutputKinds) {
-      if (output > OutputKind::Leaf) continue;  // the predictor refuses the others
+      if (explains_scores(output) || is_of_trees(output)) continue;  // the predictor refuses the others
       LinkRequest request{most, most, output};
       FVM_ASSIGN(request.rows, rows_of_grid(linker, request, limits));
       FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits));

@@ -99,7 +99,7 @@ class DevicePredictor final : public CallPredictor {
 
   Result<void> run(Context& any, const RowSource& rows, OutputKind output, const CallOptions& options,
                    const Destination& to) const override {
-    if (output > OutputKind::Leaf)
+    if (explains_scores(output) || is_of_trees(output))
       return refused(formatted("output {}", name_of(output)), "is computed by the host only");
     if (options.base_margin.data != nullptr) return refused("base margins", "are taken by the host only");
     if (options.early_stop) return refused("early stop", "is for the host only");

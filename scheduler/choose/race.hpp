@@ -31,7 +31,7 @@ struct Standing {
 };
 
 struct RaceResult {
-  /// The remaining candidates, the fastest first, then those that dropped out, the latest round first.
+  /// The remaining candidates, the fastest first, then the candidates that dropped out, the latest round first.
   std::vector<Standing> standings{};
   bool is_separated = false;  ///< true if the first is ahead of the second beyond chance
 };

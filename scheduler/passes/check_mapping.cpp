@@ -7,6 +7,7 @@
 #include <forestvm/internal/names.hpp>
 
 #include "scheduler/lowering.hpp"
+#include "scheduler/passes/emit.hpp"
 
 namespace forestvm::scheduler {
 namespace {
@@ -62,9 +63,9 @@ class MappingCheck {
                               "this schedule is mapped to a GPU, whose reductions have no vectors");
     FVM_TRY(check_distance(loop));
     if (!loop.dimension) return {};
-    if (lowering_.options.contributions)
+    if (!explained_outputs(lowering_.options).empty())
       return lowering_.refuse(loop.dimension->directive,
-                              "contributions are computed on the host, not on GPUs");
+                              "contributions and interactions are computed on the host, not on GPUs");
     return check_dimension(id);
   }
 

@@ -5,7 +5,6 @@
 #include "scheduler/passes/emit.hpp"
 
 namespace forestvm::scheduler {
-namespace {}  // namespace
 
 void emit_paths(const Model& model, ExplainedForest explained, const RankTable& ranks, ProgramParts& parts) {
   for (std::size_t i = 0; i < explained.nodes.size(); ++i) {

@@ -157,7 +157,7 @@ class TreeExplainer {
     if (left < 0 || right < 0)
       return wrong(n, "the cover of a child is negative, so contributions are not defined");
     const double least = model_.trainer == "xgboost" ? kXgboostLeastShare : kLeastShare;
-    if (own == 0 || left + right == 0) return Shares{0.5, 1};
+    if (own == 0) return Shares{0.5, 1};
     if (std::abs(left + right - own) <= kCoverTolerance * std::max(own, left + right))
       return Shares{std::clamp(left / (left + right), least, 1 - least), 1};
     if (std::max(left, right) > own)

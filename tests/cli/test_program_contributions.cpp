@@ -120,8 +120,10 @@ TEST_F(Contributions, AreRefusedByName) {
       "--with 'contribution': expected one of early-stop, trees, staged, rounds, contributions, interactions");
   expect_error({"compile", test_data("onnx/classes_none/model.onnx"), "-o", out, "--with", "contributions"},
                1, "model.onnx: tree 0, node 0: the model does not say how many training rows went each way");
-  expect_error({"compile", model_, "-o", out, "--with", "contributions", "--schedule", "gpu"}, 1,
-               "gpuDimension(b0, grid.x): contributions are computed on the host, not on GPUs");
+  for (const char* outputs : {"contributions", "interactions", "contributions,interactions"})
+    expect_error(
+        {"compile", model_, "-o", out, "--with", outputs, "--schedule", "gpu"}, 1,
+        "gpuDimension(b0, grid.x): contributions and interactions are computed on the host, not on GPUs");
   expect_error({"run", model_, rows_, "--output", "contributions", "--base-margin", rows_}, 1, "");
   const std::string linear = test_data("lightgbm/4.7.0_linear/model.txt");
   expect_error({"compile", linear, "-o", out, "--with", "contributions"}, 1, "linear functions of the row");

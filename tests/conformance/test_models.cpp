@@ -49,16 +49,9 @@ INSTANTIATE_TEST_SUITE_P(Treelite, RepositoryModel,
                                                                    "treelite")),
                          test_name);
 
-/// Returns the folders of YDF's models but those that are refused.
-std::vector<ModelFile> ydf_folders() {
-  std::vector<ModelFile> folders = support::ydf_folders(fs::path(FORESTVM_TEST_DATA) / "ydf");
-  std::erase_if(folders, [](const ModelFile& folder) {
-    return folder.name == "0.16.1_multinomial_two" || folder.name == "0.16.1_slow_only";
-  });
-  return folders;
-}
-
-INSTANTIATE_TEST_SUITE_P(Ydf, RepositoryModel, testing::ValuesIn(ydf_folders()), test_name);
+INSTANTIATE_TEST_SUITE_P(Ydf, RepositoryModel,
+                         testing::ValuesIn(support::ydf_folders(fs::path(FORESTVM_TEST_DATA) / "ydf")),
+                         test_name);
 
 /// Compares in the trainer's own type, which shows the order of additions better than float32.
 TEST(RepositoryModels, Float64ScoresAreTheTrainers) {

@@ -23,8 +23,6 @@ using support::zoo;
 
 /// The models that are refused, and why.
 const std::map<std::string, std::string> kRefused = {
-    {"0.16.1_multinomial_two", "MULTINOMIAL_LOG_LIKELIHOOD with two classes"},
-    {"0.16.1_slow_only", "missing values go where YDF's global imputation would not send them"},
     {"sk_iforest_onnx", "node \"node_sample0_Gather\" (Gather): an operation that is not read"},
 };
 
@@ -55,8 +53,11 @@ INSTANTIATE_TEST_SUITE_P(ZooBench, TrainerAnswers, testing::ValuesIn(support::ev
 
 TEST(RepositoryModels, AreThere) {
   std::map<std::string, int> formats;
-  for (const ModelFile& file : support::repository_models())
-    if (const auto model = load_model(file.path.string()); model.ok()) ++formats[model->format];
+  for (const ModelFile& file : support::repository_models()) {
+    const auto model = load_model(file.path.string());
+    ASSERT_TRUE(model.ok()) << file.path << ": " << model.error().text();
+    ++formats[model->format];
+  }
   EXPECT_EQ(formats, (std::map<std::string, int>{{"catboost-cbm", 18},
                                                  {"catboost-json", 6},
                                                  {"lightgbm-json", 6},

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "support/npy.hpp"
@@ -18,13 +19,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// Folders of YDF's models that are refused. tests/frontend/test_ydf_load.cpp reads them.
+constexpr std::string_view kRefused[] = {"0.16.1_multinomial_two", "0.16.1_slow_only"};
+
 std::vector<ModelFile> files_named(const fs::path& parent, const std::string& prefix,
                                    std::initializer_list<const char*> names) {
   std::vector<ModelFile> files;
   if (!fs::exists(parent)) return files;
   for (const fs::directory_entry& folder : fs::directory_iterator(parent)) {
     const std::string name = folder.path().filename().string();
-    if (!name.starts_with(prefix)) continue;
+    if (!name.starts_with(prefix) ||
+        std::find(std::begin(kRefused), std::end(kRefused), name) != std::end(kRefused))
+      continue;
     for (const char* file : names)
       if (fs::exists(folder.path() / file)) {
         const std::string ending = fs::path(file).extension().string();

@@ -23,7 +23,7 @@ struct ModelFile {
 /// does not exist.
 std::vector<ModelFile> every_model(const std::filesystem::path& parent);
 
-/// Returns the models of tests/data, of every format that is read.
+/// Returns the models of tests/data, of every format that is read. Models that are refused are left out.
 std::vector<ModelFile> repository_models();
 
 /// Returns the files of XGBoost and LightGBM in the folders inside `parent` whose names start with `prefix`, in order.

@@ -81,8 +81,7 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
   constexpr const char* kWhere = "early stop";
   if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers are of all trees");
   if (explains_scores(output)) return wrong_option(kWhere, formatted("{} are of all trees", name_of(output)));
-  if (output == OutputKind::Trees || output == OutputKind::Staged)
-    return wrong_option(kWhere, "the outputs of trees and stages are of all trees");
+  if (is_of_trees(output)) return wrong_option(kWhere, "the outputs of trees and stages are of all trees");
   if (!(stop.margin >= 0))
     return wrong_option(kWhere, formatted("a margin of {}, expected 0 or more", text_of(stop.margin)));
   if (stop.every == 0) return wrong_option(kWhere, "after every 0 rounds, expected 1 or more");
@@ -118,6 +117,18 @@ Result<void> check_rounds(const Program& program, OutputKind output, const Round
 
 }  // namespace
 
+std::uint64_t width_of_rounds(const Program& program, OutputKind output, const CallOptions& options) {
+  const auto begins = program.round_begins();
+  if (begins.empty()) return 0;
+  const Rounds rounds = rounds_of(program, options);
+  if (rounds.begin >= rounds.end || rounds.end >= begins.size() || options.every == 0) return 0;
+  const std::uint64_t outputs = program.meta().num_outputs;
+  if (output == OutputKind::Staged)
+    return program.meta().rounds == RoundRule::None ? 0 : outputs * stage_count(rounds, options.every);
+  const std::uint64_t trees = begins[rounds.end] - begins[rounds.begin];
+  return program.leaf_vectors().empty() ? trees : outputs * trees;
+}
+
 double margin_at(const BaseMargin& margins, std::size_t i) {
   const auto* const bytes = static_cast<const std::byte*>(margins.data);
   if (margins.float64) {
@@ -137,8 +148,7 @@ Result<void> check_options(const Program& program, OutputKind output, std::size_
   if (options.rounds) FVM_TRY(check_rounds(program, output, *options.rounds));
   if (output == OutputKind::Staged && options.every == 0)
     return wrong_option("stages", "after every 0 rounds, expected 1 or more");
-  const bool of_rounds = output == OutputKind::Trees || output == OutputKind::Staged;
-  if (of_rounds && program.meta().num_trees != 0 && output_width(program, output, options) == 0)
+  if (is_of_trees(output) && width_of_rounds(program, output, options) > kMaxContributions)
     return refused(formatted("output {}", name_of(output)), "a row would have more than {} numbers",
                    kMaxContributions);
   return {};

@@ -73,36 +73,7 @@ std::string text_of(Value value) {
   }
 }
 
-/// Returns the numbers of a row's prediction by single trees or stages.
-std::uint32_t width_of_rounds(const Program& program, OutputKind output, const CallOptions& options) {
-  const auto begins = program.round_begins();
-  if (begins.empty()) return 0;
-  const Rounds rounds = rounds_of(program, options);
-  if (rounds.begin >= rounds.end || rounds.end >= begins.size() || options.every == 0) return 0;
-  std::uint64_t width = program.meta().num_outputs;
-  if (output == OutputKind::Staged)
-    width *= program.meta().rounds == RoundRule::None ? 0 : stage_count(rounds, options.every);
-  else if (program.leaf_vectors().empty())
-    width = begins[rounds.end] - begins[rounds.begin];
-  else
-    width *= begins[rounds.end] - begins[rounds.begin];
-  return width <= kMaxContributions ? static_cast<std::uint32_t>(width) : 0;
-}
-
 }  // namespace
-
-Destination Destination::from(std::size_t element) const {
-  return {type, out == nullptr ? nullptr : static_cast<std::byte*>(out) + element * bytes_of(type)};
-}
-
-std::size_t bytes_of(ResultType type) {
-  return type == ResultType::Float64 || type == ResultType::Int64 ? 8 : 4;
-}
-
-ResultType written_type(OutputKind output, ResultType type) {
-  if (output == OutputKind::Class) return ResultType::Int64;
-  return output == OutputKind::Leaf ? ResultType::Int32 : type;
-}
 
 void deliver(OutputKind output, const void* written, std::size_t count, const Destination& to) {
   if (count == 0) return;
@@ -214,8 +185,10 @@ std::uint32_t output_width(const Program& program, OutputKind output, const Call
     case OutputKind::Contributions:
       return meta.contributions != 0 ? meta.num_outputs * (meta.num_features + 1) : 0;
     case OutputKind::Trees:
-    case OutputKind::Staged:
-      return width_of_rounds(program, output, options);
+    case OutputKind::Staged: {
+      const std::uint64_t width = width_of_rounds(program, output, options);
+      return width <= kMaxContributions ? static_cast<std::uint32_t>(width) : 0;
+    }
     case OutputKind::Interactions:
       return meta.contributions > 1 ? meta.num_outputs * (meta.num_features + 1) * (meta.num_features + 1)
                                     : 0;

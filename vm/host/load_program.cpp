@@ -69,9 +69,15 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
 
 }  // namespace
 
-Result<LoadedProgram> load_program(const Program& program, const Target& target, const Executor* executor) {
-  LoadedProgram loaded{program, program.meta(), program.code().data()};
+Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program, const Target& target,
+                                                          const Executor* executor) {
+  // It stays where it is made: moving so many tables would take more code than all that is done with them here.
+  auto made =
+      std::unique_ptr<LoadedProgram>(new LoadedProgram{program, program.meta(), program.code().data()});
+  LoadedProgram& loaded = *made;
   loaded.groups = program.groups();
+  loaded.columns = program.columns().size();
+  loaded.category_words = program.category_words().data();
   loaded.accumulators = load_accumulators(program);
   loaded.tile_exits = tile_exits(program);
   loaded.tree_outputs = tree_outputs(program);
@@ -100,7 +106,7 @@ Result<LoadedProgram> load_program(const Program& program, const Target& target,
   loaded.no_base.assign(loaded.base.size(), 0);
   if (executor != nullptr) loaded.grains = grains(program);
   loaded.executor = executor;
-  return loaded;
+  return std::unique_ptr<const LoadedProgram>(std::move(made));
 }
 
 }  // namespace forestvm::host

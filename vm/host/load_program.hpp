@@ -9,6 +9,7 @@ namespace forestvm::host {
 
 /// Loads a program whose loops are not mapped to a GPU. `executor` may be null. Environment error if the
 /// build lacks a layout.
-Result<LoadedProgram> load_program(const Program& program, const Target& target, const Executor* executor);
+Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program, const Target& target,
+                                                          const Executor* executor);
 
 }  // namespace forestvm::host

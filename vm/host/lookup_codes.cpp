@@ -10,6 +10,8 @@
 
 #include <forestvm/internal/float_environment.hpp>
 
+#include "vm/host/sorted.hpp"
+
 namespace forestvm::host {
 namespace {
 
@@ -34,17 +36,6 @@ bool is_category(const KeyPart& part) { return part.kind == KeyPartKind::Categor
 auto order_of(const KeyPart& part) { return std::tuple(part.feature, part.kind, part.operand); }
 
 bool comes_before(const KeyPart& a, const KeyPart& b) { return order_of(a) < order_of(b); }
-
-template <class T, class Less = std::less<>>
-void sort_unique(std::vector<T>& all, const Less& less = {}) {
-  std::sort(all.begin(), all.end(), less);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-}
-
-template <class T, class Less = std::less<>>
-std::uint32_t index_in(const std::vector<T>& all, const T& one, const Less& less = {}) {
-  return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), one, less) - all.begin());
-}
 
 /// Returns the members of `all`, whose features ascend, that belong to a feature.
 template <class T>

@@ -32,9 +32,9 @@ void read_doubles(const void* rules, std::uint32_t feature, const double* values
 void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows) {
   if (pass.encode_to == nullptr) return;
   if (pass.csr != nullptr) return loaded.csr_encoder.encode(*pass.csr, rows, pass.encode_to);
-  const std::size_t columns = loaded.program.columns().size();
+  const std::size_t columns = loaded.columns;
   const std::span<const FeatureCategories> categories = loaded.encoder.categories;
-  const std::uint32_t* const words = loaded.program.category_words().data();
+  const std::uint32_t* const words = loaded.category_words;
   const ValueRules& value_rules = loaded.row_reader->rules();
   const EncoderRules rules{&value_rules, loaded.special_features.get(), value_rules.wide(), read_numbers,
                            read_doubles};
@@ -158,7 +158,7 @@ void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
   task.rows = pass_->rows;
   task.row_stride = pass_->row_stride;
   task.codes = pass_->codes;
-  task.columns = loaded_->program.columns().size();
+  task.columns = loaded_->columns;
   task.row_count = pass_->row_count;
   walker.walk(task);
 }

@@ -51,6 +51,9 @@ struct LoadedProgram {
   const Inst* code;         ///< The program's code section.
   std::vector<LoadedAccumulator> accumulators{};
   std::span<const GroupDesc> groups{};
+  // The encoder's columns: looking them up in the program takes time in calls of a single row.
+  std::size_t columns = 0;                        ///< Number of columns.
+  const std::uint32_t* category_words = nullptr;  ///< The program's category_words section.
   std::vector<LoadedWalker> walkers{};
   std::vector<GroupData> group_data{};
   std::vector<std::uint8_t> tile_exits{};     ///< Ways out of tiles: see GroupData::exits.
@@ -96,7 +99,7 @@ struct Pass {
   std::size_t first_row;    ///< Number of the pass's first row in the call.
   double* leaf_values;      ///< Room for the values that linear leaves read, for each row.
   ScratchSlots* slots;      ///< Contributions, interactions: memory for each thread that computes them.
-  CallOptions options;
+  const CallOptions* options;      ///< Options of the call.
   std::size_t width;               ///< Numbers of a row in the output.
   Range trees;                     ///< Trees of the call's rounds, by their numbers in the model.
   const double* base;              ///< Base scores of the call's rounds.

@@ -97,7 +97,7 @@ void Machine::explain(const Inst& inst) {
   const std::uint32_t features = loaded_->meta.num_features;
   const std::size_t width = (std::size_t{features} + 1) * (pairs ? std::size_t{features} + 1 : 1);
   const std::size_t stride = outputs_ * width;
-  const std::size_t columns = loaded_->program.columns().size();
+  const std::size_t columns = loaded_->columns;
   const ScratchSlots::Slot slot(*pass_->slots);
   auto* const totals = reinterpret_cast<double*>(slot.memory() + ExplainScratch(paths).totals);
   for (std::uint32_t row = rows.begin; row < rows.end;) {

@@ -27,14 +27,14 @@ void Machine::fill(std::uint32_t accumulator, const Range& rows, const double* v
 
 /// Returns a margin of the call, in the type of the program's scores.
 double Machine::margin(std::uint32_t row, std::size_t output) const {
-  const double margin = margin_at(pass_->options.base_margin, (pass_->first_row + row) * outputs_ + output);
+  const double margin = margin_at(pass_->options->base_margin, (pass_->first_row + row) * outputs_ + output);
   const bool wide = loaded_->meta.score_type == ScalarType::Float64;
   return wide ? margin : static_cast<double>(static_cast<float>(margin));
 }
 
 /// Returns the number from which an output's sum starts: a margin of the call, or the base score.
 double Machine::base(std::uint32_t row, std::size_t output) const {
-  return pass_->options.base_margin.data != nullptr ? margin(row, output) : pass_->base[output];
+  return pass_->options->base_margin.data != nullptr ? margin(row, output) : pass_->base[output];
 }
 
 /// Sets every row of an accumulator to the margins of the call.
@@ -50,7 +50,7 @@ void Machine::init(const Inst& inst) {
   const auto args = operands<Op::Init>(inst);
   const Range& rows = ranges[args.rows];
   with_element(args.acc_out, [&]<class Element>() {
-    if (pass_->options.base_margin.data != nullptr)
+    if (pass_->options->base_margin.data != nullptr)
       fill_margins<Element>(args.acc_out, rows);
     else
       fill<Element>(args.acc_out, rows, pass_->base);
@@ -183,7 +183,7 @@ void Machine::add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows
 template <class Score>
 void Machine::add_until_decided(std::uint32_t to, std::uint32_t from, const Range& row) const {
   const auto outputs = static_cast<std::uint32_t>(outputs_);
-  const EarlyStop& stop = *pass_->options.early_stop;
+  const EarlyStop& stop = *pass_->options->early_stop;
   const Range& all = pass_->trees;
   const auto step = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::uint64_t{stop.every} * outputs, std::max(all.size(), 1u)));
@@ -212,7 +212,7 @@ void Machine::sum_trees(const Inst& inst) {
   const Range& rows = ranges[args.rows];
   read_leaf_values(rows);
   with_scores(args.acc_out, [&]<class Score>() {
-    if (pass_->options.early_stop)
+    if (pass_->options->early_stop)
       for_parts(rows, 1, [&](const Range& row) { add_until_decided<Score>(args.acc_out, args.acc_in, row); });
     else
       for_parts(rows, kRowsAddedAtOnce,
@@ -259,8 +259,8 @@ void Machine::store_trees(const Inst& inst) {
 template <class Value>
 void Machine::add_stages(const OperandsOf<Op::StoreStages>& args, const Range& rows, Value* values) const {
   const auto begins = loaded_->program.round_begins();
-  const Rounds rounds = rounds_of(loaded_->program, pass_->options);
-  const std::uint32_t every = pass_->options.every;
+  const Rounds rounds = rounds_of(loaded_->program, *pass_->options);
+  const std::uint32_t every = pass_->options->every;
   const auto add_stage = [&]<class Element>(std::uint32_t stage, const Range& some) {
     using Score = decltype(Element::value);
     const std::uint32_t first = rounds.begin + stage * every;

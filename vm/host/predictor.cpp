@@ -61,8 +61,8 @@ std::size_t whole_lines(std::size_t bytes) {
 
 class HostPredictor final : public CallPredictor {
  public:
-  [[gnu::cold]] HostPredictor(LoadedProgram loaded, const Target& target)
-      : CallPredictor(&HostContext::kBackend), loaded_(std::move(loaded)), target_(&target) {
+  [[gnu::cold]] HostPredictor(std::unique_ptr<const LoadedProgram> loaded, const Target& target)
+      : CallPredictor(&HostContext::kBackend), owned_(std::move(loaded)), loaded_(*owned_), target_(&target) {
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       private_bytes_ += loaded_.accumulators[i].copy_bytes;
     const std::size_t result_bytes = loaded_.meta.num_outputs * (sizeof(float) + sizeof(double));
@@ -109,7 +109,7 @@ class HostPredictor final : public CallPredictor {
     for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
       pass.output = output;
-      pass.options = options;
+      pass.options = &options;
       pass.source = &rows;
       pass.first_row = begin;
       pass.width = width;
@@ -117,8 +117,8 @@ class HostPredictor final : public CallPredictor {
       const bool scores = output == OutputKind::Raw || output == OutputKind::Value;
       pass.in_place = scores && to.values() != nullptr && width == loaded_.meta.num_outputs;
       const Destination here = to.from(begin * width);
-      pass.row_count = static_cast<std::uint32_t>(
-          pass_rows(pass, rows, count - begin, delivered_bytes(1, output, to.type)));
+      pass.row_count =
+          static_cast<std::uint32_t>(pass_rows(pass, rows, count - begin, delivered_bytes(pass, 1, to.type)));
       FVM_TRY(run_pass(pass, rows, begin, here, scratch));
       begin += pass.row_count;
     }
@@ -130,8 +130,8 @@ class HostPredictor final : public CallPredictor {
     pass.trees = {0, loaded_.meta.num_trees, 0};
     pass.base = loaded_.base.data();
     pass.parameters = loaded_.parameters;
-    if (!pass.options.rounds) return;
-    const Rounds rounds = *pass.options.rounds;
+    if (!pass.options->rounds) return;
+    const Rounds rounds = *pass.options->rounds;
     const auto begins = loaded_.program.round_begins();
     pass.trees = {begins[rounds.begin], begins[rounds.end], 0};
     if (loaded_.meta.rounds == RoundRule::FirstBase && rounds.begin != 0) pass.base = loaded_.no_base.data();
@@ -217,11 +217,11 @@ class HostPredictor final : public CallPredictor {
     return {};
   }
 
-  /// Returns the bytes that a pass of `rows` rows writes to the scratch memory because another type of
-  /// numbers is wanted.
-  std::size_t delivered_bytes(std::size_t rows, OutputKind output, ResultType type) const {
-    const ResultType written = written_type(output, type);
-    return written == type ? 0 : rows * output_width(loaded_.program, output) * bytes_of(written);
+  /// Returns the bytes that `rows` rows of a pass write to the scratch memory because another type of numbers is
+  /// wanted.
+  static std::size_t delivered_bytes(const Pass& pass, std::size_t rows, ResultType type) {
+    const ResultType written = written_type(pass.output, type);
+    return written == type ? 0 : rows * pass.width * bytes_of(written);
   }
 
   /// Returns the bytes of the float32 rows that a pass gets in the scratch memory.
@@ -339,7 +339,7 @@ class HostPredictor final : public CallPredictor {
                                : converted(rows, pass.output, pass.row_count)
                                    ? converted_bytes(pass.row_count)
                                    : 0;
-    const std::size_t delivered = whole_lines(delivered_bytes(pass.row_count, pass.output, to.type));
+    const std::size_t delivered = whole_lines(delivered_bytes(pass, pass.row_count, to.type));
     const bool encoded = rows.form() == RowForm::Encoded;
     const std::size_t codes =
         encoded && !adds_values() ? 0 : code_bytes(pass.row_count, columns()) + kCodeSlack;
@@ -355,6 +355,8 @@ class HostPredictor final : public CallPredictor {
       const auto out = reinterpret_cast<std::uint8_t*>(memory + before_codes);
       rows.copy_codes(begin, pass.row_count, out);
       view.codes = out;
+    } else if (rows.form() == RowForm::Plain && values == 0) {
+      view = rows.plain(begin);
     } else {
       float* const floats = values == 0 ? nullptr : reinterpret_cast<float*>(memory);
       FVM_ASSIGN(view, read(rows, begin, pass.row_count, floats));
@@ -367,9 +369,7 @@ class HostPredictor final : public CallPredictor {
     pass.labels = written.labels();
     pass.leaves = written.leaves();
     interpret_pass(pass, memory + values + delivered);
-    if (delivered != 0)
-      deliver(pass.output, written.out,
-              std::size_t{pass.row_count} * output_width(loaded_.program, pass.output), to);
+    if (delivered != 0) deliver(pass.output, written.out, pass.row_count * pass.width, to);
     return {};
   }
 
@@ -433,7 +433,7 @@ class HostPredictor final : public CallPredictor {
         std::min({blocks, fit, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
   }
 
-  std::size_t columns() const { return loaded_.program.columns().size(); }
+  std::size_t columns() const { return loaded_.columns; }
 
   /// Returns the most rows whose codes are in a pass. Codes are written and soon read again, so they should
   /// fit the caches. With very many columns they take at most kMaxScratchBytes, unless a single block takes
@@ -489,7 +489,8 @@ class HostPredictor final : public CallPredictor {
     return std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1, kMaxPassRows);
   }
 
-  LoadedProgram loaded_;
+  const std::unique_ptr<const LoadedProgram> owned_;
+  const LoadedProgram& loaded_;  ///< *owned_
   const Target* target_;
   mutable std::once_flag lookup_codes_once_;
   mutable LookupCodes lookup_codes_;
@@ -511,7 +512,7 @@ class HostPredictor final : public CallPredictor {
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension): it runs on a GPU backend, "
         "not on the host; compile the model with a schedule for the host");
   FVM_ASSIGN(const host::Executor* const executor, host::shared_executor(options.threads));
-  FVM_ASSIGN(host::LoadedProgram loaded, host::load_program(program, *target, executor));
+  FVM_ASSIGN(auto loaded, host::load_program(program, *target, executor));
   return std::unique_ptr<Predictor>(std::make_unique<host::HostPredictor>(std::move(loaded), *target));
 }
 

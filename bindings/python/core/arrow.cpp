@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/python/core/arrow_export.hpp"
+#include <forestvm/internal/calls.hpp>
+
 #include "bindings/python/core/arrow_source.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/polars_rows.hpp"
@@ -55,7 +56,7 @@ class ArrowCall {
     return source_.predict(forest_, lease_, chunk, form_, type, missing_, out);
   }
 
-  std::size_t row_bytes(ResultType type) const { return form_.width * size_of(type); }
+  std::size_t row_bytes(ResultType type) const { return form_.width * bytes_of(type); }
 
   PyObject* few(const RowBlock& rows) {
     ResultArray result;

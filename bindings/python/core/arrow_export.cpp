@@ -56,10 +56,6 @@ const char* format_of(ResultType type) {
   return "";
 }
 
-std::size_t size_of(ResultType type) {
-  return type == ResultType::Float64 || type == ResultType::Int64 ? 8 : 4;
-}
-
 ArrowSchema make_schema(std::string format, std::string name, std::vector<ArrowSchema> children) {
   auto owner = std::make_unique<SchemaOwner>();
   owner->format = std::move(format);

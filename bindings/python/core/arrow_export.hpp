@@ -13,9 +13,6 @@ namespace forestvm::python {
 /// Returns the format of Arrow of a type of numbers.
 const char* format_of(ResultType type);
 
-/// Returns the number of bytes of a number.
-std::size_t size_of(ResultType type);
-
 /// Makes a schema of numbers, or one whose children are given.
 ArrowSchema make_schema(std::string format, std::string name, std::vector<ArrowSchema> children);
 

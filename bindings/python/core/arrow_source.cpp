@@ -5,7 +5,8 @@
 #include <cstring>
 #include <variant>
 
-#include "bindings/python/core/arrow_export.hpp"
+#include <forestvm/internal/calls.hpp>
+
 #include "bindings/python/core/attributes.hpp"
 #include "bindings/python/core/result_array.hpp"
 
@@ -277,7 +278,7 @@ bool ArrowSource::predict(Forest& forest, const ContextPool::Lease& lease, const
   auto* at = static_cast<std::byte*>(out);
   return each_part(forest, lease, chunk, missing, [&](const ColumnRows& rows) {
     if (!write_predictions(forest, lease, rows, form, type, at)) return false;
-    at += rows.count * form.width * size_of(type);
+    at += rows.count * form.width * bytes_of(type);
     return true;
   });
 }

@@ -29,7 +29,7 @@ namespace forestvm::python {
 /// The arrays of an object, one after the other.
 class Chunks {
  public:
-  /// Asks the object for its arrays. `order` has the schema of the last rows and is set to that of the object; it must
+  /// Asks the object for its arrays. `order` has the schema of the last rows, and gets the object's schema; it must
   /// outlive this object. Returns false with a Python exception set if the object has no arrays.
   bool open(PyObject* object, ArrowOrder& order);
 

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/calls.hpp>
+
 #include "bindings/python/core/arguments.hpp"
 #include "bindings/python/core/arrow_export.hpp"
 #include "bindings/python/core/arrow_source.hpp"
@@ -30,6 +32,7 @@ struct Stream {
   Ref self, rows, columns, extra;
   Output output{};
   std::string name;
+  std::optional<double> missing;  ///< The number that is missing, besides NaN.
   ArrowOrder order;
   ArrowReader reader;
   std::string error;  ///< Text of the last failure.
@@ -82,12 +85,12 @@ int get_next(ArrowArrayStream* stream, ArrowArray* out) {
     if (!from.reader.next(chunk)) return false;
     if (!chunk) return true;
     const OutputForm& form = from.form();
-    const std::size_t size = size_of(form.type);
+    const std::size_t size = bytes_of(form.type);
     const auto count = static_cast<std::size_t>(chunk->length);
     std::vector<std::byte> numbers(count * form.width * size);
     const ContextPool::Lease lease = from.forest().contexts.take(*from.forest().predictor);
     if (count != 0 && !from.reader.source().predict(from.forest(), lease, *chunk.get(), form, form.type,
-                                                    std::nullopt, numbers.data()))
+                                                    from.missing, numbers.data()))
       return false;
     *out = make_batch(numbers, count, form.width, size);
     return true;
@@ -110,15 +113,17 @@ void destroy(PyObject* capsule) {
 
 }  // namespace
 
-/// Forest._stream(X, output, name, columns, extra): a capsule of predictions of Arrow's rows.
+/// Forest._stream(X, output, name, missing, columns, extra): a capsule of predictions of Arrow's rows.
 PyObject* stream(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *rows = nullptr, *output = nullptr, *columns = nullptr, *extra = nullptr;
+    PyObject *rows = nullptr, *output = nullptr, *missing = nullptr, *columns = nullptr, *extra = nullptr;
     const char* name = nullptr;
     auto made = std::make_unique<Stream>();
-    if (PyArg_ParseTuple(args, "OOsOO", &rows, &output, &name, &columns, &extra) == 0 ||
+    if (PyArg_ParseTuple(args, "OOsOOO", &rows, &output, &name, &missing, &columns, &extra) == 0 ||
         !find_output(output, made->output))
       return nullptr;
+    if (missing != Py_None) made->missing = PyFloat_AsDouble(missing);
+    if (PyErr_Occurred() != nullptr) return nullptr;
     made->self = Ref::share(self);
     made->rows = Ref::share(rows);
     made->columns = Ref::share(columns);

@@ -150,7 +150,8 @@ class GrowingCodes {
   /// Returns the codes of all rows, in memory of their size.
   Result<std::unique_ptr<Codes>> finish() {
     if (count_ == 0)
-      FVM_TRY(encode(RowBlock{nullptr, 0, forest_.num_features}, {}));  // whether there is an encoder
+      FVM_TRY(
+          encode(RowBlock{nullptr, 0, forest_.num_features}, {}));  // Fails if the program has no encoder.
     if (codes_ == nullptr || codes_->rows.count != count_) resize(count_);
     return std::move(codes_);
   }
@@ -189,7 +190,7 @@ class GrowingCodes {
   const Forest& forest_;
   Context& context_;
   std::size_t columns_, code_columns_, count_ = 0;
-  std::unique_ptr<Codes> codes_;  // its number of rows is that for which it has room
+  std::unique_ptr<Codes> codes_;  // `codes_->rows.count` is the number of rows for which there is room.
 };
 
 /// Encodes rows of Arrow. Returns EncodedRows, or null with a Python exception set.

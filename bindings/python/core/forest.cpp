@@ -307,6 +307,9 @@ constexpr const char* kPredictOne =
     "Predicts one row: a vector, a sequence of numbers, or a mapping from names to values. Returns a number, or an array\n"
     "if the output has several.";
 #undef FVM_ROWS_SIGNATURE
+constexpr const char* kFingerprint =
+    "16 hexadecimal digits that name the model. Programs of one model have the same ones, whatever their schedule,\n"
+    "contract and outputs: compare the bytes of two forests to tell their programs apart.";
 
 }  // namespace
 
@@ -339,7 +342,7 @@ PyObject* make_forest_type(PyObject* module) {
       {"num_features", num_features, nullptr, nullptr, nullptr},
       {"num_trees", num_trees, nullptr, nullptr, nullptr},
       {"num_outputs", num_outputs, nullptr, nullptr, nullptr},
-      {"fingerprint", fingerprint, nullptr, nullptr, nullptr},
+      {"fingerprint", fingerprint, nullptr, kFingerprint, nullptr},
       {"contract", contract, nullptr, nullptr, nullptr},
       {"description", description, nullptr, nullptr, nullptr},
       {"format", program_text, nullptr, nullptr, string_id<StringId::Format>()},

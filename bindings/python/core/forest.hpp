@@ -48,7 +48,7 @@ struct OutputForm {
 };
 
 struct Forest {
-  /// `options` are those of every call.
+  /// Makes a forest whose calls all have `options`.
   Forest(Program loaded, std::shared_ptr<const Predictor> backend, const CallOptions& options = {});
 
   const OutputForm& form(Output output) const { return forms[static_cast<std::size_t>(output)]; }

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/calls.hpp>
+
 #include "bindings/c/rows.hpp"
 #include "bindings/python/core/arguments.hpp"
 #include "bindings/python/core/arrow_export.hpp"
@@ -238,7 +240,7 @@ Result<ArrowArray> predictions(const Expression& expression, const Columns& colu
     return usage(std::to_string(columns.count()) + " columns for " + std::to_string(forest.num_features) +
                  " features");
   FVM_ASSIGN(const std::int64_t rows, columns.rows());
-  const std::size_t row_size = form.width * size_of(form.type);
+  const std::size_t row_size = form.width * bytes_of(form.type);
   std::vector<std::byte> numbers(static_cast<std::size_t>(rows) * row_size);
   const ContextPool::Lease lease = forest.contexts.take(*forest.predictor);
   Tables tables(columns);

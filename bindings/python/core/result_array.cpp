@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "bindings/python/core/arrow_export.hpp"
+#include <forestvm/internal/calls.hpp>
+
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/numpy.hpp"
 
@@ -100,7 +101,7 @@ Result<void> write_output(const Forest& forest, const ContextPool::Lease& lease,
                           const OutputForm& form, ResultType type, void* out) {
   const std::size_t count = row_count(rows);
   const bool pairs = form.computed != form.width;
-  void* const to = pairs ? static_cast<std::byte*>(out) + count * size_of(type) : out;
+  void* const to = pairs ? static_cast<std::byte*>(out) + count * bytes_of(type) : out;
   FVM_TRY(forest.predictor->predict_with(*lease, rows, form.kind, type, forest.call, to));
   if (pairs) type == ResultType::Float64 ? expand_pairs<double>(out, count) : expand_pairs<float>(out, count);
   return {};

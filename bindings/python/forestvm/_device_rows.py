@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from ._forest import Forest
 
 # DLPack's numbers of kinds of memory, and how `device=` of `load` calls them.
-_HOST = (1, 3, 11)  # pinned or not
-_MANAGED = 13  # CUDA's memory that both sides read
+_HOST = (1, 3, 11)  # The host's memory, pinned or not.
+_MANAGED = 13  # CUDA's memory that the host and GPUs read.
 _GPUS = {2: "cuda", 10: "hip"}
 _KINDS_OF_RESULTS = {"f": ("float32", "float64"), "i": ("int32", "int64")}
 
@@ -151,7 +151,7 @@ def _from_dlpack(X: Any, where: str, stream: int) -> _Array:
     try:
         try:
             capsule = X.__dlpack__(stream=number, max_version=(1, 0))
-        except TypeError:  # an owner that knows DLPack's first version alone
+        except TypeError:  # This owner knows only DLPack's first version.
             capsule = X.__dlpack__(stream=number)
     except (BufferError, TypeError, RuntimeError) as error:
         raise UnsupportedInput(f"{type(X).__name__} as DLPack: {error}", where) from error

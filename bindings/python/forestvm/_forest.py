@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 import warnings
 from collections.abc import Mapping
@@ -26,11 +27,12 @@ class Forest(_core.Forest):
     `load`, `from_xgboost`, `from_lightgbm` and `from_sklearn` make one.
     """
 
-    __slots__ = ("__weakref__", "_options", "_names", "_schema")
+    __slots__ = ("__weakref__", "_options", "_names", "_schema", "_stages")
 
     _options: dict[str, Any]
     _names: tuple[str, ...]
     _schema: Any  # The columns of the last pandas frame that had the model's names; the next frame often shares them.
+    _stages: tuple[int, Forest] | None  # `every` of the last call of `staged`, and the forest that answered it.
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -93,8 +95,9 @@ class Forest(_core.Forest):
         been loaded with `interactions=True`. A row that takes more than `max_bytes` is an error. The other options are
         those of `predict`.
         """
-        numbers = self.num_outputs * (self.num_features + 1) ** 2
-        row_bytes = numbers * self._new_result(0, "raw", None, dtype).itemsize
+        _check_array(out)
+        size = self._new_result(0, "raw", None, dtype).itemsize if out is None else out.itemsize
+        row_bytes = self.num_outputs * (self.num_features + 1) ** 2 * size
         if row_bytes > max_bytes:
             raise Usage(f"the interactions of a row take {row_bytes} bytes, more than {max_bytes}", "max_bytes")
         return self._explain("interactions", 2, X, out, dtype, missing, columns, extra)
@@ -116,6 +119,7 @@ class Forest(_core.Forest):
         if out is None:
             flat = self.predict(X, output=output, dtype=dtype, missing=missing, columns=columns, extra=extra)
             return flat.reshape(len(flat), *shape)
+        _check_array(out)
         if out.shape[1:] != shape or not out.flags.c_contiguous:
             wanted = ", ".join(map(str, shape))
             raise Usage(f"expected an array of the shape (rows, {wanted}) in C order, not {out.shape}", "out")
@@ -156,8 +160,7 @@ class Forest(_core.Forest):
         every: rounds from one stage to the next. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
         """
-        calls = self._with_calls(self._options.get("rounds"), every)
-        flat = calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        flat = self._in_stages(every).predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
     def of_rounds(self, begin: int, end: int) -> Forest:
@@ -168,22 +171,42 @@ class Forest(_core.Forest):
         """
         return self._with_calls(_rounds((begin, end)), 1)
 
-    def _with_calls(self, rounds: tuple[int, int] | None, every: int) -> Forest:
-        if not isinstance(every, int) or not 0 < every < 2**32:
+    def _in_stages(self, every: int) -> Forest:
+        """Returns a forest whose stages are `every` rounds apart. The last one is kept, so that its memory serves the
+        next call, too."""
+        rounds = _whole(every)
+        if rounds is None or not 0 < rounds < 2**32:
             raise Usage(f"every is {every!r}: expected a number of rounds from 1", "every")
+        if rounds == 1:
+            return self
+        last = self._stages  # read once, because another thread may replace it
+        if last is None or last[0] != rounds:
+            last = self._stages = (rounds, self._with_calls(self._options.get("rounds"), rounds))
+        return last[1]
+
+    def _with_calls(self, rounds: tuple[int, int] | None, every: int) -> Forest:
         calls: Forest = self._calling(*(rounds or (0, 0)), every)
         calls._options = self._options if rounds is None else {**self._options, "rounds": rounds}
         calls._names = self._names
-        calls._schema = None
+        calls._schema = calls._stages = None
         return calls
 
     def predict_stream(
-        self, X: Any, *, output: str = "value", name: str = "prediction", columns: str = "name", extra: str = "error"
+        self,
+        X: Any,
+        *,
+        output: str = "value",
+        name: str = "prediction",
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
     ) -> PredictionStream:
         """Predicts a stream or table of Arrow batch by batch, as its consumer asks for them."""
+        from . import _rows
+
         if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
             raise UnsupportedInput(f"{type(X).__name__} gives no Arrow stream", "X")
-        return PredictionStream(self, X, output, name, columns, extra)
+        return PredictionStream(self, X, output, name, _rows.missing_number(missing), columns, extra)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the program to a file (.fvm), which `load` and the C library open."""
@@ -257,9 +280,11 @@ class PredictionStream:
     the rows anew, if they can be read again.
     """
 
-    def __init__(self, forest: Forest, X: Any, output: str, name: str, columns: str, extra: str) -> None:
+    def __init__(
+        self, forest: Forest, X: Any, output: str, name: str, missing: float | None, columns: str, extra: str
+    ) -> None:
         self._forest, self._rows = forest, X
-        self._options = (output, name, columns, extra)
+        self._options = (output, name, missing, columns, extra)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._forest._stream(self._rows, *self._options)
@@ -347,7 +372,7 @@ def _open(
     )
     forest._options = options
     forest._names = forest._feature_names
-    forest._schema = None
+    forest._schema = forest._stages = None
     for message in messages:
         warnings.warn(message, ContractWarning, stacklevel=3)
     return forest
@@ -368,7 +393,26 @@ def _rounds(rounds: tuple[int, int] | str | None) -> tuple[int, int]:
         return 0, -2
     if not isinstance(rounds, tuple) or len(rounds) != 2:
         raise Usage(f"rounds is {rounds!r}: expected (begin, end) or \"best\"", "rounds")
-    begin, end = rounds
-    if not isinstance(begin, int) or not isinstance(end, int) or begin < 0 or end < 0:
-        raise Usage(f"rounds is {rounds!r}: expected two numbers from 0", "rounds")
+    begin, end = map(_whole, rounds)
+    # The extension takes numbers below 2**31, and `of_rounds` gives it 0, 0 for all rounds.
+    if begin is None or end is None or not 0 <= begin < end < 2**31:
+        raise Usage(f"rounds is {rounds!r}: expected (begin, end), where 0 <= begin < end < 2**31", "rounds")
     return begin, end
+
+
+def _whole(number: Any) -> int | None:
+    """Returns the integer that `number` is, of any type of integers; None if it is none, or a bool."""
+    if type(number).__name__ in ("bool", "bool_"):  # NumPy's bool has both names
+        return None
+    try:
+        return operator.index(number)
+    except TypeError:
+        return None
+
+
+def _check_array(out: Any) -> None:
+    """Checks that an array was given to write to, or None."""
+    import numpy
+
+    if out is not None and not isinstance(out, numpy.ndarray):
+        raise Usage(f"expected an array of NumPy, not {type(out).__name__}", "out")

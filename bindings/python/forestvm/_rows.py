@@ -76,7 +76,7 @@ def predict(
     if is_sparse(X):
         return _predict_sparse(forest, X, output, out, dtype, missing)
     if _is_arrow(X) and not hasattr(X, "iloc"):
-        return forest._predict_arrow(X, output, out, dtype, _number(missing), columns, extra)
+        return forest._predict_arrow(X, output, out, dtype, missing_number(missing), columns, extra)
     rows = _rows_of(forest, X, missing, columns or "name", extra or "error")
     result = forest._new_result(rows.count, output, out, dtype)
     for begin, end in rows.pieces():
@@ -119,7 +119,7 @@ def encode(forest: Forest, X: Any, missing: float | None, columns: str, extra: s
             forest._encode(encoded, part, begin)
         return encoded
     if _is_arrow(X) and not hasattr(X, "iloc"):
-        return forest._encode_arrow(X, _number(missing), columns, extra)
+        return forest._encode_arrow(X, missing_number(missing), columns, extra)
     rows = _rows_of(forest, X, missing, columns, extra)
     encoded = _core.EncodedRows(rows.count, *forest._encoder, None)
     for begin, end in Rows.pieces(rows):
@@ -134,7 +134,7 @@ def _softmax(raw: NDArray[Any], out: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def _number(missing: float | None) -> float | None:
+def missing_number(missing: float | None) -> float | None:
     """Returns the number that stands for missing values; None if there is none but NaN."""
     if missing is not None and (isinstance(missing, bool) or not isinstance(missing, (int, float, numpy.number))):
         raise Usage(f"missing is {missing!r}, not a number", "missing")
@@ -143,7 +143,7 @@ def _number(missing: float | None) -> float | None:
 
 def _rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> Rows:
     _names.check_options(columns, extra)
-    missing = _number(missing)
+    missing = missing_number(missing)
     if isinstance(X, numpy.ndarray) and X.dtype.names is None:
         return ArrayRows(forest, X, missing)
     if isinstance(X, (numpy.ndarray, dict)) or hasattr(X, "iloc"):
@@ -274,7 +274,7 @@ def _sparse_parts(
     if X.ndim != 2:
         raise UnsupportedInput(f"the rows have {X.ndim} dimension, not 2", "X")
     _names.check_count(forest, X.shape[1])
-    missing = _number(missing)
+    missing = missing_number(missing)
     count = max(1, X.shape[0])
     source = X if X.format in ("csr", "csc") else X.tocsr()
     step = count if X.format == "csr" else max(64, _BLOCK_BYTES // (16 * max(1, X.nnz // count)) // 64 * 64)

@@ -38,6 +38,13 @@ def test_interactions_of_xgboost() -> None:
     assert forest.interactions(ROWS, out=out) is out and np.array_equal(out.astype(np.float32), pairs)
     with pytest.raises(forestvm.Usage, match="144 bytes, more than 100"):
         forest.interactions(ROWS, max_bytes=100)
+    assert np.array_equal(forest.interactions(ROWS, max_bytes=144), pairs)
+    for wide in ({"out": out}, {"dtype": np.float64}):
+        with pytest.raises(forestvm.Usage, match="288 bytes, more than 144"):
+            forest.interactions(ROWS, max_bytes=144, **wide)
+    for explain in (forest.interactions, forest.contributions):
+        with pytest.raises(forestvm.Usage, match="expected an array of NumPy, not list"):
+            explain(ROWS, out=[])
     with pytest.raises(forestvm.Refused, match="interactions=True"):
         small_forest().interactions(ROWS)
 

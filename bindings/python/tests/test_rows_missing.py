@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ def forest(breast_cancer: Path) -> forestvm.Forest:
 def test_missing_numbers_of_frames(forest: forestvm.Forest, rows: Array) -> None:
     names = list(forest.feature_names)
     holes = np.where(np.random.default_rng(1).random(rows.shape) < 0.2, np.float32(np.nan), rows)
-    filled = np.where(np.isnan(holes), np.float32(-999), holes)
+    filled = np.where(np.isnan(holes), np.float32(9999), holes)
     wanted = forest.predict(holes)
+    assert not np.array_equal(forest.predict(filled), wanted)
     for name, make in FRAMES.items():
         if name == "Arrow, dictionaries":
             continue
@@ -32,12 +34,30 @@ def test_missing_numbers_of_frames(forest: forestvm.Forest, rows: Array) -> None
             frame = make(filled, names)
         except pytest.skip.Exception:
             continue  # the package is absent, which test_the_packages_are_there reports
-        for number in (-999, -999.0, np.float32(-999)):
+        for number in (9999, 9999.0, np.float32(9999)):
             assert np.array_equal(forest.predict(frame, missing=number), wanted), name
-        assert np.array_equal(forest.predict_proba(make(filled[:3], names), missing=-999)[:, 1], wanted[:3]), name
-        assert bytes(forest.encode(frame, missing=-999)) == bytes(forest.encode(holes)), name
+        assert np.array_equal(forest.predict_proba(make(filled[:3], names), missing=9999)[:, 1], wanted[:3]), name
+        assert bytes(forest.encode(frame, missing=9999)) == bytes(forest.encode(holes)), name
         with pytest.raises(forestvm.Usage, match="missing is '0', not a number"):
             forest.predict(frame, missing="0")
+
+
+def test_missing_numbers_of_streams(forest: forestvm.Forest, rows: Array) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    holes = np.where(np.random.default_rng(1).random(rows.shape) < 0.2, np.float32(9999), rows)
+    table = arrow_table(holes, list(forest.feature_names))
+    wanted = forest.predict(table, missing=9999)
+    assert not np.array_equal(wanted, forest.predict(table))
+    for missing in (9999, np.float32(9999)):
+        stream = forest.predict_stream(table, missing=missing)
+        for _ in range(2):
+            answers = arrow.RecordBatchReader.from_stream(stream).read_all()
+            assert answers["prediction"].to_numpy().tobytes() == wanted.tobytes()
+    for missing in (None, np.nan):
+        answers = arrow.table(forest.predict_stream(table, missing=missing))
+        assert answers["prediction"].to_numpy().tobytes() == forest.predict(table).tobytes()
+    with pytest.raises(forestvm.Usage, match="missing is '0', not a number"):
+        forest.predict_stream(table, missing="0")
 
 
 def test_missing_numbers_of_arrow_are_compared_as_the_trainer_compares() -> None:
@@ -77,12 +97,16 @@ def test_a_missing_number_that_may_be_a_code_is_refused() -> None:
     model = xgboost.XGBRegressor(n_jobs=1, n_estimators=3, enable_categorical=True).fit(frame, frame.b)
     forest = forestvm.from_xgboost(model, threads=1)
     frames = [frame]
-    if arrow := pytest.importorskip("pyarrow"):
+    if importlib.util.find_spec("pyarrow") is not None:
+        arrow = importlib.import_module("pyarrow")
         frames.append(arrow.Table.from_pandas(frame, preserve_index=False))
     for given in frames:
         for missing in (0, 2.0):
             with pytest.raises(forestvm.UnsupportedInput, match="may be the code of a category"):
                 forest.predict(given, missing=missing)
+            if hasattr(given, "schema"):
+                with pytest.raises(Exception, match="may be the code of a category"):
+                    arrow.RecordBatchReader.from_stream(forest.predict_stream(given, missing=missing)).read_all()
         for missing in (3, 0.5, -1):
             model.set_params(missing=missing)
             assert forest.predict(given, missing=missing).tobytes() == model.predict(frame).tobytes(), missing

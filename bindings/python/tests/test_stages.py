@@ -1,10 +1,14 @@
 """Outputs of single trees and stages, and rounds that calls choose: against the trainers' own, bit for bit."""
 
+import concurrent.futures
 import copy
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
+from conftest import DATA
 from small_models import normal_rows
 
 import forestvm
@@ -13,6 +17,7 @@ lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
 
 
+MODEL = DATA / "breast_cancer" / "model.json"
 ROWS = normal_rows(2, 500)
 TARGET = np.nan_to_num(ROWS[:, 0] * ROWS[:, 1] + ROWS[:, 2])
 CLASSES = np.digitize(TARGET, [-0.5, 0.5])
@@ -66,7 +71,7 @@ def test_of_scikit_learn() -> None:
     forest = forestvm.from_sklearn(model, keep_leaves=True)
     stages = forest.staged(rows)
     for stage, expected in enumerate(model.staged_decision_function(rows)):
-        np.testing.assert_allclose(stages[:, stage], expected, rtol=0, atol=1e-15)  # as decision_function
+        np.testing.assert_allclose(stages[:, stage], expected, rtol=0, atol=1e-15)  # decision_function has the same tolerance in its test
 
 
 def small_forest() -> forestvm.Forest:
@@ -97,12 +102,45 @@ def test_forests_of_rounds_are_copied_and_pickled() -> None:
     assert some.staged(ROWS, 2).shape == (500, 2, 1) and some.trees(ROWS).shape == (500, 3)
 
 
+def test_integers_of_any_type_are_rounds() -> None:
+    forest = small_forest()
+    assert np.array_equal(forest.staged(ROWS, np.int64(4)), forest.staged(ROWS, 4))
+    some = forest.of_rounds(np.int32(1), np.uint8(4))
+    assert np.array_equal(some.predict(ROWS), forest.of_rounds(1, 4).predict(ROWS))
+    assert np.array_equal(pickle.loads(pickle.dumps(some)).predict(ROWS), some.predict(ROWS))
+
+
+def test_calls_of_one_kind_share_their_memory() -> None:
+    forest = small_forest()
+    assert forest._in_stages(1) is forest
+    first = forest._in_stages(4)
+    assert forest._in_stages(4) is first and forest._in_stages(3) is not first
+    some = forest.of_rounds(0, 5)
+    assert some.staged(ROWS, 4).shape == (500, 2, 1) and some.staged(ROWS, 2).shape == (500, 3, 1)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        wanted = {every: forest.staged(ROWS, every) for every in (2, 3, 4)}
+        for every, stages in pool.map(lambda n: (2 + n % 3, forest.staged(ROWS, 2 + n % 3)), range(60)):
+            assert np.array_equal(stages, wanted[every])
+    kept = weakref.ref(forest._in_stages(4))
+    assert kept() is not None
+    del forest, first
+    gc.collect()
+    assert kept() is None
+
+
 def test_errors() -> None:
     forest = small_forest()
     with pytest.raises(forestvm.Usage, match="expected A:B with A < B, and B at most 6"):
         forest.of_rounds(3, 7)
-    with pytest.raises(forestvm.Usage, match="every is 0"):
-        forest.staged(ROWS, 0)
+    # In C, 2**32 would be 0, and 0, 0 stands for all rounds.
+    for wrong in ((0, 0), (5, 5), (3, 2), (-1, 2), (0, 2**32), (2**32, 2**32 + 2), (0, "best"), (0, True), (0, 2.0)):
+        with pytest.raises(forestvm.Usage, match=r"expected \(begin, end\), where 0 <= begin < end"):
+            forest.of_rounds(*wrong)
+        with pytest.raises(forestvm.Usage, match=r"expected \(begin, end\), where 0 <= begin < end"):
+            forestvm.load(MODEL, rounds=wrong)
+    for wrong in (0, -1, 2**32, True, np.True_, 1.0, "1", None):
+        with pytest.raises(forestvm.Usage, match=f"every is {wrong!r}".replace("(", ".").replace(")", ".")):
+            forest.staged(ROWS, wrong)
     with pytest.raises(forestvm.Usage, match="compile the model for the rounds"):
         forest.of_rounds(0, 2).apply(ROWS)
     model = xgboost.XGBRegressor(n_estimators=2, max_depth=3).fit(ROWS, TARGET)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import forestvm
-from forestvm.engines._program import file_of
+from forestvm.engines._program import program_of
 
 pa = pytest.importorskip("pyarrow")
 datasets = pytest.importorskip("pyarrow.dataset")
@@ -112,7 +112,8 @@ LISTED = [*((name, "contributions") for name in MODELS), ("classes", "trees"), (
 
 @pytest.fixture(scope="session", params=LISTED, ids=" of ".join)
 def listed(request: pytest.FixtureRequest) -> Case:
-    """A case of an output that has many numbers a row. Trees and stages are those of some rounds of a program."""
+    """A case of an output that has many numbers a row. Trees and stages come from a program of which some rounds are
+    chosen."""
     name, output = request.param
     model = case(name)
     if output == "contributions":
@@ -204,7 +205,7 @@ def processes(text: str) -> list[int]:
 def mappings(forest: forestvm.Forest) -> dict[int, dict[str, int]]:
     """Returns the bytes of the program's file in the memory of each process that maps it: Rss, Pss, ..."""
     found: dict[int, dict[str, int]] = {}
-    name = str(file_of(forest).resolve())
+    name = str(program_of(forest, "value", 1).file_of(forest).resolve())
     for path in Path("/proc").glob("[0-9]*/maps"):
         inside = False
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,27 @@ def test_processes_that_start_together_map_one_file(
         for process in processes:
             process.communicate("\n", timeout=60)
     assert list(folder.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_system_without_links_has_programs(
+    links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setenv("FORESTVM_PROGRAMS", str(tmp_path))
+    forest = forestvm.load(MODELS["float32"])
+    program = _program.program_of(forest, "value", 1)
+    path = program.file_of(forest)
+    assert list(tmp_path.iterdir()) == [path] and bytes(program.mapped(path)) == bytes(forest)
+    # Another process has put the file in place meanwhile.
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    inode = path.stat().st_ino
+    assert program.file_of(forest) == path and list(tmp_path.iterdir()) == [path]
+    assert (path.stat().st_ino == inode) == links and bytes(program.mapped(path)) == bytes(forest)
 
 
 def test_programs_of_one_model_have_files_of_their_own() -> None:

@@ -47,6 +47,11 @@ constexpr bool explains_scores(OutputKind output) {
   return output == OutputKind::Contributions || output == OutputKind::Interactions;
 }
 
+/// Returns whether an output is computed from the leaves of single trees.
+constexpr bool is_of_trees(OutputKind output) {
+  return output == OutputKind::Trees || output == OutputKind::Staged;
+}
+
 /// The layouts of trees in memory; rows in layouts.def.
 enum class Layout : std::uint8_t {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) Name = number,

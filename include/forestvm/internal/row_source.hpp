@@ -116,6 +116,12 @@ class RowSource {
   /// row.
   Result<RowView> read(std::size_t begin, std::size_t count, float* converted) const;
 
+  /// Returns the view that read() returns of rows of RowForm::Plain that are not converted.
+  RowView plain(std::size_t begin) const {
+    const auto& rows = *std::get_if<RowBlock>(rows_);
+    return {.values = static_cast<const float*>(rows.data) + begin * rows.stride, .stride = rows.stride};
+  }
+
   /// Does what read() does, for rows that must be converted, but leaves out the columns of lookups: see
   /// ColumnRules::short_width.
   Result<RowView> read_short(std::size_t begin, std::size_t count, float* converted) const;

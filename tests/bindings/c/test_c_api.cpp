@@ -156,6 +156,9 @@ TEST(CApi, PredictsWithOptions) {
   expect_usage(predict(&options), "base_margin is null, but has a shape");
   options = {};
   expect_usage(predict(&options), "begin with FVM_CALL_OPTIONS_INIT");
+  options = FVM_CALL_OPTIONS_INIT;
+  options.reserved = 77;
+  expect_usage(predict(&options), "call options: reserved is 77, not 0");
 }
 
 TEST(CApi, GivesOutputsOfTreesAndStagesOfChosenRounds) {

@@ -381,30 +381,41 @@ TEST(WideRows, WholeCategoriesHaveNoFractions) {
   EXPECT_EQ(scores_of(**predictor, RowBlock{narrow.data(), 2, 4}).raw, (std::vector<double>{4.5, 1.5}));
 }
 
-/// Numbers become bytes as C converts them. Those below 0 are missing, or have the byte of the number below.
+/// Numbers become bytes as C converts them. Those below 0 are missing, or have the byte of their whole part.
 TEST(WideRows, BytesAreNumbersModulo256) {
+  struct Converted {
+    double number;
+    int byte;  ///< -1: none
+  };
+  const std::vector<Converted> converted = {
+      {0.0, 0},           {-0.0, 0},           {3.0, 3},          {3.9, 3},          {255.0, 255},
+      {256.0, 0},         {256.5, 0},          {259.0, 3},        {258.999, 2},      {511.0, 255},
+      {1e-310, 0},        {-1e-310, 0},        {-0.5, 0},         {-1.0, 255},       {-253.0, 3},
+      {-256.5, 0},        {2147483647.0, 255}, {2147483648.0, 0}, {2147483395.0, 3}, {-2147483648.0, 0},
+      {-2147483645.0, 3}, {-2147483650.0, 0},  {1e300, 0},        {-1e300, 0},       {kNan, -1},
+      {kInfinity, 0}};
   Tree tree = support::split(0, 0, support::leaf(1),
                              support::split(1, 0.1, support::leaf(2), support::leaf(4)), true);
   tree.nodes[0].kind = NodeKind::Category;
   std::vector<double> rows;
-  const std::vector<double> numbers = {
-      0.0,          -0.0,    3.0,         3.9,         255.0, 256.0,  256.5,  259.0,      258.999,
-      511.0,        1e-310,  -1e-310,     -0.5,        -1.0,  -253.0, -256.5, 0x1p31 - 1, 0x1p31,
-      0x1p31 - 253, -0x1p31, -0x1p31 + 3, -0x1p31 - 2, 1e300, -1e300, kNan,   kInfinity};
-  for (const double x : numbers) rows.insert(rows.end(), {x, 0.2, 0, 0});
-  for (const CategoryRule rule : {CategoryRule::Byte, CategoryRule::SignedByte}) {
-    tree.category_sets = {{{0, 3, 255}, false, rule}};
-    Model model = support::model_of({tree});
-    model.row_type = model.score_type = ScalarType::Float64;
-    const Scores expected = judged(model, rows);
-    for (const char* const schedule : {"encode(u8)", "plan(9); encode(u8); plan(BATCH)"}) {
-      const auto predictor = host_backend(compiled(model, schedule));
-      const RowBlock block{rows.data(), rows.size() / 4, 4, RowType::Float64};
-      EXPECT_EQ(scores_of(**predictor, block), expected) << schedule;
+  for (const Converted& x : converted) rows.insert(rows.end(), {x.number, 0.2, 0, 0});
+  const RowBlock block{rows.data(), converted.size(), 4, RowType::Float64};
+  for (const CategoryRule rule : {CategoryRule::Byte, CategoryRule::SignedByte})
+    for (const std::uint32_t code : {0u, 2u, 3u, 255u}) {
+      tree.category_sets = {{{code}, false, rule}};
+      Model model = support::model_of({tree});
+      model.row_type = model.score_type = ScalarType::Float64;
+      std::vector<double> expected;
+      for (const Converted& x : converted) {
+        const bool missing = rule == CategoryRule::Byte && x.number < 0;
+        expected.push_back(!missing && x.byte == static_cast<int>(code) ? 4.5 : 1.5);
+      }
+      EXPECT_EQ(judged(model, rows).raw, expected) << code;
+      for (const char* const schedule : {"encode(u8)", "plan(9); encode(u8); plan(BATCH)"}) {
+        const auto predictor = host_backend(compiled(model, schedule));
+        EXPECT_EQ(scores_of(**predictor, block), judged(model, rows)) << schedule << ", " << code;
+      }
     }
-    EXPECT_EQ(expected.raw[7], 4.5);                                            // 259 is 3
-    EXPECT_EQ(expected.raw[14], rule == CategoryRule::SignedByte ? 4.5 : 1.5);  // -253 is 3 or missing
-  }
 }
 
 TEST(WideRows, RulesAreVerified) {

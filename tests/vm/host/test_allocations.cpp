@@ -152,7 +152,7 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
   ASSERT_TRUE(target.ok());
   const auto executor = host::make_thread_executor(3);
   const auto loading = host::load_program(program, **target, executor.get());
-  const host::LoadedProgram& loaded = *loading;
+  const host::LoadedProgram& loaded = **loading;
   const std::vector<float> rows = small_rows(40, 3);
   std::vector<float> out(120), expected(120), scratch(2 * 120);
   host::Pass pass{};

@@ -164,7 +164,7 @@ TEST_P(CategoryCodes, OfDenseRows) {
   for (const std::string& name : support::targets_here()) {
     const host::Target& target = **host::find_target(name);
     const auto loading = host::load_program(program_, target, nullptr);
-    const host::LoadedProgram& loaded = *loading;
+    const host::LoadedProgram& loaded = **loading;
     for (const Range& range : row_ranges(kRows)) {
       SCOPED_TRACE(name + ", rows " + std::to_string(range.begin) + " to " + std::to_string(range.end));
       std::vector<std::uint8_t> codes = untouched();
@@ -177,7 +177,7 @@ TEST_P(CategoryCodes, OfDenseRows) {
 
 TEST_P(CategoryCodes, OfSparseRows) {
   const auto loading = host::load_program(program_, **host::find_target("auto"), nullptr);
-  const host::LoadedProgram& loaded = *loading;
+  const host::LoadedProgram& loaded = **loading;
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int32_t> columns;
   for (std::uint32_t row = 0; row < kRows; ++row) {
@@ -195,7 +195,7 @@ TEST_P(CategoryCodes, OfSparseRows) {
 
 TEST_P(CategoryCodes, OfAbsentValues) {
   const auto loading = host::load_program(program_, **host::find_target("auto"), nullptr);
-  const host::LoadedProgram& loaded = *loading;
+  const host::LoadedProgram& loaded = **loading;
   const std::vector<std::int64_t> offsets(kRows + 1, 0);
   for (const Absent absent : {Absent::Missing, Absent::Zero}) {
     std::fill(rows_.begin(), rows_.end(), absent == Absent::Zero ? 0.0f : kNan);

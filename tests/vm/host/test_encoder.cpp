@@ -271,7 +271,7 @@ void expect_codes(const Program& program, const host::Target& target, const floa
   SCOPED_TRACE("rows " + std::to_string(range.begin) + " to " + std::to_string(range.end));
   constexpr std::uint8_t kUntouched = 0xee;
   const auto loading = host::load_program(program, target, nullptr);
-  const host::LoadedProgram& loaded = *loading;
+  const host::LoadedProgram& loaded = **loading;
   const auto columns = program.columns();
   const std::uint32_t after = range.end + 2 * kCodeRows;
   std::vector<std::uint8_t> codes(code_bytes(after, columns.size()), kUntouched);

@@ -53,8 +53,10 @@ class PathWalk {
     }
     const PathSplit* const splits = task_.paths->splits.data() + tree.first_split;
     tree_constants_ = constants;
-    pairs_ = task_.paths->pairs.data() + tree.first_pair;
-    pair_ends_ = task_.paths->pair_ends.data() + tree.first_split;
+    if (parts_ != nullptr) {
+      pairs_ = task_.paths->pairs.data() + tree.first_pair;
+      pair_ends_ = task_.paths->pair_ends.data() + tree.first_split;
+    }
     const PathStep* const steps = task_.paths->steps.data() + tree.first_step;
     for (std::size_t i = 0; i < tree.step_count; ++i) {
       const PathSplit& split = splits[steps[i].split];

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "vm/host/paths/radau.hpp"
+#include "vm/host/sorted.hpp"
 
 namespace forestvm::host {
 namespace {
@@ -13,6 +14,10 @@ namespace {
 /// The number of trees in a batch if scores are float32. Adding few numbers in float32 keeps out the errors of long
 /// sums.
 constexpr std::size_t kBatchTrees = 16;
+
+/// The least WaySplit::taken of a branch for which interactions are computed in float32: a constant of the branch is
+/// about its reciprocal.
+constexpr double kLeastSingle = 0x1p-100;
 
 /// A split on the way from the root to the split that is visited.
 struct WaySplit {
@@ -182,29 +187,25 @@ using Pair = std::pair<std::uint32_t, std::uint32_t>;
 
 Pair pair_of(std::uint32_t a, std::uint32_t b) { return {std::min(a, b), std::max(a, b)}; }
 
-template <class Element>
-void sort_once(std::vector<Element>& elements) {
-  std::sort(elements.begin(), elements.end());
-  elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
-}
-
-/// Returns the pairs of features of which one is tested below the other, ascending.
-std::vector<Pair> pairs_of(std::span<const PathNode> nodes) {
+/// Returns the pairs of features of which one is tested below the other, ascending. Sets `least_taken` to the least
+/// WaySplit::taken of a branch, if that is smaller.
+std::vector<Pair> pairs_of(std::span<const PathNode> nodes, double& least_taken) {
   const TreeNodes tree(nodes);
   const WayThrough way(tree);
+  for (const double taken : way.branches) least_taken = std::min(least_taken, taken);
   std::vector<Pair> pairs;
   std::size_t other = 0;
   for (const SplitOnWay& split : way.splits)
     for (; other < split.end_other; ++other)
       pairs.push_back(pair_of(nodes[split.node].feature, way.others[other].feature));
-  sort_once(pairs);
+  sort_unique(pairs);
   return pairs;
 }
 
 std::vector<Pair> all_of(std::span<const std::vector<Pair>> lists) {
   std::vector<Pair> pairs;
   for (const std::vector<Pair>& list : lists) pairs.insert(pairs.end(), list.begin(), list.end());
-  sort_once(pairs);
+  sort_unique(pairs);
   return pairs;
 }
 
@@ -215,13 +216,8 @@ std::vector<std::uint32_t> features_of(const Trees& trees) {
   for (const std::span<const PathNode> tree : trees)
     for (const PathNode& node : tree)
       if (node.split != 0) features.push_back(node.feature);
-  sort_once(features);
+  sort_unique(features);
   return features;
-}
-
-template <class Element>
-std::uint32_t index_in(const std::vector<Element>& sorted, const Element& element) {
-  return static_cast<std::uint32_t>(std::lower_bound(sorted.begin(), sorted.end(), element) - sorted.begin());
 }
 
 /// Features that trees test, and pairs of them that interact: all that have a sum or a total, in this order.
@@ -248,15 +244,20 @@ class PathLoader {
       expected[tree.output] += tree.expected;
       taken += tree.node_count;
     }
-    for (std::size_t k = 0; k < by_output.size(); ++k) add_output(by_output[k], expected[k]);
+    std::vector<std::vector<std::vector<Pair>>> pairs(by_output.size());
+    double least_taken = 1;
+    for (std::size_t k = 0; k < by_output.size(); ++k)
+      for (const std::span<const PathNode> tree : by_output[k])
+        pairs[k].push_back(to_.interactions ? pairs_of(tree, least_taken) : std::vector<Pair>());
+    if (least_taken < kLeastSingle) to_.wide = true;
+    for (std::size_t k = 0; k < by_output.size(); ++k) add_output(by_output[k], pairs[k], expected[k]);
   }
 
  private:
   using Trees = std::span<const std::span<const PathNode>>;
 
-  void add_output(Trees trees, double expected) {
-    std::vector<std::vector<Pair>> pairs(trees.size());
-    if (to_.interactions) std::transform(trees.begin(), trees.end(), pairs.begin(), pairs_of);
+  /// Adds the trees of an output. `pairs` has the pairs of features of each tree.
+  void add_output(Trees trees, const std::vector<std::vector<Pair>>& pairs, double expected) {
     const Terms terms{features_of(trees), all_of(pairs)};
     const auto features = static_cast<std::uint32_t>(terms.features.size());
     const auto pair_count = static_cast<std::uint32_t>(terms.pairs.size());

@@ -106,7 +106,7 @@ struct PathTree {
   /// Its constants begin with the weights of its points. For interactions, h where O = 0 follows, at t = 0 and at the
   /// points.
   std::size_t first_constant;
-  std::size_t first_pair;  ///< Index in LoadedPaths::pairs of those of its first split.
+  std::size_t first_pair;  ///< Index in LoadedPaths::pairs of the first pair of the tree's first split.
   std::uint32_t points;    ///< Points besides t = 0.
 };
 
@@ -116,8 +116,8 @@ struct PathBatch {
   std::size_t end_tree;
   std::size_t first_total;  ///< Index in LoadedPaths::totals of the total of each sum.
   std::uint32_t sums;       ///< Features that its trees test.
-  std::uint32_t
-      pair_sums;  ///< Pairs of features that interact in its trees, whose sums follow those of features.
+  /// Pairs of features that interact in its trees; their sums follow the sums of the features.
+  std::uint32_t pair_sums;
 };
 
 /// Two features that interact, by the numbers of their totals.
@@ -133,8 +133,8 @@ struct PathOutput {
   std::size_t first_feature;  ///< Index in LoadedPaths::features.
   std::size_t first_pair;     ///< Index in LoadedPaths::total_pairs.
   std::uint32_t features;     ///< Features that its trees test, each of which has a total.
-  std::uint32_t pairs;        ///< Pairs of them that interact, whose totals follow.
-  double expected;            ///< Expected score: the base score and the means of all trees.
+  std::uint32_t pairs;  ///< Pairs of them that interact; their totals follow the totals of the features.
+  double expected;      ///< Expected score: the base score and the means of all trees.
 };
 
 struct LoadedPaths {
@@ -143,17 +143,19 @@ struct LoadedPaths {
 
   std::vector<PathStep> steps;
   std::vector<PathSplit> splits;
-  std::vector<float> singles;            ///< Constants of a program of float32 scores.
-  std::vector<double> doubles;           ///< Constants of a program of float64 scores.
-  std::vector<PathPair> pairs;           ///< For each split the features above it; only for interactions.
-  std::vector<std::uint32_t> pair_ends;  ///< For each split the end of its pairs among its tree's.
+  std::vector<float> singles;   ///< The constants, unless `wide`.
+  std::vector<double> doubles;  ///< The constants if `wide`.
+  std::vector<PathPair> pairs;  ///< The features above each split, split by split; none without interactions.
+  std::vector<std::uint32_t>
+      pair_ends;  ///< The end of each split's pairs, counted from its tree's first pair.
   std::vector<PathTree> trees;
   std::vector<PathBatch> batches;
   std::vector<std::uint32_t> totals;    ///< For each sum of each batch, the number of its total.
   std::vector<std::uint32_t> features;  ///< Feature of each output's totals, ascending.
   std::vector<TotalPair> total_pairs;   ///< The features of each output's totals of pairs.
   std::vector<PathOutput> outputs;
-  bool wide = false;          ///< True if scores are float64.
+  /// True if sums are computed in float64: scores are float64, or constants of interactions could exceed float32.
+  bool wide = false;
   bool interactions = false;  ///< True if the program gives interactions.
 
   std::size_t most_depth = 0;   ///< Most splits on a way to a leaf.

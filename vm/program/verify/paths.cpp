@@ -501,7 +501,7 @@ Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
   std::uint64_t most = 0, followed = 0;
   for (const OutputKind output : kOutputKinds) {
     if (explains_scores(output) && !can_explain(program, output)) continue;
-    const bool of_trees = output == OutputKind::Trees || output == OutputKind::Staged;
+    const bool of_trees = is_of_trees(output);
     if (of_trees && program.round_begins().empty()) continue;
     for (const std::uint32_t rows : counts) {
       FVM_ASSIGN(const std::uint64_t steps, WayFollower(program, map, costs, followed).run({output, rows}));

@@ -33,14 +33,19 @@ _lock = threading.Lock()
 class Program(NamedTuple):
     """The facts about a program that a task carries: a few bytes, however large the program is."""
 
-    digest: str  # Of the program's bytes. A forest's fingerprint tells models apart, not two programs of one model.
+    # Digest of the program's bytes; a forest's fingerprint tells models apart, but not two programs of one model.
+    digest: str
     threads: int
-    rounds: tuple[int, int] | None  # Those of Forest.of_rounds, which uses the whole program.
+    rounds: tuple[int, int] | None  # Rounds that Forest.of_rounds chose; the forest still holds the whole program.
 
     @property
     def file_name(self) -> str:
         """The name of the program's file on each machine, without a folder."""
         return _file_name(self.digest)
+
+    def file_of(self, forest: Forest) -> Path:
+        """Returns the path of the program's file on this machine. Writes the file unless it exists."""
+        return file_with(self.digest, lambda: memoryview(forest))
 
     def mapped(self, path: str | os.PathLike[str]) -> Forest:
         """Returns the forest of a mapped file. Raises Refused if the file holds another program."""
@@ -88,11 +93,6 @@ def no_predictions(forest: Forest, output: str) -> NDArray[Any]:
     return forest.predict(numpy.empty((0, forest.num_features), numpy.float32), output=output)
 
 
-def file_of(forest: Forest) -> Path:
-    """Returns the path of the forest's program on this machine. Writes the file unless it exists."""
-    return file_with(digest_of(memoryview(forest)), lambda: memoryview(forest))
-
-
 def digest_of(image: Buffer) -> str:
     """Returns a text that tells programs apart, by all of their bytes."""
     return hashlib.sha256(image).hexdigest()[:32]
@@ -131,11 +131,22 @@ def file_with(digest: str, image: Callable[[], Buffer]) -> Path:
     try:
         with os.fdopen(written, "wb") as file:
             file.write(image())
-        with contextlib.suppress(FileExistsError):
-            os.link(name, path)
+        _put_in_place(name, path)
     finally:
-        os.unlink(name)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
     return path
+
+
+def _put_in_place(name: str, path: Path) -> None:
+    """Gives a written file its final name, unless there is a file of that name. Renames it where the file system has no
+    hard links: a process that maps the file that is replaced then has a copy of its own, with the same bytes."""
+    try:
+        os.link(name, path)
+    except FileExistsError:
+        pass
+    except OSError:
+        os.replace(name, path)
 
 
 def mapped_file(path: str | os.PathLike[str]) -> mmap.mmap:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import UnsupportedInput, Usage
 from .._forest import Forest
-from ._program import LISTS, Program, file_of, file_with, mapped_file, no_predictions, program_of
+from ._program import LISTS, Program, file_with, mapped_file, no_predictions, program_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -62,7 +62,7 @@ def _image(program: Program, forest: Forest) -> Any:
 
         client = default_client()
     except (ImportError, ValueError):
-        return str(file_of(forest))
+        return str(program.file_of(forest))
     # The key makes all collections share one image.
     key = f"forestvm-{program.digest}"
     return client.scatter({key: _Image(program.digest, memoryview(forest))}, broadcast=True, hash=False)[key]

@@ -149,7 +149,7 @@ def _instances(request: dict[str, Any]) -> Any:
 
 
 def _tensors(forest: Forest, request: Any) -> Any:
-    """Returns the rows of a request, whose tensors must be those of the model's metadata or of its features."""
+    """Returns the rows of a request. Its tensors must be named in the model's metadata or after its features."""
     for output in request.request_outputs or []:
         if output.name != _PREDICTION:
             raise Usage(f"the request asks for the output {output.name!r}: the model has {_PREDICTION!r}", "request")

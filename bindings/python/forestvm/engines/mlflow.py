@@ -15,7 +15,7 @@ import mlflow.pyfunc
 
 from .. import __version__
 from .._forest import Forest, load
-from ._program import file_of, program_of
+from ._program import program_of
 
 
 def save(
@@ -32,7 +32,7 @@ def save(
     mlflow.pyfunc.save_model(
         os.fspath(path),
         loader_module=__name__,
-        data_path=str(file_of(forest)),
+        data_path=str(program.file_of(forest)),
         model_config={"output": output, "threads": threads, "rounds": program.rounds and list(program.rounds)},
         **options,
     )

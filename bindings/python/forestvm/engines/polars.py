@@ -21,7 +21,7 @@ import polars
 from .. import _core
 from .._errors import Environment, Refused, Usage
 from .._forest import Forest
-from ._program import Program, file_of, folder, program_of
+from ._program import Program, folder, program_of
 
 _PLUGIN = Path(_core.__file__)
 
@@ -49,7 +49,7 @@ def expr(
             else f"{len(names)} columns for {forest.num_features} features"
         )
         raise Usage(reason, "columns")
-    file_of(forest)
+    program.file_of(forest)
     _check_interface(_PLUGIN, program, output)
     return _expression(_PLUGIN, program, output, names).alias(name)
 

@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 
 from .._forest import Forest
 from . import _arrow
-from ._program import Program, file_of, mapped_file, program_of
+from ._program import Program, mapped_file, program_of
 
 
 def predict(df: Any, forest: Forest, *, output: str = "value", name: str = "prediction", threads: int = 1) -> Any:
@@ -64,7 +64,7 @@ def _column_function(program: Program, output: str) -> Callable[..., pyarrow.Arr
 
 def _sent(session: Any, forest: Forest, output: str, threads: int) -> Program:
     program = program_of(forest, output, threads)
-    session.addArtifacts(str(file_of(forest)), file=True)
+    session.addArtifacts(str(program.file_of(forest)), file=True)
     return program
 
 
