@@ -150,6 +150,7 @@ OnnxColumns OnnxComputed::after(const OnnxColumns& columns, const OnnxStep& step
 OnnxColumns OnnxComputed::shares(const OnnxColumns& columns, ColumnKind whole, ColumnKind share) {
   const std::vector<std::uint32_t> features = features_of(columns);
   std::vector<ColumnTerm> terms;
+  terms.reserve(features.size());
   for (const std::uint32_t feature : features) terms.push_back({feature, 0, 0});
   const std::uint32_t sum = add(whole, std::move(terms));
   OnnxColumns result = columns;

@@ -324,7 +324,7 @@ Result<std::uint32_t> PmmlFields::add_cast(std::string_view name, std::uint32_t 
   return numbers_.emplace(name, count() - 1).first->second;
 }
 
-/// Adds a field that is computed from field `number` by a chain of functions, the last of which comes first.
+/// Adds a field that is computed from field `number` by a chain of functions.
 Result<std::uint32_t> PmmlFields::add_computed(std::string_view name, std::uint32_t number,
                                                const std::vector<const DerivedField*>& chain,
                                                const std::string& where) {
@@ -336,8 +336,8 @@ Result<std::uint32_t> PmmlFields::add_computed(std::string_view name, std::uint3
   std::vector<const PmmlStep*>& steps = function.steps;
   if (fields_[number].kind == PmmlKind::Float) steps.push_back(&kRound);
   bool is_double = fields_[number].kind == PmmlKind::Double;
-  for (auto derived = chain.rbegin(); derived != chain.rend(); ++derived) {
-    const std::vector<PmmlStep>& own = (*derived)->function.steps;
+  for (const DerivedField* const derived : chain) {
+    const std::vector<PmmlStep>& own = derived->function.steps;
     if (steps.size() + own.size() > most_steps) return wrong("it is computed by too many steps");
     if (!indicates(own, steps))
       for (const PmmlStep& step : own) steps.push_back(&step);
@@ -346,7 +346,7 @@ Result<std::uint32_t> PmmlFields::add_computed(std::string_view name, std::uint3
         return wrong("arithmetic of whole numbers, or of float and integer, is not supported");
       is_double = true;
     }
-    const std::string& type = (*derived)->type;
+    const std::string& type = derived->type;
     is_double = is_double && type != "float";
     if (type == "float")
       steps.push_back(&kRound);
@@ -368,7 +368,7 @@ Result<std::uint32_t> PmmlFields::add_computed(std::string_view name, std::uint3
   PmmlField computed = fields_[number];
   computed.source = number;
   computed.function = static_cast<std::uint32_t>(functions_.size());
-  computed.kind = chain.front()->type == "float" ? PmmlKind::Float : PmmlKind::Double;
+  computed.kind = chain.back()->type == "float" ? PmmlKind::Float : PmmlKind::Double;
   functions_.push_back(std::move(function));
   fields_.push_back(computed);
   return numbers_.emplace(name, count() - 1).first->second;
@@ -403,6 +403,7 @@ Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string&
       if (number < features_.size() && !features_[number].refused.empty())
         return refused(where, "field " + quoted(wanted) + " cannot be tested: " + features_[number].refused);
       if (chain.empty()) return number;
+      std::reverse(chain.begin(), chain.end());
       return casts ? add_cast(name, number, where) : add_computed(name, number, chain, where);
     }
     const auto derived = derived_.find(wanted);
