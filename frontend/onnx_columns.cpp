@@ -154,6 +154,7 @@ OnnxColumns OnnxComputed::shares(const OnnxColumns& columns, ColumnKind whole, C
   for (const std::uint32_t feature : features) terms.push_back({feature, 0, 0});
   const std::uint32_t sum = add(whole, std::move(terms));
   OnnxColumns result = columns;
+  result.type = OnnxType::Float;
   result.segments = {{0, columns.width, sum + 1, {}}};
   for (const std::uint32_t feature : features) add(share, {{feature, 0, 0}, {sum, 0, 0}});
   return result;

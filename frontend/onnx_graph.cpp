@@ -369,12 +369,10 @@ Result<void> GraphReader::add_imputer(const OnnxOperation& operation) {
   return give_changed(operation, *input, step);
 }
 
-/// Reads a Normalizer, which divides each number by a sum, or by the largest number, of its row.
+/// Reads a Normalizer, which divides each number by a sum, or by the largest number, of its row. It gives floats.
 Result<void> GraphReader::add_normalizer(const OnnxOperation& operation) {
   const OnnxColumns* input = columns_of(operation);
   if (input == nullptr) return error(operation, "its input is not columns of the rows");
-  if (input->type != OnnxType::Float)
-    return error(operation, "columns of " + name_of(input->type) + "; only float columns are read");
   FVM_ASSIGN(const std::string_view norm, OnnxAttributes(operation).text("norm", "MAX"));
   if (norm != "MAX" && norm != "L1" && norm != "L2")
     return error(operation, "norm " + quoted(norm) + ", expected MAX, L1 or L2");

@@ -240,8 +240,9 @@ TEST(OnnxLoad, NodesInFront) {
             imputer + ": columns of double; only float columns and imputed_value_floats are read");
   const std::string normalizer = "node \"n_Z\" (Normalizer)";
   EXPECT_EQ(text_for(node("Normalizer", {})), "not refused");
-  EXPECT_EQ(text_for(node("Normalizer", {}), 11),
-            normalizer + ": columns of double; only float columns are read");
+  EXPECT_EQ(
+      text_for(node("Normalizer", {}), 11),
+      normalizer + ": it is computed first, which is done in float32, and its input depends on doubles");
   EXPECT_EQ(text_for(node("Normalizer", {{"norm", onnx_string("L3")}})),
             normalizer + ": norm \"L3\", expected MAX, L1 or L2");
   EXPECT_EQ(text_for({"Cast", "", {"X"}, {"Z"}, {{"to", onnx_integer(7)}}}),

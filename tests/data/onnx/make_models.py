@@ -353,6 +353,9 @@ def make_all():
               regressor(forest(31, thresholds=[0.25, 0.5, -0.5, 0.1, 1.0, 0.0, -0.25, float(np.sqrt(np.float32(0.5)))]), "N")],
              "Y", x=np.concatenate([FLOATS[:12], np.random.RandomState(6).choice(
                  np.float32([0, 1, -1, 2, 4, -3, np.nan]), size=(ROWS - 12, FEATURES))]))
+    save("normalizer_of_integers", [node("Normalizer", ["X"], ["N"], ML, norm="L2"),
+                                    regressor(forest(32, thresholds=[0.5, -0.5, 0.25, 0.0, 1.0]), "N")], "Y", elem=i64,
+         x=np.random.RandomState(7).randint(-3, 4, size=(ROWS, FEATURES)))
     # Scores that the transform makes equal, or puts in another order: labels are those of the scores.
     far = [[(0, "BRANCH_LEQ", 1.0, 1, 2, 0), [(0, 40.0), (1, 80.0), (2, 1.0)], [(0, 1.0), (1, 40.0), (2, 80.0)]]]
     save("tied_logistic", [classifier(far, [0, 1, 2], post_transform="LOGISTIC")], "P", "L", x=FLOATS)

@@ -68,7 +68,12 @@ def trained():
         ("k", TargetEncoder(random_state=1), ["k"]),
     ])
     imputed = ColumnTransformer([("numbers", SimpleImputer(), ["a", "b"])])
+    whole = rows.assign(i=rows.b.astype(int) % 4)[["a", "i"]]
+    integers = ColumnTransformer([("numbers", ContinuousDomain(), ["a"]), ("i", OneHotEncoder(), ["i"])])
+    ordinals = ColumnTransformer([("numbers", ContinuousDomain(), ["a"]), ("i", OrdinalEncoder(), ["i"])])
     models = {
+        "sklearn_integers": (whole, number, [integers, ensemble.RandomForestRegressor(**seeded)]),
+        "sklearn_ordinals": (whole, number, [ordinals, ensemble.RandomForestRegressor(**seeded)]),
         "sklearn_tree": (plain, three, [tree.DecisionTreeClassifier(max_depth=3)]),
         "sklearn_forest": (plain, three, [ensemble.RandomForestClassifier(**seeded)]),
         "sklearn_one_hot": (every, number, [one_hot, ensemble.RandomForestRegressor(**seeded)]),
