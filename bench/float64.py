@@ -44,7 +44,7 @@ def times(forestvm, model, rows, batches, target):
     """Returns the time of a row for each number of rows a call."""
     command = [forestvm, "bench", model, rows, "--batch", batches, "--target", target]
     command += ["--seconds", SECONDS, "--json"]
-    lines = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    lines = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return {line["batch"]: line["us_per_row_min"] for line in lines}
 
 

@@ -12,7 +12,7 @@ sys.path.insert(1, str(ROOT / "bench" / "gpu"))
 
 import api  # noqa: E402
 
-ROW = re.compile(r'^FVM_OUTPUT\((\d+), \w+, "(\w+)"', re.MULTILINE)
+ROW = re.compile(r'^FVM_OUTPUT\((\d+), \w+, "([\w-]+)"', re.MULTILINE)
 OUTPUTS = {name: int(number) for number, name in ROW.findall((ROOT / "include/forestvm/core/outputs.def").read_text())}
 
 

@@ -18,8 +18,9 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::array kCommands = {&kRun,    &kCompile, &kEncode, &kDump, &kAssemble, &kExport, &kDiff,
-                                  &kVerify, &kInspect, &kBench,  &kTune, &kDevices,  &kHelp,   &kVersion};
+constexpr std::array kCommands = {&kRun,      &kExplain, &kProximity, &kCompile, &kEncode,  &kDump,
+                                  &kAssemble, &kExport,  &kDiff,      &kVerify,  &kInspect, &kBench,
+                                  &kTune,     &kDevices, &kHelp,      &kVersion};
 
 int report(const Error& error) {
   std::fprintf(stderr, "forestvm: %s\n", escaped(error.text()).c_str());

@@ -10,20 +10,22 @@
 
 namespace forestvm::cli {
 
-extern const Command kRun;       // run.cpp
-extern const Command kCompile;   // compile.cpp
-extern const Command kEncode;    // encode.cpp
-extern const Command kDump;      // dump.cpp
-extern const Command kAssemble;  // assemble.cpp
-extern const Command kDiff;      // diff.cpp
-extern const Command kExport;    // export.cpp
-extern const Command kVerify;    // verify.cpp
-extern const Command kInspect;   // inspect.cpp
-extern const Command kBench;     // bench.cpp
-extern const Command kTune;      // tune.cpp
-extern const Command kDevices;   // devices.cpp
-extern const Command kHelp;      // help.cpp
-extern const Command kVersion;   // help.cpp
+extern const Command kRun;        // run.cpp
+extern const Command kCompile;    // compile.cpp
+extern const Command kEncode;     // encode.cpp
+extern const Command kDump;       // dump.cpp
+extern const Command kAssemble;   // assemble.cpp
+extern const Command kDiff;       // diff.cpp
+extern const Command kExport;     // export.cpp
+extern const Command kVerify;     // verify.cpp
+extern const Command kInspect;    // inspect.cpp
+extern const Command kBench;      // bench.cpp
+extern const Command kTune;       // tune.cpp
+extern const Command kProximity;  // proximity.cpp
+extern const Command kExplain;    // explain.cpp
+extern const Command kDevices;    // devices.cpp
+extern const Command kHelp;       // help.cpp
+extern const Command kVersion;    // help.cpp
 
 /// Lists the subcommands in the order in which help prints them.
 std::span<const Command* const> commands();

@@ -5,28 +5,37 @@ namespace forestvm::cli {
 namespace {
 
 // The contrast of text and of marks with their background is at least 4.5 in both settings.
-constexpr std::string_view kStyle =
-    "\n:root { color-scheme: light dark; --text: #1d2327; --back: #ffffff; --faint: #5b6670; --line: #c9d1d8;"
-    " --data: #2f6f9f; --strong: #b3471d }"
-    "\n@media (prefers-color-scheme: dark) { :root { --text: #e4e8eb; --back: #14181b; --faint: #9aa6b0;"
-    " --line: #3b454d; --data: #74b3e0; --strong: #f0925f } }"
+constexpr std::string_view kPageStyle =
     "\nbody { margin: 0 auto; padding: 1rem; max-width: 60rem; color: var(--text); background: var(--back);"
     " font: 1rem/1.5 system-ui, sans-serif }"
     "\nh1 { font-size: 1.5rem } h2 { font-size: 1.2rem; margin-top: 2rem; border-top: 1px solid var(--line);"
     " padding-top: 1rem } h3 { font-size: 1rem }"
-    "\nh1, dd, summary { overflow-wrap: anywhere }"
+    "\nh1, h2, h3, dd, li, summary { overflow-wrap: anywhere }"
     "\na { color: var(--data) } p, dl { max-width: 45rem } dt { color: var(--faint) } dd { margin: 0 0 .4rem }"
     "\nnav ul { padding: 0; display: flex; flex-wrap: wrap; gap: 1rem; list-style: none }"
     "\n:focus-visible { outline: 3px solid var(--strong); outline-offset: 2px }"
-    "\n.scroll { overflow-x: auto } pre { margin: 0; font-size: .85rem }"
+    "\n.scroll { overflow-x: auto } .scroll svg.chart { min-width: 38rem } pre { margin: 0; font-size: .85rem }"
     "\ntable { border-collapse: collapse; font-size: .9rem } caption { text-align: left; color: var(--faint);"
     " white-space: nowrap }"
     "\nth, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line);"
     " vertical-align: top } .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }"
-    "\nsvg.chart { max-width: 100%; height: auto; font: 12px system-ui, sans-serif } .chart text { fill: var(--text) }"
+    "\nsummary { cursor: pointer }";
+
+// The contrast of text and of marks with their background is at least 4.5 in both settings.
+constexpr std::string_view kChartStyle =
+    "\n:root { color-scheme: light dark; --text: #1d2327; --back: #ffffff; --faint: #5b6670; --line: #c9d1d8;"
+    " --data: #2f6f9f; --strong: #b3471d; --low: #6a5fb0; --middle: #8f4a9b; --high: #a8406d }"
+    "\n@media (prefers-color-scheme: dark) { :root { --text: #e4e8eb; --back: #14181b; --faint: #9aa6b0;"
+    " --line: #3b454d; --data: #74b3e0; --strong: #f0925f; --low: #9da3ea; --middle: #c792dc; --high: #e68aae } }"
+    "\nsvg.chart { max-width: 100%; height: auto; background: var(--back); font: 12px system-ui, sans-serif }"
+    " .chart text { fill: var(--text) }"
     "\n.chart .faint { fill: var(--faint) } .chart .mark { fill: var(--data); stroke: var(--data) }"
     "\n.chart .strong { fill: var(--strong); stroke: var(--strong) } .chart text.strong { stroke: none }"
-    "\n.chart .axis { stroke: var(--line); fill: none } summary { cursor: pointer }\n";
+    "\n.chart .axis { stroke: var(--line); fill: none }"
+    " .chart .line { stroke: var(--data); stroke-width: 2; fill: none }"
+    "\n.chart .dots { stroke-width: 4; stroke-linecap: round; fill: none }"
+    "\n.chart .c0 { stroke: var(--data) } .chart .c1 { stroke: var(--low) } .chart .c2 { stroke: var(--middle) }"
+    " .chart .c3 { stroke: var(--high) } .chart .c4 { stroke: var(--strong) } .chart .cx { stroke: var(--faint) }\n";
 
 }  // namespace
 
@@ -50,22 +59,38 @@ std::string html_text(std::string_view text) {
   return out;
 }
 
+namespace {
+
+/// Returns a part of the page that can be scrolled, also by keyboard. `label` is escaped.
+std::string scrolled(const std::string& label, const std::string& content) {
+  return "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + label + "\">\n" + content +
+         "</div>\n";
+}
+
+}  // namespace
+
+std::string_view chart_style() { return kChartStyle; }
+
 std::string html_page(std::string_view title, std::string_view body) {
   const std::string name = html_text(title);
   std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n";
   page += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" + name +
           "</title>\n<style>";
-  page += kStyle;
+  page += kPageStyle;
+  page += kChartStyle;
   page += "</style>\n</head>\n<body>\n<main>\n<h1>" + name + "</h1>\n";
   page += body;
   return page + "</main>\n</body>\n</html>\n";
 }
 
+std::string html_drawing(std::string_view label, std::string_view svg) {
+  return scrolled(html_text(label), std::string(svg));
+}
+
 std::string html_table(std::string_view caption, const std::vector<std::string>& columns, std::size_t texts,
                        const std::vector<std::vector<std::string>>& rows) {
   const std::string name = html_text(caption);
-  std::string table = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + name +
-                      "\">\n<table>\n<caption>" + name + "</caption>\n<thead><tr>";
+  std::string table = "<table>\n<caption>" + name + "</caption>\n<thead><tr>";
   for (std::size_t i = 0; i < columns.size(); ++i)
     table +=
         std::string("<th scope=\"col\"") + (i < texts ? ">" : " class=\"number\">") + columns[i] + "</th>";
@@ -76,12 +101,11 @@ std::string html_table(std::string_view caption, const std::vector<std::string>&
       table += (i < texts ? "<td>" : "<td class=\"number\">") + row[i] + "</td>";
     table += "</tr>\n";
   }
-  return table + "</tbody>\n</table>\n</div>\n";
+  return scrolled(name, table + "</tbody>\n</table>\n");
 }
 
 std::string html_listing(std::string_view label, std::string_view text) {
-  return "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + html_text(label) +
-         "\">\n<pre>" + html_text(text) + "</pre>\n</div>\n";
+  return scrolled(html_text(label), "<pre>" + html_text(text) + "</pre>\n");
 }
 
 }  // namespace forestvm::cli

@@ -134,6 +134,9 @@ void add_program(Json& document, const Program& program) {
                                  {"nodes", program.paths().size()},
                                  {"bytes", program.paths().size_bytes()},
                                  {"interactions", program.meta().contributions > 1}};
+  if (const auto attributions = program.attributions(); !program.attribution_base().empty())
+    document["approximate contributions"] = {{"attributions", attributions.size()},
+                                             {"bytes", attributions.size_bytes()}};
   if (const auto begins = program.round_begins(); !begins.empty()) {
     document["keeps leaves"] = true;
     if (program.meta().rounds != RoundRule::None) document["rounds"] = begins.size() - 1;

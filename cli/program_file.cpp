@@ -50,10 +50,13 @@ struct Capability {
   std::string_view name;
   bool CompileOptions::*option;
 };
-constexpr Capability kCapabilities[] = {
-    {"early-stop", &CompileOptions::keeps_leaves},     {"trees", &CompileOptions::keeps_leaves},
-    {"staged", &CompileOptions::keeps_leaves},         {"rounds", &CompileOptions::keeps_leaves},
-    {"contributions", &CompileOptions::contributions}, {"interactions", &CompileOptions::interactions}};
+constexpr Capability kCapabilities[] = {{"early-stop", &CompileOptions::keeps_leaves},
+                                        {"trees", &CompileOptions::keeps_leaves},
+                                        {"staged", &CompileOptions::keeps_leaves},
+                                        {"rounds", &CompileOptions::keeps_leaves},
+                                        {"contributions", &CompileOptions::contributions},
+                                        {"interactions", &CompileOptions::interactions},
+                                        {"approx-contributions", &CompileOptions::approx_contributions}};
 
 std::vector<std::string_view> capability_names() {
   std::vector<std::string_view> names;
@@ -177,8 +180,8 @@ void report_rounds(const Model& model, const std::string& path) {
       escaped(path).c_str(), *model.best_round, count, *model.best_round + 1);
 }
 
-/// Removes the trees of other rounds than --rounds asks for. Without that option, says on standard error which rounds of
-/// a model that stopped early are used.
+/// Removes the trees of other rounds than --rounds asks for. Without that option, says on standard error which rounds
+/// of a model that stopped early are used.
 Result<void> choose_rounds(const Arguments& arguments, const std::string& path, Model& model) {
   if (!arguments.has("rounds")) {
     report_rounds(model, path);
@@ -235,7 +238,8 @@ constinit const Option kWithOption = {
     '\0',
     "WHAT",
     "early-stop, trees, staged, rounds: keeps each tree's leaf until all are known, for run --early-stop, --output "
-    "trees, --output staged, and --rounds with a program; contributions, interactions: adds what run --output needs "
+    "trees, --output staged, and --rounds with a program; contributions, interactions, approx-contributions: adds what "
+    "run --output needs "
     "for them; several: with commas between them",
     {capability_names}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};

@@ -128,7 +128,7 @@ std::vector<std::string> explanation_names(const Program& program, OutputKind ki
     if (meta.num_outputs > 1)
       output = (labelled ? std::string(program.class_label(k)) : std::to_string(k)) + "_";
     for (const std::string& term : terms) {
-      if (kind == OutputKind::Contributions) names.push_back(output + term);
+      if (kind != OutputKind::Interactions) names.push_back(output + term);
       for (std::size_t i = 0; kind == OutputKind::Interactions && i < terms.size(); ++i)
         names.push_back(output + term + ":" + terms[i]);
     }
@@ -342,7 +342,8 @@ const Command kRun = {
       "value (default: what the trainer's predict gives), raw (the score before the transform), class, "
       "leaf (the number of each tree's leaf, as the trainer numbers a tree's nodes), contributions (each feature's exact "
       "SHAP contribution to the raw score by the paths of the trees, then the expected score), interactions (what each "
-      "two features contribute together), trees (what each tree's leaf adds to the raw score), or staged (the raw score "
+      "two features contribute together), approx-contributions (changes of the mean score at the splits of each feature on "
+      "a row's way), trees (what each tree's leaf adds to the raw score), or staged (the raw score "
       "after every few rounds, and after the last)",
       {names_of<OutputKind>}},
      {"output-header", '\0', "",

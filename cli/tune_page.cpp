@@ -11,13 +11,13 @@
 #include "cli/html.hpp"
 #include "cli/printed.hpp"
 #include "cli/schedule_lines.hpp"
+#include "cli/svg.hpp"
 #include "cli/tune_report.hpp"
 #include "scheduler/choose/schedule_space.hpp"
 
 namespace forestvm::cli {
 namespace {
 
-constexpr double kWidth = 720;  ///< width of drawings, in SVG user units
 constexpr std::size_t kBins = 36;
 constexpr double kMaxRatio = 64;  ///< the largest ratio on an axis; slower schedules are drawn there
 
@@ -76,14 +76,7 @@ struct Axis {
 Axis axis_of(const Distribution& all, double left) {
   const double slowest =
       all.ratios.empty() ? all.automatic : std::max(all.automatic, all.ratios.back().ratio);
-  return {left, kWidth - 20, std::clamp(std::exp2(std::ceil(std::log2(slowest))), 2.0, kMaxRatio)};
-}
-
-std::string drawing(double height, const std::string& title, const std::string& content) {
-  return printed(
-             "<svg class=\"chart\" role=\"img\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
-             kWidth, height, kWidth, height) +
-         "<title>" + html_text(title) + "</title>\n" + content + "</svg>\n";
+  return {left, kDrawingWidth - 20, std::clamp(std::exp2(std::ceil(std::log2(slowest))), 2.0, kMaxRatio)};
 }
 
 /// Draws the number of schedules by their time, as a multiple of the best time.
@@ -109,13 +102,13 @@ std::string histogram(const Distribution& all, std::uint64_t batch) {
   const double at = axis.at(all.automatic);
   svg += printed("<path class=\"strong\" stroke-width=\"2\" d=\"M%.1f %.1fV%.1f\"/>", at, top - 8, bottom);
   svg += printed("<text class=\"strong\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">auto %.2fx</text>\n", at,
-                 top - 12, at > kWidth / 2 ? "end" : "start", all.automatic);
-  return drawing(
+                 top - 12, at > kDrawingWidth / 2 ? "end" : "start", all.automatic);
+  return svg_drawing(
       bottom + 24,
       printed("Distribution of %zu schedules over their time, as a multiple of the best one's, for calls "
               "of %s; auto takes %.2f times the best time",
               all.ratios.size(), rows_text(batch).c_str(), all.automatic),
-      svg);
+      {}, svg);
 }
 
 std::string shares(const Distribution& all) {
@@ -168,7 +161,7 @@ std::string sensitivity(const Distribution& all, std::uint64_t batch) {
     const bool is_first = i == 0 || times[i - 1].parameter != mine.parameter;
     const std::string parameter = html_text(mine.parameter), value = html_text(mine.value);
     if (is_first) {
-      svg += printed("<path class=\"axis\" d=\"M0 %.1fH%.0f\"/>", y - row / 2, kWidth);
+      svg += printed("<path class=\"axis\" d=\"M0 %.1fH%.0f\"/>", y - row / 2, kDrawingWidth);
       svg += printed("<text x=\"0\" y=\"%.1f\">%s</text>", y + 4, parameter.c_str());
     }
     svg += printed("<text x=\"180\" y=\"%.1f\" text-anchor=\"end\">%s</text>", y + 4, value.c_str());
@@ -178,12 +171,14 @@ std::string sensitivity(const Distribution& all, std::uint64_t batch) {
     cells.push_back({parameter, value, std::to_string(mine.ratios.size()), printed("%.2f", best),
                      printed("%.2f", middle)});
   }
-  return drawing(
-             bottom + 24,
-             "Times of schedules by the values of their parameters, for calls of " + rows_text(batch) +
-                 ": a dot is the best schedule with a value, its line ends at the median; the table has the "
-                 "numbers",
-             svg) +
+  return html_drawing(
+             "Times by parameter",
+             svg_drawing(
+                 bottom + 24,
+                 "Times of schedules by the values of their parameters, for calls of " + rows_text(batch) +
+                     ": a dot is the best schedule with a value, its line ends at the median; the table has the "
+                     "numbers",
+                 {}, svg)) +
          "<details>\n<summary>Numbers of this drawing</summary>\n" +
          html_table("Times as multiples of the best", {"parameter", "value", "schedules", "best", "median"},
                     2, cells) +
@@ -218,7 +213,8 @@ std::string section(const Tuning& tuning, std::size_t b) {
                              static_cast<unsigned long long>(batch.batch), rows_text(batch.batch).c_str());
   html += "<p>" + verdict(batch) + "</p>\n" + finalists(batch);
   if (!all.ratios.empty())
-    html += "<h3>Distribution of times</h3>\n" + histogram(all, batch.batch) + shares(all) +
+    html += "<h3>Distribution of times</h3>\n" +
+            html_drawing("Distribution of times", histogram(all, batch.batch)) + shares(all) +
             "<h3>Times by parameter</h3>\n" + sensitivity(all, batch.batch);
   return html + "</section>\n";
 }

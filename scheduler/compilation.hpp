@@ -29,8 +29,9 @@ struct Compilation {
   std::vector<LeafFunction> leaf_functions{};  ///< ProgramParts::leaf_functions
   std::vector<LeafTerm> leaf_terms{};          ///< ProgramParts::leaf_terms
   ExplainedForest explained{};                 ///< paths; none unless the program is to have contributions
-  RowRules row_rules{};  ///< changes that the program makes to values before its walks compare them
-  RankTable ranks{};     ///< tests of the coded trees of all plans: a program has one encoder
+  AttributedForest attributed{};  ///< what leaves attribute to features, if the program is to say it
+  RowRules row_rules{};           ///< changes that the program makes to values before its walks compare them
+  RankTable ranks{};              ///< tests of the coded trees of all plans: a program has one encoder
   std::optional<Program> program{};
 };
 
@@ -47,6 +48,9 @@ Result<void> check_support(Compilation& compilation);
 Result<void> normalize(Compilation& compilation);
 /// Trees with covers -> paths, if contributions are asked for. Refuses, with tree and node, what cannot be explained.
 Result<void> explain_trees(Compilation& compilation);
+/// Trees with covers -> what each leaf attributes to features, if approximate contributions are asked for. Refuses,
+/// with tree and node, what cannot be explained.
+Result<void> attribute_leaves(Compilation& compilation);
 /// Vector leaves -> numbers of vectors in one table.
 Result<void> number_vectors(Compilation& compilation);
 /// Linear leaves -> numbers of functions in one table.

@@ -149,6 +149,9 @@ class Printer {
           line(depth, "storeStages(" + target(s) + ", " + accumulator(s.from) + "[" + rows(s) + "]" +
                           (s.base_last ? ", base)" : ")"));
           break;
+        case Attribute:
+          line(depth, "store(attribute(leaves[" + rows(s) + "]))");
+          break;
         case When:
         case Unless:
           line(depth, (s.kind == When ? "when " : "unless ") + std::string(name_of(s.output)) + ":");

@@ -34,7 +34,8 @@ struct Statement {
     Label,
     Encode,
     StoreTrees,
-    StoreStages
+    StoreStages,
+    Attribute
   };
 
   Kind kind = Kind::Loop;

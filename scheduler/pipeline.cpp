@@ -51,6 +51,7 @@ constexpr Pass kPasses[] = {
     {"check-support", check_support, std::nullopt},
     {"normalize", normalize, std::nullopt},
     {"explain-trees", explain_trees, std::nullopt},
+    {"attribute-leaves", attribute_leaves, std::nullopt},
     {"number-vectors", number_vectors, std::nullopt},
     {"number-functions", number_functions, std::nullopt},
     {"apply-schedule", each_plan<apply_schedule>, std::nullopt},

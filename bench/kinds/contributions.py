@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Compares how long forestvm and the trainers take for contributions or interactions:
 
-contributions.py [--interactions] FORESTVM LIBRARY ZOO [MODEL ...]
+contributions.py [--interactions | --approximate] FORESTVM LIBRARY ZOO [MODEL ...]
 
 FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder of models as docs/testing.md describes.
 All engines compute the contributions of the same 4096 rows (fewer if a trainer would take minutes) with one thread, in
 one process and in turns, so that other work on the machine disturbs all of them alike. Prints a Markdown table of the
 smallest processor times per row in microseconds, and of the largest difference between forestvm's contributions and the
 trainer's, relative to the largest sum of a row's contributions. With --interactions both compute interactions, which only
-XGBoost has; their arrays take at most 512 MB. Needs numpy, xgboost-cpu, lightgbm and catboost.
+XGBoost has; their arrays take at most 512 MB. With --approximate both compute approximate contributions, which only
+XGBoost has, too. Needs numpy, xgboost-cpu, lightgbm and catboost.
 """
 import os
 import pathlib
@@ -31,6 +32,12 @@ from library import Forest, Library, compiled  # noqa: E402
 
 ROWS = 4096
 TURNS = 5
+# What XGBoost is asked for.
+XGBOOST_OPTIONS = {
+    "contributions": {"pred_contribs": True},
+    "interactions": {"pred_interactions": True},
+    "approx-contributions": {"pred_contribs": True, "approx_contribs": True},
+}
 TRAINER_SECONDS = 5  # a trainer gets as many rows as it explains in about this time
 ARRAY_BYTES = 512_000_000  # the most that the answers to the rows take
 
@@ -51,9 +58,8 @@ def trainer_of(model, kind):
         name = f"LightGBM {lightgbm.__version__}"
         return name, lambda rows: booster.predict(rows, pred_contrib=True, num_threads=1)
     booster = booster_of(model)
-    return f"XGBoost {xgboost.__version__}", lambda rows: booster.predict(
-        xgboost.DMatrix(rows, nthread=1), **{"pred_contribs" if kind == "contributions" else "pred_interactions": True}
-    )
+    options = XGBOOST_OPTIONS[kind]
+    return f"XGBoost {xgboost.__version__}", lambda rows: booster.predict(xgboost.DMatrix(rows, nthread=1), **options)
 
 
 def timed(function):
@@ -70,7 +76,7 @@ def compare(forestvm, library, kind, name, model, rows):
         forest = Forest(library, compiled(forestvm, model, folder, kind))
     rows = rows[: ARRAY_BYTES // (4 * forest.width(kind))]
     predict = forest.call(rows, kind)
-    few = 16 if kind == "contributions" else 1
+    few = 1 if kind == "interactions" else 16
     taken, _ = timed(lambda: explain(rows[:few]))
     few = min(len(rows), max(few, int(TRAINER_SECONDS / TURNS / taken * few)))
     ours = theirs = float("inf")
@@ -85,7 +91,7 @@ def compare(forestvm, library, kind, name, model, rows):
         parts = answers.reshape(few, -1, rows.shape[1] + 1, rows.shape[1] + 1).sum(axis=-1)
     per_output = numpy.abs(parts).sum(axis=-1).max()
     error = numpy.abs(out[:few] - answers).max() / per_output
-    return f"| {name} | {engine} | {ours * 1e6:.1f} | {theirs * 1e6:.0f} | {theirs / ours:.0f} | {error:.1e} |", theirs / ours
+    return f"| {name} | {engine} | {ours * 1e6:.3g} | {theirs * 1e6:.0f} | {theirs / ours:.0f} | {error:.1e} |", theirs / ours
 
 
 def trained_lightgbm(folder):
@@ -118,7 +124,8 @@ def main(kind, forestvm, library, zoo, *names):
 
 
 if __name__ == "__main__":
-    asked = [word for word in sys.argv[1:] if word != "--interactions"]
+    kinds = {"--interactions": "interactions", "--approximate": "approx-contributions"}
+    asked = [word for word in sys.argv[1:] if word not in kinds]
     if len(asked) < 3:
         sys.exit(__doc__)
-    main("contributions" if len(asked) + 1 == len(sys.argv) else "interactions", *asked)
+    main(next((kinds[word] for word in sys.argv[1:] if word in kinds), "contributions"), *asked)

@@ -74,7 +74,7 @@ def c_call(library: str, program: bytes, rows: np.ndarray[Any, Any]) -> float:
             ["cc", "-O2", "-I", include, source, "-o", binary, runtime, f"-Wl,-rpath,{runtime.parent}"], check=True
         )
         arguments = [binary, model, Path(folder, "rows"), str(rows.shape[0]), str(rows.shape[1])]
-        done = subprocess.run(arguments, check=True, capture_output=True, text=True)
+        done = subprocess.run(arguments, check=True, stdout=subprocess.PIPE, text=True)
         match = re.match(r"[0-9.]+", done.stdout)
         assert match is not None
         return float(match[0])

@@ -37,6 +37,8 @@ constexpr fvm_output c_output(OutputKind output) {
       return FVM_OUTPUT_STAGED;
     case OutputKind::Interactions:
       return FVM_OUTPUT_INTERACTIONS;
+    case OutputKind::ApproxContributions:
+      return FVM_OUTPUT_APPROX_CONTRIBUTIONS;
   }
   __builtin_unreachable();  // the cases above are all outputs
 }

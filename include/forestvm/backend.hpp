@@ -226,6 +226,9 @@ class Predictor {
   /// Interactions are num_outputs symmetric matrices of num_features + 1 rows and columns for a row, whose rows add
   /// up to the contributions; the last number of each is the expected score. They need the host and a program
   /// compiled with CompileOptions::interactions.
+  /// Approximate contributions have the form of contributions. What a feature contributes are the changes of the mean
+  /// score of the training rows at its splits on the row's way through each tree. They have the bits of XGBoost's
+  /// approx_contribs, and need the host and a program compiled with CompileOptions::approx_contributions.
   ///
   /// Base margins need the host and a model of XGBoost or LightGBM that does not average its trees. LightGBM's own
   /// predict takes no margins: here sums start from them as LightGBM's scores of training rows start from

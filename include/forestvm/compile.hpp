@@ -29,6 +29,9 @@ struct CompileOptions {
   bool contributions = false;
   /// Gives the program interactions of features, too (OutputKind::Interactions), whose constants take more memory.
   bool interactions = false;
+  /// Gives the program approximate contributions of features (OutputKind::ApproxContributions). Refused for the same
+  /// models.
+  bool approx_contributions = false;
   /// If set, is called after each pass that completes a printable form; `print` makes its text.
   std::function<void(Stage, const std::function<std::string()>& print)> on_stage;
 };

@@ -76,7 +76,12 @@ enum {
    * num_features + 1 rows and columns for each output, whose rows add up to the contributions; what a feature
    * contributes alone is on the diagonal, and the expected score is the last number. Only programs that were compiled
    * with interactions have them (forestvm compile --with interactions). */
-  FVM_OUTPUT_INTERACTIONS = 7
+  FVM_OUTPUT_INTERACTIONS = 7,
+  /** How much the mean score of the training rows changes at the splits of each feature on the row's way through the
+   * trees (Saabas; XGBoost's approx_contribs). A row has num_features + 1 numbers for each output, of which the last is
+   * the expected score; they add up to the output's raw score. Only programs that were compiled with approximate
+   * contributions have them (forestvm compile --with approx-contributions). */
+  FVM_OUTPUT_APPROX_CONTRIBUTIONS = 8
 };
 
 /** The type of a number, in rows, columns and predictions. */

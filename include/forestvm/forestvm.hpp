@@ -23,7 +23,9 @@
 #include <forestvm/load.hpp>
 #include <forestvm/model.hpp>
 #include <forestvm/named_schedules.hpp>
+#include <forestvm/partial_dependence.hpp>
 #include <forestvm/program.hpp>
+#include <forestvm/proximity.hpp>
 #include <forestvm/result.hpp>
 #include <forestvm/rounds.hpp>
 #include <forestvm/schedule.hpp>

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include <forestvm/core/attributions.hpp>
 #include <forestvm/core/bytecode.hpp>
 #include <forestvm/core/categories.hpp>
 #include <forestvm/core/contract.hpp>
@@ -160,6 +161,10 @@ struct ProgramParts {
   std::vector<ExplainedTree> explained_trees;
   std::vector<PathNode> paths;
   std::vector<std::uint32_t> round_begins;
+  std::vector<AttributedTree> attributed_trees;
+  std::vector<std::uint32_t> attributed_leaves;
+  std::vector<Attribution> attributions;
+  std::vector<double> attribution_base;
 };
 
 /// The extent to which load and from_bytes check an image before they return a program.

@@ -177,6 +177,7 @@ class PhaseCounter {
         case Op::Explain:
         case Op::StoreTrees:
         case Op::StoreStages:
+        case Op::Attribute:
           break;
       }
     }

@@ -62,6 +62,7 @@ PhaseRole role_of(Op op) {
     case Op::Explain:
     case Op::StoreTrees:
     case Op::StoreStages:
+    case Op::Attribute:
       return PhaseRole::Effect;
   }
   __builtin_unreachable();  // verified
@@ -240,6 +241,7 @@ class PhaseCutter {
       case Op::Explain:
       case Op::StoreTrees:
       case Op::StoreStages:
+      case Op::Attribute:
         break;
     }
     return result;

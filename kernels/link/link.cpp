@@ -173,6 +173,7 @@ class PhaseMeasurer {
       case Op::Explain:
       case Op::StoreTrees:
       case Op::StoreStages:
+      case Op::Attribute:
         return;
     }
   }

@@ -63,7 +63,7 @@ class MappingCheck {
                               "this schedule is mapped to a GPU, whose reductions have no vectors");
     FVM_TRY(check_distance(loop));
     if (!loop.dimension) return {};
-    if (!explained_outputs(lowering_.options).empty())
+    if (!explained_outputs(lowering_.options).empty() || lowering_.options.approx_contributions)
       return lowering_.refuse(loop.dimension->directive,
                               "contributions and interactions are computed on the host, not on GPUs");
     return check_dimension(id);

@@ -131,6 +131,9 @@ class CodeEmitter {
         add(Op::StoreStages,
             {accumulator(s.accumulator), accumulator(s.from), rows_of(s), s.base_last ? 1u : 0u});
         break;
+      case Attribute:
+        add(Op::Attribute, {rows_of(s)});
+        break;
       case Label:
         add(Op::Label,
             {accumulator(s.accumulator), rows_of(s), static_cast<std::uint32_t>(lowering_.model.class_rule)});

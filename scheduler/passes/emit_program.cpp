@@ -114,6 +114,10 @@ Result<void> emit_program(Compilation& compilation) {
   if (!compilation.explained.trees.empty()) {
     emit_paths(compilation.model, std::move(compilation.explained), ranks, parts);
   }
+  parts.attributed_trees = std::move(compilation.attributed.trees);
+  parts.attributed_leaves = std::move(compilation.attributed.leaves);
+  parts.attributions = std::move(compilation.attributed.attributions);
+  parts.attribution_base = std::move(compilation.attributed.base);
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
   emit_tables(compilation, parts);
   FVM_ASSIGN(compilation.program, encode_program(parts));

@@ -31,29 +31,6 @@ constexpr double kCoverTolerance = 0x1p-20;
 /// The least share of a branch in models of XGBoost; in models of other trainers it is kLeastShare.
 constexpr double kXgboostLeastShare = 1e-12;
 
-/// Returns the feature from which each derived column is computed; UINT32_MAX for columns of several features.
-std::vector<std::uint32_t> sources_of_columns(const Model& model) {
-  std::vector<std::uint32_t> sources;
-  const auto add = [&](const std::set<std::uint32_t>& features, std::size_t columns) {
-    sources.insert(sources.end(), columns, features.size() == 1 ? *features.begin() : UINT32_MAX);
-  };
-  const auto source_of = [&](std::uint32_t column) {
-    return column < model.num_features ? column : sources[column - model.num_features];
-  };
-  for (const Lookup& lookup : model.lookups) {
-    std::set<std::uint32_t> features(lookup.categories.begin(), lookup.categories.end());
-    for (const ValueTest& test : lookup.value_tests) features.insert(test.feature);
-    for (const CodeTest& test : lookup.code_tests) features.insert(test.feature);
-    add(features, lookup.width);
-  }
-  for (const ComputedColumn& column : model.computed_columns) {
-    std::set<std::uint32_t> features;
-    for (const ColumnTerm& term : column.terms) features.insert(source_of(term.feature));
-    add(features, 1);
-  }
-  return sources;
-}
-
 class TreeExplainer {
  public:
   TreeExplainer(const Model& model, ExplainedForest& to)
@@ -250,17 +227,44 @@ class TreeExplainer {
 
 }  // namespace
 
-Result<void> explain_trees(Compilation& compilation) {
-  if (explained_outputs(compilation.options).empty()) return {};
-  const Model& model = compilation.model;
+std::vector<std::uint32_t> sources_of_columns(const Model& model) {
+  std::vector<std::uint32_t> sources;
+  const auto add = [&](const std::set<std::uint32_t>& features, std::size_t columns) {
+    sources.insert(sources.end(), columns, features.size() == 1 ? *features.begin() : UINT32_MAX);
+  };
+  const auto source_of = [&](std::uint32_t column) {
+    return column < model.num_features ? column : sources[column - model.num_features];
+  };
+  for (const Lookup& lookup : model.lookups) {
+    std::set<std::uint32_t> features(lookup.categories.begin(), lookup.categories.end());
+    for (const ValueTest& test : lookup.value_tests) features.insert(test.feature);
+    for (const CodeTest& test : lookup.code_tests) features.insert(test.feature);
+    add(features, lookup.width);
+  }
+  for (const ComputedColumn& column : model.computed_columns) {
+    std::set<std::uint32_t> features;
+    for (const ColumnTerm& term : column.terms) features.insert(source_of(term.feature));
+    add(features, 1);
+  }
+  return sources;
+}
+
+Result<void> check_contributions(const Model& model) {
   if (has_linear_leaves(model))
     return refused("model",
                    "its leaves are linear functions of the row, for which contributions are not defined");
   const std::uint64_t width = model.num_outputs * (std::uint64_t{model.num_features} + 1);
-  if (width > kMaxContributions)
-    return refused("model", "a row would have " + std::to_string(width) + " contributions, at most " +
-                                std::to_string(kMaxContributions));
-  const std::uint64_t pairs = width * (std::uint64_t{model.num_features} + 1);
+  if (width <= kMaxContributions) return {};
+  return refused("model", "a row would have " + std::to_string(width) + " contributions, at most " +
+                              std::to_string(kMaxContributions));
+}
+
+Result<void> explain_trees(Compilation& compilation) {
+  if (explained_outputs(compilation.options).empty()) return {};
+  const Model& model = compilation.model;
+  FVM_TRY(check_contributions(model));
+  const std::uint64_t terms = std::uint64_t{model.num_features} + 1;
+  const std::uint64_t pairs = model.num_outputs * terms * terms;
   if (compilation.options.interactions && pairs > kMaxInteractions)
     return refused("model", "a row would have " + std::to_string(pairs) + " interactions, at most " +
                                 std::to_string(kMaxInteractions));

@@ -43,11 +43,13 @@ class Legalizer {
     insert_results(nest, kNoLoop);
     write_leaves(leaves);
     insert_encoder(leaves, kNoLoop);
-    Statement scores = make(Unless, kNoLoop), numbers = make(When, kNoLoop);
-    scores.output = numbers.output = OutputKind::Leaf;
-    scores.body = std::move(nest);
-    numbers.body = std::move(leaves);
-    nest = {std::move(scores), std::move(numbers)};
+    if (lowering_.options.approx_contributions) {
+      std::vector<Statement> attributed = leaves;
+      append_for_rows(attributed, kNoLoop, Attribute);
+      nest = cut(OutputKind::ApproxContributions, kNoLoop, std::move(attributed), std::move(nest));
+    }
+    nest = cut(OutputKind::Leaf, kNoLoop, std::move(leaves), std::move(nest));
+    std::swap(nest[0], nest[1]);
     return {};
   }
 
@@ -277,14 +279,23 @@ class Legalizer {
     Statement stages = make(StoreStages, rows, scores_);
     stages.from = sums_;
     stages.base_last = base_last;
-    const auto cut = [rows](OutputKind kind, Statement write, std::vector<Statement> otherwise) {
-      Statement unless = make(Unless, rows);
-      unless.output = kind;
-      unless.body = std::move(otherwise);
-      return std::vector<Statement>{output(kind, rows, {std::move(write)}), std::move(unless)};
-    };
-    return cut(OutputKind::Trees, make(StoreTrees, rows, sums_),
-               cut(OutputKind::Staged, std::move(stages), std::move(others)));
+    others = cut(OutputKind::Staged, rows, {std::move(stages)}, std::move(others));
+    return cut(OutputKind::Trees, rows, {make(StoreTrees, rows, sums_)}, std::move(others));
+  }
+
+  /// Returns statements that run `body` in calls for an output, and `otherwise` in others.
+  static std::vector<Statement> cut(OutputKind kind, LoopId rows, std::vector<Statement> body,
+                                    std::vector<Statement> otherwise) {
+    Statement unless = make(Unless, rows);
+    unless.output = kind;
+    unless.body = std::move(otherwise);
+    return {output(kind, rows, std::move(body)), std::move(unless)};
+  }
+
+  /// Appends a statement inside the loops over rows that contain everything else.
+  void append_for_rows(std::vector<Statement>& body, LoopId rows, Statement::Kind kind) const {
+    if (Statement* loop = only_row_loop(body)) return append_for_rows(loop->body, loop->loop, kind);
+    body.push_back(make(kind, rows));
   }
 
   /// Adds the outputs of scores, values and classes.

@@ -1,6 +1,6 @@
-"""Looks at forestvm's pages in a headless browser: check_pages.py FORESTVM MODEL OUT_FOLDER.
+"""Looks at forestvm's pages in a headless browser: check_pages.py FORESTVM MODEL ROWS OUT_FOLDER.
 
-Makes the page of a search for schedules. Checks, in light and dark, wide and narrow windows, that nothing is fetched,
+Makes the page of a search for schedules and the report of forestvm explain. Checks, in light and dark, wide and narrow windows, that nothing is fetched,
 nothing is wider than the window, text has contrast, and the keyboard reaches and opens everything. Leaves screenshots
 in OUT_FOLDER. Needs Chromium with its driver and Selenium."""
 
@@ -45,10 +45,10 @@ def style(browser, selector, name):
     return browser.execute_script("return getComputedStyle(arguments[0])[arguments[1]]", element, name)
 
 
-def check_colors(browser, back):
-    """Expects text and marks to stand out from the background `back`."""
+def check_colors(browser, back, marks):
+    """Expects text and marks to stand out from the background `back`. `marks` are those of this page."""
     places = (("body", "color"), ("dt", "color"), ("a", "color"), (".chart text", "fill"), (".chart .mark", "fill"))
-    for selector, name in places + ((".chart text.strong", "fill"), (".chart .faint", "fill")):
+    for selector, name in places + ((".chart .faint", "fill"),) + marks:
         found = contrast(style(browser, selector, name), back)
         assert found >= LEAST_CONTRAST, f"{selector}: contrast {found:.2f}"
 
@@ -75,10 +75,10 @@ def check_keyboard(browser):
     summary = browser.find_element(By.CSS_SELECTOR, "details summary")
     browser.execute_script("arguments[0].focus()", summary)
     browser.switch_to.active_element.send_keys(Keys.ENTER)
-    assert browser.find_element(By.CSS_SELECTOR, "details[open] pre").is_displayed(), "Enter opens nothing"
+    assert browser.find_element(By.CSS_SELECTOR, "details[open] :is(pre, table)").is_displayed(), "Enter opens nothing"
 
 
-def check_page(page, out):
+def check_page(page, marks, out):
     for name, width in WIDTHS.items():
         browser = opened(width)
         try:
@@ -89,7 +89,7 @@ def check_page(page, out):
                 )
                 browser.get(page.resolve().as_uri())
                 backs[scheme] = style(browser, "body", "background-color")
-                check_colors(browser, backs[scheme])
+                check_colors(browser, backs[scheme], marks)
                 check_width(browser, f"{scheme}, {name}")
                 browser.save_screenshot(str(out / f"{page.stem}-{scheme}-{name}.png"))
             assert luminance(backs["dark"]) < 0.05 < 0.8 < luminance(backs["light"]), backs
@@ -104,13 +104,17 @@ def check_page(page, out):
 
 
 def main():
-    forestvm, model, out = sys.argv[1], sys.argv[2], Path(sys.argv[3])
+    forestvm, model, rows, out = sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4])
     out.mkdir(parents=True, exist_ok=True)
     page = out / "tune.html"
     words = ["tune", model, "-o", str(out / "tuned.fvm"), "--batch", "1,64", "--budget", "4s", "--report", str(page)]
     subprocess.run([forestvm, *words], check=True)
-    check_page(page, out)
-    print(f"{page}: light and dark, wide and narrow: in order; screenshots beside it")
+    report = out / "explain.html"
+    subprocess.run([forestvm, "explain", model, rows, "-o", str(report), "--row", "17", "--row", "3"], check=True)
+    dots = tuple((f".chart .c{name}", "stroke") for name in range(5))
+    for made, marks in ((page, ((".chart text.strong", "fill"),)), (report, ((".chart .line", "stroke"), *dots))):
+        check_page(made, marks, out)
+        print(f"{made}: light and dark, wide and narrow: in order; screenshots beside it")
 
 
 if __name__ == "__main__":

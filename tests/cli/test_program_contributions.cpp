@@ -105,6 +105,34 @@ TEST_F(Contributions, OfAProgramAreThoseOfTheModel) {
   EXPECT_NE(content({"verify", program}).find("verified"), std::string::npos);
 }
 
+TEST_F(Contributions, AreApproximateIfAskedFor) {
+  const std::string program = file("model.fvm"), again = file("again.fvm"), plain = file("plain.fvm");
+  content({"compile", model_, "-o", program, "--with", "approx-contributions"});
+  content({"compile", model_, "-o", plain});
+  const std::string expected =
+      content({"run", model_, rows_, "--output", "approx-contributions", "--output-header"});
+  EXPECT_EQ(expected.substr(0, 25), "mean radius,mean texture,");
+  EXPECT_EQ(
+      content({"run", program, rows_, "--output", "approx-contributions", "--output-header", "--batch", "7"}),
+      expected);
+  EXPECT_EQ(content({"run", program, rows_, "--output", "raw"}),
+            content({"run", plain, rows_, "--output", "raw"}));
+  EXPECT_NE(content({"dump", program}).find("attribute r"), std::string::npos);
+  EXPECT_NE(content({"inspect", program}).find("approximate contributions"), std::string::npos);
+  write("text.txt", content({"dump", program}));
+  content({"assemble", file("text.txt"), "--data", program, "-o", again});
+  EXPECT_EQ(content_of(again), content_of(program));
+  const std::string out = file("out.npy");
+  content({"run", test_data("digits/model.ubj"), test_data("digits/rows.npy"), "--output",
+           "approx-contributions", "-o", out});
+  EXPECT_NE(content_of(out).substr(10, 100).find("(540, 10, 65)"), std::string::npos);
+  expect_error(
+      {"run", plain, rows_, "--output", "approx-contributions"}, 1,
+      "the program has no approx-contributions: compile the model with --with approx-contributions\n");
+  expect_error({"export", program, "-o", file("forest.c")}, 1,
+               "the program computes contributions or interactions, which C does not");
+}
+
 TEST_F(Contributions, SurviveTheAssembler) {
   const std::string program = file("model.fvm"), again = file("again.fvm"), text = file("text.txt");
   content({"compile", model_, "-o", program, "--with", "contributions"});
@@ -117,7 +145,8 @@ TEST_F(Contributions, AreRefusedByName) {
   const std::string out = file("out.fvm");
   expect_error(
       {"compile", model_, "-o", out, "--with", "contribution"}, 2,
-      "--with 'contribution': expected one of early-stop, trees, staged, rounds, contributions, interactions");
+      "--with 'contribution': expected one of early-stop, trees, staged, rounds, contributions, interactions, "
+      "approx-contributions");
   expect_error({"compile", test_data("onnx/classes_none/model.onnx"), "-o", out, "--with", "contributions"},
                1, "model.onnx: tree 0, node 0: the model does not say how many training rows went each way");
   for (const char* outputs : {"contributions", "interactions", "contributions,interactions"})

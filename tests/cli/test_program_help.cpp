@@ -27,8 +27,9 @@ class Help : public ProgramTest {
 TEST_F(Help, IsACommandToo) {
   EXPECT_EQ(forestvm({"help"}).out, forestvm({"--help"}).out);
   EXPECT_EQ(forestvm({"help"}).out, forestvm({"-h"}).out);
-  for (const char* command : {"run", "compile", "encode", "dump", "assemble", "export", "diff", "verify",
-                              "inspect", "bench", "tune", "devices", "help", "version"}) {
+  for (const char* command :
+       {"run", "explain", "proximity", "compile", "encode", "dump", "assemble", "export", "diff", "verify",
+        "inspect", "bench", "tune", "devices", "help", "version"}) {
     const Outcome outcome = forestvm({"help", command});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_TRUE(outcome.out.starts_with("forestvm " + std::string(command) + ": ")) << outcome.out;

@@ -158,6 +158,19 @@ TEST_F(Streaming, TenMillionRowsEncodedAndPredicted) {
   expect_repeated("out.npy", npy_header("<f4", {kBlock * kBlocks}), bytes_of(expected_));
 }
 
+/// A report keeps a batch and a sample of the rows. Contributions take longer than predictions, so the rows are fewer.
+TEST_F(Streaming, AReportOfManyRows) {
+  const std::string model = test_data("diabetes/model.json");
+  constexpr std::size_t kRows = kBlock * kBlocks / 10, kWidth = 10;
+  std::ofstream out(file("rows.npy"), std::ios::binary);
+  out << npy_header("<f4", {kRows, kWidth});
+  for (std::size_t i = 0; i < kRows / kBlock; ++i)
+    for (std::size_t part = 0; part < kWidth / 2; ++part)
+      out.write(reinterpret_cast<const char*>(rows_.data()), kBlock * 2 * sizeof(float));
+  out.close();
+  expect_constant_memory({"explain", model, file("rows.npy"), "-o", file("report.html")});
+}
+
 /// The predictions take far more memory than the rows.
 TEST_F(Streaming, ManyOutputsAndManyTrees) {
   constexpr std::size_t kWide = support::kMemoryIsMeasured ? 3000 : 30, kRows = 20'000;

@@ -170,6 +170,37 @@ void check_rounds(const Case& c, const Predictor& predictor, Rounds rounds, cons
                            ", output " + std::to_string(static_cast<int>(kind)));
 }
 
+/// Checks that calls of more rows than a block of leaves holds give each row what a call of few rows does.
+void check_many_rows(const Case& c, const Predictor& predictor, bool has_rounds) {
+  constexpr std::size_t kManyRows = 203;
+  if (c.block.count == 0) return;
+  std::vector<double> values;
+  for (std::size_t row = 0; row < kManyRows; ++row) {
+    const double* const from = c.rows.values.data() + row % c.block.count * c.block.stride;
+    values.insert(values.end(), from, from + c.block.stride);
+  }
+  RowBlock many = c.block;
+  many.data = values.data();
+  many.count = kManyRows;
+  const auto expect_rows = [&](OutputKind kind, const CallOptions& options) {
+    const std::vector<double> few = predicted(predictor, c.block, kind, options, c.block.count);
+    std::vector<double> expected;
+    for (std::size_t i = 0; i < few.size() / c.block.count * kManyRows; ++i)
+      expected.push_back(few[i % few.size()]);
+    for (const std::size_t batch : {kManyRows, std::size_t{61}, std::size_t{29}})
+      expect_same_bits(predicted(predictor, many, kind, options, batch), expected,
+                       "batches of " + std::to_string(batch));
+  };
+  expect_rows(OutputKind::Raw, {});
+  expect_rows(OutputKind::Trees, {});
+  CallOptions options;
+  options.every = 2;
+  if (has_rounds) expect_rows(OutputKind::Staged, options);
+  if (predictor.program().meta().early_stop == EarlyStopRule::None) return;
+  options.early_stop = EarlyStop{.margin = 1, .every = 2};
+  expect_rows(OutputKind::Raw, options);
+}
+
 class TreesOfModels : public testing::TestWithParam<support::ModelFile> {};
 INSTANTIATE_TEST_SUITE_P(Repository, TreesOfModels, testing::ValuesIn(support::repository_models()));
 
@@ -195,6 +226,7 @@ TEST_P(TreesOfModels, AreTheReferences) {
       const auto predictor = host_backend(*program, {.threads = 2, .target = target});
       ASSERT_TRUE(predictor.ok()) << predictor.error().text();
       check_trees(c, **predictor);
+      check_many_rows(c, **predictor, has_rounds && rounds != 0);
       if (!has_rounds || rounds == 0) continue;
       check_stages(c, **predictor, std::max(1u, rounds / 3));
       check_rounds(c, **predictor, {0, (rounds + 1) / 2}, schedule);

@@ -74,9 +74,9 @@ TEST(Compile, TimesEveryPass) {
   }
   EXPECT_EQ(names, (std::vector<std::string_view>{
                        "cut-plans", "fingerprint", "check-support", "normalize", "explain-trees",
-                       "number-vectors", "number-functions", "apply-schedule", "order-trees", "check-mapping",
-                       "make-walks", "tile-forest", "rank-thresholds", "make-loops", "choose-sums",
-                       "legalize-reductions", "emit-program"}));
+                       "attribute-leaves", "number-vectors", "number-functions", "apply-schedule",
+                       "order-trees", "check-mapping", "make-walks", "tile-forest", "rank-thresholds",
+                       "make-loops", "choose-sums", "legalize-reductions", "emit-program"}));
 }
 
 TEST(Compile, TheSameTwice) {

@@ -173,7 +173,7 @@ Program interacting(const Model& model, const std::string& schedule, Contract co
 Program program_of(const Model& model, const RichCase& rich) {
   CompileOptions options;
   options.contract = rich.contract;
-  options.interactions = rich.contributions;
+  options.interactions = options.approx_contributions = rich.contributions;
   options.keeps_leaves = rich.keeps_leaves;
   return compiled(model, rich.schedule, options);
 }
@@ -183,6 +183,7 @@ std::vector<OutputKind> outputs_of(const Program& program) {
   if (program.meta().contributions != 0) outputs.push_back(OutputKind::Contributions);
   if (!program.round_begins().empty()) outputs.insert(outputs.end(), {OutputKind::Trees, OutputKind::Staged});
   if (program.meta().contributions > 1) outputs.push_back(OutputKind::Interactions);
+  if (!program.attribution_base().empty()) outputs.push_back(OutputKind::ApproxContributions);
   return outputs;
 }
 
@@ -282,6 +283,10 @@ ProgramParts parts_of(const Program& program) {
   parts.explained_trees = copy_of(program.explained_trees());
   parts.paths = copy_of(program.paths());
   parts.round_begins = copy_of(program.round_begins());
+  parts.attributed_trees = copy_of(program.attributed_trees());
+  parts.attributed_leaves = copy_of(program.attributed_leaves());
+  parts.attributions = copy_of(program.attributions());
+  parts.attribution_base = copy_of(program.attribution_base());
   return parts;
 }
 

@@ -33,14 +33,17 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
       if (!integers) return {};
       return usage("raw scores and values are float32 or float64: integers would lose their fractions");
     case OutputKind::Contributions:
-    case OutputKind::Interactions: {
+    case OutputKind::Interactions:
+    case OutputKind::ApproxContributions: {
       const std::string_view name = name_of(output);
+      const std::string_view option =
+          output == OutputKind::ApproxContributions ? "approx_contributions" : name;
       if (integers) return usage("{} are float32 or float64: integers would lose their fractions", name);
       if (output_width(program, output) != 0) return {};
       return refused(formatted("output {}", name),
                      "the program has none: compile the model with --with {} (CompileOptions::{}, "
                      "Python's {}=True)",
-                     name, name, name);
+                     name, option, option);
     }
     case OutputKind::Trees:
     case OutputKind::Staged:
@@ -192,6 +195,8 @@ std::uint32_t output_width(const Program& program, OutputKind output, const Call
     case OutputKind::Interactions:
       return meta.contributions > 1 ? meta.num_outputs * (meta.num_features + 1) * (meta.num_features + 1)
                                     : 0;
+    case OutputKind::ApproxContributions:
+      return program.attribution_base().empty() ? 0 : meta.num_outputs * (meta.num_features + 1);
   }
   return 0;
 }

@@ -151,6 +151,7 @@ class CodeWriter {
       case Op::Explain:
       case Op::StoreTrees:
       case Op::StoreStages:
+      case Op::Attribute:
         return;
       case Op::Label:
         return write_label(operands<Op::Label>(inst));

@@ -155,7 +155,7 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused(
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
-  if (program.meta().contributions != 0)
+  if (program.meta().contributions != 0 || !program.attribution_base().empty())
     return refused(
         "the program computes contributions or interactions, which C does not: compile the model without them");
   if (!program.round_begins().empty())

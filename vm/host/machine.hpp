@@ -11,6 +11,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/leaf_vectors.hpp>
+#include <forestvm/core/sums.hpp>
 #include <forestvm/internal/leaf_functions.hpp>
 #include <forestvm/internal/row_source.hpp>
 #include <forestvm/program.hpp>
@@ -19,6 +20,7 @@
 #include "vm/host/executor.hpp"
 #include "vm/host/grain.hpp"
 #include "vm/host/leaf_blocks.hpp"
+#include "vm/host/leaf_places.hpp"
 #include "vm/host/load_encoder.hpp"
 #include "vm/host/paths/loaded_paths.hpp"
 #include "vm/host/paths/scratch_slots.hpp"
@@ -42,6 +44,11 @@ struct LoadedAccumulator {
   std::uint32_t copy_stride;  ///< Distance of its copies: see AccumulatorStorage.
   std::size_t width;          ///< Elements of a row.
   std::size_t copy_bytes;     ///< Bytes of a row in all copies: see accumulator_bytes.
+
+  /// Returns the bytes that a pass of `rows` rows needs.
+  std::size_t bytes(std::uint32_t rows) const {
+    return (is_per_tree(kind) ? LeafPlaces::rows_with_room(rows) : rows) * copy_bytes;
+  }
 };
 
 /// A loaded program, which all calls share.
@@ -91,14 +98,14 @@ struct Pass {
   const std::uint8_t* codes;  ///< Codes of the pass's rows.
   std::uint8_t* encode_to;    ///< Memory for the codes; null if the rows came encoded.
   float* values;  ///< Scores, values and what explains them: where the first row's output goes, in float32.
-  double* wide_values;      ///< Results in float64; then `values` is null.
-  std::int64_t* labels;     ///< Class: where the first row's output goes.
-  std::int32_t* leaves;     ///< Leaf: where the first row's output goes.
-  bool in_place;            ///< True if accumulator a0 is `values` itself.
-  const RowSource* source;  ///< Rows of the call, for leaves that are functions of a row.
-  std::size_t first_row;    ///< Number of the pass's first row in the call.
-  double* leaf_values;      ///< Room for the values that linear leaves read, for each row.
-  ScratchSlots* slots;      ///< Contributions, interactions: memory for each thread that computes them.
+  double* wide_values;   ///< Results in float64; then `values` is null.
+  std::int64_t* labels;  ///< Class: where the first row's output goes.
+  std::int32_t* leaves;  ///< Leaf: where the first row's output goes. Approximate contributions: room for it.
+  bool in_place;         ///< True if accumulator a0 is `values` itself.
+  const RowSource* source;         ///< Rows of the call, for leaves that are functions of a row.
+  std::size_t first_row;           ///< Number of the pass's first row in the call.
+  double* leaf_values;             ///< Room for the values that linear leaves read, for each row.
+  ScratchSlots* slots;             ///< Contributions of all kinds: memory for each thread that computes them.
   const CallOptions* options;      ///< Options of the call.
   std::size_t width;               ///< Numbers of a row in the output.
   Range trees;                     ///< Trees of the call's rounds, by their numbers in the model.
@@ -139,6 +146,7 @@ class Machine {
   void explain(const Inst& inst);
   void store_trees(const Inst& inst);
   void store_stages(const Inst& inst);
+  void attribute(const Inst& inst);
 
  private:
   template <class Element>
@@ -150,6 +158,14 @@ class Machine {
   template <class Element>
   Element* accumulator_row(std::uint32_t accumulator, std::uint32_t row) const {
     return accumulator_row<Element>(accumulator, copies_[accumulator], row);
+  }
+  /// Returns the elements of an accumulator of per-tree values, which lie at leaf_places().
+  template <class Element>
+  Element* leaves_of(std::uint32_t accumulator) const {
+    return reinterpret_cast<Element*>(pass_->accumulators[accumulator]);
+  }
+  LeafPlaces leaf_places(std::uint32_t accumulator) const {
+    return {loaded_->accumulators[accumulator].width, pass_->row_count};
   }
   /// Calls visit.operator()<Element>() with the type of an accumulator's elements.
   template <class Visit>
@@ -177,11 +193,16 @@ class Machine {
   template <class Score>
   void add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows, const Range& trees) const;
   template <class Score>
-  void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& row) const;
-  template <class Value>
-  void store_leaves(std::uint32_t from, const Range& rows, Value* values) const;
-  template <class Value>
-  void add_stages(const OperandsOf<Op::StoreStages>& args, const Range& rows, Value* values) const;
+  void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const;
+  template <class Score>
+  void attribute_rows(const Range& rows) const;
+  template <class Score>
+  void put(std::size_t at, Score number) const;
+  template <class Score>
+  void store_leaves(std::uint32_t from, const Range& rows, const Range& trees) const;
+  template <class Element>
+  void add_stage(const OperandsOf<Op::StoreStages>& args, const Range& rows, const Range& trees,
+                 std::uint32_t stage) const;
   template <class Value>
   void store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const;
 

@@ -1,5 +1,5 @@
 // The host machine's instructions that turn the scores of rows into values and labels, by any transform, in float32 and
-// float64, and the one that computes contributions to scores, and interactions.
+// float64, and those that compute contributions to scores, exact and approximate, and interactions.
 #include <algorithm>
 
 #include <forestvm/core/transform.hpp>
@@ -121,6 +121,45 @@ void Machine::explain(const Inst& inst) {
     }
     row += count;
   }
+}
+
+/// Adds what the leaves of some rows attribute to features, tree after tree, and writes the sums.
+template <class Score>
+void Machine::attribute_rows(const Range& rows) const {
+  const Program& program = loaded_->program;
+  const auto trees = program.attributed_trees();
+  const std::uint32_t* const leaves = program.attributed_leaves().data();
+  const Attribution* const attributions = program.attributions().data();
+  const auto base = program.attribution_base();
+  const std::size_t width = pass_->width, terms = width / outputs_;
+  const ScratchSlots::Slot slot(*pass_->slots);
+  auto* const sums = reinterpret_cast<Score*>(slot.memory());
+  const std::int32_t* numbers = pass_->leaves + rows.begin * trees.size();
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row, numbers += trees.size()) {
+    std::fill_n(sums, width, Score{0});
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+      const auto number = static_cast<std::uint32_t>(numbers[t]);
+      if (number >= trees[t].leaf_count) continue;  // in a damaged program only
+      const std::uint32_t* const leaf = leaves + trees[t].first_leaf + number;
+      for (std::uint32_t i = leaf[0]; i < leaf[1]; ++i)
+        sums[attributions[i].place] += static_cast<Score>(attributions[i].value);
+    }
+    for (std::size_t k = 0; k < outputs_; ++k) sums[(k + 1) * terms - 1] = static_cast<Score>(base[k]);
+    if (pass_->wide_values != nullptr)
+      std::transform(sums, sums + width, pass_->wide_values + row * width,
+                     [](Score sum) { return static_cast<double>(sum); });
+    else
+      std::transform(sums, sums + width, pass_->values + row * width,
+                     [](Score sum) { return static_cast<float>(sum); });
+  }
+}
+
+void Machine::attribute(const Inst& inst) {
+  const Range& rows = ranges[operands<Op::Attribute>(inst).rows];
+  if (loaded_->meta.score_type == ScalarType::Float64)
+    attribute_rows<double>(rows);
+  else
+    attribute_rows<float>(rows);
 }
 
 }  // namespace forestvm::host

@@ -1,5 +1,7 @@
 // The host machine's instructions on sums: how they begin, are put together, and become scores.
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 #include <forestvm/core/early_stop.hpp>
 #include <forestvm/internal/calls.hpp>
@@ -60,7 +62,14 @@ void Machine::init(const Inst& inst) {
 void Machine::zero(const Inst& inst) {
   const auto args = operands<Op::Zero>(inst);
   const Range& rows = ranges[args.rows];
-  with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
+  const AccumulatorKind kind = loaded_->accumulators[args.acc_out].kind;
+  if (!is_per_tree(kind))
+    return with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
+  const LeafPlaces places = leaf_places(args.acc_out);
+  const std::size_t size = element_size(kind);
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row)
+    for (std::uint32_t t = 0; t < places.trees; ++t)
+      std::memset(leaves_of<std::byte>(args.acc_out) + places.at(row, t) * size, 0, size);
 }
 
 void Machine::add_base(const Inst& inst) {
@@ -130,12 +139,36 @@ namespace {
 /// The number of trees by which vectors are prefetched ahead, because they are scattered in memory.
 constexpr std::size_t kVectorsAhead = 8;
 
+/// Adds the vectors of a row's leaves; leaves[t * stride] is that of tree t.
 template <class Score>
-void add_vectors(const LeafVectors& vectors, const Score* leaves, std::size_t trees, Score* sums) {
+void add_vectors(const LeafVectors& vectors, const Score* leaves, std::size_t stride, std::size_t trees,
+                 Score* sums) {
   for (std::size_t t = 0; t < trees; ++t) {
-    if (t + kVectorsAhead < trees) __builtin_prefetch(leaf_vector(vectors, leaves[t + kVectorsAhead]));
-    add_vector(sums, leaf_vector(vectors, leaves[t]), vectors.width);
+    if (t + kVectorsAhead < trees)
+      __builtin_prefetch(leaf_vector(vectors, leaves[(t + kVectorsAhead) * stride]));
+    add_vector(sums, leaf_vector(vectors, leaves[t * stride]), vectors.width);
   }
+}
+
+template <class Score>
+using SumOf = std::conditional_t<std::is_same_v<Score, double>, F64Sum, F32Sum>;
+
+/// Adds the leaves of some rows, tree after tree, to sums that lie output after output.
+template <class Score>
+void add_to_outputs(const Score* leaves, std::size_t stride, const Range& trees, const std::uint32_t* outputs,
+                    std::uint32_t rows, Score* sums) {
+  using Sum = SumOf<Score>;
+  for (std::uint32_t t = trees.begin; t < trees.end; ++t)
+    add_copy(reinterpret_cast<Sum*>(sums + std::size_t{outputs[t]} * rows),
+             reinterpret_cast<const Sum*>(leaves + t * stride), rows, kMaxReductionWidth);
+}
+
+/// The most sums of rows that are kept together, on the stack.
+constexpr std::size_t kMaxSums = 4096;
+
+/// Returns how many rows with this number of outputs are taken together, at most `most`.
+std::uint32_t rows_together(std::size_t outputs, std::uint32_t most) {
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(kMaxSums / outputs, 1, most));
 }
 
 }  // namespace
@@ -154,58 +187,75 @@ double Machine::leaf_output(std::uint32_t row, double leaf) const {
   return loaded_->leaf_blocks.output(loaded_->functions, leaf, values);
 }
 
-/// Adds the leaves of some trees, or what their numbers stand for, to the sums of some rows, tree after tree.
+/// Adds the leaves of some trees, or what their numbers stand for, to the sums of some rows, tree after tree. The rows
+/// lie in one block of places, at most rows_together(outputs_, kCodeRows) of them.
 template <class Score>
 void Machine::add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows, const Range& trees) const {
   const std::uint32_t* const outputs = loaded_->tree_outputs.data();
+  const LeafPlaces places = leaf_places(from);
+  const Score* const leaves = leaves_of<Score>(from) + places.at(rows.begin, 0);
+  Score* const sums = accumulator_row<Score>(to, rows.begin);
+  const std::uint32_t count = rows.size();
   if (loaded_->vectors.count == 0 && loaded_->functions.empty()) {
-    // The sums of several rows do not wait for each other.
-    const std::size_t width = loaded_->accumulators[from].width;
-    const Score* const leaves = accumulator_row<Score>(from, rows.begin);
-    Score* const sums = accumulator_row<Score>(to, rows.begin);
-    for (std::uint32_t t = trees.begin; t < trees.end; ++t)
-      for (std::size_t i = 0; i < rows.size(); ++i) sums[i * outputs_ + outputs[t]] += leaves[i * width + t];
+    if (outputs_ == 1 || count == 1)
+      return add_to_outputs(leaves, places.stride, trees, outputs, count, sums);
+    Score by_output[kMaxSums];
+    for (std::size_t k = 0; k < outputs_; ++k)
+      for (std::uint32_t i = 0; i < count; ++i) by_output[k * count + i] = sums[i * outputs_ + k];
+    add_to_outputs(leaves, places.stride, trees, outputs, count, by_output);
+    for (std::size_t k = 0; k < outputs_; ++k)
+      for (std::uint32_t i = 0; i < count; ++i) sums[i * outputs_ + k] = by_output[k * count + i];
     return;
   }
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-    const Score* const leaves = accumulator_row<Score>(from, row);
-    Score* const sums = accumulator_row<Score>(to, row);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Score* const row_sums = sums + i * outputs_;
     if (loaded_->vectors.count != 0) {
-      add_vectors(loaded_->vectors, leaves + trees.begin, trees.size(), sums);
+      add_vectors(loaded_->vectors, leaves + i + trees.begin * std::size_t{places.stride}, places.stride,
+                  trees.size(), row_sums);
       continue;
     }
-    for (std::uint32_t t = trees.begin; t < trees.end; ++t)
-      sums[outputs[t]] += static_cast<Score>(leaf_output(row, static_cast<double>(leaves[t])));
-  }
-}
-
-/// Adds the leaves of a row, round after round, until its scores are decided: see EarlyStop.
-template <class Score>
-void Machine::add_until_decided(std::uint32_t to, std::uint32_t from, const Range& row) const {
-  const auto outputs = static_cast<std::uint32_t>(outputs_);
-  const EarlyStop& stop = *pass_->options->early_stop;
-  const Range& all = pass_->trees;
-  const auto step = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(std::uint64_t{stop.every} * outputs, std::max(all.size(), 1u)));
-  for (std::uint32_t i = 0; i < iterations(all.size(), step); ++i) {
-    add_leaves<Score>(to, from, row, chunk(all, step, i));
-    const Score* const sums = accumulator_row<Score>(to, row.begin);
-    if (is_decided(loaded_->meta.early_stop, sums, outputs, stop.margin)) return;
+    for (std::uint32_t t = trees.begin; t < trees.end; ++t) {
+      const auto number = static_cast<double>(leaves[std::size_t{t} * places.stride + i]);
+      row_sums[outputs[t]] += static_cast<Score>(leaf_output(rows.begin + i, number));
+    }
   }
 }
 
 namespace {
 
-/// The number of rows whose leaves are added together.
-constexpr std::uint32_t kRowsAddedAtOnce = 8;
-
-/// Calls visit(part) for parts of `rows` of at most `step` rows.
-template <class Visit>
-void for_parts(const Range& rows, std::uint32_t step, const Visit& visit) {
-  for (std::uint32_t i = 0; i < iterations(rows.size(), step); ++i) visit(chunk(rows, step, i));
-}
+/// The most rows that are taken together until they are decided: with more, trees would be added to more rows whose
+/// scores are decided already.
+constexpr std::uint32_t kRowsDecidedTogether = 16;
 
 }  // namespace
+
+/// Adds the leaves of some rows, round after round, until the scores of all are decided: see EarlyStop. A row's scores
+/// remain those with which it was decided.
+template <class Score>
+void Machine::add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const {
+  const auto outputs = static_cast<std::uint32_t>(outputs_);
+  const EarlyStop& stop = *pass_->options->early_stop;
+  const Range& all = pass_->trees;
+  const auto step = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::uint64_t{stop.every} * outputs, std::max(all.size(), 1u)));
+  Score* const sums = accumulator_row<Score>(to, rows.begin);
+  Score decided[kMaxSums];
+  bool is_row_decided[kRowsDecidedTogether] = {};
+  std::uint32_t left = rows.size();
+  for (std::uint32_t c = 0; c < iterations(all.size(), step); ++c) {
+    add_leaves<Score>(to, from, rows, chunk(all, step, c));
+    for (std::uint32_t i = 0; i < rows.size(); ++i) {
+      const Score* const row = sums + i * outputs_;
+      if (is_row_decided[i] || !is_decided(loaded_->meta.early_stop, row, outputs, stop.margin)) continue;
+      is_row_decided[i] = true;
+      if (--left == 0 && rows.size() == 1) return;
+      std::copy_n(row, outputs, decided + i * outputs_);
+    }
+    if (left == 0) break;
+  }
+  for (std::uint32_t i = 0; i < rows.size(); ++i)
+    if (is_row_decided[i]) std::copy_n(decided + i * outputs_, outputs, sums + i * outputs_);
+}
 
 void Machine::sum_trees(const Inst& inst) {
   const auto args = operands<Op::SumTrees>(inst);
@@ -213,91 +263,137 @@ void Machine::sum_trees(const Inst& inst) {
   read_leaf_values(rows);
   with_scores(args.acc_out, [&]<class Score>() {
     if (pass_->options->early_stop)
-      for_parts(rows, 1, [&](const Range& row) { add_until_decided<Score>(args.acc_out, args.acc_in, row); });
+      LeafPlaces::for_parts(rows, rows_together(outputs_, kRowsDecidedTogether), [&](const Range& some) {
+        add_until_decided<Score>(args.acc_out, args.acc_in, some);
+      });
     else
-      for_parts(rows, kRowsAddedAtOnce,
-                [&](const Range& some) { add_leaves<Score>(args.acc_out, args.acc_in, some, pass_->trees); });
+      LeafPlaces::for_parts(rows, rows_together(outputs_, kCodeRows), [&](const Range& some) {
+        add_leaves<Score>(args.acc_out, args.acc_in, some, pass_->trees);
+      });
   });
 }
 
-/// Writes the outputs of some rows' leaves.
-template <class Value>
-void Machine::store_leaves(std::uint32_t from, const Range& rows, Value* values) const {
-  const auto store_each = [&]<class Score>() {
-    for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-      const Score* const leaves = accumulator_row<Score>(from, row);
-      Value* to = values + row * pass_->width;
-      for (std::uint32_t t = pass_->trees.begin; t < pass_->trees.end; ++t) {
-        if (loaded_->vectors.count != 0) {
-          const Score* const vector = leaf_vector(loaded_->vectors, leaves[t]);
-          for (std::size_t k = 0; k < outputs_; ++k) *to++ = static_cast<Value>(vector[k]);
-        } else if (!loaded_->functions.empty()) {
-          *to++ = static_cast<Value>(static_cast<Score>(leaf_output(row, static_cast<double>(leaves[t]))));
-        } else {
-          *to++ = static_cast<Value>(leaves[t]);
-        }
+namespace {
+
+typedef float Floats4 __attribute__((vector_size(16)));
+
+/// Writes four trees' leaves of four rows, which lie tree after tree, row after row.
+void transpose_4(const float* leaves, std::size_t stride, float* to, std::size_t width) {
+  Floats4 a, b, c, d;
+  std::memcpy(&a, leaves, sizeof a);
+  std::memcpy(&b, leaves + stride, sizeof b);
+  std::memcpy(&c, leaves + 2 * stride, sizeof c);
+  std::memcpy(&d, leaves + 3 * stride, sizeof d);
+  const Floats4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+                cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Floats4 ef = __builtin_shufflevector(a, b, 2, 6, 3, 7),
+                gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const auto store = [&](std::size_t i, Floats4 row) { std::memcpy(to + i * width, &row, sizeof row); };
+  store(0, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
+  store(1, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
+  store(2, __builtin_shufflevector(ef, gh, 0, 1, 4, 5));
+  store(3, __builtin_shufflevector(ef, gh, 2, 3, 6, 7));
+}
+
+/// The rows, and the trees, whose leaves are transposed together: the leaves of a row or tree fill a cache line, and
+/// the rows' outputs lie on few pages.
+constexpr std::uint32_t kTransposed = 16;
+
+/// Writes all leaves of kTransposed rows and trees.
+void transpose(const float* leaves, std::size_t stride, float* to, std::size_t width) {
+  for (std::uint32_t i = 0; i < kTransposed; i += 4)
+    for (std::uint32_t t = 0; t < kTransposed; t += 4)
+      transpose_4(leaves + t * stride + i, stride, to + i * width + t, width);
+}
+
+}  // namespace
+
+/// Writes a number of the output.
+template <class Score>
+void Machine::put(std::size_t at, Score number) const {
+  if (pass_->wide_values != nullptr)
+    pass_->wide_values[at] = static_cast<double>(number);
+  else
+    pass_->values[at] = static_cast<float>(number);
+}
+
+/// Writes the outputs of some trees' leaves for some rows, which lie in one block of places.
+template <class Score>
+void Machine::store_leaves(std::uint32_t from, const Range& rows, const Range& trees) const {
+  const LeafPlaces places = leaf_places(from);
+  const Score* const leaves = leaves_of<Score>(from) + places.at(rows.begin, trees.begin);
+  const std::size_t width = pass_->width;
+  const bool plain = loaded_->vectors.count == 0 && loaded_->functions.empty();
+  std::size_t to = rows.begin * width + trees.begin - pass_->trees.begin;
+  if constexpr (std::is_same_v<Score, float>)
+    if (plain && pass_->values != nullptr && rows.size() == kTransposed && trees.size() == kTransposed)
+      return transpose(leaves, places.stride, pass_->values + to, width);
+  const std::size_t numbers = loaded_->vectors.count != 0 ? outputs_ : 1;
+  to += (numbers - 1) * (trees.begin - pass_->trees.begin);
+  for (std::uint32_t i = 0; i < rows.size(); ++i, to += width)
+    for (std::uint32_t t = 0; t < trees.size(); ++t) {
+      const Score leaf = leaves[std::size_t{t} * places.stride + i];
+      if (plain) {
+        put(to + t, leaf);
+      } else if (numbers == 1 && loaded_->vectors.count == 0) {
+        put(to + t, static_cast<Score>(leaf_output(rows.begin + i, static_cast<double>(leaf))));
+      } else {
+        const Score* const vector = leaf_vector(loaded_->vectors, leaf);
+        for (std::size_t k = 0; k < numbers; ++k) put(to + t * numbers + k, vector[k]);
       }
     }
-  };
-  if (loaded_->accumulators[from].kind == AccumulatorKind::PerTree64)
-    store_each.template operator()<double>();
-  else
-    store_each.template operator()<float>();
 }
 
 void Machine::store_trees(const Inst& inst) {
   const auto args = operands<Op::StoreTrees>(inst);
   const Range& rows = ranges[args.rows];
+  const Range& trees = pass_->trees;
   read_leaf_values(rows);
-  if (pass_->wide_values != nullptr)
-    store_leaves(args.acc_in, rows, pass_->wide_values);
-  else
-    store_leaves(args.acc_in, rows, pass_->values);
-}
-
-/// Adds the leaves of some rows, and writes their sums after each stage.
-template <class Value>
-void Machine::add_stages(const OperandsOf<Op::StoreStages>& args, const Range& rows, Value* values) const {
-  const auto begins = loaded_->program.round_begins();
-  const Rounds rounds = rounds_of(loaded_->program, *pass_->options);
-  const std::uint32_t every = pass_->options->every;
-  const auto add_stage = [&]<class Element>(std::uint32_t stage, const Range& some) {
-    using Score = decltype(Element::value);
-    const std::uint32_t first = rounds.begin + stage * every;
-    const std::uint32_t end = every < rounds.end - first ? first + every : rounds.end;
-    add_leaves<Score>(args.acc_out, args.acc_in, some, {begins[first], begins[end], 0});
-    for (std::uint32_t row = some.begin; row < some.end; ++row) {
-      const Element* const sums = accumulator_row<Element>(args.acc_out, row);
-      Value* const to = values + row * pass_->width + stage * outputs_;
-      for (std::size_t k = 0; k < outputs_; ++k) {
-        Element sum = sums[k];
-        if (args.base_last != 0) {
-          if (loaded_->meta.scale != 1) sum.value *= static_cast<Score>(loaded_->meta.scale);
-          forestvm::add_base(sum, base(row, k), loaded_->scale);
-        }
-        to[k] = static_cast<Value>(sum.value);
-      }
-    }
-  };
-  const std::size_t stages = pass_->width / outputs_;
-  for_parts(rows, kRowsAddedAtOnce, [&](const Range& some) {
-    for (std::uint32_t stage = 0; stage < stages; ++stage) {
-      if (loaded_->accumulators[args.acc_out].kind == AccumulatorKind::F64)
-        add_stage.template operator()<F64Sum>(stage, some);
-      else
-        add_stage.template operator()<F32Sum>(stage, some);
+  const bool wide = loaded_->accumulators[args.acc_in].kind == AccumulatorKind::PerTree64;
+  LeafPlaces::for_parts(rows, kTransposed, [&](const Range& some) {
+    for (std::uint32_t c = 0; c < iterations(trees.size(), kTransposed); ++c) {
+      const Range part = chunk(trees, kTransposed, c);
+      wide ? store_leaves<double>(args.acc_in, some, part) : store_leaves<float>(args.acc_in, some, part);
     }
   });
 }
 
+/// Adds the leaves of the trees of a stage to the sums of some rows, and writes the sums.
+template <class Element>
+void Machine::add_stage(const OperandsOf<Op::StoreStages>& args, const Range& rows, const Range& trees,
+                        std::uint32_t stage) const {
+  using Score = decltype(Element::value);
+  add_leaves<Score>(args.acc_out, args.acc_in, rows, trees);
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+    const Element* const sums = accumulator_row<Element>(args.acc_out, row);
+    const std::size_t to = row * pass_->width + stage * outputs_;
+    for (std::size_t k = 0; k < outputs_; ++k) {
+      Element sum = sums[k];
+      if (args.base_last != 0) {
+        if (loaded_->meta.scale != 1) sum.value *= static_cast<Score>(loaded_->meta.scale);
+        forestvm::add_base(sum, base(row, k), loaded_->scale);
+      }
+      put(to + k, sum.value);
+    }
+  }
+}
+
 void Machine::store_stages(const Inst& inst) {
   const auto args = operands<Op::StoreStages>(inst);
-  const Range& rows = ranges[args.rows];
-  read_leaf_values(rows);
-  if (pass_->wide_values != nullptr)
-    add_stages(args, rows, pass_->wide_values);
-  else
-    add_stages(args, rows, pass_->values);
+  const auto begins = loaded_->program.round_begins();
+  const Rounds rounds = rounds_of(loaded_->program, *pass_->options);
+  const std::uint32_t every = pass_->options->every;
+  const bool wide = loaded_->accumulators[args.acc_out].kind == AccumulatorKind::F64;
+  const std::size_t stages = pass_->width / outputs_;
+  read_leaf_values(ranges[args.rows]);
+  LeafPlaces::for_parts(ranges[args.rows], rows_together(outputs_, kCodeRows), [&](const Range& some) {
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      const std::uint32_t first = rounds.begin + stage * every;
+      const std::uint32_t end = every < rounds.end - first ? first + every : rounds.end;
+      const Range trees{begins[first], begins[end], 0};
+      wide ? add_stage<F64Sum>(args, some, trees, stage) : add_stage<F32Sum>(args, some, trees, stage);
+    }
+  });
 }
 
 }  // namespace forestvm::host

@@ -33,6 +33,11 @@ constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
 constexpr std::size_t kMaxPassBytes = std::size_t{8} << 20;
 constexpr std::size_t kMinPassRows = 4096;
 
+/// The most bytes of trees' leaves for each thread of a pass, unless the rows would be too few for walkers that take
+/// many together, fewer than kMinLeafRows.
+constexpr std::size_t kMaxLeafBytes = std::size_t{2} << 20;
+constexpr std::size_t kMinLeafRows = 256;
+
 /// The part of a sparse row's values from which on converting the rows to dense ones is faster. Encoding a value
 /// takes longer in a sparse row than in a dense one, which has more values.
 constexpr double kDenseFrom = 0.04;
@@ -63,10 +68,12 @@ class HostPredictor final : public CallPredictor {
  public:
   [[gnu::cold]] HostPredictor(std::unique_ptr<const LoadedProgram> loaded, const Target& target)
       : CallPredictor(&HostContext::kBackend), owned_(std::move(loaded)), loaded_(*owned_), target_(&target) {
-    for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
+    for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i) {
       private_bytes_ += loaded_.accumulators[i].copy_bytes;
+      if (is_per_tree(loaded_.accumulators[i].kind)) leaf_bytes_ += loaded_.accumulators[i].copy_bytes;
+    }
     const std::size_t result_bytes = loaded_.meta.num_outputs * (sizeof(float) + sizeof(double));
-    few_rows_ = std::min({max_pass_rows(private_bytes_ + result_bytes + leaf_value_bytes(1)),
+    few_rows_ = std::min({max_pass_rows(private_bytes_ + result_bytes + leaf_value_bytes(1), leaf_bytes_),
                           max_encoded_rows(), max_converted_rows()});
   }
 
@@ -155,9 +162,13 @@ class HostPredictor final : public CallPredictor {
     return converted(rows) || (read_in_place && reads_values(output, row_count));
   }
 
-  /// Returns whether walks of a pass of `row_count` rows read values. Explanations are computed from codes.
+  /// Returns whether walks of a pass of `row_count` rows read values. Paths test codes.
   bool reads_values(OutputKind output, std::size_t row_count) const {
-    return !explains_scores(output) && coded_plans().reads_values(row_count);
+    return !reads_paths(output) && coded_plans().reads_values(row_count);
+  }
+
+  static bool reads_paths(OutputKind output) {
+    return output == OutputKind::Contributions || output == OutputKind::Interactions;
   }
 
   /// Returns whether values for linear leaves stand behind the codes of encoded rows.
@@ -193,8 +204,10 @@ class HostPredictor final : public CallPredictor {
       return left;
     // Calls for leaf numbers and contributions have memory for sums too, because the code may write sums in them.
     const std::size_t result_bytes = pass.in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
-    const std::size_t row_bytes = private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1);
-    const std::size_t most = std::min(left, max_pass_rows(row_bytes));
+    const std::size_t number_bytes = leaf_number_bytes(pass.output, 1);
+    const std::size_t row_bytes =
+        private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1) + number_bytes;
+    const std::size_t most = std::min(left, max_pass_rows(row_bytes, number_bytes + leaf_bytes_));
     if (rows.form() == RowForm::Encoded)
       return std::min(left, rows.cut(adds_values() ? std::min(most, max_encoded_rows()) : most));
     const std::size_t encoded = std::min(most, max_encoded_rows());
@@ -232,6 +245,12 @@ class HostPredictor final : public CallPredictor {
   /// Returns the bytes of the values that linear leaves read of `rows` rows.
   std::size_t leaf_value_bytes(std::size_t rows) const {
     return rows * loaded_.functions.features().size() * sizeof(double);
+  }
+
+  /// Returns the bytes of the leaves' numbers of `rows` rows that are kept for an output.
+  std::size_t leaf_number_bytes(OutputKind output, std::size_t rows) const {
+    return output == OutputKind::ApproxContributions ? rows * loaded_.meta.num_trees * sizeof(std::int32_t)
+                                                     : 0;
   }
 
   /// Returns whether the program derives columns from features.
@@ -412,23 +431,28 @@ class HostPredictor final : public CallPredictor {
   /// compute contributions need.
   std::size_t scratch_bytes(const Pass& pass) const {
     const std::size_t rows = pass.row_count;
-    std::size_t bytes = explains_scores(pass.output) ? slot_bytes() * slot_count(rows) : 0;
+    std::size_t bytes = explains_scores(pass.output) ? slot_bytes(pass) * slot_count(pass) : 0;
+    bytes += whole_lines(leaf_number_bytes(pass.output, rows));
     if (!pass.in_place) bytes += whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
-      bytes += whole_lines(rows * loaded_.accumulators[i].copy_bytes);
+      bytes += whole_lines(loaded_.accumulators[i].bytes(pass.row_count));
     return bytes + whole_lines(leaf_value_bytes(rows));
   }
 
   /// Returns the bytes that a thread needs to compute contributions.
-  std::size_t slot_bytes() const { return whole_lines(ExplainScratch(loaded_.paths).bytes); }
+  std::size_t slot_bytes(const Pass& pass) const {
+    return whole_lines(reads_paths(pass.output) ? ExplainScratch(loaded_.paths).bytes
+                                                : pass.width * sizeof(double));
+  }
 
-  /// Returns the number of threads that compute contributions of `rows` rows at once. Together their slots take at most
-  /// kMaxScratchBytes, unless a single slot takes more.
-  unsigned slot_count(std::size_t rows) const {
+  /// Returns the number of threads that compute contributions of a pass's rows at once. Together their slots take at
+  /// most kMaxScratchBytes, unless a single slot takes more.
+  unsigned slot_count(const Pass& pass) const {
     if (loaded_.executor == nullptr) return 1;
-    const std::size_t blocks = (rows + kCodeRows - 1) / kCodeRows;
+    const std::size_t blocks =
+        reads_paths(pass.output) ? (pass.row_count + kCodeRows - 1) / kCodeRows : pass.row_count;
     const std::size_t fit =
-        std::max<std::size_t>(1, kMaxScratchBytes / std::max<std::size_t>(1, slot_bytes()));
+        std::max<std::size_t>(1, kMaxScratchBytes / std::max<std::size_t>(1, slot_bytes(pass)));
     return static_cast<unsigned>(
         std::min({blocks, fit, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
   }
@@ -456,22 +480,24 @@ class HostPredictor final : public CallPredictor {
   }
 
   void interpret_pass(Pass& pass, std::byte* scratch) const {
-    const auto take = [&](std::size_t row_bytes) {
+    const auto take = [&](std::size_t bytes) {
       std::byte* const begin = scratch;
-      scratch += whole_lines(pass.row_count * row_bytes);
+      scratch += whole_lines(bytes);
       return begin;
     };
     std::optional<ScratchSlots> slots;
     if (explains_scores(pass.output)) {
-      const unsigned count = slot_count(pass.row_count);
-      pass.slots = &slots.emplace(scratch, slot_bytes(), count);
-      scratch += slot_bytes() * count;
+      const unsigned count = slot_count(pass);
+      pass.slots = &slots.emplace(scratch, slot_bytes(pass), count);
+      scratch += slot_bytes(pass) * count;
     }
+    if (pass.output == OutputKind::ApproxContributions)
+      pass.leaves = reinterpret_cast<std::int32_t*>(take(leaf_number_bytes(pass.output, pass.row_count)));
     pass.accumulators[0] = pass.in_place ? reinterpret_cast<std::byte*>(pass.values)
-                                         : take(loaded_.meta.num_outputs * sizeof(float));
+                                         : take(pass.row_count * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
-      pass.accumulators[i] = take(loaded_.accumulators[i].copy_bytes);
-    pass.leaf_values = reinterpret_cast<double*>(take(leaf_value_bytes(1)));
+      pass.accumulators[i] = take(loaded_.accumulators[i].bytes(pass.row_count));
+    pass.leaf_values = reinterpret_cast<double*>(take(leaf_value_bytes(pass.row_count)));
     interpret_with(pass, scratch);
     pass.slots = nullptr;
   }
@@ -484,9 +510,15 @@ class HostPredictor final : public CallPredictor {
     interpret(loaded_.code, 0, machine);
   }
 
-  static std::size_t max_pass_rows(std::size_t row_bytes) {
+  /// Returns the most rows of a pass that takes `row_bytes` scratch memory for each of them, of which `leaf_bytes` are
+  /// trees' leaves. These should stay in the caches of the threads, which add or deliver them when all trees are
+  /// walked.
+  std::size_t max_pass_rows(std::size_t row_bytes, std::size_t leaf_bytes) const {
     if (row_bytes == 0) return kMaxPassRows;
-    return std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1, kMaxPassRows);
+    const std::size_t rows = std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1, kMaxPassRows);
+    if (leaf_bytes == 0) return rows;
+    const std::size_t threads = loaded_.executor == nullptr ? 1 : loaded_.executor->threads();
+    return LeafPlaces::whole(std::min(rows, threads * std::max(kMinLeafRows, kMaxLeafBytes / leaf_bytes)));
   }
 
   const std::unique_ptr<const LoadedProgram> owned_;
@@ -495,6 +527,7 @@ class HostPredictor final : public CallPredictor {
   mutable std::once_flag lookup_codes_once_;
   mutable LookupCodes lookup_codes_;
   std::size_t private_bytes_ = 0;  ///< Bytes of a row in all accumulators but the result.
+  std::size_t leaf_bytes_ = 0;     ///< Bytes of a row in accumulators of per-tree values.
   /// Calls of up to this many rows that give at most a number for each output take one pass, whatever their rows are.
   std::size_t few_rows_ = 0;
 };

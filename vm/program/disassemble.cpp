@@ -92,6 +92,9 @@ std::string Program::disassemble() const {
     text += std::string("; contributions ") + (meta().contributions > 1 ? "and interactions " : "") +
             "from the paths of " + std::to_string(explained_trees().size()) + " trees, " +
             std::to_string(paths().size()) + " nodes\n";
+  if (!attribution_base().empty())
+    text += "; approximate contributions from " + std::to_string(attributions().size()) +
+            " attributions of leaves\n";
   if (!round_begins().empty())
     text += "; leaves are kept for outputs of trees and " + std::to_string(round_begins().size() - 1) +
             " rounds\n";

@@ -67,6 +67,10 @@ void add_sections(const ProgramParts& parts, Contents& contents) {
   set(Section::ExplainedTrees, bytes_of(parts.explained_trees));
   set(Section::Paths, bytes_of(parts.paths));
   set(Section::RoundBegins, bytes_of(parts.round_begins));
+  set(Section::AttributedTrees, bytes_of(parts.attributed_trees));
+  set(Section::AttributedLeaves, bytes_of(parts.attributed_leaves));
+  set(Section::Attributions, bytes_of(parts.attributions));
+  set(Section::AttributionBase, bytes_of(parts.attribution_base));
 }
 
 }  // namespace

@@ -79,6 +79,8 @@ OutputKind kind_of(Output output) {
       return OutputKind::Staged;
     case Output::Interactions:
       return OutputKind::Interactions;
+    case Output::ApproxContributions:
+      return OutputKind::ApproxContributions;
   }
   __builtin_unreachable();  // the cases above are all outputs
 }

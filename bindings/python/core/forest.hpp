@@ -24,11 +24,13 @@ enum class Output : std::uint8_t {
   Contributions,
   Trees,
   Staged,
-  Interactions
+  Interactions,
+  ApproxContributions
 };
-inline constexpr std::size_t kOutputCount = 9;
+inline constexpr std::size_t kOutputCount = 10;
 inline constexpr const char* kOutputNames[kOutputCount] = {
-    "raw", "value", "class", "leaf", "proba", "contributions", "trees", "staged", "interactions"};
+    "raw",           "value", "class",  "leaf",         "proba",
+    "contributions", "trees", "staged", "interactions", "approx-contributions"};
 
 /// The source of a model's probabilities of classes.
 enum class ProbabilitySource : std::uint8_t {

@@ -34,10 +34,11 @@ struct Options {
   const char* target = "auto";
   const char* device = nullptr;  ///< "cuda", "hip", or these with ":N".
   int first_round = 0;
-  int end_round = -1;     ///< -1: all rounds; -2: those up to the best one.
-  int contributions = 0;  ///< 1: compile a program that can compute contributions.
-  int keep_leaves = 0;    ///< 1 if the program shall keep each tree's leaf.
-  int interactions = 0;   ///< 1: compile a program that can compute interactions.
+  int end_round = -1;            ///< -1: all rounds; -2: those up to the best one.
+  int contributions = 0;         ///< 1: compile a program that can compute contributions.
+  int keep_leaves = 0;           ///< 1 if the program shall keep each tree's leaf.
+  int interactions = 0;          ///< 1: compile a program that can compute interactions.
+  int approx_contributions = 0;  ///< 1: compile a program that can compute approximate contributions.
 };
 
 /// The content of a file or of memory.
@@ -126,6 +127,7 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
     compile_options.contributions = options.contributions != 0;
     compile_options.keeps_leaves = options.keep_leaves != 0;
     compile_options.interactions = options.interactions != 0;
+    compile_options.approx_contributions = options.approx_contributions != 0;
     return compile(std::move(*model), schedule, compile_options);
   }
   Program& program = std::get<Program>(loaded);
@@ -134,14 +136,18 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
   if (options.schedule != nullptr)
     return usage("schedule: this is a program, which has its schedule already");
   if (options.end_round != -1) return usage("rounds: this is a program, which has its rounds already");
-  for (const OutputKind kind : {OutputKind::Contributions, OutputKind::Interactions}) {
-    const bool asked =
-        (kind == OutputKind::Contributions ? options.contributions : options.interactions) != 0;
-    const std::string name(name_of(kind));
-    if (asked && output_width(program, kind) == 0)
-      return usage(name + ": this is a program without them: compile the model with --with " + name +
-                   ", or load it with " + name + "=True");
-  }
+  const struct {
+    OutputKind kind;
+    int asked;
+    std::string option;
+  } explanations[] = {
+      {OutputKind::Contributions, options.contributions, "contributions"},
+      {OutputKind::Interactions, options.interactions, "interactions"},
+      {OutputKind::ApproxContributions, options.approx_contributions, "approx_contributions"}};
+  for (const auto& [kind, asked, option] : explanations)
+    if (asked != 0 && output_width(program, kind) == 0)
+      return usage(option + ": this is a program without them: compile the model with --with " +
+                   std::string(name_of(kind)) + ", or load it with " + option + "=True");
   if (options.keep_leaves != 0 && program.round_begins().empty())
     return usage(
         "keep_leaves: this is a program that does not keep each tree's leaf: compile the model with --with trees, or "
@@ -201,10 +207,11 @@ PyObject* load(PyObject* type, PyObject* args) {
     Options options;
     PyObject* source = nullptr;
     int is_path = 0, borrow = 0;
-    if (PyArg_ParseTuple(args, "OpzzpIsziipppp", &source, &is_path, &options.schedule, &options.contract,
+    if (PyArg_ParseTuple(args, "OpzzpIsziippppp", &source, &is_path, &options.schedule, &options.contract,
                          &options.strict, &options.threads, &options.target, &options.device,
                          &options.first_round, &options.end_round, &options.contributions,
-                         &options.keep_leaves, &options.interactions, &borrow) == 0)
+                         &options.keep_leaves, &options.interactions, &options.approx_contributions,
+                         &borrow) == 0)
       return nullptr;
     Buffer buffer;
     if (!buffer.open(source, PyBUF_SIMPLE)) return nullptr;

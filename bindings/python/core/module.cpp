@@ -13,6 +13,7 @@
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/forest.hpp"
 #include "bindings/python/core/numpy.hpp"
+#include "bindings/python/core/proximity.hpp"
 
 namespace {
 
@@ -70,6 +71,7 @@ PyMethodDef functions[] = {
     {"is_direct", is_direct, METH_VARARGS, nullptr},
     {"limit_threads", set_thread_limit, METH_O, nullptr},
     {"read_dlpack", read_dlpack, METH_O, nullptr},
+    {"share_leaves", share_leaves, METH_VARARGS, nullptr},
     {"thread_limit", get_thread_limit, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

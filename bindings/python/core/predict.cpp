@@ -91,8 +91,9 @@ bool has_output(const Forest& forest, Output output) {
     return checked.ok();
   }
   const std::string name = kOutputNames[static_cast<std::size_t>(output)];
-  if (output == Output::Contributions || output == Output::Interactions) {
-    raise(refused("output " + name, "the program has none: load the model with " + name +
+  if (explains_scores(forest.form(output).kind)) {
+    const std::string option = output == Output::ApproxContributions ? "approx_contributions" : name;
+    raise(refused("output " + name, "the program has none: load the model with " + option +
                                         "=True, or compile it with --with " + name));
     return false;
   }

@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike, NDArray
 __version__: str
 
 _Output: TypeAlias = Literal[
-    "value", "raw", "class", "leaf", "proba", "contributions", "trees", "staged", "interactions"
+    "value", "raw", "class", "leaf", "proba", "contributions", "trees", "staged", "interactions", "approx-contributions"
 ]
 
 # A test: the feature, the least number that goes right, the categories that go right (one of these two is None),
@@ -135,6 +135,7 @@ class Forest:
         contributions: bool,
         keep_leaves: bool,
         interactions: bool,
+        approx_contributions: bool,
         borrow: bool,
         /,
     ) -> tuple[Any, list[str]]: ...
@@ -216,5 +217,12 @@ class EncodedRows:
 def limit_threads(limit: int, /) -> None: ...
 def thread_limit() -> int: ...
 def read_dlpack(capsule: object, /) -> tuple[int, tuple[int, ...], tuple[int, ...] | None, str, int, int, bool]: ...
+def share_leaves(
+    leaves: NDArray[numpy.int32],
+    others: NDArray[numpy.int32] | None,
+    out: NDArray[numpy.int32] | NDArray[numpy.float64],
+    rows: NDArray[numpy.int64] | None,
+    /,
+) -> None: ...
 def is_direct(array: object, features: int, /) -> bool: ...
 def has_large(array: NDArray[numpy.float64], /) -> bool: ...

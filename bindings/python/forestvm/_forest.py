@@ -102,6 +102,23 @@ class Forest(_core.Forest):
             raise Usage(f"the interactions of a row take {row_bytes} bytes, more than {max_bytes}", "max_bytes")
         return self._explain("interactions", 2, X, out, dtype, missing, columns, extra)
 
+    def approx_contributions(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = None,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]:
+        """Returns changes of the mean score at the splits of each feature on a row's way: XGBoost's `approx_contribs`.
+
+        The array has the shape of `contributions`, and the numbers add up to the raw score likewise. The forest must
+        have been loaded with `approx_contributions=True`. The options are those of `predict`.
+        """
+        return self._explain("approx-contributions", 1, X, out, dtype, missing, columns, extra)
+
     def _explain(
         self,
         output: str,
@@ -145,6 +162,41 @@ class Forest(_core.Forest):
         width = self._leaf_width
         return flat if width == 1 else flat.reshape(len(flat), flat.shape[1] // width, width)
 
+    def proximity(
+        self,
+        X: Any,
+        Y: Any = None,
+        *,
+        top: int | None = None,
+        weights: bool = False,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
+        """Counts the trees in which each row of X shares a leaf with each row of Y, or of X itself.
+
+        The array is int32 and has the shape (rows of X, rows of Y). `weights=True` counts each shared leaf as 1 /
+        (rows of Y in it), divided by the number of trees, as float64. `top` gives only the rows that share the most,
+        as two arrays (rows of X, top): their numbers (int64), and their counts or weights. The largest comes first, of
+        equal ones the first row, and a row of X is no neighbour of itself. The other options are those of `predict`.
+        """
+        import numpy
+
+        leaves = self.apply(X, missing=missing, columns=columns, extra=extra)
+        others = None if Y is None else self.apply(Y, missing=missing, columns=columns, extra=extra)
+        count = len(leaves if others is None else others)
+        dtype = numpy.float64 if weights else numpy.int32
+        if top is None:
+            out = numpy.empty((len(leaves), count), dtype)
+            _core.share_leaves(leaves, others, out, None)
+            return out
+        known = max(0, count - 1) if others is None else count
+        if not isinstance(top, int) or not 0 < top <= known:
+            raise Usage(f"top is {top!r}: expected 1 to {known}, the number of rows to compare with", "top")
+        rows, out = numpy.empty((len(leaves), top), numpy.int64), numpy.empty((len(leaves), top), dtype)
+        _core.share_leaves(leaves, others, out, rows)
+        return rows, out
+
     def staged(
         self,
         X: Any,
@@ -160,7 +212,8 @@ class Forest(_core.Forest):
         every: rounds from one stage to the next. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
         """
-        flat = self._in_stages(every).predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        calls = self._in_stages(every)
+        flat = calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
     def of_rounds(self, begin: int, end: int) -> Forest:
@@ -309,6 +362,7 @@ def load(
     contributions: bool = False,
     keep_leaves: bool = False,
     interactions: bool = False,
+    approx_contributions: bool = False,
 ) -> Forest:
     """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
 
@@ -324,12 +378,24 @@ def load(
               the memory.
     keep_leaves: lets `Forest.trees`, `Forest.staged` and `Forest.of_rounds` answer; predictions then take longer.
     interactions: lets `Forest.interactions` say what each two features contribute, too, which takes more memory.
+    approx_contributions: lets `Forest.approx_contributions` answer; the program then takes more memory.
     """
     if isinstance(schedule, os.PathLike):
         with open(schedule, encoding="utf-8") as file:
             schedule = file.read()
     options = {"threads": threads, "target": target, "device": device}
-    return _open(source, options, schedule, contract, strict, _rounds(rounds), contributions, keep_leaves, interactions)
+    return _open(
+        source,
+        options,
+        schedule,
+        contract,
+        strict,
+        _rounds(rounds),
+        contributions,
+        keep_leaves,
+        interactions,
+        approx_contributions,
+    )
 
 
 def _open(
@@ -342,6 +408,7 @@ def _open(
     contributions: bool = False,
     keep_leaves: bool = False,
     interactions: bool = False,
+    approx_contributions: bool = False,
     borrow: bool = False,
 ) -> Forest:
     """Loads a model or a program. `options` are those that a pickle keeps."""
@@ -368,6 +435,7 @@ def _open(
         contributions,
         keep_leaves,
         interactions,
+        approx_contributions,
         borrow,
     )
     forest._options = options

@@ -49,6 +49,17 @@ def test_interactions_of_xgboost() -> None:
         small_forest().interactions(ROWS)
 
 
+def test_approximate_of_xgboost() -> None:
+    model = xgboost.XGBClassifier(n_estimators=10, max_depth=4).fit(ROWS, np.digitize(TARGET, [-0.5, 0.5]))
+    forest = forestvm.from_xgboost(model, approx_contributions=True)
+    expected = model.get_booster().predict(xgboost.DMatrix(ROWS), pred_contribs=True, approx_contribs=True)
+    parts = forest.approx_contributions(ROWS)
+    assert parts.shape == (600, 3, 6) and parts.dtype == np.float32
+    assert np.array_equal(parts, expected)
+    with pytest.raises(forestvm.Refused, match="approx_contributions=True"):
+        small_forest().approx_contributions(ROWS)
+
+
 def test_of_lightgbm_classes() -> None:
     model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(ROWS, np.digitize(TARGET, [-0.5, 0.5]))
     forest = forestvm.from_lightgbm(model, contributions=True)

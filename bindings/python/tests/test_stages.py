@@ -71,7 +71,8 @@ def test_of_scikit_learn() -> None:
     forest = forestvm.from_sklearn(model, keep_leaves=True)
     stages = forest.staged(rows)
     for stage, expected in enumerate(model.staged_decision_function(rows)):
-        np.testing.assert_allclose(stages[:, stage], expected, rtol=0, atol=1e-15)  # decision_function has the same tolerance in its test
+        # decision_function has the same tolerance in its test.
+        np.testing.assert_allclose(stages[:, stage], expected, rtol=0, atol=1e-15)
 
 
 def small_forest() -> forestvm.Forest:

@@ -44,7 +44,8 @@ inline constexpr OutputKind kOutputKinds[] = {
 
 /// Returns whether an output says what features contribute to raw scores.
 constexpr bool explains_scores(OutputKind output) {
-  return output == OutputKind::Contributions || output == OutputKind::Interactions;
+  return output == OutputKind::Contributions || output == OutputKind::Interactions ||
+         output == OutputKind::ApproxContributions;
 }
 
 /// Returns whether an output is computed from the leaves of single trees.

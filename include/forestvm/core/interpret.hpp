@@ -177,6 +177,9 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
       case Op::Explain:
         if constexpr (!kInStep<Machine>) machine.explain(inst);  // no phase of a launch contains it
         break;
+      case Op::Attribute:
+        if constexpr (!kInStep<Machine>) machine.attribute(inst);  // no phase of a launch contains it
+        break;
     }
     ++pc;
   }

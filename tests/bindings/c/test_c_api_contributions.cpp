@@ -85,5 +85,31 @@ TEST(CApiInteractions, AddUpToTheContributions) {
   EXPECT_EQ(width_of(without.open(), FVM_OUTPUT_INTERACTIONS), 0u);
 }
 
+TEST(CApiApproxContributions, AddUpToTheRawScore) {
+  Model model = small_forest();
+  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
+  CompileOptions options;
+  options.approx_contributions = true;
+  const Opened opened(compiled(model, "parallel(batch)", options)),
+      without(compiled(model, "parallel(batch)"));
+  const std::uint32_t width = width_of(opened.open(), FVM_OUTPUT_APPROX_CONTRIBUTIONS);
+  ASSERT_EQ(width, 3u * 4u);
+  const std::vector<float> rows = small_rows(100, 3);
+  std::vector<float> parts(100 * width), raw(100 * width / 4);
+  const auto predict = [&](const Opened& with, fvm_output output, std::vector<float>& out) {
+    return fvm_predict_f32(with.context(), rows.data(), 100, 3, output, out.data(), out.size());
+  };
+  ASSERT_EQ(predict(opened, FVM_OUTPUT_APPROX_CONTRIBUTIONS, parts), FVM_OK) << fvm_last_error();
+  ASSERT_EQ(predict(opened, FVM_OUTPUT_RAW, raw), FVM_OK) << fvm_last_error();
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    const float* const mine = parts.data() + i * 4;
+    EXPECT_NEAR(mine[0] + mine[1] + mine[2] + mine[3], raw[i], 1e-5f);
+  }
+  EXPECT_EQ(predict(without, FVM_OUTPUT_APPROX_CONTRIBUTIONS, parts), FVM_REFUSED);
+  EXPECT_NE(std::string(fvm_last_error()).find("--with approx-contributions"), std::string::npos)
+      << fvm_last_error();
+  EXPECT_EQ(width_of(without.open(), FVM_OUTPUT_APPROX_CONTRIBUTIONS), 0u);
+}
+
 }  // namespace
 }  // namespace forestvm::test

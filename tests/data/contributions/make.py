@@ -3,8 +3,9 @@
 
 Writes NAME.npy for each model that MODELS lists: what XGBoost's pred_contribs, LightGBM's pred_contrib and CatBoost's
 ShapValues give for its first ROWS rows, in an array (rows, features + 1) or (rows, outputs, features + 1); and
-NAME.interactions.npy for those that INTERACTIONS lists: what XGBoost's pred_interactions gives. Made with numpy 2.4.6,
-xgboost-cpu 3.2.0, lightgbm 4.7.0 and catboost 1.2.10.
+NAME.interactions.npy for those that INTERACTIONS lists: what XGBoost's pred_interactions gives; and NAME.approx.npy for
+those that APPROXIMATE lists: what XGBoost's approx_contribs gives. Made with numpy 2.4.6, xgboost-cpu 3.2.0, lightgbm
+4.7.0 and catboost 1.2.10.
 """
 import pathlib
 
@@ -35,13 +36,15 @@ MODELS = (
 )
 # Models of XGBoost of which interactions are kept, too.
 INTERACTIONS = ("breast_cancer", "diabetes", "margins/dart", "margins/classes")
+# Models of XGBoost of which approximate contributions are kept, too.
+APPROXIMATE = ("breast_cancer", "diabetes", "digits", "margins/dart", "margins/classes")
 
 
-def interactions(model, rows):
+def of_xgboost(model, rows, **kind):
     booster = xgboost.Booster({"nthread": 1})
     booster.load_model(model)
     booster.feature_names = None
-    return booster.predict(xgboost.DMatrix(rows, nthread=1), pred_interactions=True)
+    return booster.predict(xgboost.DMatrix(rows, nthread=1), **kind)
 
 
 def contributions(model, rows):
@@ -54,10 +57,7 @@ def contributions(model, rows):
         answers = booster.predict(rows.astype(numpy.float64), pred_contrib=True, num_threads=1)
         outputs = booster.num_model_per_iteration()
         return answers if outputs == 1 else answers.reshape(len(rows), outputs, -1)
-    booster = xgboost.Booster({"nthread": 1})
-    booster.load_model(model)
-    booster.feature_names = None
-    return booster.predict(xgboost.DMatrix(rows, nthread=1), pred_contribs=True)
+    return of_xgboost(model, rows, pred_contribs=True)
 
 
 for folder, model in MODELS:
@@ -66,5 +66,8 @@ for folder, model in MODELS:
     numpy.save(HERE / (folder.replace("/", "_") + ".npy"), numpy.ascontiguousarray(answers))
     print(folder, answers.shape, answers.dtype)
     if folder in INTERACTIONS:
-        answers = interactions(HERE.parent / folder / model, rows)
+        answers = of_xgboost(HERE.parent / folder / model, rows, pred_interactions=True)
         numpy.save(HERE / (folder.replace("/", "_") + ".interactions.npy"), numpy.ascontiguousarray(answers))
+    if folder in APPROXIMATE:
+        answers = of_xgboost(HERE.parent / folder / model, rows, pred_contribs=True, approx_contribs=True)
+        numpy.save(HERE / (folder.replace("/", "_") + ".approx.npy"), numpy.ascontiguousarray(answers))

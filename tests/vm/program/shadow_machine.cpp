@@ -22,6 +22,8 @@ struct Harm : std::runtime_error {
 
 constexpr std::uint32_t kOutputBuffer = kAccumulators;
 constexpr std::uint32_t kCodes = kAccumulators + 1;
+constexpr std::uint32_t kLeafNumbers =
+    kAccumulators + 2;  ///< Numbers of leaves, for approximate contributions.
 constexpr std::uint64_t kMaxSteps = 1'000'000;
 
 /// A piece of memory: accumulator, copy, row and, for per-tree values and leaf numbers, the tree; otherwise 0.
@@ -123,6 +125,14 @@ class ShadowMachine {
     touch_rows(kOutputBuffer, 0, args.rows, Access::Written);
   }
 
+  void attribute(const Inst& inst) {
+    const auto args = operands<Op::Attribute>(inst);
+    check_sizes(inst);
+    if (run_->program.attribution_base().empty()) throw Harm("no attributions");
+    touch_rows(kLeafNumbers, 0, args.rows, Access::Read);
+    touch_rows(kOutputBuffer, 0, args.rows, Access::Written);
+  }
+
   void privatize(const Inst& inst) {
     const auto args = operands<Op::Privatize>(inst);
     const AccumulatorDesc& desc = accumulators()[args.acc_out];
@@ -150,7 +160,8 @@ class ShadowMachine {
     const std::uint32_t trees = args.trees;
     const WalkerDesc& walker = chosen(args.walker, args.select, trees);
     read_codes(walker, args.rows);
-    touch_trees(kOutputBuffer, walker, trees, args.rows);
+    const bool keeps = run_->output == OutputKind::ApproxContributions;
+    touch_trees(keeps ? kLeafNumbers : kOutputBuffer, walker, trees, args.rows);
   }
 
   void reduce_dim(const Inst& inst) { reduce(operands<Op::ReduceDim>(inst), false); }
@@ -272,7 +283,8 @@ class ShadowMachine {
                    " does not exist");
       per_tree = is_per_tree(accumulators()[accumulator].kind);
     }
-    const std::uint32_t trees = per_tree ? run_->program.meta().num_trees : 1;
+    const bool of_trees = per_tree || accumulator == kLeafNumbers;
+    const std::uint32_t trees = of_trees ? run_->program.meta().num_trees : 1;
     for (std::uint32_t row = range.begin; row < range.end; ++row)
       for (std::uint32_t tree = 0; tree < trees; ++tree) use({accumulator, copy, row, tree}, access);
   }

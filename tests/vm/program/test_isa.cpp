@@ -9,6 +9,7 @@
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
 
+#include "support/small_models.hpp"
 #include "tests/support/golden.hpp"
 #include "vm/small_program.hpp"
 
@@ -169,7 +170,11 @@ std::uint32_t number(OutputKind kind) { return static_cast<std::uint32_t>(kind);
 
 /// Returns a program that contains every opcode.
 ProgramParts every_opcode() {
-  ProgramParts parts = parts_of(compiled(small_forest({.trees = 4, .outputs = 2}), "encode(u8)"));
+  Model model = small_forest({.trees = 4, .outputs = 2});
+  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
+  CompileOptions options;
+  options.approx_contributions = true;
+  ProgramParts parts = parts_of(compiled(model, "encode(u8)", options));
   using enum AccumulatorKind;
   parts.meta.contributions = 1;
   parts.round_begins = {0, 2, 4};
@@ -239,6 +244,11 @@ ProgramParts every_opcode() {
   hand.open(Op::When, {number(OutputKind::Contributions)});
   hand.add(Op::Encode, {0});
   hand.add(Op::Explain, {0});
+  hand.close();
+  hand.open(Op::When, {number(OutputKind::ApproxContributions)});
+  hand.add(Op::Encode, {0});
+  hand.add(Op::Leaves, {1, 0, 0, 1});
+  hand.add(Op::Attribute, {0});
   hand.close();
   parts.code = hand.code();
   return parts;

@@ -88,6 +88,15 @@ class CodeGenerator {
     if (chance(98)) explain(OutputKind::Interactions, 0, false);
     if (chance(98)) store_leaves(Op::StoreTrees, 0, false);
     if (chance(98)) store_leaves(Op::StoreStages, 0, false);
+    if (chance(98)) attribute(0, false);
+  }
+
+  /// Adds approximate contributions, mostly where they are asked for and leaves are known.
+  void attribute(std::uint32_t rows, bool anywhere) {
+    const std::uint32_t open = anywhere ? 0 : add(Op::When, {8, 0});
+    if (chance(95)) add(Op::Leaves, {1, rows, below(4), 1});
+    add(Op::Attribute, {rows});
+    if (!anywhere) close(open, 0);
   }
 
   /// Adds outputs of trees or stages, mostly where they are asked for.
@@ -147,6 +156,7 @@ class CodeGenerator {
                          chance(5));
         if (contributions_ && chance(50))
           return store_leaves(chance(50) ? Op::StoreTrees : Op::StoreStages, source(kRowAxis), chance(5));
+        if (contributions_ && chance(30)) return attribute(source(kRowAxis), chance(5));
         return leaves();
       case 18:
         return convert_or_cache();
@@ -223,7 +233,7 @@ class CodeGenerator {
   }
 
   void when(unsigned depth) {
-    const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(contributions_ ? 8 : 4), 0});
+    const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(contributions_ ? 9 : 4), 0});
     const auto saved = live_;
     block(depth + 1);
     live_ = saved;
@@ -293,7 +303,9 @@ ProgramParts forest_parts(bool rich) {
   for (Tree& tree : model.trees) support::cover(tree, 0, 64);
   const char* const schedule =
       "split(batch, ba, bb, 2); layout(ba.tree, tables); layout(bb.tree, sparse); tileTree(bb.tree, 3, uniform)";
-  ProgramParts parts = parts_of(rich ? interacting(model, schedule) : compiled(model, schedule));
+  CompileOptions options;
+  options.interactions = options.approx_contributions = rich;
+  ProgramParts parts = parts_of(compiled(model, schedule, options));
   using enum AccumulatorKind;
   if (rich) {
     parts.round_begins = {0, 2, 6};
@@ -344,7 +356,7 @@ void run_on_the_host(const Program& program, unsigned threads) {
   const Answers first = answers_over(0, **predictor, *fresh, {rows.data(), kRows, 3});
   const Answers second = answers_over(0xdeadbeef, **predictor, *used, {rows.data(), kRows, 3});
   if (!program.round_begins().empty())
-    for (const OutputKind kind : {OutputKind::Trees, OutputKind::Staged}) {
+    for (const OutputKind kind : {OutputKind::Trees, OutputKind::Staged, OutputKind::ApproxContributions}) {
       std::vector<float> out(kRows * output_width(program, kind));
       EXPECT_TRUE((*predictor)->predict(*used, RowBlock{rows.data(), kRows, 3}, kind, out.data()).ok());
     }

@@ -10,17 +10,18 @@
 
 namespace forestvm::host {
 
-#define FVM_TARGET(Name, text, meaning)               \
-  namespace target_##Name {                           \
-    bool runs_here();                                 \
-    const WalkerTable* walkers(Layout layout);        \
-    void encode(const EncodeTask& task);              \
-    void encode_categories(const CategoryTask& task); \
-    void encode_columns(const ColumnTask& task);      \
-    void encode_doubles(const DoublesTask& task);     \
-    std::uint64_t round(const RoundTask& task);       \
-    void derive(const DeriveTask& task);              \
-    void explain(const ExplainTask& task);            \
+#define FVM_TARGET(Name, text, meaning)                \
+  namespace target_##Name {                            \
+    bool runs_here();                                  \
+    const WalkerTable* walkers(Layout layout);         \
+    void encode(const EncodeTask& task);               \
+    void encode_categories(const CategoryTask& task);  \
+    void encode_columns(const ColumnTask& task);       \
+    void encode_doubles(const DoublesTask& task);      \
+    std::uint64_t round(const RoundTask& task);        \
+    void derive(const DeriveTask& task);               \
+    void explain(const ExplainTask& task);             \
+    void compare_leaves(const SharedLeavesTask& task); \
   }
 #include <built_targets.def>
 
@@ -37,7 +38,8 @@ constexpr Target kTargets[] = {
    target_##Name::encode_doubles,       \
    target_##Name::round,                \
    target_##Name::derive,               \
-   target_##Name::explain},
+   target_##Name::explain,              \
+   target_##Name::compare_leaves},
 #include <built_targets.def>
 };
 

@@ -14,6 +14,7 @@
 #include "vm/host/encode_doubles.hpp"
 #include "vm/host/encode_rows.hpp"
 #include "vm/host/paths/explain_task.hpp"
+#include "vm/host/shared_leaves.hpp"
 #include "vm/host/walkers/walker_table.hpp"
 
 namespace forestvm::host {
@@ -29,6 +30,7 @@ struct Target {
   RoundFunction round;
   DeriveFunction derive;
   ExplainFunction explain;
+  SharedLeavesFunction compare_leaves;
 
   /// Returns the target's own walker for a verified description, otherwise the first target's. Its function is null
   /// if the layout is not built.

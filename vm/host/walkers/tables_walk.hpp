@@ -16,6 +16,19 @@
 
 namespace forestvm::host {
 
+/// Stores the leaves `at` of a tree for `slots` rows from `row` on, by adding them to the zero that changes no number.
+template <class Target, class Score>
+FVM_ONE_COPY void store_vectors(const WalkTask& task, const TreeDesc& desc, std::uint32_t row,
+                                std::uint32_t slots, const Score* leaves, const std::uint8_t* at) {
+  const LeafPlaces places(task.width, task.row_count);
+  for (std::uint32_t r = 0; r < slots; r += kCodeRows) {
+    const std::uint32_t count = std::min<std::uint32_t>(slots - r, kCodeRows);
+    Score* const to = reinterpret_cast<Score*>(task.out) + places.at(row + r, desc.number);
+    std::fill_n(to, count, Score{-0.0});
+    Target::Codes::add_leaves(to, leaves, desc.leaf_count, at + r, count);
+  }
+}
+
 /// Walks tables. View is TablesView or TreeTablesView.
 template <class Target, class View>
 class TablesWalk {
@@ -198,8 +211,21 @@ class TablesWalk {
       for (std::size_t r = 0; r < rows_; ++r) out[r * task_.width + k] = sums[k * stride + r];
   }
 
-  /// Delivers a tree's leaves row by row, in tasks that sum_beside does not serve.
+  /// Returns whether the vectors of rows fit the room that a tree's leaves have in an accumulator.
+  static bool stores_vectors(const WalkTask& task, std::uint32_t slots) {
+    const bool per_tree = task.delivery == Delivery::PerTree || task.delivery == Delivery::PerTree64;
+    return per_tree &&
+           std::min<std::uint32_t>(slots, kCodeRows) <= LeafPlaces(task.width, task.row_count).stride;
+  }
+
+  /// Delivers a tree's leaves in tasks that sum_beside does not serve.
   void deliver(std::uint32_t tree, const Tree& view, const std::uint8_t* at) {
+    if (stores_vectors(task_, slots_)) {
+      const TreeDesc& stored = task_.group.trees[tree - task_.first_tree];
+      if (task_.delivery == Delivery::PerTree)
+        return store_vectors<Target>(task_, stored, row_, slots_, view.leaves, at);
+      return store_vectors<Target>(task_, stored, row_, slots_, task_.wide_leaves + stored.first_leaf, at);
+    }
     float values[kMaxRows];
     std::uint64_t numbers_at[kMaxRows];
     const TreeDesc& desc = task_.group.trees[tree - task_.first_tree];

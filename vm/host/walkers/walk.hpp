@@ -18,6 +18,7 @@
 #include <forestvm/core/sums.hpp>
 
 #include "vm/host/atomics.hpp"
+#include "vm/host/leaf_places.hpp"
 
 /// Marks a function that is called, not inlined, and of which there is one copy: without the mark GCC makes another
 /// copy for each constant that callers pass.
@@ -42,8 +43,8 @@ struct WalkTask {
   const std::uint8_t* codes;  ///< Codes of row 0: see core/encoder.hpp.
   std::size_t columns;        ///< Number of columns of codes.
   std::uint32_t row_count;    ///< Rows of the pass, all of which have codes.
-  std::byte* out;             ///< Output of row 0: sums, per-tree values or int32 leaf numbers.
-  std::size_t width;          ///< Elements of one row of `out`.
+  std::byte* out;     ///< Output of row 0: sums, per-tree values (see LeafPlaces) or int32 leaf numbers.
+  std::size_t width;  ///< Elements of one row of `out`.
   SumScale scale;
   std::uint32_t steps;  ///< Steps without a leaf check: see WalkerDesc::steps.
   WalkOrder order;
@@ -118,14 +119,25 @@ struct Deliver {
     return [&](std::uint32_t i) { return task.wide_leaves[leaves.numbers_at[i]]; };
   }
 
-  /// Stores the leaves, each at the index of its tree. get(i) returns leaf i.
+  /// Stores the leaves, each at the place of its tree. get(i) returns leaf i.
   template <class T, class Get>
   static void put(const WalkTask& task, const Leaves& leaves, Get get) {
     const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);
+    const LeafPlaces places(task.width, task.row_count);
     T* out = reinterpret_cast<T*>(task.out);
     for (std::uint32_t t = 0; t < leaves.trees; ++t)
       for (std::uint32_t r = 0; r < leaves.rows; ++r)
-        out[(leaves.row + std::size_t{r}) * task.width + trees[t].number] = get(t * leaves.rows + r);
+        out[places.at(leaves.row + r, trees[t].number)] = get(t * leaves.rows + r);
+  }
+
+  /// Stores the leaves' numbers row by row, as the caller gets them.
+  static void put_numbers(const WalkTask& task, const Leaves& leaves) {
+    const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);
+    auto* out = reinterpret_cast<std::uint32_t*>(task.out);
+    for (std::uint32_t t = 0; t < leaves.trees; ++t)
+      for (std::uint32_t r = 0; r < leaves.rows; ++r)
+        out[(leaves.row + std::size_t{r}) * task.width + trees[t].number] =
+            task.numbers[leaves.numbers_at[t * leaves.rows + r]];
   }
 
   FVM_ONE_COPY static void run(const WalkTask& task, const Leaves& leaves) {
@@ -143,8 +155,7 @@ struct Deliver {
       case Delivery::PerTree64:
         return put<double>(task, leaves, wide(task, leaves));
       case Delivery::LeafNumber:
-        return put<std::uint32_t>(task, leaves,
-                                  [&](std::uint32_t i) { return task.numbers[leaves.numbers_at[i]]; });
+        return put_numbers(task, leaves);
     }
   }
 };

@@ -165,6 +165,10 @@ class CodeVerifier {
         return encodes(operands<Op::Encode>(inst).rows);
       case Op::Explain:
         return explains(operands<Op::Explain>(inst).rows);
+      case Op::Attribute:
+        if (program_.attribution_base().empty())
+          return wrong("the program's leaves attribute nothing to features");
+        return writes_rows(operands<Op::Attribute>(inst).rows);
     }
     return {};
   }
@@ -484,6 +488,11 @@ class CodeVerifier {
   /// Checks that contributions may be computed and written here.
   Result<void> explains(std::uint32_t rows) {
     if (program_.meta().contributions == 0) return wrong("the program has no paths to explain");
+    return writes_rows(rows);
+  }
+
+  /// Checks that the output of some rows may be written here.
+  Result<void> writes_rows(std::uint32_t rows) {
     if (!tree_loops_.empty()) return wrong("the output is written inside a parallel loop over trees");
     return reads(rows, Axis::Rows);
   }

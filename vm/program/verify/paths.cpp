@@ -38,7 +38,17 @@ constexpr std::uint64_t kCacheSteps = 512;
 
 /// Returns whether a program gives contributions or interactions.
 bool can_explain(const Program& program, OutputKind output) {
-  return program.meta().contributions > (output == OutputKind::Interactions ? 1 : 0);
+  const std::uint8_t contributions = program.meta().contributions;
+  return output == OutputKind::Contributions ? contributions > 0
+                                             : output == OutputKind::Interactions && contributions > 1;
+}
+
+/// Returns whether calls can ask a program for an output, which its code then writes.
+bool has_output(const Program& program, OutputKind output) {
+  if (output == OutputKind::ApproxContributions) return !program.attribution_base().empty();
+  if (explains_scores(output)) return can_explain(program, output);
+  const bool of_trees = output == OutputKind::Trees || output == OutputKind::Staged;
+  return !of_trees || !program.round_begins().empty();
 }
 
 /// The properties that all calls on a way have.
@@ -123,6 +133,7 @@ class WayFollower {
       case OutputKind::Trees:
       case OutputKind::Staged:
       case OutputKind::Interactions:
+      case OutputKind::ApproxContributions:
         return memory_.output.covers(all);
       case OutputKind::Class:
         return meta_.class_rule == ClassRule::None || memory_.output.covers(all);
@@ -171,7 +182,8 @@ class WayFollower {
       case Op::Walk:
         return walk(inst);
       case Op::Leaves:
-        if (way_.output != OutputKind::Leaf) return wrong("it writes the numbers of leaves");
+        if (way_.output != OutputKind::Leaf && way_.output != OutputKind::ApproxContributions)
+          return wrong("it writes the numbers of leaves");
         memory_.leaf_output.add(trees(), rows());
         return walks();
       case Op::ReduceDim: {
@@ -222,6 +234,8 @@ class WayFollower {
         return {};
       case Op::Explain:
         return explain();
+      case Op::Attribute:
+        return attribute();
     }
     return {};
   }
@@ -350,13 +364,16 @@ class WayFollower {
     return wrong(formatted("a{} is read for rows of which it holds nothing", accumulator));
   }
 
+  /// Returns whether something was written for all trees of these rows.
+  bool covers_all_trees(const Rectangles& written) const {
+    const RangeFacts& all = range(kAllTrees);
+    return all.max_size == 0 ||
+           (innermost_trees() == kAllTrees && written.rows_of({all.from, all.to}).covers(rows()));
+  }
+
   Result<void> reads_leaves(std::uint32_t accumulator) {
     take(width(accumulator));
-    const bool all_trees =
-        range(kAllTrees).max_size == 0 ||
-        (innermost_trees() == kAllTrees &&
-         memory_.leaves[accumulator].rows_of({range(kAllTrees).from, range(kAllTrees).to}).covers(rows()));
-    if (all_trees) return {};
+    if (covers_all_trees(memory_.leaves[accumulator])) return {};
     return wrong(formatted("a{} is read for rows of which it does not hold every tree's leaf", accumulator));
   }
 
@@ -406,10 +423,19 @@ class WayFollower {
   }
 
   Result<void> explain() {
-    if (!explains_scores(way_.output)) return wrong("it writes contributions or interactions");
+    if (!can_explain(program_, way_.output)) return wrong("it writes contributions or interactions");
     if (!program_.columns().empty() && !memory_.codes.covers(rows()))
       return wrong("paths test rank codes, and these rows are not encoded here");
     take(explain_steps(program_, way_.output));
+    memory_.output.add(rows());
+    return {};
+  }
+
+  Result<void> attribute() {
+    if (way_.output != OutputKind::ApproxContributions) return wrong("it writes approximate contributions");
+    if (!covers_all_trees(memory_.leaf_output))
+      return wrong("it reads the number of every tree's leaf, and some are not written here");
+    take(attribute_steps(program_));
     memory_.output.add(rows());
     return {};
   }
@@ -500,9 +526,7 @@ Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
   FVM_ASSIGN(const std::vector<std::uint32_t> counts, row_counts(program));
   std::uint64_t most = 0, followed = 0;
   for (const OutputKind output : kOutputKinds) {
-    if (explains_scores(output) && !can_explain(program, output)) continue;
-    const bool of_trees = is_of_trees(output);
-    if (of_trees && program.round_begins().empty()) continue;
+    if (!has_output(program, output)) continue;
     for (const std::uint32_t rows : counts) {
       FVM_ASSIGN(const std::uint64_t steps, WayFollower(program, map, costs, followed).run({output, rows}));
       most = std::max(most, steps);

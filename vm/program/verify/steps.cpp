@@ -80,4 +80,17 @@ std::uint64_t explain_steps(const Program& program, OutputKind output) {
   return add_capped(multiply_capped(program.meta().num_outputs, written), walked);
 }
 
+std::uint64_t attribute_steps(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  const auto leaves = program.attributed_leaves();
+  std::uint64_t steps = std::uint64_t{meta.num_outputs} * (std::uint64_t{meta.num_features} + 1);
+  for (const AttributedTree& tree : program.attributed_trees()) {
+    std::uint32_t most = 0;
+    for (std::uint32_t i = 0; i < tree.leaf_count; ++i)
+      most = std::max(most, leaves[tree.first_leaf + i + 1] - leaves[tree.first_leaf + i]);
+    steps = add_capped(steps, most + std::uint64_t{1});
+  }
+  return steps;
+}
+
 }  // namespace forestvm::bytecode

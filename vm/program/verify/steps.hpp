@@ -35,4 +35,7 @@ std::uint64_t function_steps(const Program& program);
 /// paths of all trees and written.
 std::uint64_t explain_steps(const Program& program, OutputKind output);
 
+/// Returns the most steps in which what a row's leaves attribute to features is added and written.
+std::uint64_t attribute_steps(const Program& program);
+
 }  // namespace forestvm::bytecode

@@ -32,6 +32,8 @@ Result<void> verify_encoder(const Program& program);
 /// Verifies the paths of contributions: the nodes of each tree are one tree in preorder, columns, features and
 /// outputs exist, shares are shares, and no way is longer than the code that computes contributions allows.
 Result<void> verify_explained_trees(const Program& program);
+/// Checks what leaves attribute to features.
+Result<void> verify_attributions(const Program& program);
 
 /// Returns what is wrong with a feature's thresholds; null if nothing is.
 const char* ranks_rule(std::span<const float> ranks);

@@ -1,0 +1,86 @@
+// See proximity.hpp.
+#include "bindings/python/core/proximity.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <forestvm/proximity.hpp>
+
+#include "bindings/python/core/errors.hpp"
+
+namespace forestvm::python {
+namespace {
+
+/// The arrays of a call. They are matrices in C order, which Forest.proximity makes.
+struct Call {
+  Buffer leaves, others, out, rows;
+  bool has_others = false, has_rows = false;
+
+  static std::size_t height(const Buffer& array) { return static_cast<std::size_t>(array->shape[0]); }
+  static std::size_t width(const Buffer& array) { return static_cast<std::size_t>(array->shape[1]); }
+  static std::span<const std::int32_t> numbers(const Buffer& array) {
+    return {static_cast<const std::int32_t*>(array->buf), height(array) * width(array)};
+  }
+};
+
+template <class Score>
+Result<void> share(const Call& call) {
+  FVM_ASSIGN(KeptLeaves kept, KeptLeaves::make(Call::width(call.leaves)));
+  FVM_TRY(kept.add(Call::numbers(call.has_others ? call.others : call.leaves)));
+  const std::size_t count = Call::height(call.leaves), others = kept.rows(), trees = kept.trees();
+  const auto score = [&](std::size_t first, std::size_t rows, std::span<Score> out) {
+    const auto mine = Call::numbers(call.leaves).subspan(first * trees, rows * trees);
+    if constexpr (std::is_same_v<Score, double>)
+      return kept.weigh(mine, out);
+    else
+      return kept.count(mine, out);
+  };
+  auto* const out = static_cast<Score*>(call.out->buf);
+  if (!call.has_rows) return score(0, count, {out, count * others});
+  auto* const nearest_rows = static_cast<std::int64_t*>(call.rows->buf);
+  const std::size_t top = Call::width(call.rows);
+  constexpr std::size_t kAtOnce = 16;
+  std::vector<Score> scores(kAtOnce * others);
+  for (std::size_t first = 0; first < count; first += kAtOnce) {
+    const std::size_t rows = std::min(kAtOnce, count - first);
+    FVM_TRY(score(first, rows, scores));
+    for (std::size_t r = 0; r < rows; ++r) {
+      const auto self = call.has_others ? std::nullopt : std::optional(first + r);
+      std::size_t at = (first + r) * top;
+      for (const auto& neighbour :
+           nearest(std::span<const Score>(scores.data() + r * others, others), top, self)) {
+        nearest_rows[at] = static_cast<std::int64_t>(neighbour.row);
+        out[at++] = neighbour.score;
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+PyObject* share_leaves(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *leaves = nullptr, *others = nullptr, *out = nullptr, *rows = nullptr;
+    if (PyArg_ParseTuple(args, "OOOO", &leaves, &others, &out, &rows) == 0) return nullptr;
+    constexpr int kRead = PyBUF_C_CONTIGUOUS | PyBUF_FORMAT, kWrite = kRead | PyBUF_WRITABLE;
+    Call call;
+    call.has_others = others != Py_None;
+    call.has_rows = rows != Py_None;
+    if (!call.leaves.open(leaves, kRead) || !call.out.open(out, kWrite)) return nullptr;
+    if (call.has_others && !call.others.open(others, kRead)) return nullptr;
+    if (call.has_rows && !call.rows.open(rows, kWrite)) return nullptr;
+    const bool weighs = *call.out->format == 'd';
+    Result<void> done;
+    {
+      const WithoutGil others_run;
+      done = weighs ? share<double>(call) : share<std::int32_t>(call);
+    }
+    if (!done) return raise(done.error());
+    Py_RETURN_NONE;
+  });
+}
+
+}  // namespace forestvm::python

@@ -1,0 +1,154 @@
+// Counts of shared leaves and their weights, against counting one leaf after the other, on every CPU target.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/proximity.hpp>
+
+#include "support/targets_here.hpp"
+
+namespace forestvm {
+namespace {
+
+/// Leaf numbers of rows, each of `trees` trees with its own number of leaves.
+struct Leaves {
+  std::size_t trees;
+  std::vector<std::int32_t> numbers{};
+
+  std::size_t rows() const { return numbers.size() / trees; }
+  std::int32_t at(std::size_t row, std::size_t tree) const { return numbers[row * trees + tree]; }
+};
+
+/// Draws leaves. Some trees need codes of two bytes, and one of four, if there are enough rows.
+Leaves drawn(std::size_t rows, std::size_t trees, unsigned seed) {
+  std::mt19937 random(seed);
+  Leaves leaves{trees};
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t t = 0; t < trees; ++t) {
+      const std::uint32_t most = t % 7 == 3 ? 1000 : t % 7 == 6 ? 1'000'000 : 10;
+      leaves.numbers.push_back(static_cast<std::int32_t>(random() % most));
+    }
+  return leaves;
+}
+
+std::vector<std::int32_t> slow_counts(const Leaves& rows, const Leaves& others) {
+  std::vector<std::int32_t> all;
+  for (std::size_t r = 0; r < rows.rows(); ++r)
+    for (std::size_t o = 0; o < others.rows(); ++o) {
+      std::int32_t count = 0;
+      for (std::size_t t = 0; t < rows.trees; ++t) count += rows.at(r, t) == others.at(o, t) ? 1 : 0;
+      all.push_back(count);
+    }
+  return all;
+}
+
+/// Adds up the weights tree by tree. The order of the library differs, so the last bits may.
+std::vector<double> slow_weights(const Leaves& rows, const Leaves& others) {
+  std::vector<double> all;
+  for (std::size_t r = 0; r < rows.rows(); ++r) {
+    std::vector<double> mine(others.rows());
+    for (std::size_t t = 0; t < rows.trees; ++t) {
+      std::vector<std::size_t> sharers;
+      for (std::size_t o = 0; o < others.rows(); ++o)
+        if (rows.at(r, t) == others.at(o, t)) sharers.push_back(o);
+      for (const std::size_t o : sharers) mine[o] += 1.0 / static_cast<double>(sharers.size());
+    }
+    for (const double sum : mine) all.push_back(sum / static_cast<double>(rows.trees));
+  }
+  return all;
+}
+
+KeptLeaves kept_of(const Leaves& leaves, const std::string& target, std::size_t at_once) {
+  auto kept = KeptLeaves::make(leaves.trees, target);
+  EXPECT_TRUE(kept.ok());
+  const std::span<const std::int32_t> all(leaves.numbers);
+  for (std::size_t i = 0; i < all.size(); i += at_once * leaves.trees)
+    EXPECT_TRUE(kept->add(all.subspan(i, std::min(at_once * leaves.trees, all.size() - i))).ok());
+  EXPECT_EQ(kept->rows(), leaves.rows());
+  return std::move(*kept);
+}
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-15) << i;
+}
+
+TEST(Proximity, CountsSharedLeaves) {
+  for (const std::string& target : support::targets_here())
+    for (const std::size_t trees : {1U, 9U, 300U})
+      for (const std::size_t kept_rows : {1U, 256U, 700U}) {
+        const Leaves rows = drawn(21, trees, 1), others = drawn(kept_rows, trees, 2);
+        const KeptLeaves kept = kept_of(others, target, 100);
+        std::vector<std::int32_t> counts(rows.rows() * others.rows(), -1);
+        ASSERT_TRUE(kept.count(rows.numbers, counts).ok());
+        EXPECT_EQ(counts, slow_counts(rows, others)) << target << ' ' << trees << ' ' << kept_rows;
+        std::vector<double> weights(counts.size(), -1);
+        ASSERT_TRUE(kept.weigh(rows.numbers, weights).ok());
+        expect_near(weights, slow_weights(rows, others));
+      }
+}
+
+TEST(Proximity, CountsAmongKeptRows) {
+  const Leaves leaves = drawn(600, 8, 3);
+  const KeptLeaves kept = kept_of(leaves, "auto", 7);
+  std::vector<std::int32_t> counts(600 * 600);
+  std::vector<double> weights(counts.size());
+  for (std::size_t first = 0; first < 600; first += 200) {
+    ASSERT_TRUE(kept.count_kept(first, 200, std::span(counts).subspan(first * 600)).ok());
+    ASSERT_TRUE(kept.weigh_kept(first, 200, std::span(weights).subspan(first * 600)).ok());
+  }
+  EXPECT_EQ(counts, slow_counts(leaves, leaves));
+  expect_near(weights, slow_weights(leaves, leaves));
+}
+
+TEST(Proximity, TakesCodesOfFourBytes) {
+  Leaves leaves{2};
+  for (std::int32_t i = 0; i < 70'000; ++i) leaves.numbers.insert(leaves.numbers.end(), {i, i % 5});
+  const KeptLeaves kept = kept_of(leaves, "auto", 70'000);
+  const Leaves rows{2, {69'999, 4, 255, 0, 65'535, 0, 70'000, 5}};
+  std::vector<std::int32_t> counts(4 * leaves.rows());
+  ASSERT_TRUE(kept.count(rows.numbers, counts).ok());
+  EXPECT_EQ(counts, slow_counts(rows, leaves));
+}
+
+TEST(Proximity, FindsTheNearest) {
+  const std::vector<std::int32_t> scores{3, 9, 3, 0, 9, 4};
+  const auto rows_of = [&](std::size_t most, std::optional<std::size_t> skipped) {
+    std::vector<std::size_t> rows;
+    for (const auto& neighbour : nearest(std::span<const std::int32_t>(scores), most, skipped)) {
+      EXPECT_EQ(neighbour.score, scores[neighbour.row]);
+      rows.push_back(neighbour.row);
+    }
+    return rows;
+  };
+  using Rows = std::vector<std::size_t>;
+  EXPECT_EQ(rows_of(4, {}), (Rows{1, 4, 5, 0}));
+  EXPECT_EQ(rows_of(4, 1), (Rows{4, 5, 0, 2}));
+  EXPECT_EQ(rows_of(9, {}), (Rows{1, 4, 5, 0, 2, 3}));
+  EXPECT_EQ(rows_of(0, {}), Rows{});
+}
+
+TEST(Proximity, RefusesWhatMakesNoSense) {
+  const auto error = [](const Result<void>& done) { return done ? "" : done.error().message; };
+  EXPECT_FALSE(KeptLeaves::make(0).ok());
+  EXPECT_FALSE(KeptLeaves::make(1, "abacus").ok());
+  auto kept = KeptLeaves::make(2);
+  EXPECT_EQ(error(kept->add(std::vector<std::int32_t>{1, 2, 3})), "3 leaf numbers are no rows of 2 trees");
+  EXPECT_EQ(error(kept->add(std::vector<std::int32_t>{1, -2})),
+            "row 0, tree 1: leaf number -2, expected 0 to 268435455");
+  ASSERT_TRUE(kept->add(std::vector<std::int32_t>{1, 2, 1, 3}).ok());
+  std::vector<std::int32_t> counts(3);
+  EXPECT_EQ(error(kept->count(std::vector<std::int32_t>{1, 2, 3}, counts)),
+            "3 leaf numbers are no rows of 2 trees");
+  EXPECT_EQ(error(kept->count(std::vector<std::int32_t>{1, 2, -1, 4}, counts)),
+            "room for 3 numbers, expected 2 x 2");
+  EXPECT_EQ(error(kept->count_kept(1, 2, counts)), "rows 1 to 3 of 2 kept ones");
+}
+
+}  // namespace
+}  // namespace forestvm
