@@ -40,18 +40,23 @@ Result<void> check_lookup(const Model& model, std::size_t number) {
   return {};
 }
 
-Result<void> check_sum(const Model& model, std::size_t number) {
-  const LinearColumn& column = model.linear_columns[number];
+Result<void> check_computed(const Model& model, std::size_t number) {
+  const ComputedColumn& column = model.computed_columns[number];
   const auto wrong = [&](const std::string& what) {
-    return refused("model", "linear column " + std::to_string(number) + ": " + what);
+    return refused("model", "computed column " + std::to_string(number) + ": " + what);
   };
-  for (const std::uint32_t feature : column.features)
-    if (!is_number(model, feature)) return wrong("feature " + std::to_string(feature) + " is not a number");
-  const bool whole = column.replacements.empty() || column.replacements.size() == column.features.size();
-  if (column.weights.size() != column.features.size() || !whole)
-    return wrong("weights or replacements that are not one for each feature");
-  for (const float weight : column.weights)
-    if (!std::isfinite(weight)) return wrong("a weight that is not finite");
+  if (static_cast<std::uint32_t>(column.kind) >= kColumnKinds) return wrong("an unknown kind");
+  const auto [least, most] = term_counts(column.kind);
+  if (column.terms.size() < least || column.terms.size() > most)
+    return wrong(std::to_string(column.terms.size()) + " terms, which its kind does not have");
+  const std::uint64_t first = num_columns(model) - model.computed_columns.size();
+  for (const ColumnTerm& term : column.terms) {
+    const bool computed_before = term.feature >= first && term.feature < first + number;
+    if (!is_number(model, term.feature) && !computed_before)
+      return wrong("feature " + std::to_string(term.feature) + " is not a number");
+    if (!std::isfinite(term.first) && column.kind != ColumnKind::Replaced)
+      return wrong("a weight that is not finite");
+  }
   return {};
 }
 
@@ -63,7 +68,7 @@ Result<void> check_columns(const Model& model) {
         (i != 0 && model.hashed_features[i] <= model.hashed_features[i - 1]))
       return refused("model", "hashed features that do not exist or do not ascend");
   for (std::size_t i = 0; i < model.lookups.size(); ++i) FVM_TRY(check_lookup(model, i));
-  for (std::size_t i = 0; i < model.linear_columns.size(); ++i) FVM_TRY(check_sum(model, i));
+  for (std::size_t i = 0; i < model.computed_columns.size(); ++i) FVM_TRY(check_computed(model, i));
   if (num_columns(model) > std::numeric_limits<std::uint32_t>::max())
     return refused("model", "too many columns");
   return {};

@@ -80,21 +80,64 @@ Result<void> DerivedColumns::append_lookup(const Lookup& lookup, const Keys& key
   return {};
 }
 
-void append_sum(const LinearColumn& column, Row& row) {
-  float sum = 0;
-  for (std::size_t i = 0; i < column.features.size(); ++i) {
-    auto x = static_cast<float>(row[column.features[i]]);
-    if (std::isnan(x) && !column.replacements.empty()) x = column.replacements[i];
-    const float product = column.weights[i] * x;
-    sum += product;
+/// Adds what a term means for a column whose terms before it made `so_far`.
+float with_term(ColumnKind kind, const ColumnTerm& term, float x, float so_far) {
+  const bool missing = std::isnan(x);
+  float part = x;
+  switch (kind) {
+    case ColumnKind::Sum:
+      part = term.first * x;
+      return so_far + part;
+    case ColumnKind::SumReplaced:
+      part = term.first * (missing ? term.second : x);
+      return so_far + part;
+    case ColumnKind::SizeSum:
+      return so_far + std::fabs(x);
+    case ColumnKind::SquareSum:
+      part = x * x;
+      return so_far + part;
+    case ColumnKind::Largest:
+      return std::fmax(so_far, x);
+    case ColumnKind::Scaled:
+      part = x - term.first;
+      return part * term.second;
+    case ColumnKind::Divided:
+      return x / term.first;
+    case ColumnKind::Replaced:
+      return (std::isnan(term.first) ? missing : x == term.first) ? term.second : x;
+    case ColumnKind::Clipped:
+      return missing ? x : std::fmin(std::fmax(x, term.first), term.second);
+    case ColumnKind::Share:
+    case ColumnKind::RootShare:
+      break;
   }
-  row.push_back(sum);
+  return x;
+}
+
+/// Returns the share of the whole, or the signed root of the share of the squares.
+float share(ColumnKind kind, float part, float whole) {
+  if (whole == 0) return part;
+  if (kind == ColumnKind::Share) return part / whole;
+  const float square = part * part;
+  const float root = std::sqrt(square / whole);
+  return part < 0 ? -root : root;
+}
+
+void append_computed(const ComputedColumn& column, Row& row) {
+  const auto value = [&](std::size_t term) { return static_cast<float>(row[column.terms[term].feature]); };
+  float result = column.kind == ColumnKind::Largest ? std::numeric_limits<float>::lowest() : 0;
+  if (column.kind == ColumnKind::Share || column.kind == ColumnKind::RootShare)
+    result = share(column.kind, value(0), value(1));
+  else
+    for (std::size_t i = 0; i < column.terms.size(); ++i)
+      result = with_term(column.kind, column.terms[i], value(i), result);
+  row.push_back(result);
 }
 
 Result<void> DerivedColumns::append_to(Row& row) const {
   for (std::size_t i = 0; i < model_.lookups.size(); ++i)
     FVM_TRY(append_lookup(model_.lookups[i], keys_[i], row));
-  for (const LinearColumn& column : model_.linear_columns) append_sum(column, row);
+  for (const ComputedColumn& column : model_.computed_columns) append_computed(column, row);
   return {};
 }
 

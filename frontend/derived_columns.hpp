@@ -1,4 +1,4 @@
-// The columns that a model computes from a row's features before trees see them (Model::lookups and linear_columns), as
+// The columns that a model computes from a row's features before trees see them (Model::lookups, computed_columns), as
 // the reference predictor computes them: row by row, without tables made for speed.
 #pragma once
 

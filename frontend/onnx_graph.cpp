@@ -30,33 +30,17 @@ Error error(const OnnxOperation& operation, std::string_view message) {
 
 /// Reads a list of one number, or one for each column.
 Result<void> read_numbers(const OnnxOperation& operation, std::string_view name, const OnnxColumns& columns,
-                          std::vector<float>& numbers) {
+                          std::vector<double>& numbers) {
   const OnnxAttributes attributes(operation);
   FVM_ASSIGN(const std::size_t count, attributes.reals(name, [&](std::size_t, double x) -> Result<void> {
     if (!std::isfinite(x)) return attributes.error(name, "a number that is not finite");
-    numbers.push_back(static_cast<float>(x));
+    numbers.push_back(x);
     return {};
   }));
   if (count != 1 && count != columns.width)
     return attributes.error(
         name, std::to_string(count) + " numbers for " + std::to_string(columns.width) + " columns");
   return {};
-}
-
-Result<void> check_factors(const OnnxOperation& operation, const std::vector<float>& factors) {
-  if (std::find(factors.begin(), factors.end(), 0.0f) == factors.end()) return {};
-  return error(operation, "a scale of 0 cannot be folded into thresholds: infinity times 0 is not a number");
-}
-
-/// Adds a step to every segment; each takes its own part of the numbers.
-void add_step(OnnxColumns& columns, const OnnxStep& step) {
-  const auto part = [](const std::vector<float>& numbers, const OnnxSegment& segment) {
-    if (numbers.size() <= 1) return numbers;
-    const auto first = numbers.begin() + segment.column;
-    return std::vector<float>(first, first + segment.count);
-  };
-  for (OnnxSegment& segment : columns.segments)
-    segment.steps.push_back({step.kind, part(step.first, segment), part(step.second, segment)});
 }
 
 class GraphReader {
@@ -75,6 +59,9 @@ class GraphReader {
       if (result->second == Content::Before)
         return refused("graph", "output " + quoted(output.name) + " holds the scores before their transform");
     }
+    // Rows of doubles have no computed columns, and such a pipeline uses none.
+    if (computed_ && pipeline_.columns.row_type == ScalarType::Float32)
+      pipeline_.computed = std::move(computed_->columns());
     return std::move(pipeline_);
   }
 
@@ -99,6 +86,7 @@ class GraphReader {
   Result<void> add_concat(const OnnxOperation& operation);
   Result<void> add_scaler(const OnnxOperation& operation);
   Result<void> add_imputer(const OnnxOperation& operation);
+  Result<void> add_normalizer(const OnnxOperation& operation);
   Result<void> add_constant(const OnnxOperation& operation);
   Result<void> add_shape(const OnnxOperation& operation);
   Result<void> add_sum(const OnnxOperation& operation);
@@ -155,8 +143,11 @@ class GraphReader {
   }
   Result<std::vector<std::int64_t>> shape_of(const OnnxOperation& operation) const;
   Result<void> read_constant(const OnnxOperation& operation, std::size_t input, std::uint32_t width,
-                             std::vector<float>& numbers) const;
+                             std::vector<double>& numbers) const;
   Result<void> add_arithmetic(const OnnxOperation& operation, OnnxStepKind kind);
+  Result<OnnxComputed*> computed_for(const OnnxOperation& operation, const OnnxColumns& input);
+  Result<void> give_changed(const OnnxOperation& operation, OnnxColumns columns, const OnnxStep& step);
+  static Result<void> set_type(const OnnxOperation& operation, const OnnxColumns& input, OnnxStep& step);
   Result<void> add_transform(const OnnxOperation& operation, OnnxPost post);
   /// Number of values in a row of scores.
   std::uint32_t score_width() const {
@@ -169,7 +160,8 @@ class GraphReader {
   OnnxPipeline pipeline_;
   bool ensemble_ = false;
   std::size_t segments_ = 0;  ///< Segments and steps of all columns.
-  bool known_width_ = true;   ///< False if the only input does not say how many columns it has.
+  std::optional<OnnxComputed> computed_;
+  bool known_width_ = true;  ///< False if the only input does not say how many columns it has.
   std::unordered_map<std::string_view, OnnxTensor> constants_;
   std::unordered_map<std::string_view, OnnxColumns> columns_;
   std::unordered_map<std::string_view, Content> results_;
@@ -193,6 +185,7 @@ const GraphReader::Row GraphReader::kRows[] = {
     {"", "Softmax", &GraphReader::add_softmax},
     {"ai.onnx.ml", "Scaler", &GraphReader::add_scaler},
     {"ai.onnx.ml", "Imputer", &GraphReader::add_imputer},
+    {"ai.onnx.ml", "Normalizer", &GraphReader::add_normalizer},
     {"ai.onnx.ml", "ZipMap", &GraphReader::add_zipmap},
     {"ai.onnx.ml", "TreeEnsemble", &GraphReader::add_ensemble},
     {"ai.onnx.ml", "TreeEnsembleClassifier", &GraphReader::add_ensemble},
@@ -279,7 +272,7 @@ Result<void> GraphReader::add_cast(const OnnxOperation& operation) {
         !(to == OnnxType::Double && columns->type == OnnxType::Float))
       return wrong("columns of " + name_of(columns->type));
     cast.type = to;
-    if (to == OnnxType::Float) cast.row_type = ScalarType::Float32;
+    if (to == OnnxType::Float && columns->type == OnnxType::Double) cast.round_to_float32();
     return give(operation, std::move(cast));
   }
   const auto content = content_of(operation);
@@ -320,18 +313,44 @@ Result<void> GraphReader::add_concat(const OnnxOperation& operation) {
   return give(operation, std::move(all));
 }
 
+/// Returns the columns that are computed first, for an operation whose input must be float32.
+Result<OnnxComputed*> GraphReader::computed_for(const OnnxOperation& operation, const OnnxColumns& input) {
+  if (!known_width_) return error(operation, "the number of the input's columns is not given");
+  if (input.type == OnnxType::Double || !input.all_float32())
+    return error(operation,
+                 "it is computed first, which is done in float32, and its input depends on doubles");
+  if (!computed_) computed_.emplace(pipeline_.num_features);
+  segments_ += 2 * std::size_t{input.width};
+  for (const OnnxSegment& segment : input.segments) segments_ += segment.steps.size() * segment.count;
+  if (segments_ > kMaxSegments) return error(operation, "too many nodes and columns in front of the trees");
+  return &*computed_;
+}
+
+/// Gives columns after a step, which is folded into thresholds if that is exact for every number, or computed first.
+Result<void> GraphReader::give_changed(const OnnxOperation& operation, OnnxColumns columns,
+                                       const OnnxStep& step) {
+  if (folds(step)) {
+    columns.add_step(step);
+    return give(operation, std::move(columns));
+  }
+  FVM_ASSIGN(OnnxComputed* const computed, computed_for(operation, columns));
+  return give(operation, computed->after(columns, step));
+}
+
+/// Reads a Scaler, which gives floats. ONNX Runtime computes in double if its input is double.
 Result<void> GraphReader::add_scaler(const OnnxOperation& operation) {
   const OnnxColumns* input = columns_of(operation);
   if (input == nullptr) return error(operation, "its input is not columns of the rows");
-  if (input->type != OnnxType::Float)
-    return error(operation,
-                 "columns of " + name_of(input->type) + "; only float columns can be folded into thresholds");
   OnnxStep step;
   FVM_TRY(read_numbers(operation, "offset", *input, step.first));
   FVM_TRY(read_numbers(operation, "scale", *input, step.second));
-  FVM_TRY(check_factors(operation, step.second));
   OnnxColumns columns = *input;
-  add_step(columns, step);
+  columns.type = OnnxType::Float;
+  if (input->type != OnnxType::Double) return give_changed(operation, std::move(columns), step);
+  step.type = ScalarType::Float64;
+  if (!folds(step)) return error(operation, "a scale of 0 of doubles cannot be folded into thresholds");
+  columns.add_step(step);
+  columns.round_to_float32();
   return give(operation, std::move(columns));
 }
 
@@ -341,17 +360,28 @@ Result<void> GraphReader::add_imputer(const OnnxOperation& operation) {
   const OnnxAttributes attributes(operation);
   FVM_ASSIGN(const double replaced, attributes.real("replaced_value_float", 0));
   if (input->type != OnnxType::Float || attributes.has("imputed_value_int64s"))
-    return error(operation,
-                 "columns of whole numbers or doubles; only float columns can be folded into thresholds");
-  if (!std::isnan(replaced))
-    return error(operation,
-                 "it replaces " + std::to_string(replaced) + "; only NaN can be folded into thresholds");
+    return error(operation, "columns of " + name_of(input->type) +
+                                "; only float columns and imputed_value_floats are read");
   OnnxStep step;
   step.kind = OnnxStepKind::Replace;
   FVM_TRY(read_numbers(operation, "imputed_value_floats", *input, step.first));
-  OnnxColumns columns = *input;
-  add_step(columns, step);
-  return give(operation, std::move(columns));
+  if (!std::isnan(replaced)) step.second = {replaced};
+  return give_changed(operation, *input, step);
+}
+
+/// Reads a Normalizer, which divides each number by a sum, or by the largest number, of its row. It gives floats.
+Result<void> GraphReader::add_normalizer(const OnnxOperation& operation) {
+  const OnnxColumns* input = columns_of(operation);
+  if (input == nullptr) return error(operation, "its input is not columns of the rows");
+  FVM_ASSIGN(const std::string_view norm, OnnxAttributes(operation).text("norm", "MAX"));
+  if (norm != "MAX" && norm != "L1" && norm != "L2")
+    return error(operation, "norm " + quoted(norm) + ", expected MAX, L1 or L2");
+  FVM_ASSIGN(OnnxComputed* const computed, computed_for(operation, *input));
+  const ColumnKind whole = norm == "L1"   ? ColumnKind::SizeSum
+                           : norm == "L2" ? ColumnKind::SquareSum
+                                          : ColumnKind::Largest;
+  return give(operation,
+              computed->shares(*input, whole, norm == "L2" ? ColumnKind::RootShare : ColumnKind::Share));
 }
 
 Result<void> GraphReader::add_constant(const OnnxOperation& operation) {
@@ -407,7 +437,7 @@ Result<void> GraphReader::add_shape(const OnnxOperation& operation) {
 
 /// Reads a constant input of one number, or one for each of `width` columns.
 Result<void> GraphReader::read_constant(const OnnxOperation& operation, std::size_t input,
-                                        std::uint32_t width, std::vector<float>& numbers) const {
+                                        std::uint32_t width, std::vector<double>& numbers) const {
   const OnnxTensor* constant = constant_of(operation, input);
   if (constant == nullptr) return error(operation, "its inputs are not columns of the rows and a constant");
   const std::vector<std::int64_t>& dims = constant->dims;
@@ -417,9 +447,17 @@ Result<void> GraphReader::read_constant(const OnnxOperation& operation, std::siz
                                 std::to_string(width) + " columns");
   return visit_reals(*constant, [&](double x) -> Result<void> {
     if (!std::isfinite(x)) return error(operation, "a constant that is not finite");
-    numbers.push_back(static_cast<float>(x));
+    numbers.push_back(x);
     return {};
   });
+}
+
+/// Sets the type in which a step computes.
+Result<void> GraphReader::set_type(const OnnxOperation& operation, const OnnxColumns& input, OnnxStep& step) {
+  if (input.type != OnnxType::Float && input.type != OnnxType::Double)
+    return error(operation, "columns of " + name_of(input.type) + "; only float and double columns are read");
+  step.type = input.type == OnnxType::Double ? ScalarType::Float64 : ScalarType::Float32;
+  return {};
 }
 
 /// Reads arithmetic of columns, the first input unless the order does not matter, and a constant.
@@ -429,17 +467,11 @@ Result<void> GraphReader::add_arithmetic(const OnnxOperation& operation, OnnxSte
   const OnnxColumns* input = columns_of(operation, at);
   if (input == nullptr || operation.inputs.size() != 2)
     return error(operation, "its inputs are not columns of the rows and a constant");
-  if (input->type != OnnxType::Float)
-    return error(operation,
-                 "columns of " + name_of(input->type) + "; only float columns can be folded into thresholds");
   OnnxStep step;
   step.kind = kind;
+  FVM_TRY(set_type(operation, *input, step));
   FVM_TRY(read_constant(operation, 1 - at, input->width, step.first));
-  if (kind == OnnxStepKind::Multiply || kind == OnnxStepKind::Divide)
-    FVM_TRY(check_factors(operation, step.first));
-  OnnxColumns columns = *input;
-  add_step(columns, step);
-  return give(operation, std::move(columns));
+  return give_changed(operation, *input, step);
 }
 
 Result<void> GraphReader::add_sum(const OnnxOperation& operation) {
@@ -456,16 +488,15 @@ Result<void> GraphReader::add_quotient(const OnnxOperation& operation) {
 
 Result<void> GraphReader::add_clip(const OnnxOperation& operation) {
   const OnnxColumns* input = columns_of(operation);
-  if (input == nullptr || operation.inputs.size() != 3 || input->type != OnnxType::Float)
-    return error(operation, "its inputs are not float columns of the rows and two constants");
+  if (input == nullptr || operation.inputs.size() != 3)
+    return error(operation, "its inputs are not columns of the rows and two constants");
   OnnxStep step;
   step.kind = OnnxStepKind::Clip;
+  FVM_TRY(set_type(operation, *input, step));
   FVM_TRY(read_constant(operation, 1, 1, step.first));
   FVM_TRY(read_constant(operation, 2, 1, step.second));
   if (step.first[0] > step.second[0]) return error(operation, "its least number is above its largest");
-  OnnxColumns columns = *input;
-  add_step(columns, step);
-  return give(operation, std::move(columns));
+  return give_changed(operation, *input, step);
 }
 
 /// Reads a multiplication of columns, or of scores by 1.
@@ -539,6 +570,7 @@ Result<void> GraphReader::add_ensemble(const OnnxOperation& operation) {
     for (const OnnxNode& node : pipeline_.forest.nodes)
       if (node.mode != OnnxMode::Leaf) last = std::max(last, node.column);
     pipeline_.num_features = last < limits_.max_features ? last + 1 : limits_.max_features;
+    pipeline_.columns.width = pipeline_.num_features;
   }
   const std::size_t expected = pipeline_.forest.classifier ? 2 : 1;
   if (operation.outputs.empty() || operation.outputs.size() > expected)

@@ -17,8 +17,9 @@ namespace forestvm::frontend {
 
 struct OnnxPipeline {
   OnnxForest forest;
-  OnnxColumns columns;             ///< Input of the ensemble.
-  std::string type;                ///< Type of the ensemble's operation.
+  OnnxColumns columns;                   ///< Input of the ensemble.
+  std::string type;                      ///< Type of the ensemble's operation.
+  std::vector<ComputedColumn> computed;  ///< Columns that the nodes in front of the ensemble compute.
   std::uint32_t num_features = 0;  ///< Numbers in a row: the columns of all inputs, in the graph's order.
   std::vector<std::string> feature_names;  ///< Names of the inputs if each is one feature; otherwise none.
   bool transformed = false;                ///< True if the transform is a node behind the ensemble.

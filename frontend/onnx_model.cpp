@@ -151,8 +151,7 @@ Result<ParsedModel> read_onnx(std::span<const std::byte> bytes, const LoadLimits
   FVM_ASSIGN(OnnxPipeline pipeline, read_onnx_graph(file.graph, limits));
   OnnxForest& forest = pipeline.forest;
   FVM_ASSIGN(const Transform transform, transform_of(forest));
-  FVM_ASSIGN(const OnnxShape shape,
-             check_onnx_trees(forest, std::min(pipeline.columns.width, pipeline.num_features)));
+  FVM_ASSIGN(const OnnxShape shape, check_onnx_trees(forest, pipeline.columns.width));
 
   ParsedModel parsed;
   Model& model = parsed.model;
@@ -163,6 +162,7 @@ Result<ParsedModel> read_onnx(std::span<const std::byte> bytes, const LoadLimits
   model.objective = pipeline.type + " " + std::string(kPostNames[static_cast<std::size_t>(forest.post)]);
   model.num_features = pipeline.num_features;
   model.feature_names = std::move(pipeline.feature_names);
+  model.computed_columns = std::move(pipeline.computed);
   model.class_labels = labels_of(forest.class_labels);
   model.row_type = pipeline.columns.row_type;
   model.score_type = ScalarType::Float64;

@@ -5,7 +5,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace forestvm::frontend {
@@ -79,32 +81,39 @@ void split_by_order(const OnnxNode& node, OnnxSplit& split) {
   add_part(split, {node.value, inclusive}, below ? node.no : node.yes);
 }
 
-/// Numbers all float32 in ascending order, from -inf to inf; both zeros are 0.
-std::int64_t order_of(float x) {
-  const auto bits = std::bit_cast<std::int32_t>(x);
-  return bits >= 0 ? bits : std::int64_t{std::numeric_limits<std::int32_t>::min()} - bits;
+/// The integers that have the size of a type of numbers.
+template <class Number>
+using Bits = std::conditional_t<sizeof(Number) == 4, std::int32_t, std::int64_t>;
+
+/// Numbers all numbers of a type in ascending order, from -inf to inf; both zeros are 0.
+template <class Number>
+std::int64_t order_of(Number x) {
+  const auto bits = std::bit_cast<Bits<Number>>(x);
+  return bits >= 0 ? bits : std::int64_t{std::numeric_limits<Bits<Number>>::min()} - bits;
 }
 
-float float_at(std::int64_t order) {
-  const float size = std::bit_cast<float>(static_cast<std::int32_t>(order < 0 ? -order : order));
+template <class Number>
+Number number_at(std::int64_t order) {
+  const auto size = std::bit_cast<Number>(static_cast<Bits<Number>>(order < 0 ? -order : order));
   return order < 0 ? -size : size;
 }
 
-/// Returns the cut of the feature that corresponds to a cut of the column: numbers below it lead to numbers of the
-/// column below `cut` or, if the column falls with the feature, above `cut`.
+/// Returns the cut of the feature, whose numbers are of a type, that corresponds to a cut of the column: numbers below
+/// it lead to numbers of the column below `cut` or, if the column falls with the feature, above `cut`.
+template <class Number>
 Cut cut_of_feature(const OnnxColumn& column, const Cut& cut, bool falls) {
-  const auto is_low = [&](float x) {
-    const auto y = static_cast<double>(column.apply(x));
+  const auto is_low = [&](Number x) {
+    const double y = column.apply(static_cast<double>(x));
     return (cut.inclusive ? y <= cut.value : y < cut.value) != falls;
   };
-  constexpr float kInf = std::numeric_limits<float>::infinity();
+  constexpr Number kInf = std::numeric_limits<Number>::infinity();
   if (!is_low(-kInf)) return kLowestCut;
   std::int64_t low = order_of(-kInf), high = order_of(kInf) + 1;
-  while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    (is_low(float_at(middle)) ? low : high) = middle;
+  while (low + 1 < high) {
+    const std::int64_t middle = std::midpoint(low, high);
+    (is_low(number_at<Number>(middle)) ? low : high) = middle;
   }
-  return {static_cast<double>(float_at(low)), true};
+  return {static_cast<double>(number_at<Number>(low)), true};
 }
 
 std::uint32_t target_of(const OnnxSplit& split, double y) {
@@ -115,12 +124,14 @@ std::uint32_t target_of(const OnnxSplit& split, double y) {
   return split.targets[part];
 }
 
-/// Turns cuts of a column into cuts of its feature.
-void move_to_feature(const OnnxColumn& column, OnnxSplit& split) {
-  const float nan = column.apply(std::numeric_limits<float>::quiet_NaN());
-  if (!std::isnan(nan)) split.nan_target = target_of(split, static_cast<double>(nan));
+/// Turns cuts of a column into cuts of its feature, whose numbers are of the type `row_type`.
+void move_to_feature(const OnnxColumn& column, ScalarType row_type, OnnxSplit& split) {
+  const double nan = column.apply(std::numeric_limits<double>::quiet_NaN());
+  if (!std::isnan(nan)) split.nan_target = target_of(split, nan);
   const bool falls = column.falls();
-  for (Cut& cut : split.cuts) cut = cut_of_feature(column, cut, falls);
+  for (Cut& cut : split.cuts)
+    cut = row_type == ScalarType::Float32 ? cut_of_feature<float>(column, cut, falls)
+                                          : cut_of_feature<double>(column, cut, falls);
   if (!falls) return;
   std::reverse(split.cuts.begin(), split.cuts.end());
   std::reverse(split.targets.begin(), split.targets.end());
@@ -163,7 +174,7 @@ OnnxSplit onnx_split(const OnnxForest& forest, const OnnxColumns& columns, std::
   const OnnxColumn column = columns.at(forest.nodes[node].column);
   split.feature = column.feature;
   if (column.changed() || (columns.type == OnnxType::Double && columns.row_type == ScalarType::Float32))
-    move_to_feature(column, split);
+    move_to_feature(column, columns.row_type, split);
   // A threshold that is infinite must be inclusive.
   const double largest = columns.row_type == ScalarType::Float32
                              ? static_cast<double>(std::numeric_limits<float>::max())

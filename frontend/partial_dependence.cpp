@@ -163,8 +163,9 @@ Result<void> PartialDependence::Parts::prepare() {
     for (const ValueTest& test : lookup.value_tests) has_none(test.feature);
     for (const CodeTest& test : lookup.code_tests) has_none(test.feature);
   }
-  for (const LinearColumn& column : model.linear_columns)
-    for (const std::uint32_t feature : column.features) has_none(feature);
+  for (const ComputedColumn& column : model.computed_columns)
+    for (const ColumnTerm& term : column.terms)
+      if (term.feature < model.num_features) has_none(term.feature);
   return {};
 }
 

@@ -81,6 +81,7 @@ class Reader final : public XmlSink {
   Result<void> on_begin(std::string_view name, const XmlAttributes& attributes, std::size_t line) override;
   Result<void> on_end(std::size_t line) override;
   Result<void> on_text(std::string_view text) override {
+    if (expression_.is_open()) expression_.text(text);
     if (skipped_ == 0 && !open_.empty() &&
         (open_.back() == Element::Array || open_.back() == Element::Constant))
       text_ += text;
@@ -139,6 +140,7 @@ class Reader final : public XmlSink {
   std::vector<OpenModel> models_;
   std::size_t skipped_ = 0;  ///< Number of open elements that are not read.
   std::unordered_set<std::string> skipped_names_;
+  PmmlExpressionReader expression_;  ///< The expression of the DerivedField that is being read.
   std::size_t line_ = 0;
   std::string text_;
 };
@@ -167,14 +169,15 @@ Result<void> Reader::skip(std::string_view name, const XmlAttributes& attributes
 
 Result<void> Reader::on_begin(std::string_view name, const XmlAttributes& attributes, std::size_t line) {
   line_ = line;
+  if (expression_.is_open()) expression_.begin(name, attributes);
   if (skipped_ != 0) return skip(name, attributes);
   const auto known = elements_.find(name);
   const bool derived = !open_.empty() && open_.back() == Element::DerivedField;
-  if (known == elements_.end() || (derived && known->second != Element::FieldRef)) {
+  if (known == elements_.end() || derived) {
     if (std::find(std::begin(kSkipped), std::end(kSkipped), name) != std::end(kSkipped))
       return skip(name, attributes);
     if (derived) {
-      FVM_TRY(document_.fields.set_expression(name, attributes, where()));
+      expression_.begin(name, attributes);
       return skip(name, attributes);
     }
     return error("element " + quoted(name) + " is not supported");
@@ -200,7 +203,8 @@ Result<void> Reader::on_end(std::size_t line) {
   line_ = line;
   if (skipped_ != 0) {
     --skipped_;
-    return {};
+    const bool whole = expression_.is_open() && expression_.end();
+    return whole ? document_.fields.set_expression(expression_.take(), where()) : Result<void>();
   }
   FVM_TRY(end(open_.back()));
   open_.pop_back();
@@ -392,8 +396,6 @@ Result<void> Reader::begin_target(const XmlAttributes& attributes) {
 
 /// Begins an OutputField, or adds a part to the expression of the latest one.
 Result<void> Reader::begin_expression(Element element, const XmlAttributes& attributes) {
-  if (element == Element::FieldRef && open_[open_.size() - 2] == Element::DerivedField)
-    return document_.fields.set_expression("FieldRef", attributes, where());
   std::vector<PmmlOutput>& outputs = models_.back().scorer.outputs;
   const auto text = [&](const char* name) { return std::string(attributes.find(name).value_or("")); };
   if (element == Element::OutputField) {

@@ -35,6 +35,35 @@ Cut cut_of(const Cut& cut, PmmlKind kind) {
   return {number, number < cut.number};
 }
 
+/// Returns whether a step gives one of a few values, which may be of any type.
+bool gives_names(PmmlStepKind kind) {
+  return kind == PmmlStepKind::IsMissing || kind == PmmlStepKind::IsPresent || kind == PmmlStepKind::Bins ||
+         kind == PmmlStepKind::Map;
+}
+
+PmmlStep constant_step(PmmlStepKind kind) {
+  PmmlStep step;
+  step.kind = kind;
+  return step;
+}
+
+const PmmlStep kRound = constant_step(PmmlStepKind::Round);
+const PmmlStep kIsMissing = constant_step(PmmlStepKind::IsMissing);
+const PmmlStep kIsPresent = constant_step(PmmlStepKind::IsPresent);
+
+/// Returns whether `own` is an indicator of a truth value that `steps` give. These are then made to give it.
+bool indicates(const std::vector<PmmlStep>& own, std::vector<const PmmlStep*>& steps) {
+  const bool table = own.size() == 1 && own[0].kind == PmmlStepKind::Map && own[0].table.size() == 1;
+  if (!table || own[0].otherwise != 0 || steps.empty()) return false;
+  const PmmlStepKind kind = steps.back()->kind;
+  if (kind != PmmlStepKind::IsMissing && kind != PmmlStepKind::IsPresent) return false;
+  const auto& [text, value] = own[0].table.front();
+  if (value != 1 || (text != "true" && text != "false")) return false;
+  const bool missing = (kind == PmmlStepKind::IsMissing) == (text == "true");
+  steps.back() = missing ? &kIsMissing : &kIsPresent;
+  return true;
+}
+
 bool is_numeric(std::string_view type) { return type == "integer" || type == "float" || type == "double"; }
 
 }  // namespace
@@ -100,24 +129,27 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
 Result<void> PmmlFields::begin_derived_field(const XmlAttributes& attributes, const std::string& where) {
   FVM_ASSIGN(const std::string_view name, required(attributes, "name", where));
   derived_name_ = name;
-  DerivedField derived{"", text_of(attributes.find("dataType")), "it has no expression", false};
+  DerivedField derived{{}, text_of(attributes.find("dataType")), "it has no expression", false};
   if (!derived_.emplace(name, std::move(derived)).second || data_numbers_.contains(derived_name_))
     return refused(where, "two fields have the name " + quoted(name));
   return {};
 }
 
-Result<void> PmmlFields::set_expression(std::string_view element, const XmlAttributes& attributes,
+Result<void> PmmlFields::set_expression(const std::optional<PmmlElement>& expression,
                                         const std::string& where) {
   DerivedField& derived = derived_[derived_name_];
   if (std::exchange(derived.has_expression, true)) return refused(where, "a DerivedField of two expressions");
-  if (element != "FieldRef") {
-    derived.refused = "it is computed by " + printable(element) +
-                      ", which is not supported: apply it before the rows are given";
+  if (!expression) {
+    derived.refused = "its expression is too large";
     return {};
   }
-  FVM_ASSIGN(const std::string_view source, required(attributes, "field", where));
-  derived.source = source;
-  derived.refused.clear();
+  Result<PmmlFunction> function = pmml_function(*expression);
+  if (function.ok()) {
+    derived.function = std::move(*function);
+    derived.refused.clear();
+  } else {
+    derived.refused = function.error().message;
+  }
   return {};
 }
 
@@ -278,39 +310,113 @@ Result<void> PmmlFields::add_mining_field(const XmlAttributes& attributes, bool 
   return {};
 }
 
+/// Adds a cast to float.
+Result<std::uint32_t> PmmlFields::add_cast(std::string_view name, std::uint32_t number,
+                                           const std::string& where) {
+  if (fields_[number].kind == PmmlKind::Float) return numbers_.emplace(name, number).first->second;
+  PmmlField cast = fields_[number];
+  if (cast.kind == PmmlKind::Category)
+    return refused(where, "field " + quoted(name) + " casts categories to numbers, which is not supported");
+  cast.kind = PmmlKind::Float;
+  if (cast.valid) return refused(where, "field " + quoted(name) + " casts a field with an Interval");
+  if (cast.replacement) cast.replacement = static_cast<double>(static_cast<float>(*cast.replacement));
+  fields_.push_back(cast);
+  return numbers_.emplace(name, count() - 1).first->second;
+}
+
+/// Adds a field that is computed from field `number` by a chain of functions.
+Result<std::uint32_t> PmmlFields::add_computed(std::string_view name, std::uint32_t number,
+                                               const std::vector<const DerivedField*>& chain,
+                                               const std::string& where) {
+  const auto wrong = [&](const std::string& what) {
+    return refused(where, "field " + quoted(name) + " cannot be tested: " + what);
+  };
+  constexpr std::size_t most_steps = 32;
+  Function function;
+  std::vector<const PmmlStep*>& steps = function.steps;
+  if (fields_[number].kind == PmmlKind::Float) steps.push_back(&kRound);
+  bool is_double = fields_[number].kind == PmmlKind::Double;
+  for (const DerivedField* const derived : chain) {
+    const std::vector<PmmlStep>& own = derived->function.steps;
+    if (steps.size() + own.size() > most_steps) return wrong("it is computed by too many steps");
+    if (!indicates(own, steps))
+      for (const PmmlStep& step : own) steps.push_back(&step);
+    for (const PmmlStep& step : own) {
+      if (step.whole && !is_double)
+        return wrong("arithmetic of whole numbers, or of float and integer, is not supported");
+      is_double = true;
+    }
+    const std::string& type = derived->type;
+    is_double = is_double && type != "float";
+    if (type == "float")
+      steps.push_back(&kRound);
+    else if (type != "double" &&
+             !(!own.empty() && gives_names(own.back().kind) && (type == "integer" || type == "boolean")))
+      return wrong("a derived field of the type " + quoted(type) + " is not supported here");
+  }
+  const auto is = [](PmmlStepKind kind) {
+    return [kind](const PmmlStep* step) { return step->kind == kind; };
+  };
+  const bool category = fields_[number].kind == PmmlKind::Category;
+  if (category != is(PmmlStepKind::Map)(steps.front()) ||
+      std::any_of(steps.begin() + 1, steps.end(), is(PmmlStepKind::Map)))
+    return wrong("tables of values are supported for fields of categories, and arithmetic for numbers");
+  if (std::any_of(steps.begin() + 1, steps.end(), is(PmmlStepKind::Replace)))
+    return wrong("a number is replaced after other steps, which is not supported");
+  if (!pmml_keeps_order(steps)) return wrong("its lines (NormContinuous) do not rise where they meet");
+  if (category) FVM_TRY(fill_table(fields_[number], function, where));
+  PmmlField computed = fields_[number];
+  computed.source = number;
+  computed.function = static_cast<std::uint32_t>(functions_.size());
+  computed.kind = chain.back()->type == "float" ? PmmlKind::Float : PmmlKind::Double;
+  functions_.push_back(std::move(function));
+  fields_.push_back(computed);
+  return numbers_.emplace(name, count() - 1).first->second;
+}
+
+/// Finds the values of a function that begins with a table.
+Result<void> PmmlFields::fill_table(const PmmlField& source, Function& function, const std::string& where) {
+  const PmmlStep& map = *function.steps.front();
+  std::vector<std::optional<double>>& values = function.table;
+  values.assign(categories(source).count(), map.otherwise);
+  for (const auto& [text, value] : map.table) {
+    FVM_ASSIGN(const std::uint32_t at, category(source, text, where));
+    if (at >= values.size()) values.resize(std::size_t{at} + 1, map.otherwise);
+    if (at != 0) values[at] = value;
+  }
+  for (std::optional<double>& value : values) value = pmml_value(PmmlSteps(function.steps).subspan(1), value);
+  return {};
+}
+
 Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string& where) {
   std::string wanted(name);
-  bool to_float = false;
-  // Each step follows a cast. More steps than derived fields would go in a circle.
-  for (std::size_t steps = 0; steps <= derived_.size(); ++steps) {
+  std::vector<const DerivedField*> chain;
+  bool casts = true;
+  const auto usable = [&](std::uint32_t number) {
+    return number < features_.size() || chain.empty() || (casts && !fields_[number].source);
+  };
+  // More steps than derived fields would go in a circle.
+  while (chain.size() <= derived_.size()) {
     const auto known = numbers_.find(wanted);
-    if (known != numbers_.end()) {
+    if (known != numbers_.end() && (usable(known->second))) {
       const std::uint32_t number = known->second;
       if (number < features_.size() && !features_[number].refused.empty())
         return refused(where, "field " + quoted(wanted) + " cannot be tested: " + features_[number].refused);
-      if (!to_float || fields_[number].kind == PmmlKind::Float) {
-        numbers_.emplace(name, number);  // the next predicate need not follow the casts again
-        return number;
-      }
-      PmmlField cast = fields_[number];
-      if (cast.kind == PmmlKind::Category)
-        return refused(where,
-                       "field " + quoted(name) + " casts categories to numbers, which is not supported");
-      cast.kind = PmmlKind::Float;
-      if (cast.valid) return refused(where, "field " + quoted(name) + " casts a field with an Interval");
-      if (cast.replacement) cast.replacement = static_cast<double>(static_cast<float>(*cast.replacement));
-      fields_.push_back(cast);
-      return numbers_.emplace(name, count() - 1).first->second;
+      if (chain.empty()) return number;
+      std::reverse(chain.begin(), chain.end());
+      return casts ? add_cast(name, number, where) : add_computed(name, number, chain, where);
     }
     const auto derived = derived_.find(wanted);
     if (derived == derived_.end()) break;
-    if (!derived->second.refused.empty())
-      return refused(where, "field " + quoted(wanted) + " cannot be tested: " + derived->second.refused);
-    if (derived->second.type != "float")
-      return refused(where, "field " + quoted(wanted) + " is a cast to " + quoted(derived->second.type) +
+    const DerivedField& field = derived->second;
+    if (!field.refused.empty())
+      return refused(where, "field " + quoted(wanted) + " cannot be tested: " + field.refused);
+    if (field.function.steps.empty() && field.type != "float")
+      return refused(where, "field " + quoted(wanted) + " is a cast to " + quoted(field.type) +
                                 ": only casts to float are supported");
-    to_float = true;
-    wanted = derived->second.source;
+    casts = casts && field.function.steps.empty();
+    chain.push_back(&field);
+    wanted = field.function.source;
   }
   return refused(where, "field " + quoted(name) + " is not one that the model takes");
 }

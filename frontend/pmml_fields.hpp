@@ -2,9 +2,9 @@
 // Out: for each name in a predicate, the column of a row and how its values compare.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,12 +13,10 @@
 #include <forestvm/load.hpp>
 #include <forestvm/model.hpp>
 
+#include "pmml_function.hpp"
 #include "xml_events.hpp"
 
 namespace forestvm::frontend {
-
-/// Returns the number that std::from_chars reads from the whole text; nothing if the text is no number.
-std::optional<double> pmml_number(std::string_view text);
 
 /// The ways in which the values of a field compare.
 enum class PmmlKind : std::uint8_t {
@@ -41,13 +39,6 @@ struct PmmlCategories {
   std::uint32_t count() const { return static_cast<std::uint32_t>(codes.size()) + 1; }
 };
 
-/// A gap between two neighbouring numbers: the one just below `number` or, if `after` is true, just above it.
-struct Cut {
-  double number = 0;
-  bool after = false;
-  auto operator<=>(const Cut&) const = default;
-};
-
 /// The numbers between two cuts.
 struct PmmlInterval {
   Cut low, high;
@@ -61,6 +52,10 @@ struct PmmlField {
   /// The number or the category by which a missing value is replaced.
   std::optional<double> replacement;
   std::optional<PmmlInterval> valid;  ///< Rows with other numbers have no answer.
+  /// Number of the field from which this one is computed; nothing if rows hold the field. Trees do not test such
+  /// fields: see pmml_derived.hpp.
+  std::optional<std::uint32_t> source;
+  std::uint32_t function = 0;  ///< Index in PmmlFields::functions.
 };
 
 /// Collects the fields while a document is read. Messages call the place of an element `where`.
@@ -73,9 +68,8 @@ class PmmlFields {
   Result<void> add_value(const XmlAttributes& attributes, const std::string& where);
   Result<void> add_interval(const XmlAttributes& attributes, const std::string& where);
   Result<void> begin_derived_field(const XmlAttributes& attributes, const std::string& where);
-  /// Takes the expression of the derived field: a FieldRef, or any other, which no predicate may use.
-  Result<void> set_expression(std::string_view element, const XmlAttributes& attributes,
-                              const std::string& where);
+  /// Takes the expression of the derived field; nothing stands for one that has too many elements.
+  Result<void> set_expression(const std::optional<PmmlElement>& expression, const std::string& where);
   /// Takes a field of the outermost model, or of one inside it, which may only repeat it.
   Result<void> add_mining_field(const XmlAttributes& attributes, bool outermost, const std::string& where);
 
@@ -87,6 +81,18 @@ class PmmlFields {
   const PmmlField& field(std::uint32_t number) const { return fields_[number]; }
   const PmmlCategories& categories(const PmmlField& field) const { return categories_[field.categories]; }
   std::uint32_t count() const { return static_cast<std::uint32_t>(fields_.size()); }
+  /// Returns the steps by which a field is computed from its source.
+  PmmlSteps function(const PmmlField& field) const { return functions_[field.function].steps; }
+  /// Returns the values that such a field's table has for the categories of its source that were known when the field
+  /// was first tested, by category.
+  const std::vector<std::optional<double>>& table(const PmmlField& field) const {
+    return functions_[field.function].table;
+  }
+  /// Returns whether some work for all categories of a field may still be done.
+  bool may_visit(std::size_t categories) {
+    visits_ += categories;
+    return visits_ <= kMaxVisits;
+  }
 
   /// Returns the valid categories of the outermost model's target, in the dictionary's order; none if it has none.
   const std::vector<std::string>& target_categories() const;
@@ -108,7 +114,7 @@ class PmmlFields {
     std::string refused;  ///< The reason why no model may use the field; empty if one may.
   };
   struct DerivedField {
-    std::string source;  ///< Name of the field that this derived field casts.
+    PmmlFunction function;
     std::string type;
     std::string refused;  ///< The reason why no predicate may use the derived field; empty if one may.
     bool has_expression = false;
@@ -119,10 +125,23 @@ class PmmlFields {
     std::string refused;  ///< The reason why no predicate may test the feature; empty if one may.
   };
 
+  /// The most visits of categories by the predicates on all tables, which take about a tenth of a second.
+  static constexpr std::size_t kMaxVisits = std::size_t{1} << 24;
+
+  /// A function of a field.
+  struct Function {
+    std::vector<const PmmlStep*> steps;  ///< Steps of derived_, and others that are constants.
+    std::vector<std::optional<double>> table;
+  };
+
+  Result<void> fill_table(const PmmlField& source, Function& function, const std::string& where);
   Result<void> add_feature(const DataField& data, const XmlAttributes& attributes, const std::string& where);
   Result<void> set_kind(const DataField& data, PmmlField& field, Feature& feature);
   Result<void> set_treatments(const DataField& data, const XmlAttributes& attributes, PmmlField& field,
                               Feature& feature, const std::string& where);
+  Result<std::uint32_t> add_cast(std::string_view name, std::uint32_t number, const std::string& where);
+  Result<std::uint32_t> add_computed(std::string_view name, std::uint32_t number,
+                                     const std::vector<const DerivedField*>& chain, const std::string& where);
   static Result<std::uint32_t> add_category(PmmlCategories& categories, std::string_view text,
                                             const std::string& where);
 
@@ -132,7 +151,9 @@ class PmmlFields {
   std::unordered_map<std::string, DerivedField> derived_;
   std::string derived_name_;  ///< The derived field that is being read.
   std::vector<Feature> features_;
-  std::vector<PmmlField> fields_;  ///< Fields of the features, then casts that predicates use.
+  std::vector<PmmlField> fields_;  ///< Fields of the features, then derived ones that predicates use.
+  std::vector<Function> functions_;
+  std::size_t visits_ = 0;
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<PmmlCategories> categories_;
   std::size_t target_ = SIZE_MAX;

@@ -358,8 +358,12 @@ void Assembly::widen(const PmmlField& field, Node& node) {
 
 Result<void> Assembly::set_row_type() {
   const auto is_wide = [&](const Node& node) {
+    const PmmlFields& fields = document_.fields;
+    // Programs tell whole numbers from fractions in float64 only.
+    if (node.kind == NodeKind::Category)
+      return fields.categories(fields.field(node.feature)).numbers && !is_float();
     if (node.kind != NodeKind::Less && node.kind != NodeKind::LessEqual) return false;
-    const PmmlKind kind = document_.fields.field(node.feature).kind;
+    const PmmlKind kind = fields.field(node.feature).kind;
     if (kind == PmmlKind::Double) return true;
     // float32 has all whole numbers up to 2^24.
     return kind == PmmlKind::Integer && std::isfinite(node.threshold) && std::abs(node.threshold) >= 0x1p24;

@@ -231,6 +231,8 @@ Node Compiler::separating(std::uint32_t field, const PmmlParts& parts, const Pmm
   CategorySet set;
   set.members_left = right.has(0) || (!left.has(0) && size(left) <= size(right));
   if (categories.numbers) set.rule = CategoryRule::Whole;
+  // Rows with other numbers have no answer here. They go where missing values go, as programs need it.
+  if (categories.numbers && !categories.other_possible) set.members_left = !left.missing;
   const PmmlValues& members = set.members_left ? left : right;
   for (std::uint32_t i = 1; i < categories.count(); ++i)
     if (members.has(i)) set.codes.push_back(categories.codes[i - 1]);

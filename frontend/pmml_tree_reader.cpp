@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "file_text.hpp"
+#include "pmml_derived.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -196,6 +197,7 @@ Result<void> PmmlTreeReader::set_value(std::string_view text, PmmlPredicate& pre
     return {};
   }
   std::optional<double> number = pmml_number(text);
+  if (field.source && (text == "true" || text == "false")) number = text == "true" ? 1 : 0;
   if (field.kind == PmmlKind::Float) {
     // The text is rounded once, to float32.
     float rounded = 0;
@@ -218,7 +220,19 @@ Result<void> PmmlTreeReader::add_simple(const XmlAttributes& attributes, const s
     if (!value) return refused(where, "no attribute \"value\"");
     FVM_TRY(set_value(*value, predicate, where));
   }
-  return add(predicate, where);
+  if (!fields_.field(predicate.field).source) return add(predicate, where);
+  // JPMML refuses rows whose value is missing here, where such trees give no answer.
+  if (pmml_needs_value(fields_, predicate.field) && (in_compound_ || tree_.unknown != PmmlUnknown::NoAnswer))
+    return refused(where,
+                   "\"threshold\" of a value that may be missing is supported in trees with "
+                   "missingValueStrategy=\"nullPrediction\" only, outside of CompoundPredicate");
+  FVM_ASSIGN(const std::vector<PmmlPredicate> parts,
+             pmml_source_predicates(fields_, predicate, tree_.members, where));
+  if (parts.size() == 1) return add(parts[0], where);
+  FVM_TRY(begin_parts(parts[0], where));
+  for (std::size_t i = 1; i < parts.size(); ++i) FVM_TRY(add(parts[i], where));
+  in_compound_ = false;
+  return {};
 }
 
 Result<void> PmmlTreeReader::begin_set(const XmlAttributes& attributes, const std::string& where) {
@@ -227,7 +241,7 @@ Result<void> PmmlTreeReader::begin_set(const XmlAttributes& attributes, const st
   array_size_.reset();
   FVM_ASSIGN(set_.field, fields_.find(attributes.find("field").value_or(""), where));
   FVM_ASSIGN(set_.op, operator_of(kSet, attributes.find("booleanOperator"), where));
-  if (fields_.field(set_.field).kind != PmmlKind::Category)
+  if (fields_.field(set_.field).source || fields_.field(set_.field).kind != PmmlKind::Category)
     return refused(where, "a set of values of a continuous field is not supported");
   return {};
 }
@@ -258,13 +272,18 @@ Result<void> PmmlTreeReader::end_set(std::string_view array, const std::string& 
 }
 
 Result<void> PmmlTreeReader::begin_compound(const XmlAttributes& attributes, const std::string& where) {
+  PmmlPredicate predicate;
+  FVM_ASSIGN(predicate.op, operator_of(kCompound, attributes.find("booleanOperator"), where));
+  return begin_parts(predicate, where);
+}
+
+/// Begins a compound predicate, whose parts are added next.
+Result<void> PmmlTreeReader::begin_parts(PmmlPredicate whole, const std::string& where) {
   if (in_compound_)
     return refused(where,
                    "a CompoundPredicate inside another is not supported: write it as one, or as nodes");
-  PmmlPredicate predicate;
-  FVM_ASSIGN(predicate.op, operator_of(kCompound, attributes.find("booleanOperator"), where));
-  predicate.begin = static_cast<std::uint32_t>(tree_.predicates.size()) + 1;
-  FVM_TRY(add(predicate, where));
+  whole.begin = static_cast<std::uint32_t>(tree_.predicates.size()) + 1;
+  FVM_TRY(add(whole, where));
   in_compound_ = true;
   return {};
 }

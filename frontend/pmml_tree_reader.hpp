@@ -54,6 +54,7 @@ class PmmlTreeReader {
   };
 
   Result<void> add(PmmlPredicate predicate, const std::string& where);
+  Result<void> begin_parts(PmmlPredicate whole, const std::string& where);
   Result<void> set_value(std::string_view text, PmmlPredicate& predicate, const std::string& where);
 
   PmmlFields& fields_;

@@ -44,8 +44,12 @@ Result<std::vector<std::uint32_t>> features_of_columns(const Model& model) {
     for (const CodeTest& test : lookup.code_tests) features.insert(test.feature);
     columns.insert(columns.end(), lookup.width, features);
   }
-  for (const LinearColumn& column : model.linear_columns)
-    columns.emplace_back(column.features.begin(), column.features.end());
+  for (const ComputedColumn& column : model.computed_columns) {
+    std::set<std::uint32_t> features;
+    for (const ColumnTerm& term : column.terms)
+      features.insert(columns[term.feature].begin(), columns[term.feature].end());
+    columns.push_back(std::move(features));
+  }
   std::vector<std::uint32_t> features;
   for (const auto& column : columns) {
     if (column.size() != 1)

@@ -37,7 +37,7 @@ class YdfReader {
     FVM_TRY(read_file("header.pb", [&](WireMessage message) { return read_header(message); }));
     FVM_TRY(read_file("data_spec.pb", [&](WireMessage message) { return read_columns(message); }));
     FVM_TRY(read_file(kind_->header_file, [&](WireMessage message) { return read_forest(message); }));
-    YdfTreeMaker maker(features_, std::move(leaf_rule_), model.linear_columns);
+    YdfTreeMaker maker(features_, std::move(leaf_rule_), model.computed_columns);
     for (std::int64_t i = 0; i < forest_.num_shards; ++i) FVM_TRY(read_shard(i, maker));
     FVM_TRY(set_rounds());
     FVM_TRY(kind_->set_engine(forest_, maker.splits(), model));

@@ -174,21 +174,21 @@ Result<void> YdfTreeMaker::set_oblique(const YdfNode& node, Node& split) {
     return node_error(node, "an oblique condition with " + std::to_string(terms) + " attributes, " +
                                 std::to_string(node.weights.size()) + " weights and " +
                                 std::to_string(node.replacements.size()) + " replacements of missing values");
-  LinearColumn sum;
-  sum.weights = node.weights;
-  sum.replacements = node.replacements;
-  for (const std::int64_t attribute : node.attributes) {
-    FVM_ASSIGN(const YdfColumn* const column, column_of(node, attribute, split));
+  ComputedColumn sum;
+  sum.kind = ColumnKind::SumReplaced;
+  for (std::size_t i = 0; i < terms; ++i) {
+    FVM_ASSIGN(const YdfColumn* const column, column_of(node, node.attributes[i], split));
     if (column->type != YdfType::Numerical) return wrong_type(node, *column);
-    sum.features.push_back(split.feature);
     // YDF's fast engines put the mean in place of a missing value, whatever the node says.
-    if (node.replacements.empty()) sum.replacements.push_back(static_cast<float>(column->mean));
+    const float replacement =
+        node.replacements.empty() ? static_cast<float>(column->mean) : node.replacements[i];
+    sum.terms.push_back({split.feature, node.weights[i], replacement});
   }
   split.missing_left = true;  // the sum is NaN only of infinities, and then not >= the threshold
   split.kind = NodeKind::Less;
   split.threshold = static_cast<double>(node.threshold);
-  split.feature = static_cast<std::uint32_t>(features_.columns.size() + linear_columns_.size());
-  linear_columns_.push_back(std::move(sum));
+  split.feature = static_cast<std::uint32_t>(features_.columns.size() + computed_columns_.size());
+  computed_columns_.push_back(std::move(sum));
   return {};
 }
 

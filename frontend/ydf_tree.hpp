@@ -38,8 +38,9 @@ using YdfLeafRule =
 /// Makes trees one after the other.
 class YdfTreeMaker {
  public:
-  YdfTreeMaker(const YdfFeatures& features, YdfLeafRule leaf_rule, std::vector<LinearColumn>& linear_columns)
-      : features_(features), leaf_rule_(std::move(leaf_rule)), linear_columns_(linear_columns) {
+  YdfTreeMaker(const YdfFeatures& features, YdfLeafRule leaf_rule,
+               std::vector<ComputedColumn>& computed_columns)
+      : features_(features), leaf_rule_(std::move(leaf_rule)), computed_columns_(computed_columns) {
     begin();
   }
 
@@ -70,7 +71,7 @@ class YdfTreeMaker {
 
   const YdfFeatures& features_;
   YdfLeafRule leaf_rule_;
-  std::vector<LinearColumn>& linear_columns_;
+  std::vector<ComputedColumn>& computed_columns_;
   Tree tree_;
   std::size_t number_ = 0;  ///< Number of the tree.
   std::vector<Child> waiting_;

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include <forestvm/internal/names.hpp>
+#include <forestvm/internal/program_tools.hpp>
 
 namespace forestvm::scheduler {
 namespace {
@@ -99,13 +100,9 @@ std::string columns_text(const Model& model) {
             std::to_string(lookup.keys.size()) + " keys\n";
     column += lookup.width;
   }
-  for (const LinearColumn& linear : model.linear_columns) {
-    text += "f" + std::to_string(column++) + ": sum of";
-    for (std::size_t i = 0; i < linear.features.size(); ++i)
-      text += " " + number(static_cast<double>(linear.weights[i]), ScalarType::Float32) + " * f" +
-              std::to_string(linear.features[i]);
-    text += linear.replacements.empty() ? "\n" : ", missing values replaced\n";
-  }
+  for (const ComputedColumn& computed : model.computed_columns)
+    text +=
+        "f" + std::to_string(column++) + ": " + computed_column_text(computed.kind, computed.terms) + "\n";
   return text;
 }
 

@@ -36,8 +36,11 @@ std::vector<std::optional<std::uint32_t>> features_of_columns(const Model& model
     for (const CodeTest& test : lookup.code_tests) sources.insert(test.feature);
     for (std::uint32_t i = 0; i < lookup.width; ++i) add(sources);
   }
-  for (const LinearColumn& column : model.linear_columns)
-    add({column.features.begin(), column.features.end()});
+  for (const ComputedColumn& column : model.computed_columns) {
+    std::set<std::optional<std::uint32_t>> sources;
+    for (const ColumnTerm& term : column.terms) sources.insert(features[term.feature]);
+    features.push_back(sources.size() == 1 ? *sources.begin() : std::nullopt);
+  }
   return features;
 }
 

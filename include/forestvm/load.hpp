@@ -25,7 +25,8 @@ struct LoadLimits {
 
 /// Reads and checks the model in `path`, a file or a directory (YDF). The format is found from the content, never
 /// from the name; gzip is unpacked. Errors: Environment when a file cannot be read; Refused with the place inside
-/// the file (a JSON path, the tree and node, or a byte offset) for everything else.
+/// the file (a JSON path, the tree and node, or a byte offset) for everything else. They do not repeat `path`: callers
+/// that have several files put it in front, as the command line does.
 Result<Model> load_model(const std::string& path, const LoadLimits& limits = {});
 
 /// Reads and checks a model in memory, as load_model does with a file.

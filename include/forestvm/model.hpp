@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <forestvm/core/categories.hpp>
+#include <forestvm/core/derived_columns.hpp>
 #include <forestvm/core/early_stop.hpp>
 #include <forestvm/core/transform.hpp>
 
@@ -124,13 +125,11 @@ struct Lookup {
   std::vector<float> values;        ///< (keys + 1) x width, row-major. The last row is for all other keys.
 };
 
-/// A column that is a weighted sum of features, in float32: products and sums are rounded one after the other, in
-/// order.
-struct LinearColumn {
-  std::vector<std::uint32_t> features;
-  std::vector<float> weights;
-  /// Numbers that stand for missing values, one for each feature; none if the sum of a missing value is missing (NaN).
-  std::vector<float> replacements;
+/// A column that is computed in float32 from features, and from computed columns before it, by a rule such as a
+/// weighted sum.
+struct ComputedColumn {
+  ColumnKind kind = ColumnKind::Sum;
+  std::vector<ColumnTerm> terms;
 };
 
 /// Returns the trainer's own number of the leaf at nodes[index]. XGBoost numbers all nodes of a tree together
@@ -156,9 +155,9 @@ struct Model {
   /// its UTF-8 bytes. Whole numbers in rows stand for their decimal text. No node tests such a feature itself.
   std::vector<std::uint32_t> hashed_features;
   /// Columns that are computed from a row's features before trees see them. Nodes call them by the numbers after those
-  /// of the features: first all columns of `lookups`, then `linear_columns`.
+  /// of the features: first all columns of `lookups`, then `computed_columns`.
   std::vector<Lookup> lookups;
-  std::vector<LinearColumn> linear_columns;
+  std::vector<ComputedColumn> computed_columns;
 
   std::uint32_t num_outputs = 1;  ///< Raw scores per row.
   /// Type to which the trainer rounds a row's values before it compares them. Float32 with float64 sums is allowed;
@@ -199,7 +198,7 @@ struct Model {
 
 /// Returns the number of columns that nodes may test: the features and the columns computed from them.
 inline std::uint64_t num_columns(const Model& model) {
-  std::uint64_t columns = std::uint64_t{model.num_features} + model.linear_columns.size();
+  std::uint64_t columns = std::uint64_t{model.num_features} + model.computed_columns.size();
   for (const Lookup& lookup : model.lookups) columns += lookup.width;
   return columns;
 }

@@ -155,8 +155,8 @@ struct ProgramParts {
   std::vector<LookupDesc> lookups;
   std::vector<KeyPart> key_parts;
   std::vector<std::uint32_t> lookup_words;
-  std::vector<LinearDesc> linear_columns;
-  std::vector<LinearTerm> linear_terms;
+  std::vector<ComputedDesc> computed_columns;
+  std::vector<ColumnTerm> column_terms;
   std::vector<std::byte> nodes;
   std::vector<ExplainedTree> explained_trees;
   std::vector<PathNode> paths;

@@ -80,13 +80,10 @@ void emit_lookup(const Lookup& lookup, ProgramParts& parts) {
   parts.lookups.push_back(desc);
 }
 
-void emit_linear(const LinearColumn& column, ProgramParts& parts) {
-  const bool replaces = !column.replacements.empty();
-  parts.linear_columns.push_back(
-      {size32(parts.linear_terms.size()), size32(column.features.size()), replaces ? 1u : 0u});
-  for (std::size_t i = 0; i < column.features.size(); ++i)
-    parts.linear_terms.push_back(
-        {column.features[i], column.weights[i], replaces ? column.replacements[i] : 0});
+void emit_computed(const ComputedColumn& column, ProgramParts& parts) {
+  parts.computed_columns.push_back(
+      {size32(parts.column_terms.size()), size32(column.terms.size()), column.kind});
+  parts.column_terms.insert(parts.column_terms.end(), column.terms.begin(), column.terms.end());
 }
 
 }  // namespace
@@ -95,7 +92,7 @@ void emit_columns(const Model& model, ProgramParts& parts) {
   parts.meta.derived_columns = size32(num_columns(model)) - model.num_features;
   parts.hashed_features = model.hashed_features;
   for (const Lookup& lookup : model.lookups) emit_lookup(lookup, parts);
-  for (const LinearColumn& column : model.linear_columns) emit_linear(column, parts);
+  for (const ComputedColumn& column : model.computed_columns) emit_computed(column, parts);
 }
 
 }  // namespace forestvm::scheduler

@@ -232,14 +232,20 @@ std::vector<std::uint32_t> sources_of_columns(const Model& model) {
   const auto add = [&](const std::set<std::uint32_t>& features, std::size_t columns) {
     sources.insert(sources.end(), columns, features.size() == 1 ? *features.begin() : UINT32_MAX);
   };
+  const auto source_of = [&](std::uint32_t column) {
+    return column < model.num_features ? column : sources[column - model.num_features];
+  };
   for (const Lookup& lookup : model.lookups) {
     std::set<std::uint32_t> features(lookup.categories.begin(), lookup.categories.end());
     for (const ValueTest& test : lookup.value_tests) features.insert(test.feature);
     for (const CodeTest& test : lookup.code_tests) features.insert(test.feature);
     add(features, lookup.width);
   }
-  for (const LinearColumn& column : model.linear_columns)
-    add(std::set<std::uint32_t>(column.features.begin(), column.features.end()), 1);
+  for (const ComputedColumn& column : model.computed_columns) {
+    std::set<std::uint32_t> features;
+    for (const ColumnTerm& term : column.terms) features.insert(source_of(term.feature));
+    add(features, 1);
+  }
   return sources;
 }
 

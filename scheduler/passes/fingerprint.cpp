@@ -25,11 +25,13 @@ void mix_columns(const Model& model, const Mix& mix) {
     for (const std::uint64_t key : lookup.keys) mix(key);
     for (const float value : lookup.values) mix_float(value);
   }
-  for (const LinearColumn& column : model.linear_columns) {
-    mix(std::uint64_t{column.features.size()} << 32 | column.replacements.size());
-    for (const std::uint32_t feature : column.features) mix(feature);
-    for (const float weight : column.weights) mix_float(weight);
-    for (const float replacement : column.replacements) mix_float(replacement);
+  for (const ComputedColumn& column : model.computed_columns) {
+    mix(std::uint64_t{column.terms.size()} << 32 | static_cast<std::uint32_t>(column.kind));
+    for (const ColumnTerm& term : column.terms) {
+      mix(term.feature);
+      mix_float(term.first);
+      mix_float(term.second);
+    }
   }
 }
 

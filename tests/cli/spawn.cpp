@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <filesystem>
 
 extern char** environ;
@@ -19,7 +20,7 @@ namespace {
 constexpr const char* kProgram = FORESTVM_PROGRAM;
 
 int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& actions,
-            const Streams& streams, rusage& usage) {
+            const Streams& streams, rusage& usage, std::string& failure) {
   std::vector<char*> arguments = {const_cast<char*>(kProgram)};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -39,7 +40,10 @@ int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& a
   const int failed =
       ::posix_spawn(&child, kProgram, &actions, &attributes, arguments.data(), variables.data());
   ::posix_spawnattr_destroy(&attributes);
-  if (failed != 0) return -1;
+  if (failed != 0) {
+    failure = std::string("cannot start the program: ") + std::strerror(failed);
+    return -1;
+  }
   if (streams.meanwhile) streams.meanwhile(child);
   int status = 0;
   ::wait4(child, &status, 0, &usage);
@@ -68,14 +72,15 @@ Outcome ProgramTest::forestvm(const std::vector<std::string>& words, const Strea
   ::posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   Outcome outcome;
   rusage usage{};
-  outcome.code = spawned(words, actions, streams, usage);
+  std::string failure;
+  outcome.code = spawned(words, actions, streams, usage, failure);
   outcome.peak_mib = static_cast<std::size_t>(usage.ru_maxrss) >> 10;
   for (const timeval& time : {usage.ru_utime, usage.ru_stime})
     outcome.cpu_seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   ::posix_spawn_file_actions_destroy(&actions);
   if (pipe_ends[1] >= 0) ::close(pipe_ends[1]);
   if (streams.out_path.empty()) outcome.out = content_of(out);
-  outcome.err = content_of(err);
+  outcome.err = failure.empty() ? content_of(err) : failure;
   std::filesystem::remove(file("stdout"));
   std::filesystem::remove(in);
   std::filesystem::remove(err);

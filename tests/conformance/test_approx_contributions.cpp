@@ -183,7 +183,7 @@ TEST(ApproxContributions, OfEveryModelWithCovers) {
     if (other.ok())
       expect_same_bits(predicted(*other, OutputKind::ApproxContributions, block), all, "another schedule");
     if (HasFatalFailure()) return;
-    const bool by_columns = !model->lookups.empty() || !model->linear_columns.empty();
+    const bool by_columns = !model->lookups.empty() || !model->computed_columns.empty();
     if (model->trainer == "catboost" || by_columns || model->scale != 1)
       continue;  // roots and features differ
     const std::size_t some = std::min<std::size_t>(count, 3);

@@ -61,7 +61,7 @@ TEST(OnnxModels, RowsOfTheirOwnTypeAndLabels) {
       }
     }
   }
-  EXPECT_EQ(wide, 8u);
+  EXPECT_EQ(wide, 16u);
 }
 
 }  // namespace

@@ -65,6 +65,12 @@ std::string with_derived_field(const std::string& derivation) {
   return small.file();
 }
 
+/// Returns a function of field a and a constant.
+std::string arithmetic(const std::string& function, const std::string& number) {
+  return "<Apply function=\"" + function + "\"><FieldRef field=\"a\"/><Constant dataType=\"double\">" +
+         number + "</Constant></Apply>";
+}
+
 TEST(DamagedPmml, Xml) {
   expect_refusals({
       {"a document type", changed("<PMML", "<!DOCTYPE PMML [<!ENTITY a \"b\">]>\n<PMML"),
@@ -189,7 +195,30 @@ TEST(RefusedPmml, Fields) {
                "name=\"a\" optype=\"continuous\" dataType=\"date\""),
        "its numbers are of type \"date\""},
       {"a computed field", with_derived_field("<Apply function=\"ln\"><FieldRef field=\"a\"/></Apply>"),
-       "field \"f\" cannot be tested: it is computed by Apply, which is not supported: apply it before the rows are given"},
+       "field \"f\" cannot be tested: it is computed by Apply of \"ln\", which is not supported: apply it before the rows are given"},
+      {"a computed field of several fields",
+       with_derived_field("<Apply function=\"+\"><FieldRef field=\"a\"/><FieldRef field=\"i\"/></Apply>"),
+       "it is computed by FieldRef of several fields, which is not supported"},
+      {"a scale of 0", with_derived_field(arithmetic("*", "0")), "it is computed by Apply of \"*\" and 0"},
+      {"a constant that is no number", with_derived_field(arithmetic("+", "x")),
+       "it is computed by Constant of \"x\""},
+      {"a threshold in a tree that answers for missing values",
+       with_derived_field(arithmetic("threshold", "1")), "\"threshold\" of a value that may be missing"},
+      {"bins with a gap between them",
+       with_derived_field(
+           "<Discretize field=\"a\"><DiscretizeBin binValue=\"0\"><Interval closure=\"openOpen\" "
+           "rightMargin=\"0\"/></DiscretizeBin><DiscretizeBin binValue=\"1\"><Interval closure=\"openOpen\" "
+           "leftMargin=\"0\"/></DiscretizeBin></Discretize>"),
+       "Discretize whose bins do not ascend, or leave numbers out"},
+      {"lines that do not rise",
+       with_derived_field("<NormContinuous field=\"a\"><LinearNorm orig=\"0\" norm=\"1\"/><LinearNorm "
+                          "orig=\"1\" norm=\"0\"/></NormContinuous>"),
+       "NormContinuous whose points do not ascend"},
+      {"a table for numbers", with_derived_field("<NormDiscrete field=\"a\" value=\"1\"/>"),
+       "tables of values are supported for fields of categories, and arithmetic for numbers"},
+      {"a value for missing categories",
+       with_derived_field("<NormDiscrete field=\"k\" value=\"red\" mapMissingTo=\"0\"/>"),
+       "it is computed by NormDiscrete with attribute \"mapMissingTo\""},
       {"a field of two expressions",
        with_derived_field("<Apply function=\"ln\"><FieldRef field=\"a\"/></Apply><FieldRef field=\"a\"/>"),
        "a DerivedField of two expressions"},

@@ -62,7 +62,7 @@ TEST(RepositoryModels, AreThere) {
                                                  {"catboost-json", 6},
                                                  {"lightgbm-json", 6},
                                                  {"lightgbm-text", 17},
-                                                 {"onnx", 46},
+                                                 {"onnx", 58},
                                                  {"skops", 82},
                                                  {"treelite", 19},
                                                  {"xgboost-json", 38},

@@ -64,7 +64,7 @@ TEST(YdfLoad, Kinds) {
   EXPECT_EQ(loaded_ydf("forest_votes").num_outputs, 1u);
   EXPECT_EQ(loaded_ydf("isolation").transform, Transform::Anomaly);
   const Model oblique = loaded_ydf("oblique");
-  EXPECT_EQ(oblique.linear_columns.size(), 28u);
+  EXPECT_EQ(oblique.computed_columns.size(), 28u);
   EXPECT_EQ(oblique.trees[0].nodes[0].feature, 3u);
 }
 

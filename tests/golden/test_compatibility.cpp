@@ -80,7 +80,11 @@ std::vector<std::string> features_of(const Model& model) {
   add(any_tree([](const Tree& tree) { return !tree.category_sets.empty(); }), "categorical splits");
   add(!model.hashed_features.empty(), "categories as texts");
   add(!model.lookups.empty(), "counters of categories (CTR)");
-  add(!model.linear_columns.empty(), "oblique splits");
+  const auto is_oblique = [](const ComputedColumn& column) { return is_sum(column.kind); };
+  const auto& columns = model.computed_columns;
+  const bool oblique = std::any_of(columns.begin(), columns.end(), is_oblique);
+  add(oblique, "oblique splits");
+  add(!oblique && !columns.empty(), "computed columns");
   add(model.scale != 1, "scaled sums");
   add(model.row_type == ScalarType::Float64, "float64 rows");
   add(!model.class_labels.empty(), "labels of classes");

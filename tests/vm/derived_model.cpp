@@ -75,15 +75,71 @@ Lookup drawn_lookup(Dice& dice, const std::vector<double>& rows, Categories cate
   return lookup;
 }
 
-LinearColumn drawn_linear(Dice& dice) {
-  LinearColumn linear;
-  const bool replaces = dice.percent(50);
-  for (const std::uint32_t feature : {0u, 2u, 4u, 0u}) {
-    linear.features.push_back(feature);
-    linear.weights.push_back(static_cast<float>(dice.real() - 0.5));
-    if (replaces) linear.replacements.push_back(static_cast<float>(dice.real()));
+ComputedColumn drawn_sum(Dice& dice) {
+  ComputedColumn sum;
+  if (dice.percent(50)) sum.kind = ColumnKind::SumReplaced;
+  for (const std::uint32_t feature : {0u, 2u, 4u, 0u})
+    sum.terms.push_back({feature, static_cast<float>(dice.real() - 0.5), static_cast<float>(dice.real())});
+  return sum;
+}
+
+/// Appends a column of each kind, which read features and the column before them.
+void add_computed_columns(Dice& dice, Model& model) {
+  for (int i = 0; i < 5; ++i) model.computed_columns.push_back(drawn_sum(dice));
+  for (std::uint32_t kind = 2; kind < kColumnKinds; ++kind) {
+    const auto before = static_cast<std::uint32_t>(num_columns(model) - 1);
+    const float low = quarter(dice);
+    const std::vector<ColumnTerm> terms = {
+        {dice.percent(50) ? before : dice.pick(kNumeric), low, low + 0.5f}, {before, 0, 0}, {2, 0, 0}};
+    ComputedColumn column{static_cast<ColumnKind>(kind), terms};
+    column.terms.resize(std::min<std::size_t>(terms.size(), term_counts(column.kind).most));
+    if (column.kind == ColumnKind::Replaced && dice.percent(50)) column.terms[0].first = std::nanf("");
+    model.computed_columns.push_back(column);
   }
-  return linear;
+}
+
+/// Rounds to float32 what was computed in float64. Of one operation on float32 numbers this gives the bits that float32
+/// arithmetic gives.
+float rounded(double x) { return static_cast<float>(x); }
+
+/// Computes a column of a row.
+float computed(const ComputedColumn& column, const double* row) {
+  const auto x = [&](std::size_t term) {
+    return static_cast<double>(static_cast<float>(row[column.terms[term].feature]));
+  };
+  const auto a = [&](std::size_t term) { return static_cast<double>(column.terms[term].first); };
+  const auto b = [&](std::size_t term) { return static_cast<double>(column.terms[term].second); };
+  double sum =
+      column.kind == ColumnKind::Largest ? static_cast<double>(std::numeric_limits<float>::lowest()) : 0;
+  const auto add = [&](double part) { sum = static_cast<double>(rounded(sum + part)); };
+  switch (column.kind) {
+    case ColumnKind::Scaled:
+      return rounded(static_cast<double>(rounded(x(0) - a(0))) * b(0));
+    case ColumnKind::Divided:
+      return rounded(x(0) / a(0));
+    case ColumnKind::Replaced:
+      return rounded(x(0) == a(0) || (std::isnan(a(0)) && std::isnan(x(0))) ? b(0) : x(0));
+    case ColumnKind::Clipped:
+      return rounded(x(0) < a(0) ? a(0) : x(0) > b(0) ? b(0) : x(0));
+    case ColumnKind::Share:
+      return rounded(x(1) == 0 ? x(0) : x(0) / x(1));
+    case ColumnKind::RootShare: {
+      const auto square = static_cast<double>(rounded(x(0) * x(0)));
+      const double root = std::sqrt(static_cast<double>(rounded(square / x(1))));
+      return rounded(x(1) == 0 ? x(0) : x(0) < 0 ? -root : root);
+    }
+    default:
+      break;
+  }
+  for (std::size_t t = 0; t < column.terms.size(); ++t) {
+    if (column.kind == ColumnKind::Sum) add(static_cast<double>(rounded(a(t) * x(t))));
+    if (column.kind == ColumnKind::SumReplaced)
+      add(static_cast<double>(rounded(a(t) * (std::isnan(x(t)) ? b(t) : x(t)))));
+    if (column.kind == ColumnKind::SizeSum) add(std::abs(x(t)));
+    if (column.kind == ColumnKind::SquareSum) add(static_cast<double>(rounded(x(t) * x(t))));
+    if (column.kind == ColumnKind::Largest && x(t) > sum) sum = x(t);
+  }
+  return rounded(sum);
 }
 
 Tree drawn_tree(Dice& dice, const std::vector<std::uint32_t>& columns, unsigned depth) {
@@ -104,8 +160,8 @@ Model derived_model(std::uint64_t seed, Categories categories) {
   for (int i = 0; i < 7; ++i) model.lookups.push_back(drawn_lookup(dice, rows, categories));
   model.lookups.push_back({{}, {}, {}, {}, 1, {2.5f}});      // no parts, no keys
   model.lookups.push_back({{}, {}, {}, {0}, 1, {1.5f, 3}});  // the key of no parts
-  for (int i = 0; i < 5; ++i) model.linear_columns.push_back(drawn_linear(dice));
   model.num_features = kFeatures;
+  add_computed_columns(dice, model);
   std::vector<std::uint32_t> columns;
   for (std::uint32_t i = 0; i < num_columns(model); ++i)
     if (std::find(kHashed.begin(), kHashed.end(), i) == kHashed.end()) columns.push_back(i);
@@ -115,7 +171,7 @@ Model derived_model(std::uint64_t seed, Categories categories) {
   forest.num_features = kFeatures;
   forest.hashed_features = kHashed;
   forest.lookups = std::move(model.lookups);
-  forest.linear_columns = std::move(model.linear_columns);
+  forest.computed_columns = std::move(model.computed_columns);
   return forest;
 }
 
@@ -148,7 +204,7 @@ Model plain_model(const Model& model) {
   plain.num_features = static_cast<std::uint32_t>(num_columns(model));
   plain.hashed_features.clear();
   plain.lookups.clear();
-  plain.linear_columns.clear();
+  plain.computed_columns.clear();
   return plain;
 }
 
@@ -167,16 +223,9 @@ std::vector<double> widened(const Model& model, const std::vector<double>& rows)
       for (std::uint32_t w = 0; w < lookup.width; ++w)
         wide.push_back(static_cast<double>(lookup.values[at * lookup.width + w]));
     }
-    for (const LinearColumn& linear : model.linear_columns) {
-      float sum = 0;
-      for (std::size_t t = 0; t < linear.features.size(); ++t) {
-        auto value = static_cast<float>(row[linear.features[t]]);
-        if (std::isnan(value) && !linear.replacements.empty()) value = linear.replacements[t];
-        const volatile float product = linear.weights[t] * value;  // rounded before it is added
-        sum += product;
-      }
-      wide.push_back(static_cast<double>(sum));
-    }
+    const std::size_t first = wide.size() - num_columns(model) + model.computed_columns.size();
+    for (const ComputedColumn& column : model.computed_columns)
+      wide.push_back(static_cast<double>(computed(column, wide.data() + first)));
   }
   return wide;
 }

@@ -13,8 +13,8 @@ namespace forestvm::test {
 /// The number of categories in the key of a lookup: any, or one.
 enum class Categories : std::uint8_t { Any, One };
 
-/// Returns a random forest over six features, of which 1, 3 and 5 are hashed, nine lookups and five linear columns.
-/// Keys of tables are close together, and each table lacks the keys of many rows.
+/// Returns a random forest over six features, of which 1, 3 and 5 are hashed, nine lookups and a computed column
+/// of each kind. Keys of tables are close together, and each table lacks the keys of many rows.
 Model derived_model(std::uint64_t seed, Categories categories = Categories::Any);
 
 /// Returns random rows for models of derived_model: whole numbers in hashed features, any numbers or NaN in others.

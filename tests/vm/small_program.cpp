@@ -219,7 +219,8 @@ void derive_columns(Model& model) {
   Lookup lookup{{}, {{0, 0.5f, false}, {2, -1, true}}, {}, {}, 2, {1, -1, 0.25f, 2, -2, 0.5f}};
   lookup.keys = {0, key_with(key_with(0, 1), 0)};
   model.lookups = {lookup};
-  model.linear_columns = {{{0, 1}, {0.5f, -2}, {}}, {{2}, {2}, {0.5f}}};
+  model.computed_columns = {{ColumnKind::Sum, {{0, 0.5f, 0}, {1, -2, 0}}},
+                            {ColumnKind::SumReplaced, {{2, 2, 0.5f}}}};
   for (Tree& tree : model.trees)
     for (std::size_t i = 0; i < tree.nodes.size(); i += 2)
       if (tree.nodes[i].kind == NodeKind::Less)
@@ -274,8 +275,8 @@ ProgramParts parts_of(const Program& program) {
   parts.lookups = copy_of(program.lookups());
   parts.key_parts = copy_of(program.key_parts());
   parts.lookup_words = copy_of(program.lookup_words());
-  parts.linear_columns = copy_of(program.linear_columns());
-  parts.linear_terms = copy_of(program.linear_terms());
+  parts.computed_columns = copy_of(program.computed_columns());
+  parts.column_terms = copy_of(program.column_terms());
   for (const StringRef& ref : program.strings())
     parts.strings.emplace_back(program.text().data() + ref.offset, ref.size);
   parts.nodes = copy_of(program.nodes());

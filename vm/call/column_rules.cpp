@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 #include "vm/call/hashed_values.hpp"
 
@@ -49,13 +50,63 @@ void add_part(const KeyPart& part, const float* rows, std::size_t count, std::si
   }
 }
 
-float sum_of(const LinearDesc& column, std::span<const LinearTerm> terms, const float* row) {
+/// A row whose computed columns begin where those of rows with lookups do, less `left_out` columns.
+struct ComputedRow {
+  const float* values;
+  std::size_t num_features, left_out;
+
+  float at(const ColumnTerm& term) const {
+    return values[term.feature < num_features ? term.feature : term.feature - left_out];
+  }
+};
+
+float weighted_sum(std::span<const ColumnTerm> terms, const ComputedRow& row, bool replaces) {
   float sum = 0;
-  for (const LinearTerm& term : terms) {
-    const float value = row[term.feature];
-    sum += term.weight * (column.replaces != 0 && std::isnan(value) ? term.replacement : value);
+  for (const ColumnTerm& term : terms) {
+    const float value = row.at(term);
+    sum += term.first * (replaces && std::isnan(value) ? term.second : value);
   }
   return sum;
+}
+
+float share_of(float value, float whole) { return whole != 0 ? value / whole : value; }
+
+/// Computes a column by the rule of its kind.
+float computed(ColumnKind kind, std::span<const ColumnTerm> terms, const ComputedRow& row) {
+  const auto total = [&](float from, auto with) {
+    for (const ColumnTerm& term : terms) from = with(from, row.at(term));
+    return from;
+  };
+  if (is_sum(kind)) return weighted_sum(terms, row, kind == ColumnKind::SumReplaced);
+  if (kind == ColumnKind::SizeSum) return total(0, [](float sum, float x) { return sum + std::abs(x); });
+  if (kind == ColumnKind::SquareSum) return total(0, [](float sum, float x) { return sum + x * x; });
+  if (kind == ColumnKind::Largest)
+    return total(std::numeric_limits<float>::lowest(), [](float y, float x) { return y < x ? x : y; });
+  const auto [feature, a, b] = terms[0];
+  const float x = row.at(terms[0]);
+  switch (kind) {
+    case ColumnKind::Scaled:
+      return (x - a) * b;
+    case ColumnKind::Divided:
+      return x / a;
+    case ColumnKind::Replaced:
+      return x == a || (std::isnan(x) && std::isnan(a)) ? b : x;
+    case ColumnKind::Clipped:
+      return std::isnan(x) ? x : std::min(std::max(x, a), b);
+    case ColumnKind::Share:
+      return share_of(x, row.at(terms[1]));
+    case ColumnKind::RootShare: {
+      const float whole = row.at(terms[1]);
+      return whole != 0 ? std::copysign(std::sqrt(x * x / whole), x < 0 ? -1.0f : 1.0f) : x;
+    }
+    case ColumnKind::Sum:
+    case ColumnKind::SumReplaced:
+    case ColumnKind::SizeSum:
+    case ColumnKind::SquareSum:
+    case ColumnKind::Largest:
+      break;
+  }
+  return x;
 }
 
 }  // namespace
@@ -67,8 +118,8 @@ float sum_of(const LinearDesc& column, std::span<const LinearTerm> terms, const 
       lookups_(program.lookups()),
       parts_(program.key_parts()),
       words_(program.lookup_words()),
-      linear_(program.linear_columns()),
-      terms_(program.linear_terms()) {}
+      computed_(program.computed_columns()),
+      terms_(program.column_terms()) {}
 
 template <class Rows>
 Result<void> ColumnRules::complete(const Rows& rows, std::size_t begin, std::size_t count, float* out,
@@ -76,7 +127,7 @@ Result<void> ColumnRules::complete(const Rows& rows, std::size_t begin, std::siz
   const std::size_t width = looks_up ? width_ : short_width();
   FVM_TRY(host::fill_codes(hashed_, rows, begin, count, width, out));
   if (looks_up) look_up(count, out);
-  add_sums(count, width, out);
+  compute(count, width, out);
   return {};
 }
 
@@ -132,12 +183,14 @@ void ColumnRules::look_up(std::size_t count, float* rows) const {
   }
 }
 
-void ColumnRules::add_sums(std::size_t count, std::size_t width, float* rows) const {
-  if (linear_.empty()) return;
-  for (std::size_t r = 0; r < count; ++r, rows += width)
-    for (std::size_t i = 0; i < linear_.size(); ++i)
-      rows[width - linear_.size() + i] =
-          sum_of(linear_[i], terms_.subspan(linear_[i].first_term, linear_[i].term_count), rows);
+void ColumnRules::compute(std::size_t count, std::size_t width, float* rows) const {
+  if (computed_.empty()) return;
+  for (std::size_t r = 0; r < count; ++r, rows += width) {
+    const ComputedRow row{rows, num_features_, width_ - width};
+    float* to = rows + width - computed_.size();
+    for (const ComputedDesc& column : computed_)
+      *to++ = computed(column.kind, terms_.subspan(column.first_term, column.term_count), row);
+  }
 }
 
 }  // namespace forestvm

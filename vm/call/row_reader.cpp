@@ -186,7 +186,7 @@ Result<RowForm> RowReader::form_of(const DeviceRows& rows) const {
   if (!rules_.columns().empty())
     return refused(
         "rows",
-        "lie on the device, and this model's derived columns (lookups, weighted sums) are computed by the "
+        "lie on the device, and this model's derived columns (lookups, computed columns) are computed by the "
         "host: pass rows of the host");
   if (rules_.change_float32())
     return refused(

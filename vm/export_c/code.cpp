@@ -344,9 +344,9 @@ class CodeWriter {
     std::string text = in_file(
         job_,
         "static void @run(const @ROW *x, size_t stride, uint32_t count, uint32_t all, uint32_t want, void *out) {\n");
-    const bool copies_rows = looks_up(job_.program);
-    uses_row_ = uses_row_ || copies_rows;
-    if (copies_rows) text += "  float cells[" + number(std::uint64_t{rows_} * row_width(meta_)) + "];\n";
+    const bool copies = copies_rows(job_.program);
+    uses_row_ = uses_row_ || copies;
+    if (copies) text += "  float cells[" + number(std::uint64_t{rows_} * row_width(meta_)) + "];\n";
     const std::set<std::uint32_t> used = used_storage(job_.program);
     for (const std::uint32_t i : used)
       text += "  " + sum_type(job_, kind(i)) + " a" + std::to_string(i) + "[" +
@@ -368,10 +368,10 @@ class CodeWriter {
     for (const std::uint32_t index : set_) text += "  (void)" + reg(index) + ";\n";
     text += "  r0.begin = 0u; r0.end = count; r0.iteration = 0u;\n  r1.begin = 0u; r1.end = " + trees +
             "; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)all; (void)width;\n";
-    if (!copies_rows) return text;
+    if (!copies) return text;
     const std::string cells = number(row_width(meta_));
     return text + "  for (row = 0u; row < count; ++row) " +
-           call("look_up", "x + (size_t)row * stride, cells + (size_t)row * " + cells) +
+           call("complete", "x + (size_t)row * stride, cells + (size_t)row * " + cells) +
            ";\n  x = cells;\n  stride = " + cells + ";\n";
   }
 
@@ -392,7 +392,7 @@ std::string code_text(const Job& job, std::uint32_t rows_at_a_time) {
 }
 
 std::uint64_t bytes_per_row(const Program& program) {
-  std::uint64_t bytes = looks_up(program) ? row_width(program.meta()) * sizeof(float) : 0;
+  std::uint64_t bytes = copies_rows(program) ? row_width(program.meta()) * sizeof(float) : 0;
   for (const std::uint32_t i : used_storage(program))
     bytes += accumulator_bytes(program.accumulators().data(), i, program.meta().num_outputs,
                                program.meta().num_trees);

@@ -1,6 +1,7 @@
 // Writes the columns that tests compare in place of plain features. A row's cells are its features and, in programs
-// with lookups, the columns that these find; such rows are copied first. All other columns are computed where a test
-// asks for them: weighted sums, features with rules, and sets of categories, in which members are 1 and others 0.
+// with lookups, the columns that these find; such rows are copied first. So are rows with computed columns that are no
+// weighted sums, and there all computed columns are cells. Other columns are computed where a test asks for them:
+// weighted sums, features with rules, and sets of categories, in which members are 1 and others 0.
 #include <algorithm>
 #include <map>
 
@@ -39,12 +40,19 @@ std::uint32_t rules_of(WideCategories categories) {
   return 0;
 }
 
-std::size_t linear_count(const Program& program) { return program.linear_columns().size(); }
+/// Returns whether computed columns are cells: columns that may read one another are computed once for each row.
+bool computes_cells(const Program& program) {
+  const auto columns = program.computed_columns();
+  return !std::all_of(columns.begin(), columns.end(), [](const ComputedDesc& c) { return is_sum(c.kind); });
+}
+
+/// Returns the number of columns that are computed where a test asks for them.
+std::uint32_t late_count(const Program& program) {
+  return computes_cells(program) ? 0 : static_cast<std::uint32_t>(program.computed_columns().size());
+}
 
 /// Returns the number of cells of a row.
-std::uint32_t cell_count(const Program& program) {
-  return row_width(program.meta()) - static_cast<std::uint32_t>(linear_count(program));
-}
+std::uint32_t cell_count(const Program& program) { return row_width(program.meta()) - late_count(program); }
 
 /// Returns whether tests compare more than cells and sums.
 bool has_records(const Job& job) { return !job.changed.empty() || !job.program.category_columns().empty(); }
@@ -63,31 +71,105 @@ std::uint32_t rules_of(const Job& job, std::uint32_t feature) {
 }
 
 constexpr const char* kSum = R"(/* The weighted sum of a row's cells. */
-static float @sum(const float *x, uint32_t column) {
+static float @computed(const float *x, uint32_t column) {
   uint32_t i;
   float sum = 0;
-  for (i = @sums[column][0]; i < @sums[column][1]; ++i) {
+  for (i = @computed_columns[column][0]; i < @computed_columns[column][1]; ++i) {
     const float value = x[@term_cells[i]];
-    sum += @term_weights[i] * (@sums[column][2] != 0u && value != value ? @term_replacements[i] : value);
+    sum += @term_firsts[i] * (@computed_columns[column][2] != 0u && value != value ? @term_seconds[i] : value);
   }
   return sum;
 }
 )";
 
-std::string sums_text(const Job& job, std::uint64_t& bytes) {
-  std::vector<std::vector<std::uint64_t>> sums;
-  std::vector<std::string> cells, weights, replacements;
-  for (const LinearDesc& sum : job.program.linear_columns())
-    sums.push_back({sum.first_term, std::uint64_t{sum.first_term} + sum.term_count, sum.replaces});
-  for (const LinearTerm& term : job.program.linear_terms()) {
-    cells.push_back(number(term.feature));
-    weights.push_back(literal(term.weight));
-    replacements.push_back(literal(term.replacement));
+/// The square root is within 2^-52 of itself before it is rounded. A float's root cannot be as close to the middle
+/// between two floats, so that the rounded root is right.
+constexpr const char* kComputed = R"(/* The float that is nearest to the square root. */
+static float @root(float x) {
+  double root = x, half;
+  int i;
+  if (x < 0) return (x - x) / (x - x);
+  if (!(x > 0) || x > 3.402823466e38f) return x;
+  for (half = 1; half * half < root; half *= 4) {}
+  for (; half * half > root; half /= 2) {}
+  for (i = 0; i < 7; ++i) half = (half + root / half) / 2;
+  return (float)half;
+}
+/* Computes a column from a row's cells. */
+static float @computed(const float *x, uint32_t column) {
+  const uint32_t *const c = @computed_columns[column];
+  uint32_t i;
+  float value = c[2] == 8u ? -3.402823466e38f : 0, first, whole;
+  for (i = c[0]; i < c[1]; ++i) {
+    const float cell = x[@term_cells[i]];
+    float part = cell;
+    if (c[2] < 2u) part = @term_firsts[i] * (c[2] == 1u && cell != cell ? @term_seconds[i] : cell);
+    if (c[2] == 6u) part = cell < 0 ? -cell : cell;
+    if (c[2] == 7u) part = cell * cell;
+    if (c[2] < 2u || c[2] == 6u || c[2] == 7u) value += part;
+    if (c[2] == 8u && value < cell) value = cell;
   }
-  return "/* Weighted sums: first term, end of the terms, whether missing values are replaced. */\n" +
-         record_table(job, "sums", sums, bytes) + table("uint32_t", 4, job.name("term_cells"), cells, bytes) +
-         table("float", 4, job.name("term_weights"), weights, bytes) +
-         table("float", 4, job.name("term_replacements"), replacements, bytes) + in_file(job, kSum);
+  if (c[2] < 2u || (c[2] >= 6u && c[2] <= 8u)) return value;
+  first = x[@term_cells[c[0]]];
+  value = @term_firsts[c[0]];
+  whole = @term_seconds[c[0]];
+  if (c[2] == 2u) {
+    first -= value;
+    return first * whole;
+  }
+  if (c[2] == 3u) return first / value;
+  if (c[2] == 4u) return first == value || (first != first && value != value) ? whole : first;
+  if (c[2] == 5u) return first < value ? value : first > whole ? whole : first;
+  whole = x[@term_cells[c[0] + 1u]];
+  if (whole == 0) return first;
+  if (c[2] == 9u) return first / whole;
+  value = first * first;
+  value = @root(value / whole);
+  return first < 0 ? -value : value;
+}
+)";
+
+constexpr const char* kKinds =
+    R"(/* Computed columns: first term, end of the terms, kind. With numbers a and b and the cell x of each term, kinds are
+ * 0: sum of a * x; 1: the same, with b instead of a missing x; 2: (x - a) * b; 3: x / a; 4: x, with b instead of a;
+ * 5: x from a to b; 6: sum of |x|; 7: sum of x * x; 8: largest x; 9: x / the second x; 10: root of x * x / the second
+ * x, with the sign of x. */
+)";
+
+std::string computed_text(const Job& job, std::uint64_t& bytes) {
+  std::vector<std::vector<std::uint64_t>> columns;
+  std::vector<std::string> cells, firsts, seconds;
+  for (const ComputedDesc& column : job.program.computed_columns())
+    columns.push_back({column.first_term, std::uint64_t{column.first_term} + column.term_count,
+                       static_cast<std::uint64_t>(column.kind)});
+  for (const ColumnTerm& term : job.program.column_terms()) {
+    cells.push_back(number(term.feature));
+    firsts.push_back(literal(term.first));
+    seconds.push_back(literal(term.second));
+  }
+  return kKinds + record_table(job, "computed_columns", columns, bytes) +
+         table("uint32_t", 4, job.name("term_cells"), cells, bytes) +
+         table("float", 4, job.name("term_firsts"), firsts, bytes) +
+         table("float", 4, job.name("term_seconds"), seconds, bytes) +
+         in_file(job, computes_cells(job.program) ? kComputed : kSum);
+}
+
+/// Returns the function that completes a copied row.
+std::string complete_text(const Job& job) {
+  const std::string features = number(job.program.meta().num_features);
+  std::string body =
+      "/* Copies a row's features and completes them. */\n"
+      "static void @complete(const float *x, float *cells) {\n";
+  if (computes_cells(job.program)) body += "  uint32_t i;\n";
+  body += "  memcpy(cells, x, " + features + " * sizeof *cells);\n";
+  if (looks_up(job.program)) body += "  @look_up(x, cells + " + features + ");\n";
+  if (computes_cells(job.program)) {
+    const std::size_t columns = job.program.computed_columns().size();
+    const std::size_t first = row_width(job.program.meta()) - columns;
+    body += "  for (i = 0u; i < " + number(columns) + "; ++i) cells[" + number(first) +
+            " + i] = @computed(cells, i);\n";
+  }
+  return in_file(job, body + "}\n");
 }
 
 constexpr const char* kMember = R"(/* Whether a category is in a column's set. */
@@ -128,9 +210,9 @@ std::vector<std::uint64_t> record_of(const Job& job, const CategoryColumn& set) 
 
 /// Returns the value of a cell or sum.
 std::string plain_value(const Job& job, const std::string& column) {
-  if (linear_count(job.program) == 0) return "x[" + column + "]";
+  if (late_count(job.program) == 0) return "x[" + column + "]";
   const std::string cells = number(cell_count(job.program));
-  return "(" + column + " < " + cells + " ? x[" + column + "] : " + job.name("sum") + "(x, " + column +
+  return "(" + column + " < " + cells + " ? x[" + column + "] : " + job.name("computed") + "(x, " + column +
          " - " + cells + "))";
 }
 
@@ -164,6 +246,8 @@ std::string column_function(const Job& job, std::uint64_t& bytes) {
 }
 
 }  // namespace
+
+bool copies_rows(const Program& program) { return looks_up(program) || computes_cells(program); }
 
 std::vector<ChangedFeature> changed_features(const Program& program) {
   std::map<std::uint32_t, std::uint32_t> rules;
@@ -201,7 +285,8 @@ std::string column_value(const Job& job, const std::string& column) {
 
 std::string columns_text(const Job& job, std::uint64_t& table_bytes) {
   std::string text = looks_up(job.program) ? lookups_text(job, table_bytes) : "";
-  if (linear_count(job.program) != 0) text += sums_text(job, table_bytes);
+  if (!job.program.computed_columns().empty()) text += computed_text(job, table_bytes);
+  if (copies_rows(job.program)) text += complete_text(job);
   if (has_records(job)) text += column_function(job, table_bytes);
   return text;
 }

@@ -104,12 +104,10 @@ void @category(float *cell, const char *text, size_t size) {
 )";
 
 constexpr const char* kLookUp =
-    R"(/* Copies a row's features and completes them by the columns of the lookups. */
+    R"(/* Writes the columns of the lookups of a row. */
 static void @look_up(const float *x, float *cells) {
   const uint64_t factor = @FACTOR;
   uint32_t i, k;
-  memcpy(cells, x, @FEATURES * sizeof *cells);
-  cells += @FEATURES;
   for (i = 0u; i < @LOOKUPS; ++i) {
     const uint32_t *const lookup = @lookups[i], width = lookup[5];
     const uint64_t unused = @unused[i];
@@ -157,8 +155,7 @@ std::string lookups_text(const Job& job, std::uint64_t& table_bytes) {
     parts.push_back({static_cast<std::uint64_t>(part.kind), part.feature, part.operand});
   if (parts.empty()) parts.push_back({0, 0, 0});
   std::string text = kLookUp;
-  const std::pair<std::string, std::uint64_t> words[] = {{"@FEATURES", program.meta().num_features},
-                                                         {"@LOOKUPS", program.lookups().size()},
+  const std::pair<std::string, std::uint64_t> words[] = {{"@LOOKUPS", program.lookups().size()},
                                                          {"@FACTOR", kKeyFactor}};
   for (const auto& [word, value] : words) text = replaced(std::move(text), word, number(value));
   return "/* Parts of keys: kind, cell, operand. Kinds: 0 the code, 1 above the operand, 2 above it or NaN, 3 equal code. "

@@ -81,8 +81,12 @@ std::uint32_t column_word(const Job& job, const DecodedTest& test);
 /// Returns the tables and functions of lookups and hashed features. Adds the tables' bytes to `table_bytes`.
 std::string lookups_text(const Job& job, std::uint64_t& table_bytes);
 
-/// Returns whether the code copies rows first, to complete them by the columns of lookups.
+/// Returns whether rows have columns of lookups.
 bool looks_up(const Program& program);
+
+/// Returns whether the code copies rows first, to complete them by the columns of lookups or by computed columns other
+/// than weighted sums.
+bool copies_rows(const Program& program);
 
 /// Returns the C expression for the value of a column in row x. `column` is a variable that holds its number.
 std::string column_value(const Job& job, const std::string& column);

@@ -374,9 +374,9 @@ LookupCodes::LookupCodes(const Program& program, const LoadedEncoder& encoder, c
     sets_.clear();
     return;
   }
-  // In the rows that are encoded here, linear columns directly follow the features.
+  // In the rows that are encoded here, computed columns directly follow the features.
   const ProgramMeta& meta = program.meta();
-  const auto left_out = meta.derived_columns - static_cast<std::uint32_t>(program.linear_columns().size());
+  const auto left_out = meta.derived_columns - static_cast<std::uint32_t>(program.computed_columns().size());
   const auto is_left_out = [&](const auto& encoded) {
     return encoded.feature >= meta.num_features && encoded.feature < meta.num_features + left_out;
   };

@@ -34,9 +34,11 @@ std::string part_text(const KeyPart& part) {
   return "";
 }
 
-std::string term_text(const LinearTerm& term) {
-  return formatted("{} * {}", number_text(term.weight), feature_text(term.feature));
+std::string product_text(const ColumnTerm& term) {
+  return formatted("{} * {}", number_text(term.first), feature_text(term.feature));
 }
+
+std::string column_text(const ColumnTerm& term) { return feature_text(term.feature); }
 
 template <class Record, class Text>
 std::string list_text(std::span<const Record> records, const char* between, const Text& text_of) {
@@ -46,6 +48,38 @@ std::string list_text(std::span<const Record> records, const char* between, cons
 }
 
 }  // namespace
+
+std::string computed_column_text(ColumnKind kind, std::span<const ColumnTerm> terms) {
+  const auto list = [&] { return list_text(terms, ", ", column_text); };
+  const auto x = [&](std::size_t term) { return feature_text(terms[term].feature); };
+  const auto a = [&] { return number_text(terms[0].first); };
+  const auto b = [&] { return number_text(terms[0].second); };
+  switch (kind) {
+    case ColumnKind::Sum:
+      return list_text(terms, " + ", product_text);
+    case ColumnKind::SumReplaced:
+      return list_text(terms, " + ", product_text) + ", missing values replaced";
+    case ColumnKind::Scaled:
+      return formatted("({} - {}) * {}", x(0), a(), b());
+    case ColumnKind::Divided:
+      return formatted("{} / {}", x(0), a());
+    case ColumnKind::Replaced:
+      return formatted("{}, with {} in place of {}", x(0), b(), a());
+    case ColumnKind::Clipped:
+      return formatted("{} from {} to {}", x(0), a(), b());
+    case ColumnKind::SizeSum:
+      return "sum of the sizes of " + list();
+    case ColumnKind::SquareSum:
+      return "sum of the squares of " + list();
+    case ColumnKind::Largest:
+      return "largest of " + list();
+    case ColumnKind::Share:
+      return formatted("{} / {}", x(0), x(1));
+    case ColumnKind::RootShare:
+      return formatted("square root of {} squared / {}, with the sign of {}", x(0), x(1), x(0));
+  }
+  return "";
+}
 
 std::vector<std::string> derived_column_texts(const Program& program) {
   std::vector<std::string> texts;
@@ -57,10 +91,9 @@ std::vector<std::string> derived_column_texts(const Program& program) {
     for (std::uint32_t value = 0; value < lookups[i].width; ++value)
       texts.push_back(lookup + std::to_string(value));
   }
-  for (const LinearDesc& linear : program.linear_columns())
-    texts.push_back(
-        list_text(program.linear_terms().subspan(linear.first_term, linear.term_count), " + ", term_text) +
-        (linear.replaces != 0 ? ", missing values replaced" : ""));
+  for (const ComputedDesc& column : program.computed_columns())
+    texts.push_back(computed_column_text(
+        column.kind, program.column_terms().subspan(column.first_term, column.term_count)));
   return texts;
 }
 

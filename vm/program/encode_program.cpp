@@ -62,8 +62,8 @@ void add_sections(const ProgramParts& parts, Contents& contents) {
   set(Section::Lookups, bytes_of(parts.lookups));
   set(Section::KeyParts, bytes_of(parts.key_parts));
   set(Section::LookupWords, bytes_of(parts.lookup_words));
-  set(Section::LinearColumns, bytes_of(parts.linear_columns));
-  set(Section::LinearTerms, bytes_of(parts.linear_terms));
+  set(Section::ComputedColumns, bytes_of(parts.computed_columns));
+  set(Section::ColumnTerms, bytes_of(parts.column_terms));
   set(Section::ExplainedTrees, bytes_of(parts.explained_trees));
   set(Section::Paths, bytes_of(parts.paths));
   set(Section::RoundBegins, bytes_of(parts.round_begins));

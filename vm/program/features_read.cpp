@@ -17,7 +17,7 @@ std::vector<bool> features_read(const Program& program) {
   for (const CategoryColumn& column : program.category_columns()) read[column.feature] = true;
   for (const std::uint32_t feature : program.hashed_features()) read[feature] = true;
   for (const KeyPart& part : program.key_parts()) read[part.feature] = true;
-  for (const LinearTerm& term : program.linear_terms()) read[term.feature] = true;
+  for (const ColumnTerm& term : program.column_terms()) read[term.feature] = true;
   for (const LeafTerm& term : program.leaf_terms()) read[term.feature] = true;
   read.resize(program.meta().num_features);
   return read;

@@ -157,8 +157,8 @@ std::uint64_t encoder_id(const Program& program) {
   id = checksum(std::as_bytes(program.lookups()), id);
   id = checksum(std::as_bytes(program.key_parts()), id);
   id = checksum(std::as_bytes(program.lookup_words()), id);
-  id = checksum(std::as_bytes(program.linear_columns()), id);
-  id = checksum(std::as_bytes(program.linear_terms()), id);
+  id = checksum(std::as_bytes(program.computed_columns()), id);
+  id = checksum(std::as_bytes(program.column_terms()), id);
   const std::vector<std::uint32_t> features = leaf_features(program);
   return features.empty() ? id : checksum(std::as_bytes(std::span(features)), id);
 }

@@ -1,7 +1,7 @@
 // Columns that a program computes from a row's features before its encoder and its walks see the row: values that
-// are looked up in tables by keys of hashed categories, and weighted sums. A converted row holds the features, then
-// the columns of the lookups, then the linear columns. Where a hashed feature stands it holds the code of the
-// category, an int32, which only lookups read.
+// are looked up in tables by keys of hashed categories, and numbers that are computed from others. A converted row
+// holds the features, then the columns of the lookups, then the computed columns. Where a hashed feature stands it
+// holds the code of the category, an int32, which only lookups read.
 #pragma once
 
 #include <cstdint>
@@ -71,23 +71,68 @@ inline std::uint64_t key_at(const std::uint32_t* slot) {
   return key;
 }
 
-/// A column that is a weighted sum of features, see Model's LinearColumn.
-struct LinearDesc {
-  std::uint32_t first_term;  ///< Index of its first term in the linear_terms section.
+/// The rules of computed columns. x is the value of a term's column, a and b are the term's numbers; x0 and x1 are the
+/// values of the first and the second term. All is computed in float32, and each operation is rounded.
+enum class ColumnKind : std::uint32_t {
+  Sum,          ///< Sum of a * x, from 0 on, in the order of the terms.
+  SumReplaced,  ///< The same sum, with b in place of an x that is NaN.
+  Scaled,       ///< (x - a) * b
+  Divided,      ///< x / a
+  Replaced,     ///< b if x is a, or if both are NaN; otherwise x.
+  Clipped,      ///< x, but at least a and at most b; NaN stays NaN.
+  SizeSum,      ///< Sum of |x|.
+  SquareSum,    ///< Sum of x * x.
+  Largest,      ///< The largest x; NaN and -inf count as the least finite number.
+  Share,        ///< x0 / x1, or x0 if x1 is 0.
+  RootShare,    ///< sqrt(x0 * x0 / x1) with the sign of x0, or x0 if x1 is 0.
+};
+inline constexpr std::uint32_t kColumnKinds = 11;
+
+/// Returns whether columns of this kind are weighted sums.
+constexpr bool is_sum(ColumnKind kind) { return kind <= ColumnKind::SumReplaced; }
+
+/// The least and the largest number of terms that a kind of columns takes.
+struct TermCounts {
+  std::uint32_t least, most;
+};
+
+constexpr TermCounts term_counts(ColumnKind kind) {
+  switch (kind) {
+    case ColumnKind::Sum:
+    case ColumnKind::SumReplaced:
+    case ColumnKind::SizeSum:
+    case ColumnKind::SquareSum:
+    case ColumnKind::Largest:
+      return {0, UINT32_MAX};
+    case ColumnKind::Scaled:
+    case ColumnKind::Divided:
+    case ColumnKind::Replaced:
+    case ColumnKind::Clipped:
+      return {1, 1};
+    case ColumnKind::Share:
+    case ColumnKind::RootShare:
+      return {2, 2};
+  }
+  return {1, 0};
+}
+
+/// A column that is computed from others.
+struct ComputedDesc {
+  std::uint32_t first_term;  ///< Index of its first term in the column_terms section.
   std::uint32_t term_count;
-  std::uint32_t replaces;  ///< 1 if missing values are replaced; 0 if they make the sum missing.
+  ColumnKind kind;
 
-  bool operator==(const LinearDesc&) const = default;
+  bool operator==(const ComputedDesc&) const = default;
 };
-static_assert(sizeof(LinearDesc) == 12);
+static_assert(sizeof(ComputedDesc) == 12);
 
-struct LinearTerm {
-  std::uint32_t feature;
-  float weight;
-  float replacement;  ///< Number that stands for a missing value.
+/// A term of a computed column.
+struct ColumnTerm {
+  std::uint32_t feature;  ///< A feature that is a number, or a computed column before this one.
+  float first, second;    ///< The numbers a and b of its rule; 0 where the rule has none.
 
-  bool operator==(const LinearTerm&) const = default;
+  bool operator==(const ColumnTerm&) const = default;
 };
-static_assert(sizeof(LinearTerm) == 12);
+static_assert(sizeof(ColumnTerm) == 12);
 
 }  // namespace forestvm

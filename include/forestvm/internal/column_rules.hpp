@@ -20,10 +20,10 @@ class ColumnRules {
   explicit ColumnRules(const Program& program);
 
   /// Returns whether there is nothing to do: the program has no hashed features and no derived columns.
-  bool empty() const { return hashed_.empty() && lookups_.empty() && linear_.empty(); }
+  bool empty() const { return hashed_.empty() && lookups_.empty() && computed_.empty(); }
 
-  /// Returns the number of values of a row whose lookups are left out: its features, then the linear columns.
-  std::size_t short_width() const { return num_features_ + linear_.size(); }
+  /// Returns the number of values of a row whose lookups are left out: its features, then the computed columns.
+  std::size_t short_width() const { return num_features_ + computed_.size(); }
 
   /// Completes `count` converted rows, whose features are already written: writes the codes of hashed features,
   /// which it reads from row `begin` of `rows` on, and the derived columns. With `looks_up` these include the
@@ -35,7 +35,7 @@ class ColumnRules {
 
  private:
   void look_up(std::size_t count, float* rows) const;
-  void add_sums(std::size_t count, std::size_t width, float* rows) const;
+  void compute(std::size_t count, std::size_t width, float* rows) const;
   /// A search for a row's key, at its first slot.
   struct Search {
     std::uint64_t key;
@@ -49,8 +49,8 @@ class ColumnRules {
   std::span<const LookupDesc> lookups_;
   std::span<const KeyPart> parts_;
   std::span<const std::uint32_t> words_;
-  std::span<const LinearDesc> linear_;
-  std::span<const LinearTerm> terms_;
+  std::span<const ComputedDesc> computed_;
+  std::span<const ColumnTerm> terms_;
 };
 
 }  // namespace forestvm

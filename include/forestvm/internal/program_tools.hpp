@@ -33,6 +33,9 @@ std::vector<bool> features_read(const Program& program);
 /// instructions. The verifier refuses programs of more than 2^22 + 64 x (bytes of the program) steps.
 std::uint64_t steps_per_row(const Program& program);
 
+/// Describes a computed column, for people: "0.5 * f0 + -1 * f2".
+std::string computed_column_text(ColumnKind kind, std::span<const ColumnTerm> terms);
+
 /// Describes each derived column, for people: "lookup 2 of f0, f3 in 90 slots, value 1".
 std::vector<std::string> derived_column_texts(const Program& program);
 

@@ -318,6 +318,44 @@ def make_all():
     save("cast_to_float", [node("Cast", ["X"], ["F"], to=f), regressor(forest(25), "F")], "Y", elem=d, x=DOUBLES)
     save("cast_to_double", [node("Cast", ["X"], ["D"], to=d), regressor(forest(26, thresholds=[0.1, 0.3, 1.0, 3.3]), "D",
                                                                        double=True)], "Y", x=FLOATS)
+    # Doubles in front of the trees. ONNX Runtime computes Scaler in double, and gives floats.
+    wide = rows(8, np.float64, [v / s + o for v in [-0.25, 0.1, 1.0, 0.3] for s, o in [(3, 0.1), (-0.7, 100), (1e-3, 0)]])
+    save("scaler_of_doubles", [node("Scaler", ["X"], ["S"], ML, **scale), regressor(few, "S")], "Y", elem=d, x=wide)
+    wide_factors, wide_terms = constant("factors", d, [3.1, -0.7, 1e-3, 1.0]), constant("terms", d, [0.1, 100.0, 0.3, -1.0])
+    wide_limits = [constant("least", d, [0.0], []), constant("most", d, [1.0], [])]
+    save("standard_of_doubles", [node("Sub", ["X", "terms"], ["D"]), node("Div", ["D", "factors"], ["S"]),
+                                 regressor(few, "S", double=True)], "Y", elem=d, initializers=[wide_factors, wide_terms],
+         x=rows(9, np.float64, [v * s + t for v in [-0.25, 0.1, 1.0, 0.3] for s, t in [(3.1, 0.1), (-0.7, 100), (1e-3, 0.3)]]))
+    save("min_max_of_doubles", [node("Mul", ["X", "factors"], ["M"]), node("Add", ["M", "terms"], ["A"]),
+                                node("Clip", ["A", "least", "most"], ["C"]), regressor(few, "C", double=True)], "Y", elem=d,
+         initializers=[wide_factors, wide_terms, *wide_limits],
+         x=rows(10, np.float64, [(v - t) / s for v in [-0.25, 0.1, 1.0, 0.3] for s, t in [(3.1, 0.1), (-0.7, 100), (1, -1)]]))
+    save("cast_behind_doubles", [node("Sub", ["X", "terms"], ["D"]), node("Cast", ["D"], ["F"], to=f), regressor(few, "F")],
+         "Y", elem=d, initializers=[wide_terms],
+         x=rows(11, np.float64, [v + t for v in [-0.25, 0.1, 1.0, 0.3] for t in [0.1, 100, 0.3, -1.0]]))
+    save("scaler_of_integers", [node("Scaler", ["X"], ["S"], ML, offset=[0.5], scale=[-0.25]), regressor(few, "S")], "Y",
+         elem=i64, x=np.random.RandomState(4).randint(-9, 9, size=(ROWS, FEATURES)))
+    # What cannot be folded into thresholds.
+    save("imputer_of_a_number", [node("Scaler", ["X"], ["S"], ML, offset=[0.1], scale=[-3.0]),
+                                 node("Imputer", ["S"], ["I"], ML, replaced_value_float=-3.0,
+                                      imputed_value_floats=[1.0, 0.2, -5.0, 0.1]),
+                                 node("Scaler", ["I"], ["T"], ML, **scale), regressor(few, "T")], "Y",
+         x=np.concatenate([rows(12, np.float32, [v / -3 + 0.1 for v in [-3.0, -0.25, 1.0, 0.3]])[: ROWS // 2],
+                           np.random.RandomState(5).choice(np.float32([1.1, 0.1, 0.5]), size=(ROWS // 2, FEATURES))]))
+    save("imputer_of_infinity", [node("Imputer", ["X"], ["I"], ML, replaced_value_float=np.inf, imputed_value_floats=[0.2]),
+                                 regressor(forest(29), "I")], "Y", x=FLOATS)
+    save("scale_of_zero", [node("Scaler", ["X"], ["S"], ML, offset=[0.1, 100.0, 0.0, -1.0], scale=[0.0, 1.0, -0.0, 2.0]),
+                           regressor(forest(30, thresholds=[0.0, 0.1, 1.0, -0.5]), "S")], "Y", x=FLOATS)
+    for norm in ["L1", "L2", "MAX"]:
+        save("normalizer_" + norm.lower(),
+             [node("Imputer", ["X"], ["I"], ML, replaced_value_float=np.nan, imputed_value_floats=[2.0, 0.0, 1.0, -1.0]),
+              node("Normalizer", ["I"], ["N"], ML, norm=norm),
+              regressor(forest(31, thresholds=[0.25, 0.5, -0.5, 0.1, 1.0, 0.0, -0.25, float(np.sqrt(np.float32(0.5)))]), "N")],
+             "Y", x=np.concatenate([FLOATS[:12], np.random.RandomState(6).choice(
+                 np.float32([0, 1, -1, 2, 4, -3, np.nan]), size=(ROWS - 12, FEATURES))]))
+    save("normalizer_of_integers", [node("Normalizer", ["X"], ["N"], ML, norm="L2"),
+                                    regressor(forest(32, thresholds=[0.5, -0.5, 0.25, 0.0, 1.0]), "N")], "Y", elem=i64,
+         x=np.random.RandomState(7).randint(-3, 4, size=(ROWS, FEATURES)))
     # Scores that the transform makes equal, or puts in another order: labels are those of the scores.
     far = [[(0, "BRANCH_LEQ", 1.0, 1, 2, 0), [(0, 40.0), (1, 80.0), (2, 1.0)], [(0, 1.0), (1, 40.0), (2, 80.0)]]]
     save("tied_logistic", [classifier(far, [0, 1, 2], post_transform="LOGISTIC")], "P", "L", x=FLOATS)

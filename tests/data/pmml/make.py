@@ -23,7 +23,8 @@ from sklearn import ensemble, tree
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import (Binarizer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, QuantileTransformer,
+                                   StandardScaler, TargetEncoder)
 from sklearn2pmml import sklearn2pmml
 from sklearn2pmml.decoration import CategoricalDomain, ContinuousDomain
 from sklearn2pmml.pipeline import PMMLPipeline
@@ -60,12 +61,25 @@ def trained():
         ("numbers", ContinuousDomain(invalid_value_treatment="as_is"), ["a", "b"]),
         ("colour", OrdinalEncoder(), ["k"]),
     ])
+    scaled = ColumnTransformer([("a", StandardScaler(), ["a"]), ("b", MinMaxScaler(), ["b"])])
+    encoded = ColumnTransformer([
+        ("a", QuantileTransformer(n_quantiles=20), ["a"]),
+        ("b", Binarizer(threshold=4), ["b"]),
+        ("k", TargetEncoder(random_state=1), ["k"]),
+    ])
     imputed = ColumnTransformer([("numbers", SimpleImputer(), ["a", "b"])])
+    whole = rows.assign(i=rows.b.astype(int) % 4)[["a", "i"]]
+    integers = ColumnTransformer([("numbers", ContinuousDomain(), ["a"]), ("i", OneHotEncoder(), ["i"])])
+    ordinals = ColumnTransformer([("numbers", ContinuousDomain(), ["a"]), ("i", OrdinalEncoder(), ["i"])])
     models = {
+        "sklearn_integers": (whole, number, [integers, ensemble.RandomForestRegressor(**seeded)]),
+        "sklearn_ordinals": (whole, number, [ordinals, ensemble.RandomForestRegressor(**seeded)]),
         "sklearn_tree": (plain, three, [tree.DecisionTreeClassifier(max_depth=3)]),
         "sklearn_forest": (plain, three, [ensemble.RandomForestClassifier(**seeded)]),
         "sklearn_one_hot": (every, number, [one_hot, ensemble.RandomForestRegressor(**seeded)]),
         "sklearn_imputed": (plain, number, [imputed, ensemble.ExtraTreesRegressor(**seeded)]),
+        "sklearn_scaled": (plain, three, [scaled, ensemble.RandomForestClassifier(**seeded)]),
+        "sklearn_encoded": (every, number, [encoded, ensemble.GradientBoostingRegressor(**seeded)]),
         "sklearn_boosting": (plain, two, [ensemble.GradientBoostingClassifier(**seeded)]),
         "sklearn_exponential": (plain, two, [ensemble.GradientBoostingClassifier(loss="exponential", **seeded)]),
         "sklearn_boosting_classes": (plain, three, [ensemble.GradientBoostingClassifier(**seeded)]),
@@ -91,16 +105,64 @@ FIELDS = ('<DataField name="a" optype="continuous" dataType="double"/>'
           + "".join(f'<Value value="{colour}"/>' for colour in COLOURS) + "</DataField>")
 
 
+def reference(name):
+    return f'<FieldRef field="{name}"/>'
+
+
+def apply(function, *arguments):
+    parts = "".join(a if isinstance(a, str) else f'<Constant dataType="double">{a!r}</Constant>' for a in arguments)
+    return f'<Apply function="{function}">{parts}</Apply>'
+
+
+def lines(name, outliers):
+    points = [(-3.77, -1.5), (-1.2977901484926815, 0.0), (-0.2, 0.37), (0.30756156219961667, 1.3), (3.06, 2.7)]
+    return (f'<NormContinuous field="{name}" outliers="{outliers}">'
+            + "".join(f'<LinearNorm orig="{x}" norm="{y}"/>' for x, y in points) + "</NormContinuous>")
+
+
+BINS = ('<Discretize field="b"><DiscretizeBin binValue="-1"><Interval closure="openClosed" rightMargin="0"/></DiscretizeBin>'
+        '<DiscretizeBin binValue="0.5"><Interval closure="openOpen" leftMargin="0" rightMargin="1.3"/></DiscretizeBin>'
+        '<DiscretizeBin binValue="2"><Interval closure="closedOpen" leftMargin="1.3"/></DiscretizeBin></Discretize>')
+TABLE = ('<MapValues outputColumn="to" defaultValue="0.1"><FieldColumnPair field="k" column="from"/><InlineTable>'
+         "<row><from>red</from><to>1.3</to></row><row><from> green </from><to>2.7</to></row></InlineTable></MapValues>")
+# Names, types and expressions of derived fields.
+DERIVED = {
+    "scaled": ("float", apply("/", apply("-", reference("a"), 0.1), -3.3)),
+    "moved": ("double", apply("+", 0.3, apply("*", reference("b"), 0.7))),
+    "lines": ("double", lines("a", "asExtremeValues")),
+    "long_lines": ("float", lines("a", "asIs")),
+    "bin": ("double", BINS),
+    "value": ("float", TABLE),
+    "one_hot": ("float", '<NormDiscrete field="k" value="x y"/>'),
+    "below": ("double", apply("-", 2.7, reference("i"))),
+    "lacks": ("boolean", apply("isMissing", reference("a"))),
+    "lacks_number": ("float", '<NormDiscrete field="lacks" value="true"/>'),
+    "cast": ("float", reference("lines")),
+    # JPMML has no answer for a missing value here, so this is for trees that have none either.
+    "above": ("float", apply("threshold", reference("scaled"), 0.1)),
+    # These two may need compound predicates.
+    "filled": ("double", apply("if", apply("isMissing", reference("a")), 2.7, reference("a"))),
+    "replaced": ("float", apply("if", apply("isNotMissing", reference("a")),
+                                apply("if", apply("equal", reference("a"), 1.3), -1.5, reference("a")))),
+}
+
+
 class Drawn:
     """A document with random trees: predicates of every kind, nodes of one to three children."""
 
-    def __init__(self, seed, unknown, none_true, classes, method):
+    def __init__(self, seed, unknown, none_true, classes, method, derived=False):
         self.dice = random.Random(seed)
+        self.derived = [n for n in DERIVED if n != "above" or unknown == "nullPrediction"] if derived else []
         self.strategy = f'missingValueStrategy="{unknown}" noTrueChildStrategy="{none_true}"'
         self.classes = classes
         self.method = method
 
-    def simple(self):
+    def simple(self, inside=False):
+        if self.derived and self.dice.random() < 0.7:
+            field = self.dice.choice(self.derived[: -3 if inside else None])
+            operator = self.dice.choice(["lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual"])
+            value = self.dice.choice(["-1.5", "0", "0.1", "1.3", "2.7"])
+            return f'<SimplePredicate field="{field}" operator="{operator}" value="{value}"/>'
         field = self.dice.choice("abik")
         if self.dice.random() < 0.1:
             return f'<SimplePredicate field="{field}" operator="{self.dice.choice(["isMissing", "isNotMissing"])}"/>'
@@ -121,7 +183,7 @@ class Drawn:
         if self.dice.random() < 0.7:
             return self.simple()
         operator = self.dice.choice(["and", "or", "xor", "surrogate"])
-        parts = "".join(self.simple() for _ in range(self.dice.randint(2, 3)))
+        parts = "".join(self.simple(True) for _ in range(self.dice.randint(2, 3)))
         return f'<CompoundPredicate booleanOperator="{operator}">{parts}</CompoundPredicate>'
 
     def node(self, depth, predicate):
@@ -133,6 +195,13 @@ class Drawn:
         chosen = f' defaultChild="{self.dice.choice(children)[0]}"' if children else ""
         return (f'<Node id="{number}" score="{score}"{chosen}>{predicate}' + "".join(text for _, text in children)
                 + "</Node>\n")
+
+    def transformations(self):
+        if not self.derived:
+            return ""
+        fields = "".join(f'<DerivedField name="{name}" optype="continuous" dataType="{kind}">{text}</DerivedField>\n'
+                         for name, (kind, text) in DERIVED.items())
+        return f"<TransformationDictionary>\n{fields}</TransformationDictionary>\n"
 
     def document(self):
         function = "classification" if self.classes else "regression"
@@ -150,7 +219,7 @@ class Drawn:
                          f'feature="probability" value="{k}"/>' for k in range(3))
         output = f"<Output>{output}</Output>" if self.classes else ""
         return ('<?xml version="1.0"?>\n<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>\n'
-                f"<DataDictionary>{target}{FIELDS}</DataDictionary>\n"
+                f"<DataDictionary>{target}{FIELDS}</DataDictionary>\n{self.transformations()}"
                 f'<MiningModel functionName="{function}"><MiningSchema><MiningField name="y" usageType="target"/>'
                 '<MiningField name="a"/><MiningField name="b" missingValueReplacement="1.3"/><MiningField name="i"/>'
                 f'<MiningField name="k" invalidValueTreatment="asMissing"/></MiningSchema>{output}\n'
@@ -163,6 +232,9 @@ DRAWN = {
     "drawn_null": Drawn(3, "nullPrediction", "returnLastPrediction", False, "weightedAverage"),
     "drawn_last": Drawn(4, "lastPrediction", "returnNullPrediction", False, "weightedSum"),
     "drawn_default": Drawn(5, "defaultChild", "returnLastPrediction", False, "average"),
+    "derived_none": Drawn(7, "none", "returnLastPrediction", False, "sum", derived=True),
+    "derived_null": Drawn(9, "nullPrediction", "returnLastPrediction", False, "sum", derived=True),
+    "derived_default": Drawn(8, "defaultChild", "returnLastPrediction", False, "sum", derived=True),
     "drawn_votes": Drawn(6, "lastPrediction", "returnLastPrediction", True, "majorityVote"),
 }
 
@@ -171,7 +243,12 @@ def draw_rows(model, names):
     """Draws rows: missing values, values on thresholds, next to them, and elsewhere."""
     dice = random.Random(7)
     found = re.findall(r'Predicate field="[abi]" operator="\w+" value="([^"]+)"', model)
+    found = found or re.findall(r'Predicate field="[^"]+" operator="\w+" value="([^"]+)"', model)
     thresholds = [float(text) for text in dict.fromkeys(found)]
+    if "DerivedField" in model and "lines" in model:
+        # Numbers at which the derived fields reach the values -1.5, 0, 0.1, 1.3 and 2.7.
+        thresholds += [t * -3.3 + 0.1 for t in [-1.5, 0, 0.1, 1.3, 2.7]] + [(t - 0.3) / 0.7 for t in [0, 0.1, 1.3, 2.7]]
+        thresholds += [-3.77, -1.2977901484926815, -1.0010938, -0.2, 0.30756156219961667, 3.06, 1.3, 0]
 
     def cell(name):
         if dice.random() < 0.1:
@@ -197,7 +274,7 @@ def answers(file, rows):
             results.append(evaluator.evaluate(row))
         except Exception as refusal:
             # JPMML has no answer if a value is invalid, or if IsolationForest has no score for its other outputs.
-            known = ("cannot accept invalid value", '"rawAnomalyScore" is not defined')
+            known = ("cannot accept invalid value", "cannot accept missing value", '"rawAnomalyScore" is not defined')
             assert any(text in str(refusal) for text in known), refusal
             results.append({})
     return results

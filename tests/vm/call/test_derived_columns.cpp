@@ -329,11 +329,12 @@ TEST(DerivedColumns, DecideTheEncoderAndTheFingerprint) {
   differs("a default", [](Model& m) { m.lookups[7].values[0] += 1; });
   differs("a key", [](Model& m) { m.lookups[8].keys[0] = 5; });
   differs("a border", [](Model& m) { m.lookups.back().value_tests.push_back({0, 0.5f, false}); });
-  differs("a weight", [](Model& m) { m.linear_columns[0].weights[1] *= 2; });
+  differs("a weight", [](Model& m) { m.computed_columns[0].terms[1].first *= 2; });
   differs("a replacement", [](Model& m) {
-    for (LinearColumn& linear : m.linear_columns)
-      for (float& replacement : linear.replacements) replacement += 1;
+    for (ComputedColumn& column : m.computed_columns)
+      if (column.kind == ColumnKind::SumReplaced) column.terms[0].second += 1;
   });
+  differs("a kind", [](Model& m) { m.computed_columns.back().kind = ColumnKind::Share; });
   differs("a hashed feature", [](Model& m) {
     m.hashed_features = {1, 3};
     for (Lookup& lookup : m.lookups) {
@@ -417,6 +418,7 @@ TEST(DerivedColumns, TablesOfKeysWithOneHomeAreMadeInTime) {
   Lookup& lookup = model.lookups[0];
   lookup.width = 1;
   lookup.keys.clear();
+  model.computed_columns.clear();
   for (std::uint64_t i = 0; i < 200'000; ++i) lookup.keys.push_back(UINT64_MAX - i);
   lookup.values.assign(200'001, 1.0f);
   model.trees.resize(1);
@@ -431,7 +433,8 @@ TEST(DerivedColumns, AreListed) {
   Model model = support::model_of({support::split(4, 0.5, support::leaf(1), support::leaf(2))});
   model.hashed_features = {1};
   model.lookups = {{{1}, {{0, 0.25f, true}}, {{1, 7}}, {5}, 2, {1, 2, 3, 4}}};
-  model.linear_columns = {{{0, 2}, {0.5f, -1}, {}}, {{3}, {2}, {0.5f}}};
+  model.computed_columns = {{ColumnKind::Sum, {{0, 0.5f, 0}, {2, -1, 0}}},
+                            {ColumnKind::SumReplaced, {{3, 2, 0.5f}}}};
   const Program program = compiled(model, "encode(u8)");
   const std::vector<std::string> expected = {"lookup 0 of f1, f0 > 0.25 or NaN, f1 == 7 in 3 slots, value 0",
                                              "lookup 0 of f1, f0 > 0.25 or NaN, f1 == 7 in 3 slots, value 1",
@@ -464,7 +467,8 @@ TEST(DerivedColumns, AreVerified) {
   Model model = support::model_of({support::split(4, 0.5, support::leaf(1), support::leaf(2))});
   model.hashed_features = {1, 3};
   model.lookups = {{{1}, {{0, 0.25f, true}}, {{3, 7}}, {5}, 2, {1, 2, 3, 4}}, {{3}, {}, {}, {}, 1, {1}}};
-  model.linear_columns = {{{0, 2}, {0.5f, -1}, {}}, {{2}, {2}, {0.5f}}};
+  model.computed_columns = {{ColumnKind::Sum, {{0, 0.5f, 0}, {2, -1, 0}}},
+                            {ColumnKind::SumReplaced, {{2, 2, 0.5f}}}};
   const ProgramParts parts = parts_of(compiled(model, "encode(u8)"));
   const char* const lookup = "lookups section: record 1";
   const char* const part = "key_parts section: record 0";
@@ -511,18 +515,24 @@ TEST(DerivedColumns, AreVerified) {
        "the last slot of its table is in use"},
       {"words too many", [](ProgramParts& p) { p.lookup_words.push_back(0); }, "lookup_words section",
        "but the tables"},
-      {"a flag", [](ProgramParts& p) { p.linear_columns[0].replaces = 2; },
-       "linear_columns section: record 0", "neither 0 nor 1"},
-      {"terms twice", [](ProgramParts& p) { p.linear_columns[1].first_term = 0; },
-       "linear_columns section: record 1", "do not follow"},
-      {"terms outside", [](ProgramParts& p) { p.linear_columns[1].term_count = 9; },
-       "linear_columns section: record 1", "leave the"},
-      {"terms too many", [](ProgramParts& p) { p.linear_terms.push_back({}); }, "linear_terms section",
+      {"a rule", [](ProgramParts& p) { p.computed_columns[0].kind = static_cast<ColumnKind>(kColumnKinds); },
+       "computed_columns section: record 0", "kind is unknown"},
+      {"a term too few", [](ProgramParts& p) { p.computed_columns[1].kind = ColumnKind::Share; },
+       "computed_columns section: record 1", "another number of terms"},
+      {"a term of a later column", [](ProgramParts& p) { p.column_terms[2].feature = 8; },
+       "column_terms section: record 2", "nor computed before"},
+      {"a term of a lookup", [](ProgramParts& p) { p.column_terms[2].feature = 4; },
+       "column_terms section: record 2", "nor computed before"},
+      {"terms twice", [](ProgramParts& p) { p.computed_columns[1].first_term = 0; },
+       "computed_columns section: record 1", "do not follow"},
+      {"terms outside", [](ProgramParts& p) { p.computed_columns[1].term_count = 9; },
+       "computed_columns section: record 1", "leave the"},
+      {"terms too many", [](ProgramParts& p) { p.column_terms.push_back({}); }, "column_terms section",
        "4 terms, but the columns have 3"},
-      {"a term outside", [](ProgramParts& p) { p.linear_terms[2].feature = 4; },
-       "linear_terms section: record 2", "outside the row"},
-      {"a term of codes", [](ProgramParts& p) { p.linear_terms[2].feature = 3; },
-       "linear_terms section: record 2", "codes instead of numbers"},
+      {"a term outside", [](ProgramParts& p) { p.column_terms[2].feature = 9; },
+       "column_terms section: record 2", "is no feature"},
+      {"a term of codes", [](ProgramParts& p) { p.column_terms[2].feature = 3; },
+       "column_terms section: record 2", "codes instead of numbers"},
       {"a split outside", [](ProgramParts& p) { p.thresholds[0].feature = 9; },
        "thresholds section: record 0", "outside the row"},
       {"an encoded column outside", [](ProgramParts& p) { p.encoded_features[0].feature = 9; },

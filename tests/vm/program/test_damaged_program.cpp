@@ -28,7 +28,7 @@ Program hashed_program() {
   Model model = small_forest({.depth = 2});
   derive_columns(model);
   model.hashed_features = {1};
-  model.linear_columns[0].features[1] = 0;
+  model.computed_columns[0].terms[1].feature = 0;
   model.lookups[0].categories = {1};
   model.lookups[0].code_tests = {{1, 5}};
   return compiled(model, "encode(u8)");

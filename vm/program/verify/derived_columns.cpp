@@ -80,26 +80,35 @@ Result<void> verify_lookups(const Program& program, std::uint64_t& columns) {
   return {};
 }
 
-Result<void> verify_linear_columns(const Program& program) {
-  const auto columns = program.linear_columns();
-  const auto terms = program.linear_terms();
+Result<void> verify_computed_columns(const Program& program) {
+  const auto columns = program.computed_columns();
+  const auto terms = program.column_terms();
   std::uint64_t taken = 0;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (columns[i].replaces > 1) return wrong_record("linear_columns", i, "its flag is neither 0 nor 1");
+    if (static_cast<std::uint32_t>(columns[i].kind) >= kColumnKinds)
+      return wrong_record("computed_columns", i, "its kind is unknown");
+    const auto [least, most] = term_counts(columns[i].kind);
+    if (columns[i].term_count < least || columns[i].term_count > most)
+      return wrong_record("computed_columns", i, "its kind has another number of terms");
     if (columns[i].first_term != taken)
-      return wrong_record("linear_columns", i, "its terms do not follow the record before");
+      return wrong_record("computed_columns", i, "its terms do not follow the record before");
     taken += columns[i].term_count;
     if (taken > terms.size())
-      return wrong_record("linear_columns", i, "its terms leave the linear_terms section");
+      return wrong_record("computed_columns", i, "its terms leave the column_terms section");
   }
   if (taken != terms.size())
-    return refused("linear_terms section", "{} terms, but the columns have {}", terms.size(), taken);
+    return refused("column_terms section", "{} terms, but the columns have {}", terms.size(), taken);
   const auto hashed = program.hashed_features();
-  for (std::size_t i = 0; i < terms.size(); ++i) {
-    if (terms[i].feature >= program.meta().num_features) return wrong_record("linear_terms", i, kOutsideRow);
-    if (std::binary_search(hashed.begin(), hashed.end(), terms[i].feature))
-      return wrong_record("linear_terms", i, "its feature has codes instead of numbers");
-  }
+  const std::uint32_t first = row_width(program.meta()) - static_cast<std::uint32_t>(columns.size());
+  for (std::uint32_t c = 0; c < columns.size(); ++c)
+    for (std::uint32_t i = columns[c].first_term; i < columns[c].first_term + columns[c].term_count; ++i) {
+      const std::uint32_t feature = terms[i].feature;
+      const bool computed_before = feature >= first && feature < first + c;
+      if (feature >= program.meta().num_features && !computed_before)
+        return wrong_record("column_terms", i, "its column is no feature, nor computed before");
+      if (std::binary_search(hashed.begin(), hashed.end(), feature))
+        return wrong_record("column_terms", i, "its feature has codes instead of numbers");
+    }
   return {};
 }
 
@@ -108,12 +117,12 @@ Result<void> verify_linear_columns(const Program& program) {
 Result<void> verify_derived_columns(const Program& program) {
   const ProgramMeta& meta = program.meta();
   FVM_TRY(verify_hashed_features(program));
-  std::uint64_t columns = program.linear_columns().size();
+  std::uint64_t columns = program.computed_columns().size();
   FVM_TRY(verify_lookups(program, columns));
-  FVM_TRY(verify_linear_columns(program));
   if (columns != meta.derived_columns)
-    return refused("meta section", "{} derived columns, but the lookups and linear columns have {}",
+    return refused("meta section", "{} derived columns, but the lookups and computed columns have {}",
                    meta.derived_columns, columns);
+  FVM_TRY(verify_computed_columns(program));
   const bool derives = columns != 0 || !program.hashed_features().empty();
   if (derives && (meta.row_type != ScalarType::Float32 || !program.zero_missing().empty()))
     return refused("meta section",

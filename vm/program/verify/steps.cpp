@@ -59,7 +59,7 @@ GroupCosts costs_of(const Program& program, const GroupDesc& group) {
 
 std::uint64_t derive_steps(const Program& program) {
   std::uint64_t steps = program.hashed_features().size() + program.key_parts().size() +
-                        program.linear_terms().size() + program.meta().derived_columns;
+                        program.column_terms().size() + program.meta().derived_columns;
   for (const LookupDesc& lookup : program.lookups()) steps += lookup.slot_count;
   return steps;
 }

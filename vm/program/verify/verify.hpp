@@ -22,8 +22,8 @@ Result<void> verify_container(std::span<const std::byte> image, bool with_checks
 /// Verifies meta, base, thresholds, accumulators and texts: sizes agree, and enumerators exist.
 Result<void> verify_tables(const Program& program);
 
-/// Verifies hashed features, lookups and linear columns: all that they read lies inside the row and their sections, and
-/// every search of a table ends.
+/// Verifies hashed features, lookups and computed columns: all that they read lies inside the row and their sections,
+/// and every search of a table ends.
 Result<void> verify_derived_columns(const Program& program);
 
 /// Verifies encoded features, columns and ranks: codes stay within their columns.
