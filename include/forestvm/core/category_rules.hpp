@@ -16,8 +16,8 @@ enum class WideCategories : std::uint8_t {
 };
 inline constexpr std::uint8_t kWideCategories = 5;
 
-/// Returns the whole part of a number modulo 256, as C converts it to a byte on x86: 0 for NaN and for numbers beyond the
-/// range of int32.
+/// Returns the whole part of a number modulo 256, as C converts it to a byte on x86: 0 for NaN and for numbers beyond
+/// the range of int32.
 inline double byte_of(double x) {
   const bool inside = x > -0x1p31 - 1 && x < 0x1p31;
   return inside ? static_cast<double>(static_cast<std::int64_t>(x) & 255) : 0;

@@ -290,12 +290,15 @@ struct TileWalk {
   }
 };
 
-/// The logarithm of the most walks of one tree, or of one row, that scalar walkers take in lockstep. More walks
-/// gain nothing where each of them needs more registers.
+/// The logarithm of the most walks of one tree that scalar walkers take in lockstep. More walks gain nothing where each
+/// of them needs more registers.
 template <class View>
-inline constexpr unsigned kMaxViewLog = View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside)
-                                            ? kMaxScalarLog - 1
-                                            : kMaxScalarLog;
+inline constexpr unsigned kMaxRowLog = View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside)
+                                           ? kMaxScalarLog - 1
+                                           : kMaxScalarLog;
+/// The logarithm of the most walks of one row. Each tree takes a register of its own, so that 16 of them are slower
+/// than twice 8 in nearly all layouts.
+inline constexpr unsigned kMaxTreeLog = kMaxScalarLog - 1;
 /// The logarithm of the most trees, and of the most rows, if both are several.
 inline constexpr unsigned kMaxSquareLog = 1;
 
@@ -304,14 +307,14 @@ using TileFunction = void (*)(const WalkTask& task, std::uint32_t tree, std::uin
 
 /// The functions of a layout.
 struct TileFunctions {
-  unsigned max_log;  ///< Logarithm of the most walks of one tree or of one row in lockstep.
+  unsigned max_row_log;  ///< Logarithm of the most walks of one tree in lockstep.
   /// Functions [i][j] for 2^i trees and 2^j rows in lockstep.
   TileFunction lockstep[kMaxScalarLog + 1][kMaxScalarLog + 1] = {};
   TileFunction fixed_walk = nullptr;  ///< Function for one walk of up to kMaxFixedSteps steps, or null.
 
   template <class Target, class View>
   static constexpr TileFunctions all() {
-    TileFunctions table{kMaxViewLog<View>};
+    TileFunctions table{kMaxRowLog<View>};
     constexpr unsigned logs = kMaxScalarLog + 1;
     [&]<unsigned... Pairs>(std::integer_sequence<unsigned, Pairs...>) {
       (table.fill<Target, View, Pairs / logs, Pairs % logs>(), ...);
@@ -332,16 +335,18 @@ struct TileFunctions {
   /// and several rows are walked together only if neither trees nor rows alone are enough.
   Interleaving interleaving(unsigned log_trees, unsigned log_rows) const {
     constexpr unsigned kEnough = 2 * kMaxSquareLog + 1;
-    if (log_trees == 0 || log_rows >= kEnough) return {this, 0, std::min(log_rows, max_log)};
-    if (log_rows == 0 || log_trees >= kEnough) return {this, std::min(log_trees, max_log), 0};
+    if (log_trees == 0 || log_rows >= kEnough) return {this, 0, std::min(log_rows, max_row_log)};
+    if (log_rows == 0 || log_trees >= kEnough) return {this, std::min(log_trees, kMaxTreeLog), 0};
     return {this, kMaxSquareLog, kMaxSquareLog};
   }
 
  private:
   template <class Target, class View, unsigned I, unsigned J>
   constexpr void fill() {
-    if constexpr (I == 0 || J == 0 ? I + J <= kMaxViewLog<View> : I <= kMaxSquareLog && J <= kMaxSquareLog)
-      lockstep[I][J] = &TileWalk<Target, View>::template tile<1u << I, 1u << J>;
+    constexpr bool built = I == 0   ? J <= kMaxRowLog<View>
+                           : J == 0 ? I <= kMaxTreeLog
+                                    : I <= kMaxSquareLog && J <= kMaxSquareLog;
+    if constexpr (built) lockstep[I][J] = &TileWalk<Target, View>::template tile<1u << I, 1u << J>;
   }
 };
 
