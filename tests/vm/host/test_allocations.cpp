@@ -154,7 +154,8 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
   const auto loading = host::load_program(program, **target, executor.get());
   const host::LoadedProgram& loaded = **loading;
   const std::vector<float> rows = small_rows(40, 3);
-  std::vector<float> out(120), expected(120), scratch(2 * 120);
+  std::vector<float> out(120), expected(120);
+  std::vector<std::byte> scratch(loaded.accumulators[1].bytes(40));
   host::Pass pass{};
   pass.rows = rows.data();
   pass.row_stride = 3;
@@ -166,7 +167,7 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
   pass.values = out.data();
   pass.in_place = true;
   pass.accumulators[0] = reinterpret_cast<std::byte*>(out.data());
-  pass.accumulators[1] = reinterpret_cast<std::byte*>(scratch.data());
+  pass.accumulators[1] = scratch.data();
   const auto work = [&] {
     host::Machine machine(loaded, pass);
     interpret(program.code().data(), 0, machine);

@@ -23,6 +23,7 @@
 #include "conformance/dice.hpp"
 #include "support/nightly.hpp"
 #include "vm/guarded_memory.hpp"
+#include "vm/host/leaf_places.hpp"
 #include "vm/host/targets/target.hpp"
 #include "vm/host/walker_forest.hpp"
 
@@ -91,6 +92,39 @@ struct Call {
   Ending ending;
 };
 
+/// Where the elements to which a call delivers leaves lie: a row's one beside the other, but leaves' values as LeafPlaces
+/// says, in memory that begins and ends with a block of rows.
+class Sums {
+ public:
+  Sums(const Call& call, std::size_t width)
+      : width_(width), element_(element_bytes(call.ending.delivery)), places_(width, call.row_count) {
+    in_blocks_ = call.ending.delivery == Delivery::PerTree || call.ending.delivery == Delivery::PerTree64;
+    if (!in_blocks_) {
+      rows_ = call.rows;
+      return;
+    }
+    const auto room = static_cast<std::uint32_t>(host::LeafPlaces::rows_with_room(call.row_count));
+    rows_.begin = call.rows.begin / kCodeRows * kCodeRows;
+    rows_.end = std::min((call.rows.end + kCodeRows - 1) / kCodeRows * kCodeRows, room);
+  }
+
+  /// Returns the rows that have elements.
+  const Range& rows() const { return rows_; }
+  std::size_t size() const { return rows_.size() * width_; }
+  std::size_t bytes_before() const { return rows_.begin * width_ * element_; }
+
+  std::size_t at(std::uint32_t row, std::size_t column) const {
+    const std::size_t first = rows_.begin * width_;
+    return (in_blocks_ ? places_.at(row, static_cast<std::uint32_t>(column)) : row * width_ + column) - first;
+  }
+
+ private:
+  std::size_t width_, element_;
+  host::LeafPlaces places_;
+  bool in_blocks_;
+  Range rows_{};
+};
+
 /// Marks memory as readable or not under AddressSanitizer.
 void set_readable(const void* at, std::size_t size, bool readable) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -157,7 +191,7 @@ class Guarded {
     set_readable(codes_.at(kCapacity, end), kCapacity, true);
     task.codes = before(put_all<std::uint8_t>(codes_, codes.data(), codes.size(), end), first);
     forbid_codes_of_others(call, task);
-    task.out = before(sums_.put(sums.data(), sums.size(), end), sums_before(call));
+    task.out = before(sums_.put(sums.data(), sums.size(), end), sums_of(call).bytes_before());
     return task;
   }
 
@@ -181,11 +215,21 @@ class Guarded {
   std::size_t width(const Call& call) const {
     return adds(call.ending.delivery) ? forest_->model.num_outputs : forest_->trees.size();
   }
-  std::size_t sums_before(const Call& call) const {
-    return call.rows.begin * width(call) * element_bytes(call.ending.delivery);
-  }
-  static const std::byte* sums_at(const Call& call, const WalkTask& task) {
-    return task.out + call.rows.begin * task.width * element_bytes(call.ending.delivery);
+  Sums sums_of(const Call& call) const { return {call, width(call)}; }
+
+  /// Returns what a task has left in its sums. In rows that lie after those of the call, where walkers may write, it is
+  /// replaced with what `expected` has there.
+  static std::vector<std::byte> left(const Call& call, const WalkTask& task,
+                                     const std::vector<std::byte>& expected) {
+    const Sums sums(call, task.width);
+    const std::byte* const from = task.out + sums.bytes_before();
+    std::vector<std::byte> found(from, from + expected.size());
+    const std::size_t size = element_bytes(call.ending.delivery);
+    for (std::uint32_t row = call.row_count; row < sums.rows().end; ++row)
+      for (std::size_t column = 0; column < task.width; ++column)
+        std::copy_n(expected.data() + sums.at(row, column) * size, size,
+                    found.data() + sums.at(row, column) * size);
+    return found;
   }
 
  private:
@@ -265,21 +309,21 @@ void deliver(const WalkerForest& forest, Delivery delivery, const PlainLeaf& lea
 }
 
 /// Adds each row's leaves to `sums` in a plain loop, in the order of their trees.
-void walk_plainly(const WalkerForest& forest, const Call& call, std::size_t width,
+void walk_plainly(const WalkerForest& forest, const Call& call, const Sums& places,
                   std::vector<std::byte>& sums) {
-  for (std::size_t row = call.rows.begin; row < call.rows.end; ++row)
+  for (std::uint32_t row = call.rows.begin; row < call.rows.end; ++row)
     for (std::size_t t = call.trees.begin; t < call.trees.end; ++t) {
       const TreeDesc& tree = forest.trees[t];
       const std::size_t column = adds(call.ending.delivery) ? tree.output : tree.number;
       deliver(forest, call.ending.delivery, forest.leaves[row * forest.trees.size() + t], sums,
-              (row - call.rows.begin) * width + column);
+              places.at(row, column));
     }
 }
 
 /// Returns numbers to which any leaf can be added.
-std::vector<std::byte> some_sums(const Call& call, std::size_t width, Dice& dice) {
-  std::vector<std::byte> sums(call.rows.size() * width * element_bytes(call.ending.delivery));
-  for (std::size_t i = 0; i < call.rows.size() * width; ++i) {
+std::vector<std::byte> some_sums(const Call& call, const Sums& places, Dice& dice) {
+  std::vector<std::byte> sums(places.size() * element_bytes(call.ending.delivery));
+  for (std::size_t i = 0; i < places.size(); ++i) {
     const double value = static_cast<double>(dice.below(1u << 20)) * 0x1p-16 - 8;
     switch (call.ending.delivery) {
       case Delivery::F32:
@@ -343,14 +387,12 @@ class Walkers : public testing::TestWithParam<LayoutRow> {
     FaultReport::name(what);
     const host::Walker walk = walker_of(forest, target, lockstep);
     ASSERT_TRUE(walk) << what;
-    const std::size_t width = guarded_.width(call);
-    std::vector<std::byte> sums = some_sums(call, width, dice);
+    const Sums places = guarded_.sums_of(call);
+    std::vector<std::byte> sums = some_sums(call, places, dice);
     const WalkTask task = guarded_.task(call, sums, dice.percent(80) ? Against::Back : Against::Front);
     walk(task);
-    walk_plainly(forest, call, width, sums);
-    const bool same =
-        sums.empty() || std::memcmp(Guarded::sums_at(call, task), sums.data(), sums.size()) == 0;
-    ASSERT_TRUE(same) << what;
+    walk_plainly(forest, call, places, sums);
+    ASSERT_TRUE(Guarded::left(call, task, sums) == sums) << what;
   }
 
   const FaultReport report_;
@@ -419,9 +461,9 @@ TEST_P(Walkers, AddAtomicallyFromSeveralThreads) {
               for (unsigned time = 0; time < times; ++time) walk(task);
             });
           for (std::thread& thread : threads) thread.join();
-          for (unsigned time = 0; time < kThreads * times; ++time) walk_plainly(forest, call, 1, sums);
-          ASSERT_EQ(std::memcmp(Guarded::sums_at(call, task), sums.data(), sums.size()), 0)
-              << words(forest, *target, lockstep, call);
+          for (unsigned time = 0; time < kThreads * times; ++time)
+            walk_plainly(forest, call, guarded_.sums_of(call), sums);
+          ASSERT_TRUE(Guarded::left(call, task, sums) == sums) << words(forest, *target, lockstep, call);
         }
   }
 }
@@ -453,15 +495,16 @@ TEST_P(WalkersOfValues, TakeRowsThatAreFarApart) {
       for (const Lockstep& lockstep : all_locksteps()) {
         const Call call{{0, kRows, 0}, {0, trees, 0},         kRows,
                         stride,        WalkOrder::TreesOuter, {Delivery::F32, false}};
+        const Sums places(call, 1);
         const std::string what = words(forest, *target, lockstep, call);
         FaultReport::name(what);
-        std::vector<std::byte> sums = some_sums(call, 1, dice), expected = sums;
+        std::vector<std::byte> sums = some_sums(call, places, dice), expected = sums;
         WalkTask task = guarded_.trees_of(call);
         task.rows = rows;
         task.row_stride = stride;
         task.out = sums.data();
         walker_of(forest, *target, lockstep)(task);
-        walk_plainly(forest, call, 1, expected);
+        walk_plainly(forest, call, places, expected);
         ASSERT_EQ(sums, expected) << what;
       }
   }
