@@ -166,6 +166,8 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
   pass.parameters = loaded.parameters;
   pass.values = out.data();
   pass.in_place = true;
+  const CallOptions options{};
+  pass.options = &options;
   pass.accumulators[0] = reinterpret_cast<std::byte*>(out.data());
   pass.accumulators[1] = scratch.data();
   const auto work = [&] {
