@@ -123,10 +123,24 @@ struct Findings {
 /// fast with AVX-512, 0.75 times with AVX2).
 constexpr double kMaxValuesPerStep = 2.5;
 
+/// Replaces kMaxValuesPerStep for float64 rows of models that compare in float64. Encoding a value of theirs costs as
+/// much as converting it, which walks that compare values need.
+constexpr double kMaxDoublesPerStep = 25;
+/// The most rows of a pass of the host: larger calls are cut into passes. A plan for more rows runs only for rows that
+/// the host predicts as if there were more of them.
+constexpr std::uint32_t kMostRows = std::uint32_t{1} << 30;
+
 /// Returns whether walks that compare codes suit the model better than walks that compare values.
 bool suits_codes(const Findings& found) {
   return found.has_categories() ||
          (found.fits_tables && found.forest.features_used <= kMaxValuesPerStep * found.steps());
+}
+
+/// Returns whether float64 rows need a plan of their own that walks codes, because float32 rows are walked by values.
+bool codes_suit_doubles(const Model& model, const Findings& found) {
+  return !found.coded && found.fits_tables && model.row_type == ScalarType::Float64 &&
+         model.lookups.empty() && model.computed_columns.empty() &&
+         static_cast<double>(found.forest.features_used) <= kMaxDoublesPerStep * found.steps();
 }
 
 Findings look_at(const Model& model) {
@@ -205,7 +219,12 @@ Schedule automatic_schedule(const Model& model) {
   const std::string why = codes == Codes::None ? why_values(found) : why_codes(found, codes);
   if (codes != Codes::Tables || found.columns * kLargeBlock > kMaxCachedCodes)
     add_blocks(schedule, codes, found.covers, kRowsOfSmallBlocks, kSmallBlock, why);
-  add_blocks(schedule, codes, found.covers, kBatchSizeName, kLargeBlock, why);
+  const bool for_doubles = codes_suit_doubles(model, found);
+  add_blocks(schedule, codes, found.covers, for_doubles ? Argument(kMostRows) : Argument(kBatchSizeName),
+             kLargeBlock, why);
+  if (for_doubles)
+    add_blocks(schedule, Codes::Tables, found.covers, kBatchSizeName, kLargeBlock,
+               "walks tables of codes, for float64 rows, whose values take as long to convert as to encode");
   return schedule;
 }
 

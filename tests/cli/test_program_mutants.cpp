@@ -148,7 +148,8 @@ class Mutants : public ProgramTest, public testing::WithParamInterface<Good> {
 TEST_P(Mutants, AreRefusedOrRunWithinBounds) {
   const Parts good = parts_of(GetParam());
   const std::string table = rows();
-  ASSERT_EQ(forestvm({"run", written(good), table}).code, 0);
+  const Outcome undamaged = forestvm({"run", written(good), table});
+  ASSERT_EQ(undamaged.code, 0) << undamaged.err;
   for (const std::size_t number : support::sampled(kMutants, kMutantsByDay, GetParam().format)) {
     SCOPED_TRACE("mutant " + std::to_string(number));
     std::seed_seq seed(GetParam().format, GetParam().format + std::strlen(GetParam().format));

@@ -56,7 +56,7 @@ void encode_special(const DoublesTask& task, const FeatureSearch& search, const 
 /// Picks the values of a strip's features, kPickedStride apart, and rounds them up to float32.
 template <class Search>
 void pick_values(const DoublesTask& task, const PickStrip& strip, const DoubleRows& rows, float* picked) {
-  if constexpr (requires { Search::kPicks; }) {
+  if constexpr (Search::kPicks) {
     Search::pick(strip, rows.values, task.row_stride, task.row_values, rows.count, picked);
   } else {
     for (unsigned r = 0; r < rows.count; ++r, picked += kPickedStride) {

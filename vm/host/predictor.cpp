@@ -42,6 +42,10 @@ constexpr std::size_t kMinLeafRows = 256;
 /// takes longer in a sparse row than in a dense one, which has more values.
 constexpr double kDenseFrom = 0.04;
 
+/// The least number of rows in a pass for which encoding float64 rows takes less time than converting them, although a
+/// block has room for more rows.
+constexpr std::size_t kDoublesToEncode = 8;
+
 /// The most threads that a caller may ask for: more than any machine has.
 constexpr unsigned kMaxThreads = 4096;
 
@@ -75,6 +79,10 @@ class HostPredictor final : public CallPredictor {
     const std::size_t result_bytes = loaded_.meta.num_outputs * (sizeof(float) + sizeof(double));
     few_rows_ = std::min({max_pass_rows(private_bytes_ + result_bytes + leaf_value_bytes(1), leaf_bytes_),
                           max_encoded_rows(), max_converted_rows()});
+    // With fewer features than steps, walking a block that is not full costs more than converting its rows.
+    const double steps = loaded_.meta.mean_depth * loaded_.meta.num_trees;
+    encodes_doubles_ = target_->picks_doubles() && coded_plans().check().ok() &&
+                       static_cast<double>(loaded_.program.encoded_features().size()) >= steps;
   }
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<HostContext>(); }
@@ -159,12 +167,20 @@ class HostPredictor final : public CallPredictor {
   bool converted(const RowSource& rows, OutputKind output, std::size_t row_count) const {
     const bool read_in_place =
         rows.form() == RowForm::Sparse || rows.form() == RowForm::Columns || rows.form() == RowForm::Doubles;
-    return converted(rows) || (read_in_place && reads_values(output, row_count));
+    return converted(rows) || (read_in_place && reads_values(rows, output, row_count));
+  }
+
+  /// Returns the number of rows by which the plan for a pass of `row_count` rows is chosen. Float64 rows take the next
+  /// plan whose walks read codes where that saves the time of converting them.
+  std::uint32_t plan_rows(const RowSource& rows, std::size_t row_count) const {
+    const auto count = static_cast<std::uint32_t>(row_count);
+    const bool encoded = encodes_doubles_ && rows.form() == RowForm::Doubles && row_count >= kDoublesToEncode;
+    return encoded ? coded_plans().plan_rows(count) : rows.plan_rows(count);
   }
 
   /// Returns whether walks of a pass of `row_count` rows read values. Paths test codes.
-  bool reads_values(OutputKind output, std::size_t row_count) const {
-    return !reads_paths(output) && coded_plans().reads_values(row_count);
+  bool reads_values(const RowSource& rows, OutputKind output, std::size_t row_count) const {
+    return !reads_paths(output) && coded_plans().reads_values(plan_rows(rows, row_count));
   }
 
   static bool reads_paths(OutputKind output) {
@@ -353,7 +369,7 @@ class HostPredictor final : public CallPredictor {
 
   Result<void> run_pass(Pass& pass, const RowSource& rows, std::size_t begin, const Destination& to,
                         std::vector<Line>& scratch) const {
-    const bool coded = !reads_values(pass.output, pass.row_count) && codes_lookups(rows);
+    const bool coded = !reads_values(rows, pass.output, pass.row_count) && codes_lookups(rows);
     const std::size_t values = coded ? coding_bytes(pass.row_count)
                                : converted(rows, pass.output, pass.row_count)
                                    ? converted_bytes(pass.row_count)
@@ -381,7 +397,7 @@ class HostPredictor final : public CallPredictor {
       FVM_ASSIGN(view, read(rows, begin, pass.row_count, floats));
     }
     give_rows(pass, view);
-    pass.plan_rows = rows.plan_rows(pass.row_count);
+    pass.plan_rows = plan_rows(rows, pass.row_count);
     const Destination written{written_type(pass.output, to.type), delivered == 0 ? to.out : memory + values};
     pass.values = written.values();
     pass.wide_values = written.wide_values();
@@ -530,6 +546,7 @@ class HostPredictor final : public CallPredictor {
   std::size_t private_bytes_ = 0;  ///< Bytes of a row in all accumulators but the result.
   std::size_t leaf_bytes_ = 0;     ///< Bytes of a row in accumulators of per-tree values.
   /// Calls of up to this many rows that give at most a number for each output take one pass, whatever their rows are.
+  bool encodes_doubles_ = false;  ///< True if passes of kDoublesToEncode float64 rows and more are encoded.
   std::size_t few_rows_ = 0;
 };
 

@@ -81,7 +81,18 @@ struct Avx2Search {
   }
 
   /// Does what a RoundFunction does.
-  FVM_INLINE static std::uint64_t round_down(const RoundTask& task) { return forestvm::round_down(task); }
+  FVM_INLINE static std::uint64_t round_down(const RoundTask& task) {
+    const std::uint32_t whole = task.count / kLanes * kLanes;
+    std::uint64_t found = 0;
+    for (std::uint32_t i = 0; i < whole; i += kLanes) found |= std::uint64_t{round_eight(task, i)} << i;
+    if (whole == task.count) return found;
+    RoundTask rest = task;
+    rest.values += whole;
+    rest.count -= whole;
+    rest.features += whole;
+    rest.out += whole;
+    return found | forestvm::round_down(rest) << whole;
+  }
 
   /// Writes the codes of a block's 64 values, which need no alignment to vectors, in all columns of a feature.
   FVM_INLINE static void encode_block(const FeatureSearch& search, const float* values, std::uint8_t* codes) {
@@ -104,6 +115,42 @@ struct Avx2Search {
   }
 
  private:
+  /// Returns the low halves of the elements of two vectors.
+  FVM_INLINE static __m256i low_halves(__m256d first, __m256d second) {
+    const __m256 low = _mm256_shuffle_ps(_mm256_castpd_ps(first), _mm256_castpd_ps(second), 0x88);
+    return _mm256_permute4x64_epi64(_mm256_castps_si256(low), 0xd8);
+  }
+
+  /// Does what forestvm::round_down does, for the eight values from number `i` on.
+  FVM_INLINE static std::uint32_t round_eight(const RoundTask& task, std::uint32_t i) {
+    const auto times = [](__m256i x, std::uint32_t factor) {
+      return _mm256_mullo_epi32(x, _mm256_set1_epi32(static_cast<int>(factor)));
+    };
+    const __m256d a = _mm256_loadu_pd(task.values + i), b = _mm256_loadu_pd(task.values + i + 4);
+    const __m128 nearest_a = _mm256_cvtpd_ps(a), nearest_b = _mm256_cvtpd_ps(b);
+    const __m256d wide_a = _mm256_cvtps_pd(nearest_a), wide_b = _mm256_cvtps_pd(nearest_b);
+    const __m256i above =
+        low_halves(_mm256_cmp_pd(wide_a, a, _CMP_GT_OQ), _mm256_cmp_pd(wide_b, b, _CMP_GT_OQ));
+    const __m256i between =
+        low_halves(_mm256_cmp_pd(wide_a, a, _CMP_NEQ_OQ), _mm256_cmp_pd(wide_b, b, _CMP_NEQ_OQ));
+    const __m256i bits = _mm256_castps_si256(_mm256_set_m128(nearest_b, nearest_a));
+    // Bits of negative numbers ascend as the numbers descend.
+    const __m256i step = _mm256_or_si256(_mm256_srai_epi32(bits, 31), _mm256_set1_epi32(1));
+    const __m256i down = _mm256_sub_epi32(bits, _mm256_and_si256(step, above));
+    const __m256i up = _mm256_add_epi32(down, _mm256_and_si256(step, between));
+    _mm256_storeu_ps(task.out + i, _mm256_castsi256_ps(down));
+    const __m256i features = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(task.features + i));
+    __m256i h = _mm256_xor_si256(times(up, kBoundFactor), times(features, kFeatureFactor));
+    h = times(_mm256_xor_si256(h, _mm256_srli_epi32(h, 15)), kMixFactor);
+    h = _mm256_and_si256(_mm256_xor_si256(h, _mm256_srli_epi32(h, 13)),
+                         _mm256_set1_epi32(static_cast<int>(task.filter_mask)));
+    const __m256i words =
+        _mm256_i32gather_epi32(reinterpret_cast<const int*>(task.filter), _mm256_srli_epi32(h, 5), 4);
+    const __m256i bit = _mm256_srlv_epi32(words, _mm256_and_si256(h, _mm256_set1_epi32(31)));
+    const __m256i hit = _mm256_slli_epi32(_mm256_and_si256(bit, between), 31);
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(hit)));
+  }
+
   /// Sets the calling thread's rounding mode to upward while it exists. It converts by volatile assembly, whose
   /// order compilers keep; they do not know that the instructions of intrinsics depend on the mode.
   class RoundingUp {

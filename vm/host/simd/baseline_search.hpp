@@ -62,6 +62,8 @@ struct ScalarSearch {
     }
   }
 
+  static constexpr bool kPicks = false;  ///< True in searches that pick values of float64 rows in vectors.
+
   /// Does what a RoundFunction does.
   FVM_INLINE static std::uint64_t round_down(const RoundTask& task) { return forestvm::round_down(task); }
 

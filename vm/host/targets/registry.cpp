@@ -22,6 +22,7 @@ namespace forestvm::host {
     void derive(const DeriveTask& task);               \
     void explain(const ExplainTask& task);             \
     void compare_leaves(const SharedLeavesTask& task); \
+    bool picks_doubles();                              \
   }
 #include <built_targets.def>
 
@@ -39,7 +40,8 @@ constexpr Target kTargets[] = {
    target_##Name::round,                \
    target_##Name::derive,               \
    target_##Name::explain,              \
-   target_##Name::compare_leaves},
+   target_##Name::compare_leaves,       \
+   target_##Name::picks_doubles},
 #include <built_targets.def>
 };
 

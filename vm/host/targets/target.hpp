@@ -31,6 +31,8 @@ struct Target {
   DeriveFunction derive;
   ExplainFunction explain;
   SharedLeavesFunction compare_leaves;
+  /// Returns whether `encode_doubles` picks values in vectors, in less time than `round` converts them.
+  bool (*picks_doubles)();
 
   /// Returns the target's own walker for a verified description, otherwise the first target's. Its function is null
   /// if the layout is not built.
