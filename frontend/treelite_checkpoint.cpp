@@ -113,11 +113,11 @@ Result<Version> read_version(FieldReader& file, TreeliteHeader& header) {
   FVM_ASSIGN(version.patch, file.number<std::int32_t>("version"));
   header.version = std::to_string(version.major) + '.' + std::to_string(version.minor) + '.' +
                    std::to_string(version.patch);
-  if (version.major != 4 && !(version.major == 3 && version.minor == 9))
+  if (version.major != 3 && version.major != 4)
     return FieldReader::error_at(
         0, "version",
         "a checkpoint of Treelite " + header.version +
-            ": those of 3.9 and 4 can be read; load the model with such a release, and "
+            ": those of 3 and 4 can be read; load the model with such a release, and "
             "save it there");
   return version;
 }
@@ -183,12 +183,12 @@ Result<void> read_header_4(FieldReader& file, TreeliteHeader& header) {
   return file.no_more_fields("num_opt_field_per_model");
 }
 
-// Version 3.9 writes C structures with their padding.
+// Version 3 writes C structures with their padding.
 constexpr std::size_t kTaskPadding = 2;
 constexpr std::size_t kTransformName = 256;
 constexpr std::uint8_t kClassPerTree = 1, kVectorLeaves = 2, kVotes = 3;  // task types
 
-/// Sets the fields of version 4 to what they are for the task of a file of version 3.9.
+/// Sets the fields of version 4 to what they are for the task of a file of version 3.
 Result<void> set_task_3(FieldReader& file, const LoadLimits& limits, std::size_t start, std::uint8_t task,
                         std::uint32_t classes, TreeliteHeader& header) {
   if (task == kVotes)
@@ -207,7 +207,7 @@ Result<void> set_task_3(FieldReader& file, const LoadLimits& limits, std::size_t
   return {};
 }
 
-/// Reads the header of version 3.9 behind the number of trees.
+/// Reads the header of version 3 behind the number of trees.
 Result<void> read_header_3(FieldReader& file, const LoadLimits& limits, TreeliteHeader& header) {
   FVM_ASSIGN(header.num_features, file.number<std::int32_t>("num_feature"));
   const std::size_t start = file.offset();

@@ -1,4 +1,4 @@
-// The fields of a Treelite checkpoint, not interpreted. In: the bytes of a checkpoint of Treelite 3.9 or 4. Out: the
+// The fields of a Treelite checkpoint, not interpreted. In: the bytes of a checkpoint of Treelite 3 or 4. Out: the
 // header, and each tree's columns, which lie in the file, as soon as the tree ends. The layouts are those of Treelite's
 // public documents "Serialization Format v3" and "v4".
 #pragma once

@@ -64,7 +64,7 @@ TEST(RepositoryModels, AreThere) {
                                                  {"lightgbm-text", 17},
                                                  {"onnx", 58},
                                                  {"skops", 82},
-                                                 {"treelite", 19},
+                                                 {"treelite", 22},
                                                  {"xgboost-json", 38},
                                                  {"xgboost-ubj", 10},
                                                  {"ydf", 22}}));

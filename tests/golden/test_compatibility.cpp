@@ -162,7 +162,7 @@ std::vector<RefusedForm> refused_forms() {
       {"PMML, a regression",
        "<PMML version=\"4.3\" xmlns=\"http://www.dmg.org/PMML-4_3\"><Header/>"
        "<DataDictionary/><RegressionModel/></PMML>"},
-      {"Treelite, a checkpoint of 3.8", checkpoint(3, 8)},
+      {"Treelite, a checkpoint of 2.4", checkpoint(2, 4)},
       {"Treelite, a checkpoint of 5.0", checkpoint(5, 0)},
       {"XGBoost, `gblinear`",
        R"({"learner":{"gradient_booster":{"model":{"weights":[1]},"name":"gblinear"},)"

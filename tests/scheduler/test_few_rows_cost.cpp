@@ -42,6 +42,27 @@ std::string few_rows_of(const Model& model) {
   return text.substr(0, text.find("tile(batch"));
 }
 
+/// Returns the last plan of the schedule `auto`.
+std::string last_plan_of(const Model& model) {
+  const std::string text = print(automatic_schedule(model));
+  return text.substr(text.rfind("plan("));
+}
+
+/// A model that compares in float64, whose walks read values because it has many features and few trees, has a plan
+/// that walks codes, which no number of float32 rows takes.
+TEST(FewRowsCost, Float64RowsHaveAPlanThatWalksCodes) {
+  Model model = complete_trees(2, 5, 62);
+  EXPECT_EQ(last_plan_of(model).find("encode(u8)"), std::string::npos);
+  model.row_type = model.score_type = ScalarType::Float64;
+  EXPECT_NE(last_plan_of(model).find("encode(u8)"), std::string::npos);
+  EXPECT_NE(last_plan_of(model).find("for float64 rows"), std::string::npos);
+  EXPECT_NE(print(automatic_schedule(model)).find("plan(1073741824)"), std::string::npos);
+  // With few features all rows walk codes.
+  Model few = complete_trees(2, 5, 4);
+  few.row_type = few.score_type = ScalarType::Float64;
+  EXPECT_EQ(print(automatic_schedule(few)).find("plan(1073741824)"), std::string::npos);
+}
+
 TEST(FewRowsCost, EncodingIsSharedByRows) {
   const FewRowsCost cost{100, 1000};
   EXPECT_GT(cost.encode(1), 4 * cost.encode(8));

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Makes the models of this folder: one small Treelite checkpoint per form, from random numbers.
 
+    for r in 3.0.0 3.2.0 3.4.0; do python3 -m venv v$r && v$r/bin/pip install treelite==$r treelite_runtime==$r "numpy<2" scipy \\
+        && v$r/bin/python make.py; done
     python3 -m venv v39 && v39/bin/pip install treelite==3.9.1 treelite_runtime==3.9.1 xgboost==1.7.6 lightgbm==3.3.5 \\
         scikit-learn==1.2.2 "numpy<2" scipy && v39/bin/python make.py
     python3 -m venv v40 && v40/bin/pip install treelite==4.0.0 "numpy<2" scipy && v40/bin/python make.py
@@ -8,9 +10,12 @@
 
 A release of Treelite writes the checkpoints whose names begin with its number. Release 4.8.1, which must come last,
 then reads every checkpoint and writes the rows and its own predictor's answers for them: expected_treelite.npy and
-expected_leaf.npy. Deterministic.
+expected_leaf.npy. Deterministic. It takes files of 3.9 and 4 only, so those of 3.0 to 3.4, whose bytes mean the same, are
+given to it as files of 3.9.
 """
 import os
+import struct
+import tempfile
 
 import numpy as np
 import treelite
@@ -18,11 +23,18 @@ import treelite
 HERE = os.path.dirname(os.path.abspath(__file__))
 JUDGE = "4.8.1"
 FEATURES = 5
-# Treelite 4 reads past the end of the base scores of these two models of 3.9 with several classes. The answers for the
-# first, whose base is 0, are 3.9.1's own. Those for the second, which 3.9 computes in float32, are the means of the
-# trees' outputs.
-NOT_JUDGED = ("3.9.1_softprob", "3.9.1_forest")
+# Treelite 4 reads past the end of the base scores of these models of version 3 with several classes. The answers for the
+# first two, whose base is 0, are those of the releases that wrote them. Those for the third, which 3.9 computes in
+# float32, are the means of the trees' outputs.
+NOT_JUDGED = ("3.2.0_softmax", "3.9.1_softprob", "3.9.1_forest")
 CATEGORICAL = 4  # the column that categorical splits test
+
+# Models that releases before 3.9 build. Release: what, float64, classes, categories, postprocessor, base score.
+OLD_CASES = {
+    "3.0.0": ("categories", False, 1, True, "sigmoid", 0.3),
+    "3.2.0": ("softmax", False, 3, False, "softmax", 0),
+    "3.4.0": ("categories", True, 1, True, "identity", -0.25),
+}
 
 # release, what, float64, classes, targets, vector leaves, averaged, categories, postprocessor, its parameter, base
 # scores
@@ -111,6 +123,36 @@ def build(number, what, wide, classes, targets, vectors, averaged, categories, p
     return builder.commit()
 
 
+def add_old_nodes(nodes, tree, key, kind):
+    """Does what add_nodes does, for the builder of releases before 3.9."""
+    if isinstance(tree, list):
+        nodes[key].set_leaf_node(tree[0], leaf_value_type=kind)
+        return
+    split, left, right = tree
+    children = dict(left_child_key=key + 1, right_child_key=key + 1 + size_of(left))
+    if "category_list" in split:
+        nodes[key].set_categorical_test_node(split["feature_id"], split["category_list"], split["default_left"], **children)
+    else:
+        nodes[key].set_numerical_test_node(split["feature_id"], split["opname"], split["threshold"], split["default_left"],
+                                           threshold_type=kind, **children)
+    add_old_nodes(nodes, left, children["left_child_key"], kind)
+    add_old_nodes(nodes, right, children["right_child_key"], kind)
+
+
+def built_before_3_9(what, wide, classes, categories, postprocessor, base):
+    kind = "float64" if wide else "float32"
+    types = dict(threshold_type=kind, leaf_output_type=kind)
+    builder = treelite.ModelBuilder(FEATURES, classes, pred_transform=postprocessor, global_bias=base, **types)
+    rng = np.random.RandomState(17)
+    draw = (lambda: float(rng.normal())) if wide else (lambda: float(np.float32(rng.normal())))
+    for _ in range(6):
+        tree = treelite.ModelBuilder.Tree(**types)
+        add_old_nodes(tree, random_tree(rng, draw, 1, categories), 0, kind)
+        tree[0].set_root()
+        builder.append(tree)
+    return builder.commit()
+
+
 def made_by_3_9():
     """Yields the models of trainers whose checkpoints Treelite 3.9 writes."""
     import lightgbm
@@ -137,12 +179,25 @@ def write(release, what, model):
     folder = os.path.join(HERE, release + "_" + what)
     os.makedirs(folder, exist_ok=True)
     model.serialize(os.path.join(folder, "model.treelite"))
-    if release.startswith("3.") and what == "softprob":
+    if release.startswith("3.") and what in ("softprob", "softmax"):
         np.save(os.path.join(folder, "expected_treelite.npy"), treelite.gtil.predict(model, rows_of()))
 
 
+def checkpoint_of(file):
+    """Returns the model of a checkpoint. A version before 3.9 is read as 3.9."""
+    with open(file, "rb") as opened:
+        content = opened.read()
+    if struct.unpack_from("<2i", content) < (3, 9):
+        content = struct.pack("<3i", 3, 9, 0) + content[12:]
+    with tempfile.TemporaryDirectory() as folder:
+        copy = os.path.join(folder, "copy")
+        with open(copy, "wb") as opened:
+            opened.write(content)
+        return treelite.Model.deserialize(copy)
+
+
 def answer(folder):
-    model = treelite.Model.deserialize(os.path.join(folder, "model.treelite"))
+    model = checkpoint_of(os.path.join(folder, "model.treelite"))
     rows = rows_of()
     wide = open(os.path.join(folder, "model.treelite"), "rb").read(13)[12] == 3
     given = rows.astype(np.float64) if wide else rows
@@ -156,7 +211,9 @@ def answer(folder):
 
 
 release = treelite.__version__
-if release.startswith("3."):
+if release in OLD_CASES:
+    write(release, OLD_CASES[release][0], built_before_3_9(*OLD_CASES[release]))
+elif release.startswith("3."):
     for what, model in made_by_3_9():
         write(release, what, model)
 for number, case in enumerate(CASES):

@@ -72,10 +72,11 @@ Tree drawn_tree(Dice& dice, const std::vector<FeatureKind>& kinds, unsigned dept
   return tree;
 }
 
-Model drawn_model(std::uint64_t seed, const std::vector<FeatureKind>& kinds, bool tiny_is_zero) {
+Model drawn_model(std::uint64_t seed, const std::vector<FeatureKind>& kinds, bool tiny_is_zero,
+                  std::size_t count = 30, unsigned depth = 6) {
   Dice dice(seed);
   std::vector<Tree> trees;
-  for (int i = 0; i < 30; ++i) trees.push_back(drawn_tree(dice, kinds, 6));
+  for (std::size_t i = 0; i < count; ++i) trees.push_back(drawn_tree(dice, kinds, depth));
   Model model = support::model_of(std::move(trees));
   model.num_features = static_cast<std::uint32_t>(kinds.size());
   model.row_type = model.score_type = ScalarType::Float64;
@@ -291,6 +292,33 @@ TEST(WideRows, AreReadWhereTheyLie) {
         }
       }
     }
+  }
+}
+
+/// A program that has more features than a row takes steps encodes a few float64 rows, although its plan for so few
+/// rows walks values.
+TEST(WideRows, OfManyFeaturesAreEncoded) {
+  constexpr std::size_t kRows = 700;
+  std::vector<FeatureKind> kinds;
+  for (unsigned copy = 0; copy < 8; ++copy)
+    for (const FeatureKind& kind : feature_kinds()) kinds.push_back(kind);
+  const Model model = drawn_model(3, kinds, false, 3, 4);
+  const std::vector<double> rows = drawn_rows(4, kinds, kRows);
+  const Scores expected = judged(model, rows);
+  const Program program = compiled(model, "plan(100); layout(tree, sparse); plan(BATCH); encode(u8)");
+  EXPECT_GE(static_cast<double>(program.encoded_features().size()), program.meta().mean_depth * 3);
+  for (const std::string& target : support::targets_here()) {
+    const auto predictor = host_backend(program, {.target = target});
+    for (const std::size_t count : {1u, 7u, 8u, 9u, 63u, 64u, 65u, 100u, 101u, 700u})
+      for (std::size_t from = 0; from + count <= kRows; from += count) {
+        SCOPED_TRACE(target + ", rows " + std::to_string(from) + " to " + std::to_string(from + count));
+        const RowBlock some{rows.data() + from * kinds.size(), count, kinds.size(), RowType::Float64};
+        const Scores scores = scores_of(**predictor, some);
+        const auto raw = expected.raw.begin() + static_cast<std::ptrdiff_t>(from);
+        EXPECT_TRUE(std::equal(scores.raw.begin(), scores.raw.end(), raw));
+        const auto leaves = expected.leaves.begin() + static_cast<std::ptrdiff_t>(from * model.trees.size());
+        EXPECT_TRUE(std::equal(scores.leaves.begin(), scores.leaves.end(), leaves));
+      }
   }
 }
 
