@@ -12,12 +12,9 @@
 namespace forestvm::host {
 namespace {
 
-/// Returns the first of a row's values of features if they lie one after the other and are aligned, otherwise null.
-const double* in_place(const std::byte* row, std::span<const std::uint32_t> features) {
-  const std::byte* const first = row + features.front() * sizeof(double);
-  const bool together = features.back() - features.front() == features.size() - 1;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(first) % alignof(double) == 0;
-  return together && aligned ? reinterpret_cast<const double*>(first) : nullptr;
+/// Returns whether features, which ascend, lie one after the other.
+bool together(std::span<const std::uint32_t> features) {
+  return features.back() - features.front() == features.size() - 1;
 }
 
 /// Converts rows of values that lie one after the other.
@@ -34,11 +31,14 @@ void convert_row_major(const ValueRules& rules, const RowBlock& rows, std::size_
     for (std::size_t i = 0; i < shape.read.size(); i += kRoundedAtOnce) {
       const auto features =
           shape.read.subspan(i, std::min<std::size_t>(kRoundedAtOnce, shape.read.size() - i));
-      if constexpr (std::is_same_v<Value, double>)
-        if (const double* const values = in_place(row, features)) {
-          rules.round(features, values, out + features.front());
-          continue;
-        }
+      if constexpr (std::is_same_v<Value, double>) {
+        if (together(features))
+          rules.round(features, reinterpret_cast<const double*>(row) + features.front(),
+                      out + features.front());
+        else
+          rules.round_picked(features, reinterpret_cast<const double*>(row), out);
+        continue;
+      }
       double run[kRoundedAtOnce];
       float rounded[kRoundedAtOnce];
       for (std::size_t v = 0; v < features.size(); ++v) run[v] = to_double(value_at<Value>(row, features[v]));

@@ -74,12 +74,10 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
     }
 }
 
-void ValueRules::round(std::span<const std::uint32_t> features, const double* values, float* out) const {
-  const auto count = static_cast<std::uint32_t>(features.size());
-  std::uint64_t left = round_({values, count, features.data(), filter_.data(), filter_mask_, out});
-  for (; left != 0; left &= left - 1) {
+void ValueRules::round(const RoundTask& task) const {
+  for (std::uint64_t left = round_(task); left != 0; left &= left - 1) {
     const auto i = static_cast<std::uint32_t>(std::countr_zero(left));
-    out[i] = round(features[i], values[i]);
+    task.out[task.place(i)] = round(task.features[i], task.value(i));
   }
 }
 

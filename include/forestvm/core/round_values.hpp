@@ -14,12 +14,20 @@ inline constexpr std::uint32_t kRoundedAtOnce = 64;
 
 /// Up to kRoundedAtOnce float64 values.
 struct RoundTask {
-  const double* values;
+  const double* values;  ///< The values, or the row from which they are picked. They need no alignment.
   std::uint32_t count;
   const std::uint32_t* features;  ///< The feature of each value.
   const std::uint32_t* filter;    ///< A bit for each hash of a bound.
   std::uint32_t filter_mask;      ///< Number of bits less one.
   float* out;                     ///< Receives the values, rounded down.
+  bool picked;                    ///< True if value i is values[features[i]], and goes to out[features[i]].
+
+  FVM_INLINE std::uint32_t place(std::uint32_t i) const { return picked ? features[i] : i; }
+  FVM_INLINE double value(std::uint32_t i) const {
+    double x;
+    __builtin_memcpy(&x, reinterpret_cast<const char*>(values + place(i)), sizeof x);
+    return x;
+  }
 };
 
 /// Returns a bit for each value: 1 if a bound of its feature may lie below it, between its neighbours, so that it may
@@ -43,14 +51,13 @@ FVM_INLINE std::uint32_t hash_of_bound(std::uint32_t feature, std::uint32_t up_b
 /// because each CPU target compiles it.
 FVM_INLINE std::uint64_t round_down(const RoundTask& task) {
   // Works on copies, because compilers must see that no store changes what is read.
-  const double* const values = task.values;
   const std::uint32_t* const filter = task.filter;
   const std::uint32_t count = task.count, mask = task.filter_mask;
   const std::uint32_t* const features = task.features;
   std::uint32_t found[kRoundedAtOnce];
   float rounded[kRoundedAtOnce];
   for (std::uint32_t i = 0; i < count; ++i) {
-    const double x = values[i];
+    const double x = task.value(i);
     const auto nearest = static_cast<float>(x);
     const auto wide = static_cast<double>(nearest);
     const auto bits = std::bit_cast<std::uint32_t>(nearest);
@@ -62,7 +69,10 @@ FVM_INLINE std::uint64_t round_down(const RoundTask& task) {
     found[i] = filter[h / 32] >> h % 32 & between;
     rounded[i] = std::bit_cast<float>(down);
   }
-  std::memcpy(task.out, rounded, count * sizeof(float));
+  if (task.picked)
+    for (std::uint32_t i = 0; i < count; ++i) task.out[features[i]] = rounded[i];
+  else
+    std::memcpy(task.out, rounded, count * sizeof(float));
   std::uint64_t bits = 0;
   for (std::uint32_t i = 0; i < count; ++i) bits |= std::uint64_t{found[i]} << i;
   return bits;

@@ -54,11 +54,21 @@ class ValueRules {
   }
   /// Rounds a value of each of `features`, of which there are at most kRoundedAtOnce, in a program that compares in
   /// float64.
-  void round(std::span<const std::uint32_t> features, const double* values, float* out) const;
+  void round(std::span<const std::uint32_t> features, const double* values, float* out) const {
+    round({values, static_cast<std::uint32_t>(features.size()), features.data(), filter_.data(), filter_mask_,
+           out, false});
+  }
+  /// Does the same with the values of these features in a row, whose values need no alignment, and writes them to their
+  /// places in `out`.
+  void round_picked(std::span<const std::uint32_t> features, const double* row, float* out) const {
+    round({row, static_cast<std::uint32_t>(features.size()), features.data(), filter_.data(), filter_mask_,
+           out, true});
+  }
   /// Returns what walks compare for a value of a special feature; NaN if it is missing.
   float round(const Special& special, double x) const;
 
  private:
+  void round(const RoundTask& task) const;
   /// Returns whether the feature has a bound just below `up`, and x is not below it.
   bool is_above_bound(std::uint32_t feature, float up, double x) const;
 

@@ -4,6 +4,8 @@
 
 #include <immintrin.h>
 
+#include <bit>
+
 #include "vm/host/picked_values.hpp"
 #include "vm/host/simd/baseline_search.hpp"
 
@@ -87,10 +89,12 @@ struct Avx2Search {
     for (std::uint32_t i = 0; i < whole; i += kLanes) found |= std::uint64_t{round_eight(task, i)} << i;
     if (whole == task.count) return found;
     RoundTask rest = task;
-    rest.values += whole;
     rest.count -= whole;
     rest.features += whole;
-    rest.out += whole;
+    if (!task.picked) {
+      rest.values += whole;
+      rest.out += whole;
+    }
     return found | forestvm::round_down(rest) << whole;
   }
 
@@ -126,7 +130,13 @@ struct Avx2Search {
     const auto times = [](__m256i x, std::uint32_t factor) {
       return _mm256_mullo_epi32(x, _mm256_set1_epi32(static_cast<int>(factor)));
     };
-    const __m256d a = _mm256_loadu_pd(task.values + i), b = _mm256_loadu_pd(task.values + i + 4);
+    const auto* const numbers = reinterpret_cast<const __m128i*>(task.features + i);
+    const auto four = [&](unsigned half) {
+      if (!task.picked) return _mm256_loadu_pd(task.values + i + 4 * half);
+      return _mm256_mask_i32gather_pd(_mm256_setzero_pd(), task.values, _mm_loadu_si128(numbers + half),
+                                      _mm256_castsi256_pd(_mm256_set1_epi64x(-1)), 8);
+    };
+    const __m256d a = four(0), b = four(1);
     const __m128 nearest_a = _mm256_cvtpd_ps(a), nearest_b = _mm256_cvtpd_ps(b);
     const __m256d wide_a = _mm256_cvtps_pd(nearest_a), wide_b = _mm256_cvtps_pd(nearest_b);
     const __m256i above =
@@ -138,7 +148,14 @@ struct Avx2Search {
     const __m256i step = _mm256_or_si256(_mm256_srai_epi32(bits, 31), _mm256_set1_epi32(1));
     const __m256i down = _mm256_sub_epi32(bits, _mm256_and_si256(step, above));
     const __m256i up = _mm256_add_epi32(down, _mm256_and_si256(step, between));
-    _mm256_storeu_ps(task.out + i, _mm256_castsi256_ps(down));
+    if (task.picked) {
+      std::uint32_t rounded[kLanes];
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(rounded), down);
+      for (std::uint32_t k = 0; k < kLanes; ++k)
+        task.out[task.features[i + k]] = std::bit_cast<float>(rounded[k]);
+    } else {
+      _mm256_storeu_ps(task.out + i, _mm256_castsi256_ps(down));
+    }
     const __m256i features = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(task.features + i));
     __m256i h = _mm256_xor_si256(times(up, kBoundFactor), times(features, kFeatureFactor));
     h = times(_mm256_xor_si256(h, _mm256_srli_epi32(h, 15)), kMixFactor);

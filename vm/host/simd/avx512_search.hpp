@@ -108,19 +108,35 @@ struct Avx512Search {
 
   /// Does what a RoundFunction does.
   FVM_INLINE static std::uint64_t round_down(const RoundTask& task) {
+    return task.picked ? round_down<true>(task) : round_down<false>(task);
+  }
+
+  /// Takes a copy of the task, because compilers would read the task again after each store.
+  template <bool kPicked>
+  FVM_INLINE static std::uint64_t round_down(const RoundTask task) {
     std::uint64_t found = 0;
     for (std::uint32_t i = 0; i < task.count; i += 16) {
       const std::uint32_t here = _bzhi_u32(0xffff, task.count - i);
       const auto all = static_cast<__mmask16>(here);
-      const __m512d low = _mm512_maskz_loadu_pd(static_cast<__mmask8>(here & 0xff), task.values + i),
-                    high = _mm512_maskz_loadu_pd(static_cast<__mmask8>(here >> 8), task.values + i + 8);
+      const __m512i features = _mm512_maskz_loadu_epi32(all, task.features + i);
+      const auto eight = [&](__mmask8 some, unsigned first, __m256i numbers) {
+        if constexpr (kPicked)
+          return _mm512_mask_i32gather_pd(_mm512_setzero_pd(), some, numbers, task.values, 8);
+        return _mm512_maskz_loadu_pd(some, task.values + first);
+      };
+      const __m512d low = eight(static_cast<__mmask8>(here & 0xff), i, _mm512_castsi512_si256(features)),
+                    high = eight(static_cast<__mmask8>(here >> 8), i + 8,
+                                 _mm512_extracti64x4_epi64(features, 1));
       constexpr int kDown = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC,
                     kUp = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
       const __m512 down = joined(_mm512_cvt_roundpd_ps(low, kDown), _mm512_cvt_roundpd_ps(high, kDown));
       const __m512i up =
           _mm512_castps_si512(joined(_mm512_cvt_roundpd_ps(low, kUp), _mm512_cvt_roundpd_ps(high, kUp)));
-      _mm512_mask_storeu_ps(task.out + i, all, down);
-      const __m512i h = _mm512_and_si512(hash_of_bounds(_mm512_maskz_loadu_epi32(all, task.features + i), up),
+      if constexpr (kPicked)
+        _mm512_mask_i32scatter_ps(task.out, all, features, down, 4);
+      else
+        _mm512_mask_storeu_ps(task.out + i, all, down);
+      const __m512i h = _mm512_and_si512(hash_of_bounds(features, up),
                                          _mm512_set1_epi32(static_cast<int>(task.filter_mask)));
       const __m512i words =
           _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), all, _mm512_srli_epi32(h, 5), task.filter, 4);
