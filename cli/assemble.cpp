@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/program_tools.hpp>
 
 #include "cli/commands.hpp"
@@ -26,7 +27,7 @@ Result<void> run(const Arguments& arguments) {
   FVM_TRY(expect_other_file(out, data));
   FVM_ASSIGN(const ModelOrProgram loaded, load_file(data));
   const auto* const from = std::get_if<Program>(&loaded);
-  if (from == nullptr) return usage_error("--data: " + in_quotes(data) + " is a model, not a program");
+  if (from == nullptr) return usage_error(formatted("--data: {} is a model, not a program", in_quotes(data)));
   FVM_ASSIGN(const std::string text, read_text(path, kMaxAssemblyBytes, "assembly"));
   FVM_ASSIGN(const Program program, in_file(path, assemble(text, *from)));
   const auto image = program.image();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <forestvm/internal/emulator.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "cli/program_file.hpp"
 
@@ -62,10 +63,10 @@ Result<BackendChoice> choose_backend(const Arguments& arguments) {
   const std::string name(kBackendNames[kind]);
   for (const char* const hosts : {"target", "threads"})
     if (!choice.on_host() && arguments.has(hosts))
-      return usage_error("--" + std::string(hosts) + " is for the host: --backend " + name + " has none");
+      return usage_error(formatted("--{} is for the host: --backend {} has none", hosts, name));
   const bool is_gpu = choice.kind == BackendKind::Cuda || choice.kind == BackendKind::Hip;
   if (!is_gpu && arguments.has("device"))
-    return usage_error("--device is for GPUs: --backend " + name + " has none");
+    return usage_error(formatted("--device is for GPUs: --backend {} has none", name));
   FVM_ASSIGN(const std::uint64_t device, arguments.number("device", 0, kMaxDevices, 0));
   choice.device = static_cast<int>(device);
   choice.host.target = arguments.get("target", "auto");

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/program.hpp>
 
@@ -73,8 +74,8 @@ Result<BenchOptions> understand(const Arguments& arguments) {
   if (arguments.has("seconds")) {
     const auto seconds = parse_number<float>(arguments.get("seconds"));
     if (!seconds || !(*seconds > 0 && *seconds <= kMaxSeconds))
-      return usage_error("--seconds " + in_quotes(arguments.get("seconds")) +
-                         ": expected a number above 0, at most 3600");
+      return usage_error(formatted("--seconds {}: expected a number above 0, at most 3600",
+                                   in_quotes(arguments.get("seconds"))));
     options.seconds = Seconds(*seconds);
   }
   return options;
@@ -218,17 +219,20 @@ Result<void> measure(const Bench& bench, bool shows_progress, const TakeLine& ta
 /// Returns what stands above the table.
 std::string heading(const Bench& bench, const std::string& runs_on) {
   const bool several = bench.programs.size() > 1;
-  std::string text = "model     " + escaped(bench.options.model) + '\n';
+  std::string text = formatted("model     {}\n", escaped(bench.options.model));
   for (std::size_t i = 0; i < bench.programs.size(); ++i) {
     const std::string_view schedule = bench.programs[i].text(StringId::Schedule);
-    text += "schedule  " + (several ? std::to_string(i + 1) + ": " : "") + escaped(one_line(schedule)) + '\n';
+    text +=
+        formatted("schedule  {}{}\n", several ? formatted("{}: ", i + 1) : "", escaped(one_line(schedule)));
     for (const PlanRemark& plan : plan_remarks(schedule))
-      if (!plan.remark.empty()) text += "plan      for " + plan.rows + ": " + escaped(plan.remark) + '\n';
+      if (!plan.remark.empty()) text += formatted("plan      for {}: {}\n", plan.rows, escaped(plan.remark));
   }
-  text += "rows      " + escaped(text_of(bench.rows, bench.options.rows)) + ", repeated to the batch\n";
-  text += "runs on   " + runs_on + "\n\n";
-  return text + (several ? "schedule " : "") +
-         "   batch  threads     us/row min  us/row median       calls   ns/call p50        p99      p99.9\n";
+  text +=
+      formatted("rows      {}, repeated to the batch\n", escaped(text_of(bench.rows, bench.options.rows)));
+  text += formatted("runs on   {}\n\n", runs_on);
+  return formatted(
+      "{}{}   batch  threads     us/row min  us/row median       calls   ns/call p50        p99      p99.9\n",
+      text, several ? "schedule " : "");
 }
 
 std::string table_line(const Measurement& line, bool several) {

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/nearest.hpp>
 
 #include "cli/io/quote.hpp"
@@ -37,11 +38,11 @@ po::options_description described(const Command& command) {
 }
 
 Error needs_value(const std::string& option) {
-  return usage_error("option " + in_quotes(option) + " needs a value");
+  return usage_error(formatted("option {} needs a value", in_quotes(option)));
 }
 
 Error takes_no_value(const std::string& option) {
-  return usage_error("option " + in_quotes(option) + " takes no value");
+  return usage_error(formatted("option {} takes no value", in_quotes(option)));
 }
 
 /// Boost takes the next word for a value whatever it is; an option there means that the value was forgotten.
@@ -56,8 +57,9 @@ bool is_option(const Command& command, const std::string& word) {
 Error unknown_option(const Command& command, const std::string& word) {
   std::vector<std::string> known{"--help"};
   for (const Option& option : command.options) known.push_back(std::string("--") + option.name);
-  return usage_error("unknown option " + in_quotes(word) +
-                     did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end())));
+  return usage_error(
+      formatted("unknown option {}{}", in_quotes(word),
+                did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()))));
 }
 
 /// Rewords an error of Boost.
@@ -83,7 +85,7 @@ Error complaint(const Command& command, const po::error& error) {
   if (dynamic_cast<const po::too_many_positional_options_error*>(&error) != nullptr)
     return usage_error("too many arguments");
   if (const auto* repeated = dynamic_cast<const po::multiple_occurrences*>(&error))
-    return usage_error("option " + in_quotes(repeated->get_option_name()) + " is given twice");
+    return usage_error(formatted("option {} is given twice", in_quotes(repeated->get_option_name())));
   return usage_error(error.what());
 }
 
@@ -93,7 +95,7 @@ Result<void> check_dashes(const Command& command, const std::vector<std::string>
     if (word == "--") break;
     for (const Option& option : command.options)
       if (word == std::string("-") + option.name)
-        return usage_error("unknown option " + in_quotes(word) + "; did you mean '-" + word + "'?");
+        return usage_error(formatted("unknown option {}; did you mean '-{}'?", in_quotes(word), word));
   }
   return {};
 }
@@ -117,7 +119,7 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
 constexpr std::size_t kHelpWidth = 100;
 
 std::string shown(const Option& option) {
-  std::string text = option.letter == '\0' ? "    " : std::string("-") + option.letter + ", ";
+  std::string text = option.letter == '\0' ? "    " : formatted("-{}, ", option.letter);
   text += std::string("--") + option.name;
   return *option.value == '\0' ? text : text + ' ' + option.value;
 }
@@ -143,8 +145,8 @@ Result<std::uint64_t> Arguments::number(const std::string& name, std::uint64_t l
   if (!has(name)) return otherwise;
   const std::string text = get(name);
   if (const auto value = whole_number(text); value && *value >= least && *value <= most) return *value;
-  return usage_error("--" + name + " " + in_quotes(text) + ": expected a whole number from " +
-                     std::to_string(least) + " to " + std::to_string(most));
+  return usage_error(
+      formatted("--{} {}: expected a whole number from {} to {}", name, in_quotes(text), least, most));
 }
 
 Result<std::vector<std::uint64_t>> Arguments::numbers(const std::string& name, std::uint64_t least,
@@ -157,8 +159,8 @@ Result<std::vector<std::uint64_t>> Arguments::numbers(const std::string& name, s
     end = text.find(',', begin);
     const auto value = whole_number(std::string_view(text).substr(begin, end - begin));
     if (!value || *value < least || *value > most)
-      return usage_error("--" + name + " " + in_quotes(text) + ": expected whole numbers from " +
-                         std::to_string(least) + " to " + std::to_string(most) + ", separated by commas");
+      return usage_error(formatted("--{} {}: expected whole numbers from {} to {}, separated by commas", name,
+                                   in_quotes(text), least, most));
     values.push_back(*value);
   }
   return values;
@@ -172,8 +174,8 @@ Result<std::size_t> Arguments::choice(const std::string& name, std::span<const s
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   std::string list;
   for (const std::string_view known : names) list += (list.empty() ? "" : ", ") + std::string(known);
-  return usage_error("--" + name + " " + in_quotes(text) + ": expected " +
-                     (names.size() > 1 ? "one of " : "") + list);
+  return usage_error(
+      formatted("--{} {}: expected {}{}", name, in_quotes(text), names.size() > 1 ? "one of " : "", list));
 }
 
 Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words) {
@@ -221,7 +223,7 @@ void append_row(std::string& to, const std::string& left, std::string_view meani
 }
 
 std::string help(const Command& command) {
-  std::string text = std::string("forestvm ") + command.name + ": " + command.meaning + "\n\nUsage:\n";
+  std::string text = formatted("forestvm {}: {}\n\nUsage:\n", command.name, command.meaning);
   for (const char* usage : command.usages) text += std::string("  forestvm ") + usage + '\n';
   if (command.positionals.size() != 0) text += "\nArguments:\n";
   for (const Positional& row : command.positionals) append_row(text, row.name, row.meaning, 28);
@@ -229,7 +231,7 @@ std::string help(const Command& command) {
   for (const Option& option : command.options) append_row(text, shown(option), option.meaning, 28);
   append_row(text, "-h, --help", "prints this", 28);
   if (command.notes != nullptr) text += '\n' + command.notes();
-  return text + "\nExample:\n" + command.example + '\n' + kExitCodes;
+  return formatted("{}\nExample:\n{}\n{}", text, command.example, kExitCodes);
 }
 
 int exit_code(ErrorCode code) {
@@ -249,8 +251,8 @@ int exit_code(ErrorCode code) {
 Error usage_error(std::string_view message) { return usage(message); }
 
 Result<std::string> required(const Arguments& arguments, const std::string& name) {
-  if (!arguments.has(name)) return usage_error("argument " + name + " is missing");
-  if (arguments.get(name).empty()) return usage_error("argument " + name + " is empty");
+  if (!arguments.has(name)) return usage_error(formatted("argument {} is missing", name));
+  if (arguments.get(name).empty()) return usage_error(formatted("argument {} is empty", name));
   return arguments.get(name);
 }
 

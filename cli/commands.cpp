@@ -10,6 +10,7 @@
 #include <string_view>
 #include <system_error>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/nearest.hpp>
 
 #include "cli/io/output_file.hpp"
@@ -30,8 +31,9 @@ int report(const Error& error) {
 int report(const Result<void>& done) { return done ? 0 : report(done.error()); }
 
 int report_usage(const std::string& where, const Error& error) {
-  const std::string see = where.empty() ? "forestvm --help" : "forestvm " + where + " --help";
-  return report(usage_error((where.empty() ? "" : where + ": ") + error.text() + " (see " + see + ")"));
+  const std::string see = where.empty() ? "forestvm --help" : formatted("forestvm {} --help", where);
+  return report(
+      usage_error(formatted("{}{} (see {})", where.empty() ? "" : where + ": ", error.text(), see)));
 }
 
 Result<void> run_guarded(const Command& command, const Arguments& arguments) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/reference.hpp>
 
 #include "cli/backend.hpp"
@@ -76,12 +77,11 @@ Result<Side> of_file(const std::string& path, const Inputs& inputs) {
   FVM_ASSIGN(const ModelOrProgram loaded, load_file(path));
   const auto* const other = std::get_if<Program>(&loaded);
   if (other == nullptr)
-    return usage_error("--against " + in_quotes(path) + ": is a model, expected a .fvm program");
+    return usage_error(formatted("--against {}: is a model, expected a .fvm program", in_quotes(path)));
   const ProgramMeta &a = inputs.program.meta(), &b = other->meta();
   if (a.num_features != b.num_features || a.num_outputs != b.num_outputs)
-    return in_file(path, refused("is a program of " + std::to_string(b.num_features) + " features and " +
-                                 std::to_string(b.num_outputs) + " outputs, not of " +
-                                 std::to_string(a.num_features) + " and " + std::to_string(a.num_outputs)));
+    return in_file(path, refused(formatted("is a program of {} features and {} outputs, not of {} and {}",
+                                           b.num_features, b.num_outputs, a.num_features, a.num_outputs)));
   const BackendChoice backend = other->mapped() ? inputs.backend : BackendChoice{};
   FVM_ASSIGN(Side side, of_program(backend, path, *other, inputs.rows));
   if (a.num_trees != b.num_trees) side.leaves.clear();
@@ -97,8 +97,7 @@ Result<Side> of_expected(const std::string& path, const Inputs& inputs) {
   std::vector<float>& values = scores.values;
   const std::size_t wanted = inputs.rows.count * inputs.program.meta().num_outputs;
   if (values.size() != wanted)
-    return in_file(path, refused("has " + std::to_string(values.size()) + " raw scores, expected " +
-                                 std::to_string(wanted)));
+    return in_file(path, refused(formatted("has {} raw scores, expected {}", values.size(), wanted)));
   return Side{path, std::move(values)};
 }
 
@@ -130,9 +129,9 @@ std::string histogram(const Side& a, const Side& b) {
   }
   std::string text = "units in the last place  raw scores\n";
   for (const auto& [end, count] : bins) {
-    std::string range = end == 0 ? "equal bits" : end <= 1 ? "at most 1" : "up to " + std::to_string(end);
+    std::string range = end == 0 ? "equal bits" : end <= 1 ? "at most 1" : formatted("up to {}", end);
     range.resize(25, ' ');
-    text += range + std::to_string(count) + "\n";
+    text += formatted("{}{}\n", range, count);
   }
   return text;
 }
@@ -147,7 +146,7 @@ std::string listed_rows(const Side& a, const Side& b, std::size_t outputs, std::
       text += printed("row %zu, output %zu: %.9g (%a) and %.9g (%a)\n", row, k, static_cast<double>(x),
                       static_cast<double>(x), static_cast<double>(y), static_cast<double>(y));
     }
-  if (different > kListedRows) text += "… and " + std::to_string(different - kListedRows) + " more\n";
+  if (different > kListedRows) text += formatted("… and {} more\n", different - kListedRows);
   return text;
 }
 
@@ -171,8 +170,8 @@ std::string first_parting(const Inputs& inputs, const Side& a, const Side& b) {
   if (x == a.leaves.end()) return "every walk comes to the same leaf\n";
   const auto at = static_cast<std::size_t>(x - a.leaves.begin());
   const std::size_t trees = inputs.program.meta().num_trees, row = at / trees, tree = at % trees;
-  std::string text = "first walks that part: row " + std::to_string(row) + ", tree " + std::to_string(tree) +
-                     ": leaf " + std::to_string(*x) + " and leaf " + std::to_string(*y) + "\n";
+  std::string text =
+      formatted("first walks that part: row {}, tree {}: leaf {} and leaf {}\n", row, tree, *x, *y);
   if (!inputs.model || tree >= inputs.model->trees.size()) return text;
   const Tree& of = inputs.model->trees[tree];
   const auto known = [&](std::int32_t leaf) {
@@ -212,7 +211,8 @@ Result<Side> other_side(const Arguments& arguments, const Inputs& inputs) {
   if (against == "reference") return of_reference(inputs);
   if (against == "native") return of_native(inputs);
   if (against.find_first_of("/.") == std::string::npos)
-    return usage_error("--against " + in_quotes(against) + ": expected reference, native or a .fvm file");
+    return usage_error(
+        formatted("--against {}: expected reference, native or a .fvm file", in_quotes(against)));
   return of_file(against, inputs);
 }
 
@@ -222,12 +222,12 @@ Result<void> run(const Arguments& arguments) {
              of_program(inputs.backend, arguments.get("MODEL"), inputs.program, inputs.rows));
   FVM_ASSIGN(const Side other, other_side(arguments, inputs));
   std::size_t different = 0;
-  std::string text = std::to_string(inputs.rows.count) + " rows: " + mine.name + " and " + other.name + "\n";
+  std::string text = formatted("{} rows: {} and {}\n", inputs.rows.count, mine.name, other.name);
   text += histogram(mine, other) + listed_rows(mine, other, inputs.program.meta().num_outputs, different) +
           first_parting(inputs, mine, other);
   FVM_TRY(write_output("-", text));
   if (different == 0) return {};
-  return refused(std::to_string(different) + " of " + std::to_string(mine.raw.size()) + " raw scores differ");
+  return refused(formatted("{} of {} raw scores differ", different, mine.raw.size()));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/program_tools.hpp>
 
 #include "cli/commands.hpp"
@@ -44,9 +45,10 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
   if (const auto* const program = std::get_if<Program>(&loaded)) {
     if (arguments.has("schedule"))
-      return usage_error("--schedule: " + in_quotes(path) + " is a program, it has its schedule already");
+      return usage_error(
+          formatted("--schedule: {} is a program, it has its schedule already", in_quotes(path)));
     if (stage != program_stage)
-      return usage_error("--stage: " + in_quotes(path) + " is a program, its only stage is program");
+      return usage_error(formatted("--stage: {} is a program, its only stage is program", in_quotes(path)));
     return write_output("-", program->disassemble());
   }
   FVM_ASSIGN(const std::string text,

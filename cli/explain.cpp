@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/model.hpp>
 #include <forestvm/program.hpp>
 
@@ -32,7 +33,8 @@ Result<ReportForm> form_of(const std::string& out) {
   if (out.ends_with(".svg")) return ReportForm::Drawing;
   if (out.ends_with(".csv")) return ReportForm::Csv;
   if (out.ends_with(".json")) return ReportForm::Json;
-  return usage_error("-o " + in_quotes(out) + ": expected a name that ends in .html, .svg, .csv or .json");
+  return usage_error(
+      formatted("-o {}: expected a name that ends in .html, .svg, .csv or .json", in_quotes(out)));
 }
 
 std::optional<std::uint32_t> whole_number(std::string_view text) {
@@ -48,8 +50,8 @@ Result<std::uint32_t> find_named(const std::string& option, const std::string& t
   const auto found = std::find(names.begin(), names.end(), text);
   if (found != names.end()) return static_cast<std::uint32_t>(found - names.begin());
   if (const auto number = whole_number(text); number && *number < count) return *number;
-  return usage_error("--" + option + " " + in_quotes(text) + ": the model has no such " + what +
-                     "; expected a name or a number below " + std::to_string(count));
+  return usage_error(formatted("--{} {}: the model has no such {}; expected a name or a number below {}",
+                               option, in_quotes(text), what, count));
 }
 
 Result<std::vector<std::uint64_t>> chosen_rows(const Arguments& arguments) {
@@ -58,12 +60,12 @@ Result<std::vector<std::uint64_t>> chosen_rows(const Arguments& arguments) {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc() || end != text.data() + text.size())
-      return usage_error("--row " + in_quotes(text) +
-                         ": expected the number of a row, the first of which is 0");
+      return usage_error(
+          formatted("--row {}: expected the number of a row, the first of which is 0", in_quotes(text)));
     rows.push_back(number);
   }
   if (rows.size() > kMaxChosen)
-    return usage_error("--row: expected at most " + std::to_string(kMaxChosen) + " of them");
+    return usage_error(formatted("--row: expected at most {} of them", kMaxChosen));
   return rows;
 }
 
@@ -103,7 +105,7 @@ Result<std::string> one_kind(const Explanation& all, PlotKind kind, ReportForm f
   if (plots.empty()) {
     const std::string what(kPlotNames[static_cast<std::size_t>(kind)]);
     return in_file(all.model,
-                   refused("there is nothing to draw as " + what + " (see the notes of the page)"));
+                   refused(formatted("there is nothing to draw as {} (see the notes of the page)", what)));
   }
   if (form == ReportForm::Drawing) return svg_file(plots.front().drawing);
   for (std::size_t i = 1; i < plots.size(); ++i)
@@ -121,7 +123,7 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const ReportForm form, form_of(options.out));
   const bool has_one_kind = form == ReportForm::Drawing || form == ReportForm::Csv;
   if (has_one_kind && !kind)
-    return usage_error("-o " + in_quotes(options.out) + ": --plot must say what it shows");
+    return usage_error(formatted("-o {}: --plot must say what it shows", in_quotes(options.out)));
   if (form == ReportForm::Page && kind)
     return usage_error("--plot: a page has all plots; name a file that ends in .svg, .csv or .json");
   FVM_ASSIGN(const ModelOrProgram loaded, load_as_asked(arguments, options.model));

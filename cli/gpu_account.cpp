@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "kernels/account/accounting.hpp"
@@ -33,8 +34,7 @@ void add_rate(Json& rates, const char* part, double rate, bool counted = true) {
 }
 
 std::string extents(const std::array<std::uint32_t, kDimensions>& extent, unsigned first) {
-  return std::to_string(extent[first]) + " x " + std::to_string(extent[first + 1]) + " x " +
-         std::to_string(extent[first + 2]);
+  return formatted("{} x {} x {}", extent[first], extent[first + 1], extent[first + 2]);
 }
 
 Json phase_of(const PhaseAccount& account) {
@@ -83,7 +83,7 @@ std::string binding(const RowRates& rates, bool counted, bool with_bus) {
 
 void add_gpu_account(Json& document, const Program& program, std::uint32_t rows, const DeviceModel& device) {
   const ArchitectureInfo& architecture = info(device.architecture);
-  document["device"] = std::string(device.text) + " (" + std::string(architecture.name) + "), on paper";
+  document["device"] = formatted("{} ({}), on paper", device.text, architecture.name);
   document["call rows"] = rows;
   const Result<CallAccount> call = account(program, {rows, rows, OutputKind::Value}, device);
   if (!call.ok()) {
@@ -109,7 +109,7 @@ std::string device_notes() {
   for (const DeviceModel& device : device_models()) {
     std::string name(device.name);
     name.resize(10, ' ');
-    text += "  " + name + std::string(device.text) + '\n';
+    text += formatted("  {}{}\n", name, device.text);
   }
   return text;
 }

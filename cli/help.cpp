@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/nearest.hpp>
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/schedule.hpp>
@@ -45,11 +46,9 @@ std::string schedules_page() {
   for (const LanguageRow& row : directive_rows()) append_row(text, row.form, row.meaning, 44);
   text += "\nTheir arguments:\n";
   for (const LanguageRow& row : parameter_rows()) append_row(text, row.form, row.meaning, 14);
-  return text + "\n--schedule takes the name of a schedule, the text of one, or a file with one:\n" +
-         "  --schedule xgboost\n"
-         "  --schedule 'tile(batch, b0, b1, 64); reorder(b0, tree, b1); parallel(b0)'\n"
-         "  --schedule ./my.schedule\n\n" +
-         named_schedules_text();
+  return formatted(
+      "{}\n--schedule takes the name of a schedule, the text of one, or a file with one:\n  --schedule xgboost\n  --schedule 'tile(batch, b0, b1, 64); reorder(b0, tree, b1); parallel(b0)'\n  --schedule ./my.schedule\n\n{}",
+      text, named_schedules_text());
 }
 
 std::vector<std::string_view> topics() {
@@ -63,7 +62,7 @@ Result<void> run_help(const Arguments& arguments) {
   const std::string topic = arguments.get("TOPIC");
   if (topic == kSchedules) return write_output("-", schedules_page());
   if (const Command* const command = command_named(topic)) return write_output("-", help(*command));
-  return usage_error("there is no help on " + in_quotes(topic) + did_you_mean(topic, topics()));
+  return usage_error(formatted("there is no help on {}{}", in_quotes(topic), did_you_mean(topic, topics())));
 }
 
 Result<void> run_version(const Arguments&) { return write_output("-", "forestvm " FORESTVM_VERSION "\n"); }
@@ -75,11 +74,9 @@ std::string general_help() {
       "forestvm: predicts with trained decision forests on a bytecode VM\n\n"
       "Usage:\n  forestvm COMMAND [arguments]\n\nCommands:\n";
   for (const Command* command : commands()) append_row(text, command->name, command->meaning, 12);
-  return text +
-         "\nforestvm help COMMAND (or forestvm COMMAND --help) explains a command,\n"
-         "forestvm help schedules the schedule language.\n\n"
-         "Example:\n  forestvm run model.json rows.csv -o predictions.npy\n\n" +
-         kExitCodes;
+  return formatted(
+      "{}\nforestvm help COMMAND (or forestvm COMMAND --help) explains a command,\nforestvm help schedules the schedule language.\n\nExample:\n  forestvm run model.json rows.csv -o predictions.npy\n\n{}",
+      text, kExitCodes);
 }
 
 const Command kHelp = {

@@ -1,6 +1,8 @@
 // See html.hpp.
 #include "cli/html.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::cli {
 namespace {
 
@@ -63,8 +65,8 @@ namespace {
 
 /// Returns a part of the page that can be scrolled, also by keyboard. `label` is escaped.
 std::string scrolled(const std::string& label, const std::string& content) {
-  return "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"" + label + "\">\n" + content +
-         "</div>\n";
+  return formatted("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\n{}</div>\n",
+                   label, content);
 }
 
 }  // namespace
@@ -74,11 +76,12 @@ std::string_view chart_style() { return kChartStyle; }
 std::string html_page(std::string_view title, std::string_view body) {
   const std::string name = html_text(title);
   std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n";
-  page += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" + name +
-          "</title>\n<style>";
+  page += formatted(
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{}</title>\n<style>",
+      name);
   page += kPageStyle;
   page += kChartStyle;
-  page += "</style>\n</head>\n<body>\n<main>\n<h1>" + name + "</h1>\n";
+  page += formatted("</style>\n</head>\n<body>\n<main>\n<h1>{}</h1>\n", name);
   page += body;
   return page + "</main>\n</body>\n</html>\n";
 }
@@ -90,22 +93,21 @@ std::string html_drawing(std::string_view label, std::string_view svg) {
 std::string html_table(std::string_view caption, const std::vector<std::string>& columns, std::size_t texts,
                        const std::vector<std::vector<std::string>>& rows) {
   const std::string name = html_text(caption);
-  std::string table = "<table>\n<caption>" + name + "</caption>\n<thead><tr>";
+  std::string table = formatted("<table>\n<caption>{}</caption>\n<thead><tr>", name);
   for (std::size_t i = 0; i < columns.size(); ++i)
-    table +=
-        std::string("<th scope=\"col\"") + (i < texts ? ">" : " class=\"number\">") + columns[i] + "</th>";
+    table += formatted("<th scope=\"col\"{}{}</th>", i < texts ? ">" : " class=\"number\">", columns[i]);
   table += "</tr></thead>\n<tbody>\n";
   for (const std::vector<std::string>& row : rows) {
     table += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i)
-      table += (i < texts ? "<td>" : "<td class=\"number\">") + row[i] + "</td>";
+      table += formatted("{}{}</td>", i < texts ? "<td>" : "<td class=\"number\">", row[i]);
     table += "</tr>\n";
   }
   return scrolled(name, table + "</tbody>\n</table>\n");
 }
 
 std::string html_listing(std::string_view label, std::string_view text) {
-  return scrolled(html_text(label), "<pre>" + html_text(text) + "</pre>\n");
+  return scrolled(html_text(label), formatted("<pre>{}</pre>\n", html_text(text)));
 }
 
 }  // namespace forestvm::cli

@@ -15,6 +15,7 @@
 
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/layout/tables.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
@@ -59,7 +60,7 @@ std::uint32_t class_count(ClassRule rule, std::uint32_t outputs) {
 std::string sums_text(AccumulatorKind kind, int unit) {
   const std::string text(name_of(kind));
   if (kind == AccumulatorKind::Exact64 || kind == AccumulatorKind::Exact128)
-    return text + ", counting 2^" + std::to_string(unit);
+    return formatted("{}, counting 2^{}", text, unit);
   return is_per_tree(kind) ? text + ", added in the model's order" : text;
 }
 
@@ -107,10 +108,10 @@ void add_program(Json& document, const Program& program) {
   Json groups = Json::array();
   for (const GroupDesc& group : program.groups()) {
     std::string text(name_of(group.layout));
-    if (group.tile_size > 1) text += " (tiles of " + std::to_string(group.tile_size) + ")";
-    text += " " + std::to_string(group.tree_begin) + ":" + std::to_string(group.tree_end);
+    if (group.tile_size > 1) text += formatted(" (tiles of {})", group.tile_size);
+    text += formatted(" {}:{}", group.tree_begin, group.tree_end);
     if (const auto count = oblivious_trees(program, group); count > 0)
-      text += " (" + std::to_string(count) + " oblivious)";
+      text += formatted(" ({} oblivious)", count);
     groups.push_back(std::move(text));
   }
   document["layouts"] = std::move(groups);
@@ -119,7 +120,7 @@ void add_program(Json& document, const Program& program) {
   if (const std::vector<std::string> columns = derived_column_texts(program); !columns.empty()) {
     Json derived = Json::object();  // splits name the columns as features after the model's own
     for (std::size_t i = 0; i < columns.size(); ++i)
-      derived["f" + std::to_string(program.meta().num_features + i)] = columns[i];
+      derived[formatted("f{}", program.meta().num_features + i)] = columns[i];
     document["derived columns"] = std::move(derived);
   }
   if (const auto functions = program.leaf_functions(); !functions.empty()) {
@@ -212,7 +213,8 @@ Json document_of(const std::string& path, const Model& model, const Result<Progr
   document["file"] = path;
   document["kind"] = "model";
   document["format"] = model.format;
-  document["trainer"] = model.version.empty() ? model.trainer : model.trainer + " " + model.version;
+  document["trainer"] =
+      model.version.empty() ? model.trainer : formatted("{} {}", model.trainer, model.version);
   document["objective"] = model.objective;
   document["features"] = model.num_features;
   if (!model.feature_names.empty()) document["feature names"] = model.feature_names;
@@ -261,7 +263,7 @@ Json document_of(const std::string& path, const Program& program) {
   document["format"] = program.text(StringId::Format);
   document["trainer"] = std::string(program.text(StringId::Trainer));
   if (const auto version = program.text(StringId::Version); !version.empty())
-    document["trainer"] = std::string(program.text(StringId::Trainer)) + " " + std::string(version);
+    document["trainer"] = formatted("{} {}", program.text(StringId::Trainer), version);
   document["objective"] = program.text(StringId::Objective);
   document["features"] = meta.num_features;
   if (meta.num_feature_names > 0)
@@ -307,9 +309,9 @@ std::string text_of(const Json& value) {
   std::string text;
   std::size_t count = 0;
   for (const auto& [key, item] : value.items()) {
-    if (count++ == kListed) return text + " … (" + std::to_string(value.size()) + ", all in --json)";
+    if (count++ == kListed) return formatted("{} … ({}, all in --json)", text, value.size());
     if (!text.empty()) text += item.is_number() && value.is_array() ? " " : ", ";
-    text += value.is_object() ? key + " " + text_of(item) : text_of(item);
+    text += value.is_object() ? formatted("{} {}", key, text_of(item)) : text_of(item);
   }
   return text;
 }
@@ -323,8 +325,7 @@ std::string text_page(const Json& document, const std::string& indent = "") {
   for (const auto& [key, value] : document.items()) {
     if (holds_objects(value)) {
       for (std::size_t i = 0; i < value.size(); ++i)
-        text += key + " " + std::to_string(i + 1) + " of " + std::to_string(value.size()) + "\n" +
-                text_page(value[i], "  ");
+        text += formatted("{} {} of {}\n{}", key, i + 1, value.size(), text_page(value[i], "  "));
       continue;
     }
     std::string left = indent + key;
@@ -372,7 +373,7 @@ Result<GpuQuestion> gpu_question(const Arguments& arguments) {
   if (backend == 0) {
     for (const char* const gpus : {"rows", "device-model"})
       if (arguments.has(gpus))
-        return usage_error("--" + std::string(gpus) + " is for GPUs: say --backend cuda or hip too");
+        return usage_error(formatted("--{} is for GPUs: say --backend cuda or hip too", gpus));
     return GpuQuestion{};
   }
   FVM_ASSIGN(const std::uint64_t rows, arguments.number("rows", 1, kMaxCallRows, kUsualCallRows));
@@ -384,7 +385,7 @@ Result<GpuQuestion> gpu_question(const Arguments& arguments) {
     if (device.name == name) return GpuQuestion{&device, static_cast<std::uint32_t>(rows)};
     known += (known.empty() ? "" : ", ") + std::string(device.name);
   }
-  return usage_error("--device-model " + name + ": expected one of " + known);
+  return usage_error(formatted("--device-model {}: expected one of {}", name, known));
 }
 
 Result<void> run(const Arguments& arguments) {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/io/gzip_source.hpp"
 #include "cli/io/npy.hpp"
 #include "cli/program_file.hpp"
@@ -12,7 +14,7 @@ namespace forestvm::cli {
 namespace {
 
 std::string shape_text(const std::string& rows, std::size_t columns) {
-  return "(" + rows + ", " + std::to_string(columns) + ")";
+  return formatted("({}, {})", rows, columns);
 }
 
 }  // namespace
@@ -32,15 +34,16 @@ Result<Margins> Margins::open(const std::string& path, const Program& program) {
              in_file(path, npy_reader(*source, NpyShape::VectorOrMatrix, form)));
   const std::size_t outputs = program.meta().num_outputs;
   if (table->columns() != outputs)
-    return in_file(path, refused("has margins of shape " +
-                                 shape_text(std::to_string(table->rows().value_or(0)), table->columns()) +
-                                 ", the raw scores have the shape " + shape_text("rows", outputs)));
+    return in_file(path,
+                   refused(formatted("has margins of shape {}, the raw scores have the shape {}",
+                                     shape_text(std::to_string(table->rows().value_or(0)), table->columns()),
+                                     shape_text("rows", outputs))));
   return Margins(path, program.meta().score_type, std::move(source), std::move(table));
 }
 
 Error Margins::wrong_rows(const std::string& rows) const {
-  return in_file(path_, refused("has margins of " + std::to_string(table_->rows().value_or(0)) +
-                                " rows, but there are " + rows));
+  return in_file(path_, refused(formatted("has margins of {} rows, but there are {}",
+                                          table_->rows().value_or(0), rows)));
 }
 
 Result<BaseMargin> Margins::next(std::size_t count) {
@@ -50,7 +53,7 @@ Result<BaseMargin> Margins::next(std::size_t count) {
   for (std::size_t i = 0; i < count * block_.width; ++i) {
     const double margin = block_.value(i);
     if (wide ? std::isfinite(margin) : std::isfinite(static_cast<float>(margin))) continue;
-    return in_file(path_, refused("row " + std::to_string(before_ + i / block_.width),
+    return in_file(path_, refused(formatted("row {}", before_ + i / block_.width),
                                   std::isfinite(margin) ? "a margin beyond float32, in which the model sums"
                                                         : "a margin that is not finite"));
   }
@@ -61,7 +64,7 @@ Result<BaseMargin> Margins::next(std::size_t count) {
 
 Result<void> Margins::finish() const {
   if (table_->rows() == before_) return {};
-  return wrong_rows(std::to_string(before_) + " rows");
+  return wrong_rows(formatted("{} rows", before_));
 }
 
 }  // namespace forestvm::cli

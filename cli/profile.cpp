@@ -5,6 +5,8 @@
 #include <string_view>
 #include <variant>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/io/quote.hpp"
 #include "cli/printed.hpp"
 #include "cli/schedule_lines.hpp"
@@ -53,7 +55,7 @@ std::string Profile::text(const Predictor& predictor) const {
   for (const PlanRemark& plan : plan_remarks(predictor.program().text(StringId::Schedule))) {
     const bool used = std::any_of(sizes_.begin(), sizes_.end(),
                                   [&](std::size_t rows) { return rows >= plan.least && rows <= plan.most; });
-    if (used) text += "  plan for " + plan.rows + ": " + escaped(plan.remark) + '\n';
+    if (used) text += formatted("  plan for {}: {}\n", plan.rows, escaped(plan.remark));
   }
   return text;
 }

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
@@ -91,7 +92,7 @@ Result<void> add_capabilities(const Arguments& arguments, CompileOptions& option
       std::string expected;
       for (const std::string_view word : capability_names())
         expected += (expected.empty() ? "" : ", ") + std::string(word);
-      return usage_error("--with " + in_quotes(listed) + ": expected one of " + expected);
+      return usage_error(formatted("--with {}: expected one of {}", in_quotes(listed), expected));
     }
     begin = end + 1;
   }
@@ -125,7 +126,7 @@ Result<Program> reported(const Arguments& arguments, const std::string& path, co
 
 Error in_file(const std::string& file, Error error) {
   const std::string name = file == "-" ? "standard input" : file;
-  error.where = error.where.empty() ? name : name + ": " + error.where;
+  error.where = error.where.empty() ? name : formatted("{}: {}", name, error.where);
   return error;
 }
 
@@ -161,7 +162,7 @@ Result<Rounds> asked_rounds(std::uint32_t count, const std::string& text) {
   const auto begin = round_number(text.substr(0, colon), 0);
   const auto end = colon == std::string::npos ? std::nullopt : round_number(text.substr(colon + 1), count);
   if (begin && end) return Rounds{*begin, *end};
-  return usage_error("--rounds " + in_quotes(text) + ": expected A:B, two numbers of rounds, or best");
+  return usage_error(formatted("--rounds {}: expected A:B, two numbers of rounds, or best", in_quotes(text)));
 }
 
 Result<Rounds> asked_rounds(const Model& model, const std::string& path, const std::string& text) {
@@ -198,8 +199,9 @@ Result<ModelOrProgram> load_as_asked(const Arguments& arguments, const std::stri
   if (auto* const model = std::get_if<Model>(&loaded)) {
     FVM_TRY(choose_rounds(arguments, path, *model));
   } else if (arguments.has("rounds")) {
-    return usage_error("--rounds: " + in_quotes(path) +
-                       " is a program, of whose rounds only run chooses some: compile the model");
+    return usage_error(
+        formatted("--rounds: {} is a program, of whose rounds only run chooses some: compile the model",
+                  in_quotes(path)));
   }
   return loaded;
 }
@@ -263,7 +265,7 @@ Result<std::string> read_text(const std::string& path, std::size_t limit, const 
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
   auto text = source.read_rest(limit);
   if (!text && text.error().code == ErrorCode::Refused)
-    return in_file(path, refused("is longer than " + kind + " may be: " + std::to_string(limit) + " bytes"));
+    return in_file(path, refused(formatted("is longer than {} may be: {} bytes", kind, limit)));
   return in_file(path, std::move(text));
 }
 
@@ -291,12 +293,13 @@ namespace {
 Result<void> expect_compiled_as_asked(const Arguments& arguments, const std::string& path,
                                       const Program& program) {
   if (arguments.has("schedule"))
-    return usage_error("--schedule: " + in_quotes(path) + " is a program, it has its schedule already");
+    return usage_error(
+        formatted("--schedule: {} is a program, it has its schedule already", in_quotes(path)));
   const Contract own = program.meta().contract;
   FVM_ASSIGN(const Contract contract, arguments.choice("contract", own));
   if (contract != own)
-    return usage_error("--contract: " + in_quotes(path) + " is a program compiled for contract " +
-                       std::string(name_of(own)));
+    return usage_error(
+        formatted("--contract: {} is a program compiled for contract {}", in_quotes(path), name_of(own)));
   const bool reordered = own == Contract::Trainer && program.meta().sums_in_model_order == 0;
   if (arguments.has("strict") && reordered)
     return in_file(
@@ -323,8 +326,8 @@ Result<std::optional<Rounds>> rounds_of_calls(const Arguments& arguments, const 
   if (!arguments.has("rounds")) return std::optional<Rounds>();
   const std::string text = arguments.get("rounds");
   if (text == "best")
-    return usage_error("--rounds best: " + in_quotes(path) +
-                       " is a program, which does not say what the best round is");
+    return usage_error(formatted("--rounds best: {} is a program, which does not say what the best round is",
+                                 in_quotes(path)));
   const std::size_t begins = program.round_begins().size();
   FVM_ASSIGN(const Rounds rounds,
              asked_rounds(begins == 0 ? 0 : static_cast<std::uint32_t>(begins - 1), text));
@@ -370,7 +373,7 @@ Result<void> expect_other_file(const std::string& output, const std::string& inp
   std::error_code ignored;
   if (output == "-" || input == "-" || !std::filesystem::is_regular_file(output, ignored)) return {};
   if (!std::filesystem::equivalent(output, input, ignored)) return {};
-  return usage_error("-o " + in_quotes(output) + " would overwrite the input");
+  return usage_error(formatted("-o {} would overwrite the input", in_quotes(output)));
 }
 
 }  // namespace forestvm::cli

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::cli {
 namespace {
 
@@ -55,16 +57,15 @@ void Progress::show(std::size_t done, const std::string& note) {
 /// line.
 std::string Progress::line(std::size_t done, const std::string& note) const {
   const double share = static_cast<double>(done) / static_cast<double>(total_);
-  const std::string percent = std::to_string(static_cast<int>(share * 100)) + "%";
-  const std::string text =
-      percent + "  " + std::to_string(done) + " of " + std::to_string(total_) + " " + unit_;
+  const std::string percent = formatted("{}%", static_cast<int>(share * 100));
+  const std::string text = formatted("{}  {} of {} {}", percent, done, total_, unit_);
   const std::size_t room = columns_of(stream_) - 1, around = std::string_view("[] ").size();
   if (room < text.size()) return percent.substr(0, room);
-  if (!note.empty()) return (text + "  " + note).substr(0, room);
+  if (!note.empty()) return (formatted("{}  {}", text, note)).substr(0, room);
   if (room < text.size() + around + kMinWidth) return text;
   const std::size_t width = std::min(kWidth, room - text.size() - around);
   const auto filled = static_cast<std::size_t>(share * static_cast<double>(width));
-  return "[" + std::string(filled, '#') + std::string(width - filled, ' ') + "] " + text;
+  return formatted("[{}{}] {}", std::string(filled, '#'), std::string(width - filled, ' '), text);
 }
 
 }  // namespace forestvm::cli

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/proximity.hpp>
 
@@ -85,17 +86,17 @@ Result<KeptLeaves> keep(LeafFinder& finder, const ProximityOptions& options) {
     FVM_TRY(finder.find(batches.rows()));
     FVM_TRY(in_file(options.model, kept.add(finder.leaves)));
     if (kept.bytes() > options.max_bytes)
-      return in_file(options.others.path,
-                     refused("the leaves of its first " + std::to_string(kept.rows()) + " rows take " +
-                             std::to_string(kept.bytes()) + " bytes, more than --max-bytes " +
-                             std::to_string(options.max_bytes) + " allows"));
+      return in_file(
+          options.others.path,
+          refused(formatted("the leaves of its first {} rows take {} bytes, more than --max-bytes {} allows",
+                            kept.rows(), kept.bytes(), options.max_bytes)));
     FVM_TRY(batches.next());
   }
   const std::size_t others = kept.rows() - (options.has_others || kept.rows() == 0 ? 0 : 1);
   if (kept.rows() == 0) return in_file(options.others.path, refused("has no rows to compare with"));
   if (options.top && *options.top > others)
-    return in_file(options.others.path, refused("--top " + std::to_string(*options.top) + ": there are " +
-                                                std::to_string(others) + " rows to compare with"));
+    return in_file(options.others.path,
+                   refused(formatted("--top {}: there are {} rows to compare with", *options.top, others)));
   return kept;
 }
 

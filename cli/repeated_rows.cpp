@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <forestvm/core/encoder.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "cli/drawn_rows.hpp"
 #include "cli/io/gzip_source.hpp"
@@ -18,13 +19,12 @@ constexpr std::uint64_t kDrawnRows = 16'384;                  // rows drawn if t
 constexpr std::uint64_t kDrawnValues = std::uint64_t{1} << 25;  // most values drawn: 128 MiB
 
 Error too_large(std::uint64_t batch, const std::string& rows) {
-  return usage_error("--batch '" + std::to_string(batch) + "': with " + rows + " more than 4 GiB");
+  return usage_error(formatted("--batch '{}': with {} more than 4 GiB", batch, rows));
 }
 
 Result<RepeatedRows> repeated(Rows rows, std::uint64_t batch) {
   if ((rows.count + batch) * std::max<std::size_t>(rows.width, 1) > kMaxValues)
-    return too_large(batch,
-                     std::to_string(rows.count) + " rows of " + std::to_string(rows.width) + " features");
+    return too_large(batch, formatted("{} rows of {} features", rows.count, rows.width));
   const auto repeat = [&](auto& values) {
     values.reserve((rows.count + batch) * rows.width);
     while (values.size() < (rows.count + batch) * rows.width)
@@ -53,8 +53,7 @@ Result<RepeatedRows> repeated(CodedReader reader, std::uint64_t batch) {
   const std::size_t once = code_bytes(rows.count, rows.width);
   const std::size_t all = once + coded_bytes(batch, rows.width);
   if (all / sizeof(float) > kMaxValues)
-    return too_large(
-        batch, std::to_string(rows.count) + " encoded rows of " + std::to_string(rows.width) + " columns");
+    return too_large(batch, formatted("{} encoded rows of {} columns", rows.count, rows.width));
   std::uint8_t* const codes = rows.codes->resize(all);
   for (std::size_t i = once; i < all && once != 0; ++i) codes[i] = codes[i - once];
   return rows;
@@ -85,7 +84,8 @@ Result<RepeatedRows> repeated_rows(const std::string& path, const RowForm& form,
 
 std::string text_of(const RepeatedRows& rows, const std::string& path) {
   const std::string count = std::to_string(rows.count) + (rows.codes == nullptr ? " rows" : " encoded rows");
-  return path.empty() ? count + " drawn between the model's thresholds, seed 1" : count + " of " + path;
+  return path.empty() ? count + " drawn between the model's thresholds, seed 1"
+                      : formatted("{} of {}", count, path);
 }
 
 }  // namespace forestvm::cli

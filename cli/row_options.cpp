@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/io/cell_value.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/program_file.hpp"
@@ -37,7 +39,7 @@ Result<char> separator_of(const Arguments& arguments) {
   if (text == " " || text == "\t" ||
       (marks && std::string_view("\"+-.#").find(text[0]) == std::string_view::npos))
     return text[0];
-  return usage_error("--separator " + in_quotes(text) + ": cells may have this character");
+  return usage_error(formatted("--separator {}: cells may have this character", in_quotes(text)));
 }
 
 /// Splits the words of --na. Numbers are refused, because they are compared by value and not as text.
@@ -48,7 +50,8 @@ Result<std::vector<std::string>> words_of(const std::string& list) {
     std::string word = list.substr(begin, end - begin);
     const auto number = parse_number<double>(word);
     if (number && !std::isnan(*number))
-      return usage_error("--na " + in_quotes(list) + ": " + in_quotes(word) + " is a number: use --missing");
+      return usage_error(
+          formatted("--na {}: {} is a number: use --missing", in_quotes(list), in_quotes(word)));
     words.push_back(std::move(word));
   }
   return words;
@@ -149,7 +152,7 @@ Result<RowForm> row_options(const Arguments& arguments) {
   if (arguments.has("missing")) {
     form.missing = parse_missing(arguments.get("missing"));
     if (!form.missing)
-      return usage_error("--missing " + in_quotes(arguments.get("missing")) + ": expected a number");
+      return usage_error(formatted("--missing {}: expected a number", in_quotes(arguments.get("missing"))));
   }
   return form;
 }
@@ -157,8 +160,8 @@ Result<RowForm> row_options(const Arguments& arguments) {
 Result<void> expect_no_row_options(const std::string& path, const RowForm& options) {
   const char* const asked = first_option(options);
   if (asked == nullptr) return {};
-  return usage_error(std::string(asked) + ": " + in_quotes(path) +
-                     " holds encoded rows: give it to forestvm encode");
+  return usage_error(
+      formatted("{}: {} holds encoded rows: give it to forestvm encode", asked, in_quotes(path)));
 }
 
 Result<void> expect_one_standard_input(const std::string& model, const std::string& rows) {

@@ -17,6 +17,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/program.hpp>
 
@@ -66,8 +67,9 @@ Result<EarlyStop> early_stop_of(const std::string& text) {
     begin = end + 1;
   }
   if (good && stop.margin >= 0 && stop.every > 0) return stop;
-  return usage_error("--early-stop " + in_quotes(text) +
-                     ": expected margin=M,every=N, a margin of 0 or more and 1 round or more");
+  return usage_error(
+      formatted("--early-stop {}: expected margin=M,every=N, a margin of 0 or more and 1 round or more",
+                in_quotes(text)));
 }
 
 Result<RunOptions> understand(const Arguments& arguments) {
@@ -119,7 +121,7 @@ std::vector<std::string> explanation_names(const Program& program, OutputKind ki
   std::vector<std::string> terms, names;
   for (std::uint32_t f = 0; f < meta.num_features; ++f) {
     const std::string_view name = program.feature_name(f);
-    terms.push_back(name.empty() ? "f" + std::to_string(f) : std::string(name));
+    terms.push_back(name.empty() ? formatted("f{}", f) : std::string(name));
   }
   terms.emplace_back("expected");
   for (std::uint32_t k = 0; k < meta.num_outputs; ++k) {
@@ -130,7 +132,7 @@ std::vector<std::string> explanation_names(const Program& program, OutputKind ki
     for (const std::string& term : terms) {
       if (kind != OutputKind::Interactions) names.push_back(output + term);
       for (std::size_t i = 0; kind == OutputKind::Interactions && i < terms.size(); ++i)
-        names.push_back(output + term + ":" + terms[i]);
+        names.push_back(formatted("{}{}:{}", output, term, terms[i]));
     }
   }
   return names;
@@ -150,9 +152,9 @@ std::vector<std::string> part_names(const Program& program, const RunOptions& op
   for (std::uint32_t i = 0; i < width; ++i) {
     const std::uint32_t part = several ? i / outputs : i;
     const std::uint64_t after = rounds.begin + (std::uint64_t{part} + 1) * options.call.every;
-    std::string name = staged ? "after_" + std::to_string(std::min<std::uint64_t>(after, rounds.end))
-                              : "tree_" + std::to_string(begins[rounds.begin] + part);
-    if (several) name += "_" + std::to_string(i % outputs);
+    std::string name = staged ? formatted("after_{}", std::min<std::uint64_t>(after, rounds.end))
+                              : formatted("tree_{}", begins[rounds.begin] + part);
+    if (several) name += formatted("_{}", i % outputs);
     names.push_back(name);
   }
   return names;
@@ -178,7 +180,7 @@ std::vector<std::string> column_names(const Program& program, const RunOptions& 
   const std::string kind = leaves ? "tree" : std::string(name_of(options.output));
   for (std::uint32_t i = 0; i < width; ++i)
     names.push_back(labelled              ? std::string(program.class_label(i))
-                    : width > 1 || leaves ? kind + "_" + std::to_string(i)
+                    : width > 1 || leaves ? formatted("{}_{}", kind, i)
                                           : kind);
   return names;
 }
@@ -226,10 +228,10 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
   const std::string name(name_of(options.output));
   if (width == 0 && explains)
     return in_file(options.model,
-                   refused("the program has no " + name + ": compile the model with --with " + name));
+                   refused(formatted("the program has no {}: compile the model with --with {}", name, name)));
   if (width == 0)
-    return in_file(options.model, refused("has no output " + name + ": its objective is " +
-                                          in_quotes(program.text(StringId::Objective))));
+    return in_file(options.model, refused(formatted("has no output {}: its objective is {}", name,
+                                                    in_quotes(program.text(StringId::Objective)))));
   using Type = PredictionForm::Type;
   const bool wide = meta.score_type == ScalarType::Float64;
   const bool leaves = options.output == OutputKind::Leaf;
@@ -247,9 +249,10 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
     form.inner.push_back(terms);
     const std::size_t bytes = width * size_of(type);
     if (bytes > options.max_bytes)
-      return in_file(options.model, refused("the interactions of a row take " + std::to_string(bytes) +
-                                            " bytes, more than --max-bytes " +
-                                            std::to_string(options.max_bytes) + " allows"));
+      return in_file(
+          options.model,
+          refused(formatted("the interactions of a row take {} bytes, more than --max-bytes {} allows", bytes,
+                            options.max_bytes)));
   }
   return form;
 }

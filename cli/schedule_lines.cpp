@@ -5,6 +5,7 @@
 #include <map>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "cli/io/output_file.hpp"
 
@@ -14,11 +15,11 @@ namespace {
 constexpr std::size_t kFlushedPoints = 64;  ///< points between flushes, for readers of a pipe
 
 std::string heading(const scheduler::ScheduleSpace& space) {
-  std::string text = "# space " + std::string(space.name) + ": " + std::to_string(space.points) + " points\n";
+  std::string text = formatted("# space {}: {} points\n", space.name, space.points);
   for (const scheduler::SpaceParameter& parameter : space.parameters) {
-    text += "# " + std::string(parameter.name) + ":";
+    text += formatted("# {}:", parameter.name);
     for (const std::string_view value : parameter.values) text += " " + std::string(value);
-    text += "; " + std::string(parameter.meaning) + '\n';
+    text += formatted("; {}\n", parameter.meaning);
   }
   return text + "# point\tverdict\tvalues\tschedule, or why not\n";
 }
@@ -50,7 +51,7 @@ std::vector<PlanRemark> plan_remarks(std::string_view schedule) {
     else if (most.number() == least)
       rows += least == 1 ? " row" : " rows";
     else
-      rows += " to " + std::to_string(most.number()) + " rows";
+      rows += formatted(" to {} rows", most.number());
     const std::uint64_t last = most.is_number() ? most.number() : UINT64_MAX;
     plans.push_back({least, last, std::move(rows), directive.remark});
     least = last + 1;
@@ -72,21 +73,20 @@ Result<void> list_space(const scheduler::ScheduleSpace& space, const Model& mode
     std::string line = std::to_string(point);
     const std::string values = '\t' + scheduler::point_name(space, point) + '\t';
     if (!is_new) {
-      line += "\tsame" + values + "has the schedule of point " + std::to_string(known->second);
+      line += formatted("\tsame{}has the schedule of point {}", values, known->second);
     } else if (const auto compiled = compile(model, schedule, options); compiled) {
       ++legal;
-      line += "\tlegal" + values + one_line(known->first);
+      line += formatted("\tlegal{}{}", values, one_line(known->first));
     } else {
       if (compiled.error().code != ErrorCode::Refused) return compiled.error();
       ++refused;
-      line += "\trefused" + values + compiled.error().text();
+      line += formatted("\trefused{}{}", values, compiled.error().text());
     }
     FVM_TRY(out.write(line + '\n'));
     if (point % kFlushedPoints == 0) FVM_TRY(out.flush());
   }
-  FVM_TRY(out.write("# " + std::to_string(legal) + " legal, " + std::to_string(refused) + " refused, " +
-                    std::to_string(space.points - first.size()) +
-                    " with the schedule of an earlier point\n"));
+  FVM_TRY(out.write(formatted("# {} legal, {} refused, {} with the schedule of an earlier point\n", legal,
+                              refused, space.points - first.size())));
   return out.finish();
 }
 

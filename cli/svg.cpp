@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/html.hpp"
 #include "cli/printed.hpp"
 
@@ -31,8 +33,8 @@ std::string svg_drawing(double height, std::string_view title, std::string_view 
   std::string svg =
       printed("<svg class=\"chart\" role=\"img\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
               kDrawingWidth, height, kDrawingWidth, height);
-  svg += "<title>" + svg_whole(title) + "</title>\n";
-  if (!description.empty()) svg += "<desc>" + svg_whole(description) + "</desc>\n";
+  svg += formatted("<title>{}</title>\n", svg_whole(title));
+  if (!description.empty()) svg += formatted("<desc>{}</desc>\n", svg_whole(description));
   svg += content;
   return svg + "</svg>\n";
 }
@@ -41,7 +43,7 @@ std::string svg_file(std::string_view drawing) {
   const std::size_t end = drawing.find('>') + 1;
   std::string file = "<svg xmlns=\"http://www.w3.org/2000/svg\"";
   file += drawing.substr(4, end - 4);
-  file += "\n<style>" + std::string(chart_style()) + "</style>";
+  file += formatted("\n<style>{}</style>", chart_style());
   file += drawing.substr(end);
   return file;
 }
@@ -73,9 +75,9 @@ std::string svg_whole(std::string_view text) { return svg_label(text, 2 * text.s
 
 std::string svg_text(double x, double y, std::string_view anchor, std::string_view more,
                      std::string_view escaped) {
-  std::string text = printed("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"", x, y) + std::string(anchor) + "\"";
+  std::string text = formatted("{}{}\"", printed("<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"", x, y), anchor);
   if (!more.empty()) text += " " + std::string(more);
-  return text + ">" + std::string(escaped) + "</text>\n";
+  return formatted("{}>{}</text>\n", text, escaped);
 }
 
 LinearAxis::LinearAxis(double low, double high, double from, double to, unsigned count)

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
 #include <forestvm/named_schedules.hpp>
@@ -61,8 +62,8 @@ Result<Seconds> budget_of(const std::string& text) {
     }
   const auto value = parse_number<float>(number);
   if (!value || !(*value > 0 && *value * factor <= kMaxBudget))
-    return usage_error("--budget " + in_quotes(text) +
-                       ": expected a time above 0, at most 24h, such as 30s or 2m");
+    return usage_error(
+        formatted("--budget {}: expected a time above 0, at most 24h, such as 30s or 2m", in_quotes(text)));
   return Seconds(*value * factor);
 }
 
@@ -77,8 +78,8 @@ Result<TuneOptions> understand(const Arguments& arguments) {
   options.report = arguments.get("report");
   options.resume = arguments.get("resume");
   if (!options.report.empty() && !options.report.ends_with(".html") && !options.report.ends_with(".json"))
-    return usage_error("--report " + in_quotes(options.report) +
-                       ": expected a name that ends in .html or .json");
+    return usage_error(
+        formatted("--report {}: expected a name that ends in .html or .json", in_quotes(options.report)));
   for (const std::string& output : {options.out, options.report})
     for (const std::string& input : {options.model, options.rows})
       if (!output.empty() && !input.empty()) FVM_TRY(expect_other_file(output, input));
@@ -91,7 +92,7 @@ Result<TuneOptions> understand(const Arguments& arguments) {
   std::sort(tuning.batches.begin(), tuning.batches.end());
   tuning.batches.erase(std::unique(tuning.batches.begin(), tuning.batches.end()), tuning.batches.end());
   if (tuning.batches.size() > kMaxBatches)
-    return usage_error("--batch: more than " + std::to_string(kMaxBatches) + " numbers of rows");
+    return usage_error(formatted("--batch: more than {} numbers of rows", kMaxBatches));
   FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMaxThreads, 1));
   tuning.host.threads = static_cast<unsigned>(threads);
   tuning.host.target = arguments.get("target", "auto");
@@ -128,10 +129,10 @@ Result<TunedCalls> calls_of(const TuneOptions& options, const Program& automatic
 
 std::string summary(const TuneOptions& options, const TuneReport& report) {
   const Tuning& tuning = report.tuning;
-  std::string text = "schedules " + std::to_string(tuning.tried) + " measured, " +
-                     std::to_string(tuning.refused) + " refused, of " + std::to_string(tuning.planned + 1) +
-                     " planned\n";
-  text += "runs on   " + report.calls.machine + "\n\n    rows     us/row  auto us/row    gain  schedule\n";
+  std::string text = formatted("schedules {} measured, {} refused, of {} planned\n", tuning.tried,
+                               tuning.refused, tuning.planned + 1);
+  text +=
+      formatted("runs on   {}\n\n    rows     us/row  auto us/row    gain  schedule\n", report.calls.machine);
   for (const TunedBatch& batch : tuning.batches) {
     const Finalist& best = batch.finalists.front();
     text +=
@@ -139,7 +140,7 @@ std::string summary(const TuneOptions& options, const TuneReport& report) {
                 batch.auto_us_per_row, best.us_per_row > 0 ? batch.auto_us_per_row / best.us_per_row : 1.0);
     text += best.name + (best.name == "auto" || batch.is_separated ? "" : " (a tie)") + '\n';
   }
-  return text + "\nwrote " + escaped(options.out) + '\n';
+  return formatted("{}\nwrote {}\n", text, escaped(options.out));
 }
 
 /// Runs the search and shows its progress. Meanwhile, a signal ends the search and not the program.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "cli/html.hpp"
@@ -171,25 +172,25 @@ std::string sensitivity(const Distribution& all, std::uint64_t batch) {
     cells.push_back({parameter, value, std::to_string(mine.ratios.size()), printed("%.2f", best),
                      printed("%.2f", middle)});
   }
-  return html_drawing(
-             "Times by parameter",
-             svg_drawing(
-                 bottom + 24,
-                 "Times of schedules by the values of their parameters, for calls of " + rows_text(batch) +
-                     ": a dot is the best schedule with a value, its line ends at the median; the table has the "
-                     "numbers",
-                 {}, svg)) +
-         "<details>\n<summary>Numbers of this drawing</summary>\n" +
-         html_table("Times as multiples of the best", {"parameter", "value", "schedules", "best", "median"},
-                    2, cells) +
-         "</details>\n";
+  return formatted(
+      "{}<details>\n<summary>Numbers of this drawing</summary>\n{}</details>\n",
+      html_drawing(
+          "Times by parameter",
+          svg_drawing(
+              bottom + 24,
+              formatted(
+                  "Times of schedules by the values of their parameters, for calls of {}: a dot is the best schedule with a value, its line ends at the median; the table has the numbers",
+                  rows_text(batch)),
+              {}, svg)),
+      html_table("Times as multiples of the best", {"parameter", "value", "schedules", "best", "median"}, 2,
+                 cells));
 }
 
 std::string finalists(const TunedBatch& batch) {
   std::vector<std::vector<std::string>> rows;
   for (const Finalist& finalist : batch.finalists)
-    rows.push_back({"<details>\n<summary>" + html_text(finalist.name) + "</summary>\n" +
-                        html_listing("Schedule " + finalist.name, finalist.schedule) + "</details>",
+    rows.push_back({formatted("<details>\n<summary>{}</summary>\n{}</details>", html_text(finalist.name),
+                              html_listing("Schedule " + finalist.name, finalist.schedule)),
                     printed("%.4f", finalist.us_per_row), std::to_string(finalist.turns)});
   return html_table("The schedules that raced; open one to see its text",
                     {"schedule", "us per row", "samples"}, 1, rows);
@@ -211,11 +212,11 @@ std::string section(const Tuning& tuning, std::size_t b) {
   const Distribution all = distribution_of(tuning, b);
   std::string html = printed("<section id=\"rows-%llu\">\n<h2>Calls of %s</h2>\n",
                              static_cast<unsigned long long>(batch.batch), rows_text(batch.batch).c_str());
-  html += "<p>" + verdict(batch) + "</p>\n" + finalists(batch);
+  html += formatted("<p>{}</p>\n{}", verdict(batch), finalists(batch));
   if (!all.ratios.empty())
-    html += "<h3>Distribution of times</h3>\n" +
-            html_drawing("Distribution of times", histogram(all, batch.batch)) + shares(all) +
-            "<h3>Times by parameter</h3>\n" + sensitivity(all, batch.batch);
+    html += formatted("<h3>Distribution of times</h3>\n{}{}<h3>Times by parameter</h3>\n{}",
+                      html_drawing("Distribution of times", histogram(all, batch.batch)), shares(all),
+                      sensitivity(all, batch.batch));
   return html + "</section>\n";
 }
 
@@ -233,7 +234,7 @@ std::string facts(const TuneReport& report) {
            {"Machine", report.calls.machine},
            {"Contract", std::string(name_of(report.calls.contract))},
            {"Search", search}})
-    html += "<dt>" + std::string(name) + "</dt><dd>" + html_text(value) + "</dd>\n";
+    html += formatted("<dt>{}</dt><dd>{}</dd>\n", name, html_text(value));
   return html + "</dl>\n";
 }
 
@@ -251,9 +252,10 @@ std::string tune_page(const TuneReport& report) {
       "calls of as many rows. A search measures a part of the space only, the more promising one first, so a value "
       "of a parameter may be missing, or stand for few schedules.</p>\n";
   for (std::size_t b = 0; b < tuning.batches.size(); ++b) body += section(tuning, b);
-  body += "<section id=\"plans\">\n<h2>Plans of the program</h2>\n" +
-          html_listing("The schedule of the program", print(tuning.schedule)) + "<h3>Loop nests</h3>\n" +
-          html_listing("The loop nest of each plan", report.loops) + "</section>\n";
+  body += formatted(
+      "<section id=\"plans\">\n<h2>Plans of the program</h2>\n{}<h3>Loop nests</h3>\n{}</section>\n",
+      html_listing("The schedule of the program", print(tuning.schedule)),
+      html_listing("The loop nest of each plan", report.loops));
   return html_page("Schedules of " + report.calls.model, body);
 }
 

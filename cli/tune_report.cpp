@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "cli/io/quote.hpp"
@@ -86,25 +87,25 @@ Result<std::vector<Trial>> earlier_trials(const std::string& text, const TunedCa
   const Json& theirs = page["conditions"];
   const Json expected = conditions(calls);
   for (const auto& [name, mine] : expected.items()) {
-    if (!theirs.contains(name)) return no_report("conditions." + name + " is missing");
+    if (!theirs.contains(name)) return no_report(formatted("conditions.{} is missing", name));
     if (theirs[name] != mine)
-      return refused("its times hold for other searches: " + name + " is " +
-                     in_quotes(theirs[name].dump(), 200) + ", here " + in_quotes(mine.dump(), 200));
+      return refused(formatted("its times hold for other searches: {} is {}, here {}", name,
+                               in_quotes(theirs[name].dump(), 200), in_quotes(mine.dump(), 200)));
   }
   std::vector<Trial> trials;
   std::set<std::size_t> points;
   for (const Json& one : page["trials"]) {
-    const std::string place = "trials[" + std::to_string(trials.size()) + "]";
+    const std::string place = formatted("trials[{}]", trials.size());
     if (!one.is_object() || !one.contains("point") || !one["point"].is_number_unsigned() ||
         !one.contains("name") || !one.contains("us_per_row") || !one.contains("of_auto"))
       return no_report(place + " has not point, name, us_per_row and of_auto");
     const auto point = one["point"].get<std::uint64_t>();
     if (point >= scheduler::host_space().points || !points.insert(point).second)
-      return no_report(place + ".point is " + std::to_string(point) +
-                       ", which is no point of the host's space or comes twice");
+      return no_report(
+          formatted("{}.point is {}, which is no point of the host's space or comes twice", place, point));
     if (one["name"] != scheduler::point_name(scheduler::host_space(), point))
-      return no_report(place + ".name is not the name of point " + std::to_string(point) +
-                       ", as in files of other releases");
+      return no_report(
+          formatted("{}.name is not the name of point {}, as in files of other releases", place, point));
     auto us_per_row = times_of(one["us_per_row"], calls.batches.size());
     auto of_auto = times_of(one["of_auto"], calls.batches.size());
     if (!us_per_row || !of_auto) return no_report(place + " has not a time for each number of rows");

@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/program.hpp>
 
 #include "cli/commands.hpp"
@@ -14,10 +15,9 @@ namespace {
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "PROGRAM"));
   FVM_ASSIGN(const Program program, load_program(path));
-  return write_output("-", (path == "-" ? "standard input" : path) +
-                               ": verified: " + std::to_string(program.code().size()) + " instructions, " +
-                               std::to_string(program.meta().num_trees) + " trees, " +
-                               std::to_string(program.image().size()) + " bytes\n");
+  return write_output("-", formatted("{}: verified: {} instructions, {} trees, {} bytes\n",
+                                     path == "-" ? "standard input" : path, program.code().size(),
+                                     program.meta().num_trees, program.image().size()));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <bit>
 #include <limits>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "catboost_document.hpp"
 #include "catboost_parts.hpp"
 #include "catboost_tree.hpp"
@@ -85,9 +87,8 @@ class Cursor {
   Result<std::span<const std::byte>> take(std::uint64_t size) {
     const std::size_t left = bytes_.size() - at_;
     if (size > left)
-      return refused("byte " + std::to_string(at_), "a part of " + std::to_string(size) +
-                                                        " bytes, but only " + std::to_string(left) +
-                                                        " are left: the file is cut short");
+      return refused(formatted("byte {}", at_),
+                     "a part of {} bytes, but only {} are left: the file is cut short", size, left);
     const auto out = bytes_.subspan(at_, static_cast<std::size_t>(size));
     at_ += out.size();
     return out;
@@ -155,11 +156,10 @@ struct CtrBase {
   /// Returns a text that differs for different bases.
   std::string name() const {
     std::string out = std::to_string(type) + ' ' + std::to_string(classifier);
-    for (const std::int64_t category : combination.categories) out += " c" + std::to_string(category);
+    for (const std::int64_t category : combination.categories) out += formatted(" c{}", category);
     for (const auto& [index, border] : combination.value_tests)
-      out += " v" + std::to_string(index) + '>' + std::to_string(std::bit_cast<std::uint32_t>(border));
-    for (const auto& [index, code] : combination.code_tests)
-      out += " o" + std::to_string(index) + '=' + std::to_string(code);
+      out += formatted(" v{}>{}", index, std::bit_cast<std::uint32_t>(border));
+    for (const auto& [index, code] : combination.code_tests) out += formatted(" o{}={}", index, code);
     return out;
   }
 };
@@ -178,7 +178,7 @@ CtrBase base_of(const FlatTable& row) {
 
 Result<CtrType> type_of(const CtrBase& base, const std::string& where) {
   if (base.type < 0 || base.type > static_cast<std::int8_t>(CtrType::FeatureFreq))
-    return refused(where, "unknown type of counter " + std::to_string(base.type));
+    return refused(where, "unknown type of counter {}", base.type);
   return static_cast<CtrType>(base.type);
 }
 
@@ -193,7 +193,7 @@ Result<void> add_ctrs(const FlatTable& model, CatboostParts& parts) {
     const FlatTable row = ctrs[i], values = row.table(ctr_feature::kCtr);
     CatboostCtr& counter = parts.ctrs.emplace_back();
     CtrBase base = base_of(values.table(ctr::kBase));
-    FVM_ASSIGN(counter.type, type_of(base, "ModelTrees.CtrFeatures[" + std::to_string(i) + "]"));
+    FVM_ASSIGN(counter.type, type_of(base, formatted("ModelTrees.CtrFeatures[{}]", i)));
     counter.table = base.name();
     counter.combination = std::move(base.combination);
     counter.target_border = values.number<std::int32_t>(ctr::kTargetBorder);
@@ -221,7 +221,7 @@ struct Forest {
 };
 
 Error in_tree(std::size_t tree, std::string_view message) {
-  return refused("ModelTrees: tree " + std::to_string(tree), message);
+  return refused(formatted("ModelTrees: tree {}", tree), message);
 }
 
 /// Removes the first `count` leaves from `left` and returns them.
@@ -239,7 +239,7 @@ CatboostLeaves take_leaves(std::size_t count, CatboostLeaves& left) {
 Result<Tree> read_oblivious(const Forest& forest, std::size_t number, std::size_t begin, std::size_t size,
                             CatboostLeaves& left) {
   if (size > 31 || (left.values.size() / left.width) >> size == 0)
-    return in_tree(number, "there are not enough leaf values for " + std::to_string(size) + " levels");
+    return in_tree(number, formatted("there are not enough leaf values for {} levels", size));
   std::vector<std::uint32_t> splits;
   for (std::size_t i = begin; i < begin + size; ++i)
     splits.push_back(static_cast<std::uint32_t>(forest.splits[i]));
@@ -260,17 +260,16 @@ Result<Tree> read_branching(const Forest& forest, std::size_t number, std::size_
     if (step.left != 0 || step.right != 0) branch_of[i] = branches++;
   }
   if (leaves.size() != static_cast<std::size_t>(branches) + 1 || leaves.size() > left.values.size() / width)
-    return in_tree(number, std::to_string(leaves.size()) + " leaves for " + std::to_string(branches) +
-                               " splits and " + std::to_string(left.values.size() / width) +
-                               " more leaf values");
+    return in_tree(number, formatted("{} leaves for {} splits and {} more leaf values", leaves.size(),
+                                     branches, left.values.size() / width));
   const auto value_of = [&](std::uint32_t node) { return std::uint64_t{forest.leaves[begin + node]}; };
   std::sort(leaves.begin(), leaves.end(), [&](auto a, auto b) { return value_of(a) < value_of(b); });
   const std::size_t first = forest.values.size() - left.values.size();
   std::vector<std::int32_t> leaf_of(size, -1);
   for (std::size_t l = 0; l < leaves.size(); ++l) {
     if (value_of(leaves[l]) != first + l * width)
-      return in_tree(number, "leaf values at " + std::to_string(value_of(leaves[l])) + " instead of " +
-                                 std::to_string(first + l * width));
+      return in_tree(number,
+                     formatted("leaf values at {} instead of {}", value_of(leaves[l]), first + l * width));
     leaf_of[leaves[l]] = static_cast<std::int32_t>(l);
   }
   std::vector<CatboostBranch> out;
@@ -278,8 +277,7 @@ Result<Tree> read_branching(const Forest& forest, std::size_t number, std::size_
     if (branch_of[i] < 0) continue;
     const Forest::Step step = forest.steps[begin + i];
     if (std::max<std::size_t>(step.left, step.right) >= size - i)
-      return in_tree(number, "a child of node " + std::to_string(i) + " lies behind the tree's " +
-                                 std::to_string(size) + " nodes");
+      return in_tree(number, formatted("a child of node {} lies behind the tree's {} nodes", i, size));
     const auto child = [&](std::size_t steps) {
       const std::size_t to = i + steps;
       return steps != 0 && branch_of[to] >= 0 ? branch_of[to] : -1 - leaf_of[to];
@@ -292,17 +290,17 @@ Result<Tree> read_branching(const Forest& forest, std::size_t number, std::size_
 
 Result<void> add_trees(const Forest& forest, const LoadLimits& limits, CatboostParts& parts) {
   if (forest.sizes.size() > limits.max_trees)
-    return in_trees("TreeSizes", "more trees than the limit of " + std::to_string(limits.max_trees));
+    return in_trees("TreeSizes", formatted("more trees than the limit of {}", limits.max_trees));
   CatboostLeaves left{forest.values, forest.weights, parts.num_outputs};
   if (!left.weights.empty() && left.weights.size() * left.width != left.values.size())
-    return in_trees("LeafWeights", std::to_string(left.weights.size()) + " weights for " +
-                                       std::to_string(left.values.size() / left.width) + " leaves");
+    return in_trees("LeafWeights", formatted("{} weights for {} leaves", left.weights.size(),
+                                             left.values.size() / left.width));
   std::size_t begin = 0;
   for (std::size_t i = 0; i < forest.sizes.size(); ++i) {
     const std::int32_t size = forest.sizes[i];
     if (size < 0 || static_cast<std::size_t>(size) > forest.splits.size() - begin)
-      return in_tree(i, "a size of " + std::to_string(size) + ", but " +
-                            std::to_string(forest.splits.size() - begin) + " splits are left");
+      return in_tree(i,
+                     formatted("a size of {}, but {} splits are left", size, forest.splits.size() - begin));
     const auto count = static_cast<std::size_t>(size);
     FVM_ASSIGN(Tree tree, forest.steps.empty() ? read_oblivious(forest, i, begin, count, left)
                                                : read_branching(forest, i, begin, count, left));
@@ -310,9 +308,9 @@ Result<void> add_trees(const Forest& forest, const LoadLimits& limits, CatboostP
     begin += count;
   }
   if (begin != forest.splits.size())
-    return in_trees("TreeSplits", std::to_string(forest.splits.size() - begin) + " splits belong to no tree");
+    return in_trees("TreeSplits", formatted("{} splits belong to no tree", forest.splits.size() - begin));
   if (!left.values.empty())
-    return in_trees("LeafValues", std::to_string(left.values.size()) + " leaf values belong to no tree");
+    return in_trees("LeafValues", formatted("{} leaf values belong to no tree", left.values.size()));
   return {};
 }
 
@@ -325,17 +323,16 @@ Result<void> add_forest(const FlatTable& model, const LoadLimits& limits, Catboo
   forest.steps = model.numbers<Forest::Step>(trees::kStepNodes);
   forest.leaves = model.numbers<std::uint32_t>(trees::kNodeToLeaf);
   if (!forest.steps.empty() && forest.steps.size() != forest.splits.size())
-    return in_trees("NonSymmetricStepNodes", std::to_string(forest.steps.size()) + " steps for " +
-                                                 std::to_string(forest.splits.size()) + " nodes");
+    return in_trees("NonSymmetricStepNodes",
+                    formatted("{} steps for {} nodes", forest.steps.size(), forest.splits.size()));
   if (forest.leaves.size() != forest.steps.size())
-    return in_trees("NonSymmetricNodeIdToLeafId", std::to_string(forest.leaves.size()) + " leaves for " +
-                                                      std::to_string(forest.steps.size()) + " nodes");
+    return in_trees("NonSymmetricNodeIdToLeafId",
+                    formatted("{} leaves for {} nodes", forest.leaves.size(), forest.steps.size()));
   const std::vector<std::int32_t> starts = model.numbers<std::int32_t>(trees::kTreeStartOffsets);
   std::int64_t start = 0;
   for (std::size_t i = 0; i < starts.size(); ++i) {
     if (i >= forest.sizes.size() || starts[i] != start)
-      return in_trees("TreeStartOffsets",
-                      "tree " + std::to_string(i) + " does not follow the tree before it");
+      return in_trees("TreeStartOffsets", formatted("tree {} does not follow the tree before it", i));
     start += forest.sizes[i];
   }
   return add_trees(forest, limits, parts);
@@ -344,8 +341,8 @@ Result<void> add_forest(const FlatTable& model, const LoadLimits& limits, Catboo
 Result<void> add_outputs(const FlatTable& model, const LoadLimits& limits, CatboostParts& parts) {
   const auto outputs = model.number<std::int32_t>(trees::kDimension);
   if (outputs < 1 || static_cast<std::uint32_t>(outputs) > limits.max_outputs)
-    return in_trees("ApproxDimension", std::to_string(outputs) + " outputs are not within 1 and " +
-                                           std::to_string(limits.max_outputs));
+    return in_trees("ApproxDimension",
+                    formatted("{} outputs are not within 1 and {}", outputs, limits.max_outputs));
   parts.num_outputs = static_cast<std::uint32_t>(outputs);
   parts.scale = model.number<double>(trees::kScale, 1);
   parts.bias = model.numbers<double>(trees::kMultiBias);
@@ -359,8 +356,7 @@ Result<void> refuse_features(const FlatTable& model) {
                                                     {trees::kEstimatedFeatures, "estimated"}};
   for (const auto& [field, name] : kinds)
     if (model.tables(field).size() != 0)
-      return refused("ModelTrees",
-                     std::string("the model has ") + name + " features, which cannot be computed here");
+      return refused("ModelTrees", "the model has {} features, which cannot be computed here", name);
   return {};
 }
 
@@ -379,7 +375,7 @@ Result<void> add_keys(std::span<const std::byte> slots, std::size_t rows, Catboo
   constexpr std::size_t slot_bytes = 12;
   constexpr std::uint64_t empty = std::numeric_limits<std::uint64_t>::max();
   if (slots.size() % slot_bytes != 0 || !std::has_single_bit(slots.size() / slot_bytes))
-    return refused(out.where, "a hash map of " + std::to_string(slots.size()) + " bytes");
+    return refused(out.where, "a hash map of {} bytes", slots.size());
   std::vector<bool> taken(rows);
   for (std::size_t at = 0; at < slots.size(); at += slot_bytes) {
     std::uint64_t key = 0;
@@ -388,8 +384,7 @@ Result<void> add_keys(std::span<const std::byte> slots, std::size_t rows, Catboo
     std::memcpy(&row, slots.data() + at + sizeof(key), sizeof(row));
     if (key == empty) continue;
     if (row >= rows || taken[row])
-      return refused(out.where, "row " + std::to_string(row) + " of " + std::to_string(rows) +
-                                    " does not exist or has two keys");
+      return refused(out.where, "row {} of {} does not exist or has two keys", row, rows);
     taken[row] = true;
     out.keys.push_back(key);
     out.rows.push_back(row);
@@ -401,8 +396,7 @@ Result<void> add_keys(std::span<const std::byte> slots, std::size_t rows, Catboo
 Result<void> add_numbers(std::span<const std::byte> blob, bool means, CatboostTable& out) {
   constexpr std::size_t size = sizeof(std::int32_t);
   if (blob.size() % (size * out.width) != 0)
-    return refused(out.where, "rows of " + std::to_string(out.width) + " numbers do not fill " +
-                                  std::to_string(blob.size()) + " bytes");
+    return refused(out.where, "rows of {} numbers do not fill {} bytes", out.width, blob.size());
   out.numbers.reserve(blob.size() / size);
   for (std::size_t at = 0; at < blob.size(); at += size) {
     std::int32_t count = 0;
@@ -423,13 +417,13 @@ Result<void> add_table(std::span<const std::byte> bytes, std::size_t offset, Cat
   FVM_TRY(buffer.state());
   CatboostTable out;
   out.name = base.name();
-  out.where = "the table of counters at byte " + std::to_string(offset);
+  out.where = formatted("the table of counters at byte {}", offset);
   out.denominator = denominator;
   FVM_ASSIGN(const CtrType type, type_of(base, out.where));
   const bool counts = type == CtrType::Counter || type == CtrType::FeatureFreq;
   const bool means = type == CtrType::BinarizedTargetMeanValue || type == CtrType::FloatTargetMeanValue;
   if (!counts && !means && (classes < 1 || classes > std::numeric_limits<std::int16_t>::max()))
-    return refused(out.where, std::to_string(classes) + " classes");
+    return refused(out.where, "{} classes", classes);
   out.width = counts ? 1 : means ? 2 : static_cast<std::uint32_t>(classes);
   FVM_TRY(add_numbers(blob, means, out));
   FVM_TRY(add_keys(index, out.numbers.size() / out.width, out));
@@ -456,7 +450,7 @@ Result<std::vector<std::string_view>> read_core(std::span<const std::byte> bytes
   const std::string_view version = root.text(core::kFormatVersion);
   FVM_TRY(buffer.state());
   if (version != "FlabuffersModel_v1")  // CatBoost spells it so.
-    return refused("FormatVersion", "expected \"FlabuffersModel_v1\", found " + quoted(version));
+    return refused("FormatVersion", "expected \"FlabuffersModel_v1\", found {}", quoted(version));
   const FlatTable model = root.table(core::kModelTrees);
   FVM_TRY(refuse_features(model));
   FVM_TRY(add_outputs(model, limits, parts));
@@ -484,11 +478,10 @@ Result<CatboostParts> read_catboost_binary(std::span<const std::byte> bytes, con
   FVM_ASSIGN(const std::vector<std::string_view> names, read_core(message, offset, limits, parts));
   for (const std::string_view name : names) {
     if (name != "static_provider_v1")
-      return refused("ModelPartIds", "a part that cannot be read: " + quoted(name, 40));
+      return refused("ModelPartIds", "a part that cannot be read: {}", quoted(name, 40));
     FVM_TRY(add_tables(cursor, parts));
   }
-  if (!cursor.at_end())
-    return refused("byte " + std::to_string(cursor.at()), "bytes after the end of the model");
+  if (!cursor.at_end()) return refused(formatted("byte {}", cursor.at()), "bytes after the end of the model");
   return parts;
 }
 

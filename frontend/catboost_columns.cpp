@@ -11,6 +11,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "derived_columns.hpp"
 #include "file_text.hpp"
 
@@ -34,9 +36,8 @@ Result<std::vector<const Feature*>> by_index(const std::vector<Feature>& feature
   for (const Feature& feature : features) {
     if (feature.index < 0 || static_cast<std::size_t>(feature.index) >= out.size() ||
         out[static_cast<std::size_t>(feature.index)] != nullptr)
-      return refused(std::string(kind) + " features", "index " + std::to_string(feature.index) +
-                                                          " is missing, given twice or not below " +
-                                                          std::to_string(out.size()));
+      return refused(std::string(kind) + " features", "index {} is missing, given twice or not below {}",
+                     feature.index, out.size());
     out[static_cast<std::size_t>(feature.index)] = &feature;
   }
   return out;
@@ -63,12 +64,10 @@ class FeatureNames {
 
   Result<void> add(std::int64_t flat_index, const std::string& name) {
     if (flat_index < 0 || static_cast<std::size_t>(flat_index) >= names_.size())
-      return refused("features", "a flat index of " + std::to_string(flat_index) + ", but there are " +
-                                     std::to_string(names_.size()) + " features");
-    if (!is_utf8(name)) return refused("features", "a name that is not UTF-8: " + quoted(name, 40));
+      return refused("features", "a flat index of {}, but there are {} features", flat_index, names_.size());
+    if (!is_utf8(name)) return refused("features", "a name that is not UTF-8: {}", quoted(name, 40));
     const auto at = static_cast<std::size_t>(flat_index);
-    if (given_[at])
-      return refused("features", "two features with the flat index " + std::to_string(flat_index));
+    if (given_[at]) return refused("features", "two features with the flat index {}", flat_index);
     given_[at] = true;
     const std::string number = std::to_string(flat_index);
     named_ = named_ || (!name.empty() && name != number);
@@ -89,8 +88,7 @@ class FeatureNames {
 Result<Features> add_features(const CatboostParts& parts, const LoadLimits& limits, Model& model) {
   const std::size_t count = parts.float_features.size() + parts.categorical_features.size();
   if (count > limits.max_features)
-    return refused("features",
-                   std::to_string(count) + " are over the limit of " + std::to_string(limits.max_features));
+    return refused("features", "{} are over the limit of {}", count, limits.max_features);
   model.num_features = static_cast<std::uint32_t>(count);
   FeatureNames names(count);
   for (const CatboostFloatFeature& feature : parts.float_features)
@@ -119,10 +117,9 @@ void add_float_splits(const CatboostParts& parts, std::vector<CatboostSplit>& sp
 Result<Lookup> one_hot_lookup(const CatboostOneHot& one_hot, const Features& features) {
   const CatboostCategorical* category = at(features.categories, one_hot.category);
   if (category == nullptr)
-    return refused("one-hot tests",
-                   "categorical feature " + std::to_string(one_hot.category) + " does not exist");
+    return refused("one-hot tests", "categorical feature {} does not exist", one_hot.category);
   if (one_hot.codes.size() >= kMaxCategories)
-    return refused("one-hot tests", "more codes than the limit of " + std::to_string(kMaxCategories));
+    return refused("one-hot tests", "more codes than the limit of {}", kMaxCategories);
   Lookup lookup;
   lookup.categories = {flat(category->flat_index)};
   for (const std::int32_t code : one_hot.codes) {
@@ -130,8 +127,7 @@ Result<Lookup> one_hot_lookup(const CatboostOneHot& one_hot, const Features& fea
     lookup.keys.push_back(extend_key(0, code));
   }
   if (has_twice(lookup.keys))
-    return refused("one-hot tests",
-                   "categorical feature " + std::to_string(one_hot.category) + " has a code twice");
+    return refused("one-hot tests", "categorical feature {} has a code twice", one_hot.category);
   lookup.values.push_back(-1);
   return lookup;
 }
@@ -172,11 +168,9 @@ Result<void> check_counter(const Counter& counter, const std::string& where) {
   if (table.keys.empty()) return {};
   const bool classes = !is_count(ctr.type) && !is_mean(ctr.type);
   if (classes ? table.width == 0 : table.width != (is_count(ctr.type) ? 1u : 2u))
-    return refused(where, "a table with " + std::to_string(table.width) +
-                              " numbers per row, for counters of another type");
+    return refused(where, "a table with {} numbers per row, for counters of another type", table.width);
   if (classes && (ctr.target_border < 0 || ctr.target_border >= std::int64_t{table.width}))
-    return refused(where,
-                   "class " + std::to_string(ctr.target_border) + " of " + std::to_string(table.width));
+    return refused(where, "class {} of {}", ctr.target_border, table.width);
   return {};
 }
 
@@ -189,8 +183,7 @@ Result<void> check_table(const CatboostTable& table, bool means) {
     const bool sum = means && i % 2 == 0;
     if (sum ? !(std::abs(x) <= std::numeric_limits<float>::max())
             : !(x >= least && x <= most && x == std::trunc(x)))
-      return refused(table.where, "row " + std::to_string(i / table.width) +
-                                      " holds no count, or a sum that is not finite");
+      return refused(table.where, "row {} holds no count, or a sum that is not finite", i / table.width);
   }
   if (table.denominator != static_cast<std::int32_t>(table.denominator))
     return refused(table.where, "a denominator that does not fit in 32 bits");
@@ -253,7 +246,7 @@ class CountedRow {
 Result<void> add_key_parts(const CatboostCombination& combination, const Features& features,
                            const std::string& where, Lookup& lookup) {
   const auto unknown = [&](const char* kind, std::int64_t index) {
-    return refused(where, std::string(kind) + " feature " + std::to_string(index) + " does not exist");
+    return refused(where, "{} feature {} does not exist", kind, index);
   };
   for (const std::int64_t index : combination.categories) {
     const CatboostCategorical* feature = at(features.categories, index);
@@ -309,7 +302,7 @@ void add_values(const std::vector<Counter>& counters, Lookup& lookup) {
   }
 }
 
-std::string place_of(std::size_t ctr) { return "counter " + std::to_string(ctr); }
+std::string place_of(std::size_t ctr) { return formatted("counter {}", ctr); }
 
 /// Finds the table of each counter.
 Result<std::vector<Counter>> counters_of(const CatboostParts& parts) {
@@ -346,9 +339,10 @@ Result<void> check_different(const CatboostParts& parts) {
   std::map<decltype(numbers(parts.ctrs[0])), std::size_t> known;
   for (std::size_t i = 0; i < parts.ctrs.size(); ++i)
     if (const auto [other, added] = known.emplace(numbers(parts.ctrs[i]), i); !added)
-      return refused(place_of(i),
-                     "equals counter " + std::to_string(other->second) +
-                         ": CatBoost's JSON has lost one of their tables; save the model as .cbm");
+      return refused(
+          place_of(i),
+          "equals counter {}: CatBoost's JSON has lost one of their tables; save the model as .cbm",
+          other->second);
   return {};
 }
 
@@ -386,11 +380,10 @@ Result<void> check_tables_are_kept(const CatboostParts& parts) {
   for (std::size_t i = 0; i < parts.ctrs.size(); ++i)
     if (const auto [other, added] = known.emplace(parts.ctrs[i].table, i);
         !added && has_several_tables(parts, parts.ctrs[i]))
-      return refused(place_of(i),
-                     "names the table of counter " + std::to_string(other->second) +
-                         ": CatBoost's JSON may have lost one of their tables, because training turned "
-                         "targets into classes in several ways, or the file does not say in which; save "
-                         "the model as .cbm");
+      return refused(
+          place_of(i),
+          "names the table of counter {}: CatBoost's JSON may have lost one of their tables, because training turned targets into classes in several ways, or the file does not say in which; save the model as .cbm",
+          other->second);
   return {};
 }
 

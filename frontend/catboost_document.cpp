@@ -7,6 +7,8 @@
 #include <limits>
 #include <optional>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "catboost_tree.hpp"
 #include "file_text.hpp"
 #include "json_events.hpp"
@@ -276,7 +278,7 @@ bool Sink::scalar(const Scalar& value, std::string_view found) {
   const std::string_view key = frame.array ? std::string_view("[]") : frame.key;
   if (const Row* row = row_of(frame.container, key, Shape::Scalar)) {
     if (row->store(reading_, value)) return true;
-    return refuse(std::string("expected ") + row->expected + ", found " + quoted(found, 40));
+    return refuse(formatted("expected {}, found {}", row->expected, quoted(found, 40)));
   }
   const bool known = row_of(frame.container, key, Shape::Array) != nullptr ||
                      row_of(frame.container, key, Shape::Object) != nullptr;
@@ -341,7 +343,7 @@ bool Sink::begin(Container container) {
     case Container::Table:
       r.parts.tables.emplace_back();
       r.parts.tables.back().name = frames_.back().key;
-      r.parts.tables.back().where = "ctr_data: table " + std::to_string(r.parts.tables.size() - 1);
+      r.parts.tables.back().where = formatted("ctr_data: table {}", r.parts.tables.size() - 1);
       r.table_rows = 0;
       r.table_stride = 0;
       return true;
@@ -419,8 +421,8 @@ bool Sink::end_table() {
   if (table.numbers.size() != reading_.table_rows * table.width)
     return refuse("hash_map: the last hash has fewer or more numbers than the others");
   if (reading_.table_rows != 0 && reading_.table_stride != std::int64_t{table.width} + 1)
-    return refuse("hash_stride: says " + std::to_string(reading_.table_stride) + ", but the hash map has " +
-                  std::to_string(table.width) + " numbers after each hash");
+    return refuse(formatted("hash_stride: says {}, but the hash map has {} numbers after each hash",
+                            reading_.table_stride, table.width));
   return true;
 }
 
@@ -458,10 +460,9 @@ bool Sink::end_oblivious_tree() {
   const std::size_t levels = reading_.splits.size(), values = reading_.values.size();
   const std::size_t width = levels > 31 ? 0 : values >> levels;
   if (width == 0 || width << levels != values)
-    return refuse(std::to_string(values) + " leaf values for " + std::to_string(levels) + " splits");
+    return refuse(formatted("{} leaf values for {} splits", values, levels));
   if (!reading_.weights.empty() && reading_.weights.size() != std::size_t{1} << levels)
-    return refuse(std::to_string(reading_.weights.size()) + " leaf weights for " + std::to_string(levels) +
-                  " splits");
+    return refuse(formatted("{} leaf weights for {} splits", reading_.weights.size(), levels));
   if (!accepts(width)) return false;
   reading_.parts.trees.push_back(oblivious_tree(
       reading_.splits, {reading_.values, reading_.weights, static_cast<std::uint32_t>(width)}));
@@ -518,13 +519,12 @@ bool Sink::end_tree() {
 bool Sink::accepts(std::size_t width) {
   CatboostParts& parts = reading_.parts;
   if (width > reading_.limits.max_outputs)
-    return refuse("more outputs than the limit of " + std::to_string(reading_.limits.max_outputs));
+    return refuse(formatted("more outputs than the limit of {}", reading_.limits.max_outputs));
   if (parts.trees.size() >= reading_.limits.max_trees)
-    return refuse("more trees than the limit of " + std::to_string(reading_.limits.max_trees));
+    return refuse(formatted("more trees than the limit of {}", reading_.limits.max_trees));
   if (parts.trees.empty()) parts.num_outputs = static_cast<std::uint32_t>(width);
   return width == parts.num_outputs ||
-         refuse(std::to_string(width) + " values per leaf, but the trees before it have " +
-                std::to_string(parts.num_outputs));
+         refuse(formatted("{} values per leaf, but the trees before it have {}", width, parts.num_outputs));
 }
 
 std::string Sink::path() const {
@@ -560,7 +560,7 @@ Result<void> add_catboost_info(std::string_view key, std::string_view value, con
   const Result<void> read =
       read_events(std::as_bytes(std::span(value)), Syntax::Json, limits.max_depth, sink);
   if (!read.ok())
-    return Error{read.error().code, "InfoMap." + std::string(key) + ": " + read.error().where,
+    return Error{read.error().code, formatted("InfoMap.{}: {}", key, read.error().where),
                  read.error().message};
   return {};
 }

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "catboost_columns.hpp"
 #include "catboost_parts.hpp"
 #include "file_text.hpp"
@@ -43,9 +45,8 @@ Result<void> resolve_splits(const std::vector<CatboostSplit>& splits, std::size_
   for (Node& node : tree.nodes) {
     if (node.kind == NodeKind::Leaf) continue;
     if (node.payload >= splits.size())
-      return refused("tree " + std::to_string(number), "split " + std::to_string(node.payload) +
-                                                           " does not exist: the features have " +
-                                                           std::to_string(splits.size()));
+      return refused(formatted("tree {}", number), "split {} does not exist: the features have {}",
+                     node.payload, splits.size());
     const CatboostSplit& split = splits[node.payload];
     node.kind = split.kind;
     node.feature = split.feature;
@@ -65,8 +66,7 @@ Result<void> add_trees(CatboostParts& parts, const std::vector<CatboostSplit>& s
   for (std::size_t i = 0; i < parts.trees.size(); ++i) {
     nodes += parts.trees[i].nodes.size();
     if (nodes > limits.max_nodes)
-      return refused("tree " + std::to_string(i),
-                     "more nodes than the limit of " + std::to_string(limits.max_nodes));
+      return refused(formatted("tree {}", i), "more nodes than the limit of {}", limits.max_nodes);
     FVM_TRY(resolve_splits(splits, i, parts.trees[i]));
     model.round_begins.push_back(static_cast<std::uint32_t>(i));
   }
@@ -83,8 +83,7 @@ Result<void> add_bias(CatboostParts& parts, Model& model) {
   const bool none = std::all_of(parts.bias.begin(), parts.bias.end(), [](double bias) { return bias == 0; });
   if (none && parts.bias.size() <= 1) parts.bias.assign(model.num_outputs, 0.0);
   if (parts.bias.size() != model.num_outputs)
-    return refused("bias", std::to_string(parts.bias.size()) + " numbers for " +
-                               std::to_string(model.num_outputs) + " outputs");
+    return refused("bias", "{} numbers for {} outputs", parts.bias.size(), model.num_outputs);
   model.base = std::move(parts.bias);
   return {};
 }
@@ -108,13 +107,13 @@ Result<std::vector<std::size_t>> seen_classes(const CatboostParts& parts, std::s
     const std::size_t after = seen.empty() ? 0 : seen.back() + 1;
     if (!(number >= static_cast<double>(after) && number < static_cast<double>(declared)) ||
         number != std::floor(number))
-      return bad_classes("class_to_label: " + std::to_string(number) + " is not one of the " +
-                         std::to_string(declared) + " classes, or does not ascend");
+      return bad_classes(formatted("class_to_label: {} is not one of the {} classes, or does not ascend",
+                                   std::to_string(number), declared));
     seen.push_back(static_cast<std::size_t>(number));
   }
   if (seen.size() != parts.num_outputs)
-    return bad_classes(std::to_string(declared) + " classes, of which the trees know " +
-                       std::to_string(parts.num_outputs) + ": class_to_label has to name these");
+    return bad_classes(formatted("{} classes, of which the trees know {}: class_to_label has to name these",
+                                 declared, parts.num_outputs));
   return seen;
 }
 
@@ -127,8 +126,7 @@ Result<void> add_unseen_classes(CatboostParts& parts, std::size_t declared, cons
   std::uint64_t numbers = 0;
   for (const Tree& tree : parts.trees) numbers += tree.leaf_vectors.size() / width * declared;
   if (declared > limits.max_outputs || numbers > kMaxSpreadNumbers)
-    return bad_classes(std::to_string(declared) + " classes, which is too many for a model of " +
-                       std::to_string(width));
+    return bad_classes(formatted("{} classes, which is too many for a model of {}", declared, width));
   std::vector<double> base(declared, -std::numeric_limits<double>::infinity());
   for (std::size_t k = 0; k < width; ++k) base[seen[k]] = model.base[k];
   model.base = std::move(base);
@@ -152,8 +150,9 @@ Result<void> add_labels(CatboostParts& parts, std::uint32_t classes, const LoadL
                                                          : parts.class_to_label.size();
   if (declared == 0) return {};
   if (declared < classes || (declared > classes && (model.pair != Pair::None || classes == 1)))
-    return bad_classes(std::to_string(declared) + " classes, of which the trees know " +
-                       std::to_string(classes) + ": classes that training did not see cannot be predicted");
+    return bad_classes(formatted(
+        "{} classes, of which the trees know {}: classes that training did not see cannot be predicted",
+        declared, classes));
   const bool all_seen = declared == classes;
   if (!all_seen) FVM_TRY(add_unseen_classes(parts, declared, limits, model));
   for (std::size_t i = 0; i < declared; ++i) {
@@ -161,7 +160,7 @@ Result<void> add_labels(CatboostParts& parts, std::uint32_t classes, const LoadL
     const double label = given ? parts.class_to_label[i] : static_cast<double>(i);
     const auto number = static_cast<double>(i);
     if ((named || parts.classes_count > 0) && label != number)
-      return bad_classes("class_to_label: class " + std::to_string(i) + " has another number");
+      return bad_classes(formatted("class_to_label: class {} has another number", i));
     char text[32];
     const auto end = std::to_chars(text, text + sizeof(text), label).ptr;
     labels.push_back(label_text(named ? parts.class_names[i] : std::string(text, end), parts.label_type));
@@ -179,7 +178,7 @@ Result<void> set_threshold(const CatboostParts& parts, Model& model) {
   double threshold = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), threshold);
   if (code != std::errc() || end != text.data() + text.size() || !(threshold > 0 && threshold < 1))
-    return refused("binclass_probability_threshold", "no number between 0 and 1: " + quoted(text, 40));
+    return refused("binclass_probability_threshold", "no number between 0 and 1: {}", quoted(text, 40));
   if (threshold == 0.5) return {};
   model.class_rule = ClassRule::RawAboveOffset;
   model.offset = -std::log(1 / threshold - 1);  // CatBoost's logit, in its order of operations
@@ -193,8 +192,7 @@ Result<void> add_loss(CatboostParts& parts, const LoadLimits& limits, Model& mod
                                   [&](const Loss& known) { return known.name == parts.loss; });
   if (loss == std::end(losses)) return {};
   if (loss->outputs != 0 && loss->outputs != model.num_outputs)
-    return refused("loss_function",
-                   quoted(parts.loss) + " with " + std::to_string(model.num_outputs) + " outputs");
+    return refused("loss_function", "{} with {} outputs", quoted(parts.loss), model.num_outputs);
   model.transform = loss->transform;
   model.pair = loss->pair;
   model.class_rule = loss->class_rule;

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -31,8 +33,7 @@ Result<void> add_category_names(std::uint32_t feature, std::vector<std::string> 
                                 std::optional<double> unseen, const std::string& where, Model& model) {
   if (names.empty()) return {};
   if (const auto twice = repeated(names))
-    return refused(
-        where, "two categories of feature " + std::to_string(feature) + " have the name " + quoted(*twice));
+    return refused(where, "two categories of feature {} have the name {}", feature, quoted(*twice));
   model.categories.push_back({feature, std::move(names), unseen});
   return {};
 }

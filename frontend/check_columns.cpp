@@ -5,6 +5,8 @@
 #include <limits>
 #include <string>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::frontend {
 namespace {
 
@@ -18,42 +20,37 @@ bool is_number(const Model& model, std::uint32_t feature) {
 
 Result<void> check_lookup(const Model& model, std::size_t number) {
   const Lookup& lookup = model.lookups[number];
-  const auto wrong = [&](const std::string& what) {
-    return refused("model", "lookup " + std::to_string(number) + ": " + what);
-  };
+  const auto wrong = [&](const std::string& what) { return refused("model", "lookup {}: {}", number, what); };
   for (const std::uint32_t feature : lookup.categories)
-    if (!is_hashed(model, feature)) return wrong("feature " + std::to_string(feature) + " is not hashed");
+    if (!is_hashed(model, feature)) return wrong(formatted("feature {} is not hashed", feature));
   for (const CodeTest& test : lookup.code_tests)
-    if (!is_hashed(model, test.feature))
-      return wrong("feature " + std::to_string(test.feature) + " is not hashed");
+    if (!is_hashed(model, test.feature)) return wrong(formatted("feature {} is not hashed", test.feature));
   for (const ValueTest& test : lookup.value_tests)
     if (!is_number(model, test.feature) || std::isnan(test.border))
-      return wrong("a test of feature " + std::to_string(test.feature) +
-                   " that is not a comparison of numbers");
+      return wrong(formatted("a test of feature {} that is not a comparison of numbers", test.feature));
   std::vector<std::uint64_t> keys = lookup.keys;
   std::sort(keys.begin(), keys.end());
   if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) return wrong("two rows with one key");
   if (lookup.width == 0 || lookup.values.size() / lookup.width != keys.size() + 1 ||
       lookup.values.size() % lookup.width != 0)
-    return wrong(std::to_string(lookup.values.size()) + " values for " + std::to_string(keys.size()) +
-                 " keys");
+    return wrong(formatted("{} values for {} keys", lookup.values.size(), keys.size()));
   return {};
 }
 
 Result<void> check_computed(const Model& model, std::size_t number) {
   const ComputedColumn& column = model.computed_columns[number];
   const auto wrong = [&](const std::string& what) {
-    return refused("model", "computed column " + std::to_string(number) + ": " + what);
+    return refused("model", "computed column {}: {}", number, what);
   };
   if (static_cast<std::uint32_t>(column.kind) >= kColumnKinds) return wrong("an unknown kind");
   const auto [least, most] = term_counts(column.kind);
   if (column.terms.size() < least || column.terms.size() > most)
-    return wrong(std::to_string(column.terms.size()) + " terms, which its kind does not have");
+    return wrong(formatted("{} terms, which its kind does not have", column.terms.size()));
   const std::uint64_t first = num_columns(model) - model.computed_columns.size();
   for (const ColumnTerm& term : column.terms) {
     const bool computed_before = term.feature >= first && term.feature < first + number;
     if (!is_number(model, term.feature) && !computed_before)
-      return wrong("feature " + std::to_string(term.feature) + " is not a number");
+      return wrong(formatted("feature {} is not a number", term.feature));
     if (!std::isfinite(term.first) && column.kind != ColumnKind::Replaced)
       return wrong("a weight that is not finite");
   }

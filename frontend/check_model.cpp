@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "check_columns.hpp"
 
 namespace forestvm::frontend {
@@ -31,8 +33,8 @@ class TreeCheck {
   Error error(std::optional<std::size_t> node, std::string_view message) const {
     std::string where;
     if (location_) where = location_(number_) + ": ";
-    where += "tree " + std::to_string(number_);
-    if (node) where += ", node " + std::to_string(*node);
+    where += formatted("tree {}", number_);
+    if (node) where += formatted(", node {}", *node);
     return refused(where, message);
   }
 
@@ -64,12 +66,10 @@ class TreeCheck {
 Result<void> TreeCheck::check_shape() const {
   if (tree_->nodes.empty()) return error({}, "the tree has no nodes");
   if (tree_->output >= model_.num_outputs)
-    return error({}, "output " + std::to_string(tree_->output) + " of a model with " +
-                         std::to_string(model_.num_outputs));
+    return error({}, formatted("output {} of a model with {}", tree_->output, model_.num_outputs));
   if (!std::isfinite(tree_->weight)) return error({}, "the tree's weight is not finite");
   if (tree_->leaf_width != 1 && tree_->leaf_width != model_.num_outputs)
-    return error({}, "leaves of " + std::to_string(tree_->leaf_width) + " values for " +
-                         std::to_string(model_.num_outputs) + " outputs");
+    return error({}, formatted("leaves of {} values for {} outputs", tree_->leaf_width, model_.num_outputs));
   const bool vectors = tree_->leaf_width > 1;
   if (tree_->leaf_vectors.size() % tree_->leaf_width != 0 || (!vectors && !tree_->leaf_vectors.empty()))
     return error({}, "the leaf vectors do not fill whole leaves");
@@ -111,11 +111,10 @@ Result<void> TreeCheck::check_node(std::size_t i) const {
       break;
   }
   if (node.feature >= columns_)
-    return error(i, "feature " + std::to_string(node.feature) + " does not exist: the model has " +
-                        std::to_string(columns_));
+    return error(i, formatted("feature {} does not exist: the model has {}", node.feature, columns_));
   const std::vector<std::uint32_t>& hashed = model_.hashed_features;
   if (std::binary_search(hashed.begin(), hashed.end(), node.feature))
-    return error(i, "a split of feature " + std::to_string(node.feature) + ", which only lookups may test");
+    return error(i, formatted("a split of feature {}, which only lookups may test", node.feature));
   return {};
 }
 
@@ -124,8 +123,8 @@ Result<void> TreeCheck::check_sets() const {
     for (std::size_t i = 1; i < set.codes.size(); ++i)
       if (set.codes[i - 1] >= set.codes[i]) return error({}, "the codes of a category set are not ascending");
     if (!set.codes.empty() && set.codes.back() >= kMaxCategories)
-      return error({}, "category " + std::to_string(set.codes.back()) + " is over the limit of " +
-                           std::to_string(kMaxCategories - 1));
+      return error({},
+                   formatted("category {} is over the limit of {}", set.codes.back(), kMaxCategories - 1));
   }
   for (const LinearLeaf& leaf : tree_->linear_leaves) {
     if (leaf.features.size() != leaf.coefficients.size())
@@ -135,7 +134,7 @@ Result<void> TreeCheck::check_sets() const {
     if (!good) return error({}, "a linear leaf with a number that is not finite");
     for (const std::uint32_t feature : leaf.features)
       if (feature >= model_.num_features)
-        return error({}, "a linear leaf uses feature " + std::to_string(feature));
+        return error({}, formatted("a linear leaf uses feature {}", feature));
   }
   for (const double value : tree_->leaf_vectors)
     if (!is_output(value)) return error({}, "a leaf vector holds a number that is not finite, or not exact");
@@ -154,13 +153,12 @@ Result<void> TreeCheck::check_links() {
     if (nodes[at].kind == NodeKind::Leaf) continue;
     for (const std::int32_t child : {nodes[at].right, nodes[at].left}) {
       if (child < 0 || static_cast<std::size_t>(child) >= nodes.size())
-        return error(at, "child " + std::to_string(child) + " does not exist: the tree has " +
-                             std::to_string(nodes.size()) + " nodes");
+        return error(at, formatted("child {} does not exist: the tree has {} nodes", child, nodes.size()));
       const auto to = static_cast<std::size_t>(child);
       if (nodes[to].kind == NodeKind::Unused)
-        return error(at, "child " + std::to_string(child) + " is a deleted node");
+        return error(at, formatted("child {} is a deleted node", child));
       if (seen_[to] != 0)
-        return error(at, "child " + std::to_string(child) + " is reached twice: a cycle or a shared subtree");
+        return error(at, formatted("child {} is reached twice: a cycle or a shared subtree", child));
       seen_[to] = 1;
       waiting_.push_back(child);
     }
@@ -176,8 +174,7 @@ Error model_error(std::string_view what) { return refused("model", what); }
 Result<void> check_header(const Model& model) {
   if (model.num_outputs == 0) return model_error("no outputs");
   if (model.base.size() != model.num_outputs)
-    return model_error(std::to_string(model.base.size()) + " base margins for " +
-                       std::to_string(model.num_outputs) + " outputs");
+    return model_error(formatted("{} base margins for {} outputs", model.base.size(), model.num_outputs));
   if (model.row_type == ScalarType::Float64 && model.score_type == ScalarType::Float32)
     return model_error("float64 rows and float32 scores");
   if (!std::isfinite(model.slope)) return model_error("the transform's slope is not finite");
@@ -191,31 +188,28 @@ Result<void> check_header(const Model& model) {
   if (model.pair != Pair::None && model.num_outputs != 1)
     return model_error("pairs of values for more than one output");
   if (model.transform == Transform::Uncertainty && model.num_outputs != 2)
-    return model_error("means and variances for " + std::to_string(model.num_outputs) + " outputs");
+    return model_error(formatted("means and variances for {} outputs", model.num_outputs));
   if (model.transform == Transform::WeightedMedian && model.num_outputs % 2 != 0)
-    return model_error("a weighted median of " + std::to_string(model.num_outputs) +
-                       " outputs, which are scores and as many weights");
+    return model_error(formatted("a weighted median of {} outputs, which are scores and as many weights",
+                                 model.num_outputs));
   if (!are_group_ends(model.class_rule, model.num_outputs, model.group_ends))
-    return model_error("the groups of outputs do not cover " + std::to_string(model.num_outputs) +
-                       " outputs");
+    return model_error(formatted("the groups of outputs do not cover {} outputs", model.num_outputs));
   // An output that no tree adds to, and that is never the largest, has minus infinity.
   for (const double margin : model.base)
     if (!std::isfinite(margin) && !(model.base_last && margin == -std::numeric_limits<double>::infinity()))
       return model_error("a base margin is not finite");
   if (!model.feature_names.empty() && model.feature_names.size() != model.num_features)
-    return model_error(std::to_string(model.feature_names.size()) + " feature names for " +
-                       std::to_string(model.num_features) + " features");
+    return model_error(
+        formatted("{} feature names for {} features", model.feature_names.size(), model.num_features));
   for (std::size_t i = 0; i < model.categories.size(); ++i) {
     const FeatureCategories& named = model.categories[i];
     if (named.feature >= model.num_features || (i != 0 && named.feature <= model.categories[i - 1].feature))
       return model_error("features with named categories that do not exist or do not ascend");
     if (named.unseen && !std::isnan(*named.unseen) && !(*named.unseen >= 0 && *named.unseen < kMaxCategories))
-      return model_error("feature " + std::to_string(named.feature) +
-                         " has no category for texts without a name");
+      return model_error(formatted("feature {} has no category for texts without a name", named.feature));
     if (named.names.size() > kMaxCategories)
-      return model_error("feature " + std::to_string(named.feature) + " has " +
-                         std::to_string(named.names.size()) + " categories, over the limit of " +
-                         std::to_string(kMaxCategories));
+      return model_error(formatted("feature {} has {} categories, over the limit of {}", named.feature,
+                                   named.names.size(), kMaxCategories));
   }
   const std::vector<std::uint32_t>& rounds = model.round_begins;
   if (rounds.empty() || rounds.front() != 0 || rounds.back() != model.trees.size())

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include <forestvm/internal/city_hash.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 namespace forestvm::frontend {
 namespace {
@@ -35,8 +36,7 @@ class DerivedColumns {
 Error not_a_category(std::uint32_t feature, double x, const char* expected) {
   std::ostringstream number;
   number << x;
-  return refused("feature " + std::to_string(feature),
-                 "expected " + std::string(expected) + ", found " + number.str());
+  return refused(formatted("feature {}", feature), "expected {}, found {}", expected, number.str());
 }
 
 DerivedColumns::DerivedColumns(const Model& model, bool hashed_rows)
@@ -152,7 +152,7 @@ Result<std::vector<double>> with_derived_columns(const Model& model, std::span<c
     const std::span<const double> features = rows.subspan(r * model.num_features, model.num_features);
     row.assign(features.begin(), features.end());
     if (const Result<void> appended = columns.append_to(row); !appended.ok())
-      return refused("row " + std::to_string(r) + ", " + appended.error().where, appended.error().message);
+      return refused(formatted("row {}, {}", r, appended.error().where), appended.error().message);
     out.insert(out.end(), row.begin(), row.end());
   }
   return out;

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <memory>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::frontend {
 namespace {
 
@@ -33,7 +35,7 @@ Error unreadable(std::string why) {
 }
 
 Error too_long(std::size_t max_bytes) {
-  return refused("the file is longer than the limit of " + std::to_string(max_bytes) + " bytes");
+  return refused(formatted("the file is longer than the limit of {} bytes", max_bytes));
 }
 
 }  // namespace

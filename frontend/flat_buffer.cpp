@@ -4,10 +4,12 @@
 
 #include <string>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::frontend {
 
 void FlatBuffer::fail(std::size_t at, const char* message) {
-  if (!error_) error_ = refused("byte " + std::to_string(base_ + at), message);
+  if (!error_) error_ = refused(formatted("byte {}", base_ + at), message);
 }
 
 bool FlatBuffer::within(std::size_t at, std::size_t size) {

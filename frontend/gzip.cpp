@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/inflate.hpp>
 
 #include "file_bytes.hpp"
@@ -47,9 +48,8 @@ Result<std::vector<std::byte>> unpack_gzip(std::span<const std::byte> bytes, std
     rest = rest.subspan(step.taken);
     size += step.made;
     if (size > limit)
-      return refused(
-          "byte " + std::to_string(inflater.position()) + " of the gzip file",
-          "unpacks to more than " + std::to_string(limit) + " bytes, the limit for a file of this size");
+      return refused(formatted("byte {} of the gzip file", inflater.position()),
+                     "unpacks to more than {} bytes, the limit for a file of this size", limit);
   }
   out.resize(size);
   return out;

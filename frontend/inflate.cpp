@@ -1,4 +1,5 @@
 // See forestvm/internal/inflate.hpp.
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/inflate.hpp>
 
 #include <zlib.h>
@@ -26,9 +27,9 @@ struct Inflater::Stream {
   Stream& operator=(const Stream&) = delete;
 
   Error bad(const std::string& what) const {
-    return refused("byte " + std::to_string(position) +
-                       (form == Form::Gzip ? " of the gzip file" : " of the packed data"),
-                   what);
+    return refused(
+        formatted("byte {}{}", position, form == Form::Gzip ? " of the gzip file" : " of the packed data"),
+        what);
   }
   Error damaged() const {
     return bad((form == Form::Gzip ? "damaged gzip data: " : "damaged data: ") +
@@ -57,8 +58,8 @@ Result<Inflater::Step> Inflater::unpack(std::span<const std::byte> input, std::s
   if (s.ended) {
     if (input.empty()) return Step{};
     if (s.form == Form::Raw || input.front() != std::byte{0x1f})
-      return s.bad("other bytes follow the end of the " +
-                   std::string(s.form == Form::Gzip ? "gzip" : "packed") + " data");
+      return s.bad(
+          formatted("other bytes follow the end of the {} data", s.form == Form::Gzip ? "gzip" : "packed"));
     if (inflateReset(&s.z) != Z_OK) return s.damaged();
     s.ended = false;
   }
@@ -75,7 +76,7 @@ Result<Inflater::Step> Inflater::unpack(std::span<const std::byte> input, std::s
   if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return s.damaged();
   s.ended = code == Z_STREAM_END;
   if (input.empty() && step.made == 0 && !room.empty() && !s.ended)
-    return s.bad("the " + std::string(s.form == Form::Gzip ? "gzip" : "packed") + " data ends too early");
+    return s.bad(formatted("the {} data ends too early", s.form == Form::Gzip ? "gzip" : "packed"));
   return step;
 }
 

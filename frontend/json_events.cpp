@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -62,8 +64,8 @@ TextWithoutNan without_nan(std::string_view document) {
   return out;
 }
 
-/// Passes events on. It is called through its base class, so that the library's parsers exist once in a program that has
-/// others take their events, too.
+/// Passes events on. It is called through its base class, so that the library's parsers exist once in a program that
+/// has others take their events, too.
 class SaxAdapter final : public nlohmann::json_sax<json> {
  public:
   SaxAdapter(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth,
@@ -120,8 +122,8 @@ class SaxAdapter final : public nlohmann::json_sax<json> {
     constexpr auto unknown = std::numeric_limits<std::size_t>::max();
     if (!spend()) return false;
     if (count != unknown && count > values_left_)
-      return fail("declares " + std::to_string(count) + " elements, more than the file has bytes");
-    return ++depth_ <= max_depth_ || fail("nested deeper than " + std::to_string(max_depth_) + " levels");
+      return fail(formatted("declares {} elements, more than the file has bytes", count));
+    return ++depth_ <= max_depth_ || fail(formatted("nested deeper than {} levels", max_depth_));
   }
   bool leave() {
     --depth_;
@@ -144,16 +146,15 @@ class SaxAdapter final : public nlohmann::json_sax<json> {
 /// Returns a place for messages, such as "byte 57 (line 3, column 9), in learner.objective".
 std::string SaxAdapter::location(std::size_t position) const {
   const std::size_t at = std::min(position == 0 ? 0 : position - 1, bytes_.size());
-  std::string out = "byte " + std::to_string(at);
+  std::string out = formatted("byte {}", at);
   if (syntax_ != Syntax::Ubjson) {
     const auto before = bytes_.first(at);
     const auto lines = std::count(before.begin(), before.end(), std::byte{'\n'});
     const auto line_start = std::find(before.rbegin(), before.rend(), std::byte{'\n'});
-    out += " (line " + std::to_string(lines + 1) + ", column " +
-           std::to_string(line_start - before.rbegin() + 1) + ")";
+    out += formatted(" (line {}, column {})", lines + 1, line_start - before.rbegin() + 1);
   }
   const std::string path = sink_.path();
-  return path.empty() ? out : out + ", in " + path;
+  return path.empty() ? out : formatted("{}, in {}", out, path);
 }
 
 /// Returns true if the JSON text stops at NaN or Infinity, which some writers use and JSON does not have.

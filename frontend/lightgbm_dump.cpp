@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "json_events.hpp"
 #include "lightgbm_dump_tree.hpp"
@@ -105,7 +107,9 @@ class DumpSink final : public EventSink {
     error_ = refused(path(), message);
     return false;
   }
-  bool wrong(const std::string& found) { return refuse("found " + found + ", which does not belong here"); }
+  bool wrong(const std::string& found) {
+    return refuse(formatted("found {}, which does not belong here", found));
+  }
   LightgbmDumpNode& node() { return nodes_[frames_.back().node]; }
   LightgbmDumpExtras& extras() {
     if (!node().extras) node().extras = std::make_unique<LightgbmDumpExtras>();
@@ -124,7 +128,7 @@ class DumpSink final : public EventSink {
   bool open(Kind kind) {
     // Nodes are nested in their parents, so they do not count.
     if (kind != Kind::Node && ++depth_ > limits_.max_depth)
-      return refuse("nested deeper than " + std::to_string(limits_.max_depth) + " levels");
+      return refuse(formatted("nested deeper than {} levels", limits_.max_depth));
     frames_.push_back({kind, "", nodes_.empty() ? 0 : nodes_.size() - 1});
     return true;
   }
@@ -160,7 +164,7 @@ std::string DumpSink::path() const {
     if (frame.kind == Kind::Node && !frame.key.empty() &&
         (&frame == &frames_.back() || (frame.key != "left_child" && frame.key != "right_child")))
       out += "." + printable(frame.key, 40);
-    if (frame.kind == Kind::Trees) out += "[" + std::to_string(model_.trees.size()) + "]";
+    if (frame.kind == Kind::Trees) out += formatted("[{}]", model_.trees.size());
     if (frame.kind == Kind::Document || frame.kind == Kind::Infos || frame.kind == Kind::Info)
       out += (out.empty() ? "" : ".") + printable(frame.key, 40);
   }
@@ -271,7 +275,7 @@ bool DumpSink::open_node() {
   }
   if (all_nodes_ >= most_nodes_) return refuse("more nodes than the file has room for");
   if (++all_nodes_ > limits_.max_nodes)
-    return refuse("more nodes than the limit of " + std::to_string(limits_.max_nodes));
+    return refuse(formatted("more nodes than the limit of {}", limits_.max_nodes));
   nodes_.emplace_back();
   return open(Kind::Node);
 }
@@ -287,7 +291,7 @@ bool DumpSink::on_object_begin() {
   if (kind() == Kind::Infos) return open(Kind::Info);
   if (kind() == Kind::Trees) {
     if (model_.trees.size() >= limits_.max_trees)
-      return refuse("more trees than the limit of " + std::to_string(limits_.max_trees));
+      return refuse(formatted("more trees than the limit of {}", limits_.max_trees));
     nodes_.clear();
     return open(Kind::Tree);
   }
@@ -309,7 +313,7 @@ std::vector<double> DumpSink::largest_values() const {
 bool DumpSink::end_tree() {
   const std::string number = std::to_string(model_.trees.size());
   if (largest_.empty()) largest_ = largest_values();
-  Result<Tree> tree = tree_of(nodes_, largest_, "tree_info[" + number + "]: tree " + number);
+  Result<Tree> tree = tree_of(nodes_, largest_, formatted("tree_info[{}]: tree {}", number, number));
   if (!tree) {
     error_ = tree.error();
     return false;
@@ -410,7 +414,7 @@ Result<ParsedModel> read_lightgbm_json(std::span<const std::byte> bytes, const L
   // The sink limits the nesting, which is that of the trees too.
   FVM_TRY(read_events(bytes, Syntax::Json, std::numeric_limits<std::uint32_t>::max(), sink));
   FVM_TRY(sink.finish());
-  parsed.tree_location = [](std::size_t tree) { return "tree_info[" + std::to_string(tree) + "]"; };
+  parsed.tree_location = [](std::size_t tree) { return formatted("tree_info[{}]", tree); };
   return parsed;
 }
 

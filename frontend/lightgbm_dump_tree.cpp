@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -30,7 +32,7 @@ class TreeMaker {
     const DumpNode& node = nodes_[number];
     const bool split = node.split_index.has_value();
     const std::int64_t index = split ? *node.split_index : node.leaf_index.value_or(0);
-    return refused(where_ + ", " + (split ? "split " : "leaf ") + std::to_string(index), message);
+    return refused(formatted("{}, {}{}", where_, split ? "split " : "leaf ", index), message);
   }
 
   Result<void> number_nodes();
@@ -61,7 +63,7 @@ Result<void> TreeMaker::number_nodes() {
     const std::int64_t index = split ? *node.split_index : node.leaf_index.value_or(0);
     const std::size_t count = split ? splits : nodes_.size() - splits;
     if (index < 0 || static_cast<std::uint64_t>(index) >= count)
-      return error(i, "the tree has " + std::to_string(count) + (split ? " splits" : " leaves"));
+      return error(i, formatted("the tree has {}{}", count, split ? " splits" : " leaves"));
     const std::size_t at = static_cast<std::size_t>(index) + (split ? 0 : splits);
     if (taken[at] != 0) return error(i, "its number is given twice");
     taken[at] = 1;
@@ -94,8 +96,8 @@ Result<CategorySet> TreeMaker::set_of(std::size_t number) const {
     const auto length = static_cast<std::size_t>(end - text.data());
     const bool last = length == text.size();
     if (problem != std::errc() || code >= kMaxCategories || !(last || text.substr(length).starts_with("||")))
-      return error(number, "threshold: expected categories below " + std::to_string(kMaxCategories) +
-                               ", found " + quoted(*nodes_[number].extras->categories));
+      return error(number, formatted("threshold: expected categories below {}, found {}", kMaxCategories,
+                                     quoted(*nodes_[number].extras->categories)));
     set.codes.push_back(code);
     text.remove_prefix(last ? length : length + 2);
   }
@@ -109,7 +111,7 @@ Result<Node> TreeMaker::split_of(std::size_t number) {
   if (from.left < 0 || from.right < 0) return error(number, "left_child or right_child is missing");
   if (!from.split_feature) return error(number, "split_feature is missing");
   if (*from.split_feature < 0 || *from.split_feature > std::numeric_limits<std::int32_t>::max())
-    return error(number, "feature " + std::to_string(*from.split_feature) + " does not exist");
+    return error(number, formatted("feature {} does not exist", *from.split_feature));
   node.feature = static_cast<std::uint32_t>(*from.split_feature);
   node.left = indices_[static_cast<std::size_t>(from.left)];
   node.right = indices_[static_cast<std::size_t>(from.right)];
@@ -138,7 +140,7 @@ Result<void> TreeMaker::add_linear(std::size_t number, Node& node) {
   leaf.coefficients = from.leaf_coeff;
   for (const std::int64_t feature : from.leaf_features) {
     if (feature < 0 || feature > std::numeric_limits<std::int32_t>::max())
-      return error(number, "leaf_features: feature " + std::to_string(feature) + " does not exist");
+      return error(number, formatted("leaf_features: feature {} does not exist", feature));
     leaf.features.push_back(static_cast<std::uint32_t>(feature));
   }
   node.payload = static_cast<std::uint32_t>(tree_.linear_leaves.size());

@@ -34,8 +34,8 @@ struct LightgbmDumpNode {
 };
 
 /// Makes the tree; the first node is the root. `where` is the tree's place for errors.
-/// The dump writes 1e300 for all larger numbers. `largest` has the largest training value of each feature, by which a
-/// threshold of 1e300 is told from infinity, or infinity where the file does not say it.
+/// The dump writes 1e300 for all larger thresholds. `largest` has the largest training value of each feature (infinity
+/// where the file does not say it), which tells a threshold of 1e300 from an infinite one.
 Result<Tree> tree_of(const std::vector<LightgbmDumpNode>& nodes, const std::vector<double>& largest,
                      const std::string& where);
 

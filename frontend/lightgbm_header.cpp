@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "pandas_categories.hpp"
 
@@ -68,7 +70,7 @@ Result<void> add_objective(const LightgbmEntry& entry, Model& model) {
   const std::vector<std::string_view> words = words_of(entry.text);
   if (words.empty()) return {};  // a user-defined objective: raw scores
   const auto wrong = [&](std::string message) {
-    return refused(location_of(entry), "objective " + quoted(words[0]) + ": " + std::move(message));
+    return refused(location_of(entry), "objective {}: {}", quoted(words[0]), std::move(message));
   };
   const auto* row = std::find_if(std::begin(objectives), std::end(objectives),
                                  [&](const Objective& known) { return known.name == words[0]; });
@@ -82,7 +84,7 @@ Result<void> add_objective(const LightgbmEntry& entry, Model& model) {
     model.slope = *given.sigmoid;
   }
   if (row->takes_classes() && given.classes != model.num_outputs)
-    return wrong("num_class: must be there and be the header's " + std::to_string(model.num_outputs));
+    return wrong(formatted("num_class: must be there and be the header's {}", model.num_outputs));
   model.objective = words[0];
   model.transform = given.sqrt ? Transform::SignedSquare : row->transform;
   model.class_rule = row->class_rule;
@@ -101,13 +103,12 @@ std::size_t count_words(std::string_view text) {
 /// Reads the names of features. Names that LightGBM made (Column_0, Column_1, ...) do not count.
 Result<void> add_feature_names(const LightgbmEntry& entry, Model& model) {
   if (const std::size_t names = count_words(entry.text); names != model.num_features)
-    return refused(location_of(entry), "feature_names: " + std::to_string(names) + " names for " +
-                                           std::to_string(model.num_features) + " features");
+    return refused(location_of(entry), "feature_names: {} names for {} features", names, model.num_features);
   if (!is_utf8(entry.text)) return refused(location_of(entry), "feature_names: not UTF-8");
   bool own = false;
   std::string_view text = entry.text;
   for (std::uint32_t i = 0; i < model.num_features && !own; ++i)
-    own = take_word(text) != "Column_" + std::to_string(i);
+    own = take_word(text) != formatted("Column_{}", i);
   if (!own) return {};
   text = entry.text;
   model.feature_names.reserve(model.num_features);
@@ -134,9 +135,8 @@ Result<void> check_tree_sizes(const LightgbmHeader& header) {
   FVM_ASSIGN(const std::vector<std::int64_t> sizes, integers_of(header.tree_sizes, header.tree_bytes.size()));
   for (std::size_t i = 0; i < sizes.size(); ++i)
     if (sizes[i] < 0 || static_cast<std::size_t>(sizes[i]) != header.tree_bytes[i])
-      return refused(location_of(header.tree_sizes),
-                     "tree_sizes[" + std::to_string(i) + "]: says " + std::to_string(sizes[i]) +
-                         " bytes, but the tree has " + std::to_string(header.tree_bytes[i]));
+      return refused(location_of(header.tree_sizes), "tree_sizes[{}]: says {} bytes, but the tree has {}", i,
+                     sizes[i], header.tree_bytes[i]);
   return {};
 }
 
@@ -144,15 +144,13 @@ Result<void> add_outputs(const LightgbmHeader& header, const LoadLimits& limits,
   FVM_ASSIGN(const std::int64_t outputs, number_of(header.num_tree_per_iteration, 1, limits.max_outputs));
   FVM_ASSIGN(const std::int64_t classes, number_of(header.num_class, 1, limits.max_outputs));
   if (outputs != classes)
-    return refused(
-        location_of(header.num_tree_per_iteration),
-        "num_tree_per_iteration: " + std::to_string(outputs) + ", but num_class " + std::to_string(classes));
+    return refused(location_of(header.num_tree_per_iteration), "num_tree_per_iteration: {}, but num_class {}",
+                   outputs, classes);
   model.num_outputs = static_cast<std::uint32_t>(outputs);
   model.base.assign(model.num_outputs, 0.0);
   if (model.trees.size() % model.num_outputs != 0)
-    return refused(
-        location_of(header.num_tree_per_iteration),
-        std::to_string(model.trees.size()) + " trees are not whole rounds of " + std::to_string(outputs));
+    return refused(location_of(header.num_tree_per_iteration), "{} trees are not whole rounds of {}",
+                   model.trees.size(), outputs);
   for (std::size_t i = 0; i < model.trees.size(); ++i) {
     model.trees[i].output = static_cast<std::uint32_t>(i % model.num_outputs);
     if (model.trees[i].output == 0) model.round_begins.push_back(static_cast<std::uint32_t>(i));
@@ -167,8 +165,9 @@ Result<void> add_lightgbm_header(const LightgbmHeader& header, const LoadLimits&
   model.trainer = "lightgbm";
   model.version = header.version.text;
   if (model.version != "v2" && model.version != "v3" && model.version != "v4")
-    return refused(location_of(header.version), "version: the format is v2 (LightGBM 2.0), v3 or v4, found " +
-                                                    quoted(header.version.text));
+    return refused(location_of(header.version),
+                   "version: the format is v2 (LightGBM 2.0), v3 or v4, found {}",
+                   quoted(header.version.text));
   model.row_type = model.score_type = ScalarType::Float64;
   model.tiny_is_zero = true;
   model.takes_margins = true;
@@ -178,8 +177,8 @@ Result<void> add_lightgbm_header(const LightgbmHeader& header, const LoadLimits&
   model.num_features = static_cast<std::uint32_t>(last_feature + 1);
   FVM_TRY(add_feature_names(header.feature_names, model));
   if (count_words(header.feature_infos.text) != model.num_features)
-    return refused(location_of(header.feature_infos),
-                   "feature_infos: not one for each of " + std::to_string(model.num_features) + " features");
+    return refused(location_of(header.feature_infos), "feature_infos: not one for each of {} features",
+                   model.num_features);
   FVM_TRY(add_objective(header.objective, model));
   FVM_TRY(add_average(header.average_output, model));
   FVM_TRY(check_tree_sizes(header));

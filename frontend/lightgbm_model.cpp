@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "lightgbm_header.hpp"
 #include "lightgbm_text.hpp"
 #include "lightgbm_tree.hpp"
@@ -25,8 +27,8 @@ Result<ParsedModel> read_lightgbm_text(std::span<const std::byte> bytes, const L
   std::uint64_t nodes = 0;
   const auto receive = [&](const LightgbmTree& entries) -> Result<void> {
     const auto too_many = [&](const std::string& what, std::uint64_t limit) {
-      return refused("line " + std::to_string(entries.line) + ": tree " + std::to_string(entries.number),
-                     "more " + what + " than the limit of " + std::to_string(limit));
+      return refused(formatted("line {}: tree {}", entries.line, entries.number),
+                     "more {} than the limit of {}", what, limit);
     };
     if (entries.number >= limits.max_trees) return too_many("trees", limits.max_trees);
     FVM_ASSIGN(Tree tree, tree_of(entries));
@@ -41,7 +43,7 @@ Result<ParsedModel> read_lightgbm_text(std::span<const std::byte> bytes, const L
   model.format = "lightgbm-text";
   FVM_TRY(add_lightgbm_header(header, limits, model));
   parsed.tree_location = [lines = std::move(lines)](std::size_t tree) {
-    return "line " + std::to_string(lines[tree]);
+    return formatted("line {}", lines[tree]);
   };
   return parsed;
 }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <type_traits>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -60,9 +62,9 @@ constexpr std::string_view old_end_line =
 constexpr std::string_view categorical_prefix = "[categorical_feature: ";  // a training parameter
 constexpr std::string_view pandas_prefix = "pandas_categorical:";          // the last line
 
-std::string line_text(std::size_t line) { return "line " + std::to_string(line); }
+std::string line_text(std::size_t line) { return formatted("line {}", line); }
 std::string line_text(std::size_t line, std::size_t tree) {
-  return line_text(line) + ": tree " + std::to_string(tree);
+  return formatted("{}: tree {}", line_text(line), tree);
 }
 
 /// Reads the file line by line, without line feeds.
@@ -104,13 +106,12 @@ Result<void> take(const Lines& lines, const Key<Record> (&keys)[count], Record& 
     return refused(where, "a Windows line end (CR LF), which LightGBM cannot read: convert the file");
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos && line != flag_key)
-    return refused(where, "expected key=value, found " + quoted(line));
+    return refused(where, "expected key=value, found {}", quoted(line));
   const std::string_view name = line.substr(0, equals);
   for (const Key<Record>& key : keys) {
     if (key.name != name) continue;
     LightgbmEntry& entry = record.*key.entry;
-    if (entry.given())
-      return refused(where, std::string(name) + " is given twice: first in " + line_text(entry.line));
+    if (entry.given()) return refused(where, "{} is given twice: first in {}", name, line_text(entry.line));
     const std::string_view text = equals == std::string_view::npos ? "" : line.substr(equals + 1);
     entry = {key.name, text, lines.number()};
   }
@@ -122,7 +123,7 @@ Result<void> check_complete(const Key<Record> (&keys)[count], const Record& reco
                             const std::string& where) {
   for (const Key<Record>& key : keys)
     if (key.need == Need::Required && !(record.*key.entry).given())
-      return refused(where, std::string(key.name) + " is missing");
+      return refused(where, "{} is missing", key.name);
   return {};
 }
 
@@ -137,7 +138,7 @@ Result<LightgbmTree> read_tree(Lines& lines, std::size_t number) {
   tree.line = lines.number();
   const std::string where = line_text(tree.line, number);
   if (lines.line().substr(tree_prefix.size()) != std::to_string(number))
-    return refused(where, "expected \"Tree=" + std::to_string(number) + "\", found " + quoted(lines.line()));
+    return refused(where, "expected \"Tree={}\", found {}", number, quoted(lines.line()));
   bool ended = false;  // an empty line ends the entries; LightGBM does not look at what follows it
   while (lines.next()) {
     if (lines.at_tree() || lines.at_end()) {
@@ -149,9 +150,9 @@ Result<LightgbmTree> read_tree(Lines& lines, std::size_t number) {
       continue;
     }
     if (ended)
-      return refused(
-          line_text(lines.number(), number),
-          "after an empty line, expected the next tree or \"end of trees\", found " + quoted(lines.line()));
+      return refused(line_text(lines.number(), number),
+                     "after an empty line, expected the next tree or \"end of trees\", found {}",
+                     quoted(lines.line()));
     FVM_TRY(take(lines, tree_keys, tree, line_text(lines.number(), number)));
   }
   return cut_short(lines);
@@ -183,19 +184,19 @@ Result<std::vector<Number>> numbers_of(const LightgbmEntry& entry, std::size_t c
   std::vector<Number> numbers;
   std::string_view text = entry.text;
   for (std::string_view word = take_word(text); !word.empty(); word = take_word(text)) {
-    if (numbers.size() == count) return wrong(": more than " + std::to_string(count) + " numbers");
+    if (numbers.size() == count) return wrong(formatted(": more than {} numbers", count));
     Number number = 0;
     const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), number);
-    const auto at = [&] { return "[" + std::to_string(numbers.size()) + "]: "; };
-    if (code == std::errc::result_out_of_range) return wrong(at() + "out of range: " + quoted(word));
+    const auto at = [&] { return formatted("[{}]: ", numbers.size()); };
+    if (code == std::errc::result_out_of_range)
+      return wrong(formatted("{}out of range: {}", at(), quoted(word)));
     if (code != std::errc() || end != word.data() + word.size())
-      return wrong(at() + "expected a number, found " + quoted(word));
+      return wrong(formatted("{}expected a number, found {}", at(), quoted(word)));
     if constexpr (std::is_floating_point_v<Number>)
-      if (std::isnan(number)) return wrong(at() + "not a number: " + quoted(word));
+      if (std::isnan(number)) return wrong(formatted("{}not a number: {}", at(), quoted(word)));
     numbers.push_back(number);
   }
-  if (numbers.size() != count)
-    return wrong(": " + std::to_string(numbers.size()) + " numbers instead of " + std::to_string(count));
+  if (numbers.size() != count) return wrong(formatted(": {} numbers instead of {}", numbers.size(), count));
   return numbers;
 }
 
@@ -231,9 +232,8 @@ Result<std::int64_t> number_of(const LightgbmEntry& entry, std::int64_t least, s
                                const LightgbmTree* tree) {
   FVM_ASSIGN(const std::vector<std::int64_t> numbers, integers_of(entry, 1, tree));
   if (numbers[0] < least || numbers[0] > most)
-    return refused(location_of(entry, tree), std::string(entry.key) + ": " + std::to_string(numbers[0]) +
-                                                 " is not within " + std::to_string(least) + " and " +
-                                                 std::to_string(most));
+    return refused(location_of(entry, tree), "{}: {} is not within {} and {}", entry.key, numbers[0], least,
+                   most);
   return numbers[0];
 }
 

@@ -7,6 +7,8 @@
 #include <limits>
 #include <span>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::frontend {
 namespace {
 
@@ -31,7 +33,7 @@ Missing missing_of(std::int64_t decision_type) {
 
 Error node_error(const LightgbmTree& entries, const LightgbmEntry& entry, std::size_t node,
                  std::string_view message) {
-  return refused(location_of(entry, &entries) + ", node " + std::to_string(node), message);
+  return refused(formatted("{}, node {}", location_of(entry, &entries), node), message);
 }
 
 /// Sets the splits' children to indices in Tree::nodes.
@@ -43,8 +45,8 @@ Result<void> add_children(const LightgbmTree& entries, const LightgbmEntry& entr
     const std::int64_t child = children[i];
     if (child >= splits || child < -splits - 1)
       return node_error(entries, entry, i,
-                        "child " + std::to_string(child) + " does not exist: the tree has " +
-                            std::to_string(splits) + " splits and leaves to -" + std::to_string(leaves));
+                        formatted("child {} does not exist: the tree has {} splits and leaves to -{}", child,
+                                  splits, leaves));
     tree.nodes[i].*side = static_cast<std::int32_t>(child >= 0 ? child : splits + ~child);
   }
   return {};
@@ -66,8 +68,7 @@ Result<void> add_decisions(const LightgbmTree& entries, std::size_t splits, Tree
   FVM_ASSIGN(const std::vector<std::int64_t> types, integers_of(entries.decision_type, splits, &entries));
   for (std::size_t i = 0; i < splits; ++i) {
     if (types[i] < 0 || types[i] > most_decision_type)
-      return node_error(entries, entries.decision_type, i,
-                        "unknown decision type " + std::to_string(types[i]));
+      return node_error(entries, entries.decision_type, i, formatted("unknown decision type {}", types[i]));
     Node& node = tree.nodes[i];
     node.kind = (types[i] & category_bit) != 0 ? NodeKind::Category : NodeKind::LessEqual;
     if (node.kind == NodeKind::Category) continue;  // NaN is in no set, whatever decision_type says
@@ -85,16 +86,14 @@ Result<CategorySet> set_of(const LightgbmTree& entries, std::span<const std::int
   set.rule = CategoryRule::AboveMinusOne;
   for (std::size_t w = 0; w < words.size(); ++w) {
     const auto wrong = [&](const std::string& what) {
-      return refused(location_of(entries.cat_threshold, &entries),
-                     "cat_threshold: set " + std::to_string(number) + ": " + what);
+      return refused(location_of(entries.cat_threshold, &entries), "cat_threshold: set {}: {}", number, what);
     };
     if (words[w] < 0 || words[w] > std::numeric_limits<std::uint32_t>::max())
-      return wrong(std::to_string(words[w]) + " is not a word of 32 bits");
+      return wrong(formatted("{} is not a word of 32 bits", words[w]));
     for (auto bits = static_cast<std::uint32_t>(words[w]); bits != 0; bits &= bits - 1) {
       const std::size_t code = 32 * w + static_cast<std::size_t>(std::countr_zero(bits));
       if (code >= kMaxCategories)
-        return wrong("category " + std::to_string(code) + " is over the limit of " +
-                     std::to_string(kMaxCategories - 1));
+        return wrong(formatted("category {} is over the limit of {}", code, kMaxCategories - 1));
       set.codes.push_back(static_cast<std::uint32_t>(code));
     }
   }
@@ -109,12 +108,11 @@ Result<void> add_sets(const LightgbmTree& entries, std::size_t count, Tree& tree
   FVM_ASSIGN(const std::vector<std::int64_t> bounds,
              integers_of(entries.cat_boundaries, count + 1, &entries));
   const auto wrong = [&](const std::string& what) {
-    return refused(location_of(entries.cat_boundaries, &entries), "cat_boundaries: " + what);
+    return refused(location_of(entries.cat_boundaries, &entries), "cat_boundaries: {}", what);
   };
-  if (bounds.front() != 0) return wrong("the first is " + std::to_string(bounds.front()));
+  if (bounds.front() != 0) return wrong(formatted("the first is {}", bounds.front()));
   for (std::size_t i = 0; i < count; ++i)
-    if (bounds[i + 1] < bounds[i])
-      return wrong(std::to_string(bounds[i + 1]) + " comes after " + std::to_string(bounds[i]));
+    if (bounds[i + 1] < bounds[i]) return wrong(formatted("{} comes after {}", bounds[i + 1], bounds[i]));
   FVM_ASSIGN(const std::vector<std::int64_t> words,
              integers_of(entries.cat_threshold, static_cast<std::size_t>(bounds.back()), &entries));
   for (std::size_t i = 0; i < count; ++i) {
@@ -135,8 +133,8 @@ Result<void> set_threshold(const LightgbmTree& entries, double threshold, std::s
   const bool exists = threshold >= 0 && threshold < static_cast<double>(tree.category_sets.size());
   if (!exists || std::trunc(threshold) != threshold)
     return node_error(entries, entries.threshold, split,
-                      "there is no set of categories " + std::to_string(threshold) + ": the tree has " +
-                          std::to_string(tree.category_sets.size()));
+                      formatted("there is no set of categories {}: the tree has {}",
+                                std::to_string(threshold), tree.category_sets.size()));
   node.payload = static_cast<std::uint32_t>(threshold);
   return {};
 }
@@ -150,14 +148,13 @@ Result<void> add_splits(const LightgbmTree& entries, std::size_t leaves, Tree& t
   const auto categorical = std::count_if(tree.nodes.begin(), tree.nodes.end(),
                                          [](const Node& node) { return node.kind == NodeKind::Category; });
   if (sets != categorical)
-    return refused(location_of(entries.num_cat, &entries), "num_cat: " + std::to_string(sets) +
-                                                               " categorical splits, but the tree has " +
-                                                               std::to_string(categorical));
+    return refused(location_of(entries.num_cat, &entries),
+                   "num_cat: {} categorical splits, but the tree has {}", sets, categorical);
   FVM_TRY(add_sets(entries, static_cast<std::size_t>(sets), tree));
   for (std::size_t i = 0; i < splits; ++i) {
     if (features[i] < 0 || features[i] > std::numeric_limits<std::int32_t>::max())
       return node_error(entries, entries.split_feature, i,
-                        "feature " + std::to_string(features[i]) + " does not exist");
+                        formatted("feature {} does not exist", features[i]));
     FVM_TRY(set_threshold(entries, thresholds[i], i, tree));
     tree.nodes[i].feature = static_cast<std::uint32_t>(features[i]);
   }
@@ -178,7 +175,7 @@ Result<void> add_linear_leaves(const LightgbmTree& entries, std::size_t leaves, 
   for (std::size_t i = 0; i < leaves; ++i) {
     if (counts[i] < 0 || counts[i] > std::numeric_limits<std::int32_t>::max())
       return node_error(entries, entries.num_features, leaves - 1 + i,
-                        "a linear function of " + std::to_string(counts[i]) + " features");
+                        formatted("a linear function of {} features", counts[i]));
     all += static_cast<std::size_t>(counts[i]);
   }
   FVM_ASSIGN(const std::vector<std::int64_t> features, integers_of(entries.leaf_features, all, &entries));
@@ -190,7 +187,7 @@ Result<void> add_linear_leaves(const LightgbmTree& entries, std::size_t leaves, 
     for (const std::size_t end = at + static_cast<std::size_t>(counts[i]); at < end; ++at) {
       if (features[at] < 0 || features[at] > std::numeric_limits<std::int32_t>::max())
         return node_error(entries, entries.leaf_features, leaves - 1 + i,
-                          "feature " + std::to_string(features[at]) + " does not exist");
+                          formatted("feature {} does not exist", features[at]));
       leaf.features.push_back(static_cast<std::uint32_t>(features[at]));
       leaf.coefficients.push_back(coefficients[at]);
     }

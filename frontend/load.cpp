@@ -1,5 +1,6 @@
 // load_model: reads and unpacks the bytes, finds the format by content among the rows of formats.def, calls
 // its reader, and checks the model. A directory is a model of YDF.
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/load.hpp>
 
 #include <algorithm>
@@ -72,8 +73,8 @@ Error unknown_format(Bytes bytes) {
       return refused("byte 0", foreign.sentence);
   std::string known;
   for (const Format& format : formats) known.append(known.empty() ? "" : ", ").append(format.name);
-  return refused("byte 0", "not a model file of a known format (" + known + "): it starts with " +
-                               frontend::quoted(text, 16));
+  return refused("byte 0", "not a model file of a known format ({}): it starts with {}", known,
+                 frontend::quoted(text, 16));
 }
 
 const Format* find_format(Bytes bytes) {
@@ -96,7 +97,7 @@ Result<Model> read_and_check(Bytes bytes, const LoadLimits& limits) {
 
 Result<Model> load_bytes(Bytes bytes, const LoadLimits& limits) {
   if (bytes.size() > limits.max_bytes)
-    return refused("byte 0", "longer than the limit of " + std::to_string(limits.max_bytes) + " bytes");
+    return refused("byte 0", "longer than the limit of {} bytes", limits.max_bytes);
   FVM_TRY(check_model_opening(bytes));
   if (!frontend::is_gzip(bytes)) return read_and_check(bytes, limits);
   FVM_ASSIGN(const std::vector<std::byte> unpacked,

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/npy_header.hpp>
 
 #include "file_text.hpp"
@@ -29,14 +30,14 @@ class HeaderParser {
     if (at_ != text_.size()) return wrong("text after the closing brace");
     for (const auto& [seen, name] : {std::pair{seen_descr_, "descr"}, std::pair{seen_order_, "fortran_order"},
                                      std::pair{seen_shape_, "shape"}}) {
-      if (!seen) return refused("NPY header", "has no key '" + std::string(name) + "'");
+      if (!seen) return refused("NPY header", "has no key '{}'", name);
     }
     return std::move(header_);
   }
 
  private:
   Error wrong(const std::string& what) const {
-    return refused("NPY header, character " + std::to_string(at_ + 1), what);
+    return refused(formatted("NPY header, character {}", at_ + 1), what);
   }
   void skip_space() {
     while (at_ < text_.size() && kSpace.find(text_[at_]) != std::string_view::npos) ++at_;
@@ -49,7 +50,7 @@ class HeaderParser {
   }
   Result<void> expect(char c) {
     if (accept(c)) return {};
-    return wrong(std::string("expected '") + c + "', found " + rest());
+    return wrong(formatted("expected '{}', found {}", c, rest()));
   }
   std::string rest() const { return at_ == text_.size() ? "the end" : quoted(text_.substr(at_), 20); }
 
@@ -61,7 +62,7 @@ class HeaderParser {
                        : key == "shape"         ? &seen_shape_
                                                 : nullptr;
     if (seen == nullptr) return wrong("unknown key " + quoted(key));
-    if (std::exchange(*seen, true)) return wrong("key " + quoted(key) + " twice");
+    if (std::exchange(*seen, true)) return wrong(formatted("key {} twice", quoted(key)));
     if (seen == &seen_descr_) return dtype();
     return seen == &seen_order_ ? order() : shape();
   }

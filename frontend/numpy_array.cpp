@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/npy_header.hpp>
 
 #include "file_text.hpp"
@@ -20,7 +21,7 @@ constexpr std::uint32_t kMaxItemSize = 1u << 20;
 /// Appends a field to the array's items.
 Result<void> add_field(const NpyHeader::Field& given, NumpyArray& array) {
   const std::string& type = given.type;
-  const Error bad = refused("its items have the type " + quoted(type, 20) + ", which cannot be read");
+  const Error bad = refused(formatted("its items have the type {}, which cannot be read", quoted(type, 20)));
   if (type.size() < 3 || type[0] == '>') return bad;
   NumpyField field{given.name, type[1], 0, array.item_size};
   const auto [end, code] = std::from_chars(type.data() + 2, type.data() + type.size(), field.size);
@@ -150,9 +151,9 @@ Result<NumpyColumn> NumpyArray::column(std::string_view field, Wanted wanted) co
   const char kind = found->kind;
   if ((wanted == Wanted::Integers && (kind == 'f' || kind == 'U')) ||
       (wanted == Wanted::Numbers && kind == 'U'))
-    return refused(std::string(wanted == Wanted::Integers ? "expected integers" : "expected numbers") +
-                   (field.empty() ? "" : " in the field " + quoted(field)) + ", found NumPy's kind '" + kind +
-                   "'");
+    return refused(formatted("{}{}, found NumPy's kind '{}'",
+                             wanted == Wanted::Integers ? "expected integers" : "expected numbers",
+                             field.empty() ? "" : " in the field " + quoted(field), kind));
   return NumpyColumn(items.data() + found->offset, item_size, count, kind, found->size);
 }
 
@@ -162,8 +163,7 @@ Result<NumpyArray> read_npy(std::vector<std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (!text.starts_with(magic) || text.size() < preamble) return refused("not a NumPy array");
   const auto version = std::to_integer<unsigned>(file[6]);
-  if (version < 1 || version > 3)
-    return refused("the .npy format " + std::to_string(version) + " is not known");
+  if (version < 1 || version > 3) return refused(formatted("the .npy format {} is not known", version));
   const std::size_t begin = version == 1 ? 10 : 12;
   std::uint32_t length = 0;
   std::memcpy(&length, file.data() + 8, version == 1 ? 2 : 4);
@@ -174,9 +174,8 @@ Result<NumpyArray> read_npy(std::vector<std::byte> file) {
   std::size_t size = 0;
   const std::size_t there = text.size() - begin - length;
   if (__builtin_mul_overflow(array.count, std::size_t{array.item_size}, &size) || size != there)
-    return refused("the array declares " + std::to_string(array.count) + " items of " +
-                   std::to_string(array.item_size) + " bytes, but " + std::to_string(there) +
-                   " bytes follow");
+    return refused(formatted("the array declares {} items of {} bytes, but {} bytes follow", array.count,
+                             array.item_size, there));
   array.file = std::move(file);
   array.items = std::span(array.file).subspan(begin + length);
   return array;

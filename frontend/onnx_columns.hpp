@@ -80,8 +80,8 @@ class OnnxComputed {
 
   /// Returns columns that have the numbers of `columns` after a step that need not keep their order.
   OnnxColumns after(const OnnxColumns& columns, const OnnxStep& step);
-  /// Returns the columns that Normalizer makes: each number's share, or root of its share, of what `whole` makes of
-  /// all numbers of the row.
+  /// Returns the columns that Normalizer makes: each number divided by the norm of its row (maximum, L1 or L2), which
+  /// `whole` computes. For L2 that is the root of the squares' share.
   OnnxColumns shares(const OnnxColumns& columns, ColumnKind whole, ColumnKind share);
 
   std::vector<ComputedColumn>& columns() { return columns_; }

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <optional>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -91,7 +93,7 @@ class ListReader {
 
   Result<void> check_count(std::string_view name, std::size_t count, std::size_t expected) const {
     if (count == expected) return {};
-    return error(name, std::to_string(count) + " values, expected " + std::to_string(expected));
+    return error(name, formatted("{} values, expected {}", count, expected));
   }
 
   /// Reads `count` whole numbers from 0 to `max`.
@@ -101,8 +103,7 @@ class ListReader {
                attributes_.integers(name, [&](std::size_t i, std::int64_t x) -> Result<void> {
                  if (i >= count) return {};
                  if (x < 0 || x > max)
-                   return error(name, "value " + std::to_string(i) + " is " + std::to_string(x) +
-                                          ", which is not within 0 and " + std::to_string(max));
+                   return error(name, formatted("value {} is {}, which is not within 0 and {}", i, x, max));
                  return receive(i, static_cast<std::uint32_t>(x));
                }));
     return check_count(name, found, count);
@@ -112,7 +113,7 @@ class ListReader {
     FVM_ASSIGN(const std::size_t count,
                attributes_.integers(name, [](std::size_t, std::int64_t) { return Result<void>(); }));
     const std::uint64_t most = std::min(limit, static_cast<std::uint64_t>(kMaxIndex));
-    if (count > most) return error(name, "more values than the limit of " + std::to_string(most));
+    if (count > most) return error(name, formatted("more values than the limit of {}", most));
     return count;
   }
 
@@ -142,7 +143,7 @@ class ListReader {
   }
 
   Result<void> add_weight(std::string_view name, std::size_t i, double x) {
-    if (!std::isfinite(x)) return error(name, "weight " + std::to_string(i) + " is not finite");
+    if (!std::isfinite(x)) return error(name, formatted("weight {} is not finite", i));
     forest_.weights.push_back(x);
     return {};
   }
@@ -210,8 +211,7 @@ class NumberedForest : ListReader {
       FVM_TRY(read_name("aggregate_function", "SUM", kAggregateNames, forest_.aggregate));
       FVM_ASSIGN(const std::int64_t targets, attributes_.integer("n_targets", 1));
       if (targets < 1 || targets > std::int64_t{limits_.max_outputs})
-        return error("n_targets",
-                     std::to_string(targets) + " is not within 1 and " + std::to_string(limits_.max_outputs));
+        return error("n_targets", formatted("{} is not within 1 and {}", targets, limits_.max_outputs));
       forest_.num_outputs = static_cast<std::uint32_t>(targets);
     }
     return read_base();
@@ -221,7 +221,7 @@ class NumberedForest : ListReader {
     std::vector<std::string>& labels = forest_.class_labels;
     const auto add = [&](std::string label) -> Result<void> {
       if (labels.size() == limits_.max_outputs)
-        return error("classlabels", "more classes than the limit of " + std::to_string(limits_.max_outputs));
+        return error("classlabels", formatted("more classes than the limit of {}", limits_.max_outputs));
       labels.push_back(std::move(label));
       return {};
     };
@@ -257,21 +257,19 @@ class NumberedForest : ListReader {
   Result<void> read_trees() {
     FVM_ASSIGN(splits_, count_integers("nodes_treeids", limits_.max_nodes));
     if (splits_ == 0) return error("nodes_treeids", "no nodes");
-    FVM_TRY(integers("nodes_treeids", splits_, kMaxIndex,
-                     [&](std::size_t i, std::uint32_t number) -> Result<void> {
-                       if (!trees_.empty() && trees_.back().number == number) return {};
-                       if (trees_.size() == limits_.max_trees)
-                         return error("nodes_treeids",
-                                      "more trees than the limit of " + std::to_string(limits_.max_trees));
-                       trees_.push_back({number, static_cast<std::uint32_t>(trees_.size())});
-                       forest_.roots.push_back(static_cast<std::uint32_t>(i));
-                       return {};
-                     }));
+    FVM_TRY(integers(
+        "nodes_treeids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t number) -> Result<void> {
+          if (!trees_.empty() && trees_.back().number == number) return {};
+          if (trees_.size() == limits_.max_trees)
+            return error("nodes_treeids", formatted("more trees than the limit of {}", limits_.max_trees));
+          trees_.push_back({number, static_cast<std::uint32_t>(trees_.size())});
+          forest_.roots.push_back(static_cast<std::uint32_t>(i));
+          return {};
+        }));
     begins_ = forest_.roots;
     begins_.push_back(static_cast<std::uint32_t>(splits_));
     if (const auto twice = sort_numbers(trees_, 0, trees_.size()))
-      return error("nodes_treeids",
-                   "the nodes of tree " + std::to_string(*twice) + " do not follow one another");
+      return error("nodes_treeids", formatted("the nodes of tree {} do not follow one another", *twice));
     return {};
   }
 
@@ -285,7 +283,7 @@ class NumberedForest : ListReader {
         }));
     for (std::size_t t = 0; t + 1 < begins_.size(); ++t)
       if (const auto twice = sort_numbers(numbers_, begins_[t], begins_[t + 1]))
-        return error("nodes_nodeids", "node " + std::to_string(*twice) + " is given twice in one tree");
+        return error("nodes_nodeids", formatted("node {} is given twice in one tree", *twice));
     return {};
   }
 
@@ -297,8 +295,7 @@ class NumberedForest : ListReader {
                  const auto* row = std::find_if(std::begin(kModeNames), std::end(kModeNames),
                                                 [&](const ModeName& known) { return known.name == text; });
                  if (row == std::end(kModeNames))
-                   return error("nodes_modes",
-                                "value " + std::to_string(i) + ": " + quoted(text) + " is unknown");
+                   return error("nodes_modes", formatted("value {}: {} is unknown", i, quoted(text)));
                  forest_.nodes[i].mode = row->mode;
                  return {};
                }));
@@ -323,21 +320,20 @@ class NumberedForest : ListReader {
   Result<void> read_child(std::string_view name, std::uint32_t OnnxNode::*side) {
     std::size_t tree = 0;
     // The list has numbers for leaves too, which mean nothing.
-    FVM_ASSIGN(
-        const std::size_t count,
-        attributes_.integers(name, [&](std::size_t i, std::int64_t x) -> Result<void> {
-          if (i >= splits_) return {};
-          if (i >= begins_[tree + 1]) ++tree;
-          OnnxNode& node = forest_.nodes[i];
-          if (node.mode == OnnxMode::Leaf) return {};
-          const auto child = x < 0 || x > kMaxIndex ? std::nullopt
-                                                    : find_number(numbers_, begins_[tree], begins_[tree + 1],
-                                                                  static_cast<std::uint32_t>(x));
-          if (!child)
-            return error(name, "value " + std::to_string(i) + ": its tree has no node " + std::to_string(x));
-          node.*side = *child;
-          return {};
-        }));
+    FVM_ASSIGN(const std::size_t count,
+               attributes_.integers(name, [&](std::size_t i, std::int64_t x) -> Result<void> {
+                 if (i >= splits_) return {};
+                 if (i >= begins_[tree + 1]) ++tree;
+                 OnnxNode& node = forest_.nodes[i];
+                 if (node.mode == OnnxMode::Leaf) return {};
+                 const auto child = x < 0 || x > kMaxIndex
+                                        ? std::nullopt
+                                        : find_number(numbers_, begins_[tree], begins_[tree + 1],
+                                                      static_cast<std::uint32_t>(x));
+                 if (!child) return error(name, formatted("value {}: its tree has no node {}", i, x));
+                 node.*side = *child;
+                 return {};
+               }));
     return check_count(name, count, splits_);
   }
 
@@ -348,16 +344,14 @@ class NumberedForest : ListReader {
     FVM_TRY(
         integers(prefix_ + "treeids", count, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
           const auto tree = find_number(trees_, 0, trees_.size(), x);
-          if (!tree) return error(prefix_ + "treeids", "there is no tree " + std::to_string(x));
+          if (!tree) return error(prefix_ + "treeids", formatted("there is no tree {}", x));
           leaves[i] = *tree;
           return {};
         }));
     FVM_TRY(
         integers(prefix_ + "nodeids", count, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
           const auto node = find_number(numbers_, begins_[leaves[i]], begins_[leaves[i] + 1], x);
-          if (!node)
-            return error(prefix_ + "nodeids",
-                         "value " + std::to_string(i) + ": its tree has no node " + std::to_string(x));
+          if (!node) return error(prefix_ + "nodeids", formatted("value {}: its tree has no node {}", i, x));
           leaves[i] = *node;
           return {};
         }));
@@ -445,8 +439,7 @@ class ListedForest : ListReader {
                               std::int64_t most) const {
     FVM_ASSIGN(const std::int64_t value, attributes_.integer(name, otherwise));
     if (value < least || value > most)
-      return error(name, std::to_string(value) + " is not within " + std::to_string(least) + " and " +
-                             std::to_string(most));
+      return error(name, formatted("{} is not within {} and {}", value, least, most));
     return value;
   }
 
@@ -464,8 +457,7 @@ class ListedForest : ListReader {
     std::size_t at = 0;
     FVM_TRY(visit_integers(modes, [&](std::int64_t mode) -> Result<void> {
       if (mode < 0 || mode > static_cast<std::int64_t>(OnnxMode::Member))
-        return error("nodes_modes",
-                     "value " + std::to_string(at) + ": mode " + std::to_string(mode) + " is unknown");
+        return error("nodes_modes", formatted("value {}: mode {} is unknown", at, mode));
       forest_.nodes[at++].mode = static_cast<OnnxMode>(mode);
       return {};
     }));
@@ -504,8 +496,7 @@ class ListedForest : ListReader {
     }));
     return integers(name, splits_, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
       if (x >= (leaf[i] ? leaves_ : splits_))
-        return error(name, "value " + std::to_string(i) + ": there is no " + (leaf[i] ? "leaf " : "node ") +
-                               std::to_string(x));
+        return error(name, formatted("value {}: there is no {}{}", i, leaf[i] ? "leaf " : "node ", x));
       forest_.nodes[i].*side = x + static_cast<std::uint32_t>(leaf[i] ? splits_ : 0);
       return {};
     });

@@ -7,6 +7,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -38,8 +40,7 @@ Result<void> read_numbers(const OnnxOperation& operation, std::string_view name,
     return {};
   }));
   if (count != 1 && count != columns.width)
-    return attributes.error(
-        name, std::to_string(count) + " numbers for " + std::to_string(columns.width) + " columns");
+    return attributes.error(name, formatted("{} numbers for {} columns", count, columns.width));
   return {};
 }
 
@@ -55,9 +56,9 @@ class GraphReader {
     for (const OnnxValue& output : graph_.outputs) {
       const auto result = results_.find(output.name);
       if (result == results_.end())
-        return refused("graph", "output " + quoted(output.name) + " is not a result of the tree ensemble");
+        return refused("graph", "output {} is not a result of the tree ensemble", quoted(output.name));
       if (result->second == Content::Before)
-        return refused("graph", "output " + quoted(output.name) + " holds the scores before their transform");
+        return refused("graph", "output {} holds the scores before their transform", quoted(output.name));
     }
     // Rows of doubles have no computed columns, and such a pipeline uses none.
     if (computed_ && pipeline_.columns.row_type == ScalarType::Float32)
@@ -139,7 +140,7 @@ class GraphReader {
   }
   Result<void> check_new(const OnnxOperation& operation, std::string_view name) const {
     if (!columns_.contains(name) && !results_.contains(name) && !constants_.contains(name)) return {};
-    return error(operation, "its output " + quoted(name) + " is there already");
+    return error(operation, formatted("its output {} is there already", quoted(name)));
   }
   Result<std::vector<std::int64_t>> shape_of(const OnnxOperation& operation) const;
   Result<void> read_constant(const OnnxOperation& operation, std::size_t input, std::uint32_t width,
@@ -207,15 +208,15 @@ Result<void> GraphReader::add_width(const OnnxValue& input, std::uint32_t& width
     return refused("graph, input " + quoted(input.name), what);
   };
   if (input.dims.size() > 2)
-    return wrong(std::to_string(input.dims.size()) + " dimensions, expected rows and columns");
+    return wrong(formatted("{} dimensions, expected rows and columns", input.dims.size()));
   if (input.dims.size() < 2 || input.dims[1] < 0) {
     if (graph_.inputs.size() == 1) return {};
     return wrong("the number of columns is not given");
   }
   if (input.dims[1] == 0 ||
       input.dims[1] > std::int64_t{limits_.max_features} - std::int64_t{pipeline_.num_features})
-    return wrong(std::to_string(input.dims[1]) + " columns: none, or more than the limit of " +
-                 std::to_string(limits_.max_features) + " features");
+    return wrong(formatted("{} columns: none, or more than the limit of {} features", input.dims[1],
+                           limits_.max_features));
   width = static_cast<std::uint32_t>(input.dims[1]);
   return {};
 }
@@ -239,14 +240,14 @@ Result<void> GraphReader::add_inputs() {
         break;
       default:
         return refused("graph, input " + quoted(input.name),
-                       "a tensor of " + name_of(input.type) + "; float, double, int32 and int64 are read");
+                       "a tensor of {}; float, double, int32 and int64 are read", name_of(input.type));
     }
     known_width_ = width != 0;
     columns.width = width != 0 ? width : limits_.max_features;
     columns.segments.push_back({0, columns.width, pipeline_.num_features, {}});
     pipeline_.num_features += columns.width;
     if (!columns_.emplace(input.name, std::move(columns)).second)
-      return refused("graph", "two inputs are named " + quoted(input.name));
+      return refused("graph", "two inputs are named {}", quoted(input.name));
   }
   if (pipeline_.num_features != graph_.inputs.size() || !known_width_ || pipeline_.num_features == 1)
     return {};
@@ -264,7 +265,7 @@ Result<void> GraphReader::add_cast(const OnnxOperation& operation) {
   FVM_ASSIGN(const std::int64_t number, OnnxAttributes(operation).integer("to", 0));
   const auto to = static_cast<OnnxType>(static_cast<std::int32_t>(number));
   const auto wrong = [&](const std::string& what) {
-    return error(operation, what + " cast to " + name_of(to));
+    return error(operation, formatted("{} cast to {}", what, name_of(to)));
   };
   if (const OnnxColumns* columns = columns_of(operation)) {
     OnnxColumns cast = *columns;
@@ -285,14 +286,13 @@ Result<void> GraphReader::add_cast(const OnnxOperation& operation) {
 
 Result<void> GraphReader::add_concat(const OnnxOperation& operation) {
   FVM_ASSIGN(const std::int64_t axis, OnnxAttributes(operation).integer("axis", 0));
-  if (axis != 1 && axis != -1)
-    return error(operation, "axis " + std::to_string(axis) + ", expected 1: columns");
+  if (axis != 1 && axis != -1) return error(operation, formatted("axis {}, expected 1: columns", axis));
   OnnxColumns all;
   all.type = OnnxType::Undefined;
   for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
     const OnnxColumns* part = columns_of(operation, i);
     if (part == nullptr)
-      return error(operation, "input " + quoted(operation.inputs[i]) + " is not columns of the rows");
+      return error(operation, formatted("input {} is not columns of the rows", quoted(operation.inputs[i])));
     if (!known_width_) return error(operation, "the number of the input's columns is not given");
     if (all.type == OnnxType::Undefined) {
       all.type = part->type;
@@ -302,7 +302,7 @@ Result<void> GraphReader::add_concat(const OnnxOperation& operation) {
       return error(operation, "columns of different types");
     if (part->width > limits_.max_features - all.width ||
         all.segments.size() + part->segments.size() > kMaxOnnxParts)
-      return error(operation, "more columns than the limit of " + std::to_string(limits_.max_features));
+      return error(operation, formatted("more columns than the limit of {}", limits_.max_features));
     for (OnnxSegment segment : part->segments) {
       segment.column += all.width;
       all.segments.push_back(std::move(segment));
@@ -360,8 +360,8 @@ Result<void> GraphReader::add_imputer(const OnnxOperation& operation) {
   const OnnxAttributes attributes(operation);
   FVM_ASSIGN(const double replaced, attributes.real("replaced_value_float", 0));
   if (input->type != OnnxType::Float || attributes.has("imputed_value_int64s"))
-    return error(operation, "columns of " + name_of(input->type) +
-                                "; only float columns and imputed_value_floats are read");
+    return error(operation, formatted("columns of {}; only float columns and imputed_value_floats are read",
+                                      name_of(input->type)));
   OnnxStep step;
   step.kind = OnnxStepKind::Replace;
   FVM_TRY(read_numbers(operation, "imputed_value_floats", *input, step.first));
@@ -375,7 +375,7 @@ Result<void> GraphReader::add_normalizer(const OnnxOperation& operation) {
   if (input == nullptr) return error(operation, "its input is not columns of the rows");
   FVM_ASSIGN(const std::string_view norm, OnnxAttributes(operation).text("norm", "MAX"));
   if (norm != "MAX" && norm != "L1" && norm != "L2")
-    return error(operation, "norm " + quoted(norm) + ", expected MAX, L1 or L2");
+    return error(operation, formatted("norm {}, expected MAX, L1 or L2", quoted(norm)));
   FVM_ASSIGN(OnnxComputed* const computed, computed_for(operation, *input));
   const ColumnKind whole = norm == "L1"   ? ColumnKind::SizeSum
                            : norm == "L2" ? ColumnKind::SquareSum
@@ -443,8 +443,7 @@ Result<void> GraphReader::read_constant(const OnnxOperation& operation, std::siz
   const std::vector<std::int64_t>& dims = constant->dims;
   const bool row = dims.empty() || dims.size() == 1 || (dims.size() == 2 && dims[0] == 1);
   if (!row || (constant->size != 1 && constant->size != width))
-    return error(operation, std::to_string(constant->size) + " constant numbers for " +
-                                std::to_string(width) + " columns");
+    return error(operation, formatted("{} constant numbers for {} columns", constant->size, width));
   return visit_reals(*constant, [&](double x) -> Result<void> {
     if (!std::isfinite(x)) return error(operation, "a constant that is not finite");
     numbers.push_back(x);
@@ -455,7 +454,8 @@ Result<void> GraphReader::read_constant(const OnnxOperation& operation, std::siz
 /// Sets the type in which a step computes.
 Result<void> GraphReader::set_type(const OnnxOperation& operation, const OnnxColumns& input, OnnxStep& step) {
   if (input.type != OnnxType::Float && input.type != OnnxType::Double)
-    return error(operation, "columns of " + name_of(input.type) + "; only float and double columns are read");
+    return error(operation,
+                 formatted("columns of {}; only float and double columns are read", name_of(input.type)));
   step.type = input.type == OnnxType::Double ? ScalarType::Float64 : ScalarType::Float32;
   return {};
 }
@@ -550,8 +550,7 @@ Result<void> GraphReader::add_sigmoid(const OnnxOperation& operation) {
 
 Result<void> GraphReader::add_softmax(const OnnxOperation& operation) {
   FVM_ASSIGN(const std::int64_t axis, OnnxAttributes(operation).integer("axis", -1));
-  if (axis != 1 && axis != -1)
-    return error(operation, "axis " + std::to_string(axis) + ", expected 1: columns");
+  if (axis != 1 && axis != -1) return error(operation, formatted("axis {}, expected 1: columns", axis));
   return add_transform(operation, OnnxPost::Softmax);
 }
 
@@ -574,7 +573,7 @@ Result<void> GraphReader::add_ensemble(const OnnxOperation& operation) {
   }
   const std::size_t expected = pipeline_.forest.classifier ? 2 : 1;
   if (operation.outputs.empty() || operation.outputs.size() > expected)
-    return error(operation, "expected " + std::to_string(expected) + " outputs");
+    return error(operation, formatted("expected {} outputs", expected));
   for (std::size_t i = 0; i < operation.outputs.size(); ++i) {
     FVM_TRY(check_new(operation, operation.outputs[i]));
     results_.emplace(operation.outputs[i], i + 1 == expected ? Content::Scores : Content::Labels);

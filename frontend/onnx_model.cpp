@@ -5,6 +5,8 @@
 #include <numeric>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "onnx_graph.hpp"
 #include "onnx_tree.hpp"
 
@@ -60,14 +62,14 @@ Result<void> set_classes(const Transform transform, const OnnxShape& shape, Onnx
   }
   const std::size_t expected = forest.class_labels.size();
   if (!forest.base.empty() && (expected == 2 || forest.base.size() != expected))
-    return wrong(forest, "base_values: " + std::to_string(forest.base.size()) +
-                             " numbers for the scores of " + std::to_string(expected) + " classes");
+    return wrong(forest, formatted("base_values: {} numbers for the scores of {} classes", forest.base.size(),
+                                   expected));
   const bool positive = all_weights(forest, [](double w) { return w > 0; });
   const auto missing = std::find(shape.always.begin(), shape.always.end(), false);
   if (forest.base.empty() && !positive && missing != shape.always.end())
-    return wrong(forest, "class " +
-                             forest.class_labels[static_cast<std::size_t>(missing - shape.always.begin())] +
-                             " gets no score on some rows, and others may be negative");
+    return wrong(forest,
+                 formatted("class {} gets no score on some rows, and others may be negative",
+                           forest.class_labels[static_cast<std::size_t>(missing - shape.always.begin())]));
   model.transform = transform;
   model.class_rule = ClassRule::RawArgmax;
   return {};
@@ -83,7 +85,7 @@ Result<void> check_post(const OnnxPipeline& pipeline) {
     return wrong(forest, "a post_transform of one target" + advice);
   if (pipeline.type == "TreeEnsemble" &&
       (forest.post == OnnxPost::Softmax || forest.post == OnnxPost::Logistic))
-    return wrong(forest, "post_transform " + std::to_string(static_cast<int>(forest.post)) + advice);
+    return wrong(forest, formatted("post_transform {}{}", static_cast<int>(forest.post), advice));
   return {};
 }
 
@@ -92,11 +94,11 @@ Result<void> set_targets(const Transform transform, const OnnxPipeline& pipeline
                          Model& model) {
   const OnnxForest& forest = pipeline.forest;
   if (!forest.base.empty() && forest.base.size() != forest.num_outputs)
-    return wrong(forest, "base_values: " + std::to_string(forest.base.size()) + " numbers for " +
-                             std::to_string(forest.num_outputs) + " targets");
+    return wrong(forest,
+                 formatted("base_values: {} numbers for {} targets", forest.base.size(), forest.num_outputs));
   for (std::size_t i = 0; i < forest.base.size(); ++i)
     if (forest.base[i] != 0 && !shape.always[i])
-      return wrong(forest, "base_values: target " + std::to_string(i) + " gets no weight on some rows");
+      return wrong(forest, formatted("base_values: target {} gets no weight on some rows", i));
   if (!pipeline.transformed) FVM_TRY(check_post(pipeline));
   model.transform = transform;
   if (pipeline.argmax) model.class_rule = ClassRule::Argmax;
@@ -159,7 +161,7 @@ Result<ParsedModel> read_onnx(std::span<const std::byte> bytes, const LoadLimits
   model.trainer = "onnx";
   model.version = std::string(file.producer) + (file.producer_version.empty() ? "" : " ") +
                   std::string(file.producer_version);
-  model.objective = pipeline.type + " " + std::string(kPostNames[static_cast<std::size_t>(forest.post)]);
+  model.objective = formatted("{} {}", pipeline.type, kPostNames[static_cast<std::size_t>(forest.post)]);
   model.num_features = pipeline.num_features;
   model.feature_names = std::move(pipeline.feature_names);
   model.computed_columns = std::move(pipeline.computed);

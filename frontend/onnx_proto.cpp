@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -28,8 +30,7 @@ Result<void> visit_fields(WireMessage message, const FieldReceiver& receive) {
 Result<void> check_count(std::size_t count, const WireField& field, const char* what,
                          std::size_t limit = kMaxOnnxParts) {
   if (count < limit) return {};
-  return refused(byte_location(field.offset),
-                 "more " + std::string(what) + " than the limit of " + std::to_string(limit));
+  return refused(byte_location(field.offset), "more {} than the limit of {}", what, limit);
 }
 
 Result<void> read_dims(const WireField& shape, std::vector<std::int64_t>& dims) {
@@ -83,7 +84,7 @@ Result<void> add_initializer(const WireField& field, OnnxGraph& graph) {
   FVM_ASSIGN(OnnxTensor tensor, read_onnx_tensor(message));
   const std::string_view name = tensor.name;
   if (!graph.initializers.emplace(name, std::move(tensor)).second)
-    return refused(byte_location(field.offset), "two initializers are named " + quoted(name));
+    return refused(byte_location(field.offset), "two initializers are named {}", quoted(name));
   return {};
 }
 
@@ -136,7 +137,7 @@ Result<void> add_attribute(const WireField& attribute, OnnxOperation& operation)
   }));
   FVM_TRY(check_count(operation.attributes.size(), attribute, "attributes"));
   if (!operation.attributes.emplace(name, message).second)
-    return refused(byte_location(attribute.offset), "attribute " + quoted(name) + " is given twice");
+    return refused(byte_location(attribute.offset), "attribute {} is given twice", quoted(name));
   return {};
 }
 
@@ -178,7 +179,7 @@ std::size_t element_size(OnnxType type) {
 }
 
 Error tensor_error(const OnnxTensor& tensor, const std::string& message) {
-  return refused(byte_location(tensor.message.offset), "tensor " + quoted(tensor.name) + ": " + message);
+  return refused(byte_location(tensor.message.offset), "tensor {}: {}", quoted(tensor.name), message);
 }
 
 /// Calls `receive` for raw_data's elements, as fields of the element's wire type.
@@ -223,8 +224,7 @@ Result<void> check_size(OnnxTensor& tensor) {
     FVM_TRY(visit_integers(tensor, count));
   }
   if (elements != tensor.size)
-    return tensor_error(tensor, std::to_string(elements) + " elements, but its dimensions say " +
-                                    std::to_string(tensor.size));
+    return tensor_error(tensor, formatted("{} elements, but its dimensions say {}", elements, tensor.size));
   return {};
 }
 
@@ -247,7 +247,7 @@ std::string name_of(OnnxType type) {
     case OnnxType::Double:
       return "double";
   }
-  return "ONNX's type " + std::to_string(static_cast<std::int32_t>(type));
+  return formatted("ONNX's type {}", static_cast<std::int32_t>(type));
 }
 
 Result<OnnxTensor> read_onnx_tensor(WireMessage message) {
@@ -342,11 +342,11 @@ Result<OnnxOperation> read_onnx_operation(WireMessage message) {
 }
 
 std::string location_of(const OnnxOperation& operation) {
-  return "node " + quoted(operation.name) + " (" + printable(operation.type) + ")";
+  return formatted("node {} ({})", quoted(operation.name), printable(operation.type));
 }
 
 Error OnnxAttributes::error(std::string_view name, std::string_view message) const {
-  return refused(location_of(operation_) + ", " + printable(name), message);
+  return refused(formatted("{}, {}", location_of(operation_), printable(name)), message);
 }
 
 Result<void> OnnxAttributes::visit(std::string_view name, std::int64_t type, std::uint32_t number,
@@ -364,8 +364,7 @@ Result<void> OnnxAttributes::visit(std::string_view name, std::int64_t type, std
   });
   if (!done && done.error().where.starts_with(location_of(operation_))) return done;
   if (!done) return error(name, done.error().text());
-  if (given != type)
-    return error(name, "attribute type " + std::to_string(given) + ", expected " + std::to_string(type));
+  if (given != type) return error(name, formatted("attribute type {}, expected {}", given, type));
   return {};
 }
 

@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "onnx_split.hpp"
 
 namespace forestvm::frontend {
@@ -87,8 +89,7 @@ class TreeWalk {
     }
     if (state != 0) return wrong("the node belongs to two trees");
     if (node.column >= columns_)
-      return wrong("feature " + std::to_string(node.column) + " does not exist: there are " +
-                   std::to_string(columns_));
+      return wrong(formatted("feature {} does not exist: there are {}", node.column, columns_));
     state = open(t);
     waiting_.push_back({visit.node, true});
     waiting_.push_back({node.no, false});
@@ -169,9 +170,9 @@ class TreeBuilder {
   };
 
   Error too_long(const std::string& what) const {
-    return refused(
-        forest_.where,
-        "the trees share so many parts that they are too long when written out: more than " + what);
+    return refused(forest_.where,
+                   "the trees share so many parts that they are too long when written out: more than {}",
+                   what);
   }
 
   bool combines_extremes() const {

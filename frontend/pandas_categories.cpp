@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "category_names.hpp"
 #include "file_text.hpp"
 
@@ -75,21 +77,21 @@ bool PandasCategories::on_array_end() {
 
 std::string PandasCategories::path() const {
   std::string out = "pandas_categorical";
-  if (depth_ > 0 && !lists_.empty()) out += "[" + std::to_string(lists_.size() - 1) + "]";
-  if (depth_ == 2 && !lists_.back().empty()) out += "[" + std::to_string(lists_.back().size() - 1) + "]";
+  if (depth_ > 0 && !lists_.empty()) out += formatted("[{}]", lists_.size() - 1);
+  if (depth_ == 2 && !lists_.back().empty()) out += formatted("[{}]", lists_.back().size() - 1);
   return out;
 }
 
 bool PandasCategories::add(std::string name) {
   if (depth_ != 2) return wrong("no array");
   if (lists_.back().size() == kMaxCategories)
-    return wrong("more than " + std::to_string(kMaxCategories) + " categories");
+    return wrong(formatted("more than {} categories", kMaxCategories));
   return append_name(lists_.back(), std::move(name)) || wrong("a name twice");
 }
 
 bool PandasCategories::wrong(const std::string& found) {
   error_ =
-      refused(path(), "expected null, or a list of lists of texts, numbers and booleans; found " + found);
+      refused(path(), "expected null, or a list of lists of texts, numbers and booleans; found {}", found);
   return false;
 }
 
@@ -101,7 +103,8 @@ Result<void> add_pandas_categories(const LightgbmHeader& header, const LoadLimit
     const Result<void> done =
         read_events(std::as_bytes(std::span(entry.text)), Syntax::Json, limits.max_depth, read);
     if (!done)
-      return Error{done.error().code, location_of(entry) + ": " + done.error().where, done.error().message};
+      return Error{done.error().code, formatted("{}: {}", location_of(entry), done.error().where),
+                   done.error().message};
     lists = std::move(read.lists());
   }
   if (lists.empty()) return {};
@@ -109,8 +112,7 @@ Result<void> add_pandas_categories(const LightgbmHeader& header, const LoadLimit
   if (features.size() != lists.size()) return {};
   for (std::size_t i = 0; i < lists.size(); ++i)
     FVM_TRY(add_category_names(features[i], std::move(lists[i]), std::numeric_limits<double>::quiet_NaN(),
-                               location_of(entry) + ": pandas_categorical[" + std::to_string(i) + "]",
-                               model));
+                               formatted("{}: pandas_categorical[{}]", location_of(entry), i), model));
   return {};
 }
 

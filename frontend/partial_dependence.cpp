@@ -2,6 +2,7 @@
 // each column that was tested has a word of the rows that pass all tests of other columns; at a leaf their bits are
 // counted. The mean with a value of feature f is then a sum over leaves: the leaf's value, times the rows that pass the
 // tests of other columns, if the value passes those of f.
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/partial_dependence.hpp>
 
 #include <algorithm>
@@ -76,7 +77,7 @@ std::uint64_t left_rows(const Model& model, const FeatureTest& split, const Colu
 }
 
 Error too_large(std::size_t tree, const std::string& what) {
-  return refused("tree " + std::to_string(tree), what);
+  return refused(formatted("tree {}", tree), what);
 }
 
 }  // namespace
@@ -178,14 +179,15 @@ Result<void> PartialDependence::Parts::place(std::size_t t, std::size_t at, std:
     next += way.size() + 1;
     return next <= kMaxCounts
                ? Result<void>()
-               : too_large(t, "the leaves up to here need more than " + std::to_string(kMaxCounts) +
-                                  " counts for partial dependence");
+               : too_large(t,
+                           formatted("the leaves up to here need more than {} counts for partial dependence",
+                                     kMaxCounts));
   }
   if (depth == kMaxDepth)
-    return too_large(t, "has more than " + std::to_string(kMaxDepth) + " splits on the way to a leaf");
+    return too_large(t, formatted("has more than {} splits on the way to a leaf", kMaxDepth));
   const bool is_new = std::find(way.begin(), way.end(), node.feature) == way.end();
   if (is_new && way.size() == kMaxColumns)
-    return too_large(t, "tests more than " + std::to_string(kMaxColumns) + " columns on the way to a leaf");
+    return too_large(t, formatted("tests more than {} columns on the way to a leaf", kMaxColumns));
   if (is_new) way.push_back(node.feature);
   for (const std::int32_t child : {node.left, node.right})
     FVM_TRY(place(t, static_cast<std::size_t>(child), depth + 1, next));
@@ -304,8 +306,7 @@ Result<void> PartialDependence::add(std::span<const double> rows, bool hashed_ro
   Parts& parts = *parts_;
   const std::size_t features = parts.model.num_features;
   if (features == 0 || rows.size() % features != 0)
-    return usage(std::to_string(rows.size()) + " values are no rows of " + std::to_string(features) +
-                 " features");
+    return usage("{} values are no rows of {} features", rows.size(), features);
   const std::size_t count = rows.size() / features;
   std::vector<double> row(features);
   for (std::size_t begin = 0; begin < count; begin += kRows) {

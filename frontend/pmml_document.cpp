@@ -8,6 +8,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "pmml_leaves.hpp"
 #include "xml_events.hpp"
@@ -103,8 +105,9 @@ class Reader final : public XmlSink {
   };
 
   std::string where() const {
-    return "line " + std::to_string(line_) +
-           (open_.empty() ? "" : ": " + std::string(kElements[static_cast<std::size_t>(open_.back())].name));
+    return formatted(
+        "line {}{}", line_,
+        open_.empty() ? "" : ": " + std::string(kElements[static_cast<std::size_t>(open_.back())].name));
   }
   Error error(std::string_view message) const { return refused(where(), message); }
   bool outermost() const { return models_.size() == 1; }
@@ -151,7 +154,7 @@ Result<double> Reader::number(const XmlAttributes& attributes, const char* name,
   if (!text && otherwise) return *otherwise;
   const std::optional<double> value = pmml_number(text.value_or(""));
   if (!value || !std::isfinite(*value))
-    return error(std::string(name) + " " + quoted(text.value_or("")) + " is not a finite number");
+    return error(formatted("{} {} is not a finite number", name, quoted(text.value_or(""))));
   return *value;
 }
 
@@ -163,7 +166,7 @@ Result<void> Reader::skip(std::string_view name, const XmlAttributes& attributes
     return skipped_names_.size() <= kMaxNames;
   });
   if (skipped_names_.size() > kMaxNames)
-    return error("more than " + std::to_string(kMaxNames) + " different names in extensions");
+    return error(formatted("more than {} different names in extensions", kMaxNames));
   return {};
 }
 
@@ -180,13 +183,13 @@ Result<void> Reader::on_begin(std::string_view name, const XmlAttributes& attrib
       expression_.begin(name, attributes);
       return skip(name, attributes);
     }
-    return error("element " + quoted(name) + " is not supported");
+    return error(formatted("element {} is not supported", quoted(name)));
   }
   const ElementRow& row = kElements[static_cast<std::size_t>(known->second)];
   const std::string_view parent =
       open_.empty() ? std::string_view() : kElements[static_cast<std::size_t>(open_.back())].name;
   if (open_.empty() ? !row.parents.empty() : !has_word(row.parents, parent))
-    return error("element " + quoted(name) + " does not belong here");
+    return error(formatted("element {} does not belong here", quoted(name)));
   open_.push_back(known->second);
   std::string unknown;
   attributes.each_name([&](std::string_view attribute) {
@@ -195,7 +198,7 @@ Result<void> Reader::on_begin(std::string_view name, const XmlAttributes& attrib
       unknown = attribute;
     return unknown.empty();
   });
-  if (!unknown.empty()) return error("attribute " + quoted(unknown) + " is not supported");
+  if (!unknown.empty()) return error(formatted("attribute {} is not supported", quoted(unknown)));
   return begin(known->second, attributes);
 }
 
@@ -290,13 +293,13 @@ Result<void> Reader::begin_model(Element element, const XmlAttributes& attribute
   model.scorer.where = where();
   const std::string_view function = attributes.find("functionName").value_or("");
   if (function != "regression" && function != "classification")
-    return error("functionName " + quoted(function) + " is not supported");
+    return error(formatted("functionName {} is not supported", quoted(function)));
   model.scorer.has_classes = function == "classification";
   if (attributes.find("isScorable").value_or("true") != "true")
     return error("the model is not meant for scoring");
   const std::string_view context = attributes.find("x-mathContext").value_or("double");
   if (context != "double" && context != "float")
-    return error("x-mathContext " + quoted(context) + " is not supported");
+    return error(formatted("x-mathContext {} is not supported", quoted(context)));
   model.scorer.is_float = context == "float";
   if (models_.empty()) {
     document_.algorithm = attributes.find("algorithmName").value_or(function);
@@ -347,7 +350,8 @@ Result<void> Reader::begin_segmentation(const XmlAttributes& attributes) {
   const std::string_view text = attributes.find("multipleModelMethod").value_or("");
   const auto* row = std::find_if(std::begin(kMethods), std::end(kMethods),
                                  [&](const MethodRow& known) { return known.text == text; });
-  if (row == std::end(kMethods)) return error("multipleModelMethod " + quoted(text) + " is not supported");
+  if (row == std::end(kMethods))
+    return error(formatted("multipleModelMethod {} is not supported", quoted(text)));
   PmmlScorer& scorer = model.scorer;
   scorer.method = row->method;
   if (scorer.method == PmmlMethod::Chain && !outermost())
@@ -355,11 +359,11 @@ Result<void> Reader::begin_segmentation(const XmlAttributes& attributes) {
   const bool votes = scorer.method == PmmlMethod::Vote || scorer.method == PmmlMethod::WeightedVote;
   const bool sums = scorer.method == PmmlMethod::Sum || scorer.method == PmmlMethod::WeightedSum;
   if (scorer.method != PmmlMethod::Chain && (scorer.has_classes ? sums : votes))
-    return error("multipleModelMethod " + quoted(text) + " of a " +
-                 (scorer.has_classes ? "classification" : "regression"));
+    return error(formatted("multipleModelMethod {} of a {}", quoted(text),
+                           scorer.has_classes ? "classification" : "regression"));
   const std::string_view missing = attributes.find("missingPredictionTreatment").value_or("continue");
   if (missing != "continue" && missing != "returnMissing" && missing != "skipSegment")
-    return error("missingPredictionTreatment " + quoted(missing) + " is not supported");
+    return error(formatted("missingPredictionTreatment {} is not supported", quoted(missing)));
   scorer.skips_missing = missing == "skipSegment" || (missing == "continue" && votes);
   scorer.first_tree = static_cast<std::uint32_t>(document_.trees.size());
   return {};
@@ -441,7 +445,7 @@ Result<void> Reader::set_classes() {
   if (classes.labels.size() < 2)
     return error("a classification whose target has no two values in the DataDictionary");
   if (classes.labels.size() > limits_.max_outputs)
-    return error("more classes than the limit of " + std::to_string(limits_.max_outputs));
+    return error(formatted("more classes than the limit of {}", limits_.max_outputs));
   for (const std::string& label : classes.labels)
     if (!classes.numbers.emplace(label, static_cast<std::uint32_t>(classes.numbers.size())).second)
       return error("two classes have the name " + quoted(label));
@@ -480,7 +484,7 @@ Result<void> Reader::end(Element element) {
 Result<void> Reader::end_tree() {
   const std::string place = where();
   if (document_.trees.size() >= limits_.max_trees)
-    return error("more trees than the limit of " + std::to_string(limits_.max_trees));
+    return error(formatted("more trees than the limit of {}", limits_.max_trees));
   const OpenModel& owner = is_member() ? models_[models_.size() - 2] : models_.back();
   OpenModel& model = models_.back();
   if (!is_member()) model.scorer.first_tree = static_cast<std::uint32_t>(document_.trees.size());
@@ -492,7 +496,7 @@ Result<void> Reader::end_tree() {
   FVM_ASSIGN(Tree tree, compile_pmml_tree(source, document_.fields, std::ref(leaves)));
   nodes_ += tree.nodes.size();
   if (nodes_ > limits_.max_nodes)
-    return error("more nodes than the limit of " + std::to_string(limits_.max_nodes));
+    return error(formatted("more nodes than the limit of {}", limits_.max_nodes));
   model.scorer.may_lack_answers = leaves.lacks_answers();
   document_.trees.push_back(std::move(tree));
   document_.lines.push_back(model.line);

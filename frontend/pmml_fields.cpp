@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "category_names.hpp"
 #include "file_text.hpp"
 
@@ -22,7 +24,7 @@ std::string text_of(std::optional<std::string_view> text) { return std::string(t
 Result<std::string_view> required(const XmlAttributes& attributes, const char* name,
                                   const std::string& where) {
   if (const auto found = attributes.find(name)) return *found;
-  return refused(where, std::string("no attribute \"") + name + "\"");
+  return refused(where, "no attribute \"{}\"", name);
 }
 
 /// Moves a cut to a number of the field's type, so that the cut separates the numbers of that type as before.
@@ -84,7 +86,7 @@ Result<void> PmmlFields::begin_data_field(const XmlAttributes& attributes, const
   data.type = type;
   if (attributes.find("isCyclic").value_or("0") != "0") data.refused = "it is cyclic";
   if (!data_numbers_.emplace(data.name, data_fields_.size()).second)
-    return refused(where, "two fields have the name " + quoted(name));
+    return refused(where, "two fields have the name {}", quoted(name));
   data_fields_.push_back(std::move(data));
   return {};
 }
@@ -97,9 +99,10 @@ Result<void> PmmlFields::add_value(const XmlAttributes& attributes, const std::s
     data.values.emplace_back(value);
   } else if (property == "missing") {
     // Rows hold missing values as NaN, or as no text.
-    if (!value.empty() && value != "NaN") data.refused = "its value " + quoted(value) + " counts as missing";
+    if (!value.empty() && value != "NaN")
+      data.refused = formatted("its value {} counts as missing", quoted(value));
   } else {
-    data.refused = "its value " + quoted(value) + " is " + printable(property);
+    data.refused = formatted("its value {} is {}", quoted(value), printable(property));
   }
   return {};
 }
@@ -112,7 +115,7 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
     const auto text = attributes.find(name);
     if (!text) return otherwise;
     const std::optional<double> number = pmml_number(*text);
-    if (!number || std::isnan(*number)) return refused(where, std::string(name) + " " + quoted(*text));
+    if (!number || std::isnan(*number)) return refused(where, "{} {}", name, quoted(*text));
     return *number + 0.0;
   };
   FVM_ASSIGN(const double left, margin("leftMargin", -infinity));
@@ -121,7 +124,7 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
   const std::string_view closure = attributes.find("closure").value_or("");
   if (closure != "openClosed" && closure != "openOpen" && closure != "closedOpen" &&
       closure != "closedClosed")
-    return refused(where, "closure " + quoted(closure));
+    return refused(where, "closure {}", quoted(closure));
   data.interval = {{left, closure.starts_with("open")}, {right, closure.ends_with("Closed")}};
   return {};
 }
@@ -131,7 +134,7 @@ Result<void> PmmlFields::begin_derived_field(const XmlAttributes& attributes, co
   derived_name_ = name;
   DerivedField derived{{}, text_of(attributes.find("dataType")), "it has no expression", false};
   if (!derived_.emplace(name, std::move(derived)).second || data_numbers_.contains(derived_name_))
-    return refused(where, "two fields have the name " + quoted(name));
+    return refused(where, "two fields have the name {}", quoted(name));
   return {};
 }
 
@@ -157,13 +160,13 @@ Result<std::uint32_t> PmmlFields::add_category(PmmlCategories& categories, std::
                                                const std::string& where) {
   const std::uint32_t number = categories.count();
   if (number > kMaxFieldCategories)
-    return refused(where, "a field of more than " + std::to_string(kMaxFieldCategories) + " categories");
+    return refused(where, "a field of more than {} categories", kMaxFieldCategories);
   std::uint32_t code = number - 1;
   if (categories.numbers) {
     const std::optional<double> value = pmml_number(text);
     if (!value || *value != std::floor(*value) || *value < 0 || *value >= kMaxCategories)
-      return refused(where, "category " + quoted(text) + ", which is not a whole number from 0 to " +
-                                std::to_string(kMaxCategories - 1));
+      return refused(where, "category {}, which is not a whole number from 0 to {}", quoted(text),
+                     kMaxCategories - 1);
     code = static_cast<std::uint32_t>(*value);
   }
   const auto [at, is_new] = categories.numbers_of.emplace(text, number);
@@ -235,7 +238,7 @@ Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttribut
     feature.refused = "its numbers that are not whole count as missing";
   }
   if (invalid != "returnInvalid" && invalid != "asIs" && invalid != "asMissing")
-    feature.refused = "invalidValueTreatment " + quoted(invalid) + " is not supported";
+    feature.refused = formatted("invalidValueTreatment {} is not supported", quoted(invalid));
   if (attributes.find("invalidValueReplacement"))
     feature.refused = "invalidValueReplacement is not supported";
   if (attributes.find("outliers").value_or("asIs") != "asIs")
@@ -247,16 +250,14 @@ Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttribut
   if (field.kind == PmmlKind::Category) {
     FVM_ASSIGN(const std::uint32_t number, category(field, *replacement, where));
     if (number == 0)
-      return refused(where,
-                     "missingValueReplacement " + quoted(*replacement) + " is not a declared category");
+      return refused(where, "missingValueReplacement {} is not a declared category", quoted(*replacement));
     field.replacement = number;
     return {};
   }
   const std::optional<double> number = pmml_number(*replacement);
   if (!number || !std::isfinite(*number) ||
       (field.kind == PmmlKind::Integer && *number != std::floor(*number)))
-    return refused(where,
-                   "missingValueReplacement " + quoted(*replacement) + " is not a number of the field");
+    return refused(where, "missingValueReplacement {} is not a number of the field", quoted(*replacement));
   field.replacement = *number;
   return {};
 }
@@ -264,7 +265,7 @@ Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttribut
 Result<void> PmmlFields::add_feature(const DataField& data, const XmlAttributes& attributes,
                                      const std::string& where) {
   if (features_.size() >= limits_.max_features)
-    return refused(where, "more features than the limit of " + std::to_string(limits_.max_features));
+    return refused(where, "more features than the limit of {}", limits_.max_features);
   PmmlField field;
   field.feature = static_cast<std::uint32_t>(features_.size());
   Feature feature;
@@ -283,7 +284,7 @@ Result<void> PmmlFields::add_feature(const DataField& data, const XmlAttributes&
       feature.refused = "its missingValueReplacement is outside of its Interval";
   }
   if (!numbers_.emplace(data.name, field.feature).second)
-    return refused(where, "the model takes field " + quoted(data.name) + " twice");
+    return refused(where, "the model takes field {} twice", quoted(data.name));
   features_.push_back(std::move(feature));
   fields_.push_back(field);
   return {};
@@ -298,12 +299,12 @@ Result<void> PmmlFields::add_mining_field(const XmlAttributes& attributes, bool 
   if (!outermost) {
     for (const char* treatment : {"missingValueReplacement", "invalidValueReplacement", "outliers", "optype"})
       if (attributes.find(treatment))
-        return refused(where, std::string(treatment) + " in a model inside another is not supported");
+        return refused(where, "{} in a model inside another is not supported", treatment);
     return {};
   }
   if (usage != "active" && !target) return {};
   if (data == data_numbers_.end())
-    return refused(where, "field " + quoted(name) + " is not in the DataDictionary");
+    return refused(where, "field {} is not in the DataDictionary", quoted(name));
   if (!target) return add_feature(data_fields_[data->second], attributes, where);
   if (target_ != SIZE_MAX) return refused(where, "more than one target is not supported");
   target_ = data->second;
@@ -316,9 +317,9 @@ Result<std::uint32_t> PmmlFields::add_cast(std::string_view name, std::uint32_t 
   if (fields_[number].kind == PmmlKind::Float) return numbers_.emplace(name, number).first->second;
   PmmlField cast = fields_[number];
   if (cast.kind == PmmlKind::Category)
-    return refused(where, "field " + quoted(name) + " casts categories to numbers, which is not supported");
+    return refused(where, "field {} casts categories to numbers, which is not supported", quoted(name));
   cast.kind = PmmlKind::Float;
-  if (cast.valid) return refused(where, "field " + quoted(name) + " casts a field with an Interval");
+  if (cast.valid) return refused(where, "field {} casts a field with an Interval", quoted(name));
   if (cast.replacement) cast.replacement = static_cast<double>(static_cast<float>(*cast.replacement));
   fields_.push_back(cast);
   return numbers_.emplace(name, count() - 1).first->second;
@@ -329,7 +330,7 @@ Result<std::uint32_t> PmmlFields::add_computed(std::string_view name, std::uint3
                                                const std::vector<const DerivedField*>& chain,
                                                const std::string& where) {
   const auto wrong = [&](const std::string& what) {
-    return refused(where, "field " + quoted(name) + " cannot be tested: " + what);
+    return refused(where, "field {} cannot be tested: {}", quoted(name), what);
   };
   constexpr std::size_t most_steps = 32;
   Function function;
@@ -352,7 +353,7 @@ Result<std::uint32_t> PmmlFields::add_computed(std::string_view name, std::uint3
       steps.push_back(&kRound);
     else if (type != "double" &&
              !(!own.empty() && gives_names(own.back().kind) && (type == "integer" || type == "boolean")))
-      return wrong("a derived field of the type " + quoted(type) + " is not supported here");
+      return wrong(formatted("a derived field of the type {} is not supported here", quoted(type)));
   }
   const auto is = [](PmmlStepKind kind) {
     return [kind](const PmmlStep* step) { return step->kind == kind; };
@@ -401,7 +402,7 @@ Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string&
     if (known != numbers_.end() && (usable(known->second))) {
       const std::uint32_t number = known->second;
       if (number < features_.size() && !features_[number].refused.empty())
-        return refused(where, "field " + quoted(wanted) + " cannot be tested: " + features_[number].refused);
+        return refused(where, "field {} cannot be tested: {}", quoted(wanted), features_[number].refused);
       if (chain.empty()) return number;
       std::reverse(chain.begin(), chain.end());
       return casts ? add_cast(name, number, where) : add_computed(name, number, chain, where);
@@ -410,15 +411,15 @@ Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string&
     if (derived == derived_.end()) break;
     const DerivedField& field = derived->second;
     if (!field.refused.empty())
-      return refused(where, "field " + quoted(wanted) + " cannot be tested: " + field.refused);
+      return refused(where, "field {} cannot be tested: {}", quoted(wanted), field.refused);
     if (field.function.steps.empty() && field.type != "float")
-      return refused(where, "field " + quoted(wanted) + " is a cast to " + quoted(field.type) +
-                                ": only casts to float are supported");
+      return refused(where, "field {} is a cast to {}: only casts to float are supported", quoted(wanted),
+                     quoted(field.type));
     casts = casts && field.function.steps.empty();
     chain.push_back(&field);
     wanted = field.function.source;
   }
-  return refused(where, "field " + quoted(name) + " is not one that the model takes");
+  return refused(where, "field {} is not one that the model takes", quoted(name));
 }
 
 const std::vector<std::string>& PmmlFields::target_categories() const {

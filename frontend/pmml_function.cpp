@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <limits>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -15,21 +17,21 @@ constexpr std::size_t kMaxElements = 200'000;
 constexpr std::string_view kAdvice = ", which is not supported: apply it before the rows are given";
 
 Error unsupported(const std::string& what) {
-  return refused("it is computed by " + what + std::string(kAdvice));
+  return refused(formatted("it is computed by {}{}", what, kAdvice));
 }
 
 /// Refuses attributes that are not in the list.
 Result<void> check_attributes(const PmmlElement& element, std::initializer_list<std::string_view> known) {
   for (const auto& [name, value] : element.attributes)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      return unsupported(printable(element.name) + " with attribute " + quoted(name));
+      return unsupported(formatted("{} with attribute {}", printable(element.name), quoted(name)));
   return {};
 }
 
 Result<double> number_in(const PmmlElement& element, std::optional<std::string_view> text) {
   const std::optional<double> number = pmml_number(text.value_or(""));
   if (!number || !std::isfinite(*number))
-    return unsupported(printable(element.name) + " of " + quoted(text.value_or("")));
+    return unsupported(formatted("{} of {}", printable(element.name), quoted(text.value_or(""))));
   return *number + 0.0;
 }
 
@@ -121,7 +123,7 @@ Result<PmmlFunction> arithmetic(const PmmlElement& element, std::string_view nam
     if (!constant_first) step.number = -number;
   } else {
     step.kind = name == "*" ? PmmlStepKind::Multiply : PmmlStepKind::Divide;
-    if (number == 0) return unsupported("Apply of " + quoted(name) + " and 0");
+    if (number == 0) return unsupported(formatted("Apply of {} and 0", quoted(name)));
     if (name == "/" && constant_first) return unsupported("a Constant divided by a field");
   }
   return with_step(argument, std::move(step));

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::frontend {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr double kNoAnswer = std::numeric_limits<double>::quiet_NaN();
 }  // namespace
 
 Error PmmlLeaves::error(const PmmlNode& node, const char* message) const {
-  return refused(tree_.where + ", node " + std::to_string(&node - tree_.nodes.data() + 1), message);
+  return refused(formatted("{}, node {}", tree_.where, &node - tree_.nodes.data() + 1), message);
 }
 
 /// Returns the value times the weight, rounded to the type of the scorer's sums.

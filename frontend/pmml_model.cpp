@@ -10,6 +10,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "pmml_document.hpp"
 
@@ -110,8 +112,8 @@ Result<void> Assembly::set_target(const PmmlScorer& scorer, std::size_t output) 
 Result<void> Assembly::set_isolation(const PmmlScorer& scorer) {
   const auto other = [&](const PmmlOutput& output) {
     return refused(scorer.where,
-                   "output " + quoted(output.name) +
-                       " is computed from the prediction, which is supported for IsolationForest only");
+                   "output {} is computed from the prediction, which is supported for IsolationForest only",
+                   quoted(output.name));
   };
   std::string score, ratio, decision, outlier;
   for (const PmmlOutput& output : scorer.outputs) {
@@ -120,7 +122,7 @@ Result<void> Assembly::set_isolation(const PmmlScorer& scorer) {
       continue;
     }
     const std::string& text = output.expression;
-    const std::string division = "(/ " + score + " ";
+    const std::string division = formatted("(/ {} ", score);
     if (!score.empty() && ratio.empty() && text.starts_with(division) && text.ends_with(")")) {
       const auto divisor =
           pmml_number(std::string_view(text).substr(division.size(), text.size() - division.size() - 1));
@@ -128,14 +130,14 @@ Result<void> Assembly::set_isolation(const PmmlScorer& scorer) {
       model_.slope = *divisor;
       ratio = output.name;
     } else if (!ratio.empty() && text.starts_with("(- ") && decision.empty() &&
-               text.ends_with(" (pow 2.0 (* -1 " + ratio + ")))")) {
+               text.ends_with(formatted(" (pow 2.0 (* -1 {})))", ratio))) {
       const auto half = pmml_number(std::string_view(text).substr(3, text.find(' ', 3) - 3));
       if (!half || !std::isfinite(*half)) return other(output);
       model_.offset = -*half;
       decision = output.name;
-    } else if (!decision.empty() && text == "(lessOrEqual " + decision + " 0.0)") {
+    } else if (!decision.empty() && text == formatted("(lessOrEqual {} 0.0)", decision)) {
       outlier = output.name;
-    } else if (outlier.empty() || text != "(if " + outlier + " -1 1)") {
+    } else if (outlier.empty() || text != formatted("(if {} -1 1)", outlier)) {
       return other(output);
     }
   }
@@ -160,16 +162,16 @@ Result<void> Assembly::add_number() {
 /// Returns the scorer whose score is the only term of a table.
 Result<const PmmlScorer*> Assembly::scorer_of(const PmmlTable& table) {
   if (table.terms.size() != 1)
-    return refused(regression().where, "a RegressionTable of " + std::to_string(table.terms.size()) +
-                                           " predictors instead of one score of trees");
+    return refused(regression().where, "a RegressionTable of {} predictors instead of one score of trees",
+                   table.terms.size());
   const std::string& name = table.terms[0].name;
   const auto found = scorers_by_output_.find(name);
   if (found == scorers_by_output_.end())
-    return refused(regression().where, "predictor " + quoted(name) + " is not a score of trees");
+    return refused(regression().where, "predictor {} is not a score of trees", quoted(name));
   const PmmlScorer& scorer = *found->second;
   for (const PmmlOutput& output : scorer.outputs)
     if (output.name == name && output.type != (is_float() ? "float" : "double") && !output.type.empty())
-      return refused(scorer.where, "a score of another type than its sum: " + quoted(output.type));
+      return refused(scorer.where, "a score of another type than its sum: {}", quoted(output.type));
   return &scorer;
 }
 
@@ -229,7 +231,7 @@ Result<void> Assembly::set_normalization() {
   else if (name == "none")
     model_.transform = regression().has_classes ? Transform::Clamp : Transform::Identity;
   else
-    return refused(regression().where, "normalizationMethod " + quoted(name) + " is not supported");
+    return refused(regression().where, "normalizationMethod {} is not supported", quoted(name));
   return {};
 }
 
@@ -244,13 +246,14 @@ Result<void> Assembly::check_tables() {
                    "modelChain is not supported");
   if (tables.size() !=
       (regression().has_classes ? std::max<std::size_t>(document_.classes.labels.size(), 2) : 1))
-    return refused(regression().where, std::to_string(tables.size()) + " RegressionTable elements");
+    return refused(regression().where, "{} RegressionTable elements", tables.size());
   std::unordered_set<std::string_view> categories;
   for (const PmmlTable& table : tables)
     if (regression().has_classes &&
         (!categories.insert(table.category).second || !document_.classes.numbers.contains(table.category)))
-      return refused(regression().where, "targetCategory " + quoted(table.category) +
-                                             " is not one of the target's values, or comes twice");
+      return refused(regression().where,
+                     "targetCategory {} is not one of the target's values, or comes twice",
+                     quoted(table.category));
   return {};
 }
 
@@ -268,8 +271,8 @@ Result<void> Assembly::add_chain() {
   if (regression().normalization == "softmax" && regression().has_classes && !default_second)
     return set_softmax();
   if (tables.size() > 2)
-    return refused(regression().where, "normalizationMethod " + quoted(regression().normalization) + " of " +
-                                           std::to_string(tables.size()) + " classes is not supported");
+    return refused(regression().where, "normalizationMethod {} of {} classes is not supported",
+                   quoted(regression().normalization), tables.size());
   FVM_ASSIGN(const PmmlScorer* scorer, scorer_of(tables[0]));
   if (document_.scorers.size() != 1)
     return refused(scorer->where, "scores that nothing uses are not supported");
@@ -295,13 +298,14 @@ Result<void> Assembly::check_types() const {
     if (scorer.is_float != is_float()) return refused(scorer.where, "sums in float32 and in float64");
     const bool known = !scorer.target.empty() && fields.is_declared(scorer.target);
     if (!scorer.has_classes && known && fields.type_of(scorer.target) != type)
-      return refused(scorer.where, "scores are rounded to the target's type, " +
-                                       quoted(fields.type_of(scorer.target)) + ", which is not supported");
+      return refused(scorer.where, "scores are rounded to the target's type, {}, which is not supported",
+                     quoted(fields.type_of(scorer.target)));
   }
   const std::string_view target = fields.target_type();
   if (!document_.outermost.has_classes && !target.empty() && target != type)
-    return refused(document_.outermost.where, "predictions are rounded to the target's type, " +
-                                                  quoted(target) + ", which is not supported");
+    return refused(document_.outermost.where,
+                   "predictions are rounded to the target's type, {}, which is not supported",
+                   quoted(target));
   return {};
 }
 
@@ -421,7 +425,7 @@ Result<ParsedModel> read_pmml(std::span<const std::byte> bytes, const LoadLimits
   ParsedModel parsed;
   FVM_TRY(Assembly(document, parsed.model).run());
   parsed.tree_location = [lines = std::move(document.lines)](std::size_t tree) {
-    return "line " + std::to_string(lines[tree]);
+    return formatted("line {}", lines[tree]);
   };
   return parsed;
 }

@@ -11,6 +11,8 @@
 #include <utility>
 #include <variant>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "pmml_values.hpp"
 
 namespace forestvm::frontend {
@@ -84,7 +86,7 @@ class Compiler {
   void wait(std::int32_t parent, std::uint32_t field, PmmlValues left, const Position& left_position,
             PmmlValues right, const Position& right_position);
   Error error(std::int32_t node, const std::string& message) const {
-    return refused(source_.where + ", node " + std::to_string(node + 1), message);
+    return refused(formatted("{}, node {}", source_.where, node + 1), message);
   }
 
   const PmmlTree& source_;
@@ -187,9 +189,8 @@ Result<std::int32_t> Compiler::add_node(const Visit& visit, const Node& node) {
   constexpr std::size_t few = 1024;
   if (tree_.nodes.size() >= 5 * source_.nodes.size() + few ||
       members_ > 8 * (source_.members.size() + source_.nodes.size()) + few * few)
-    return refused(source_.where,
-                   "the tree needs too many splits of two sides: " + std::to_string(source_.nodes.size()) +
-                       " nodes make more than " + std::to_string(tree_.nodes.size()));
+    return refused(source_.where, "the tree needs too many splits of two sides: {} nodes make more than {}",
+                   source_.nodes.size(), tree_.nodes.size());
   const auto at = static_cast<std::int32_t>(tree_.nodes.size());
   if (visit.parent >= 0) {
     Node& parent = tree_.nodes[static_cast<std::size_t>(visit.parent)];

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "pmml_derived.hpp"
 
@@ -35,16 +37,16 @@ Result<PmmlOperator> operator_of(const OperatorRow (&rows)[N], std::optional<std
                                  const std::string& where) {
   for (const OperatorRow& row : rows)
     if (text == row.text) return row.op;
-  return refused(where, "unknown operator " + quoted(text.value_or("")));
+  return refused(where, "unknown operator {}", quoted(text.value_or("")));
 }
 
 /// Reads an attribute that is a number.
 Result<double> number_of(const XmlAttributes& attributes, const char* name, const std::string& where) {
   const auto text = attributes.find(name);
-  if (!text) return refused(where, std::string("no attribute \"") + name + "\"");
+  if (!text) return refused(where, "no attribute \"{}\"", name);
   const std::optional<double> number = pmml_number(*text);
   if (!number || !std::isfinite(*number))
-    return refused(where, std::string(name) + " " + quoted(*text) + " is not a finite number");
+    return refused(where, "{} {} is not a finite number", name, quoted(*text));
   return *number;
 }
 
@@ -85,10 +87,10 @@ Result<void> PmmlTreeReader::begin_tree(const XmlAttributes& attributes, const s
   else if (unknown == "defaultChild")
     tree_.unknown = PmmlUnknown::DefaultChild;
   else
-    return refused(where, "missingValueStrategy " + quoted(unknown) + " is not supported");
+    return refused(where, "missingValueStrategy {} is not supported", quoted(unknown));
   const std::string_view none = attributes.find("noTrueChildStrategy").value_or("returnNullPrediction");
   if (none != "returnNullPrediction" && none != "returnLastPrediction")
-    return refused(where, "noTrueChildStrategy " + quoted(none) + " is not supported");
+    return refused(where, "noTrueChildStrategy {} is not supported", quoted(none));
   tree_.last_score = none == "returnLastPrediction";
   return {};
 }
@@ -103,7 +105,7 @@ Result<void> PmmlTreeReader::begin_node(const XmlAttributes& attributes, bool ha
     if (has_class) {
       const auto known = classes_.numbers.find(std::string(*score));
       if (known == classes_.numbers.end())
-        return refused(where, "score " + quoted(*score) + " is not one of the target's values");
+        return refused(where, "score {} is not one of the target's values", quoted(*score));
       node.score = known->second;
     } else {
       FVM_ASSIGN(node.score, number_of(attributes, "score", where));
@@ -132,7 +134,7 @@ Result<void> PmmlTreeReader::end_node(const std::string& where) {
   if (node.predicate == kNoPredicate) return refused(where, "a Node without a predicate");
   const bool needed = tree_.unknown == PmmlUnknown::DefaultChild && node.first_child >= 0;
   if (needed && node.default_child < 0 && !open.default_child.empty())
-    return refused(where, "defaultChild " + quoted(open.default_child) + " is not a child of the Node");
+    return refused(where, "defaultChild {} is not a child of the Node", quoted(open.default_child));
   open_.pop_back();
   return {};
 }
@@ -144,7 +146,7 @@ Result<void> PmmlTreeReader::add_distribution(const XmlAttributes& attributes, c
   const std::string_view value = attributes.find("value").value_or("");
   const auto known = classes_.numbers.find(std::string(value));
   if (known == classes_.numbers.end())
-    return refused(where, "value " + quoted(value) + " is not one of the target's values");
+    return refused(where, "value {} is not one of the target's values", quoted(value));
   const auto number = static_cast<std::int32_t>(known->second);
   if (number <= open.last_class)
     return refused(where, "ScoreDistribution elements are not in the order of the target's values");
@@ -159,7 +161,7 @@ Result<void> PmmlTreeReader::add_distribution(const XmlAttributes& attributes, c
   open.last_class = number;
   const char* name = open.probabilities ? "probability" : "recordCount";
   FVM_ASSIGN(const double count, number_of(attributes, name, where));
-  if (count < 0) return refused(where, std::string(name) + " is negative");
+  if (count < 0) return refused(where, "{} is negative", name);
   tree_.distributions[node.distribution + known->second] = count;
   return {};
 }
@@ -206,7 +208,7 @@ Result<void> PmmlTreeReader::set_value(std::string_view text, PmmlPredicate& pre
     number = good ? std::optional<double>(rounded) : std::nullopt;
   }
   if (!number || !std::isfinite(*number))
-    return refused(where, "value " + quoted(text) + " is not a finite number of the field's type");
+    return refused(where, "value {} is not a finite number of the field's type", quoted(text));
   predicate.value = *number + 0.0;  // -0 is 0
   return {};
 }
@@ -263,7 +265,7 @@ Result<void> PmmlTreeReader::end_set(std::string_view array, const std::string& 
     if (category != 0) tree_.members.push_back(category);
   }
   if (array_size_ && *array_size_ != static_cast<double>(words))
-    return refused(where, "an Array of " + std::to_string(words) + " values, whose n is another number");
+    return refused(where, "an Array of {} values, whose n is another number", words);
   const auto begin = tree_.members.begin() + set_.begin;
   std::sort(begin, tree_.members.end());
   tree_.members.erase(std::unique(begin, tree_.members.end()), tree_.members.end());

@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -35,9 +37,8 @@ std::uint64_t read_fixed(std::span<const std::byte> bytes) {
 float float_from(std::uint64_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits)); }
 
 Error wrong_type(const WireField& field, const char* expected) {
-  return refused(byte_location(field.offset), "field " + std::to_string(field.number) + " has wire type " +
-                                                  std::to_string(static_cast<int>(field.type)) +
-                                                  ", expected " + expected);
+  return refused(byte_location(field.offset), "field {} has wire type {}, expected {}", field.number,
+                 static_cast<int>(field.type), expected);
 }
 
 Result<void> check_type(const WireField& field, WireType type, const char* expected) {
@@ -50,8 +51,8 @@ Result<void> visit_fixed(const WireField& field, WireType type, std::size_t size
   if (field.type == type) return receive(field.bits);
   FVM_TRY(check_type(field, WireType::Bytes, "numbers"));
   if (field.bytes.size() % size != 0)
-    return refused(byte_location(field.offset),
-                   "field " + std::to_string(field.number) + ": its packed numbers end within a number");
+    return refused(byte_location(field.offset), "field {}: its packed numbers end within a number",
+                   field.number);
   for (std::size_t at = 0; at < field.bytes.size(); at += size)
     FVM_TRY(receive(read_fixed(field.bytes.subspan(at, size))));
   return {};
@@ -59,7 +60,7 @@ Result<void> visit_fixed(const WireField& field, WireType type, std::size_t size
 
 }  // namespace
 
-std::string byte_location(std::size_t offset) { return "byte " + std::to_string(offset); }
+std::string byte_location(std::size_t offset) { return formatted("byte {}", offset); }
 
 Error WireReader::error(std::string_view message) const {
   return refused(byte_location(message_.offset + at_), message);
@@ -83,7 +84,7 @@ Result<WireField> WireReader::next() {
   FVM_ASSIGN(const std::uint64_t tag, varint());
   constexpr std::uint64_t kMaxFieldNumber = (std::uint64_t{1} << 29) - 1;
   if (tag >> 3 == 0 || tag >> 3 > kMaxFieldNumber)
-    return error("protobuf field number " + std::to_string(tag >> 3) + " does not exist");
+    return error(formatted("protobuf field number {} does not exist", tag >> 3));
   WireField field;
   field.number = static_cast<std::uint32_t>(tag >> 3);
   field.type = static_cast<WireType>(tag & 7);
@@ -105,15 +106,15 @@ Result<WireField> WireReader::next() {
       FVM_ASSIGN(const std::uint64_t size, varint());
       const std::size_t left = message_.bytes.size() - at_;
       if (size > left)
-        return error("protobuf field " + std::to_string(field.number) + " has " + std::to_string(size) +
-                     " bytes, but its message ends after " + std::to_string(left));
+        return error(formatted("protobuf field {} has {} bytes, but its message ends after {}", field.number,
+                               size, left));
       field.offset = message_.offset + at_;
       field.bytes = message_.bytes.subspan(at_, static_cast<std::size_t>(size));
       at_ += field.bytes.size();
       return field;
     }
   }
-  return error("protobuf wire type " + std::to_string(tag & 7) + " does not exist, or is a group");
+  return error(formatted("protobuf wire type {} does not exist, or is a group", tag & 7));
 }
 
 Result<std::int64_t> integer_of(const WireField& field) {

@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -38,8 +40,7 @@ std::optional<PythonRef> PythonRef::find(std::string_view name) const {
 
 Result<PythonRef> PythonRef::get(std::string_view name) const {
   const std::optional<PythonRef> found = find(name);
-  if (!found)
-    return error(printable(class_name(), 40) + " has no " + std::string(name) + ": it was not fitted");
+  if (!found) return error(formatted("{} has no {}: it was not fitted", printable(class_name(), 40), name));
   return *found;
 }
 
@@ -68,7 +69,7 @@ Result<PythonScalar> PythonRef::scalar() const {
   FVM_ASSIGN(const NumpyArray values, array());
   const Result<NumpyColumn> column = values.column("", NumpyArray::Wanted::Any);
   if (!column.ok()) return error(column.error().message);
-  if (column->size() != 1) return error("expected one value, found " + std::to_string(column->size()));
+  if (column->size() != 1) return error(formatted("expected one value, found {}", column->size()));
   if (column->is_text()) return PythonScalar(column->text(0));
   if (column->is_real()) return PythonScalar(column->real(0));
   return PythonScalar(column->integer(0));
@@ -86,8 +87,7 @@ Result<std::int64_t> PythonRef::integer(std::int64_t least, std::int64_t most) c
   const auto* whole = std::get_if<std::int64_t>(&value);
   if (whole == nullptr) return error("expected an integer, found " + quoted(text_of(value), 40));
   if (*whole < least || *whole > most)
-    return error(std::to_string(*whole) + " is not within " + std::to_string(least) + " and " +
-                 std::to_string(most));
+    return error(formatted("{} is not within {} and {}", *whole, least, most));
   return *whole;
 }
 
@@ -102,7 +102,7 @@ template <class Item, class OfScalar, class OfColumn>
 Result<std::vector<Item>> PythonRef::all(NumpyArray::Wanted wanted, std::size_t most, OfScalar of_scalar,
                                          OfColumn of_column) const {
   const auto too_many = [&](std::size_t count) {
-    return error(std::to_string(count) + " items instead of at most " + std::to_string(most));
+    return error(formatted("{} items instead of at most {}", count, most));
   };
   std::vector<Item> out;
   if (kind() == PythonKind::Sequence) {

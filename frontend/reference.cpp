@@ -1,5 +1,6 @@
 // The reference predictor, with which the others are compared: one row, one tree, one node at a time, in the trainer's
 // types and order.
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/reference.hpp>
 
 #include <algorithm>
@@ -371,8 +372,8 @@ Result<Reference> checked(const Model& model, std::span<const Value> rows, std::
                           const ReferenceOptions& options) {
   std::size_t cells = 0;
   if (__builtin_mul_overflow(row_count, std::size_t{model.num_features}, &cells) || cells != rows.size())
-    return refused("rows", std::to_string(rows.size()) + " values for " + std::to_string(row_count) +
-                               " rows of " + std::to_string(model.num_features) + " features");
+    return refused("rows", "{} values for {} rows of {} features", rows.size(), row_count,
+                   model.num_features);
   if (num_columns(model) == model.num_features) return predict_as(model, rows, row_count, options);
   FVM_ASSIGN(const std::vector<double> wide,
              frontend::with_derived_columns(model, std::vector<double>(rows.begin(), rows.end()), row_count,

@@ -7,6 +7,7 @@
 // sum over coalitions of s of them, each of which weighs s! (d - 1 - s)! / d! in a Shapley value. The
 // interaction of two features is half of the sum over the coalitions of the other d - 2, with the weights of d - 1
 // features.
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/reference.hpp>
 
 #include <algorithm>
@@ -53,7 +54,7 @@ Result<std::vector<std::uint32_t>> features_of_columns(const Model& model) {
   std::vector<std::uint32_t> features;
   for (const auto& column : columns) {
     if (column.size() != 1)
-      return refused("column " + std::to_string(features.size()), "is derived from several features");
+      return refused(formatted("column {}", features.size()), "is derived from several features");
     features.push_back(*column.begin());
   }
   return features;
@@ -248,8 +249,8 @@ std::vector<double> explain(const Model& model, std::vector<std::uint32_t> featu
 Result<std::vector<double>> explain(const Model& model, std::span<const double> rows, std::size_t row_count,
                                     const ReferenceOptions& options, bool pairs) {
   if (rows.size() != row_count * model.num_features)
-    return refused("rows", std::to_string(rows.size()) + " values for " + std::to_string(row_count) +
-                               " rows of " + std::to_string(model.num_features) + " features");
+    return refused("rows", "{} values for {} rows of {} features", rows.size(), row_count,
+                   model.num_features);
   if (has_linear_leaves(model)) return refused("model", "its leaves are linear functions of the row");
   FVM_ASSIGN(std::vector<std::uint32_t> features, features_of_columns(model));
   std::vector<double> wide(rows.begin(), rows.end());

@@ -1,4 +1,5 @@
 // See forestvm/rounds.hpp.
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/rounds.hpp>
 
 #include <algorithm>
@@ -14,10 +15,10 @@ Result<Rounds> best_rounds(const Model& model) {
 
 Result<void> keep_rounds(Model& model, Rounds rounds) {
   const std::uint32_t count = round_count(model);
-  const std::string text = std::to_string(rounds.begin) + ":" + std::to_string(rounds.end);
+  const std::string text = formatted("{}:{}", rounds.begin, rounds.end);
   if (rounds.begin >= rounds.end || rounds.end > count)
-    return usage("rounds " + text + ": expected A:B with A < B, and B at most " + std::to_string(count) +
-                 ", the model's number of rounds");
+    return usage("rounds {}: expected A:B with A < B, and B at most {}, the model's number of rounds", text,
+                 count);
   if (rounds == Rounds{0, count}) return {};
   if (model.divisor != 1 && !model.averaged)
     return refused("the model's trees are not rounds of boosting: all of them are needed");

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "sklearn_estimator.hpp"
 #include "sklearn_probabilities.hpp"
@@ -40,13 +42,12 @@ class VoteReader {
 Result<std::vector<std::size_t>> VoteReader::classes_of(const PythonRef& estimator, std::size_t count) const {
   FVM_ASSIGN(const PythonRef own, estimator.get("classes_"));
   FVM_ASSIGN(const std::vector<std::string> labels, own.texts(labels_.size()));
-  if (labels.size() != count)
-    return own.error(std::to_string(labels.size()) + " classes instead of " + std::to_string(count));
+  if (labels.size() != count) return own.error(formatted("{} classes instead of {}", labels.size(), count));
   std::vector<std::size_t> numbers;
   for (const std::string& label : labels) {
     const auto found = numbers_.find(label);
     if (found == numbers_.end())
-      return own.error("the class " + quoted(label, 40) + " is not one of the ensemble's");
+      return own.error(formatted("the class {} is not one of the ensemble's", quoted(label, 40)));
     numbers.push_back(found->second);
   }
   return numbers;
@@ -78,8 +79,7 @@ Result<void> VoteReader::add_tree(const PythonRef& estimator, double weight, boo
   const SklearnProbabilities probabilities({known.size()}, reader_.version);
   FVM_TRY(probabilities.check(tree, estimator));
   if (by_logarithms && known.size() != width)
-    return estimator.error("SAMME.R with a tree of " + std::to_string(known.size()) + " classes instead of " +
-                           std::to_string(width));
+    return estimator.error(formatted("SAMME.R with a tree of {} classes instead of {}", known.size(), width));
   const auto fill = [&](std::size_t node, std::span<double> out) {
     if (by_logarithms) {
       probabilities.fill(tree, node, out);
@@ -99,8 +99,7 @@ Result<void> VoteReader::add_tree(const PythonRef& estimator, double weight, boo
 Result<std::vector<double>> weights_of(const SklearnReader& reader, std::size_t trees) {
   FVM_ASSIGN(const PythonRef list, reader.estimator.get("estimator_weights_"));
   FVM_ASSIGN(std::vector<double> weights, list.numbers(reader.limits.max_trees));
-  if (weights.size() < trees)
-    return list.error(std::to_string(weights.size()) + " weights for " + std::to_string(trees) + " trees");
+  if (weights.size() < trees) return list.error(formatted("{} weights for {} trees", weights.size(), trees));
   return weights;
 }
 
@@ -115,8 +114,8 @@ Result<void> read_sklearn_ada_boost_regressor(SklearnReader& reader) {
   for (std::size_t i = 0; i < trees.size(); ++i) {
     FVM_ASSIGN(const SklearnTree tree, SklearnTree::read(trees[i]));
     if (tree.outputs() != 1 || tree.classes() != 1)
-      return trees[i].error("a tree of " + std::to_string(tree.outputs()) + " outputs and " +
-                            std::to_string(tree.classes()) + " values each instead of 1 and 1");
+      return trees[i].error(formatted("a tree of {} outputs and {} values each instead of 1 and 1",
+                                      tree.outputs(), tree.classes()));
     FVM_TRY(reader.check_size(tree, 1));
     FVM_ASSIGN(Tree made,
                tree.tree({}, reader.model.num_features, 1,

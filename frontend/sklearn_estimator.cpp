@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -37,12 +39,12 @@ Result<PythonRef> last_step(const PythonRef& pipeline) {
     const Result<std::string> text = step[1].kind() == PythonKind::Scalar ? step[1].text() : Error{};
     const bool passes = step[1].is_none() || (text.ok() && *text == "passthrough");
     const bool last = i + 1 == steps.size();
-    if (last && passes) return step[1].error("the last step " + quoted(name) + " predicts nothing");
+    if (last && passes) return step[1].error(formatted("the last step {} predicts nothing", quoted(name)));
     if (last) return step[1];
     if (!passes)
-      return step[1].error(
-          "the step " + quoted(name) + " of the Pipeline, " + printable(step[1].type()) +
-          ", changes the rows, which is not supported: save the last step alone and transform the rows before");
+      return step[1].error(formatted(
+          "the step {} of the Pipeline, {}, changes the rows, which is not supported: save the last step alone and transform the rows before",
+          quoted(name), printable(step[1].type())));
   }
   return list.error("a Pipeline without steps");
 }
@@ -61,8 +63,9 @@ Result<SklearnVersion> version_of(const PythonRef& estimator, std::string& text)
     ++at;
   }
   if (version < kFirst || version >= kFirstUnknown)
-    return written.error("written by scikit-learn " + quoted(text, 20) +
-                         ": releases 1.1 to 1.9 are known; load and save it with one of them");
+    return written.error(formatted(
+        "written by scikit-learn {}: releases 1.1 to 1.9 are known; load and save it with one of them",
+        quoted(text, 20)));
   return version;
 }
 
@@ -75,8 +78,7 @@ Result<void> SklearnReader::read_features() {
   if (const auto names = estimator.find("feature_names_in_")) {
     FVM_ASSIGN(model.feature_names, names->texts(model.num_features));
     if (model.feature_names.size() != model.num_features)
-      return names->error(std::to_string(model.feature_names.size()) + " names for " +
-                          std::to_string(features) + " features");
+      return names->error(formatted("{} names for {} features", model.feature_names.size(), features));
   }
   return {};
 }
@@ -89,8 +91,7 @@ Result<std::vector<std::vector<std::string>>> SklearnReader::classes() const {
     if (count > 1) {
       FVM_ASSIGN(lists, all.items());
       if (lists.size() != static_cast<std::size_t>(count))
-        return all.error("classes of " + std::to_string(lists.size()) + " outputs instead of " +
-                         std::to_string(count));
+        return all.error(formatted("classes of {} outputs instead of {}", lists.size(), count));
     }
   }
   std::vector<std::vector<std::string>> out;
@@ -113,8 +114,7 @@ Result<std::vector<PythonRef>> SklearnReader::feature_lists(std::size_t trees) c
   FVM_ASSIGN(const PythonRef all, estimator.get("estimators_features_"));
   FVM_ASSIGN(std::vector<PythonRef> lists, all.items());
   if (lists.size() != trees)
-    return all.error("features of " + std::to_string(lists.size()) + " trees instead of " +
-                     std::to_string(trees));
+    return all.error(formatted("features of {} trees instead of {}", lists.size(), trees));
   return lists;
 }
 
@@ -123,15 +123,14 @@ Result<std::vector<std::int64_t>> SklearnReader::features_of(const PythonRef& li
   if (features.empty()) return list.error("no features");
   for (const std::int64_t feature : features)
     if (feature < 0 || feature >= std::int64_t{model.num_features})
-      return list.error("feature " + std::to_string(feature) + " does not exist: the model has " +
-                        std::to_string(model.num_features));
+      return list.error(
+          formatted("feature {} does not exist: the model has {}", feature, model.num_features));
   return features;
 }
 
 Result<void> SklearnReader::set_outputs(std::size_t outputs, std::vector<double> base) {
   if (outputs > limits.max_outputs)
-    return estimator.error(std::to_string(outputs) + " outputs are over the limit of " +
-                           std::to_string(limits.max_outputs));
+    return estimator.error(formatted("{} outputs are over the limit of {}", outputs, limits.max_outputs));
   model.num_outputs = static_cast<std::uint32_t>(outputs);
   model.base = std::move(base);
   model.base.resize(outputs);
@@ -141,9 +140,9 @@ Result<void> SklearnReader::set_outputs(std::size_t outputs, std::vector<double>
 Result<void> SklearnReader::count_nodes(std::size_t nodes) {
   nodes_ += nodes;
   if (model.trees.size() >= limits.max_trees)
-    return estimator.error("more trees than the limit of " + std::to_string(limits.max_trees));
+    return estimator.error(formatted("more trees than the limit of {}", limits.max_trees));
   if (nodes_ > limits.max_nodes)
-    return estimator.error("more nodes than the limit of " + std::to_string(limits.max_nodes));
+    return estimator.error(formatted("more nodes than the limit of {}", limits.max_nodes));
   return {};
 }
 
@@ -161,9 +160,10 @@ void SklearnReader::set_rounds(std::uint32_t trees, const char* name, bool neste
   for (std::size_t begin = 0; begin < model.trees.size(); begin += trees)
     model.round_begins.push_back(static_cast<std::uint32_t>(begin));
   model.round_begins.push_back(static_cast<std::uint32_t>(model.trees.size()));
-  parsed.tree_location = [list = estimator.place() + ": " + name, trees, nested](std::size_t tree) {
+  parsed.tree_location = [list = formatted("{}: {}", estimator.place(), name), trees,
+                          nested](std::size_t tree) {
     if (!nested) return list + '[' + std::to_string(tree) + ']';
-    return list + '[' + std::to_string(tree / trees) + "][" + std::to_string(tree % trees) + ']';
+    return formatted("{}[{}][{}]", list, tree / trees, tree % trees);
   };
 }
 

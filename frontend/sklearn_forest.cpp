@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "sklearn_estimator.hpp"
 #include "sklearn_probabilities.hpp"
 
@@ -53,9 +55,8 @@ Result<void> ForestReader::add_regression_tree(const SklearnTree& tree, const Py
                                                std::span<const std::int64_t> features) {
   if (reader_.model.trees.empty()) FVM_TRY(reader_.set_outputs(tree.outputs()));
   if (tree.classes() != 1 || tree.outputs() != reader_.model.num_outputs)
-    return estimator.error("a tree of " + std::to_string(tree.outputs()) + " outputs and " +
-                           std::to_string(tree.classes()) + " values each instead of " +
-                           std::to_string(reader_.model.num_outputs) + " and 1");
+    return estimator.error(formatted("a tree of {} outputs and {} values each instead of {} and 1",
+                                     tree.outputs(), tree.classes(), reader_.model.num_outputs));
   FVM_TRY(reader_.check_size(tree, reader_.model.num_outputs));
   FVM_ASSIGN(Tree made, tree.tree(features, reader_.model.num_features, reader_.model.num_outputs,
                                   [&](std::size_t node, std::span<double> out) {
@@ -80,7 +81,7 @@ Result<void> ForestReader::add_classes_of(const SklearnTree& tree, const PythonR
     const bool inside = std::all_of(known.begin(), known.end(),
                                     [&](std::int64_t k) { return k >= 0 && k < std::int64_t{width}; });
     if (!inside || known.size() != tree.classes())
-      return own.error("not " + std::to_string(tree.classes()) + " of the ensemble's classes");
+      return own.error(formatted("not {} of the ensemble's classes", tree.classes()));
     sizes[0] = known.size();
   }
   const SklearnProbabilities probabilities(sizes, reader_.version);

@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "sklearn_estimator.hpp"
 #include "sklearn_probabilities.hpp"
@@ -19,7 +21,7 @@ enum class Loss { Values, Logistic, Exponential };
 Result<Loss> loss_of(const SklearnReader& reader) {
   FVM_ASSIGN(const PythonRef given, reader.estimator.get("loss"));
   FVM_ASSIGN(const std::string loss, given.text());
-  reader.model.objective += "(loss='" + printable(loss, 40) + "')";
+  reader.model.objective += formatted("(loss='{}')", printable(loss, 40));
   if (!reader.is_classifier()) {
     for (const char* known : {"squared_error", "absolute_error", "huber", "quantile", "ls", "lad"})
       if (loss == known) return Loss::Values;
@@ -67,18 +69,18 @@ Result<std::vector<double>> read_start(const SklearnReader& reader, Loss loss, s
   if (const auto init = estimator.find("init")) {
     const Result<std::string> text = init->kind() == PythonKind::Scalar ? init->text() : Error{};
     if (text.ok() && *text == "zero") return std::vector<double>(classes > 2 ? classes : 1);
-    return init->error("init=" + printable(init->class_name(), 40) +
-                       ": scores that start from another estimator's are not supported");
+    return init->error(formatted("init={}: scores that start from another estimator's are not supported",
+                                 printable(init->class_name(), 40)));
   }
   FVM_ASSIGN(const PythonRef start, estimator.get("init_"));
   const bool priors = loss != Loss::Values;
   if (start.type() != (priors ? "sklearn.dummy.DummyClassifier" : "sklearn.dummy.DummyRegressor"))
-    return start.error("scores that start from " + printable(start.type()) + " are not supported");
+    return start.error(formatted("scores that start from {} are not supported", printable(start.type())));
   FVM_ASSIGN(const PythonRef stored, start.get(priors ? "class_prior_" : "constant_"));
   FVM_ASSIGN(std::vector<double> numbers, stored.numbers(reader.limits.max_outputs));
   const std::size_t expected = priors ? classes : 1;
   if (numbers.size() != expected)
-    return stored.error(std::to_string(numbers.size()) + " numbers instead of " + std::to_string(expected));
+    return stored.error(formatted("{} numbers instead of {}", numbers.size(), expected));
   return priors ? start_of(std::move(numbers), loss, reader.version) : numbers;
 }
 
@@ -134,7 +136,7 @@ Result<void> read_sklearn_gradient_boosting(SklearnReader& reader) {
   for (const PythonRef& stage : stages) {
     FVM_ASSIGN(const std::vector<PythonRef> trees, stage.items());
     if (trees.size() != outputs)
-      return stage.error(std::to_string(trees.size()) + " trees for " + std::to_string(outputs) + " outputs");
+      return stage.error(formatted("{} trees for {} outputs", trees.size(), outputs));
     for (std::size_t k = 0; k < outputs; ++k) FVM_TRY(add_tree(reader, trees[k], rate, k));
   }
   set_values(reader, loss, std::move(labels));

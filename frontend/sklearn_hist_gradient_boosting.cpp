@@ -10,6 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "sklearn_estimator.hpp"
 
@@ -39,8 +41,9 @@ struct Encoding {
 Result<std::optional<std::uint32_t>> code_of(const PythonRef& list, double x) {
   if (std::isnan(x)) return std::optional<std::uint32_t>();
   if (!(x >= 0 && x < kMaxCategories) || x != std::floor(x))
-    return list.error("the category " + python_text(x) + ": only texts and whole numbers from 0 to " +
-                      std::to_string(kMaxCategories - 1) + " are supported as categories");
+    return list.error(
+        formatted("the category {}: only texts and whole numbers from 0 to {} are supported as categories",
+                  python_text(x), kMaxCategories - 1));
   return std::optional(static_cast<std::uint32_t>(x));
 }
 
@@ -127,8 +130,7 @@ Result<Encoding> read_byte_encoding(const SklearnReader& reader, const std::vect
   FVM_ASSIGN(const PythonRef thresholds, mapper.get("bin_thresholds_"));
   FVM_ASSIGN(const std::vector<PythonRef> lists, thresholds.items());
   if (lists.size() != mask.size())
-    return thresholds.error(std::to_string(lists.size()) + " lists for " + std::to_string(mask.size()) +
-                            " features");
+    return thresholds.error(formatted("{} lists for {} features", lists.size(), mask.size()));
   Encoding encoding;
   encoding.categories.resize(mask.size());
   for (std::uint32_t feature = 0; feature < mask.size(); ++feature) {
@@ -147,8 +149,7 @@ Result<Encoding> read_encoding(SklearnReader& reader) {
   if (mask_ref) {
     FVM_ASSIGN(mask, mask_ref->integers(model.num_features));
     if (mask.size() != model.num_features)
-      return mask_ref->error(std::to_string(mask.size()) + " flags for " +
-                             std::to_string(model.num_features) + " features");
+      return mask_ref->error(formatted("{} flags for {} features", mask.size(), model.num_features));
   }
   if (reader.version < SklearnVersion{1, 4, 0} && mask_ref) return read_byte_encoding(reader, mask);
   for (const bool categorical : {true, false})
@@ -160,8 +161,7 @@ Result<Encoding> read_encoding(SklearnReader& reader) {
   if (count == 0) return encoding;
   FVM_ASSIGN(const std::vector<PythonRef> lists, category_lists(reader.estimator));
   if (lists.size() != count)
-    return reader.estimator.error("categories of " + std::to_string(lists.size()) + " features instead of " +
-                                  std::to_string(count));
+    return reader.estimator.error(formatted("categories of {} features instead of {}", lists.size(), count));
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<std::string> names;
     FVM_ASSIGN(Categories categories, read_categories(lists[i], names));
@@ -185,7 +185,7 @@ class HistTree {
 
  private:
   Error error(std::size_t node, std::string_view message) const {
-    return refused(predictor_.place() + ", node " + std::to_string(node), message);
+    return refused(formatted("{}, node {}", predictor_.place(), node), message);
   }
   Result<void> read_split(std::size_t number, Node& node, Tree& tree) const;
   Result<CategorySet> set_of(std::size_t number, std::size_t column, bool missing_left) const;
@@ -244,13 +244,12 @@ Result<CategorySet> HistTree::set_of(std::size_t number, std::size_t column, boo
 Result<void> HistTree::read_split(std::size_t number, Node& node, Tree& tree) const {
   const auto count = static_cast<std::int64_t>(size());
   for (const std::int64_t child : {left_.integer(number), right_.integer(number)})
-    if (child < 0 || child >= count)
-      return error(number, "child " + std::to_string(child) + " does not exist");
+    if (child < 0 || child >= count) return error(number, formatted("child {} does not exist", child));
   node.left = static_cast<std::int32_t>(left_.integer(number));
   node.right = static_cast<std::int32_t>(right_.integer(number));
   const std::int64_t column = feature_.integer(number);
   if (column < 0 || static_cast<std::uint64_t>(column) >= encoding_.features.size())
-    return error(number, "feature " + std::to_string(column) + " does not exist");
+    return error(number, formatted("feature {} does not exist", column));
   const auto at = static_cast<std::size_t>(column);
   node.feature = encoding_.features[at];
   node.missing_left = missing_left_.integer(number) != 0;
@@ -287,7 +286,7 @@ Result<void> read_values(SklearnReader& reader, std::size_t outputs) {
   Model& model = reader.model;
   FVM_ASSIGN(const PythonRef given, reader.estimator.get("loss"));
   FVM_ASSIGN(const std::string loss, given.text());
-  model.objective += "(loss='" + printable(loss, 40) + "')";
+  model.objective += formatted("(loss='{}')", printable(loss, 40));
   if (!reader.is_classifier()) {
     if (loss == "poisson" || loss == "gamma") {
       model.transform = Transform::Exp;
@@ -304,8 +303,7 @@ Result<void> read_values(SklearnReader& reader, std::size_t outputs) {
   FVM_ASSIGN(const std::vector<std::vector<std::string>> classes, reader.classes());
   model.class_labels = classes[0];
   if (classes.size() != 1 || classes[0].size() != (outputs == 1 ? 2 : outputs))
-    return reader.estimator.error(std::to_string(classes[0].size()) + " classes for " +
-                                  std::to_string(outputs) + " outputs");
+    return reader.estimator.error(formatted("{} classes for {} outputs", classes[0].size(), outputs));
   const bool from_values = reader.version < SklearnVersion{1, 5, 0};
   if (outputs > 1) {
     model.transform = Transform::Softmax;
@@ -336,7 +334,7 @@ Result<void> read_sklearn_hist_gradient_boosting(SklearnReader& reader) {
   for (const PythonRef& stage : stages) {
     FVM_ASSIGN(const std::vector<PythonRef> trees, stage.items());
     if (trees.size() != outputs)
-      return stage.error(std::to_string(trees.size()) + " trees for " + std::to_string(outputs) + " outputs");
+      return stage.error(formatted("{} trees for {} outputs", trees.size(), outputs));
     for (std::size_t k = 0; k < outputs; ++k) {
       HistTree tree(trees[k], encoding);
       FVM_TRY(tree.read());

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "sklearn_estimator.hpp"
 
 namespace forestvm::frontend {
@@ -33,9 +35,8 @@ Result<std::optional<StoredPaths>> stored_paths(const SklearnReader& reader, std
   FVM_ASSIGN(stored.lengths, lengths->items());
   FVM_ASSIGN(stored.averages, averages->items());
   if (stored.lengths.size() != trees || stored.averages.size() != trees)
-    return lengths->error("lengths of " + std::to_string(stored.lengths.size()) + " and averages of " +
-                          std::to_string(stored.averages.size()) + " trees instead of " +
-                          std::to_string(trees));
+    return lengths->error(formatted("lengths of {} and averages of {} trees instead of {}",
+                                    stored.lengths.size(), stored.averages.size(), trees));
   return std::optional(std::move(stored));
 }
 
@@ -56,8 +57,8 @@ Result<Paths> paths_of(const SklearnTree& tree, const std::optional<StoredPaths>
   FVM_ASSIGN(paths.lengths, stored->lengths[number].integers(tree.size()));
   FVM_ASSIGN(paths.averages, stored->averages[number].numbers(tree.size()));
   if (paths.lengths.size() != tree.size() || paths.averages.size() != tree.size())
-    return stored->lengths[number].error("not a length and an average for each of " +
-                                         std::to_string(tree.size()) + " nodes");
+    return stored->lengths[number].error(
+        formatted("not a length and an average for each of {} nodes", tree.size()));
   return paths;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::frontend {
 
 double numpy_sum(std::span<const double> numbers) {
@@ -31,9 +33,8 @@ std::size_t SklearnProbabilities::width() const {
 Result<void> SklearnProbabilities::check(const SklearnTree& tree, const PythonRef& estimator) const {
   const std::size_t largest = *std::max_element(sizes_.begin(), sizes_.end());
   if (tree.outputs() != sizes_.size() || tree.classes() != largest)
-    return estimator.error("a tree of " + std::to_string(tree.outputs()) + " outputs and " +
-                           std::to_string(tree.classes()) + " classes instead of " +
-                           std::to_string(sizes_.size()) + " and " + std::to_string(largest));
+    return estimator.error(formatted("a tree of {} outputs and {} classes instead of {} and {}",
+                                     tree.outputs(), tree.classes(), sizes_.size(), largest));
   if (counts_) return {};
   for (std::size_t output = 0; output < sizes_.size(); ++output) {
     double sum = 0;

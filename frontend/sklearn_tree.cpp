@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -37,9 +39,9 @@ double float_at_most(double x) {
 Result<void> SklearnTree::read_nodes(const PythonRef& nodes) {
   FVM_ASSIGN(nodes_, nodes.array());
   if (nodes_.count == 0 || nodes_.count > kMaxTreeNodes)
-    return nodes.error("a tree of " + std::to_string(nodes_.count) + " nodes");
+    return nodes.error(formatted("a tree of {} nodes", nodes_.count));
   if (nodes_.item_size < kMinNodeSize)
-    return nodes.error("nodes of " + std::to_string(nodes_.item_size) + " bytes: scikit-learn's are larger");
+    return nodes.error(formatted("nodes of {} bytes: scikit-learn's are larger", nodes_.item_size));
   using Wanted = NumpyArray::Wanted;
   FVM_ASSIGN(left_, nodes.column(nodes_, "left_child", Wanted::Integers));
   FVM_ASSIGN(right_, nodes.column(nodes_, "right_child", Wanted::Integers));
@@ -56,8 +58,8 @@ Result<void> SklearnTree::read_values(const PythonRef& values) {
   FVM_ASSIGN(values_, values.array());
   const std::vector<std::uint64_t>& shape = values_.shape;
   if (shape.size() != 3 || shape[0] != nodes_.count || shape[1] == 0 || shape[2] == 0)
-    return values.error("expected an array of " + std::to_string(nodes_.count) +
-                        " nodes, their outputs and their classes");
+    return values.error(
+        formatted("expected an array of {} nodes, their outputs and their classes", nodes_.count));
   const Result<NumpyColumn> column = values_.column("", NumpyArray::Wanted::Numbers);
   if (!column.ok() || !column->is_real() || values_.item_size != sizeof(double))
     return values.error("expected an array of float64");
@@ -69,8 +71,8 @@ Result<void> SklearnTree::read_values(const PythonRef& values) {
 
 Result<SklearnTree> SklearnTree::read(const PythonRef& estimator) {
   if (!is_tree(estimator.type()))
-    return estimator.error("an ensemble of " + printable(estimator.type()) +
-                           ": only ensembles of decision trees are read");
+    return estimator.error(formatted("an ensemble of {}: only ensembles of decision trees are read",
+                                     printable(estimator.type())));
   FVM_ASSIGN(const PythonRef state, estimator.get("tree_"));
   FVM_ASSIGN(const PythonRef nodes, state.get("nodes"));
   FVM_ASSIGN(const PythonRef values, state.get("values"));
@@ -81,7 +83,7 @@ Result<SklearnTree> SklearnTree::read(const PythonRef& estimator) {
 }
 
 Error SklearnTree::error(std::size_t node, std::string_view message) const {
-  return refused(state_.place() + ", node " + std::to_string(node), message);
+  return refused(formatted("{}, node {}", state_.place(), node), message);
 }
 
 /// Refuses a child that does not stand behind its parent, as scikit-learn writes its trees. No node is then its own
@@ -89,9 +91,8 @@ Error SklearnTree::error(std::size_t node, std::string_view message) const {
 Result<void> SklearnTree::check_children(std::size_t node) const {
   for (const std::int64_t child : {left_.integer(node), right_.integer(node)})
     if (child <= static_cast<std::int64_t>(node) || child >= static_cast<std::int64_t>(size()))
-      return error(node, "child " + std::to_string(child) +
-                             " is not behind it, or does not exist: the tree has " + std::to_string(size()) +
-                             " nodes");
+      return error(node, formatted("child {} is not behind it, or does not exist: the tree has {} nodes",
+                                   child, size()));
   return {};
 }
 
@@ -100,8 +101,7 @@ Result<std::uint32_t> SklearnTree::feature_of(std::size_t node, std::span<const 
   const std::int64_t own = feature_.integer(node);
   const std::size_t count = features.empty() ? num_features : features.size();
   if (own < 0 || static_cast<std::uint64_t>(own) >= count)
-    return error(node,
-                 "feature " + std::to_string(own) + " does not exist: the tree has " + std::to_string(count));
+    return error(node, formatted("feature {} does not exist: the tree has {}", own, count));
   return static_cast<std::uint32_t>(features.empty() ? own : features[static_cast<std::size_t>(own)]);
 }
 

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "json_events.hpp"
 #include "python_objects.hpp"
@@ -123,14 +125,15 @@ class SkopsObjects : public PythonObjects {
     } else if (const std::optional<PythonScalar> value = scalar_of(json)) {
       return *value;
     }
-    return refused(place(object), "not a value that Python writes: " + quoted(json, 40));
+    return refused(place(object), "not a value that Python writes: {}", quoted(json, 40));
   }
 
   Result<NumpyArray> array(Id object) const override {
     const std::string_view entry = schema_.text(schema_.nodes[object].text);
     FVM_ASSIGN(std::vector<std::byte> file, zip_.read(entry));
     Result<NumpyArray> array = read_npy(std::move(file));
-    if (!array.ok()) return refused(place(object) + " (" + printable(entry, 40) + ")", array.error().message);
+    if (!array.ok())
+      return refused(formatted("{} ({})", place(object), printable(entry, 40)), array.error().message);
     return array;
   }
 
@@ -162,7 +165,7 @@ std::string SkopsObjects::place(Id object) const {
     }
   }
   if (path.empty()) return std::string(kSchema);
-  return std::string(kSchema) + ": " + path.substr(path.front() == '.');
+  return formatted("{}: {}", kSchema, path.substr(path.front() == '.'));
 }
 
 }  // namespace
@@ -185,8 +188,8 @@ Result<ParsedModel> read_skops(std::span<const std::byte> bytes, const LoadLimit
     FVM_ASSIGN(schema, read_skops_schema(json, limits.max_depth));
   }
   if (schema.protocol < 0 || schema.protocol > kLastProtocol)
-    return refused(std::string(kSchema), "protocol " + std::to_string(schema.protocol) + " of skops: 0 to " +
-                                             std::to_string(kLastProtocol) + " are known");
+    return refused(std::string(kSchema), "protocol {} of skops: 0 to {} are known", schema.protocol,
+                   kLastProtocol);
   const SkopsObjects objects(std::move(schema), zip);
   FVM_ASSIGN(ParsedModel parsed, read_sklearn_estimator(objects, 0, limits));
   parsed.model.format = "skops";

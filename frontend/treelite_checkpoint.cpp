@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::frontend {
 namespace {
 
@@ -25,7 +27,7 @@ class FieldReader {
 
   Error error(const char* field, std::string_view message) const { return error_at(at_, field, message); }
   static Error error_at(std::size_t offset, const char* field, std::string_view message) {
-    return refused("byte " + std::to_string(offset) + ": " + field, message);
+    return refused(formatted("byte {}: {}", offset, field), message);
   }
 
   template <class T>
@@ -40,7 +42,7 @@ class FieldReader {
   Result<bool> flag(const char* field) {
     const std::size_t start = at_;
     FVM_ASSIGN(const std::uint8_t byte, number<std::uint8_t>(field));
-    if (byte > 1) return error_at(start, field, std::to_string(byte) + " is neither 0 nor 1");
+    if (byte > 1) return error_at(start, field, formatted("{} is neither 0 nor 1", byte));
     return byte == 1;
   }
 
@@ -49,9 +51,9 @@ class FieldReader {
     const std::size_t start = at_;
     FVM_ASSIGN(const std::uint64_t count, number<std::uint64_t>(field));
     if (count > left() / size)
-      return error_at(start, field,
-                      std::to_string(count) + " elements of " + std::to_string(size) +
-                          " bytes, but the file ends after " + std::to_string(left()) + " bytes");
+      return error_at(
+          start, field,
+          formatted("{} elements of {} bytes, but the file ends after {} bytes", count, size, left()));
     return static_cast<std::size_t>(count);
   }
 
@@ -93,7 +95,7 @@ class FieldReader {
     const std::size_t start = at_;
     FVM_ASSIGN(const std::int32_t count, number<std::int32_t>(field));
     if (count != 0)
-      return error_at(start, field, std::to_string(count) + " additional fields, which no known version has");
+      return error_at(start, field, formatted("{} additional fields, which no known version has", count));
     return {};
   }
 
@@ -116,9 +118,9 @@ Result<Version> read_version(FieldReader& file, TreeliteHeader& header) {
   if (version.major != 3 && version.major != 4)
     return FieldReader::error_at(
         0, "version",
-        "a checkpoint of Treelite " + header.version +
-            ": those of 3 and 4 can be read; load the model with such a release, and "
-            "save it there");
+        formatted(
+            "a checkpoint of Treelite {}: those of 3 and 4 can be read; load the model with such a release, and save it there",
+            header.version));
   return version;
 }
 
@@ -129,9 +131,10 @@ Result<void> read_types(FieldReader& file, TreeliteHeader& header) {
   if (leaf == kUInt32Type)
     return FieldReader::error_at(start + 1, "leaf type", "integer leaves are not supported");
   if (threshold != leaf || (leaf != kFloat32Type && leaf != kFloat64Type))
-    return FieldReader::error_at(start, "threshold type",
-                                 "thresholds of type " + std::to_string(threshold) + " and leaves of type " +
-                                     std::to_string(leaf) + ": Treelite has no such models");
+    return FieldReader::error_at(
+        start, "threshold type",
+        formatted("thresholds of type {} and leaves of type {}: Treelite has no such models", threshold,
+                  leaf));
   header.type = leaf == kFloat64Type ? ScalarType::Float64 : ScalarType::Float32;
   return {};
 }
@@ -141,9 +144,10 @@ Result<void> read_num_trees(FieldReader& file, const LoadLimits& limits, Treelit
   const std::size_t start = file.offset();
   FVM_ASSIGN(const std::uint64_t count, file.number<std::uint64_t>("num_tree"));
   if (count > limits.max_trees || count > file.left() / kSmallestTree)
-    return FieldReader::error_at(start, "num_tree",
-                                 std::to_string(count) + " trees are more than the limit of " +
-                                     std::to_string(limits.max_trees) + ", or than the file has room for");
+    return FieldReader::error_at(
+        start, "num_tree",
+        formatted("{} trees are more than the limit of {}, or than the file has room for", count,
+                  limits.max_trees));
   header.num_trees = static_cast<std::size_t>(count);
   return {};
 }
@@ -157,23 +161,23 @@ Result<void> read_header_4(FieldReader& file, TreeliteHeader& header) {
   FVM_ASSIGN(const std::int32_t num_targets, file.number<std::int32_t>("num_target"));
   FVM_ASSIGN(header.num_classes, file.list<std::int32_t>("num_class"));
   if (num_targets < 1 || header.num_classes.size() != static_cast<std::size_t>(num_targets))
-    return FieldReader::error_at(targets, "num_target",
-                                 std::to_string(num_targets) + " targets, but num_class has " +
-                                     std::to_string(header.num_classes.size()) + " entries");
+    return FieldReader::error_at(
+        targets, "num_target",
+        formatted("{} targets, but num_class has {} entries", num_targets, header.num_classes.size()));
   const std::size_t shape = file.offset();
   FVM_ASSIGN(const std::vector<std::int32_t> sizes, file.list<std::int32_t>("leaf_vector_shape"));
   if (sizes.size() != 2)
     return FieldReader::error_at(shape, "leaf_vector_shape",
-                                 "not two numbers but " + std::to_string(sizes.size()));
+                                 formatted("not two numbers but {}", sizes.size()));
   header.leaf_targets = sizes[0];
   header.leaf_classes = sizes[1];
   const std::size_t ids = file.offset();
   FVM_ASSIGN(header.target_ids, file.list<std::int32_t>("target_id"));
   FVM_ASSIGN(header.class_ids, file.list<std::int32_t>("class_id"));
   if (header.target_ids.size() != header.num_trees || header.class_ids.size() != header.num_trees)
-    return FieldReader::error_at(ids, "target_id",
-                                 "target_id and class_id do not have an entry for each of " +
-                                     std::to_string(header.num_trees) + " trees");
+    return FieldReader::error_at(
+        ids, "target_id",
+        formatted("target_id and class_id do not have an entry for each of {} trees", header.num_trees));
   FVM_ASSIGN(header.postprocessor, file.text("postprocessor"));
   FVM_ASSIGN(header.sigmoid_alpha, file.number<float>("sigmoid_alpha"));
   FVM_ASSIGN(header.ratio_c, file.number<float>("ratio_c"));
@@ -194,10 +198,9 @@ Result<void> set_task_3(FieldReader& file, const LoadLimits& limits, std::size_t
   if (task == kVotes)
     return FieldReader::error_at(start, "task_type",
                                  "trees that vote for classes are not supported (kMultiClfCategLeaf)");
-  if (task > kVotes) return FieldReader::error_at(start, "task_type", "unknown task " + std::to_string(task));
+  if (task > kVotes) return FieldReader::error_at(start, "task_type", formatted("unknown task {}", task));
   if (classes == 0 || classes > limits.max_outputs)
-    return file.error("num_class",
-                      std::to_string(classes) + " is not within 1 and " + std::to_string(limits.max_outputs));
+    return file.error("num_class", formatted("{} is not within 1 and {}", classes, limits.max_outputs));
   header.num_classes.assign(1, static_cast<std::int32_t>(classes));
   header.target_ids.assign(header.num_trees, 0);
   header.class_ids.assign(header.num_trees, task == kVectorLeaves ? -1 : 0);
@@ -225,9 +228,8 @@ Result<void> read_header_3(FieldReader& file, const LoadLimits& limits, Treelite
   const std::size_t width = file.offset();
   FVM_ASSIGN(const std::uint32_t leaf_width, file.number<std::uint32_t>("leaf_vector_size"));
   if (leaf_width != static_cast<std::uint32_t>(header.leaf_classes))
-    return FieldReader::error_at(
-        width, "leaf_vector_size",
-        std::to_string(leaf_width) + " instead of " + std::to_string(header.leaf_classes));
+    return FieldReader::error_at(width, "leaf_vector_size",
+                                 formatted("{} instead of {}", leaf_width, header.leaf_classes));
   if (file.left() < kTransformName) return file.error("pred_transform", "the file ends here");
   const std::string_view name(reinterpret_cast<const char*>(file.here()), kTransformName);
   header.postprocessor = name.substr(0, std::min(name.find('\0'), name.size()));
@@ -248,9 +250,8 @@ class TreeReader {
   Result<void> read(bool version_3) {
     FVM_ASSIGN(nodes_, file_.number<std::int32_t>("num_nodes"));
     if (nodes_ < 1)
-      return FieldReader::error_at(
-          tree_.offset, "num_nodes",
-          "tree " + std::to_string(tree_.number) + " has " + std::to_string(nodes_) + " nodes");
+      return FieldReader::error_at(tree_.offset, "num_nodes",
+                                   formatted("tree {} has {} nodes", tree_.number, nodes_));
     FVM_TRY(file_.flag("has_categorical_split"));
     tree_.version_3 = version_3;
     FVM_TRY(version_3 ? read_nodes_3() : read_nodes_4());
@@ -275,9 +276,8 @@ class TreeReader {
                             bool absent) const {
     const std::size_t expected = static_cast<std::size_t>(nodes_) + more;
     if (size == expected || (absent && size == 0)) return {};
-    return FieldReader::error_at(start, field,
-                                 "tree " + std::to_string(tree_.number) + ": " + std::to_string(size) +
-                                     " entries instead of " + std::to_string(expected));
+    return FieldReader::error_at(
+        start, field, formatted("tree {}: {} entries instead of {}", tree_.number, size, expected));
   }
 
   Result<void> read_nodes_4() {
@@ -379,7 +379,7 @@ Result<TreeliteHeader> read_treelite_checkpoint(std::span<const std::byte> bytes
     FVM_TRY(TreeReader(file, header.type, tree).read(version.major == 3));
     FVM_TRY(receive(header, tree));
   }
-  if (file.left() != 0) return file.error("end", std::to_string(file.left()) + " bytes follow the last tree");
+  if (file.left() != 0) return file.error("end", formatted("{} bytes follow the last tree", file.left()));
   return header;
 }
 

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "treelite_tree.hpp"
 
@@ -37,15 +39,15 @@ Result<void> set_outputs(const TreeliteHeader& header, const LoadLimits& limits,
   const std::int32_t classes = header.num_classes.front();
   if (std::any_of(header.num_classes.begin(), header.num_classes.end(), [&](auto n) { return n != classes; }))
     return header_error("num_class", "targets with different numbers of classes are not supported");
-  if (classes < 1) return header_error("num_class", std::to_string(classes) + " classes");
+  if (classes < 1) return header_error("num_class", formatted("{} classes", classes));
   const std::uint64_t outputs = static_cast<std::uint64_t>(classes) * header.num_classes.size();
   if (outputs > limits.max_outputs)
-    return header_error("num_class", std::to_string(outputs) + " outputs are more than the limit of " +
-                                         std::to_string(limits.max_outputs));
+    return header_error("num_class",
+                        formatted("{} outputs are more than the limit of {}", outputs, limits.max_outputs));
   model.num_outputs = static_cast<std::uint32_t>(outputs);
   if (header.base_scores.size() != outputs)
-    return header_error("base_scores", std::to_string(header.base_scores.size()) + " base scores for " +
-                                           std::to_string(outputs) + " outputs");
+    return header_error("base_scores",
+                        formatted("{} base scores for {} outputs", header.base_scores.size(), outputs));
   model.base = header.base_scores;
   model.base_last = true;
   return {};
@@ -58,8 +60,8 @@ Result<void> set_header(const TreeliteHeader& header, const LoadLimits& limits, 
   model.version = header.version;
   model.row_type = model.score_type = header.type;
   if (header.num_features < 0 || static_cast<std::uint32_t>(header.num_features) > limits.max_features)
-    return header_error("num_feature", std::to_string(header.num_features) + " is not within 0 and " +
-                                           std::to_string(limits.max_features));
+    return header_error("num_feature",
+                        formatted("{} is not within 0 and {}", header.num_features, limits.max_features));
   model.num_features = static_cast<std::uint32_t>(header.num_features);
   return set_outputs(header, limits, model);
 }
@@ -75,9 +77,9 @@ Result<void> set_postprocessor(const TreeliteHeader& header, Model& model) {
   if (row == std::end(postprocessors)) return wrong(" is not one that Treelite has");
   const std::size_t targets = header.num_classes.size();
   if (row->takes == Takes::OneTarget && targets != 1)
-    return wrong(" of " + std::to_string(targets) + " targets is not supported");
+    return wrong(formatted(" of {} targets is not supported", targets));
   if (row->takes == Takes::OneScore && header.num_classes.front() != 1)
-    return wrong(" of " + std::to_string(header.num_classes.front()) + " classes is not supported");
+    return wrong(formatted(" of {} classes is not supported", header.num_classes.front()));
   model.objective = header.postprocessor;
   model.transform = header.type == ScalarType::Float64 ? row->wide : row->narrow;
   const bool sigmoid = model.transform == Transform::PlainSigmoid;
@@ -101,8 +103,8 @@ Result<std::uint32_t> output_of(const TreeliteHeader& header, const Model& model
   const std::int32_t classes = header.num_classes.front();
   const auto targets = static_cast<std::int32_t>(header.num_classes.size());
   const auto wrong = [&](const std::string& message) {
-    return header_error("target_id", "tree " + std::to_string(tree) + ": target " + std::to_string(target) +
-                                         " and class " + std::to_string(kind) + message);
+    return header_error("target_id",
+                        formatted("tree {}: target {} and class {}{}", tree, target, kind, message));
   };
   if (target < -1 || target >= targets || kind < -1 || kind >= classes) return wrong(" do not exist");
   const bool all_targets = target == -1, all_classes = kind == -1;
@@ -156,8 +158,8 @@ Result<ParsedModel> read_treelite(std::span<const std::byte> bytes, const LoadLi
     FVM_ASSIGN(const std::uint32_t output, output_of(header, model, columns.number));
     nodes += columns.nodes();
     if (nodes > limits.max_nodes)
-      return refused("byte " + std::to_string(columns.offset) + ": tree " + std::to_string(columns.number),
-                     "more nodes than the limit of " + std::to_string(limits.max_nodes));
+      return refused(formatted("byte {}: tree {}", columns.offset, columns.number),
+                     "more nodes than the limit of {}", limits.max_nodes);
     const bool vectors = output == model.num_outputs;
     FVM_ASSIGN(Tree tree, tree_of(columns, vectors ? model.num_outputs : 1));
     tree.output = vectors ? 0 : output;
@@ -170,7 +172,7 @@ Result<ParsedModel> read_treelite(std::span<const std::byte> bytes, const LoadLi
   FVM_TRY(set_postprocessor(header, model));
   FVM_TRY(set_average(header, set_rounds(model), model));
   parsed.tree_location = [offsets = std::move(offsets)](std::size_t tree) {
-    return "byte " + std::to_string(offsets[tree]);
+    return formatted("byte {}", offsets[tree]);
   };
   return parsed;
 }

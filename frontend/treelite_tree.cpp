@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::frontend {
 namespace {
 
@@ -30,9 +32,7 @@ class TreeMaker {
 
  private:
   Error error(std::size_t node, std::string_view message) const {
-    return refused("byte " + std::to_string(columns_.offset) + ": tree " + std::to_string(columns_.number) +
-                       ", node " + std::to_string(node),
-                   message);
+    return refused(formatted("byte {}: tree {}, node {}", columns_.offset, columns_.number, node), message);
   }
 
   float cover_of(std::size_t i) const {
@@ -49,8 +49,7 @@ class TreeMaker {
   Result<std::size_t> segment_size(std::size_t node, const char* what, std::uint64_t begin, std::uint64_t end,
                                    std::size_t size, std::size_t& taken) const {
     if (begin > end || end > size)
-      return error(node, std::string(what) + " from " + std::to_string(begin) + " to " + std::to_string(end) +
-                             " do not lie in the tree's " + std::to_string(size));
+      return error(node, formatted("{} from {} to {} do not lie in the tree's {}", what, begin, end, size));
     const auto count = static_cast<std::size_t>(end - begin);
     if (count > size - taken) return error(node, std::string(what) + " that belong to several nodes");
     taken += count;
@@ -62,8 +61,8 @@ class TreeMaker {
     FVM_ASSIGN(const std::size_t width,
                segment_size(i, "leaf values", begin, end, columns_.leaf_vectors.size(), values_taken_));
     if (width != tree_.leaf_width && !(width == 0 && tree_.leaf_width == 1))
-      return error(i, "a leaf with a vector of " + std::to_string(width) +
-                          " values, in a tree whose leaves have " + std::to_string(tree_.leaf_width));
+      return error(i, formatted("a leaf with a vector of {} values, in a tree whose leaves have {}", width,
+                                tree_.leaf_width));
     if (width <= 1) {
       node.value =
           width == 0 ? columns_.leaf_value[i] : columns_.leaf_vectors[static_cast<std::size_t>(begin)];
@@ -86,7 +85,7 @@ class TreeMaker {
       case kCategorical:
         return set_categories(i, node);
       default:
-        return error(i, "unknown kind of node " + std::to_string(columns_.kind[i]));
+        return error(i, formatted("unknown kind of node {}", columns_.kind[i]));
     }
   }
 
@@ -105,7 +104,7 @@ class TreeMaker {
         node.kind = NodeKind::LessEqual;
         break;
       default:
-        return error(i, "unknown comparison " + std::to_string(comparison));
+        return error(i, formatted("unknown comparison {}", comparison));
     }
     if (comparison != kGreater && comparison != kGreaterEqual) return {};
     // x > t goes left where x <= t goes right.
@@ -124,8 +123,7 @@ class TreeMaker {
     for (std::size_t k = 0; k < count; ++k) {
       const std::uint32_t code = columns_.categories[static_cast<std::size_t>(begin) + k];
       if (code >= kMaxCategories)
-        return error(i, "category " + std::to_string(code) + " is over the limit of " +
-                            std::to_string(kMaxCategories - 1));
+        return error(i, formatted("category {} is over the limit of {}", code, kMaxCategories - 1));
       set.codes.push_back(code);
     }
     std::sort(set.codes.begin(), set.codes.end());

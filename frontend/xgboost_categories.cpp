@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "category_names.hpp"
 
 namespace forestvm::frontend {
@@ -17,11 +19,10 @@ Result<Names> texts_of(const XgboostCategories& column, const std::string& where
   const auto size = static_cast<std::int64_t>(column.values.size());
   if (!std::is_sorted(column.offsets.begin(), column.offsets.end()) || column.offsets.front() != 0 ||
       column.offsets.back() > size)
-    return refused(where + ".offsets",
-                   "they do not ascend from 0 to at most the " + std::to_string(size) + " bytes");
+    return refused(where + ".offsets", "they do not ascend from 0 to at most the {} bytes", size);
   std::string bytes;
   for (const std::int64_t byte : column.values) {
-    if (byte < -128 || byte > 255) return refused(where + ".values", std::to_string(byte) + " is not a byte");
+    if (byte < -128 || byte > 255) return refused(where + ".values", "{} is not a byte", byte);
     if (byte < 0 || byte > 127) return Names{};
     bytes += static_cast<char>(byte);
   }
@@ -48,10 +49,9 @@ Result<void> add_xgboost_categories(const std::vector<XgboostCategories>& column
   if (columns.empty()) return {};
   const std::string list = path + ".cats.enc";
   if (columns.size() != model.num_features)
-    return refused(list, std::to_string(columns.size()) + " columns for " +
-                             std::to_string(model.num_features) + " features");
+    return refused(list, "{} columns for {} features", columns.size(), model.num_features);
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const std::string where = list + "[" + std::to_string(i) + "]";
+    const std::string where = formatted("{}[{}]", list, i);
     Names names;
     if (columns[i].offsets.empty()) {
       names = integers_of(columns[i]);

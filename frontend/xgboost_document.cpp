@@ -10,6 +10,8 @@
 #include <string_view>
 #include <variant>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -248,7 +250,7 @@ bool Sink::wrong(std::string_view found) {
   else
     message += expected_at(frames_[depth_ - 1].array ? *frames_[depth_ - 1].node->element
                                                      : *frames_[depth_ - 1].member);
-  return refuse(message + ", found " + std::string(found));
+  return refuse(formatted("{}, found {}", message, found));
 }
 
 template <class Value>
@@ -292,7 +294,7 @@ bool Sink::on_integer(std::int64_t value) {
     case Column::Integers:
       if (value < std::numeric_limits<std::int32_t>::min() ||
           value > std::numeric_limits<std::int32_t>::max())
-        return refuse("the integer " + std::to_string(value) + " does not fit in 32 bits");
+        return refuse(formatted("the integer {} does not fit in 32 bits", value));
       column_.integers->push_back(static_cast<std::int32_t>(value));
       return true;
     case Column::LongIntegers:
@@ -474,12 +476,13 @@ Result<XgboostHeader> Sink::finish() {
         "a linear model (gblinear), which has no trees: its prediction is base_score plus the sum of "
         "gradient_booster.model.weights times the features");
   if (!header_.booster.empty() && header_.booster != "gbtree" && header_.booster != "dart")
-    return refused("learner.gradient_booster.name", "the booster " + quoted(header_.booster) +
-                                                        " is not a forest: only gbtree and dart can be read");
+    return refused("learner.gradient_booster.name",
+                   "the booster {} is not a forest: only gbtree and dart can be read",
+                   quoted(header_.booster));
   if (header_.objective.empty() && header_.booster.empty() && missing(Owner::File, ""))
-    return refused(error_.where, error_.message + ": not an XGBoost model");
+    return refused(error_.where, "{}: not an XGBoost model", error_.message);
   if (missing(Owner::File, "")) return error_;
-  header_.model_path = std::string("learner.gradient_booster.") + (nested_model_ ? "gbtree." : "") + "model";
+  header_.model_path = formatted("learner.gradient_booster.{}model", nested_model_ ? "gbtree." : "");
   return std::move(header_);
 }
 

@@ -8,6 +8,8 @@
 #include <optional>
 #include <string_view>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "xgboost_categories.hpp"
 #include "xgboost_document.hpp"
@@ -51,7 +53,7 @@ Result<Objective> objective_of(std::string_view name) {
   for (const Objective& row : objectives)
     if (row.name == name) return row;
   return refused("learner.objective.name",
-                 quoted(name) + " is no objective of XGBoost 1.0 to 3.4: what its scores mean is not known");
+                 "{} is no objective of XGBoost 1.0 to 3.4: what its scores mean is not known", quoted(name));
 }
 
 constexpr const char* param_path = "learner.learner_model_param.";
@@ -62,10 +64,8 @@ Error bad_param(const char* name, std::string_view message) {
 
 /// Returns a count of the header. Refuses one outside [least, most].
 Result<std::uint32_t> count_of(const char* name, std::int64_t value, std::int64_t least, std::uint32_t most) {
-  if (value < least)
-    return bad_param(name, std::to_string(value) + " is too small: at least " + std::to_string(least));
-  if (value > most)
-    return bad_param(name, std::to_string(value) + " is over the limit of " + std::to_string(most));
+  if (value < least) return bad_param(name, formatted("{} is too small: at least {}", value, least));
+  if (value > most) return bad_param(name, formatted("{} is over the limit of {}", value, most));
   return static_cast<std::uint32_t>(value);
 }
 
@@ -78,12 +78,12 @@ Result<float> margin_of(float base_score, Link link) {
       break;
     case Link::Logit:
       if (!(base_score > 0 && base_score < 1))
-        return bad_param("base_score",
-                         "a probability must lie between 0 and 1, found " + std::to_string(base_score));
+        return bad_param("base_score", formatted("a probability must lie between 0 and 1, found {}",
+                                                 std::to_string(base_score)));
       return -log32(1.0f / base_score - 1.0f);
     case Link::Log:
       if (!(base_score > 0))
-        return bad_param("base_score", "must be positive, found " + std::to_string(base_score));
+        return bad_param("base_score", formatted("must be positive, found {}", std::to_string(base_score)));
       return log32(base_score);
   }
   return base_score;
@@ -113,8 +113,7 @@ Result<std::vector<float>> base_scores_of(std::string_view text) {
 Result<std::vector<double>> base_of(const XgboostHeader& header, Link link, std::uint32_t num_outputs) {
   FVM_ASSIGN(const std::vector<float> scores, base_scores_of(header.base_score));
   if (scores.size() != 1 && scores.size() != num_outputs)
-    return bad_param("base_score", std::to_string(scores.size()) + " numbers for " +
-                                       std::to_string(num_outputs) + " outputs");
+    return bad_param("base_score", formatted("{} numbers for {} outputs", scores.size(), num_outputs));
   std::vector<double> base;
   for (const float score : scores) {
     FVM_ASSIGN(const float margin, margin_of(score, link));
@@ -139,29 +138,25 @@ void make_steps(std::vector<double>& base) {
 Result<void> assign_outputs(const XgboostHeader& header, Model& model) {
   const std::string& path = header.model_path;
   if (header.num_trees != static_cast<std::int64_t>(model.trees.size()))
-    return refused(path + ".gbtree_model_param.num_trees", "says " + std::to_string(*header.num_trees) +
-                                                               " trees, but the file has " +
-                                                               std::to_string(model.trees.size()));
+    return refused(path + ".gbtree_model_param.num_trees", "says {} trees, but the file has {}",
+                   *header.num_trees, model.trees.size());
   if (header.tree_info.size() != model.trees.size())
-    return refused(path + ".tree_info", std::to_string(header.tree_info.size()) + " entries for " +
-                                            std::to_string(model.trees.size()) + " trees");
+    return refused(path + ".tree_info", "{} entries for {} trees", header.tree_info.size(),
+                   model.trees.size());
   const bool dart = header.booster == "dart";
   const std::vector<float>& weights = dart ? header.weight_drop : header.model_weight_drop;
   const std::string weights_path = dart ? "learner.gradient_booster.weight_drop" : path + ".weight_drop";
   if ((dart || !weights.empty()) && weights.size() != model.trees.size())
-    return refused(weights_path, std::to_string(weights.size()) + " weights for " +
-                                     std::to_string(model.trees.size()) + " trees");
+    return refused(weights_path, "{} weights for {} trees", weights.size(), model.trees.size());
   for (std::size_t i = 0; i < model.trees.size(); ++i) {
     const std::int32_t output = header.tree_info[i];
     if (output < 0 || static_cast<std::uint32_t>(output) >= model.num_outputs)
-      return refused(
-          path + ".tree_info[" + std::to_string(i) + "]: tree " + std::to_string(i),
-          "output " + std::to_string(output) + " of a model with " + std::to_string(model.num_outputs));
+      return refused(formatted("{}.tree_info[{}]: tree {}", path, i, i), "output {} of a model with {}",
+                     output, model.num_outputs);
     model.trees[i].output = static_cast<std::uint32_t>(output);
     if (weights.empty()) continue;
     if (!std::isfinite(weights[i]))
-      return refused(weights_path + "[" + std::to_string(i) + "]: tree " + std::to_string(i),
-                     "the weight is not finite");
+      return refused(formatted("{}[{}]: tree {}", weights_path, i, i), "the weight is not finite");
     model.trees[i].weight = weights[i];
   }
   return {};
@@ -180,15 +175,13 @@ Result<std::vector<std::uint32_t>> rounds_of(const XgboostHeader& header, const 
       begins.push_back(static_cast<std::uint32_t>(last = begin));
     }
     if (begins.front() != 0 || begins.back() != trees)
-      return refused(path, "runs from " + std::to_string(begins.front()) + " to " +
-                               std::to_string(begins.back()) + ", but the trees from 0 to " +
-                               std::to_string(trees));
+      return refused(path, "runs from {} to {}, but the trees from 0 to {}", begins.front(), begins.back(),
+                     trees);
     return begins;
   }
   const std::int64_t parallel = header.num_parallel_tree.value_or(1);
   if (parallel < 0 || parallel > 0xffff'ffff)
-    return refused(header.model_path + ".gbtree_model_param.num_parallel_tree",
-                   "out of range: " + std::to_string(parallel));
+    return refused(header.model_path + ".gbtree_model_param.num_parallel_tree", "out of range: {}", parallel);
   const std::uint64_t per_round =
       static_cast<std::uint64_t>(parallel == 0 ? 1 : parallel) * trees_per_round(model);
   for (std::uint64_t begin = 0; begin < trees; begin += per_round)
@@ -229,11 +222,11 @@ Result<void> add_header(XgboostHeader& header, const LoadLimits& limits, Model& 
              count_of("num_target", header.num_target.value_or(1), 0, limits.max_outputs));
   if (objective.outputs == Outputs::Classes && classes == 0)
     return bad_param("num_class",
-                     "the objective " + quoted(header.objective) + " needs the number of classes");
+                     formatted("the objective {} needs the number of classes", quoted(header.objective)));
   const std::uint64_t outputs = std::uint64_t{std::max(classes, 1u)} * std::max(targets, 1u);
   if (outputs > limits.max_outputs)
-    return bad_param("num_target", std::to_string(outputs) + " outputs are over the limit of " +
-                                       std::to_string(limits.max_outputs));
+    return bad_param("num_target",
+                     formatted("{} outputs are over the limit of {}", outputs, limits.max_outputs));
   model.num_outputs = static_cast<std::uint32_t>(outputs);
   const bool has_steps = objective.outputs == Outputs::Expectiles && outputs > 1;
   if (has_steps) model.transform = Transform::SoftplusSteps;
@@ -241,8 +234,8 @@ Result<void> add_header(XgboostHeader& header, const LoadLimits& limits, Model& 
     model.transform = Transform::Sorted;
 
   if (!header.feature_names.empty() && header.feature_names.size() != model.num_features)
-    return refused("learner.feature_names", std::to_string(header.feature_names.size()) + " names for " +
-                                                std::to_string(model.num_features) + " features");
+    return refused("learner.feature_names", "{} names for {} features", header.feature_names.size(),
+                   model.num_features);
   model.feature_names = std::move(header.feature_names);
   const Link link = has_old_link(header) ? objective.old_link : objective.link;
   FVM_ASSIGN(model.base, base_of(header, link, model.num_outputs));
@@ -260,10 +253,8 @@ Result<ParsedModel> read_xgboost(std::span<const std::byte> bytes, const LoadLim
   const auto receive = [&](const XgboostTree& columns, std::size_t number,
                            const std::string& path) -> Result<void> {
     nodes += columns.left_children.size();
-    if (number >= limits.max_trees)
-      return refused(path, "more trees than the limit of " + std::to_string(limits.max_trees));
-    if (nodes > limits.max_nodes)
-      return refused(path, "more nodes than the limit of " + std::to_string(limits.max_nodes));
+    if (number >= limits.max_trees) return refused(path, "more trees than the limit of {}", limits.max_trees);
+    if (nodes > limits.max_nodes) return refused(path, "more nodes than the limit of {}", limits.max_nodes);
     FVM_ASSIGN(Tree tree, tree_of(columns, number, path));
     model.trees.push_back(std::move(tree));
     return {};

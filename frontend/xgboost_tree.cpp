@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::frontend {
 namespace {
 
@@ -18,16 +20,14 @@ class TreeErrors {
   TreeErrors(std::size_t number, const std::string& path) : number_(number), path_(path) {}
 
   Error tree(const std::string& field, std::string_view message) const {
-    return refused(path_ + field + ": tree " + std::to_string(number_), message);
+    return refused(formatted("{}{}: tree {}", path_, field, number_), message);
   }
   Error node(const std::string& column, std::size_t node, std::string_view message) const {
     return entry(column, node, node, message);
   }
   Error entry(const std::string& column, std::size_t index, std::size_t node,
               std::string_view message) const {
-    return refused(path_ + '.' + column + '[' + std::to_string(index) + "]: tree " + std::to_string(number_) +
-                       ", node " + std::to_string(node),
-                   message);
+    return refused(formatted("{}.{}[{}]: tree {}, node {}", path_, column, index, number_, node), message);
   }
 
  private:
@@ -51,13 +51,12 @@ Result<void> check_lengths(const XgboostTree& columns, const TreeErrors& errors)
   };
   for (const auto& column : lengths) {
     if (column.length == nodes || (column.optional && column.length == 0)) continue;
-    return errors.tree(
-        std::string(".") + column.name,
-        std::to_string(column.length) + " entries, but left_children has " + std::to_string(nodes));
+    return errors.tree(std::string(".") + column.name,
+                       formatted("{} entries, but left_children has {}", column.length, nodes));
   }
   if (columns.num_nodes != static_cast<std::int64_t>(nodes))
-    return errors.tree(".tree_param.num_nodes", "says " + std::to_string(*columns.num_nodes) +
-                                                    " nodes, but left_children has " + std::to_string(nodes));
+    return errors.tree(".tree_param.num_nodes",
+                       formatted("says {} nodes, but left_children has {}", *columns.num_nodes, nodes));
   return nodes == 0 ? errors.tree("", "the tree has no nodes") : Result<void>{};
 }
 
@@ -74,8 +73,7 @@ Result<Node> node_of(const XgboostTree& columns, std::size_t i, std::uint32_t le
   const bool leaf = columns.left_children[i] == leaf_marker;
   if (leaf && leaf_width > 1) return node;
   const std::int32_t type = leaf || columns.split_type.empty() ? 0 : columns.split_type[i];
-  if (type != 0 && type != 1)
-    return errors.node("split_type", i, "unknown split type " + std::to_string(type));
+  if (type != 0 && type != 1) return errors.node("split_type", i, formatted("unknown split type {}", type));
   if (!std::isfinite(condition) && type == 0)
     return errors.node("split_conditions", i,
                        leaf ? "the leaf value is not finite" : "the threshold is not finite");
@@ -101,23 +99,23 @@ Result<CategorySet> set_of(const XgboostTree& columns, std::size_t number, std::
   const std::int64_t begin = columns.categories_segments[number], size = columns.categories_sizes[number];
   const auto codes = static_cast<std::int64_t>(columns.categories.size());
   if (begin < taken || begin > codes || size < 1 || size > codes - begin)
-    return errors.entry("categories_segments", number, node,
-                        std::to_string(size) + " categories from " + std::to_string(begin) +
-                            " on do not lie between " + std::to_string(taken) +
-                            " and the end of the tree's " + std::to_string(codes));
+    return errors.entry(
+        "categories_segments", number, node,
+        formatted("{} categories from {} on do not lie between {} and the end of the tree's {}", size, begin,
+                  taken, codes));
   taken = begin + size;
   CategorySet set;
   for (std::int64_t i = begin; i < taken; ++i) {
     const std::int32_t code = columns.categories[static_cast<std::size_t>(i)];
     const auto wrong = [&](const std::string& what) {
       return errors.entry("categories", static_cast<std::size_t>(i), node,
-                          "category " + std::to_string(code) + what);
+                          formatted("category {}{}", code, what));
     };
     if (code < 0) return wrong(" is negative");
     if (static_cast<std::uint32_t>(code) >= kMaxCategories)
-      return wrong(" is over the limit of " + std::to_string(kMaxCategories - 1));
+      return wrong(formatted(" is over the limit of {}", kMaxCategories - 1));
     if (!set.codes.empty() && static_cast<std::uint32_t>(code) <= set.codes.back())
-      return wrong(" does not come after " + std::to_string(set.codes.back()));
+      return wrong(formatted(" does not come after {}", set.codes.back()));
     set.codes.push_back(static_cast<std::uint32_t>(code));
   }
   return set;
@@ -127,10 +125,9 @@ Result<CategorySet> set_of(const XgboostTree& columns, std::size_t number, std::
 Result<void> add_categories(const XgboostTree& columns, const TreeErrors& errors, Tree& tree) {
   const std::size_t sets = columns.categories_nodes.size();
   if (columns.categories_segments.size() != sets || columns.categories_sizes.size() != sets)
-    return errors.tree(".categories_nodes", std::to_string(sets) + " entries, but categories_segments has " +
-                                                std::to_string(columns.categories_segments.size()) +
-                                                " and categories_sizes " +
-                                                std::to_string(columns.categories_sizes.size()));
+    return errors.tree(".categories_nodes",
+                       formatted("{} entries, but categories_segments has {} and categories_sizes {}", sets,
+                                 columns.categories_segments.size(), columns.categories_sizes.size()));
   std::int64_t before = -1, taken = 0;
   for (std::size_t i = 0; i < sets; ++i) {
     const std::int32_t node = columns.categories_nodes[i];
@@ -139,7 +136,7 @@ Result<void> add_categories(const XgboostTree& columns, const TreeErrors& errors
     const auto at = static_cast<std::size_t>(node);
     if (at >= tree.nodes.size() || tree.nodes[at].kind != NodeKind::Category)
       return errors.tree(".categories_nodes",
-                         "node " + std::to_string(node) + " is not a categorical split of the tree");
+                         formatted("node {} is not a categorical split of the tree", node));
     FVM_ASSIGN(CategorySet set, set_of(columns, i, taken, errors));
     tree.nodes[at].payload = static_cast<std::uint32_t>(i);
     tree.category_sets.push_back(std::move(set));
@@ -147,8 +144,7 @@ Result<void> add_categories(const XgboostTree& columns, const TreeErrors& errors
   const auto splits = std::count_if(tree.nodes.begin(), tree.nodes.end(),
                                     [](const Node& node) { return node.kind == NodeKind::Category; });
   if (static_cast<std::size_t>(splits) == sets) return {};
-  return errors.tree(".categories_nodes",
-                     std::to_string(sets) + " entries for " + std::to_string(splits) + " categorical splits");
+  return errors.tree(".categories_nodes", formatted("{} entries for {} categorical splits", sets, splits));
 }
 
 /// Returns the number of values in a leaf. Releases before 2.0 write 0 for scalar leaves.
@@ -156,7 +152,7 @@ Result<std::uint32_t> leaf_width_of(const XgboostTree& columns, const TreeErrors
   const std::int64_t size = columns.size_leaf_vector.value_or(1);
   if (size < 0) return errors.tree(".tree_param.size_leaf_vector", "a negative size");
   if (size > std::numeric_limits<std::int32_t>::max())
-    return errors.tree(".tree_param.size_leaf_vector", std::to_string(size) + " values per leaf");
+    return errors.tree(".tree_param.size_leaf_vector", formatted("{} values per leaf", size));
   if (size <= 1 && !columns.leaf_weights.empty())
     return errors.tree(".leaf_weights", "vectors in a tree with one value per leaf");
   return static_cast<std::uint32_t>(size <= 1 ? 1 : size);
@@ -170,8 +166,8 @@ Result<void> add_leaf_vectors(const XgboostTree& columns, const TreeErrors& erro
   const std::vector<float>& weights = own_column ? columns.leaf_weights : columns.base_weights;
   const std::size_t rows = weights.size() / tree.leaf_width;
   if (weights.size() % tree.leaf_width != 0 || (!own_column && rows != tree.nodes.size()))
-    return errors.tree(std::string(".") + name, std::to_string(weights.size()) + " entries for leaves of " +
-                                                    std::to_string(tree.leaf_width) + " values");
+    return errors.tree(std::string(".") + name,
+                       formatted("{} entries for leaves of {} values", weights.size(), tree.leaf_width));
   std::vector<char> taken(rows, 0);
   for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
     Node& node = tree.nodes[i];
@@ -179,9 +175,9 @@ Result<void> add_leaf_vectors(const XgboostTree& columns, const TreeErrors& erro
     const std::size_t row = own_column ? static_cast<std::uint32_t>(columns.right_children[i]) : i;
     if (row >= rows || taken[row] != 0)
       return errors.node("right_children", i,
-                         "vector " + std::to_string(columns.right_children[i]) +
-                             (row >= rows ? " does not exist: the tree has " + std::to_string(rows)
-                                          : " belongs to two leaves"));
+                         formatted("vector {}{}", columns.right_children[i],
+                                   row >= rows ? formatted(" does not exist: the tree has {}", rows)
+                                               : " belongs to two leaves"));
     taken[row] = 1;
     node.payload = static_cast<std::uint32_t>(tree.leaf_vectors.size() / tree.leaf_width);
     for (std::size_t k = row * tree.leaf_width; k < (row + 1) * tree.leaf_width; ++k) {

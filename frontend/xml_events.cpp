@@ -10,6 +10,8 @@
 #include <memory>
 #include <new>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::frontend {
 namespace {
 
@@ -37,8 +39,7 @@ struct Reading {
   std::size_t line() const { return XML_GetCurrentLineNumber(parser); }
 
   std::string place() const {
-    return "line " + std::to_string(line()) + ", column " +
-           std::to_string(XML_GetCurrentColumnNumber(parser) + 1);
+    return formatted("line {}, column {}", line(), XML_GetCurrentColumnNumber(parser) + 1);
   }
 
   /// Runs a part of the reading, and stops it if that part fails.
@@ -60,8 +61,7 @@ void XMLCALL begin_element(void* data, const XML_Char* name, const XML_Char** at
   Reading& reading = reading_of(data);
   reading.run([&]() -> Result<void> {
     if (++reading.depth > reading.max_depth)
-      return refused(reading.place(),
-                     "more than " + std::to_string(reading.max_depth) + " elements inside one another");
+      return refused(reading.place(), "more than {} elements inside one another", reading.max_depth);
     return reading.sink.on_begin(name, XmlAttributes(attributes), reading.line());
   });
 }
@@ -90,8 +90,7 @@ Result<void> check_lengths(std::string_view text) {
   while (last < text.size()) {
     const std::size_t next = std::min(text.find('<', last + 1), text.size());
     if (next - last > kMaxTag)
-      return refused("byte " + std::to_string(last),
-                     "a tag or text of more than " + std::to_string(kMaxTag) + " bytes");
+      return refused(formatted("byte {}", last), "a tag or text of more than {} bytes", kMaxTag);
     last = next;
   }
   return {};

@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -10,7 +12,7 @@ namespace {
 
 Result<YdfType> type_of(std::int64_t number, const WireField& field) {
   const auto unsupported = [&](const char* what) {
-    return refused(byte_location(field.offset), std::string("columns of ") + what + " are not supported");
+    return refused(byte_location(field.offset), "columns of {} are not supported", what);
   };
   switch (number) {
     case 1:
@@ -34,7 +36,7 @@ Result<YdfType> type_of(std::int64_t number, const WireField& field) {
     case 11:
       return unsupported("sequences of vectors");
     default:
-      return refused(byte_location(field.offset), "unknown column type " + std::to_string(number));
+      return refused(byte_location(field.offset), "unknown column type {}", number);
   }
 }
 
@@ -78,10 +80,10 @@ Result<void> set_names(const std::vector<Category>& categories, YdfColumn& colum
   column.names.resize(categories.size());
   for (const Category& category : categories) {
     const auto wrong = [&](const std::string& what) {
-      return refused(byte_location(category.offset), "category " + std::to_string(category.number) + what);
+      return refused(byte_location(category.offset), "category {}{}", category.number, what);
     };
     if (category.number < 0 || static_cast<std::uint64_t>(category.number) >= categories.size())
-      return wrong(" does not exist: there are " + std::to_string(categories.size()) + " categories");
+      return wrong(formatted(" does not exist: there are {} categories", categories.size()));
     const auto at = static_cast<std::size_t>(category.number);
     if (seen[at]) return wrong(" has two names");
     seen[at] = true;
@@ -120,9 +122,8 @@ Result<void> read_categorical(WireMessage message, YdfColumn& column) {
   }
   FVM_TRY(set_names(categories, column));
   if (!column.integerized && column.num_categories != static_cast<std::int64_t>(categories.size()))
-    return refused(byte_location(message.offset), std::to_string(column.num_categories) +
-                                                      " categories, but " +
-                                                      std::to_string(categories.size()) + " have a name");
+    return refused(byte_location(message.offset), "{} categories, but {} have a name", column.num_categories,
+                   categories.size());
   return {};
 }
 

@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_bytes.hpp"
 #include "file_text.hpp"
 
@@ -65,9 +67,9 @@ Result<YdfDirectory> YdfDirectory::open(const std::string& path, const LoadLimit
   for (const std::string& name : names) {
     if (name.ends_with(kDataSpec)) prefixes.push_back(name.substr(0, name.size() - kDataSpec.size()));
     if (prefixes.size() > 1)
-      return refused("directory", "holds several models, such as " + frontend::quoted(prefixes[0]) + " and " +
-                                      frontend::quoted(prefixes[1]) +
-                                      " (prefixes of their files): copy one of them");
+      return refused("directory",
+                     "holds several models, such as {} and {} (prefixes of their files): copy one of them",
+                     frontend::quoted(prefixes[0]), frontend::quoted(prefixes[1]));
   }
   if (prefixes.empty()) return no_model(path);
   return YdfDirectory(path, prefixes[0], limits);
@@ -75,7 +77,7 @@ Result<YdfDirectory> YdfDirectory::open(const std::string& path, const LoadLimit
 
 Error YdfDirectory::in_file(const std::string& name, Error error) const {
   const std::string file = printable(prefix_ + name);
-  error.where = error.where.empty() ? file : file + ": " + error.where;
+  error.where = error.where.empty() ? file : formatted("{}: {}", file, error.where);
   return error;
 }
 
@@ -90,16 +92,15 @@ Result<std::vector<std::byte>> YdfDirectory::read(const std::string& name) {
 Result<YdfBlobs> YdfDirectory::read_blobs(const std::string& name) {
   FVM_ASSIGN(std::vector<std::byte> file, read(name));
   const auto wrong = [&](std::size_t at, std::string_view message) {
-    return in_file(name, refused("byte " + std::to_string(at), message));
+    return in_file(name, refused(formatted("byte {}", at), message));
   };
   const auto byte = [&](std::size_t at) { return std::to_integer<unsigned>(file[at]); };
   if (file.size() < kBlobHeader || byte(0) != 'B' || byte(1) != 'S')
     return wrong(0, "not a sequence of blobs");
   if (const unsigned version = byte(kVersionByte) + 256 * byte(kVersionByte + 1); version > 1)
-    return wrong(kVersionByte,
-                 "version " + std::to_string(version) + " of blob sequences: only 0 and 1 are known");
+    return wrong(kVersionByte, formatted("version {} of blob sequences: only 0 and 1 are known", version));
   const unsigned compression = byte(kCompressionByte);
-  if (compression > 1) return wrong(kCompressionByte, "unknown compression " + std::to_string(compression));
+  if (compression > 1) return wrong(kCompressionByte, formatted("unknown compression {}", compression));
   if (compression == 0) return YdfBlobs{std::move(file), kBlobHeader};
   auto unpacked = unpack_gzip(std::span(file).subspan(kBlobHeader), bytes_left_, limits_.max_expansion);
   if (!unpacked) return in_file(name, unpacked.error());

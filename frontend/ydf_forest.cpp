@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::frontend {
 namespace {
 
@@ -67,20 +69,18 @@ Result<YdfLeafRule> set_boosted(const YdfHeader& header, const YdfForestHeader& 
     return static_cast<std::int64_t>(known.loss) == forest.loss && known.task == header.task;
   });
   if (row == std::end(kLosses))
-    return refused("loss", "loss " + std::to_string(forest.loss) + " of task " +
-                               std::to_string(static_cast<int>(header.task)) + " is not supported");
+    return refused("loss", "loss {} of task {} is not supported", forest.loss, static_cast<int>(header.task));
   const std::int64_t outputs = row->output_per_class ? classes : 1;
   const bool two_classes = header.task != YdfTask::Classification || row->output_per_class || classes == 2;
   if (!two_classes || forest.trees_per_iteration != outputs ||
       forest.initial_predictions.size() != static_cast<std::size_t>(outputs))
-    return refused("loss", std::string(row->name) + " with " + std::to_string(classes) + " classes, " +
-                               std::to_string(forest.trees_per_iteration) + " trees per iteration and " +
-                               std::to_string(forest.initial_predictions.size()) + " initial predictions");
+    return refused("loss", "{} with {} classes, {} trees per iteration and {} initial predictions", row->name,
+                   classes, forest.trees_per_iteration, forest.initial_predictions.size());
   if (row->output_per_class && classes == 2)
     return refused(
-        "loss", std::string(row->name) +
-                    " with two classes: YDF's predict() fails for such a model, and its slow engine, which "
-                    "computes other bits, is not supported. Train with BINOMIAL_LOG_LIKELIHOOD");
+        "loss",
+        "{} with two classes: YDF's predict() fails for such a model, and its slow engine, which computes other bits, is not supported. Train with BINOMIAL_LOG_LIKELIHOOD",
+        row->name);
   model.objective = row->name;
   model.num_outputs = static_cast<std::uint32_t>(outputs);
   model.base.assign(forest.initial_predictions.begin(), forest.initial_predictions.end());
@@ -103,11 +103,10 @@ class ClassShares {
   Result<void> operator()(const YdfNode& leaf, std::size_t, Node& node, Tree& tree) const {
     FVM_TRY(expect_output(leaf, YdfOutput::Class));
     if (votes_ && (leaf.top_class < 1 || static_cast<std::uint64_t>(leaf.top_class) > classes_))
-      return leaf_error(leaf, "class " + std::to_string(leaf.top_class) + " does not exist: there are " +
-                                  std::to_string(classes_));
+      return leaf_error(leaf, formatted("class {} does not exist: there are {}", leaf.top_class, classes_));
     if (leaf.class_counts.size() != classes_ + 1)
-      return leaf_error(leaf, std::to_string(leaf.class_counts.size()) + " counts for " +
-                                  std::to_string(classes_) + " classes and unknown ones");
+      return leaf_error(
+          leaf, formatted("{} counts for {} classes and unknown ones", leaf.class_counts.size(), classes_));
     if (classes_ == 2) {
       node.value = share(leaf, 2);
       return {};
@@ -146,8 +145,7 @@ Result<YdfLeafRule> set_random(const YdfHeader& header, const YdfForestHeader& f
     });
   }
   if (header.task != YdfTask::Classification)
-    return refused("task", "random forests of task " + std::to_string(static_cast<int>(header.task)) +
-                               " are not supported");
+    return refused("task", "random forests of task {} are not supported", static_cast<int>(header.task));
   if (!header.gives_probabilities)
     return refused("classification_outputs_probabilities",
                    "a random forest without probabilities is not supported");
@@ -170,9 +168,9 @@ float expected_path(std::int64_t examples) {
 Result<YdfLeafRule> set_isolation(const YdfHeader& header, const YdfForestHeader& forest, std::int64_t,
                                   Model& model) {
   if (header.task != YdfTask::AnomalyDetection)
-    return refused("task", "an isolation forest of task " + std::to_string(static_cast<int>(header.task)));
+    return refused("task", "an isolation forest of task {}", static_cast<int>(header.task));
   if (forest.examples_per_tree < 2)
-    return refused("num_examples_per_trees", std::to_string(forest.examples_per_tree) + " examples per tree");
+    return refused("num_examples_per_trees", "{} examples per tree", forest.examples_per_tree);
   model.objective = "ISOLATION_FOREST";
   model.base.assign(1, 0.0);
   model.transform = Transform::Anomaly;

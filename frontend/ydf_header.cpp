@@ -1,6 +1,8 @@
 // See ydf_header.hpp. Field numbers are those of YDF's abstract_model.proto and of the headers of its models.
 #include "ydf_header.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -9,7 +11,7 @@ namespace {
 Result<YdfTask> task_of(const WireField& field) {
   FVM_ASSIGN(const std::int64_t number, integer_of(field));
   const auto unsupported = [&](const std::string& what) {
-    return refused(byte_location(field.offset), what + " models are not supported");
+    return refused(byte_location(field.offset), "{} models are not supported", what);
   };
   switch (number) {
     case 1:
@@ -23,7 +25,7 @@ Result<YdfTask> task_of(const WireField& field) {
     case 7:
       return unsupported("survival analysis");
     default:
-      return refused(byte_location(field.offset), "unknown task " + std::to_string(number));
+      return refused(byte_location(field.offset), "unknown task {}", number);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 #include "ydf_directory.hpp"
 #include "ydf_forest.hpp"
@@ -42,7 +44,7 @@ class YdfReader {
     FVM_TRY(set_rounds());
     FVM_TRY(kind_->set_engine(forest_, maker.splits(), model));
     parsed_.tree_location = [ends = std::move(ends_), shards = forest_.num_shards](std::size_t tree) {
-      return shard_name(ends[tree].shard, shards) + ", up to " + byte_location(ends[tree].end);
+      return formatted("{}, up to {}", shard_name(ends[tree].shard, shards), byte_location(ends[tree].end));
     };
     return std::move(parsed_);
   }
@@ -59,9 +61,10 @@ class YdfReader {
     FVM_ASSIGN(header_, read_ydf_header(message));
     kind_ = find_ydf_kind(header_.kind);
     if (kind_ == nullptr)
-      return refused("name", quoted(header_.kind) +
-                                 " models are not supported: gradient boosted trees, random forests "
-                                 "and isolation forests are");
+      return refused(
+          "name",
+          "{} models are not supported: gradient boosted trees, random forests and isolation forests are",
+          quoted(header_.kind));
     return {};
   }
 
@@ -69,7 +72,7 @@ class YdfReader {
     FVM_ASSIGN(const std::vector<WireMessage> columns, ydf_columns_of(message));
     features_.of_attribute.assign(columns.size(), -1);
     if (header_.inputs.size() > limits_.max_features)
-      return refused("columns", "more features than the limit of " + std::to_string(limits_.max_features));
+      return refused("columns", "more features than the limit of {}", limits_.max_features);
     for (const std::int64_t input : header_.inputs) FVM_TRY(add_feature(columns, input));
     parsed_.model.num_features = static_cast<std::uint32_t>(features_.columns.size());
     return header_.task == YdfTask::Classification ? read_label(columns) : Result<void>();
@@ -78,8 +81,7 @@ class YdfReader {
   static Result<YdfColumn> column_of(const std::vector<WireMessage>& columns, std::int64_t number,
                                      const char* what) {
     if (number < 0 || static_cast<std::uint64_t>(number) >= columns.size())
-      return refused("columns", std::string(what) + " column " + std::to_string(number) +
-                                    " does not exist: there are " + std::to_string(columns.size()));
+      return refused("columns", "{} column {} does not exist: there are {}", what, number, columns.size());
     return read_ydf_column(columns[static_cast<std::size_t>(number)]);
   }
 
@@ -87,10 +89,10 @@ class YdfReader {
     FVM_ASSIGN(YdfColumn column, column_of(columns, input, "input"));
     std::int32_t& feature = features_.of_attribute[static_cast<std::size_t>(input)];
     const std::string called = "column " + quoted(column.name);
-    if (feature >= 0) return refused("columns", called + " is an input twice");
+    if (feature >= 0) return refused("columns", "{} is an input twice", called);
     if (column.integerized)
       return refused("columns",
-                     called + " has categories without a dictionary (integerized), which is not supported");
+                     "{} has categories without a dictionary (integerized), which is not supported", called);
     feature = static_cast<std::int32_t>(features_.columns.size());
     Model& model = parsed_.model;
     model.feature_names.push_back(column.name);
@@ -108,8 +110,8 @@ class YdfReader {
     if (label.type != YdfType::Categorical) return refused("columns", "the label is not categorical");
     num_classes_ = label.num_categories - 1;  // without the category of unknown texts
     if (num_classes_ < 2 || num_classes_ > std::int64_t{limits_.max_outputs})
-      return refused("columns", "the label has " + std::to_string(num_classes_) +
-                                    " classes, not within 2 and " + std::to_string(limits_.max_outputs));
+      return refused("columns", "the label has {} classes, not within 2 and {}", num_classes_,
+                     limits_.max_outputs);
     if (!label.integerized) parsed_.model.class_labels.assign(label.names.begin() + 1, label.names.end());
     return {};
   }
@@ -117,14 +119,14 @@ class YdfReader {
   Result<void> read_forest(WireMessage message) {
     FVM_ASSIGN(forest_, kind_->read_header(message));
     if (forest_.node_format != "BLOB_SEQUENCE" && forest_.node_format != "BLOB_SEQUENCE_GZIP")
-      return refused("node_format",
-                     "nodes in the format " + quoted(forest_.node_format) +
-                         " are not supported: save the model again with the Python package ydf");
+      return refused(
+          "node_format",
+          "nodes in the format {} are not supported: save the model again with the Python package ydf",
+          quoted(forest_.node_format));
     if (forest_.num_shards < 1 || forest_.num_shards > kMaxShards)
-      return refused("num_node_shards", std::to_string(forest_.num_shards) + " files of nodes");
+      return refused("num_node_shards", "{} files of nodes", forest_.num_shards);
     if (forest_.num_trees < 0 || forest_.num_trees > std::int64_t{limits_.max_trees})
-      return refused("num_trees", std::to_string(forest_.num_trees) + " is not within 0 and " +
-                                      std::to_string(limits_.max_trees));
+      return refused("num_trees", "{} is not within 0 and {}", forest_.num_trees, limits_.max_trees);
     FVM_ASSIGN(leaf_rule_, kind_->set_outputs(header_, forest_, num_classes_, parsed_.model));
     return {};
   }
@@ -136,7 +138,7 @@ class YdfReader {
       const Result<std::size_t> end = read_blob(blobs.bytes, at, maker);
       if (!end.ok()) {
         Error error = end.error();
-        error.where += ": tree " + std::to_string(parsed_.model.trees.size());
+        error.where += formatted(": tree {}", parsed_.model.trees.size());
         return directory_.in_file(name, std::move(error));
       }
       if (maker.tree_is_whole()) {
@@ -157,13 +159,11 @@ class YdfReader {
     for (std::size_t i = kBlobLength; i-- > 0;)
       length = length << 8 | std::to_integer<std::size_t>(bytes[at + i]);
     if (length > left - kBlobLength)
-      return wrong("a node of " + std::to_string(length) + " bytes, but the file ends after " +
-                   std::to_string(left - kBlobLength));
+      return wrong(formatted("a node of {} bytes, but the file ends after {}", length, left - kBlobLength));
     if (parsed_.model.trees.size() == static_cast<std::size_t>(forest_.num_trees))
-      return wrong("more nodes than those of the " + std::to_string(forest_.num_trees) +
-                   " trees of the header");
+      return wrong(formatted("more nodes than those of the {} trees of the header", forest_.num_trees));
     if (++num_nodes_ > limits_.max_nodes)
-      return wrong("more nodes than the limit of " + std::to_string(limits_.max_nodes));
+      return wrong(formatted("more nodes than the limit of {}", limits_.max_nodes));
     FVM_ASSIGN(const YdfNode node,
                read_ydf_node({std::span(bytes).subspan(at + kBlobLength, length), at + kBlobLength}));
     FVM_TRY(maker.add(node));
@@ -173,12 +173,10 @@ class YdfReader {
   Result<void> set_rounds() {
     Model& model = parsed_.model;
     if (model.trees.size() != static_cast<std::size_t>(forest_.num_trees))
-      return refused("nodes", "the files end within tree " + std::to_string(model.trees.size()) + " of " +
-                                  std::to_string(forest_.num_trees));
+      return refused("nodes", "the files end within tree {} of {}", model.trees.size(), forest_.num_trees);
     const std::size_t width = trees_per_round(model);
     if (model.trees.size() % width != 0)
-      return refused("nodes", std::to_string(model.trees.size()) + " trees are not whole iterations of " +
-                                  std::to_string(width));
+      return refused("nodes", "{} trees are not whole iterations of {}", model.trees.size(), width);
     for (std::size_t i = 0; i < model.trees.size(); ++i) {
       if (model.trees[i].leaf_width == 1) model.trees[i].output = static_cast<std::uint32_t>(i % width);
       if (i % width == 0) model.round_begins.push_back(static_cast<std::uint32_t>(i));

@@ -4,14 +4,15 @@
 #include <algorithm>
 
 #include <forestvm/core/categories.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 namespace forestvm::frontend {
 namespace {
 
 Result<void> add_category(std::int64_t code, const WireField& field, YdfNode& node) {
   if (code < 0 || code >= std::int64_t{kMaxCategories})
-    return refused(byte_location(field.offset), "category " + std::to_string(code) + " is not within 0 and " +
-                                                    std::to_string(kMaxCategories - 1));
+    return refused(byte_location(field.offset), "category {} is not within 0 and {}", code,
+                   kMaxCategories - 1);
   node.categories.push_back(static_cast<std::uint32_t>(code));
   return {};
 }
@@ -96,7 +97,7 @@ Result<void> read_kind(WireMessage message, YdfNode& node) {
     const auto wrong = [&](std::string_view what) { return refused(byte_location(field.offset), what); };
     if (field.number == kVectorSequence) return wrong("conditions on sequences of vectors are not supported");
     if (field.number == 0 || field.number > std::size(kConditions))
-      return wrong("unknown condition " + std::to_string(field.number));
+      return wrong(formatted("unknown condition {}", field.number));
     if (node.condition != YdfCondition::None) return wrong("a node with two conditions");
     const Condition& row = kConditions[field.number - 1];
     node.condition = row.condition;

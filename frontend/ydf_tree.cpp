@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "file_text.hpp"
 
 namespace forestvm::frontend {
@@ -47,8 +49,8 @@ YdfType tested_type(YdfCondition condition) {
 }
 
 Error wrong_type(const YdfNode& node, const YdfColumn& column) {
-  return node_error(node, std::string("a condition that does not fit the ") + name_of(column.type) +
-                              " column " + quoted(column.name));
+  return node_error(node, formatted("a condition that does not fit the {} column {}", name_of(column.type),
+                                    quoted(column.name)));
 }
 
 }  // namespace
@@ -104,7 +106,7 @@ Result<const YdfColumn*> YdfTreeMaker::column_of(const YdfNode& node, std::int64
   const std::vector<std::int32_t>& features = features_.of_attribute;
   if (attribute < 0 || static_cast<std::uint64_t>(attribute) >= features.size() ||
       features[static_cast<std::size_t>(attribute)] < 0)
-    return node_error(node, "column " + std::to_string(attribute) + " is not an input of the model");
+    return node_error(node, formatted("column {} is not an input of the model", attribute));
   split.feature = static_cast<std::uint32_t>(features[static_cast<std::size_t>(attribute)]);
   return &features_.columns[split.feature];
 }
@@ -132,9 +134,8 @@ Result<void> YdfTreeMaker::set_condition(const YdfNode& node, const YdfColumn& c
       break;
     case YdfCondition::Discretized:
       if (node.bin < 1 || static_cast<std::uint64_t>(node.bin) > column.boundaries.size())
-        return node_error(node, "bin " + std::to_string(node.bin) + " of column " + quoted(column.name) +
-                                    " has no lower bound: there are " +
-                                    std::to_string(column.boundaries.size()));
+        return node_error(node, formatted("bin {} of column {} has no lower bound: there are {}", node.bin,
+                                          quoted(column.name), column.boundaries.size()));
       split.threshold = static_cast<double>(column.boundaries[static_cast<std::size_t>(node.bin) - 1]);
       break;
     case YdfCondition::In:
@@ -171,9 +172,10 @@ Result<void> YdfTreeMaker::set_oblique(const YdfNode& node, Node& split) {
   const std::size_t terms = node.attributes.size();
   if (terms == 0 || node.weights.size() != terms ||
       (!node.replacements.empty() && node.replacements.size() != terms))
-    return node_error(node, "an oblique condition with " + std::to_string(terms) + " attributes, " +
-                                std::to_string(node.weights.size()) + " weights and " +
-                                std::to_string(node.replacements.size()) + " replacements of missing values");
+    return node_error(
+        node,
+        formatted("an oblique condition with {} attributes, {} weights and {} replacements of missing values",
+                  terms, node.weights.size(), node.replacements.size()));
   ComputedColumn sum;
   sum.kind = ColumnKind::SumReplaced;
   for (std::size_t i = 0; i < terms; ++i) {
@@ -218,7 +220,7 @@ void YdfTreeMaker::note_missing(const YdfNode& node, const YdfColumn& column, fl
   if (imputed == node.na_value) return;
   const bool number = node.condition == YdfCondition::Higher || node.condition == YdfCondition::Discretized;
   std::string& first = number ? splits_.other_missing_number : splits_.other_missing;
-  if (first.empty()) first = "tree " + std::to_string(number_) + ", column " + quoted(column.name);
+  if (first.empty()) first = formatted("tree {}, column {}", number_, quoted(column.name));
 }
 
 }  // namespace forestvm::frontend

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/inflate.hpp>
 
 #include "file_text.hpp"
@@ -25,11 +26,11 @@ constexpr std::size_t kSpareReads = std::size_t{1} << 24;
 constexpr std::uint16_t kStored = 0, kDeflated = 8;
 
 Error damaged(std::size_t at, std::string_view message) {
-  return refused("byte " + std::to_string(at) + " of the zip archive", message);
+  return refused(formatted("byte {} of the zip archive", at), message);
 }
 
 Error bad_entry(std::string_view name, std::string_view message) {
-  return refused("entry " + quoted(name) + " of the zip archive", message);
+  return refused(formatted("entry {} of the zip archive", quoted(name)), message);
 }
 
 std::size_t unpacked_limit(std::size_t size, const LoadLimits& limits) {
@@ -54,7 +55,7 @@ Result<std::vector<std::byte>> inflated(std::string_view name, std::span<const s
     if (filled > size) break;
   }
   if (filled != size)
-    return bad_entry(name, "its size is not the " + std::to_string(size) + " bytes that it declares");
+    return bad_entry(name, formatted("its size is not the {} bytes that it declares", size));
   out.resize(size);
   return out;
 }
@@ -105,7 +106,7 @@ Result<void> ZipFile::read_directory(const Directory& directory, const LoadLimit
   std::size_t at = directory.begin;
   for (std::uint64_t i = 0; i < directory.entries; ++i) {
     if (directory.end - at < kDirectorySize || !starts(at, kDirectoryHeader))
-      return damaged(at, "the table of contents ends before its entry " + std::to_string(i));
+      return damaged(at, formatted("the table of contents ends before its entry {}", i));
     Entry entry;
     entry.flags = static_cast<std::uint16_t>(number(at + 8, 2));
     entry.method = static_cast<std::uint16_t>(number(at + 10, 2));
@@ -124,9 +125,8 @@ Result<void> ZipFile::read_directory(const Directory& directory, const LoadLimit
     at += kDirectorySize + rest;
   }
   if (const std::size_t limit = unpacked_limit(bytes_.size(), limits); total > limit)
-    return damaged(directory.begin, "unpacks to " + std::to_string(total) +
-                                        " bytes: the limit for a file of this size is " +
-                                        std::to_string(limit));
+    return damaged(directory.begin,
+                   formatted("unpacks to {} bytes: the limit for a file of this size is {}", total, limit));
   left_ = total + kSpareReads;
   return {};
 }
@@ -156,8 +156,9 @@ Result<std::vector<std::byte>> ZipFile::read(std::string_view name) {
   const Entry& entry = found->second;
   if ((entry.flags & kEncrypted) != 0) return bad_entry(name, "is encrypted");
   if (entry.method != kStored && entry.method != kDeflated)
-    return bad_entry(name, "has the compression method " + std::to_string(entry.method) +
-                               ": save it stored or deflated (zipfile.ZIP_DEFLATED)");
+    return bad_entry(
+        name, formatted("has the compression method {}: save it stored or deflated (zipfile.ZIP_DEFLATED)",
+                        entry.method));
   if (entry.size > left_) return bad_entry(name, "is read too often: too many objects share it");
   left_ -= entry.size;
   FVM_ASSIGN(const std::span<const std::byte> packed, packed_bytes(name, entry));

@@ -2,6 +2,7 @@
 #include "scheduler/loop_nest.hpp"
 
 #include <forestvm/core/sums.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "scheduler/lowering.hpp"
@@ -20,7 +21,7 @@ class Printer {
 
  private:
   void line(std::size_t depth, const std::string& what) {
-    text_ += std::string(2 * depth, ' ') + what + "\n";
+    text_ += formatted("{}{}\n", std::string(2 * depth, ' '), what);
   }
 
   std::string rows(const Statement& s) const {
@@ -31,11 +32,13 @@ class Printer {
     if (number == 0) return "result";
     const NestAccumulator& a = lowering_.nest.accumulators[number];
     if (a.parent == number) return is_per_tree(a.kind) ? "leaves" : number == 1 ? "sums" : "scores";
-    return "private" + std::to_string(number);
+    return formatted("private{}", number);
   }
 
   /// Returns the accumulator that a statement reads or writes, at its rows.
-  std::string target(const Statement& s) const { return accumulator(s.accumulator) + "[" + rows(s) + "]"; }
+  std::string target(const Statement& s) const {
+    return formatted("{}[{}]", accumulator(s.accumulator), rows(s));
+  }
 
   std::string header(const Statement& s) const {
     const Loop& loop = lowering_.loops[s.loop];
@@ -44,8 +47,8 @@ class Printer {
     text += loop.source == kNoLoop ? (loop.axis == Axis::Rows ? "rows" : "trees")
                                    : lowering_.loops[loop.source].name;
     if (loop.from != 0 || loop.to != kAll)
-      text += "[" + std::to_string(loop.from) + ":" + (loop.to == kAll ? "" : std::to_string(loop.to)) + "]";
-    if (loop.step != 1) text += loop.step == kAll ? " step all" : " step " + std::to_string(loop.step);
+      text += formatted("[{}:{}]", loop.from, loop.to == kAll ? "" : std::to_string(loop.to));
+    if (loop.step != 1) text += loop.step == kAll ? " step all" : formatted(" step {}", loop.step);
     if (loop.dimension) text += " on " + std::string(name_of(loop.dimension->value));
     if (loop.unroll) text += " unrolled";
     if (loop.specialize) text += " specialized";
@@ -62,21 +65,20 @@ class Printer {
   std::string walker_text(const WalkerDesc& walker) const {
     const TreeGroup& group = lowering_.forest.groups[walker.group];
     std::string how(name_of(group.layout));
-    if (group.tiling.size > 1) how += ", tiles of " + std::to_string(group.tiling.size);
+    if (group.tiling.size > 1) how += formatted(", tiles of {}", group.tiling.size);
     if (walker.interleaved_trees * walker.interleaved_rows > 1)
-      how += ", interleave " + std::to_string(walker.interleaved_trees) + " trees x " +
-             std::to_string(walker.interleaved_rows) + " rows";
+      how += formatted(", interleave {} trees x {} rows", walker.interleaved_trees, walker.interleaved_rows);
     if (walker.end == WalkEnd::Exact)
-      how += ", " + std::to_string(walker.steps) + " steps unrolled";
+      how += formatted(", {} steps unrolled", walker.steps);
     else if (walker.steps != 0)
-      how += ", " + std::to_string(walker.steps) + " steps unchecked";
+      how += formatted(", {} steps unchecked", walker.steps);
     return how;
   }
 
   std::string reduction(const Statement& s) const {
-    std::string text = accumulator(s.from) + ", " + lowering_.loops[s.loop].name;
+    std::string text = formatted("{}, {}", accumulator(s.from), lowering_.loops[s.loop].name);
     if (s.reduction.form != ReductionForm::Plain) text += ", " + std::string(name_of(s.reduction.form));
-    if (s.reduction.width > 1) text += " " + std::to_string(s.reduction.width);
+    if (s.reduction.width > 1) text += formatted(" {}", s.reduction.width);
     return text;
   }
 
@@ -88,16 +90,16 @@ class Printer {
       if (innermost == kNoLoop) innermost = at;
     }
     const std::string row_name = lowering_.loops[row].name;
-    line(depth, "t = getTree(forest, " + lowering_.loops[tree].name + ")");
-    line(depth, "p = walkDecisionTree(t, rows[" + row_name + "])  # " + walk_text(site));
+    line(depth, formatted("t = getTree(forest, {})", lowering_.loops[tree].name));
+    line(depth, formatted("p = walkDecisionTree(t, rows[{}])  # {}", row_name, walk_text(site)));
     const NestAccumulator& into = lowering_.nest.accumulators[s.accumulator];
     if (s.kind == Statement::Kind::Leaves)
-      line(depth, "store(leafNumber(p), " + row_name + ", t)");
+      line(depth, formatted("store(leafNumber(p), {}, t)", row_name));
     else if (is_per_tree(into.kind))
-      line(depth, accumulator(s.accumulator) + "[" + row_name + ", t] = p");
+      line(depth, formatted("{}[{}, t] = p", accumulator(s.accumulator), row_name));
     else
-      line(depth, (s.atomic ? "atomicReduce(" : "reduce(") + accumulator(s.accumulator) + "[" + row_name +
-                      ", getTreeClassId(t)], p)");
+      line(depth, formatted("{}{}[{}, getTreeClassId(t)], p)", s.atomic ? "atomicReduce(" : "reduce(",
+                            accumulator(s.accumulator), row_name));
   }
 
   void print(const std::vector<Statement>& body, std::size_t depth) {
@@ -109,15 +111,14 @@ class Printer {
           break;
         case Cache:
           line(depth, std::string(lowering_.loops[s.loop].axis == Axis::Rows ? "cacheRows(" : "cacheTrees(") +
-                          lowering_.loops[s.loop].name +
-                          (s.ahead == 0 ? ")" : " + " + std::to_string(s.ahead) + ")"));
+                          lowering_.loops[s.loop].name + (s.ahead == 0 ? ")" : formatted(" + {})", s.ahead)));
           break;
         case Walk:
         case Leaves:
           walk(s, depth);
           break;
         case Encode:
-          line(depth, "codes[" + rows(s) + "] = encode(rows[" + rows(s) + "])");
+          line(depth, formatted("codes[{}] = encode(rows[{}])", rows(s), rows(s)));
           break;
         case Init:
           line(depth, target(s) + " = base");
@@ -129,44 +130,43 @@ class Printer {
           line(depth, target(s) + " += base");
           break;
         case Privatize:
-          line(depth, target(s) + " = privatize(" +
-                          accumulator(lowering_.nest.accumulators[s.accumulator].parent) + ", " +
-                          lowering_.loops[s.loop].name + ")");
+          line(depth, formatted("{} = privatize({}, {})", target(s),
+                                accumulator(lowering_.nest.accumulators[s.accumulator].parent),
+                                lowering_.loops[s.loop].name));
           break;
         case ReduceDim:
-          line(depth, target(s) + " += reduce_dimension(" + reduction(s) + ")");
+          line(depth, formatted("{} += reduce_dimension({})", target(s), reduction(s)));
           break;
         case ReduceInplace:
-          line(depth, target(s) + " = reduce_dimension_inplace(" + reduction(s) + ")");
+          line(depth, formatted("{} = reduce_dimension_inplace({})", target(s), reduction(s)));
           break;
         case Round:
-          line(depth, target(s) + " = round(" + accumulator(s.from) + "[" + rows(s) + "])");
+          line(depth, formatted("{} = round({}[{}])", target(s), accumulator(s.from), rows(s)));
           break;
         case SumTrees:
-          line(depth, target(s) + " += sumTrees(" + accumulator(s.from) + "[" + rows(s) + "])");
+          line(depth, formatted("{} += sumTrees({}[{}])", target(s), accumulator(s.from), rows(s)));
           break;
         case StoreStages:
-          line(depth, "storeStages(" + target(s) + ", " + accumulator(s.from) + "[" + rows(s) + "]" +
-                          (s.base_last ? ", base)" : ")"));
+          line(depth, formatted("storeStages({}, {}[{}]{}", target(s), accumulator(s.from), rows(s),
+                                s.base_last ? ", base)" : ")"));
           break;
         case Attribute:
-          line(depth, "store(attribute(leaves[" + rows(s) + "]))");
+          line(depth, formatted("store(attribute(leaves[{}]))", rows(s)));
           break;
         case When:
         case Unless:
-          line(depth, (s.kind == When ? "when " : "unless ") + std::string(name_of(s.output)) + ":");
+          line(depth, formatted("{}{}:", s.kind == When ? "when " : "unless ", name_of(s.output)));
           print(s.body, depth + 1);
           break;
         case Transform:
-          line(depth,
-               target(s) + " = " + std::string(name_of(lowering_.model.transform)) + "(" + target(s) + ")");
+          line(depth, formatted("{} = {}({})", target(s), name_of(lowering_.model.transform), target(s)));
           break;
         case Store:
         case StoreTrees:
-          line(depth, "store(" + target(s) + ")");
+          line(depth, formatted("store({})", target(s)));
           break;
         case Label:
-          line(depth, "store(" + std::string(name_of(lowering_.model.class_rule)) + "(" + target(s) + "))");
+          line(depth, formatted("store({}({}))", name_of(lowering_.model.class_rule), target(s)));
           break;
       }
   }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::scheduler {
 namespace {
 
@@ -54,10 +56,10 @@ Result<std::vector<LoopId>> LoopTree::find(const std::string& name) const {
   if (!found.empty()) return found;
   const auto gone = std::find_if(retired_.begin(), retired_.end(),
                                  [&](const auto& entry) { return overlap(entry.first, name); });
-  if (gone == retired_.end()) return refused("there is no loop '" + name + "'");
+  if (gone == retired_.end()) return refused(formatted("there is no loop '{}'", name));
   std::string into;
   for (const std::string& part : gone->second.into) into += (into.empty() ? "" : " and ") + part;
-  return refused("loop '" + gone->first + "' became " + into + " by " + gone->second.by);
+  return refused(formatted("loop '{}' became {} by {}", gone->first, into, gone->second.by));
 }
 
 Result<std::vector<LoopId>> LoopTree::find_family(const std::string& name) const {
@@ -74,14 +76,14 @@ void LoopTree::add_family(const std::string& name, std::vector<LoopId>& found) c
   for (const auto& [gone, retired] : retired_)
     if (overlap(gone, name))
       for (const std::string& part : retired.into)
-        add_family(around.empty() ? part : around + "." + part, found);
+        add_family(around.empty() ? part : formatted("{}.{}", around, part), found);
 }
 
 Result<void> LoopTree::check_new_name(const std::string& name) const {
   const bool taken =
       !live(name).empty() || std::any_of(retired_.begin(), retired_.end(),
                                          [&](const auto& entry) { return overlap(entry.first, name); });
-  if (taken) return refused("the name '" + name + "' is taken");
+  if (taken) return refused(formatted("the name '{}' is taken", name));
   return {};
 }
 

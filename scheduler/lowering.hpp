@@ -60,7 +60,7 @@ struct Lowering {
   TiledForest forest;
   LoopNest nest;
   Sums sums;
-  bool numbered = false;  ///< True if leaves are numbers: see number_vectors, number_functions.
+  bool numbered = false;  ///< True if leaves hold indices of vectors or functions.
   std::vector<std::string> warnings;
 
   Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p)

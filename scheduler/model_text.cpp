@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
 
@@ -25,19 +26,18 @@ std::string set_text(const CategorySet& set) {
     std::size_t last = i;
     while (last + 1 < set.codes.size() && set.codes[last + 1] == set.codes[last] + 1) ++last;
     text += (i == 0 ? "" : " ") + std::to_string(set.codes[i]);
-    if (last != i) text += ":" + std::to_string(set.codes[last]);
+    if (last != i) text += formatted(":{}", set.codes[last]);
     i = last + 1;
   }
-  return "{" + text + "}";
+  return formatted("{{}}", text);
 }
 
 /// Returns the function of a leaf: "0.5 + 2 * f1, or 0.25 if one is missing".
 std::string linear_text(const LinearLeaf& leaf, double value) {
   std::string text = number(leaf.constant, ScalarType::Float64);
   for (std::size_t i = 0; i < leaf.features.size(); ++i)
-    text +=
-        " + " + number(leaf.coefficients[i], ScalarType::Float64) + " * f" + std::to_string(leaf.features[i]);
-  return text + ", or " + number(value, ScalarType::Float64) + " if one is missing";
+    text += formatted(" + {} * f{}", number(leaf.coefficients[i], ScalarType::Float64), leaf.features[i]);
+  return formatted("{}, or {} if one is missing", text, number(value, ScalarType::Float64));
 }
 
 std::string leaf_text(const Tree& tree, const Node& node, ScalarType type) {
@@ -75,44 +75,43 @@ std::string node_text(const Model& model, const Tree& tree, const Node& node) {
     case NodeKind::Category:
       break;
   }
-  std::string text = "f" + std::to_string(node.feature);
+  std::string text = formatted("f{}", node.feature);
   if (node.kind == NodeKind::Category) {
     const CategorySet& set = tree.category_sets[node.payload];
     text += (set.members_left ? " in " : " not in ") + set_text(set) + rule_text(set.rule);
   } else {
     text += (node.kind == NodeKind::Less ? " < " : " <= ") + number(node.threshold, model.row_type);
   }
-  return text + " ? " + std::to_string(node.left) + " : " + std::to_string(node.right) + ", missing " +
-         (node.missing_left ? "left" : "right");
+  return formatted("{} ? {} : {}, missing {}", text, node.left, node.right,
+                   node.missing_left ? "left" : "right");
 }
 
 /// Describes what is derived from features, numbered as nodes do.
 std::string columns_text(const Model& model) {
   std::string text;
   if (!model.hashed_features.empty()) text += "hashed:";
-  for (const std::uint32_t feature : model.hashed_features) text += " f" + std::to_string(feature);
+  for (const std::uint32_t feature : model.hashed_features) text += formatted(" f{}", feature);
   if (!model.hashed_features.empty()) text += "\n";
   std::uint64_t column = model.num_features;
   for (const Lookup& lookup : model.lookups) {
-    text += "f" + std::to_string(column) + ": " + std::to_string(lookup.width) + " columns by";
-    for (const std::uint32_t feature : lookup.categories) text += " f" + std::to_string(feature);
-    text += ", " + std::to_string(lookup.value_tests.size() + lookup.code_tests.size()) + " tests, " +
-            std::to_string(lookup.keys.size()) + " keys\n";
+    text += formatted("f{}: {} columns by", column, lookup.width);
+    for (const std::uint32_t feature : lookup.categories) text += formatted(" f{}", feature);
+    text += formatted(", {} tests, {} keys\n", lookup.value_tests.size() + lookup.code_tests.size(),
+                      lookup.keys.size());
     column += lookup.width;
   }
   for (const ComputedColumn& computed : model.computed_columns)
-    text +=
-        "f" + std::to_string(column++) + ": " + computed_column_text(computed.kind, computed.terms) + "\n";
+    text += formatted("f{}: {}\n", column++, computed_column_text(computed.kind, computed.terms));
   return text;
 }
 
 }  // namespace
 
 std::string print(const Model& model) {
-  std::string text = "model " + model.format + " " + model.version + ", objective " + model.objective + "\n";
-  text += std::to_string(model.num_features) + " features, " + std::to_string(model.num_outputs) +
-          " outputs, " + std::to_string(model.trees.size()) + " trees, transform " +
-          std::string(name_of(model.transform)) + ", class " + std::string(name_of(model.class_rule));
+  std::string text = formatted("model {} {}, objective {}\n", model.format, model.version, model.objective);
+  text +=
+      formatted("{} features, {} outputs, {} trees, transform {}, class {}", model.num_features,
+                model.num_outputs, model.trees.size(), name_of(model.transform), name_of(model.class_rule));
   if (model.pair != Pair::None) text += ", pair " + std::string(name_of(model.pair));
   if (model.row_type != model.score_type) text += ", float32 rows and float64 sums";
   text += "\n";
@@ -124,11 +123,11 @@ std::string print(const Model& model) {
   text += "\n" + columns_text(model);
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     const Tree& tree = model.trees[t];
-    text += "tree " + std::to_string(t) + ": output " + std::to_string(tree.output);
+    text += formatted("tree {}: output {}", t, tree.output);
     if (tree.weight != 1) text += ", weight " + number(static_cast<double>(tree.weight), ScalarType::Float32);
     text += "\n";
     for (std::size_t n = 0; n < tree.nodes.size(); ++n)
-      text += "  " + std::to_string(n) + ": " + node_text(model, tree, tree.nodes[n]) + "\n";
+      text += formatted("  {}: {}\n", n, node_text(model, tree, tree.nodes[n]));
   }
   return text;
 }

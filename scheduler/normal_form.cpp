@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <forestvm/core/category_rules.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 namespace forestvm::scheduler {
 namespace {
@@ -179,17 +180,17 @@ Result<void> add_rules(std::uint32_t feature, const Comparisons& comparisons, Ro
   const bool some_missing = comparisons.categories != WideCategories::SignedByte;
   if (changed && (comparisons.mixed || (some_missing && comparisons.others_go) || !bounds.empty()))
     return refused(
-        "feature " + std::to_string(feature),
+        formatted("feature {}", feature),
         "splits of whole categories or of bytes beside others, or that send other numbers another way "
         "than missing values: not lowered yet");
   if (comparisons.categories != WideCategories::None && (wide.ranked != 0 || move_categories(bounds)))
     return refused(
-        "feature " + std::to_string(feature),
+        formatted("feature {}", feature),
         "splits of categories and of numbers, with thresholds that only float64 tells apart or that "
         "lie beside a category: not lowered yet");
   if (wide.ranked != 0 && bounds.size() >= kMaxRankedBounds)
-    return refused("feature " + std::to_string(feature),
-                   "has " + std::to_string(bounds.size()) + " thresholds that only float64 tells apart");
+    return refused(formatted("feature {}", feature), "has {} thresholds that only float64 tells apart",
+                   bounds.size());
   std::copy_if(bounds.begin(), bounds.end(), std::back_inserter(rules.wide_bounds), [&](double bound) {
     return wide.ranked != 0 || static_cast<double>(round_up(bound)) != bound;
   });
@@ -225,8 +226,7 @@ Result<void> check_rules(const Model& model) {
   for (std::size_t t = 0; model.row_type == ScalarType::Float32 && t < model.trees.size(); ++t)
     for (const CategorySet& set : model.trees[t].category_sets)
       if (changes_numbers(set))
-        return refused("tree " + std::to_string(t),
-                       "whole categories or bytes of float32 rows: not lowered yet");
+        return refused(formatted("tree {}", t), "whole categories or bytes of float32 rows: not lowered yet");
   return {};
 }
 
@@ -259,7 +259,7 @@ Result<RowRules> normalize(Model& model) {
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       if (nodes[n].kind == NodeKind::Category) {
         if (names_tiny(model, sets[nodes[n].payload]))
-          return refused("tree " + std::to_string(t) + ", node " + std::to_string(n),
+          return refused(formatted("tree {}, node {}", t, n),
                          "tiny numbers below zero are category 0 here, others none: not lowered yet");
         normalize(nodes[n], sets[nodes[n].payload]);
       }
@@ -268,10 +268,10 @@ Result<RowRules> normalize(Model& model) {
       const bool zeros_are_nan =
           std::binary_search(rules.zero_missing.begin(), rules.zero_missing.end(), nodes[n].feature);
       if (!zeros_are_nan && !whole_bound(model, nodes[n], bound))
-        return refused("tree " + std::to_string(t) + ", node " + std::to_string(n),
-                       "zero is missing here, between numbers that go the other way, but a number in other "
-                       "splits of feature " +
-                           std::to_string(nodes[n].feature) + ": not lowered yet");
+        return refused(
+            formatted("tree {}, node {}", t, n),
+            "zero is missing here, between numbers that go the other way, but a number in other splits of feature {}: not lowered yet",
+            nodes[n].feature);
       normalize(nodes[n], bound);
     }
     for (CategorySet& set : sets) set.members_left = false;

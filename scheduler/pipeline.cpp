@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "scheduler/compilation.hpp"
 #include "scheduler/model_text.hpp"
@@ -68,7 +69,7 @@ constexpr Pass kPasses[] = {
 
 std::string heading(const Lowering& lowering) {
   const Directive& directive = lowering.schedule.directives[lowering.plan.first_directive - 1];
-  return print(directive) + ":" + (directive.remark.empty() ? "" : "  # " + directive.remark) + "\n";
+  return formatted("{}:{}\n", print(directive), directive.remark.empty() ? "" : "  # " + directive.remark);
 }
 
 /// Returns the texts of all plans, with headings if there are several.

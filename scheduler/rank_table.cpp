@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/statistics.hpp>
 
 namespace forestvm::scheduler {
@@ -103,8 +104,7 @@ Result<void> RankTable::seal() {
       add_column(number, membership);
     }
   if (columns_.size() > kMaxColumns)
-    return refused("model", "its splits need " + std::to_string(columns_.size()) +
-                                " columns of codes, at most " + std::to_string(kMaxColumns));
+    return refused("model", "its splits need {} columns of codes, at most {}", columns_.size(), kMaxColumns);
   return {};
 }
 

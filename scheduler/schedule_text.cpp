@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/nearest.hpp>
 #include <forestvm/schedule.hpp>
 
@@ -46,7 +47,7 @@ const DirectiveInfo& info(DirectiveKind kind) { return kDirectives[static_cast<s
 std::string unknown_directive(std::string_view word) {
   std::vector<std::string_view> known;
   for (const DirectiveInfo& directive : kDirectives) known.push_back(directive.word);
-  return "unknown directive '" + std::string(word) + "'" + did_you_mean(word, known);
+  return formatted("unknown directive '{}'{}", word, did_you_mean(word, known));
 }
 
 /// Names of parameters, in the order of the enumeration.
@@ -106,7 +107,7 @@ std::string meaning_of(Parameter parameter) {
     case NewLoop:
       return "a name that no loop has yet";
     case Size:
-      return "an integer from 1, " + std::string(kTreeCountName) + " or " + std::string(kBatchSizeName);
+      return formatted("an integer from 1, {} or {}", kTreeCountName, kBatchSizeName);
     case Count:
       return "an integer from 1";
     case LayoutName:
@@ -123,7 +124,7 @@ std::string meaning_of(Parameter parameter) {
 /// Says what is wrong with an argument for a parameter; std::nullopt if nothing is.
 std::optional<std::string> argument_problem(Parameter parameter, const Argument& argument) {
   const std::string shown =
-      argument.is_number() ? std::to_string(argument.number()) : "'" + argument.name() + "'";
+      argument.is_number() ? std::to_string(argument.number()) : formatted("'{}'", argument.name());
   switch (parameter) {
     case Loop:
     case Loops:
@@ -158,7 +159,7 @@ std::optional<std::string> argument_problem(Parameter parameter, const Argument&
   const std::vector<std::string_view> known = words_of(parameter);
   if (!argument.is_number() && std::find(known.begin(), known.end(), argument.name()) != known.end())
     return std::nullopt;
-  return "expected one of " + joined(known) + ", found " + shown;
+  return formatted("expected one of {}, found {}", joined(known), shown);
 }
 
 /// Returns the parameter that argument number i fills; the last parameter of a list of loops repeats.
@@ -169,8 +170,8 @@ Parameter parameter_at(const DirectiveInfo& directive, std::size_t i) {
 std::optional<std::string> count_problem(const DirectiveInfo& directive, std::size_t count) {
   const bool list = directive.parameters.back() == Loops;
   if (count >= directive.required && (list || count <= directive.parameters.size())) return std::nullopt;
-  return "expected " + signature(directive) + ", found " + std::to_string(count) +
-         (count == 1 ? " argument" : " arguments");
+  return formatted("expected {}, found {}{}", signature(directive), count,
+                   count == 1 ? " argument" : " arguments");
 }
 
 /// Reads the text, one character at a time, keeping line and column.
@@ -205,13 +206,12 @@ class Parser {
     if (at_end()) return "the end";
     if (peek() == '\n') return "the end of the line";
     const auto byte = static_cast<unsigned char>(peek());
-    if (byte < 32 || byte > 126) return "byte " + std::to_string(byte);
-    return std::string("'") + peek() + "'";
+    if (byte < 32 || byte > 126) return formatted("byte {}", byte);
+    return formatted("'{}'", peek());
   }
 
   static Error wrong(SourceLocation location, std::string_view what) {
-    return refused("line " + std::to_string(location.line) + ", column " + std::to_string(location.column),
-                   what);
+    return refused(formatted("line {}, column {}", location.line, location.column), what);
   }
 
   void skip_comment() {
@@ -251,8 +251,7 @@ class Parser {
 
   Result<void> expect(char c) {
     skip_blanks();
-    if (at_end() || peek() != c)
-      return wrong(location_, std::string("expected '") + c + "', found " + shown());
+    if (at_end() || peek() != c) return wrong(location_, formatted("expected '{}', found {}", c, shown()));
     advance();
     return {};
   }
@@ -265,9 +264,8 @@ class Parser {
       std::uint64_t value = 0;
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
       if (end != digits.data() + digits.size())
-        return wrong(begin, "'" + std::string(digits) + "' is not an integer");
-      if (error != std::errc())
-        return wrong(begin, std::string(digits) + " is more than " + std::to_string(UINT32_MAX));
+        return wrong(begin, formatted("'{}' is not an integer", digits));
+      if (error != std::errc()) return wrong(begin, formatted("{} is more than {}", digits, UINT32_MAX));
       return Argument(value);
     }
     if (at_end() || !is_letter(peek())) return wrong(location_, "expected an argument, found " + shown());
@@ -370,14 +368,14 @@ std::string print(const Directive& directive) {
 std::string print(const Schedule& schedule) {
   std::string text;
   for (const Directive& directive : schedule.directives)
-    text += print(directive) + (directive.remark.empty() ? "" : "  # " + directive.remark) + "\n";
+    text += formatted("{}{}\n", print(directive), directive.remark.empty() ? "" : "  # " + directive.remark);
   return text;
 }
 
 std::string location_of(const Schedule& schedule, std::size_t directive) {
   const SourceLocation location = schedule.directives[directive].location;
-  if (location.line == 0) return "directive " + std::to_string(directive + 1);
-  return "line " + std::to_string(location.line) + ", column " + std::to_string(location.column);
+  if (location.line == 0) return formatted("directive {}", directive + 1);
+  return formatted("line {}, column {}", location.line, location.column);
 }
 
 }  // namespace forestvm

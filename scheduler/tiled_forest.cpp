@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "scheduler/layouts/builder.hpp"
@@ -69,22 +70,20 @@ std::string print(const TiledForest& forest) {
   for (std::size_t i = 0; i < forest.groups.size(); ++i) {
     const TreeGroup& group = forest.groups[i];
     const GroupSize size = size_of(forest, group);
-    text += "group g" + std::to_string(i) + ": " + std::string(name_of(group.layout)) + ", trees " +
-            std::to_string(group.tree_begin) + " to " + std::to_string(group.tree_end) + ", ";
+    text += formatted("group g{}: {}, trees {} to {}, ", i, name_of(group.layout), group.tree_begin,
+                      group.tree_end);
     if (group.tiling.size > 1)
-      text += std::string(group.tiling.by_probability ? "probability" : "uniform") + " tiles of up to " +
-              std::to_string(group.tiling.size) + ", ";
+      text += formatted("{} tiles of up to {}, ", group.tiling.by_probability ? "probability" : "uniform",
+                        group.tiling.size);
     else if (group.tiling.by_probability)
       text += "along the likeliest walks, ";
-    text += std::to_string(size.nodes) + " nodes in " + std::to_string(size.slots) + " slots, " +
-            std::to_string(size.bytes) + " bytes\n";
+    text += formatted("{} nodes in {} slots, {} bytes\n", size.nodes, size.slots, size.bytes);
     for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
       const TiledTree& tree = forest.tree(group.tiling, t);
-      text += "  tree " + std::to_string(t);
-      if (forest.order[t] != t) text += " (the model's " + std::to_string(forest.order[t]) + ")";
-      text += ": " + std::to_string(tree.leaves) + " leaves at depth " + std::to_string(tree.shallowest) +
-              " to " + std::to_string(tree.depth);
-      if (group.pad_depth > tree.shallowest) text += ", padded to " + std::to_string(group.pad_depth);
+      text += formatted("  tree {}", t);
+      if (forest.order[t] != t) text += formatted(" (the model's {})", forest.order[t]);
+      text += formatted(": {} leaves at depth {} to {}", tree.leaves, tree.shallowest, tree.depth);
+      if (group.pad_depth > tree.shallowest) text += formatted(", padded to {}", group.pad_depth);
       text += "\n";
     }
   }

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/program.hpp>
 
@@ -56,7 +57,7 @@ void describe(const Model& model, const ExplainOptions& options, Explanation& al
   }
   all.names = model.feature_names;
   for (std::size_t f = all.names.size(); f < model.num_features; ++f)
-    all.names.push_back("f" + std::to_string(f));
+    all.names.push_back(formatted("f{}", f));
   all.categories.resize(model.num_features);
   for (const FeatureCategories& named : model.categories) all.categories[named.feature] = named.names;
   all.importance.resize(model.num_features);
@@ -155,8 +156,8 @@ Result<void> Pass::finish() {
   if (all_.rows == 0) return in_file(options_.rows.path, refused("has no rows to explain"));
   if (!wanted_.empty() && wanted_.back() >= all_.rows)
     return in_file(options_.rows.path,
-                   refused("--row " + std::to_string(wanted_.back()) + ": there are " +
-                           std::to_string(all_.rows) + " rows, and the first has the number 0"));
+                   refused(formatted("--row {}: there are {} rows, and the first has the number 0",
+                                     wanted_.back(), all_.rows)));
   const auto count = static_cast<double>(all_.rows);
   for (double& sum : all_.importance) sum /= count;
   all_.mean = total_ / count;
@@ -237,7 +238,7 @@ Result<Explanation> explain_rows(const Model& model, const ExplainOptions& optio
              in_file(options.model, host_backend(program, options.backend)));
   auto dependence = PartialDependence::make(model);
   if (!dependence)
-    all.notes.emplace_back("Partial dependence is left out: " + dependence.error().text() + ".");
+    all.notes.emplace_back(formatted("Partial dependence is left out: {}.", dependence.error().text()));
   const std::size_t answer_bytes = (model.num_outputs * terms + model.num_features) * sizeof(double);
   FVM_ASSIGN(Batches batches, Batches::open(options.rows, program, answer_bytes));
   Progress progress = batches.progress(options.out);

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/html.hpp"
 #include "cli/io/csv.hpp"
 #include "cli/printed.hpp"
@@ -86,8 +88,8 @@ std::string Dots::svg() const {
   std::string svg;
   for (std::size_t c = 0; c < paths_.size(); ++c) {
     if (paths_[c].empty()) continue;
-    svg += "<path class=\"dots c" + (c == kMissingColour ? "x" : std::to_string(c)) + "\" d=\"" + paths_[c] +
-           "\"/>\n";
+    svg += formatted("<path class=\"dots c{}\" d=\"{}\"/>\n", c == kMissingColour ? "x" : std::to_string(c),
+                     paths_[c]);
   }
   return svg;
 }

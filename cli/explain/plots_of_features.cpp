@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/explain/plot.hpp"
 #include "cli/printed.hpp"
 #include "cli/svg.hpp"
@@ -70,7 +72,7 @@ std::string steps_of(const Dependence& dependence, const LinearAxis& x, const Li
     if (i > 0) path += printed("V%.1f", y.at(piece.mean));
     path += printed("H%.1f", is_last ? right : x.at(dependence.pieces[i + 1].from));
   }
-  return "<path class=\"line\" d=\"" + path + "\"/>\n";
+  return formatted("<path class=\"line\" d=\"{}\"/>\n", path);
 }
 
 /// Draws a dot and a label for each category.
@@ -158,7 +160,7 @@ Plot dependence_plot(const Explanation& all, const ShownFeature& shown) {
   svg += dots.svg() + vertical_title("contribution");
   svg += svg_text(kLeft, kBottom + 36, "start", "class=\"faint\"", svg_label(all.names[shown.feature], 34));
   if (shown.partner) svg += colour_legend(kBottom + 32, partner);
-  const std::string title = "Contribution of " + all.names[shown.feature] + " over its values";
+  const std::string title = formatted("Contribution of {} over its values", all.names[shown.feature]);
   return {PlotKind::Dependence, title,
           svg_drawing(kBottom + 48, title,
                       "A dot for each row of the sample" +
@@ -204,7 +206,7 @@ Plot partial_dependence_plot(const Explanation& all, const ShownFeature& shown) 
   std::string ticks;
   for (const double value : values)
     if (std::isfinite(value)) ticks += printed("M%.1f %.1fv-5", x.at(value), kBottom);
-  svg += "<path class=\"strong\" stroke-width=\"0.5\" d=\"" + ticks + "\"/>\n";
+  svg += formatted("<path class=\"strong\" stroke-width=\"0.5\" d=\"{}\"/>\n", ticks);
   svg += vertical_title("mean raw score");
   svg += svg_text(kLeft, kBottom + 36, "start", "class=\"faint\"", svg_label(name, 34));
   return plot(

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/explain/plot.hpp"
 #include "cli/printed.hpp"
 #include "cli/svg.hpp"
@@ -51,7 +53,7 @@ std::vector<Fall> falls_of(const Explanation& all, const ExplainedRow& row, std:
     if (row.contributions[f] == 0) continue;
     if (falls.size() < most) {
       const std::string value = svg_label(value_text(all, f, row.values[f]), 12);
-      falls.push_back({svg_label(all.names[f], 22) + " = " + value, row.contributions[f]});
+      falls.push_back({formatted("{} = {}", svg_label(all.names[f], 22), value), row.contributions[f]});
     } else {
       ++others;
       rest += row.contributions[f];

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/html.hpp"
 #include "cli/printed.hpp"
 #include "cli/svg.hpp"
@@ -27,14 +29,14 @@ Json json_of(const PlotNumbers& numbers) {
 std::string facts(const Explanation& all) {
   std::string html = "<dl>\n";
   const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) html += std::string("<dt>") + name + "</dt><dd>" + svg_whole(value) + "</dd>\n";
+    if (!value.empty()) html += formatted("<dt>{}</dt><dd>{}</dd>\n", name, svg_whole(value));
   };
   add("Model", all.model);
   add("Trainer", all.trainer);
   add("Objective", all.objective);
   add("Raw score of", all.output);
-  add("Rows", all.rows_name + ": " + std::to_string(all.rows) + " rows, of which drawings show " +
-                  std::to_string(all.sample.size()));
+  add("Rows",
+      formatted("{}: {} rows, of which drawings show {}", all.rows_name, all.rows, all.sample.size()));
   add("Expected score", printed("%.6g", all.expected));
   add("Mean raw score of the rows", printed("%.6g", all.mean));
   return html + "</dl>\n";
@@ -43,12 +45,12 @@ std::string facts(const Explanation& all) {
 std::string drawn(const Plot& plot) { return html_drawing(plot.title, plot.drawing); }
 
 std::string with_numbers(const Plot& plot) {
-  return drawn(plot) + "<details>\n<summary>Numbers of this drawing</summary>\n" +
-         html_of(plot.title, plot.numbers) + "</details>\n";
+  return formatted("{}<details>\n<summary>Numbers of this drawing</summary>\n{}</details>\n", drawn(plot),
+                   html_of(plot.title, plot.numbers));
 }
 
 std::string section(const char* id, const std::string& title, const std::string& content) {
-  return std::string("<section id=\"") + id + "\">\n<h2>" + title + "</h2>\n" + content + "</section>\n";
+  return formatted("<section id=\"{}\">\n<h2>{}</h2>\n{}</section>\n", id, title, content);
 }
 
 std::string features(const Explanation& all) {
@@ -56,14 +58,15 @@ std::string features(const Explanation& all) {
       "<p>The first drawing of a feature has its contributions in the rows of the sample, in the colours of the "
       "feature with which it interacts most. The second has its partial dependence: the mean raw score of all rows if "
       "the feature had one value in each, at all thresholds of the model.</p>\n";
-  const auto id = [](const ShownFeature& shown) { return "feature-" + std::to_string(shown.feature); };
+  const auto id = [](const ShownFeature& shown) { return formatted("feature-{}", shown.feature); };
   html += "<nav aria-label=\"Features\">\n<ul>\n";
   for (const ShownFeature& shown : all.shown)
-    html += "<li><a href=\"#" + id(shown) + "\">" + svg_whole(all.names[shown.feature]) + "</a></li>\n";
+    html += formatted("<li><a href=\"#{}\">{}</a></li>\n", id(shown), svg_whole(all.names[shown.feature]));
   html += "</ul>\n</nav>\n";
   for (const ShownFeature& shown : all.shown) {
-    html += "<h3 id=\"" + id(shown) + "\">" + svg_whole(all.names[shown.feature]) + "</h3>\n";
-    if (shown.partner) html += "<p>Interacts most with " + svg_whole(all.names[*shown.partner]) + ".</p>\n";
+    html += formatted("<h3 id=\"{}\">{}</h3>\n", id(shown), svg_whole(all.names[shown.feature]));
+    if (shown.partner)
+      html += formatted("<p>Interacts most with {}.</p>\n", svg_whole(all.names[*shown.partner]));
     html += drawn(dependence_plot(all, shown));
     if (shown.dependence)
       html += drawn(partial_dependence_plot(all, shown));
@@ -109,7 +112,7 @@ std::string explain_page(const Explanation& all) {
       "<p>A contribution says how much a feature moves the raw score of a row away from the expected score: exact SHAP "
       "values by the paths of the trees. The contributions of a row and the expected score add up to its raw "
       "score.</p>\n";
-  for (const std::string& note : all.notes) body += "<p>" + svg_whole(note) + "</p>\n";
+  for (const std::string& note : all.notes) body += formatted("<p>{}</p>\n", svg_whole(note));
   body += section(
       "importance", "Importance",
       "<p>The mean of |contribution| over all rows. The numbers include the splits of each feature in the "
@@ -118,7 +121,7 @@ std::string explain_page(const Explanation& all) {
   body += section("swarm", "Contributions", drawn(beeswarm_plot(all)));
   std::string rows;
   for (const Plot& plot : plots_of(all, PlotKind::Waterfall))
-    rows += "<h3>" + svg_whole(plot.title) + "</h3>\n" + with_numbers(plot);
+    rows += formatted("<h3>{}</h3>\n{}", svg_whole(plot.title), with_numbers(plot));
   body += section("rows", "Rows", rows);
   body += section("features", "Features", features(all));
   return html_page("Contributions of " + all.model, body);

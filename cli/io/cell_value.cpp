@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <limits>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/io/quote.hpp"
 
 namespace forestvm::cli {
@@ -155,18 +157,18 @@ template bool read_feature<double>(std::string_view text, std::string_view whole
                                    const RowForm& form, double& value);
 
 Error no_value(std::string_view place, std::string_view text) {
-  return refused(place,
-                 in_quotes(text) +
-                     " is not a number, true or false (a missing value is an empty cell, nan, or a word of "
-                     "--na)");
+  return refused(
+      place, "{} is not a number, true or false (a missing value is an empty cell, nan, or a word of --na)",
+      in_quotes(text));
 }
 
 Error no_value(std::string_view place, std::string_view text, std::size_t feature, const RowForm& form) {
   const NamedCategories* const named = named_categories(form, feature);
   if (named == nullptr) return no_value(place, text);
-  return refused(place, in_quotes(text) + " is not one of the " + std::to_string(named->codes.size()) +
-                            " names of the column's categories, which forestvm inspect lists "
-                            "(--categories codes reads codes)");
+  return refused(
+      place,
+      "{} is not one of the {} names of the column's categories, which forestvm inspect lists (--categories codes reads codes)",
+      in_quotes(text), named->codes.size());
 }
 
 }  // namespace forestvm::cli

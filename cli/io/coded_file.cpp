@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <forestvm/core/encoder.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
@@ -51,7 +52,7 @@ std::uint64_t checksum_of(const CodedRows& rows) {
   return checksum(std::as_bytes(std::span(rows.codes, code_bytes(rows.count, rows.columns))), rows.count);
 }
 
-Error wrong(std::uint64_t at, const std::string& what) { return refused("byte " + std::to_string(at), what); }
+Error wrong(std::uint64_t at, const std::string& what) { return refused(formatted("byte {}", at), what); }
 
 }  // namespace
 
@@ -102,12 +103,11 @@ Result<CodedReader> CodedReader::open(Source source) {
   if (header.checksum != checksum_of(header))
     return wrong(offsetof(Header, checksum), "the header's checksum does not match: the file is damaged");
   if (header.format != kCodedFormat)
-    return wrong(offsetof(Header, format), "is of format " + std::to_string(header.format) +
-                                               ", this forestvm reads format " +
-                                               std::to_string(kCodedFormat));
+    return wrong(offsetof(Header, format),
+                 formatted("is of format {}, this forestvm reads format {}", header.format, kCodedFormat));
   if (header.columns > kMaxColumns)
-    return wrong(offsetof(Header, columns), "has " + std::to_string(header.columns) + " columns, at most " +
-                                                std::to_string(kMaxColumns));
+    return wrong(offsetof(Header, columns),
+                 formatted("has {} columns, at most {}", header.columns, kMaxColumns));
   reader.columns_ = header.columns;
   reader.encoder_ = header.encoder;
   return reader;
@@ -118,7 +118,7 @@ Result<void> CodedReader::read(void* to, std::size_t count, const char* what) {
   FVM_ASSIGN(const std::size_t got, source_->read(static_cast<char*>(to), count));
   at_ += got;
   if (got == count) return {};
-  return wrong(at_, std::string("the file ends in ") + what + ": it is truncated");
+  return wrong(at_, formatted("the file ends in {}: it is truncated", what));
 }
 
 /// Reads `count` codes into codes_, followed by the slack that may be read. Memory grows only as bytes
@@ -141,8 +141,8 @@ Result<CodedRows> CodedReader::next() {
   FVM_TRY(read(&batch, sizeof batch, "a batch's record"));
   if (batch.rows == 0) {
     if (batch.checksum != rows_)
-      return wrong(begin, "says that it has " + std::to_string(batch.checksum) + " rows, there are " +
-                              std::to_string(rows_) + ": the file is damaged");
+      return wrong(begin, formatted("says that it has {} rows, there are {}: the file is damaged",
+                                    batch.checksum, rows_));
     char more = 0;
     FVM_ASSIGN(const std::size_t got, source_->read(&more, 1));
     if (got != 0) return wrong(at_, "goes on after its end");
@@ -151,8 +151,10 @@ Result<CodedRows> CodedReader::next() {
   }
   const std::size_t bytes = coded_bytes(batch.rows, columns_);
   if (batch.rows > kMaxCodedBytes || bytes > kMaxCodedBytes + kCodeSlack)
-    return wrong(begin, "a batch of " + std::to_string(batch.rows) + " rows of " + std::to_string(columns_) +
-                            " columns is larger than a batch may be: the file is damaged");
+    return wrong(
+        begin,
+        formatted("a batch of {} rows of {} columns is larger than a batch may be: the file is damaged",
+                  batch.rows, columns_));
   FVM_TRY(read_codes(bytes - kCodeSlack));
   const CodedRows rows{codes_.data(), batch.rows, columns_, bytes, encoder_};
   if (checksum_of(rows) != batch.checksum)

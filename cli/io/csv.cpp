@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <forestvm/internal/city_hash.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "cli/io/cell_value.hpp"
 #include "cli/io/column_names.hpp"
@@ -45,7 +46,7 @@ constexpr std::array kOtherFormats = {
 Result<void> check_start(Source& source) {
   for (const Magic& other : kOtherFormats) {
     FVM_ASSIGN(const bool is_other, source.starts_with(other.bytes));
-    if (is_other) return refused("is " + std::string(other.what) + "; expected " + kExpected);
+    if (is_other) return refused(formatted("is {}; expected {}", other.what, kExpected));
   }
   FVM_ASSIGN(const std::string_view start, source.peek(1));
   return start.empty() ? refused(std::string("is empty; expected ") + kExpected) : Result<void>();
@@ -135,9 +136,8 @@ class CsvReader final : public TableReader {
 
   Error too_wide(const FirstLine& line, const ColumnNames& names) const {
     const std::string least = cells_.ends_line() ? "" : "more than ";
-    return refused("has " + least + std::to_string(line.columns - (least.empty() ? 0 : 1)) +
-                   " columns, the model has " + std::to_string(form_.width) + " features" +
-                   names.index_hint());
+    return refused(formatted("has {}{} columns, the model has {} features{}", least,
+                             line.columns - (least.empty() ? 0 : 1), form_.width, names.index_hint()));
   }
 
   /// Returns the error for a first line with another number of cells than the model has features.
@@ -151,7 +151,7 @@ class CsvReader final : public TableReader {
 
   Result<void> expect_no_kept_column() const {
     if (!form_.keep) return {};
-    return refused("line 1", "is not a header, so there is no column " + in_quotes(*form_.keep) + " to keep");
+    return refused("line 1", "is not a header, so there is no column {} to keep", in_quotes(*form_.keep));
   }
 
   /// Takes the first line as a header: finds out which column is which feature, and which is kept.
@@ -160,8 +160,7 @@ class CsvReader final : public TableReader {
     cells_per_row_ = first.columns;
     kept_ = names.kept();
     FVM_TRY(names.check_kept());
-    if (form_.keep && !kept_)
-      return refused("header", "has no column " + in_quotes(*form_.keep) + " to keep");
+    if (form_.keep && !kept_) return refused("header", "has no column {} to keep", in_quotes(*form_.keep));
     if (names.are_known()) {
       order_ = names.order();
       return {};
@@ -190,10 +189,11 @@ class CsvReader final : public TableReader {
   }
 
   std::string numbers_or_row() const {
-    const std::string what = form_.width == 1
-                                 ? "is 0, which may be the column's name as pandas writes it"
-                                 : "has the numbers from 0 to " + std::to_string(form_.width - 1) +
-                                       ", which may be the columns' names as pandas writes them";
+    const std::string what =
+        form_.width == 1
+            ? "is 0, which may be the column's name as pandas writes it"
+            : formatted("has the numbers from 0 to {}, which may be the columns' names as pandas writes them",
+                        form_.width - 1);
     return what + ", or a row: say which with --header yes or --header no";
   }
 
@@ -235,8 +235,8 @@ class CsvReader final : public TableReader {
         return false;
       }
       if (column == cells_per_row_)
-        return refused(cells_.line_place(),
-                       "has more cells than " + expected_cells("the model's ", "the header's "));
+        return refused(cells_.line_place(), "has more cells than {}",
+                       expected_cells("the model's ", "the header's "));
       if (column == kept_) kept.emplace_back(text);
       const std::size_t feature = order_.empty() ? column : order_[column];
       ++column;
@@ -245,14 +245,14 @@ class CsvReader final : public TableReader {
         return no_value(cells_.cell_place(), text, feature, form_);
     } while (!cells_.ends_line());
     if (column == cells_per_row_) return true;
-    return refused(cells_.line_place(), "has " + std::to_string(column) + " cells, " +
-                                            expected_cells("the model has ", "the header has "));
+    return refused(cells_.line_place(), "has {} cells, {}", column,
+                   expected_cells("the model has ", "the header has "));
   }
 
   /// Returns how many cells a row should have, for messages, and whether the model or the header says so.
   std::string expected_cells(const char* of_model, const char* of_header) const {
-    if (cells_per_row_ == form_.width) return of_model + std::to_string(form_.width) + " features";
-    return of_header + std::to_string(cells_per_row_) + " columns";
+    if (cells_per_row_ == form_.width) return formatted("{}{} features", of_model, form_.width);
+    return formatted("{}{} columns", of_header, cells_per_row_);
   }
 
   /// Checks, after a blank line, that only blank lines follow.

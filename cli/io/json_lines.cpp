@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/io/cell_value.hpp"
 #include "cli/io/column_names.hpp"
 #include "cli/io/quote.hpp"
@@ -61,10 +63,9 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
   std::optional<Error> error() const {
     if (error_) return error_;
     if (!is_object_ && count_ != form_.width)
-      return refused("has " + std::to_string(count_) + " values, the model has " +
-                     std::to_string(form_.width) + " features");
+      return refused(formatted("has {} values, the model has {} features", count_, form_.width));
     if (is_object_ && count_ != form_.width) return lacking();
-    if (form_.keep && !has_kept_) return refused("has no " + in_quotes(*form_.keep) + " to keep");
+    if (form_.keep && !has_kept_) return refused(formatted("has no {} to keep", in_quotes(*form_.keep)));
     return std::nullopt;
   }
 
@@ -81,8 +82,9 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
     feature_ = features_.find(name);
     keeps_ = form_.keep && name == *form_.keep;
     if (feature_ == kNoFeature && !keeps_ && !form_.ignores_extra)
-      return fail("has " + in_quotes(name) +
-                  ", which is not a feature of the model; --extra-columns ignore leaves it out");
+      return fail(
+          formatted("has {}, which is not a feature of the model; --extra-columns ignore leaves it out",
+                    in_quotes(name)));
     return true;
   }
   bool start_object(std::size_t /*count*/) override {
@@ -98,7 +100,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return true; }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
-    error_ = refused("column " + std::to_string(position),
+    error_ = refused(formatted("column {}", position),
                      "is not a JSON object or array on one line (a missing value is null)");
     return false;
   }
@@ -111,23 +113,23 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
 
   bool start() {
     if (depth_++ == 0) return true;
-    return fail((is_object_ ? in_quotes(name_) : "value " + std::to_string(count_ + 1)) +
+    return fail((is_object_ ? in_quotes(name_) : formatted("value {}", count_ + 1)) +
                 " is an object or array, expected a number");
   }
 
   bool take(std::string_view text) {
     if (depth_ == 0) return fail("is a single value, expected an object or array");
     if (is_object_ && keeps_ && std::exchange(has_kept_, true))
-      return fail("has " + in_quotes(name_) + " twice");
+      return fail(formatted("has {} twice", in_quotes(name_)));
     if (is_object_ && keeps_) kept_->emplace_back(text);
     const std::size_t feature = is_object_ ? feature_ : count_;
     if (feature == kNoFeature) return true;
     if (feature >= form_.width)
-      return fail("has more values than the model's " + std::to_string(form_.width) + " features");
-    if (std::exchange(seen_[feature], row_) == row_) return fail("has " + in_quotes(name_) + " twice");
+      return fail(formatted("has more values than the model's {} features", form_.width));
+    if (std::exchange(seen_[feature], row_) == row_) return fail(formatted("has {} twice", in_quotes(name_)));
     if (!read_feature(text, text, feature, form_, (*values_)[begin_ + feature])) {
-      error_ = no_value(is_object_ ? in_quotes(name_) : "value " + std::to_string(count_ + 1), text, feature,
-                        form_);
+      error_ =
+          no_value(is_object_ ? in_quotes(name_) : formatted("value {}", count_ + 1), text, feature, form_);
       return false;
     }
     ++count_;
@@ -138,9 +140,8 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
     for (std::size_t feature = 0; feature < form_.width; ++feature)
       if (seen_[feature] != row_)
         return refused(
-            "lacks the feature " +
-            (form_.names.empty() ? "f" + std::to_string(feature) : in_quotes(form_.names[feature])) +
-            " (a missing value is null)");
+            formatted("lacks the feature {} (a missing value is null)",
+                      form_.names.empty() ? formatted("f{}", feature) : in_quotes(form_.names[feature])));
     return refused("lacks features of the model");
   }
 
@@ -185,7 +186,7 @@ class JsonLinesReader final : public TableReader {
       ++line_;
       if (rest.empty()) break;
       const std::size_t size = std::min(line.size(), rest.size());
-      if (size >= longest) return refused(place(), "is longer than " + std::to_string(longest) + " bytes");
+      if (size >= longest) return refused(place(), "is longer than {} bytes", longest);
       const std::string_view text = rest.substr(0, size);
       if (text.find_first_not_of(" \t\r") != std::string_view::npos) {
         FVM_TRY(read_row(text, rows));
@@ -199,7 +200,7 @@ class JsonLinesReader final : public TableReader {
  private:
   static constexpr std::size_t kMaxLineBytes = std::size_t{1} << 20, kMaxValueBytes = std::size_t{1} << 12;
 
-  std::string place() const { return "line " + std::to_string(line_); }
+  std::string place() const { return formatted("line {}", line_); }
 
   Result<void> read_row(std::string_view text, Rows& rows) {
     events_.begin_row(rows.numbers<Number>(), rows.kept);

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/io/cell_value.hpp"
 #include "cli/io/csv_cells.hpp"
 #include "cli/io/quote.hpp"
@@ -101,9 +103,9 @@ class LibsvmReader final : public TableReader {
       return false;
     }
     if (!is_label(label))
-      return refused(cells_.cell_place(), in_quotes(label) +
-                                              " is not a label; a line begins with a number, which is not "
-                                              "used, before its features");
+      return refused(cells_.cell_place(),
+                     "{} is not a label; a line begins with a number, which is not used, before its features",
+                     in_quotes(label));
     sparse_.begin_row(values);
     while (!cells_.ends_line()) {
       FVM_ASSIGN(const std::string_view word, cells_.next());
@@ -123,7 +125,7 @@ class LibsvmReader final : public TableReader {
 
   Result<void> take_value(std::string_view word, std::vector<Number>& values) {
     const std::optional<Listed> listed = split(word);
-    if (!listed) return refused(cells_.cell_place(), in_quotes(word) + " is not index:value");
+    if (!listed) return refused(cells_.cell_place(), "{} is not index:value", in_quotes(word));
     const std::uint64_t base = form_.index_base.value_or(0);
     if (listed->index < base)
       return refused(cells_.cell_place(), "index 0, but features are counted from 1 (--index-base 1)");
@@ -131,12 +133,12 @@ class LibsvmReader final : public TableReader {
     Number value = 0;
     if (!read_cell(listed->value, form_, value)) return no_value(cells_.cell_place(), listed->value);
     if (sparse_.set(values, static_cast<std::size_t>(listed->index - base), value)) return {};
-    return refused(cells_.cell_place(), "index " + std::to_string(listed->index) + " is listed twice");
+    return refused(cells_.cell_place(), "index {} is listed twice", listed->index);
   }
 
   Error beyond(std::uint64_t index, std::uint64_t base) const {
-    std::string message = "index " + std::to_string(index) + " is beyond the model's " +
-                          std::to_string(form_.width) + " features, counted from " + std::to_string(base);
+    std::string message =
+        formatted("index {} is beyond the model's {} features, counted from {}", index, form_.width, base);
     if (base == 0 && index == form_.width) message += "; --index-base 1 counts from 1";
     return refused(cells_.cell_place(), message);
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "cli/io/quote.hpp"
 
@@ -69,9 +70,10 @@ Result<void> set_type(const std::string& name, ArrayForm& form) {
     form.swapped = order == '>';
     return {};
   }
-  return refused("NPY header", "dtype " + in_quotes(name) +
-                                   " is not supported; expected bool, int8 to int64, uint8 to uint64 or "
-                                   "float16 to float64");
+  return refused(
+      "NPY header",
+      "dtype {} is not supported; expected bool, int8 to int64, uint8 to uint64 or float16 to float64",
+      in_quotes(name));
 }
 
 Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
@@ -82,12 +84,11 @@ Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
   std::vector<std::uint64_t> shape = header.shape;
   if (accepted == NpyShape::VectorOrMatrix && shape.size() == 1) shape.push_back(1);
   if (shape.size() != 2)
-    return refused("NPY header", "shape " + shape_text(shape) + " has " + std::to_string(shape.size()) +
-                                     (shape.size() == 1 ? " dimension" : " dimensions") +
-                                     ", expected 2: (rows, features)");
-  if (shape[1] == 0) return refused("NPY header", "shape " + shape_text(shape) + " has no columns");
+    return refused("NPY header", "shape {} has {}{}, expected 2: (rows, features)", shape_text(shape),
+                   shape.size(), shape.size() == 1 ? " dimension" : " dimensions");
+  if (shape[1] == 0) return refused("NPY header", "shape {} has no columns", shape_text(shape));
   if (shape[0] > kMaxValues / shape[1])
-    return refused("NPY header", "shape " + shape_text(shape) + " overflows the address space");
+    return refused("NPY header", "shape {} overflows the address space", shape_text(shape));
   form.rows = static_cast<std::size_t>(shape[0]);
   form.columns = static_cast<std::size_t>(shape[1]);
   form.fortran_order = header.fortran_order;
@@ -95,9 +96,8 @@ Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
 }
 
 Error wrong_size(const ArrayForm& form, const std::string& found) {
-  return refused("NPY data", "the header's " + std::to_string(form.rows) + " x " +
-                                 std::to_string(form.columns) + " values need " +
-                                 std::to_string(form.bytes()) + " bytes, the file has " + found);
+  return refused("NPY data", "the header's {} x {} values need {} bytes, the file has {}", form.rows,
+                 form.columns, form.bytes(), found);
 }
 
 /// Reads values as Number: float, or double.
@@ -182,8 +182,8 @@ class NpyReader final : public TableReader {
       const std::uint64_t at = values_done_ + i;
       const std::uint64_t row = array_.fortran_order ? at % array_.rows : at / array_.columns;
       const std::uint64_t column = array_.fortran_order ? at / array_.rows : at % array_.columns;
-      return not_exact("value [" + std::to_string(row) + ", " + std::to_string(column) + "]",
-                       inexact_text(array_.type, value(i)), "give the rows as a float64 .npy array");
+      return not_exact(formatted("value [{}, {}]", row, column), inexact_text(array_.type, value(i)),
+                       "give the rows as a float64 .npy array");
     }
   }
 
@@ -210,25 +210,22 @@ Result<NpyHeader> read_npy_header(Source& source) {
   if (!is_npy) return refused("is not an NPY array");
   FVM_ASSIGN(std::string_view start, source.peek(12));
   const auto truncated = [](std::size_t size) {
-    return refused("NPY header", "truncated: the file ends after " + std::to_string(size) + " bytes");
+    return refused("NPY header", "truncated: the file ends after {} bytes", size);
   };
   if (start.size() < 10) return truncated(start.size());
   const auto byte = [&start](std::size_t i) { return std::size_t{static_cast<unsigned char>(start[i])}; };
   const std::size_t major = byte(6);
   if (major < 1 || major > 3 || byte(7) != 0)
-    return refused("NPY header", "version " + std::to_string(major) + "." + std::to_string(byte(7)) +
-                                     " is not supported; expected 1.0, 2.0 or 3.0");
+    return refused("NPY header", "version {}.{} is not supported; expected 1.0, 2.0 or 3.0", major, byte(7));
   const std::size_t prefix = major == 1 ? 10 : 12;
   if (start.size() < prefix) return truncated(start.size());
   std::size_t length = byte(8) | byte(9) << 8U;
   if (major > 1) length |= byte(10) << 16U | byte(11) << 24U;
   if (length > kMaxHeaderBytes)
-    return refused("NPY header", "is " + std::to_string(length) + " bytes long, more than " +
-                                     std::to_string(kMaxHeaderBytes));
+    return refused("NPY header", "is {} bytes long, more than {}", length, kMaxHeaderBytes);
   FVM_ASSIGN(start, source.peek(prefix + length));
   if (start.size() < prefix + length)
-    return refused("NPY header", "truncated: " + std::to_string(start.size() - prefix) + " of " +
-                                     std::to_string(length) + " bytes");
+    return refused("NPY header", "truncated: {} of {} bytes", start.size() - prefix, length);
   auto header = parse_npy_header(start.substr(prefix, length));
   source.skip(prefix + length);
   return header;
@@ -246,9 +243,8 @@ std::string npy_header(std::string_view dtype, const std::vector<std::size_t>& s
   // NumPy pads its header to a multiple of 64 bytes, with room for a first dimension of 21 digits. The headers that are
   // written here always have 128 bytes: 10 before the text, and the text.
   constexpr std::size_t text_size = 118;
-  std::string text = "{'descr': '" + std::string(dtype) +
-                     "', 'fortran_order': False, 'shape': " + shape_text({shape.begin(), shape.end()}) +
-                     ", }";
+  std::string text = formatted("{'descr': '{}', 'fortran_order': False, 'shape': {}, }", dtype,
+                               shape_text({shape.begin(), shape.end()}));
   FVM_CHECK(text.size() < text_size);
   text.resize(text_size - 1, ' ');
   text += '\n';

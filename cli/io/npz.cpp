@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/io/npy.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/io/sparse_row.hpp"
@@ -23,7 +25,7 @@ constexpr std::size_t kStreamBlock = std::size_t{1} << 16;
 
 /// Puts an array's name before the place of an error in it.
 Error in_array(std::string_view name, Error error) {
-  error.where = "array " + in_quotes(name) + (error.where.empty() ? "" : ", " + error.where);
+  error.where = formatted("array {}{}", in_quotes(name), (error.where.empty() ? "" : ", " + error.where));
   return error;
 }
 
@@ -123,8 +125,8 @@ class Numbers {
     FVM_ASSIGN(const double number, next());
     if (!(number >= 0 && number <= static_cast<double>(most)) ||
         number != static_cast<double>(static_cast<std::size_t>(number)))
-      return in_array(name_, refused("has " + std::to_string(number) +
-                                     ", expected a whole number from 0 to " + std::to_string(most)));
+      return in_array(name_, refused(formatted("has {}, expected a whole number from 0 to {}",
+                                               std::to_string(number), most)));
     return static_cast<std::size_t>(number);
   }
 
@@ -157,14 +159,14 @@ class CsrReader final : public TableReader {
     for (; rows.count < most && done_ < arrays_.rows; ++rows.count, ++done_)
       FVM_TRY(read_row(rows.numbers<Number>()));
     if (done_ == arrays_.rows && at_ != arrays_.values.count())
-      return refused("is a damaged CSR matrix: its rows end at value " + std::to_string(at_) + " of " +
-                     std::to_string(arrays_.values.count()));
+      return refused(
+          formatted("is a damaged CSR matrix: its rows end at value {} of {}", at_, arrays_.values.count()));
     return {};
   }
 
  private:
   Result<void> read_row(std::vector<Number>& values) {
-    const std::string place = "row " + std::to_string(done_);
+    const std::string place = formatted("row {}", done_);
     FVM_ASSIGN(const std::size_t end, arrays_.ends.next_index(arrays_.values.count()));
     if (end < at_) return refused(place, "ends before it begins, in a damaged CSR matrix");
     sparse_.begin_row(values);
@@ -172,8 +174,7 @@ class CsrReader final : public TableReader {
       FVM_ASSIGN(const std::size_t feature, arrays_.features.next_index(width_ - 1));
       FVM_ASSIGN(const double value, arrays_.values.next());
       if (!sparse_.set(values, feature, static_cast<Number>(value)))
-        return refused(
-            place, "has column " + std::to_string(feature) + " twice (scipy's sum_duplicates() adds them)");
+        return refused(place, "has column {} twice (scipy's sum_duplicates() adds them)", feature);
     }
     return {};
   }
@@ -197,8 +198,9 @@ Result<std::string> sparse_format(const ZipArchive& archive) {
 Result<std::unique_ptr<TableReader>> csr_reader(ZipArchive archive, const RowForm& form) {
   FVM_ASSIGN(const std::string format, sparse_format(archive));
   if (format != "csr")
-    return refused("is a sparse matrix in the form " + in_quotes(format) +
-                   "; expected 'csr': save it with scipy.sparse.save_npz(file, matrix.tocsr())");
+    return refused(formatted(
+        "is a sparse matrix in the form {}; expected 'csr': save it with scipy.sparse.save_npz(file, matrix.tocsr())",
+        in_quotes(format)));
   const RowForm whole{.wide = true}, numbers{.wide = form.wide, .missing = form.missing};
   FVM_ASSIGN(Numbers shape, Numbers::open(archive, "shape", whole));
   if (shape.count() != 2) return refused("is a sparse matrix whose shape is not a pair of numbers");
@@ -209,9 +211,9 @@ Result<std::unique_ptr<TableReader>> csr_reader(ZipArchive archive, const RowFor
   FVM_ASSIGN(Numbers features, Numbers::open(archive, "indices", whole));
   FVM_ASSIGN(Numbers values, Numbers::open(archive, "data", numbers));
   if (ends.count() != rows + 1 || features.count() != values.count())
-    return refused("is a damaged CSR matrix: " + std::to_string(rows) + " rows, " +
-                   std::to_string(ends.count()) + " ends of rows, " + std::to_string(features.count()) +
-                   " columns of values, " + std::to_string(values.count()) + " values");
+    return refused(
+        formatted("is a damaged CSR matrix: {} rows, {} ends of rows, {} columns of values, {} values", rows,
+                  ends.count(), features.count(), values.count()));
   FVM_TRY(ends.next_index(0));
   const bool wide = values.type() == RowType::Float64;
   CsrArrays arrays{std::move(archive), rows, std::move(ends), std::move(features), std::move(values)};
@@ -224,10 +226,11 @@ Result<Entry> chosen_array(const ZipArchive& archive, const RowForm& form) {
   const std::vector<std::string> names = array_names(archive);
   if (names.empty()) return refused("is a ZIP archive without arrays (.npy); an .xlsx file?");
   if (!form.array && names.size() > 1)
-    return refused("holds several arrays, " + listed(names) + ": choose one with --array");
+    return refused(formatted("holds several arrays, {}: choose one with --array", listed(names)));
   const std::string name = form.array.value_or(names.front());
   const Entry* const entry = find_array(archive, name);
-  if (entry == nullptr) return refused("has no array " + in_quotes(name) + "; it has " + listed(names));
+  if (entry == nullptr)
+    return refused(formatted("has no array {}; it has {}", in_quotes(name), listed(names)));
   return *entry;
 }
 

@@ -12,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::cli {
 namespace {
 
@@ -60,10 +62,10 @@ Error OutputFile::cannot_write() const {
 }
 
 Result<void> OutputFile::create_beside() {
-  const std::string stem = target_ + "." + std::to_string(::getpid());
+  const std::string stem = formatted("{}.{}", target_, ::getpid());
   for (int attempt = 0; attempt < 100; ++attempt) {
     // Registers the file before it exists, so that a signal at any time removes it.
-    unfinished_ = Unfinished(stem + "." + std::to_string(attempt) + ".unfinished");
+    unfinished_ = Unfinished(formatted("{}.{}.unfinished", stem, attempt));
     file_ = ::open(unfinished_.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file_ >= 0) return {};
     unfinished_.finished();  // the file belongs to another process

@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/command.hpp"
 #include "cli/io/csv.hpp"
 #include "cli/io/npy.hpp"
@@ -60,8 +62,8 @@ std::size_t size_of(PredictionForm::Type type) { return row_of(type).size; }
 Result<void> check_predictions_name(const std::string& path) {
   const std::string ending = ending_of(path);
   if (ending.empty() || ending == "npy" || ending == "csv") return {};
-  return usage_error("-o " + in_quotes(path, 1000) + ": predictions are written as .csv or .npy, not as ." +
-                     ending);
+  return usage_error(
+      formatted("-o {}: predictions are written as .csv or .npy, not as .{}", in_quotes(path, 1000), ending));
 }
 
 bool is_npy_name(const std::string& path) { return ending_of(path) == "npy"; }

@@ -1,6 +1,8 @@
 // See quote.hpp.
 #include "cli/io/quote.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::cli {
 
 std::string escaped(std::string_view text) {
@@ -25,17 +27,17 @@ std::string escaped(std::string_view text) {
 }
 
 std::string in_quotes(std::string_view text, std::size_t longest) {
-  if (text.size() <= longest) return "'" + escaped(text) + "'";
+  if (text.size() <= longest) return formatted("'{}'", escaped(text));
   std::size_t cut = longest;
   const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; };
   while (cut > 0 && continues(text[cut])) --cut;  // Never cuts a UTF-8 character.
-  return "'" + escaped(text.substr(0, cut)) + "…'";
+  return formatted("'{}…'", escaped(text.substr(0, cut)));
 }
 
 std::string quoted_list(std::span<const std::string> names, std::size_t count) {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : ", ") + in_quotes(name);
-  return names.size() < count ? out + " and " + std::to_string(count - names.size()) + " more" : out;
+  return names.size() < count ? formatted("{} and {} more", out, count - names.size()) : out;
 }
 
 }  // namespace forestvm::cli

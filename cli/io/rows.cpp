@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/io/coded_file.hpp"
 #include "cli/io/csv.hpp"
 #include "cli/io/gzip_source.hpp"
@@ -124,7 +126,7 @@ Result<std::unique_ptr<TableReader>> table_reader(Source& source, const RowForm&
     const bool fits = option.formats.size() == 0 ||
                       std::find(option.formats.begin(), option.formats.end(), format) != option.formats.end();
     if (!fits && option.is_given(form))
-      return usage(std::string(row.what) + ": " + option.option + " is for " + option.what);
+      return usage("{}: {} is for {}", row.what, option.option, option.what);
   }
   return row.reader(source, form);
 }

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/io/quote.hpp"
 
 namespace forestvm::cli {
@@ -104,9 +106,9 @@ Result<char> find_separator(Source& source, std::size_t width) {
   if (all.empty()) return counts.blanks != 0 && width > 1 ? kBlanks : ',';
   if (all.size() == 1) return all.front();
   if (fitting.size() == 1) return fitting.front();
-  return refused("line 1", "the separator cannot be told, because the line has both " +
-                               name_of_separator(all[0]) + " and " + name_of_separator(all[1]) +
-                               ": say it with --separator");
+  return refused("line 1",
+                 "the separator cannot be told, because the line has both {} and {}: say it with --separator",
+                 name_of_separator(all[0]), name_of_separator(all[1]));
 }
 
 }  // namespace forestvm::cli

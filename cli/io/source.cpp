@@ -10,13 +10,15 @@
 #include <cstring>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::cli {
 namespace {
 
 constexpr std::size_t kReadSize = std::size_t{1} << 18;
 
 Error system_error(const char* what) {
-  return fail(ErrorCode::Environment, std::string(what) + ": " + std::strerror(errno));
+  return fail(ErrorCode::Environment, formatted("{}: {}", what, std::strerror(errno)));
 }
 
 class FileFeed final : public Feed {
@@ -116,7 +118,7 @@ Result<bool> Source::starts_with(std::string_view bytes) {
 }
 
 Result<std::string> Source::read_rest(std::size_t limit) {
-  const auto too_long = [limit] { return refused("is longer than " + std::to_string(limit) + " bytes"); };
+  const auto too_long = [limit] { return refused(formatted("is longer than {} bytes", limit)); };
   const std::optional<std::uint64_t> left = bytes_left();
   if (left && *left > limit) return too_long();
   buffer_.erase(0, std::exchange(begin_, 0));

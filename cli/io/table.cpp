@@ -1,11 +1,12 @@
 // See table.hpp.
 #include "cli/io/table.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::cli {
 
 Error wrong_width(std::size_t columns, std::size_t width) {
-  return refused("has " + std::to_string(columns) + " columns, the model has " + std::to_string(width) +
-                 " features");
+  return refused(formatted("has {} columns, the model has {} features", columns, width));
 }
 
 }  // namespace forestvm::cli

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/inflate.hpp>
 
 #include "cli/io/quote.hpp"
@@ -27,7 +28,7 @@ constexpr std::uint16_t kAll16 = 0xffff, kEncrypted = 1, kStored = 0, kDeflated 
 Error damaged(const std::string& what) { return refused("ZIP archive", what); }
 
 Error system_error(const char* what) {
-  return fail(ErrorCode::Environment, std::string(what) + ": " + std::strerror(errno));
+  return fail(ErrorCode::Environment, formatted("{}: {}", what, std::strerror(errno)));
 }
 
 /// Returns the little-endian number of sizeof(Number) bytes at `at`, which must be in `bytes`.
@@ -86,7 +87,7 @@ class EntryFeed final : public Feed {
   std::optional<std::uint64_t> bytes_left() const override { return left_; }
 
  private:
-  Error wrong(const char* what) const { return damaged(in_quotes(entry_.name) + " " + what); }
+  Error wrong(const char* what) const { return damaged(formatted("{} {}", in_quotes(entry_.name), what)); }
 
   Result<std::size_t> unpack(char* to, std::size_t count) {
     for (;;) {
@@ -94,7 +95,7 @@ class EntryFeed final : public Feed {
       if (input.empty() && inflater_->is_complete()) return std::size_t{0};
       const auto step =
           inflater_->unpack(std::as_bytes(std::span(input)), std::as_writable_bytes(std::span(to, count)));
-      if (!step) return damaged(in_quotes(entry_.name) + ", " + step.error().text());
+      if (!step) return damaged(formatted("{}, {}", in_quotes(entry_.name), step.error().text()));
       packed_.skip(step->taken);
       if (step->made != 0) return step->made;
     }
@@ -222,8 +223,8 @@ Result<void> ZipArchive::read_directory() {
 Result<Source> ZipArchive::open_entry(const Entry& entry) const {
   if ((entry.flags & kEncrypted) != 0) return damaged(in_quotes(entry.name) + " is encrypted");
   if (entry.method != kStored && entry.method != kDeflated)
-    return damaged(in_quotes(entry.name) + " is packed with method " + std::to_string(entry.method) +
-                   "; expected 0 (stored) or 8 (deflated)");
+    return damaged(formatted("{} is packed with method {}; expected 0 (stored) or 8 (deflated)",
+                             in_quotes(entry.name), entry.method));
   FVM_ASSIGN(const std::string local, bytes_at(entry.at, kLocalSize));
   if (!local.starts_with("PK\x03\x04"))
     return damaged(in_quotes(entry.name) + " is not where the directory says");

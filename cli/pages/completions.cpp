@@ -3,6 +3,8 @@
 #include <string_view>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/commands.hpp"
 #include "cli/pages/pages.hpp"
 
@@ -36,7 +38,7 @@ std::string zsh_quoted(std::string_view text) {
   return out + "'";
 }
 
-std::string fish_quoted(std::string_view text) { return "'" + escaped(text, "\\'", "\\") + "'"; }
+std::string fish_quoted(std::string_view text) { return formatted("'{}'", escaped(text, "\\'", "\\")); }
 
 /// Returns the option's names on the command line, short form first.
 std::vector<std::string> spellings(const Option& option) {
@@ -58,7 +60,7 @@ std::vector<Option> options_of(const Command& command) {
 std::string bash_reply(const Values& values) {
   std::string reply;
   if (values.names != nullptr)
-    reply = "COMPREPLY=($(compgen -W \"" + joined(names_in(values)) + "\" -- \"$word\"))";
+    reply = formatted("COMPREPLY=($(compgen -W \"{}\" -- \"$word\"))", joined(names_in(values)));
   if (values.files)
     reply += std::string(reply.empty() ? "" : "; ") +
              "COMPREPLY+=($(compgen -f -- \"$word\")); compopt -o filenames";
@@ -66,7 +68,7 @@ std::string bash_reply(const Values& values) {
 }
 
 std::string bash_case(const Command& command) {
-  std::string text = std::string("    ") + command.name + ")\n      case $before in\n";
+  std::string text = formatted("    {})\n      case $before in\n", command.name);
   std::string options;
   for (const Option& option : options_of(command)) {
     std::string pattern;
@@ -75,24 +77,25 @@ std::string bash_case(const Command& command) {
       options += (options.empty() ? "" : " ") + spelling;
     }
     if (*option.value != '\0')
-      text += "        " + pattern + ") " + bash_reply(option.values) + "; return ;;\n";
+      text += formatted("        {}) {}; return ;;\n", pattern, bash_reply(option.values));
   }
-  text += "      esac\n      case $word in\n        -*) COMPREPLY=($(compgen -W \"" + options +
-          "\" -- \"$word\")) ;;\n";
+  text += formatted(
+      "      esac\n      case $word in\n        -*) COMPREPLY=($(compgen -W \"{}\" -- \"$word\")) ;;\n",
+      options);
   // Only a parser could tell which positional the word is, so the values of all of them are offered.
   Values values;
   for (const Positional& positional : command.positionals) {
     values.files |= positional.values.files;
     if (positional.values.names != nullptr) values.names = positional.values.names;
   }
-  return text + "        *) " + bash_reply(values) + " ;;\n      esac\n      ;;\n";
+  return formatted("{}        *) {} ;;\n      esac\n      ;;\n", text, bash_reply(values));
 }
 
 /// Returns the action with which zsh completes a value: the end of a specification for _arguments.
 std::string zsh_values(const Values& values) {
   const std::string names = joined(names_in(values));
   if (values.files) return names.empty() ? "_files" : " _forestvm_names_or_files " + names;
-  return names.empty() ? " " : "(" + names + ")";
+  return names.empty() ? " " : formatted("({})", names);
 }
 
 std::string zsh_meaning(std::string_view meaning) { return escaped(meaning, "[]:\\", "\\"); }
@@ -102,10 +105,11 @@ std::string zsh_option(const Option& option) {
   std::string text;
   for (const std::string& name : names) {
     std::string spec;
-    if (names.size() > 1) spec = "(" + names[0] + " " + names[1] + ")";
-    spec += name + "[" + zsh_meaning(option.meaning) + "]";
-    if (*option.value != '\0') spec += ":" + zsh_meaning(option.value) + ":" + zsh_values(option.values);
-    text += "        " + zsh_quoted(spec) + " \\\n";
+    if (names.size() > 1) spec = formatted("({} {})", names[0], names[1]);
+    spec += formatted("{}[{}]", name, zsh_meaning(option.meaning));
+    if (*option.value != '\0')
+      spec += formatted(":{}:{}", zsh_meaning(option.value), zsh_values(option.values));
+    text += formatted("        {} \\\n", zsh_quoted(spec));
   }
   return text;
 }
@@ -113,22 +117,9 @@ std::string zsh_option(const Option& option) {
 }  // namespace
 
 std::string bash_completion() {
-  std::string text =
-      "# Completes forestvm's command lines in bash. Made from the tables of its commands.\n"
-      "_forestvm() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
-      "  COMPREPLY=()\n"
-      "  # bash splits --output=raw into three words.\n"
-      "  if [[ $word == '=' ]]; then word=\n"
-      "  elif [[ $before == '=' && COMP_CWORD -ge 2 ]]; then before=${COMP_WORDS[COMP_CWORD-2]}\n"
-      "  fi\n"
-      "  if [[ COMP_CWORD -eq 1 ]]; then\n"
-      "    COMPREPLY=($(compgen -W \"" +
-      joined(command_names()) +
-      " --help --version\" -- \"$word\"))\n"
-      "    return\n"
-      "  fi\n"
-      "  case ${COMP_WORDS[1]} in\n";
+  std::string text = formatted(
+      "# Completes forestvm's command lines in bash. Made from the tables of its commands.\n_forestvm() {\n  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n  COMPREPLY=()\n  # bash splits --output=raw into three words.\n  if [[ $word == '=' ]]; then word=\n  elif [[ $before == '=' && COMP_CWORD -ge 2 ]]; then before=${COMP_WORDS[COMP_CWORD-2]}\n  fi\n  if [[ COMP_CWORD -eq 1 ]]; then\n    COMPREPLY=($(compgen -W \"{} --help --version\" -- \"$word\"))\n    return\n  fi\n  case ${COMP_WORDS[1]} in\n",
+      joined(command_names()));
   for (const Command* command : commands()) text += bash_case(*command);
   return text + "  esac\n}\ncomplete -F _forestvm forestvm\n";
 }
@@ -151,8 +142,8 @@ std::string zsh_completion() {
       "    command)\n"
       "      local -a commands=(\n";
   for (const Command* command : commands())
-    text += "        " +
-            zsh_quoted(std::string(command->name) + ":" + escaped(command->meaning, ":\\", "\\")) + "\n";
+    text += formatted("        {}\n",
+                      zsh_quoted(formatted("{}:{}", command->name, escaped(command->meaning, ":\\", "\\"))));
   text +=
       "      )\n"
       "      _describe command commands\n"
@@ -160,15 +151,13 @@ std::string zsh_completion() {
       "    argument)\n"
       "      case $line[1] in\n";
   for (const Command* command : commands()) {
-    text += std::string("      ") + command->name + ")\n      _arguments \\\n";
+    text += formatted("      {})\n      _arguments \\\n", command->name);
     for (const Option& option : options_of(*command)) text += zsh_option(option);
     int number = 0;
     for (const Positional& positional : command->positionals) {
       ++number;
-      text +=
-          "        " +
-          zsh_quoted(std::to_string(number) + ":" + positional.name + ":" + zsh_values(positional.values)) +
-          " \\\n";
+      text += formatted("        {} \\\n", zsh_quoted(formatted("{}:{}:{}", number, positional.name,
+                                                                zsh_values(positional.values))));
     }
     text += "        && return\n        ;;\n";
   }
@@ -181,24 +170,24 @@ std::string fish_completion() {
       "complete -c forestvm -n __fish_use_subcommand -f -s h -l help -d 'prints help'\n"
       "complete -c forestvm -n __fish_use_subcommand -f -s V -l version -d 'prints the version'\n";
   for (const Command* command : commands())
-    text += std::string("complete -c forestvm -n __fish_use_subcommand -f -a ") + command->name + " -d " +
-            fish_quoted(command->meaning) + "\n";
+    text += formatted("complete -c forestvm -n __fish_use_subcommand -f -a {} -d {}\n", command->name,
+                      fish_quoted(command->meaning));
   for (const Command* command : commands()) {
     const std::string here =
-        std::string("complete -c forestvm -n '__fish_seen_subcommand_from ") + command->name + "'";
+        formatted("complete -c forestvm -n '__fish_seen_subcommand_from {}'", command->name);
     bool files = false;
     for (const Positional& positional : command->positionals) {
       files |= positional.values.files;
       if (positional.values.names != nullptr)
-        text += here + " -a " + fish_quoted(joined(names_in(positional.values))) + "\n";
+        text += formatted("{} -a {}\n", here, fish_quoted(joined(names_in(positional.values))));
     }
     if (!files) text += here + " -f\n";
     for (const Option& option : options_of(*command)) {
-      text +=
-          here + (option.letter == '\0' ? "" : std::string(" -s ") + option.letter) + " -l " + option.name;
+      text += formatted("{}{} -l {}", here, option.letter == '\0' ? "" : std::string(" -s ") + option.letter,
+                        option.name);
       if (*option.value != '\0') text += option.values.files ? " -r" : " -x";
       if (option.values.names != nullptr) text += " -a " + fish_quoted(joined(names_in(option.values)));
-      text += " -d " + fish_quoted(option.meaning) + "\n";
+      text += formatted(" -d {}\n", fish_quoted(option.meaning));
     }
   }
   return text;

@@ -2,6 +2,8 @@
 #include <string>
 #include <string_view>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "cli/commands.hpp"
 #include "cli/pages/pages.hpp"
 
@@ -25,12 +27,13 @@ std::string roff(std::string_view text) {
   return escaped;
 }
 
-std::string bold(std::string_view text) { return "\\fB" + roff(text) + "\\fR"; }
-std::string italic(std::string_view text) { return "\\fI" + roff(text) + "\\fR"; }
+std::string bold(std::string_view text) { return formatted("\\fB{}\\fR", roff(text)); }
+std::string italic(std::string_view text) { return formatted("\\fI{}\\fR", roff(text)); }
 
 std::string title(const std::string& name, const std::string& version, std::string_view meaning) {
-  return ".\\\" Made from the tables of forestvm's commands.\n.TH " + name + " 1 \"\" \"forestvm " + version +
-         "\" \"forestvm\"\n.SH NAME\n" + name + " \\- " + roff(meaning) + "\n";
+  return formatted(
+      ".\\\" Made from the tables of forestvm's commands.\n.TH {} 1 \"\" \"forestvm {}\" \"forestvm\"\n.SH NAME\n{} \\- {}\n",
+      name, version, name, roff(meaning));
 }
 
 std::string as_it_is(std::string_view text) {
@@ -40,13 +43,13 @@ std::string as_it_is(std::string_view text) {
 }
 
 std::string item(const std::string& head, std::string_view meaning) {
-  return ".TP\n" + head + "\n" + roff(meaning) + "\n";
+  return formatted(".TP\n{}\n{}\n", head, roff(meaning));
 }
 
 std::string head(const Option& option) {
   std::string text = option.letter == '\0' ? "" : bold(std::string("-") + option.letter) + ", ";
   text += bold(std::string("--") + option.name);
-  return *option.value == '\0' ? text : text + " " + italic(option.value);
+  return *option.value == '\0' ? text : formatted("{} {}", text, italic(option.value));
 }
 
 std::string exit_status() { return ".SH EXIT STATUS\n" + roff(kExitCodes); }
@@ -54,20 +57,21 @@ std::string exit_status() { return ".SH EXIT STATUS\n" + roff(kExitCodes); }
 }  // namespace
 
 std::string man_overview(const std::string& version) {
-  std::string page = title("forestvm", version, "predicts with trained decision forests on a bytecode VM") +
-                     ".SH SYNOPSIS\n" + bold("forestvm") + " " + italic("COMMAND") +
-                     " [arguments]\n.SH COMMANDS\n";
+  std::string page =
+      formatted("{}.SH SYNOPSIS\n{} {} [arguments]\n.SH COMMANDS\n",
+                title("forestvm", version, "predicts with trained decision forests on a bytecode VM"),
+                bold("forestvm"), italic("COMMAND"));
   for (const Command* command : commands())
-    page += item("\\fBforestvm\\-" + roff(command->name) + "\\fR(1)", command->meaning);
-  page +=
-      exit_status() + ".SH ENVIRONMENT\n" +
-      item(bold("FORESTVM_TARGET"), "the CPU target of the walkers where --target says none") +
-      item(bold("FORESTVM_PLUGINS"), "the folder of the libraries for GPUs; looked into before any other") +
-      ".SH EXAMPLE\n" + as_it_is("forestvm run model.json rows.csv -o predictions.npy") + ".SH SEE ALSO\n";
+    page += item(formatted("\\fBforestvm\\-{}\\fR(1)", roff(command->name)), command->meaning);
+  page += formatted(
+      "{}.SH ENVIRONMENT\n{}{}.SH EXAMPLE\n{}.SH SEE ALSO\n", exit_status(),
+      item(bold("FORESTVM_TARGET"), "the CPU target of the walkers where --target says none"),
+      item(bold("FORESTVM_PLUGINS"), "the folder of the libraries for GPUs; looked into before any other"),
+      as_it_is("forestvm run model.json rows.csv -o predictions.npy"));
   std::string all;
   for (const Command* command : commands())
-    all += (all.empty() ? "" : ",\n") + ("\\fBforestvm\\-" + roff(command->name)) + "\\fR(1)";
-  return page + all + "\n";
+    all += formatted("{}{}\\fR(1)", (all.empty() ? "" : ",\n"), "\\fBforestvm\\-" + roff(command->name));
+  return formatted("{}{}\n", page, all);
 }
 
 std::string man_page(const Command& command, const std::string& version) {
@@ -78,10 +82,10 @@ std::string man_page(const Command& command, const std::string& version) {
   for (const Positional& row : command.positionals) page += item(italic(row.name), row.meaning);
   page += ".SH OPTIONS\n";
   for (const Option& option : command.options) page += item(head(option), option.meaning);
-  page += item(bold("-h") + ", " + bold("--help"), "prints the same help");
+  page += item(formatted("{}, {}", bold("-h"), bold("--help")), "prints the same help");
   if (command.notes != nullptr) page += ".SH NOTES\n" + as_it_is(command.notes());
-  return page + ".SH EXAMPLE\n" + as_it_is(command.example) + exit_status() +
-         ".SH SEE ALSO\n\\fBforestvm\\fR(1)\n";
+  return formatted("{}.SH EXAMPLE\n{}{}.SH SEE ALSO\n\\fBforestvm\\fR(1)\n", page, as_it_is(command.example),
+                   exit_status());
 }
 
 }  // namespace forestvm::cli

@@ -47,7 +47,7 @@ double leaf_value_bytes(const Program& program) {
   return static_cast<double>(leaf_features(program).size() * sizeof(double));
 }
 
-/// Returns how many different words `draws` draws from `of` words give on average.
+/// Returns the expected number of different words in `draws` draws from `of` words.
 double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of, draws)); }
 
 /// The rows or trees that a range register holds in some of its iterations. The map of the code knows bounds that
@@ -63,8 +63,8 @@ struct Chunk {
 
 /// The number of times that something happens in a launch.
 struct Times {
-  double threads = 1;  ///< times of what each thread does for rows or trees of its own
-  double blocks = 1;   ///< times of what a block does once for all its rows
+  double threads = 1;  ///< how often each thread does its own part
+  double blocks = 1;   ///< how often a block does what it does once for all its rows
 };
 
 class PhaseCounter {

@@ -63,7 +63,7 @@ struct CallAccount {
 /// Returns the costs of a call. Refuses what Linker::link refuses for such a device.
 Result<CallAccount> account(const Program& program, const LinkRequest& request, const DeviceModel& device);
 
-/// The turns that the fuller of `bins` banks takes, on average, when `words` different words lie in banks
+/// Returns the expected number of words in the fullest of `bins` banks, when `words` different words lie in banks
 /// drawn at random.
 double fullest_bank(double words, double bins);
 

@@ -121,7 +121,7 @@ class DeviceContext final : public Context {
   std::array<Lane, kLanes> lanes;                ///< lanes for rows from the host
   Lane on_stream;                                ///< lane for rows on the device
   std::uint64_t stream_id = 0;                   ///< Runtime::stream_id of the stream that on_stream uses
-  std::uint32_t room_for = 0;                    ///< rows for which the device's memory was enough, in a pass
+  std::uint32_t room_for = 0;                    ///< rows of the largest pass for which there was memory
   std::vector<KeptPass> kept;
   std::uint64_t calls = 0;
 

@@ -12,6 +12,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/emulator.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "kernels/backend/predictor.hpp"
 #include "kernels/emulator/kernel.hpp"
@@ -129,8 +130,8 @@ class EmulatorRuntime final : public Runtime {
   explicit EmulatorRuntime(EmulatorSettings settings) : settings_(std::move(settings)) {}
 
   std::string describe() const override {
-    return "emulator of a GPU, warps of " + std::to_string(settings_.warp) + " threads, orders from seed " +
-           std::to_string(settings_.seed);
+    return formatted("emulator of a GPU, warps of {} threads, orders from seed {}", settings_.warp,
+                     settings_.seed);
   }
   int ordinal() const override { return 0; }
   const DeviceLimits& limits() const override { return settings_.limits; }
@@ -182,10 +183,9 @@ class EmulatorRuntime final : public Runtime {
 
  private:
   Error out_of_memory(std::size_t bytes) const {
-    return fail(ErrorCode::Environment, "out of memory: " + std::to_string(bytes) +
-                                            " bytes asked for, the device has " +
-                                            std::to_string(settings_.memory_bytes - taken_) + " of " +
-                                            std::to_string(settings_.memory_bytes) + " free");
+    return fail(ErrorCode::Environment,
+                formatted("out of memory: {} bytes asked for, the device has {} of {} free", bytes,
+                          settings_.memory_bytes - taken_, settings_.memory_bytes));
   }
 
   EmulatorSettings settings_;
@@ -202,7 +202,7 @@ std::unique_ptr<Runtime> make_emulator_runtime(const EmulatorSettings& settings)
 
 Result<std::unique_ptr<Predictor>> emulator_backend(const Program& program, const EmulatorOptions& options) {
   if (options.warp != 32 && options.warp != 64)
-    return usage("warps of " + std::to_string(options.warp) + " threads: GPUs have 32 or 64");
+    return usage("warps of {} threads: GPUs have 32 or 64", options.warp);
   // Both ways of copying are emulated, one for odd seeds and one for even ones.
   return kernels::make_predictor(
       program,

@@ -285,10 +285,11 @@ class PhaseMeasurer {
     return take(bytes);
   }
 
-  /// Returns what is kept of rows cached at `pc`: the values, if a walk reads them; otherwise the codes, if a walk
-  /// reads those. Codes that were made before are copied. They are made in shared memory if only this phase reads
-  /// them and it makes codes of no other rows; a cache inside such a cache keeps nothing, because the codes lie in
-  /// shared memory already, and nowhere else. In all other cases nothing is kept.
+  /// Returns what is kept in shared memory of rows cached at `pc`:
+  /// - values, if a walk reads values;
+  /// - copies of codes, if walks read codes and all of them were made before;
+  /// - codes made there, if only this phase reads codes and it makes codes of no other rows;
+  /// - otherwise nothing. That includes a cache inside a cache of codes, which lie in shared memory already.
   std::optional<StagedAs> staged_as(std::uint32_t pc, bool codes_elsewhere) const {
     if (reads_values_) return StagedAs::Values;
     if (!reads_codes_) return std::nullopt;

@@ -1,9 +1,10 @@
-// The automatic schedule for the host: plans for calls of a few rows, whose lanes are trees,
-// and plans for more, in blocks of rows in parallel, tree by tree. Trees of up to 256 leaves are walked by
-// rank codes, blocks of rows through tables (small trees, in calls of fewer rows than a block has, through
-// tree tables), unless too few trees share the cost of encoding, so that gathers of the values are faster.
-// Larger trees are walked with rows in the lanes of gathers. Categorical splits always use rank codes.
-// The remark of each plan says why it is as it is; few_rows_cost.hpp has the costs of few rows.
+// The automatic schedule for the host. It has plans for calls of a few rows, whose lanes are trees, and plans for more
+// rows, which are walked in parallel blocks, tree by tree:
+// - trees of up to 256 leaves: rank codes and tables; for fewer rows than a block has and small trees, tree tables;
+// - few trees and many features, so that encoding would cost more than walks: gathers of values;
+// - larger trees: gathers with rows in the lanes;
+// - categorical splits: always rank codes.
+// The remark of each plan says why it was chosen. few_rows_cost.hpp estimates what calls of few rows cost.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -11,6 +12,7 @@
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/tree_tables.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/statistics.hpp>
 
@@ -169,20 +171,18 @@ void add_tree_lanes(Schedule& schedule, const Findings& found, bool coded, std::
 /// Says why blocks of rows are walked by values.
 std::string why_values(const Findings& found) {
   if (!found.fits_tables)
-    return "walks values, because the largest tree has " + std::to_string(found.leaves) +
-           " leaves, tables at most " + std::to_string(kMaxTableLeaves);
-  return "walks values, because " + std::to_string(found.forest.features_used) +
-         " features to encode are too many for " + std::to_string(static_cast<std::uint64_t>(found.steps())) +
-         " steps of a row";
+    return formatted("walks values, because the largest tree has {} leaves, tables at most {}", found.leaves,
+                     kMaxTableLeaves);
+  return formatted("walks values, because {} features to encode are too many for {} steps of a row",
+                   found.forest.features_used, static_cast<std::uint64_t>(found.steps()));
 }
 
 std::string why_codes(const Findings& found, Codes codes) {
   if (codes == Codes::Nodes) return "walks codes, which categorical splits need";
   const double mean =
       static_cast<double>(found.forest.leaves) / static_cast<double>(std::max<std::uint64_t>(found.trees, 1));
-  return "walks " + std::string(codes == Codes::TreeTables ? "tree tables" : "tables") +
-         " of codes, because trees have " + std::to_string(std::lround(mean)) +
-         " leaves on average, at most " + std::to_string(found.leaves);
+  return formatted("walks {} of codes, because trees have {} leaves on average, at most {}",
+                   codes == Codes::TreeTables ? "tree tables" : "tables", std::lround(mean), found.leaves);
 }
 
 /// Adds the plans for calls of up to `most` rows. They walk values for the numbers of rows at which encoding does
@@ -192,9 +192,9 @@ void add_few_rows(Schedule& schedule, const Findings& found, std::uint32_t most)
     return add_tree_lanes(schedule, found, found.coded, most, why_codes(found, Codes::Nodes));
   if (!found.coded) return add_tree_lanes(schedule, found, false, most, why_values(found));
   if (found.columns > kMaxRegisterColumns)
-    return add_tree_lanes(schedule, found, false, most,
-                          "walks values, because " + std::to_string(found.columns) +
-                              " columns of codes are more than registers hold");
+    return add_tree_lanes(
+        schedule, found, false, most,
+        formatted("walks values, because {} columns of codes are more than registers hold", found.columns));
   const scheduler::FewRowsCost cost{static_cast<double>(found.forest.features_used), found.steps()};
   const std::uint32_t values = std::min(cost.rows_by_values(), most);
   if (values != 0) add_tree_lanes(schedule, found, false, values, cost.why_values(values));

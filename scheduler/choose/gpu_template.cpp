@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "scheduler/choose/schedule_space.hpp"
 
 namespace forestvm::scheduler {
@@ -37,10 +39,10 @@ GpuTemplatePoint gpu_template_point(std::size_t index) {
 std::string print(const GpuTemplatePoint& point) {
   const auto number = [](std::uint32_t value) { return std::to_string(value); };
   const auto flag = [](bool value) { return std::string(value ? "1" : "0"); };
-  return "rpb" + number(point.rows_per_block) + "-rpt" + number(point.rows_per_thread) + "-tt" +
-         number(point.tree_threads) + "-rows" + flag(point.cache_rows) + "-trees" + flag(point.cache_trees) +
-         "-unroll" + flag(point.unroll_walks) + "-il" + number(point.interleave) + "-shared" +
-         flag(point.shared_reduce) + "-" + std::string(point.layout);
+  return formatted("rpb{}-rpt{}-tt{}-rows{}-trees{}-unroll{}-il{}-shared{}-{}", number(point.rows_per_block),
+                   number(point.rows_per_thread), number(point.tree_threads), flag(point.cache_rows),
+                   flag(point.cache_trees), flag(point.unroll_walks), number(point.interleave),
+                   flag(point.shared_reduce), point.layout);
 }
 
 Schedule gpu_template_schedule(const Model& model, const GpuTemplatePoint& point) {

@@ -1,6 +1,7 @@
 // The named schedules, from the rows of named_schedules.def.
 #include <iterator>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/nearest.hpp>
 #include <forestvm/named_schedules.hpp>
 
@@ -43,8 +44,8 @@ Result<Schedule> schedule_by_name(const Model& model, std::string_view name) {
     list += ", " + std::string(kSchedules[i].name);
   }
   const std::string hint = did_you_mean(name, known);
-  return refused("schedule '" + std::string(name) + "'",
-                 "unknown" + hint + (hint.empty() ? "; the" : " The") + " named schedules are " + list);
+  return refused(formatted("schedule '{}'", name), "unknown{}{} named schedules are {}", hint,
+                 hint.empty() ? "; the" : " The", list);
 }
 
 }  // namespace forestvm

@@ -5,6 +5,8 @@
 #include <array>
 #include <charconv>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "scheduler/choose/gpu_template.hpp"
 #include "scheduler/choose/host_template.hpp"
 
@@ -89,7 +91,7 @@ std::string point_name(const ScheduleSpace& space, std::size_t point) {
   const std::vector<std::string_view> values = point_values(space, point);
   std::string text;
   for (std::size_t i = 0; i < values.size(); ++i)
-    text += (i == 0 ? "" : " ") + std::string(space.parameters[i].name) + "=" + std::string(values[i]);
+    text += formatted("{}{}={}", i == 0 ? "" : " ", space.parameters[i].name, values[i]);
   return text;
 }
 

@@ -1,6 +1,8 @@
 // Directive dispatch, from the rows of schedule.def.
 #include "scheduler/directives/apply.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::scheduler {
 
 std::uint64_t DirectiveAt::number(std::size_t argument, const LoopTree& tree) const {
@@ -22,17 +24,18 @@ Result<void> check_rewritable(const LoopTree& tree, LoopId v) {
                          : loop.reduction   ? "a reduction"
                                             : nullptr;
   if (existing == nullptr) return {};
-  return refused("loop '" + loop.name + "' already has " + existing +
-                 "; write that after this directive, for the loops it makes");
+  return refused(
+      formatted("loop '{}' already has {}; write that after this directive, for the loops it makes",
+                loop.name, existing));
 }
 
 Result<void> request_reduction(LoopTree& tree, const DirectiveAt& at, ReductionRequest reduction) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(at.loop(0)));
   for (const LoopId loop : loops)
     if (tree[loop].axis != Axis::Trees)
-      return refused("loop '" + tree[loop].name +
-                     "' goes over rows, whose iterations have nothing to reduce; sums are made over "
-                     "trees");
+      return refused(formatted(
+          "loop '{}' goes over rows, whose iterations have nothing to reduce; sums are made over trees",
+          tree[loop].name));
   return request(tree, loops, &Loop::reduction, reduction, at);
 }
 

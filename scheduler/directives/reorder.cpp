@@ -6,6 +6,8 @@
 //       for tree in trees: ...              for b1 in b0: ...
 #include <algorithm>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "scheduler/directives/apply.hpp"
 
 namespace forestvm::scheduler {
@@ -17,8 +19,8 @@ Result<std::vector<LoopId>> chain(const LoopTree& tree, LoopId top, LoopId botto
   while (loops.back() != top) {
     const LoopId above = tree[loops.back()].parent;
     if (tree[above].children.size() != 1)
-      return refused("the nest is not perfect: loop '" + tree[above].name + "' contains " +
-                     std::to_string(tree[above].children.size()) + " loops");
+      return refused(formatted("the nest is not perfect: loop '{}' contains {} loops", tree[above].name,
+                               tree[above].children.size()));
     loops.push_back(above);
   }
   std::reverse(loops.begin(), loops.end());
@@ -32,12 +34,12 @@ Result<LoopId> partner(const LoopTree& tree, const std::string& name, LoopId anc
   for (const LoopId loop : loops) {
     if (!tree.inside(loop, anchor) && !tree.inside(anchor, loop)) continue;
     if (found != kNoLoop)
-      return refused("the nest is not perfect: loop '" + tree[anchor].name +
-                     "' is nested with more than one '" + name + "'");
+      return refused(formatted("the nest is not perfect: loop '{}' is nested with more than one '{}'",
+                               tree[anchor].name, name));
     found = loop;
   }
   if (found == kNoLoop)
-    return refused("loops '" + tree[anchor].name + "' and '" + name + "' are not nested in each other");
+    return refused(formatted("loops '{}' and '{}' are not nested in each other", tree[anchor].name, name));
   return found;
 }
 
@@ -51,13 +53,13 @@ Result<void> reorder_nest(LoopTree& tree, std::vector<LoopId> wanted) {
   for (LoopId& slot : order)
     if (std::find(wanted.begin(), wanted.end(), slot) != wanted.end()) slot = *next++;
   if (next != wanted.end())
-    return refused("loop '" + tree[*next].name + "' is not in the nest from '" + tree[top].name + "' to '" +
-                   tree[bottom].name + "'");
+    return refused(formatted("loop '{}' is not in the nest from '{}' to '{}'", tree[*next].name,
+                             tree[top].name, tree[bottom].name));
   for (std::size_t i = 0; i < order.size(); ++i)
     if (std::find(order.begin() + static_cast<std::ptrdiff_t>(i), order.end(), tree[order[i]].source) !=
         order.end())
-      return refused("loop '" + tree[order[i]].name + "' steps through an iteration of '" +
-                     tree[tree[order[i]].source].name + "' and cannot be outside it");
+      return refused(formatted("loop '{}' steps through an iteration of '{}' and cannot be outside it",
+                               tree[order[i]].name, tree[tree[order[i]].source].name));
   tree.permute(loops, order);
   return {};
 }
@@ -67,7 +69,7 @@ Result<void> reorder_nest(LoopTree& tree, std::vector<LoopId> wanted) {
 Result<void> apply_Reorder(LoopTree& tree, const DirectiveAt& at) {
   for (std::size_t i = 0; i < at.directive.arguments.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)
-      if (at.loop(i) == at.loop(k)) return refused("loop '" + at.loop(i) + "' is named twice");
+      if (at.loop(i) == at.loop(k)) return refused(formatted("loop '{}' is named twice", at.loop(i)));
   FVM_ASSIGN(const std::vector<LoopId> anchors, tree.find(at.loop(0)));
   for (const LoopId anchor : anchors) {
     std::vector<LoopId> wanted{anchor};

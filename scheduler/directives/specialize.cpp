@@ -6,14 +6,16 @@
 //     walk(t0, b, w0)            ->       walk(t0, b, w0 … by t0)
 #include "scheduler/directives/apply.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::scheduler {
 
 Result<void> apply_Specialize(LoopTree& tree, const DirectiveAt& at) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find(at.loop(0)));
   for (const LoopId loop : loops)
     if (tree[loop].axis != Axis::Trees)
-      return refused("loop '" + tree[loop].name +
-                     "' goes over rows, and all its iterations walk the same trees");
+      return refused(
+          formatted("loop '{}' goes over rows, and all its iterations walk the same trees", tree[loop].name));
   return request(tree, loops, &Loop::specialize, true, at);
 }
 

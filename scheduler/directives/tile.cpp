@@ -5,6 +5,8 @@
 //                                           ...
 #include "scheduler/directives/apply.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::scheduler {
 
 Result<void> apply_Tile(LoopTree& tree, const DirectiveAt& at) {
@@ -12,7 +14,7 @@ Result<void> apply_Tile(LoopTree& tree, const DirectiveAt& at) {
   FVM_TRY(tree.check_new_name(at.loop(1)));
   FVM_TRY(tree.check_new_name(at.loop(2)));
   if (at.loop(1) == at.loop(2))
-    return refused("outer and inner loop have the same name '" + at.loop(1) + "'");
+    return refused(formatted("outer and inner loop have the same name '{}'", at.loop(1)));
   for (const LoopId v : loops) FVM_TRY(check_rewritable(tree, v));
   for (const LoopId v : loops) tree.tile(v, at.loop(1), at.loop(2), at.number(3, tree));
   tree.retire(at.loop(0), print(at.directive), {at.loop(1), at.loop(2)});

@@ -8,16 +8,18 @@
 //   while not leaf: step        ->     while not leaf: step over up to 4 nodes
 #include "scheduler/directives/apply.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::scheduler {
 
 Result<void> apply_TileTree(LoopTree& tree, const DirectiveAt& at) {
   FVM_ASSIGN(const std::vector<LoopId> loops, tree.find_family(at.loop(0)));
   for (const LoopId loop : loops)
     if (tree[loop].axis != Axis::Trees)
-      return refused("loop '" + tree[loop].name + "' goes over rows; tiles belong to a loop over trees");
+      return refused(
+          formatted("loop '{}' goes over rows; tiles belong to a loop over trees", tree[loop].name));
   const std::uint64_t size = at.number(1, tree);
-  if (size > kMaxTileSize)
-    return refused("tiles of " + std::to_string(size) + " nodes, at most " + std::to_string(kMaxTileSize));
+  if (size > kMaxTileSize) return refused(formatted("tiles of {} nodes, at most {}", size, kMaxTileSize));
   return request(tree, loops, &Loop::tiling,
                  Tiling{static_cast<std::uint32_t>(size), at.loop(2) == "probability"}, at);
 }

@@ -2,6 +2,8 @@
 // still adds the copies in order, so no bit changes.
 #include <bit>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "scheduler/directives/apply.hpp"
 
 namespace forestvm::scheduler {
@@ -9,8 +11,7 @@ namespace forestvm::scheduler {
 Result<void> apply_VectorReduce(LoopTree& tree, const DirectiveAt& at) {
   const std::uint64_t width = at.number(1, tree);
   if (!std::has_single_bit(width) || width < 2 || width > kMaxReductionWidth)
-    return refused("a width of " + std::to_string(width) + "; there are 2, 4, 8 and " +
-                   std::to_string(kMaxReductionWidth));
+    return refused(formatted("a width of {}; there are 2, 4, 8 and {}", width, kMaxReductionWidth));
   return request_reduction(tree, at, {ReductionForm::Vector, static_cast<std::uint32_t>(width)});
 }
 

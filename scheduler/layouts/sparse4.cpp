@@ -1,5 +1,6 @@
 // Builds the sparse layout for rank-coded rows, and says which trees it can hold.
 #include <forestvm/core/layout/sparse4.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -94,19 +95,18 @@ std::optional<std::string> why_not_Sparse4(const TiledForest& forest, const Tree
     const std::uint64_t size = at.tiled.size();
     const std::uint64_t reach = size > Sparse4View::kMaxDistance ? size : line_order(at, group).slots.size();
     if (reach > Sparse4View::kMaxDistance)
-      problem = "its nodes reach children at most " + std::to_string(Sparse4View::kMaxDistance) +
-                " nodes away, tree " + std::to_string(at.position) + " takes " + std::to_string(reach);
+      problem = formatted("its nodes reach children at most {} nodes away, tree {} takes {}",
+                          Sparse4View::kMaxDistance, at.position, reach);
   });
   if (!problem && leaves > Sparse4View::kMaxLeaves)
-    problem = "a group can have " + std::to_string(Sparse4View::kMaxLeaves) + " leaves, this one has " +
-              std::to_string(leaves);
+    problem = formatted("a group can have {} leaves, this one has {}", Sparse4View::kMaxLeaves, leaves);
   return problem;
 }
 
 Result<BuiltGroup> build_Sparse4(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks) {
   if (const std::size_t columns = ranks.columns().size(); columns > Sparse4View::kMaxColumns)
-    return refused("its nodes have room for " + std::to_string(Sparse4View::kMaxColumns) +
-                   " columns of codes, the model's thresholds need " + std::to_string(columns));
+    return refused(formatted("its nodes have room for {} columns of codes, the model's thresholds need {}",
+                             Sparse4View::kMaxColumns, columns));
   GroupBuilder<Node> built(forest);
   const auto leaf = [](std::size_t number) {
     return Node{static_cast<std::uint32_t>(number) << Sparse4View::kLeafShift | kNeverRight};

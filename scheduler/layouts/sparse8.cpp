@@ -1,5 +1,6 @@
 // Builds the compact sparse layout, and says which trees it can hold.
 #include <forestvm/core/layout/sparse8.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "scheduler/layouts/sparse.hpp"
 
@@ -14,12 +15,12 @@ LayoutSize size_Sparse8(const TiledForest& forest, const TreeGroup& group) {
 std::optional<std::string> why_not_Sparse8(const TiledForest& forest, const TreeGroup& group) {
   constexpr std::uint32_t kMaxFeatures = std::uint32_t{1} << Sparse8View::kFeatureBits;
   if (num_columns(forest.model()) > kMaxFeatures)
-    return "its nodes have room for " + std::to_string(kMaxFeatures) + " features, the model has " +
-           std::to_string(num_columns(forest.model()));
+    return formatted("its nodes have room for {} features, the model has {}", kMaxFeatures,
+                     num_columns(forest.model()));
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
     if (const std::uint64_t size = forest.tree(group.tiling, t).size(); size > Sparse8View::kDistanceMask)
-      return "its nodes reach children at most " + std::to_string(Sparse8View::kDistanceMask) +
-             " nodes away, tree " + std::to_string(t) + " has " + std::to_string(size);
+      return formatted("its nodes reach children at most {} nodes away, tree {} has {}",
+                       Sparse8View::kDistanceMask, t, size);
   return std::nullopt;
 }
 

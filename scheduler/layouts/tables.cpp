@@ -1,5 +1,6 @@
 // Builds the tables layout, and tree tables.
 #include <forestvm/core/layout/tree_tables.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include <algorithm>
 #include <array>
@@ -203,8 +204,7 @@ LayoutSize tables_size(const TiledForest& forest, const TreeGroup& group, Levels
 std::optional<std::string> why_not_tables(const TiledForest& forest, const TreeGroup& group, unsigned most) {
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
     if (const std::uint32_t leaves = forest.tree(group.tiling, t).leaves; leaves > most)
-      return "its tables have room for trees of " + std::to_string(most) + " leaves, tree " +
-             std::to_string(t) + " has " + std::to_string(leaves);
+      return formatted("its tables have room for trees of {} leaves, tree {} has {}", most, t, leaves);
   return std::nullopt;
 }
 

@@ -1,5 +1,8 @@
 // Directives -> loop tree. Adds the directive and its location to each error.
 #include "scheduler/directives/apply.hpp"
+
+#include <forestvm/internal/formatted.hpp>
+
 #include "scheduler/lowering.hpp"
 
 namespace forestvm::scheduler {
@@ -11,11 +14,10 @@ namespace {
 constexpr std::size_t kMaxLoops = 4096, kMaxNesting = 64;
 
 Result<void> check_size(const LoopTree& tree) {
-  if (tree.size() > kMaxLoops)
-    return refused("the schedule makes more than " + std::to_string(kMaxLoops) + " loops");
+  if (tree.size() > kMaxLoops) return refused(formatted("the schedule makes more than {} loops", kMaxLoops));
   for (LoopId loop = 0; loop < tree.size(); ++loop)
     if (tree.depth(loop) > kMaxNesting)
-      return refused("more than " + std::to_string(kMaxNesting) + " loops inside each other");
+      return refused(formatted("more than {} loops inside each other", kMaxNesting));
   return {};
 }
 

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "scheduler/compilation.hpp"
 
 namespace forestvm::scheduler {
@@ -42,7 +44,7 @@ class LeafAttributor {
   };
 
   Error wrong(std::size_t node, const std::string& what) const {
-    return refused("tree " + std::to_string(number_) + ", node " + std::to_string(sources_[node]), what);
+    return refused(formatted("tree {}, node {}", number_, sources_[node]), what);
   }
 
   Score scaled(Score number) const {

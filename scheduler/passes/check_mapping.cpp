@@ -4,6 +4,7 @@
 // can have.
 #include <array>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "scheduler/lowering.hpp"
@@ -37,8 +38,9 @@ class MappingCheck {
     const Loop& loop = loops_[id];
     FVM_TRY(mapped_ ? check_for_gpu(id) : check_for_host(id));
     if (loop.reduction && !loop.parallel_by())
-      return lowering_.refuse(loop.reduction->directive,
-                              "loop '" + loop.name + "' is not parallel, so its sums need no reduction");
+      return lowering_.refuse(
+          loop.reduction->directive,
+          formatted("loop '{}' is not parallel, so its sums need no reduction", loop.name));
     for (const LoopId child : loop.children) FVM_TRY(check(child));
     return {};
   }
@@ -88,19 +90,22 @@ class MappingCheck {
   Result<void> check_dimension(LoopId id) {
     const LaunchDimension dimension = loops_[id].dimension->value;
     const auto wrong = [&](const std::string& what) {
-      return lowering_.refuse(loops_[id].dimension->directive, "loop '" + loops_[id].name + "' " + what);
+      return lowering_.refuse(loops_[id].dimension->directive,
+                              formatted("loop '{}' {}", loops_[id].name, what));
     };
     for (LoopId above = loops_[id].parent; above != kNoLoop; above = loops_[above].parent) {
       const auto& other = loops_[above].dimension;
       if (!other && is_grid(dimension))
-        return wrong("is mapped to the grid inside loop '" + loops_[above].name +
-                     "', which is not mapped: a launch has one grid");
+        return wrong(
+            formatted("is mapped to the grid inside loop '{}', which is not mapped: a launch has one grid",
+                      loops_[above].name));
       if (other && other->value == dimension)
-        return wrong("is inside loop '" + loops_[above].name + "', which is mapped to " +
-                     std::string(name_of(dimension)) + " already");
+        return wrong(formatted("is inside loop '{}', which is mapped to {} already", loops_[above].name,
+                               name_of(dimension)));
       if (other && is_grid(dimension) && !is_grid(other->value))
-        return wrong("is mapped to the grid inside loop '" + loops_[above].name +
-                     "', which is mapped to a block: blocks are inside the grid");
+        return wrong(formatted(
+            "is mapped to the grid inside loop '{}', which is mapped to a block: blocks are inside the grid",
+            loops_[above].name));
     }
     if (is_grid(dimension)) return {};
     const std::uint64_t threads = loops_.iterations(id);
@@ -110,11 +115,9 @@ class MappingCheck {
     std::uint64_t block = 1;
     for (const std::uint64_t size : threads_) block = std::min<std::uint64_t>(UINT32_MAX, block * size);
     if (block > kMaxThreads)
-      return wrong("makes blocks of " + std::to_string(block) + " threads, at most " +
-                   std::to_string(kMaxThreads) + ": tile it smaller");
+      return wrong(formatted("makes blocks of {} threads, at most {}: tile it smaller", block, kMaxThreads));
     if (dimension == LaunchDimension::BlockZ && threads > kMaxThreadsZ)
-      return wrong("has " + std::to_string(threads) + " iterations, at most " + std::to_string(kMaxThreadsZ) +
-                   " in block.z");
+      return wrong(formatted("has {} iterations, at most {} in block.z", threads, kMaxThreadsZ));
     return {};
   }
 

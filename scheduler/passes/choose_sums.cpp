@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include <forestvm/core/sums.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "scheduler/exact_sums.hpp"
@@ -61,10 +62,12 @@ class SumsChoice {
     if (contract == Contract::Trainer && wanted != trainers)
       return lowering_.refuse(
           requested()->directive,
-          "contract trainer sums as the model's trainer does, in " + trainers + " and in its order");
+          formatted("contract trainer sums as the model's trainer does, in {} and in its order", trainers));
     if (contract == Contract::Reproducible && wanted != "exact")
-      return lowering_.refuse(requested()->directive, "contract reproducible needs exact sums: those in " +
-                                                          wanted + " depend on the order of additions");
+      return lowering_.refuse(
+          requested()->directive,
+          formatted("contract reproducible needs exact sums: those in {} depend on the order of additions",
+                    wanted));
     return {};
   }
 
@@ -97,8 +100,8 @@ class SumsChoice {
     if (loop.reduction && loop.reduction->value.atomic)
       what += ", and atomically, so that they may differ from call to call";
     if (lowering_.options.strict) return lowering_.refuse(directive, what + ", which strict refuses");
-    std::string warning = location_of(lowering_.schedule, directive) + ": " +
-                          print(lowering_.schedule.directives[directive]) + ": " + what;
+    std::string warning = formatted("{}: {}: {}", location_of(lowering_.schedule, directive),
+                                    print(lowering_.schedule.directives[directive]), what);
     auto& warnings = lowering_.warnings;  // one warning for all copies of a loop
     if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end())
       warnings.push_back(std::move(warning));

@@ -2,6 +2,8 @@
 // No number of rows is left without a plan.
 #include "scheduler/compilation.hpp"
 
+#include <forestvm/internal/formatted.hpp>
+
 namespace forestvm::scheduler {
 namespace {
 
@@ -24,10 +26,10 @@ Result<std::vector<Plan>> plans_of(const Schedule& schedule) {
   for (std::size_t i = 0; i < directives.size(); ++i) {
     if (directives[i].kind != DirectiveKind::Plan) continue;
     const auto wrong = [&](const std::string& what) {
-      return refused(location_of(schedule, i) + ": " + print(directives[i]), what);
+      return refused(formatted("{}: {}", location_of(schedule, i), print(directives[i])), what);
     };
     if (plans.empty() && i != 0) return wrong("directives stand before the first plan");
-    if (plans.size() == kMaxPlans) return wrong("more than " + std::to_string(kMaxPlans) + " plans");
+    if (plans.size() == kMaxPlans) return wrong(formatted("more than {} plans", kMaxPlans));
     const auto most = most_rows(directives[i].arguments[0]);
     if (!most) return wrong(most.error().message);
     Plan plan{i + 1, directives.size(), 0, *most};
@@ -40,8 +42,8 @@ Result<std::vector<Plan>> plans_of(const Schedule& schedule) {
   }
   if (plans.empty()) plans.push_back({0, directives.size(), 0, UINT32_MAX});
   if (plans.back().most != UINT32_MAX)
-    return refused("schedule", "no plan is for calls of more than " + std::to_string(plans.back().most) +
-                                   " rows: end it with plan(BATCH)");
+    return refused("schedule", "no plan is for calls of more than {} rows: end it with plan(BATCH)",
+                   plans.back().most);
   return plans;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <forestvm/core/interpret.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "scheduler/passes/emit.hpp"
 
@@ -39,8 +40,7 @@ class CodeEmitter {
 
   Result<std::uint32_t> new_register() {
     if (next_register_ == kRangeRegisters)
-      return refused("schedule",
-                     "its loops need more than " + std::to_string(kRangeRegisters) + " range registers");
+      return refused("schedule", "its loops need more than {} range registers", kRangeRegisters);
     return next_register_++;
   }
 
@@ -70,8 +70,7 @@ class CodeEmitter {
   Result<void> emit(const std::vector<Statement>& body) {
     for (const Statement& s : body) {
       if (parts_.code.size() > kMaxInstructions)
-        return refused("schedule",
-                       "it unrolls to more than " + std::to_string(kMaxInstructions) + " instructions");
+        return refused("schedule", "it unrolls to more than {} instructions", kMaxInstructions);
       FVM_TRY(emit(s));
     }
     return {};
@@ -204,11 +203,11 @@ class CodeEmitter {
     const auto& loop = lowering_.loops[s.loop];
     const std::uint64_t count = lowering_.loops.iterations(s.loop);
     if (count > kMaxInstructions)
-      return lowering_.refuse(loop.unroll->directive,
-                              count * loop.step >= kAll
-                                  ? "the loop has no known number of iterations: tile it first"
-                                  : "the loop has " + std::to_string(count) + " iterations, more than " +
-                                        std::to_string(kMaxInstructions) + " instructions");
+      return lowering_.refuse(
+          loop.unroll->directive,
+          count * loop.step >= kAll
+              ? "the loop has no known number of iterations: tile it first"
+              : formatted("the loop has {} iterations, more than {} instructions", count, kMaxInstructions));
     FVM_ASSIGN(const std::uint32_t over, range_of(s.loop));
     FVM_ASSIGN(const std::uint32_t part, new_register());
     registers_[s.loop] = part;

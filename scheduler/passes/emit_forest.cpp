@@ -1,6 +1,7 @@
 // Tiled forests -> nodes, tree records and leaf numbers; the accumulators of all plans in one table.
 #include <algorithm>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "scheduler/layouts/builder.hpp"
@@ -40,8 +41,7 @@ Result<void> emit_groups(const std::vector<Lowering>& plans, const RankTable& ra
       if (same != emitted.end()) continue;
       const Result<BuiltGroup> built = build(plans[p].forest, group, ranks);
       if (!built.ok())
-        return refused("schedule",
-                       "layout " + std::string(name_of(group.layout)) + ": " + built.error().message);
+        return refused("schedule", "layout {}: {}", name_of(group.layout), built.error().message);
       emit_group(group, *built, parts);
       emitted.push_back(group);
     }
@@ -99,8 +99,7 @@ Result<void> emit_accumulators(const std::vector<Lowering>& plans, ProgramParts&
     number_from(count);
     parts.accumulators.insert(parts.accumulators.end(), wanted.begin() + 1, wanted.end());
     if (parts.accumulators.size() > kAccumulators)
-      return refused("schedule",
-                     "its plans need more than " + std::to_string(kAccumulators) + " accumulators");
+      return refused("schedule", "its plans need more than {} accumulators", kAccumulators);
   }
   return {};
 }

@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "scheduler/compilation.hpp"
 #include "scheduler/passes/emit.hpp"
 
@@ -46,8 +48,8 @@ class TreeExplainer {
 
  private:
   struct Shares {
-    double left = 0;  ///< Share of the left child of what goes to either.
-    double both = 1;  ///< Share of the split that goes to either: 1 if the covers add up.
+    double left = 0;  ///< cover(left) / (cover(left) + cover(right)).
+    double both = 1;  ///< (cover(left) + cover(right)) / cover(split).
   };
 
   /// The origin of a node of the paths: a leaf or a split of the tree, the split that is added before it and has the
@@ -59,7 +61,7 @@ class TreeExplainer {
   };
 
   Error wrong(std::size_t node, const std::string& what) const {
-    return refused("tree " + std::to_string(number_) + ", node " + std::to_string(sources_[node]), what);
+    return refused(formatted("tree {}, node {}", number_, sources_[node]), what);
   }
 
   const Node& node(std::int32_t index) const { return tree_.nodes[static_cast<std::size_t>(index)]; }
@@ -97,11 +99,14 @@ class TreeExplainer {
       preorder_.push_back({n, Part::Split});
       way.push_back(features_[n]);
       if (way.size() > kMaxPathSplits)
-        return wrong(n, "lies below " + std::to_string(kMaxPathSplits) +
-                            " splits, the most for which contributions are computed");
+        return wrong(n, formatted("lies below {} splits, the most for which contributions are computed",
+                                  kMaxPathSplits));
       if (std::set<std::uint32_t>(way.begin(), way.end()).size() > kMaxPathFeatures)
-        return wrong(n, "the way to its leaves tests more than " + std::to_string(kMaxPathFeatures) +
-                            " features, the most for which contributions are computed");
+        return wrong(
+            n,
+            formatted(
+                "the way to its leaves tests more than {} features, the most for which contributions are computed",
+                kMaxPathFeatures));
       open.push_back({tree_.nodes[n].right, way.size(), false});
       open.push_back({tree_.nodes[n].left, way.size(), false});
     }
@@ -138,8 +143,9 @@ class TreeExplainer {
     if (std::abs(left + right - own) <= kCoverTolerance * std::max(own, left + right))
       return Shares{std::clamp(left / (left + right), least, 1 - least), 1};
     if (std::max(left, right) > own)
-      return wrong(n, "the cover of a child, " + text(std::max(left, right)) + ", is above its own, " +
-                          text(own) + ", so contributions are not defined");
+      return wrong(
+          n, formatted("the cover of a child, {}, is above its own, {}, so contributions are not defined",
+                       text(std::max(left, right)), text(own)));
     const double to_left = std::max(left / own, least), to_right = std::max(right / own, least);
     const double both = to_left + to_right;
     return Shares{std::clamp(to_left / both, kLeastShare, 1 - kLeastShare), both};
@@ -255,8 +261,7 @@ Result<void> check_contributions(const Model& model) {
                    "its leaves are linear functions of the row, for which contributions are not defined");
   const std::uint64_t width = model.num_outputs * (std::uint64_t{model.num_features} + 1);
   if (width <= kMaxContributions) return {};
-  return refused("model", "a row would have " + std::to_string(width) + " contributions, at most " +
-                              std::to_string(kMaxContributions));
+  return refused("model", "a row would have {} contributions, at most {}", width, kMaxContributions);
 }
 
 Result<void> explain_trees(Compilation& compilation) {
@@ -266,8 +271,7 @@ Result<void> explain_trees(Compilation& compilation) {
   const std::uint64_t terms = std::uint64_t{model.num_features} + 1;
   const std::uint64_t pairs = model.num_outputs * terms * terms;
   if (compilation.options.interactions && pairs > kMaxInteractions)
-    return refused("model", "a row would have " + std::to_string(pairs) + " interactions, at most " +
-                                std::to_string(kMaxInteractions));
+    return refused("model", "a row would have {} interactions, at most {}", pairs, kMaxInteractions);
   TreeExplainer explainer(model, compilation.explained);
   for (std::size_t t = 0; t < model.trees.size(); ++t) FVM_TRY(explainer.add(t));
   return {};

@@ -15,6 +15,7 @@
 #include <iterator>
 
 #include <forestvm/core/sums.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "scheduler/lowering.hpp"
@@ -131,9 +132,10 @@ class Legalizer {
     LoopId outer = lowering_.loops[inner].parent;
     while (!lowering_.is_reduction(outer) || !reduction_of(outer).atomic)
       outer = lowering_.loops[outer].parent;
-    return lowering_.refuse(lowering_.loops[outer].reduction->directive,
-                            "the parallel loop '" + lowering_.loops[inner].name +
-                                "' inside it has copies of its own: reduce that atomically too");
+    return lowering_.refuse(
+        lowering_.loops[outer].reduction->directive,
+        formatted("the parallel loop '{}' inside it has copies of its own: reduce that atomically too",
+                  lowering_.loops[inner].name));
   }
 
   /// Returns the accumulator of a parallel loop's copies of `parent`; loops beside each other share one.
@@ -147,9 +149,9 @@ class Legalizer {
       return i;
     }
     if (accumulators().size() == kAccumulators)
-      return lowering_.refuse(*lowering_.loops[loop].parallel_by(),
-                              "more than " + std::to_string(kAccumulators - 1 - scores_) +
-                                  " parallel loops over trees inside each other");
+      return lowering_.refuse(
+          *lowering_.loops[loop].parallel_by(),
+          formatted("more than {} parallel loops over trees inside each other", kAccumulators - 1 - scores_));
     const auto number = static_cast<std::uint32_t>(accumulators().size());
     return add_accumulator({kind(), parent, iterations, number});
   }
@@ -214,17 +216,17 @@ class Legalizer {
       if (all[i].stored_in == i) bytes += copies[i] * width * element_size(all[i].kind);
     }
     if (bytes <= kMaxScratchBytes) return {};
-    const std::string what = "would need " + std::to_string(bytes) +
-                             " bytes of private accumulators for a single row, more than " +
-                             std::to_string(kMaxScratchBytes);
+    const std::string what =
+        formatted("would need {} bytes of private accumulators for a single row, more than {}", bytes,
+                  kMaxScratchBytes);
     std::optional<LoopId> widest;
     for (LoopId id = 0; id < lowering_.loops.size(); ++id)
       if (lowering_.is_reduction(id) &&
           (!widest || lowering_.loops.iterations(id) > lowering_.loops.iterations(*widest)))
         widest = id;
-    if (!widest) return refused("schedule", "its sums " + what);
+    if (!widest) return refused("schedule", "its sums {}", what);
     return lowering_.refuse(*lowering_.loops[*widest].parallel_by(),
-                            "parallel loops over trees " + what + ": tile them coarser");
+                            formatted("parallel loops over trees {}: tile them coarser", what));
   }
 
   /// Returns the loop over rows that is alone in a body, apart from caches; null if there is more, or the

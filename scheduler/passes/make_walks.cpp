@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <bit>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "scheduler/lowering.hpp"
 
 namespace forestvm::scheduler {
@@ -77,10 +79,9 @@ Result<void> interleave(const Lowering& lowering, WalkSite& site) {
   }
   const unsigned walks = unsigned{walker.interleaved_trees} * walker.interleaved_rows;
   if (walks > kMaxInterleave)
-    return lowering.refuse(directive, std::to_string(walker.interleaved_trees) + " trees x " +
-                                          std::to_string(walker.interleaved_rows) +
-                                          " rows in lockstep are more than " +
-                                          std::to_string(kMaxInterleave) + " walks: tile the loops smaller");
+    return lowering.refuse(
+        directive, formatted("{} trees x {} rows in lockstep are more than {} walks: tile the loops smaller",
+                             walker.interleaved_trees, walker.interleaved_rows, kMaxInterleave));
   return {};
 }
 
@@ -93,8 +94,8 @@ std::string not_innermost(const LoopTree& tree, LoopId loop) {
   if (l.cache) return "the loop caches its iterations, so they are not walked together";
   if (l.unroll) return "the loop is unrolled, so its iterations are not walked together";
   if (l.step != 1) return "an iteration of the loop is not one row or tree: take the loop inside it";
-  return "the loop is not innermost: loop '" + tree[l.children.front()].name +
-         "' stands between it and the walk";
+  return formatted("the loop is not innermost: loop '{}' stands between it and the walk",
+                   tree[l.children.front()].name);
 }
 
 /// Checks that the trees of each iteration are known, and the iterations few enough to have their own
@@ -103,17 +104,18 @@ Result<void> check_specialized(const Lowering& lowering, LoopId id) {
   const LoopTree& tree = lowering.loops;
   const Loop& loop = tree[id];
   const auto wrong = [&](const std::string& what) {
-    return lowering.refuse(loop.specialize->directive, "loop '" + loop.name + "' " + what);
+    return lowering.refuse(loop.specialize->directive, formatted("loop '{}' {}", loop.name, what));
   };
   if (loop.source != kNoLoop)
-    return wrong("steps through an iteration of loop '" + tree[loop.source].name +
-                 "', so its own have no fixed trees: specialize that one");
+    return wrong(formatted(
+        "steps through an iteration of loop '{}', so its own have no fixed trees: specialize that one",
+        tree[loop.source].name));
   for (LoopId above = loop.parent; above != kNoLoop; above = tree[above].parent)
     if (tree[above].specialize)
-      return wrong("is inside loop '" + tree[above].name + "', which is specialized already");
+      return wrong(formatted("is inside loop '{}', which is specialized already", tree[above].name));
   if (tree.iterations(id) > kMaxSpecialized)
-    return wrong("has " + std::to_string(tree.iterations(id)) + " iterations, at most " +
-                 std::to_string(kMaxSpecialized) + " can have walkers of their own: tile it coarser");
+    return wrong(formatted("has {} iterations, at most {} can have walkers of their own: tile it coarser",
+                           tree.iterations(id), kMaxSpecialized));
   return {};
 }
 
@@ -121,7 +123,8 @@ Result<void> check_specialized(const Lowering& lowering, LoopId id) {
 Result<void> check_walk_directives(const Lowering& lowering, const std::vector<bool>& absorbed, LoopId id) {
   const Loop& loop = lowering.loops[id];
   const auto wrong = [&](std::size_t directive) {
-    return lowering.refuse(directive, "loop '" + loop.name + "': " + not_innermost(lowering.loops, id));
+    return lowering.refuse(directive,
+                           formatted("loop '{}': {}", loop.name, not_innermost(lowering.loops, id)));
   };
   if (loop.interleave && (!absorbed[id] || loop.step != 1)) return wrong(loop.interleave->directive);
   // The walks of an innermost loop can be unrolled whether or not the walk instruction runs the loop.
@@ -129,10 +132,11 @@ Result<void> check_walk_directives(const Lowering& lowering, const std::vector<b
   if (loop.unroll_walk && !walks) return wrong(loop.unroll_walk->directive);
   if (loop.peel_walk && !walks) return wrong(loop.peel_walk->directive);
   if (loop.unroll && (loop.parallel_by() || loop.specialize || loop.cache))
-    return lowering.refuse(loop.unroll->directive,
-                           "loop '" + loop.name +
-                               "' is parallel, mapped, specialized or cached: its iterations "
-                               "are not copies of code");
+    return lowering.refuse(
+        loop.unroll->directive,
+        formatted(
+            "loop '{}' is parallel, mapped, specialized or cached: its iterations are not copies of code",
+            loop.name));
   if (loop.specialize) FVM_TRY(check_specialized(lowering, id));
   for (const LoopId child : loop.children) FVM_TRY(check_walk_directives(lowering, absorbed, child));
   return {};

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include <forestvm/core/leaf_vectors.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "scheduler/compilation.hpp"
 
@@ -38,8 +39,7 @@ class VectorTable {
     const auto [at, is_new] = numbers_.try_emplace(std::move(key), numbers_.size());
     if (is_new) {
       if (numbers_.size() > kMaxLeafVectors)
-        return refused("model",
-                       "more than " + std::to_string(kMaxLeafVectors) + " different vectors of leaves");
+        return refused("model", "more than {} different vectors of leaves", kMaxLeafVectors);
       const auto bytes = std::as_bytes(std::span(vector_));
       bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     }

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "scheduler/layouts/builder.hpp"
 #include "scheduler/lowering.hpp"
@@ -82,7 +83,7 @@ Result<void> end_walks(const Lowering& lowering, const Requests& requests, const
         requests.unroll->value == 0 ? depth : std::min(depth, requests.unroll->value);
     if (wanted > UINT16_MAX)
       return lowering.refuse(requests.unroll->directive,
-                             "a tree of depth " + number(depth) + " cannot be unrolled");
+                             formatted("a tree of depth {} cannot be unrolled", number(depth)));
     walker.steps = static_cast<std::uint16_t>(wanted);
     if (wanted == depth) walker.end = WalkEnd::Exact;
   }
@@ -91,7 +92,7 @@ Result<void> end_walks(const Lowering& lowering, const Requests& requests, const
       const std::uint32_t shallowest = lowering.forest.tree(group.tiling, t).shallowest;
       if (shallowest < requests.peel->value)
         return lowering.refuse(requests.peel->directive,
-                               "tree " + number(t) + " has a leaf at depth " + number(shallowest));
+                               formatted("tree {} has a leaf at depth {}", number(t), number(shallowest)));
     }
     walker.steps = static_cast<std::uint16_t>(std::min<std::uint32_t>(requests.peel->value, UINT16_MAX));
   }
@@ -155,23 +156,23 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
     return is_named(row, name, group) && takes_codes(row.layout) == coded;
   });
   std::string problem =
-      "there is no layout '" + std::string(name) + "' of tiles of " + number(group.tiling.size) + " nodes";
+      formatted("there is no layout '{}' of tiles of {} nodes", name, number(group.tiling.size));
   for (const LayoutRow& row : kLayouts) {
     if (!is_named(row, name, group) || (choice && takes_codes(row.layout) != coded)) continue;
     set_layout(group, row.layout, steps);
     const auto reason = why_not(lowering.forest, group);
     if (reason) {
-      problem = "trees " + number(group.tree_begin) + " to " + number(group.tree_end) + ": " + *reason;
+      problem = formatted("trees {} to {}: {}", number(group.tree_begin), number(group.tree_end), *reason);
       continue;
     }
     const GroupSize size = size_of(lowering.forest, group);
     const std::uint64_t most_padding =
         row.word == "array" && row.tile_width == 1 ? kArrayPadding : kMaxPadding;
     if (size.slots <= most_padding * size.nodes && size.bytes <= kMaxGroupBytes) return {};
-    return refused("trees " + number(group.tree_begin) + " to " + number(group.tree_end) + " with " +
-                   number(size.nodes) + " nodes would take " + number(size.slots) + " slots (" +
-                   number(size.bytes) + " bytes), more than " + number(most_padding) +
-                   " a node or 1 GiB: use layout sparse");
+    return refused(formatted(
+        "trees {} to {} with {} nodes would take {} slots ({} bytes), more than {} a node or 1 GiB: use layout sparse",
+        number(group.tree_begin), number(group.tree_end), number(size.nodes), number(size.slots),
+        number(size.bytes), number(most_padding)));
   }
   return refused(problem);
 }
@@ -187,8 +188,8 @@ Result<void> lay_out_categories(const Lowering& lowering, const Requests& reques
   if (tables.ok()) return {};
   const auto sparse = lay_out_as(lowering, "sparse", steps, group);
   if (sparse.ok()) return {};
-  return refused(need + "layout tables: " + tables.error().message +
-                 "; layout sparse: " + sparse.error().message);
+  return refused(formatted("{}layout tables: {}; layout sparse: {}", need, tables.error().message,
+                           sparse.error().message));
 }
 
 Result<void> lay_out(const Lowering& lowering, const Requests& requests, std::uint16_t steps,
@@ -203,7 +204,8 @@ Result<void> lay_out(const Lowering& lowering, const Requests& requests, std::ui
     const auto done = lay_out_as(lowering, requests.layout->value, steps, group);
     if (!done.ok()) return lowering.refuse(requests.layout->directive, done.error().message);
     if (takes_codes(group.layout) && encode && encode->value == "none")
-      return lowering.refuse(encode->directive, "layout " + requests.layout->value + " reads rank codes");
+      return lowering.refuse(encode->directive,
+                             formatted("layout {} reads rank codes", requests.layout->value));
     if (categories && !takes_codes(group.layout))
       return lowering.refuse(requests.layout->directive,
                              "the trees have categorical splits, which are tests of rank codes; this layout "

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <vector>
@@ -405,6 +407,15 @@ TEST(Compile, TheFingerprintIsOfAllThatDecidesAPrediction) {
       fingerprint(categorical({{1}, false, CategoryRule::AboveMinusOne})),
   };
   EXPECT_EQ(std::set<std::uint64_t>(all.begin(), all.end()).size(), all.size());
+}
+
+TEST(Compile, ArchitecturePageNamesEachPass) {
+  std::ifstream file(FORESTVM_SOURCE_DIR "/docs/architecture.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const auto result = compiled("");
+  ASSERT_TRUE(result.ok());
+  for (const PassTime& pass : result->passes)
+    EXPECT_NE(page.find("`" + std::string(pass.name) + "`"), std::string::npos) << pass.name;
 }
 
 }  // namespace

@@ -17,8 +17,8 @@ namespace forestvm::host {
 struct ConvertedShape {
   std::size_t features;  ///< Number of the rows' features.
   std::size_t width;     ///< Values from one row to the next.
-  /// The features that are converted, ascending. This counts in columns and in programs that compare in float64,
-  /// where converting a value takes time; in other rows all features are converted.
+  /// The features that are converted, ascending. Only columns, and rows of programs that compare in float64, leave the
+  /// other features out; in all other rows every feature is converted.
   std::span<const std::uint32_t> read{};
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <forestvm/core/sums.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "vm/export_c/parts.hpp"
 
@@ -39,7 +40,7 @@ std::string sum_literal(const Job& job, AccumulatorKind kind, double value) {
       return number(Exact64Sum::of(value, scale).count);
     case AccumulatorKind::Exact128: {
       const Exact128Sum sum = Exact128Sum::of(value, scale);
-      return "{" + number(sum.low) + ", " + number(sum.high) + "}";
+      return formatted("{{}, {}}", number(sum.low), number(sum.high));
     }
     case AccumulatorKind::F64:
     case AccumulatorKind::PerTree64:
@@ -88,16 +89,16 @@ std::string table(const std::string& type, std::size_t element, const std::strin
   constexpr std::size_t kWidth = 110;
   bytes += element * values.size();
   const std::string size = std::to_string(std::max<std::size_t>(values.size(), 1));
-  std::string text = "static const " + type + " " + name + "[" + size + "] = {\n";
+  std::string text = formatted("static const {} {}[{}] = {\n", type, name, size);
   std::string line = values.empty() ? "    0," : "   ";
   for (const std::string& value : values) {
     if (line.size() + value.size() + 2 > kWidth) {
       text += line + "\n";
       line = "   ";
     }
-    line += " " + value + ",";
+    line += formatted(" {},", value);
   }
-  return text + line + "\n};\n";
+  return formatted("{}{}\n};\n", text, line);
 }
 
 std::string record_table(const Job& job, const std::string& name,
@@ -110,7 +111,7 @@ std::string record_table(const Job& job, const std::string& name,
     rows.push_back(row + "}");
   }
   std::string text = table("uint32_t", width * sizeof(std::uint32_t), job.name(name), rows, bytes);
-  return text.insert(text.find(']') + 1, "[" + std::to_string(width) + "]");
+  return text.insert(text.find(']') + 1, formatted("[{}]", width));
 }
 
 std::string words_table(const Job& job, const std::string& name, std::span<const std::uint32_t> words,

@@ -8,6 +8,7 @@
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/ranges.hpp>
 #include <forestvm/internal/code_map.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "vm/export_c/parts.hpp"
 
@@ -33,11 +34,11 @@ class CodeWriter {
   std::string run() {
     for (std::size_t pc = 0; pc < job_.program.code().size(); ++pc)
       write(job_.program.code()[pc], map_.insts[pc]);
-    return head() + body_ + "}\n";
+    return formatted("{}{}}\n", head(), body_);
   }
 
  private:
-  void line(const std::string& text) { body_ += std::string(2 * depth_, ' ') + text + "\n"; }
+  void line(const std::string& text) { body_ += formatted("{}{}\n", std::string(2 * depth_, ' '), text); }
   void open(const std::string& text) {
     line(text + " {");
     ++depth_;
@@ -47,12 +48,12 @@ class CodeWriter {
     line("}");
   }
 
-  static std::string reg(std::uint32_t index) { return "r" + std::to_string(index); }
+  static std::string reg(std::uint32_t index) { return formatted("r{}", index); }
   static std::string want(OutputKind output) {
     return "want == " + number(static_cast<std::uint64_t>(output));
   }
   std::string call(const std::string& function, const std::string& arguments) const {
-    return job_.name(function) + "(" + arguments + ")";
+    return formatted("{}({})", job_.name(function), arguments);
   }
 
   const AccumulatorDesc& desc(std::uint32_t accumulator) const {
@@ -66,17 +67,17 @@ class CodeWriter {
   /// Returns the address of a row of a copy of an accumulator, as C text.
   std::string at(std::uint32_t accumulator, const std::string& copy, const std::string& row) const {
     const auto [storage, stride] = accumulator_storage(job_.program.accumulators().data(), accumulator);
-    return "(a" + std::to_string(storage) + " + ((size_t)(" + copy + ") * " +
-           number(std::uint64_t{stride} * rows_) + " + " + row + ") * " + number(width(accumulator)) + ")";
+    return formatted("(a{} + ((size_t)({}) * {} + {}) * {})", storage, copy,
+                     number(std::uint64_t{stride} * rows_), row, number(width(accumulator)));
   }
   std::string at(std::uint32_t accumulator, const std::string& row) const {
     return at(accumulator, copy(accumulator), row);
   }
   std::string copy(std::uint32_t accumulator) const {
-    return desc(accumulator).parent == accumulator ? "0u" : "copy" + std::to_string(accumulator);
+    return desc(accumulator).parent == accumulator ? "0u" : formatted("copy{}", accumulator);
   }
   std::string size_of(std::uint32_t accumulator, std::uint32_t rows) const {
-    return "(size_t)(" + reg(rows) + ".end - " + reg(rows) + ".begin) * " + number(width(accumulator));
+    return formatted("(size_t)({}.end - {}.begin) * {}", reg(rows), reg(rows), number(width(accumulator)));
   }
 
   /// Returns the condition that the call has this many rows. It leaves out parts that are always true, because
@@ -91,8 +92,8 @@ class CodeWriter {
 
   /// Returns the statement that adds `from` to `to`, which are sums of one kind.
   std::string add(AccumulatorKind kind, const std::string& to, const std::string& from) const {
-    if (kind == AccumulatorKind::Exact128) return call("add128", "&" + to + ", " + from) + ";";
-    return to + " += " + from + ";";
+    if (kind == AccumulatorKind::Exact128) return call("add128", formatted("&{}, {}", to, from)) + ";";
+    return formatted("{} += {};", to, from);
   }
 
   void write(const Inst& inst, const InstFacts& facts) {
@@ -104,11 +105,11 @@ class CodeWriter {
       case Op::Map:
         return write_loop(inst);
       case Op::When:
-        return open("if (" + want(operands<Op::When>(inst).output) + ")");
+        return open(formatted("if ({})", want(operands<Op::When>(inst).output)));
       case Op::Unless:
-        return open("if (!(" + want(operands<Op::Unless>(inst).output) + "))");
+        return open(formatted("if (!({}))", want(operands<Op::Unless>(inst).output)));
       case Op::Plan:
-        return open("if (" + has_rows(operands<Op::Plan>(inst)) + ")");
+        return open(formatted("if ({})", has_rows(operands<Op::Plan>(inst))));
       case Op::End:
         return close();
       case Op::Slice:
@@ -165,7 +166,7 @@ class CodeWriter {
   /// Returns both values of the pair that a binary model makes of `v`, as the branches of a C conditional.
   std::string pair_of(const std::string& v) const {
     const std::string other = meta_.pair == Pair::Complement ? "1 - " + v : "-" + v;
-    return other + " : " + v;
+    return formatted("{} : {}", other, v);
   }
 
   std::string score() const { return c_type(meta_.score_type); }
@@ -173,13 +174,13 @@ class CodeWriter {
   void write_store(const OperandsOf<Op::Store>& args) {
     const std::string value = at(args.acc_in, "row");
     if (meta_.pair == Pair::None && sum_type(job_, kind(args.acc_in)) == score())
-      return for_rows(args.rows, "memcpy((" + score() + " *)out + (size_t)row * width, " + value +
-                                     ", width * sizeof(" + score() + "));");
+      return for_rows(args.rows, formatted("memcpy(({} *)out + (size_t)row * width, {}, width * sizeof({}));",
+                                           score(), value, score()));
     uses_k_ = true;
-    const std::string put =
-        "for (k = 0u; k < width; ++k) ((" + score() + " *)out)[(size_t)row * width + k] = (" + score() + ")";
-    if (meta_.pair == Pair::None) return for_rows(args.rows, put + value + "[k];");
-    for_rows(args.rows, put + "(width == 2u && k == 0u ? " + pair_of(value + "[0]") + ");");
+    const std::string put = formatted(
+        "for (k = 0u; k < width; ++k) (({} *)out)[(size_t)row * width + k] = ({})", score(), score());
+    if (meta_.pair == Pair::None) return for_rows(args.rows, formatted("{}{}[k];", put, value));
+    for_rows(args.rows, formatted("{}(width == 2u && k == 0u ? {});", put, pair_of(value + "[0]")));
   }
 
   void write_label(const OperandsOf<Op::Label>& args) {
@@ -190,7 +191,7 @@ class CodeWriter {
 
   void for_rows(std::uint32_t rows, const std::string& statement) {
     uses_row_ = true;
-    line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
+    line(formatted("for (row = {}.begin; row < {}.end; ++row)", reg(rows), reg(rows)));
     line("  " + statement);
   }
 
@@ -198,22 +199,23 @@ class CodeWriter {
     const LoopOperands loop = loop_operands(inst);
     set_.insert(loop.out);
     loops_.insert(loop.out);
-    const std::string i = "i" + std::to_string(loop.out), step = number(loop.step);
+    const std::string i = formatted("i{}", loop.out), step = number(loop.step);
     if (inst.op == Op::Par) line("/* Iterations may run in parallel. */");
-    open("for (" + i + " = 0u; " + i + " < " + call("iterations", reg(loop.in) + ", " + step) + "; ++" + i +
-         ")");
-    line(reg(loop.out) + " = " + call("chunk", reg(loop.in) + ", " + step + ", " + i) + ";");
+    open(formatted("for ({} = 0u; {} < {}; ++{})", i, i,
+                   call("iterations", formatted("{}, {}", reg(loop.in), step)), i));
+    line(formatted("{} = {};", reg(loop.out), call("chunk", formatted("{}, {}, {}", reg(loop.in), step, i))));
   }
 
   void write_slice(const Inst& inst) {
     const auto [out, in, from, to] = operands<Op::Slice>(inst);
     set_.insert(out);
-    line(reg(out) + " = " + call("slice", reg(in) + ", " + number(from) + ", " + number(to)) + ";");
+    line(formatted("{} = {};", reg(out),
+                   call("slice", formatted("{}, {}, {}", reg(in), number(from), number(to)))));
   }
 
   void write_zero(std::uint32_t accumulator, std::uint32_t rows) {
-    line("memset(" + at(accumulator, reg(rows) + ".begin") + ", 0, " + size_of(accumulator, rows) +
-         " * sizeof(" + sum_type(job_, kind(accumulator)) + "));");
+    line(formatted("memset({}, 0, {} * sizeof({}));", at(accumulator, reg(rows) + ".begin"),
+                   size_of(accumulator, rows), sum_type(job_, kind(accumulator))));
   }
 
   void write_init(const OperandsOf<Op::Init>& args, bool adds) {
@@ -221,17 +223,20 @@ class CodeWriter {
     uses_row_ = uses_k_ = true;
     const AccumulatorKind of = kind(accumulator);
     const std::string sum = at(accumulator, "row") + "[k]";
-    line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
-    const std::string each = "  for (k = 0u; k < " + number(meta_.num_outputs) + "; ++k) ";
-    const auto base = [&](AccumulatorKind type) { return job_.name("base_" + sum_name(type) + "[k]"); };
-    if (!adds) return line(each + sum + " = " + base(of) + ";");
+    line(formatted("for (row = {}.begin; row < {}.end; ++row)", reg(rows), reg(rows)));
+    const std::string each = formatted("  for (k = 0u; k < {}; ++k) ", number(meta_.num_outputs));
+    const auto base = [&](AccumulatorKind type) {
+      return job_.name(formatted("base_{}[k]", sum_name(type)));
+    };
+    if (!adds) return line(formatted("{}{} = {};", each, sum, base(of)));
     const std::string scale = meta_.scale == 1 ? "" : " * " + scale_literal(of);
     if (of == AccumulatorKind::F32)
-      line(each + sum + " = (float)((double)(" + sum + scale + ") + " + base(AccumulatorKind::F64) + ");");
+      line(formatted("{}{} = (float)((double)({}{}) + {});", each, sum, sum, scale,
+                     base(AccumulatorKind::F64)));
     else if (scale.empty())
       line(each + add(of, sum, base(of)));
     else
-      line(each + sum + " = " + sum + scale + " + " + base(of) + ";");
+      line(formatted("{}{} = {}{} + {};", each, sum, sum, scale, base(of)));
   }
 
   std::string scale_literal(AccumulatorKind of) const {
@@ -241,17 +246,17 @@ class CodeWriter {
   void write_privatize(const Inst& inst) {
     const auto args = operands<Op::Privatize>(inst);
     const std::uint32_t parent = desc(args.acc_out).parent;
-    line(copy(args.acc_out) + " = " + copy(parent) + " * " + number(desc(args.acc_out).iterations) + " + " +
-         reg(args.range_in) + ".iteration;");
+    line(formatted("{} = {} * {} + {}.iteration;", copy(args.acc_out), copy(parent),
+                   number(desc(args.acc_out).iterations), reg(args.range_in)));
     if (desc(args.acc_out).stored_in == args.acc_out) write_zero(args.acc_out, args.rows);
   }
 
   void write_walk(const InstFacts& facts, std::uint32_t trees, std::uint32_t rows, std::uint32_t select,
                   std::optional<std::uint32_t> accumulator) {
     if (facts.select == kNoRange) return write_walker(trees, rows, facts.first_walker, accumulator);
-    open("switch (" + reg(select) + ".iteration)");
+    open(formatted("switch ({}.iteration)", reg(select)));
     for (std::uint32_t i = 0; i < facts.walker_count; ++i) {
-      open("case " + number(i) + ":");
+      open(formatted("case {}:", number(i)));
       write_walker(trees, rows, facts.first_walker + i, accumulator);
       line("break;");
       close();
@@ -267,27 +272,27 @@ class CodeWriter {
     uses_row_ = uses_tree_ = true;
     const WalkerDesc& desc = job_.program.walkers()[walker];
     const GroupDesc& group = job_.program.groups()[desc.group];
-    const std::string g = "g" + std::to_string(desc.group) + "_";
-    const std::string row_loop = "for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)";
+    const std::string g = formatted("g{}_", desc.group);
+    const std::string row_loop = formatted("for (row = {}.begin; row < {}.end; ++row)", reg(rows), reg(rows));
     const std::string tree_loop =
-        "for (tree = " + reg(trees) + ".begin; tree < " + reg(trees) + ".end; ++tree)";
+        formatted("for (tree = {}.begin; tree < {}.end; ++tree)", reg(trees), reg(trees));
     const bool rows_outer = desc.order == WalkOrder::RowsOuter;
     line(rows_outer ? row_loop : tree_loop);
     open("  " + (rows_outer ? tree_loop : row_loop));
-    line("const uint32_t t = tree - " + number(group.tree_begin) + ";");
-    line("const uint32_t leaf = " +
-         call("walk_g" + std::to_string(desc.group), "t, x + (size_t)row * stride") + ";");
+    line(formatted("const uint32_t t = tree - {};", number(group.tree_begin)));
+    line(formatted("const uint32_t leaf = {};",
+                   call(formatted("walk_g{}", desc.group), "t, x + (size_t)row * stride")));
     const std::string tree = job_.name(g + "tree") + "[t]";
     if (!accumulator) {
-      line("((int32_t *)out)[(size_t)row * " + number(meta_.num_trees) + " + " + tree +
-           "] = " + job_.name(g + "number") + "[leaf];");
+      line(formatted("((int32_t *)out)[(size_t)row * {} + {}] = {}[leaf];", number(meta_.num_trees), tree,
+                     job_.name(g + "number")));
     } else {
       const std::uint32_t a = *accumulator;
-      const std::string value = job_.name(g + "leaf_" + sum_name(kind(a))) + "[leaf]";
+      const std::string value = job_.name(formatted("{}leaf_{}", g, sum_name(kind(a)))) + "[leaf]";
       if (is_per_tree(kind(a)))
-        line(at(a, "row") + "[" + tree + "] = " + value + ";");
+        line(formatted("{}[{}] = {};", at(a, "row"), tree, value));
       else
-        line(add(kind(a), at(a, "row") + "[" + job_.name(g + "output") + "[t]]", value));
+        line(add(kind(a), formatted("{}[{}[t]]", at(a, "row"), job_.name(g + "output")), value));
     }
     close();
   }
@@ -297,46 +302,47 @@ class CodeWriter {
     const std::uint32_t to = args.acc_out, from = args.acc_in;
     const std::uint32_t rows = args.rows;
     const LoopOperands loop = loop_operands(job_.program.code()[args.loop]);
-    const std::string first = copy(to) + " * " + number(desc(from).iterations), begin = reg(rows) + ".begin";
-    const std::string count = call("iterations", reg(loop.in) + ", " + number(loop.step));
+    const std::string first = formatted("{} * {}", copy(to), number(desc(from).iterations)),
+                      begin = reg(rows) + ".begin";
+    const std::string count = call("iterations", formatted("{}, {}", reg(loop.in), number(loop.step)));
     const std::string target = in_place ? at(from, first, begin) : at(to, begin);
     if (in_place)
-      line("if (" + count + " == 0u) memset(" + target + ", 0, " + size_of(to, rows) + " * sizeof(" +
-           sum_type(job_, kind(to)) + "));");
-    line("for (i = " + std::string(in_place ? "1u" : "0u") + "; i < " + count + "; ++i)");
-    line("  for (k = 0u; k < " + size_of(to, rows) + "; ++k) " +
-         add(kind(to), target + "[k]", at(from, first + " + i", begin) + "[k]"));
+      line(formatted("if ({} == 0u) memset({}, 0, {} * sizeof({}));", count, target, size_of(to, rows),
+                     sum_type(job_, kind(to))));
+    line(formatted("for (i = {}; i < {}; ++i)", in_place ? "1u" : "0u", count));
+    line(formatted("  for (k = 0u; k < {}; ++k) {}", size_of(to, rows),
+                   add(kind(to), target + "[k]", at(from, first + " + i", begin) + "[k]")));
   }
 
   void write_round(const Inst& inst) {
     uses_k_ = true;
     const auto [to, from, rows] = operands<Op::Round>(inst);
     const std::string sum = at(from, reg(rows) + ".begin") + "[k]";
-    std::string rounded = "(" + sum_type(job_, kind(to)) + ")" + sum;
+    std::string rounded = formatted("({}){}", sum_type(job_, kind(to)), sum);
     if (kind(from) == AccumulatorKind::Exact64) rounded = call("round64_" + sum_name(kind(to)), sum);
     if (kind(from) == AccumulatorKind::Exact128) rounded = call("round128_" + sum_name(kind(to)), sum);
-    line("for (k = 0u; k < " + size_of(to, rows) + "; ++k) " + at(to, reg(rows) + ".begin") +
-         "[k] = " + rounded + ";");
+    line(formatted("for (k = 0u; k < {}; ++k) {}[k] = {};", size_of(to, rows), at(to, reg(rows) + ".begin"),
+                   rounded));
   }
 
   void write_sum_trees(const Inst& inst) {
     uses_row_ = uses_tree_ = true;
     const auto [to, from, rows] = operands<Op::SumTrees>(inst);
-    line("for (row = " + reg(rows) + ".begin; row < " + reg(rows) + ".end; ++row)");
+    line(formatted("for (row = {}.begin; row < {}.end; ++row)", reg(rows), reg(rows)));
     if (!job_.program.leaf_vectors().empty()) {
       uses_k_ = true;
-      line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) {");
-      line("    const " + score() + " *const vector = " + job_.name("vectors") + " + (size_t)" +
-           at(from, "row") + "[tree] * " + number(meta_.num_outputs) + ";");
-      line("    for (k = 0u; k < " + number(meta_.num_outputs) + "; ++k) " + at(to, "row") +
-           "[k] += vector[k];");
+      line(formatted("  for (tree = 0u; tree < {}; ++tree) {", number(meta_.num_trees)));
+      line(formatted("    const {} *const vector = {} + (size_t){}[tree] * {};", score(),
+                     job_.name("vectors"), at(from, "row"), number(meta_.num_outputs)));
+      line(formatted("    for (k = 0u; k < {}; ++k) {}[k] += vector[k];", number(meta_.num_outputs),
+                     at(to, "row")));
       return line("  }");
     }
     const std::string leaf = at(from, "row") + "[tree]";
     const bool linear = !job_.program.leaf_functions().empty();
-    line("  for (tree = 0u; tree < " + number(meta_.num_trees) + "; ++tree) " + at(to, "row") + "[" +
-         job_.name("tree_output") +
-         "[tree]] += " + (linear ? call("leaf_output", leaf + ", x + (size_t)row * stride") : leaf) + ";");
+    line(formatted("  for (tree = 0u; tree < {}; ++tree) {}[{}[tree]] += {};", number(meta_.num_trees),
+                   at(to, "row"), job_.name("tree_output"),
+                   (linear ? call("leaf_output", leaf + ", x + (size_t)row * stride") : leaf)));
   }
 
   /// Returns the function's head, which declares only the variables that the body uses.
@@ -346,33 +352,33 @@ class CodeWriter {
         "static void @run(const @ROW *x, size_t stride, uint32_t count, uint32_t all, uint32_t want, void *out) {\n");
     const bool copies = copies_rows(job_.program);
     uses_row_ = uses_row_ || copies;
-    if (copies) text += "  float cells[" + number(std::uint64_t{rows_} * row_width(meta_)) + "];\n";
+    if (copies) text += formatted("  float cells[{}];\n", number(std::uint64_t{rows_} * row_width(meta_)));
     const std::set<std::uint32_t> used = used_storage(job_.program);
     for (const std::uint32_t i : used)
-      text += "  " + sum_type(job_, kind(i)) + " a" + std::to_string(i) + "[" +
-              std::to_string(std::uint64_t{desc(i).copies} * rows_ * width(i)) + "];\n";
-    text += "  const size_t width = want == 1u ? " + number(output_width(job_.program, OutputKind::Value)) +
-            " : want == 2u ? " + number(output_width(job_.program, OutputKind::Class)) + " : " +
-            number(meta_.num_outputs) + ";\n";
+      text += formatted("  {} a{}[{}];\n", sum_type(job_, kind(i)), i,
+                        std::uint64_t{desc(i).copies} * rows_ * width(i));
+    text += formatted("  const size_t width = want == 1u ? {} : want == 2u ? {} : {};\n",
+                      number(output_width(job_.program, OutputKind::Value)),
+                      number(output_width(job_.program, OutputKind::Class)), number(meta_.num_outputs));
     for (std::uint32_t i = 0; i < job_.program.accumulators().size(); ++i)
-      if (desc(i).parent != i) text += "  uint32_t copy" + std::to_string(i) + " = 0u;\n";
-    text += "  " + job_.name("range") + " r0, r1";
+      if (desc(i).parent != i) text += formatted("  uint32_t copy{} = 0u;\n", i);
+    text += formatted("  {} r0, r1", job_.name("range"));
     for (const std::uint32_t index : set_) text += ", " + reg(index);
     text += ";\n";
-    for (const std::uint32_t index : loops_) text += "  uint32_t i" + std::to_string(index) + ";\n";
+    for (const std::uint32_t index : loops_) text += formatted("  uint32_t i{};\n", index);
     if (uses_row_) text += "  uint32_t row;\n";
     if (uses_tree_) text += "  uint32_t tree;\n";
     if (uses_i_) text += "  uint32_t i;\n";
     if (uses_k_) text += "  size_t k;\n";
     const std::string trees = number(meta_.num_trees);
-    for (const std::uint32_t index : set_) text += "  (void)" + reg(index) + ";\n";
-    text += "  r0.begin = 0u; r0.end = count; r0.iteration = 0u;\n  r1.begin = 0u; r1.end = " + trees +
-            "; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)all; (void)width;\n";
+    for (const std::uint32_t index : set_) text += formatted("  (void){};\n", reg(index));
+    text += formatted(
+        "  r0.begin = 0u; r0.end = count; r0.iteration = 0u;\n  r1.begin = 0u; r1.end = {}; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)all; (void)width;\n",
+        trees);
     if (!copies) return text;
     const std::string cells = number(row_width(meta_));
-    return text + "  for (row = 0u; row < count; ++row) " +
-           call("complete", "x + (size_t)row * stride, cells + (size_t)row * " + cells) +
-           ";\n  x = cells;\n  stride = " + cells + ";\n";
+    return formatted("{}  for (row = 0u; row < count; ++row) {};\n  x = cells;\n  stride = {};\n", text,
+                     call("complete", "x + (size_t)row * stride, cells + (size_t)row * " + cells), cells);
   }
 
   const Job& job_;

@@ -9,6 +9,7 @@
 #include <forestvm/core/category_rules.hpp>
 #include <forestvm/core/derived_columns.hpp>
 #include <forestvm/core/transform.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "vm/export_c/parts.hpp"
 
@@ -161,13 +162,13 @@ std::string complete_text(const Job& job) {
       "/* Copies a row's features and completes them. */\n"
       "static void @complete(const float *x, float *cells) {\n";
   if (computes_cells(job.program)) body += "  uint32_t i;\n";
-  body += "  memcpy(cells, x, " + features + " * sizeof *cells);\n";
-  if (looks_up(job.program)) body += "  @look_up(x, cells + " + features + ");\n";
+  body += formatted("  memcpy(cells, x, {} * sizeof *cells);\n", features);
+  if (looks_up(job.program)) body += formatted("  @look_up(x, cells + {});\n", features);
   if (computes_cells(job.program)) {
     const std::size_t columns = job.program.computed_columns().size();
     const std::size_t first = row_width(job.program.meta()) - columns;
-    body += "  for (i = 0u; i < " + number(columns) + "; ++i) cells[" + number(first) +
-            " + i] = @computed(cells, i);\n";
+    body += formatted("  for (i = 0u; i < {}; ++i) cells[{} + i] = @computed(cells, i);\n", number(columns),
+                      number(first));
   }
   return in_file(job, body + "}\n");
 }
@@ -210,10 +211,10 @@ std::vector<std::uint64_t> record_of(const Job& job, const CategoryColumn& set) 
 
 /// Returns the value of a cell or sum.
 std::string plain_value(const Job& job, const std::string& column) {
-  if (late_count(job.program) == 0) return "x[" + column + "]";
+  if (late_count(job.program) == 0) return formatted("x[{}]", column);
   const std::string cells = number(cell_count(job.program));
-  return "(" + column + " < " + cells + " ? x[" + column + "] : " + job.name("computed") + "(x, " + column +
-         " - " + cells + "))";
+  return formatted("({} < {} ? x[{}] : {}(x, {} - {}))", column, cells, column, job.name("computed"), column,
+                   cells);
 }
 
 constexpr const char* kRecords =
@@ -280,7 +281,7 @@ std::uint32_t column_word(const Job& job, const DecodedTest& test) {
 }
 
 std::string column_value(const Job& job, const std::string& column) {
-  return has_records(job) ? job.name("column") + "(x, " + column + ")" : plain_value(job, column);
+  return has_records(job) ? formatted("{}(x, {})", job.name("column"), column) : plain_value(job, column);
 }
 
 std::string columns_text(const Job& job, std::uint64_t& table_bytes) {

@@ -6,6 +6,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/derived_tables.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "vm/export_c/parts.hpp"
@@ -44,7 +45,7 @@ std::string hashed_text(const Job& job) {
   std::string features;
   for (const std::uint32_t feature : job.program.hashed_features())
     features += (features.empty() ? "" : ", ") + std::to_string(feature);
-  return " * Features that hold what " + job.name("category") + " writes: " + features + ".\n";
+  return formatted(" * Features that hold what {} writes: {}.\n", job.name("category"), features);
 }
 
 /// Lists the kinds of accumulators to which walks give leaves.
@@ -64,19 +65,17 @@ std::string comment(const Job& job, const ExportedC& size) {
   const auto count = [](std::uint64_t value) { return std::to_string(value); };
   std::string text = "/* A decision forest: " + count(meta.num_trees) + " trees, " +
                      count(meta.num_features) + " features, " + count(meta.num_outputs) + " outputs.\n";
-  text += " * Trained by " + in_comment(program.text(StringId::Trainer)) + " " +
-          in_comment(program.text(StringId::Version)) + ", objective " +
-          in_comment(program.text(StringId::Objective)) + "; contract " +
-          std::string(name_of(meta.contract)) + ", sums " + sums_text(program) + ".\n";
+  text +=
+      formatted(" * Trained by {} {}, objective {}; contract {}, sums {}.\n",
+                in_comment(program.text(StringId::Trainer)), in_comment(program.text(StringId::Version)),
+                in_comment(program.text(StringId::Objective)), name_of(meta.contract), sums_text(program));
   if (!program.text(StringId::Schedule).empty())
-    text += " * Schedule:\n *     " + in_comment(program.text(StringId::Schedule)) + "\n";
-  text += " * " + count(size.table_bytes) + " bytes of constant tables, " + count(size.stack_bytes) +
-          " bytes of stack for " + count(size.rows_at_a_time) + " rows at a time.\n";
-  return text +
-         " * C99; compile with -ffp-contract=off where the compiler would fuse multiplications and "
-         "additions.\n" +
-         hashed_text(job) + " * Rows are of type " + c_type(meta.row_type) +
-         ", `stride` numbers from one to the next; NaN is a missing value. */\n";
+    text += formatted(" * Schedule:\n *     {}\n", in_comment(program.text(StringId::Schedule)));
+  text += formatted(" * {} bytes of constant tables, {} bytes of stack for {} rows at a time.\n",
+                    count(size.table_bytes), count(size.stack_bytes), count(size.rows_at_a_time));
+  return formatted(
+      "{} * C99; compile with -ffp-contract=off where the compiler would fuse multiplications and additions.\n{} * Rows are of type {}, `stride` numbers from one to the next; NaN is a missing value. */\n",
+      text, hashed_text(job), c_type(meta.row_type));
 }
 
 /// Returns the function `void PREFIX_NAME(const ROW *rows, size_t count, size_t stride, TYPE *out)`, which predicts
@@ -85,13 +84,10 @@ std::string entry(const Job& job, const std::string& name, const std::string& ty
                   std::uint32_t rows) {
   const std::string width = number(output_width(job.program, output)), most = number(rows);
   return in_file(
-      job, "void @" + name + "(const @ROW *rows, size_t count, size_t stride, " + type +
-               " *out) {\n  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;\n"
-               "  size_t begin;\n  for (begin = 0u; begin < count; begin += " +
-               most + ") {\n    const size_t left = count - begin;\n" +
-               "    @run(rows + begin * stride, stride, (uint32_t)(left < " + most + " ? left : " + most +
-               "), all, " + number(static_cast<std::uint64_t>(output)) + ", out + begin * " + width +
-               ");\n  }\n}\n");
+      job,
+      formatted(
+          "void @{}(const @ROW *rows, size_t count, size_t stride, {} *out) {\n  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;\n  size_t begin;\n  for (begin = 0u; begin < count; begin += {}) {\n    const size_t left = count - begin;\n    @run(rows + begin * stride, stride, (uint32_t)(left < {} ? left : {}), all, {}, out + begin * {});\n  }\n}\n",
+          name, type, most, most, most, number(static_cast<std::uint64_t>(output)), width));
 }
 
 std::string entries(const Job& job, std::uint32_t rows) {
@@ -151,7 +147,7 @@ std::string model_tables(const Job& job, const std::string& code, std::uint64_t&
 }  // namespace
 
 Result<ExportedC> export_c(const Program& program, const ExportOptions& options) {
-  if (!is_identifier(options.prefix)) return usage("'" + options.prefix + "' is not a C identifier");
+  if (!is_identifier(options.prefix)) return usage("'{}' is not a C identifier", options.prefix);
   if (program.mapped())
     return refused(
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
@@ -163,8 +159,8 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
         "the program gives the outputs of single trees and rounds, which C does not: compile the model without --with");
   Job job{program, options, {}, changed_features(program)};
   if (column_count(job) > kMaxFeatures)
-    return refused("the program has " + std::to_string(column_count(job)) +
-                   " columns, exported C reads at most " + std::to_string(kMaxFeatures));
+    return refused(formatted("the program has {} columns, exported C reads at most {}", column_count(job),
+                             kMaxFeatures));
   for (const GroupDesc& group : program.groups())
     job.groups.push_back(bytecode::decode_group(program, group));
   ExportedC result;
@@ -176,11 +172,10 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   const std::string forest = forest_text(job, code, result.table_bytes);
   const std::string tables = model_tables(job, code, result.table_bytes);
   const std::string columns = columns_text(job, result.table_bytes);
-  result.text =
-      comment(job, result) +
-      "#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n#define LEAF 0x80000000u\n\n" +
-      columns + runtime_text(job, forest + tables + code) + "\n" + forest + tables + "\n" + code + "\n" +
-      entries(job, result.rows_at_a_time);
+  result.text = formatted(
+      "{}#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n#define LEAF 0x80000000u\n\n{}{}\n{}{}\n{}\n{}",
+      comment(job, result), columns, runtime_text(job, forest + tables + code), forest, tables, code,
+      entries(job, result.rows_at_a_time));
   return result;
 }
 

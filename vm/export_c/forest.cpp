@@ -9,6 +9,7 @@
 
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/core/sums.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/groups.hpp>
 
 #include "vm/export_c/parts.hpp"
@@ -74,7 +75,7 @@ class GroupWriter {
     std::string text = "/* Group g" + std::to_string(index_) + ": trees " +
                        std::to_string(group_.tree_begin) + " to " + std::to_string(group_.tree_end) +
                        ", layout " + std::string(name_of_layout()) +
-                       (group_.tile_size > 1 ? ", tiles of " + std::to_string(group_.tile_size) : "");
+                       (group_.tile_size > 1 ? formatted(", tiles of {}", group_.tile_size) : "");
     if (branches && shallow())
       text += ", as branches. */\n" + branch_functions();
     else if (group_.tile_size > 1)
@@ -83,13 +84,11 @@ class GroupWriter {
       text += ", children at 2 i + 1 and 2 i + 2. */\n" + level_order_tables();
     else
       text += branches ? ", too deep for branches. */\n" + node_tables() : ". */\n" + node_tables();
-    return text + leaf_tables() + "\n";
+    return formatted("{}{}\n", text, leaf_tables());
   }
 
  private:
-  std::string name(const std::string& own) const {
-    return job_.name("g" + std::to_string(index_) + "_" + own);
-  }
+  std::string name(const std::string& own) const { return job_.name(formatted("g{}_{}", index_, own)); }
 
   std::string_view name_of_layout() const {
     switch (group_.layout) {
@@ -113,8 +112,7 @@ class GroupWriter {
   }
 
   std::string walk_head() const {
-    return in_file(job_,
-                   "static uint32_t @walk_g" + std::to_string(index_) + "(uint32_t tree, const @ROW *x) {\n");
+    return in_file(job_, formatted("static uint32_t @walk_g{}(uint32_t tree, const @ROW *x) {\n", index_));
   }
 
   bool used(const std::string& own) const { return code_.find(name(own) + "[") != std::string::npos; }
@@ -176,18 +174,14 @@ class GroupWriter {
     });
     for (const TreeDesc& tree : job_.program.trees().subspan(group_.first_tree, decoded_.trees.size()))
       roots.push_back(word(tree.first_node));
-    const std::string node = interleaved ? name("root") + "[tree] + at * " + number(decoded_.trees.size())
-                                         : name("root") + "[tree] + at";
-    return threshold_values(thresholds) + values("uint32_t", 4, "word", words) +
-           values("uint32_t", 4, "root", roots) + walk_head() +
-           "  uint32_t at = 0u;\n"
-           "  for (;;) {\n"
-           "    const uint32_t node = " +
-           node + ", word = " + name("word") +
-           "[node];\n"
-           "    if ((word & LEAF) != 0u) return word & ~LEAF;\n"
-           "    at = 2u * at + 2u - (uint32_t)" +
-           job_.name("left") + "(x, word, " + name("threshold") + "[node]);\n  }\n}\n";
+    const std::string node =
+        interleaved ? formatted("{}[tree] + at * {}", name("root"), number(decoded_.trees.size()))
+                    : name("root") + "[tree] + at";
+    return formatted(
+        "{}{}{}{}  uint32_t at = 0u;\n  for (;;) {\n    const uint32_t node = {}, word = {}[node];\n    if ((word & LEAF) != 0u) return word & ~LEAF;\n    at = 2u * at + 2u - (uint32_t){}(x, word, {}[node]);\n  }\n}\n",
+        threshold_values(thresholds), values("uint32_t", 4, "word", words),
+        values("uint32_t", 4, "root", roots), walk_head(), node, name("word"), job_.name("left"),
+        name("threshold"));
   }
 
   /// Calls add(tile, shifted) for each tile of all trees. shifted(child) returns the child as counted from
@@ -215,13 +209,12 @@ class GroupWriter {
       left.push_back(child_word(shifted(tile.children[0])));
       right.push_back(child_word(shifted(tile.children[1])));
     });
-    return threshold_values(thresholds) + values("uint32_t", 4, "word", words) +
-           values("uint32_t", 4, "left", left) + values("uint32_t", 4, "right", right) +
-           values("uint32_t", 4, "root", roots) + walk_head() + "  uint32_t at = " + name("root") +
-           "[tree];\n"
-           "  while ((at & LEAF) == 0u)\n    at = " +
-           job_.name("left") + "(x, " + name("word") + "[at], " + name("threshold") + "[at]) ? " +
-           name("left") + "[at] : " + name("right") + "[at];\n  return at & ~LEAF;\n}\n";
+    return formatted(
+        "{}{}{}{}{}{}  uint32_t at = {}[tree];\n  while ((at & LEAF) == 0u)\n    at = {}(x, {}[at], {}[at]) ? {}[at] : {}[at];\n  return at & ~LEAF;\n}\n",
+        threshold_values(thresholds), values("uint32_t", 4, "word", words),
+        values("uint32_t", 4, "left", left), values("uint32_t", 4, "right", right),
+        values("uint32_t", 4, "root", roots), walk_head(), name("root"), job_.name("left"), name("word"),
+        name("threshold"), name("left"), name("right"));
   }
 
   std::string tile_tables() {
@@ -240,16 +233,13 @@ class GroupWriter {
     for (const TileShape& shape : job_.program.tile_shapes())
       for (std::uint32_t bits = 0; bits < outcomes; ++bits)
         exits.push_back(std::to_string(shape.size <= size ? tile_exit(shape, bits) : 0));
-    return threshold_values(thresholds) + values("uint32_t", 4, "word", words) +
-           values("uint32_t", 4, "shape", shapes) + values("uint32_t", 4, "child", children) +
-           values("unsigned char", 1, "exit", exits) + values("uint32_t", 4, "root", roots) + walk_head() +
-           "  uint32_t at = " + name("root") +
-           "[tree];\n"
-           "  while ((at & LEAF) == 0u) {\n    uint32_t i, bits = 0u;\n    for (i = 0u; i < " +
-           number(size) + "; ++i)\n      bits |= (uint32_t)" + job_.name("left") + "(x, " + name("word") +
-           "[at * " + number(size) + " + i], " + name("threshold") + "[at * " + number(size) +
-           " + i]) << i;\n    at = " + name("child") + "[at * " + number(ways) + " + " + name("exit") + "[" +
-           name("shape") + "[at] * " + number(outcomes) + " + bits]];\n  }\n  return at & ~LEAF;\n}\n";
+    return formatted(
+        "{}{}{}{}{}{}{}  uint32_t at = {}[tree];\n  while ((at & LEAF) == 0u) {\n    uint32_t i, bits = 0u;\n    for (i = 0u; i < {}; ++i)\n      bits |= (uint32_t){}(x, {}[at * {} + i], {}[at * {} + i]) << i;\n    at = {}[at * {} + {}[{}[at] * {} + bits]];\n  }\n  return at & ~LEAF;\n}\n",
+        threshold_values(thresholds), values("uint32_t", 4, "word", words),
+        values("uint32_t", 4, "shape", shapes), values("uint32_t", 4, "child", children),
+        values("unsigned char", 1, "exit", exits), values("uint32_t", 4, "root", roots), walk_head(),
+        name("root"), number(size), job_.name("left"), name("word"), number(size), name("threshold"),
+        number(size), name("child"), number(ways), name("exit"), name("shape"), number(outcomes));
   }
 
   bool shallow() const {
@@ -262,21 +252,22 @@ class GroupWriter {
   std::string branch_functions() {
     std::string text, choice;
     for (std::size_t t = 0; t < decoded_.trees.size(); ++t) {
-      const std::string function = name("tree" + std::to_string(t));
+      const std::string function = name(formatted("tree{}", t));
       const DecodedTree& tree = decoded_.trees[t];
-      text += "static uint32_t " + function + "(const " + c_type(job_.program.meta().row_type) + " *x) {\n";
+      text +=
+          formatted("static uint32_t {}(const {} *x) {\n", function, c_type(job_.program.meta().row_type));
       if (is_leaf(tree.root)) text += "  (void)x;\n";
       branch(tree, tree.root, 1, text);
       text += "}\n";
-      choice += "    case " + number(t) + ": return " + function + "(x);\n";
+      choice += formatted("    case {}: return {}(x);\n", number(t), function);
     }
-    return text + walk_head() + "  switch (tree) {\n" + choice + "    default: return 0u;\n  }\n}\n";
+    return formatted("{}{}  switch (tree) {\n{}    default: return 0u;\n  }\n}\n", text, walk_head(), choice);
   }
 
   void branch(const DecodedTree& tree, DecodedChild at, std::size_t depth, std::string& text) {
     const std::string indent(2 * depth, ' ');
     if (is_leaf(at)) {
-      text += indent + "return " + number(leaf_of(at)) + ";\n";
+      text += formatted("{}return {};\n", indent, number(leaf_of(at)));
       return;
     }
     const DecodedTile& tile = tree.tiles[static_cast<std::size_t>(at)];
@@ -295,8 +286,8 @@ class GroupWriter {
       else
         branch_in_tile(tree, tile, shape, entry, depth + 1, text);
     };
-    text += indent + "if (" + job_.name("left") + "(x, " + test_word(tile.tests[test]) + ", " +
-            threshold(job_, tile.tests[test]) + ")) {\n";
+    text += formatted("{}if ({}(x, {}, {})) {\n", indent, job_.name("left"), test_word(tile.tests[test]),
+                      threshold(job_, tile.tests[test]));
     go(shape.left[test]);
     text += indent + "} else {\n";
     go(shape.right[test]);
@@ -316,7 +307,7 @@ class GroupWriter {
 std::string forest_text(const Job& job, const std::string& code, std::uint64_t& table_bytes) {
   std::string text;
   for (std::size_t i = 0; i < job.groups.size(); ++i)
-    if (code.find(job.name("walk_g" + std::to_string(i) + "(")) != std::string::npos)
+    if (code.find(job.name(formatted("walk_g{}(", i))) != std::string::npos)
       text += GroupWriter(job, code, i, table_bytes).run();
   return text;
 }

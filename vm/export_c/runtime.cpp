@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "vm/export_c/parts.hpp"
 
 namespace forestvm::bytecode::export_c {
@@ -235,11 +237,12 @@ constexpr Piece kScorePieces[] = {
 /// bits.
 std::string comparison(const Job& job) {
   const std::string value =
-      "  const uint32_t column = word & 0x3fffffffu;\n  const @ROW value = " + column_value(job, "column") +
-      ";\n";
+      formatted("  const uint32_t column = word & 0x3fffffffu;\n  const @ROW value = {};\n",
+                column_value(job, "column"));
   if (job.options.thresholds == ExportOptions::Thresholds::Float)
-    return "static int @left(const @ROW *x, uint32_t word, @ROW threshold) {\n" + value +
-           "  return value < threshold || (value != value && (word & 0x40000000u) != 0u);\n}\n";
+    return formatted(
+        "static int @left(const @ROW *x, uint32_t word, @ROW threshold) {\n{}  return value < threshold || (value != value && (word & 0x40000000u) != 0u);\n}\n",
+        value);
   const bool wide = job.program.meta().row_type == ScalarType::Float64;
   const std::string integer = wide ? "int64_t" : "int32_t", least = wide ? "INT64_MIN" : "INT32_MIN";
   const std::string sizes = wide ? "0x7fffffffffffffffll" : "0x7fffffff";
@@ -264,10 +267,10 @@ std::string runtime_text(const Job& job, const std::string& body) {
       pieces.emplace_back(in_file(job, name + "@BITS(", score), in_file(job, text, score));
     };
     for (const Piece& piece : kScorePieces) add(piece.name, piece.text);
-    add("transform_", "static void @transform_@BITS(@SCORE *scores) {\n" +
-                          transform_body(job.program.meta(), score) + "}\n");
-    add("label_", "static void @label_@BITS(const @SCORE *values, int64_t *labels) {\n" +
-                      label_body(job.program.meta(), score) + "}\n");
+    add("transform_", formatted("static void @transform_@BITS(@SCORE *scores) {\n{}}\n",
+                                transform_body(job.program.meta(), score)));
+    add("label_", formatted("static void @label_@BITS(const @SCORE *values, int64_t *labels) {\n{}}\n",
+                            label_body(job.program.meta(), score)));
   }
   std::reverse(pieces.begin(), pieces.end());
   std::string text, users = body;

@@ -2,13 +2,15 @@
 // that both give the same bits. Numbers without a suffix are exact in the type of the scores: the program decides it.
 #include <bit>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "vm/export_c/parts.hpp"
 
 namespace forestvm::bytecode::export_c {
 namespace {
 
 std::string for_outputs(const std::string& statement) {
-  return "  for (uint32_t i = 0u; i < @OUTPUTS; ++i) " + statement + "\n";
+  return formatted("  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {}\n", statement);
 }
 
 /// The numbers with which scores are combined, as C text.
@@ -29,7 +31,7 @@ struct Parameters {
 
   /// Returns the text of power_exp of an expression.
   std::string power_of(const std::string& x) const {
-    return "(@SCORE)@exp_f64(" + wide_slope + " * (double)(" + x + "))";
+    return formatted("(@SCORE)@exp_f64({} * (double)({}))", wide_slope, x);
   }
 };
 
@@ -93,16 +95,16 @@ constexpr const char* kSoftplusSteps = R"(  for (uint32_t i = 1u; i < @OUTPUTS; 
 )";
 
 std::string body_of(const ProgramMeta& meta, const Parameters& parameters) {
-  const std::string anomaly = "(@SCORE)@exp2_f64((double)-(" + parameters.flat_score + "))";
+  const std::string anomaly = formatted("(@SCORE)@exp2_f64((double)-({}))", parameters.flat_score);
   switch (meta.transform) {
     case Transform::Identity:
     case Transform::Average:
       return "";
     case Transform::Sigmoid:
-      return for_outputs("scores[i] = @sigmoid_@BITS(" + parameters.steep_score + ");");
+      return for_outputs(formatted("scores[i] = @sigmoid_@BITS({});", parameters.steep_score));
     case Transform::Softmax:
-      return (meta.slope == 1 ? "" : for_outputs("scores[i] = " + parameters.flat_score + ";")) + kLargest +
-             softmax("@exp_@BITS(scores[i] - largest)");
+      return (meta.slope == 1 ? "" : for_outputs(formatted("scores[i] = {};", parameters.flat_score))) +
+             kLargest + softmax("@exp_@BITS(scores[i] - largest)");
     case Transform::Argmax:
       return "  scores[0] = (@SCORE)@argmax_@BITS(scores, 1);\n";
     case Transform::Exp:
@@ -118,15 +120,15 @@ std::string body_of(const ProgramMeta& meta, const Parameters& parameters) {
     case Transform::Uncertainty:
       return "  scores[1] = (@SCORE)@table_exp((double)(2 * scores[1]));\n";
     case Transform::Anomaly:
-      return for_outputs("scores[i] = " + anomaly + ";");
+      return for_outputs(formatted("scores[i] = {};", anomaly));
     case Transform::AnomalyDecision:
-      return for_outputs("scores[i] = -" + anomaly + " - " + parameters.offset + ";");
+      return for_outputs(formatted("scores[i] = -{} - {};", anomaly, parameters.offset));
     case Transform::Clamp:
       return for_outputs("scores[i] = scores[i] < 0 ? 0 : scores[i] > 1 ? 1 : scores[i];");
     case Transform::SoftmaxZero:
       return std::string(kLargest) + kSoftmaxZero;
     case Transform::PlainSigmoid:
-      return for_outputs("scores[i] = 1 / (1 + @exp_@BITS(-(" + parameters.steep_score + ")));");
+      return for_outputs(formatted("scores[i] = 1 / (1 + @exp_@BITS(-({})));", parameters.steep_score));
     case Transform::RoundedSoftmax:
       return kRoundedSoftmax;
     case Transform::PlainSoftmax:
@@ -134,14 +136,13 @@ std::string body_of(const ProgramMeta& meta, const Parameters& parameters) {
     case Transform::CutExp:
       return for_outputs("scores[i] = @exp_@BITS(scores[i] < -19 ? -19 : scores[i] > 19 ? 19 : scores[i]);");
     case Transform::PowerExp:
-      return for_outputs("scores[i] = " + parameters.power_of("scores[i]") + ";");
+      return for_outputs(formatted("scores[i] = {};", parameters.power_of("scores[i]")));
     case Transform::PowerSigmoid:
-      return for_outputs("scores[i] = 1 / (1 + " + parameters.power_of("-scores[i]") + ");");
+      return for_outputs(formatted("scores[i] = 1 / (1 + {});", parameters.power_of("-scores[i]")));
     case Transform::PowerSoftmax:
-      return std::string(kLargest) +
-             "  @SCORE sum = 0;\n  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {\n    scores[i] = " +
-             parameters.power_of("scores[i] - largest") + ";\n    sum += scores[i];\n  }\n" +
-             for_outputs("scores[i] /= sum;");
+      return formatted(
+          "{}  @SCORE sum = 0;\n  for (uint32_t i = 0u; i < @OUTPUTS; ++i) {\n    scores[i] = {};\n    sum += scores[i];\n  }\n{}",
+          kLargest, parameters.power_of("scores[i] - largest"), for_outputs("scores[i] /= sum;"));
     case Transform::TableExp:
       return for_outputs("scores[i] = (@SCORE)@table_exp((double)scores[i]);");
     case Transform::TableSoftmax:
@@ -161,10 +162,10 @@ std::string groups_label(const ProgramMeta& meta) {
   std::string text = "  uint32_t i;\n";
   for (std::uint32_t begin = 0, label = 0; begin < meta.num_outputs; ++label) {
     const std::uint32_t last = begin + static_cast<std::uint32_t>(std::countr_zero(meta.group_ends >> begin));
-    const std::string to = "labels[" + std::to_string(label) + "]";
-    text += "  " + to + " = " + std::to_string(begin) + ";\n  for (i = " + std::to_string(begin) +
-            "u; i <= " + std::to_string(last) + "u; ++i)\n    if (values[i] > values[" + to + "]) " + to +
-            " = (int64_t)i;\n";
+    const std::string to = formatted("labels[{}]", label);
+    text += formatted(
+        "  {} = {};\n  for (i = {}u; i <= {}u; ++i)\n    if (values[i] > values[{}]) {} = (int64_t)i;\n", to,
+        begin, begin, last, to, to);
     begin = last + 1;
   }
   return text;
@@ -175,7 +176,7 @@ std::string groups_label(const ProgramMeta& meta) {
 std::string transform_body(const ProgramMeta& meta, ScalarType score) {
   const Parameters parameters(meta, score);
   const std::string divided =
-      meta.divisor == 1 ? "" : for_outputs("scores[i] /= " + parameters.divisor + ";");
+      meta.divisor == 1 ? "" : for_outputs(formatted("scores[i] /= {};", parameters.divisor));
   const std::string body = divided + body_of(meta, parameters);
   return body.empty() ? "  (void)scores;\n" : body;
 }
@@ -195,7 +196,7 @@ std::string label_body(const ProgramMeta& meta, ScalarType score) {
     case ClassRule::Negative:
       return for_outputs("labels[i] = values[i] < 0;");
     case ClassRule::RawAboveOffset:
-      return for_outputs("labels[i] = values[i] > " + literal(score, meta.offset) + ";");
+      return for_outputs(formatted("labels[i] = values[i] > {};", literal(score, meta.offset)));
     case ClassRule::HalfOrMore:
       return for_outputs("labels[i] = values[i] >= (@SCORE)0.5;");
     case ClassRule::NotPositive:
@@ -205,7 +206,7 @@ std::string label_body(const ProgramMeta& meta, ScalarType score) {
     case ClassRule::ArgmaxOfEach:
       return groups_label(meta);
     case ClassRule::RawArgmax:
-      return "  labels[0] = (int64_t)@argmax_@BITS(values, " + literal(score, meta.divisor) + ");\n";
+      return formatted("  labels[0] = (int64_t)@argmax_@BITS(values, {});\n", literal(score, meta.divisor));
     case ClassRule::Value:
       return "  labels[0] = (int64_t)values[0];\n";
   }

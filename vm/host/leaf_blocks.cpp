@@ -9,7 +9,7 @@
 namespace forestvm::host {
 namespace {
 
-/// The least part of the functions whose terms must fit into their blocks.
+/// The sizes of blocks are such that at least this share of the functions fits.
 constexpr double kFitting = 0.9;
 
 }  // namespace

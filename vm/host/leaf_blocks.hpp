@@ -30,8 +30,8 @@ class LeafBlocks {
       sum += coefficients[2] * values[indices[2]];
       sum += coefficients[3] * values[indices[3]];
     }
-    // Terms that fill blocks are zeros: they change only sums that are zero or have a value that is no number. The
-    // constant of a function with more terms is NaN.
+    // Blocks are filled with zero terms. A zero term changes a sum only if the sum is a zero or the value is NaN or
+    // infinite; rare_output() handles these. It also handles functions with more terms, whose constant is NaN.
     const std::uint64_t size = std::bit_cast<std::uint64_t>(sum) << 1;
     if (size - 1 < kInfinity) return sum;
     return rare_output(functions, number, values);

@@ -32,7 +32,7 @@ namespace forestvm::host {
 /// A walker instruction's target, resolved when the program is loaded.
 struct LoadedWalker {
   Walker walk;
-  WalkTask task;  ///< Task with what is known before the call: nodes, trees, steps, order.
+  WalkTask task;  ///< The part that is the same in all calls: nodes, trees, steps, order.
 };
 
 /// Where an accumulator lies in the scratch memory.
@@ -71,7 +71,7 @@ struct LoadedProgram {
   LoadedPaths paths{};                        ///< Paths, from which explain computes contributions.
   TransformParameters parameters{};
   std::vector<double> base{};     ///< Base scores.
-  std::vector<double> no_base{};  ///< A zero for each of them: the base scores of rounds that have none.
+  std::vector<double> no_base{};  ///< Zeros, one for each output: base scores of rounds without a base.
   LoadedEncoder encoder{};
   const Target* target = nullptr;
   std::unique_ptr<const RowReader> row_reader{};

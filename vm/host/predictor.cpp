@@ -38,8 +38,8 @@ constexpr std::size_t kMinPassRows = 4096;
 constexpr std::size_t kMaxLeafBytes = std::size_t{2} << 20;
 constexpr std::size_t kMinLeafRows = 256;
 
-/// The part of a sparse row's values from which on converting the rows to dense ones is faster. Encoding a value
-/// takes longer in a sparse row than in a dense one, which has more values.
+/// The share of a sparse row's features that have values from which on it is faster to make the rows dense before they
+/// are encoded.
 constexpr double kDenseFrom = 0.04;
 
 /// The least number of rows in a pass for which encoding float64 rows takes less time than converting them, although a
@@ -60,7 +60,7 @@ class HostContext final : public Context {
 
   static constexpr char kBackend = 0;
   std::vector<Line> scratch;
-  std::vector<Line> codes;  ///< Codes of rows to whose blocks values are added.
+  std::vector<Line> codes;  ///< Blocks of codes with the values that linear leaves read beside them.
 };
 
 /// Rounds bytes up to whole lines, so that accumulators begin on lines of their own.
@@ -178,7 +178,7 @@ class HostPredictor final : public CallPredictor {
     return encoded ? coded_plans().plan_rows(count) : rows.plan_rows(count);
   }
 
-  /// Returns whether walks of a pass of `row_count` rows read values. Paths test codes.
+  /// Returns whether walks of a pass of `row_count` rows read values. Contributions do not: paths compare codes.
   bool reads_values(const RowSource& rows, OutputKind output, std::size_t row_count) const {
     return !reads_paths(output) && coded_plans().reads_values(plan_rows(rows, row_count));
   }

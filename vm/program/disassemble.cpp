@@ -4,6 +4,7 @@
 #include <bit>
 #include <string>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
@@ -22,29 +23,29 @@ std::string instruction_text(const Inst& inst) {
 }
 
 std::string walker_text(const WalkerDesc& walker, std::size_t) {
-  std::string text = "g" + std::to_string(walker.group);
+  std::string text = formatted("g{}", walker.group);
   text += walker.order == WalkOrder::RowsOuter ? ", rows outer" : ", trees outer";
-  text += ", interleave " + std::to_string(walker.interleaved_trees) + " trees x " +
-          std::to_string(walker.interleaved_rows) + " rows";
+  text += formatted(", interleave {} trees x {} rows", walker.interleaved_trees, walker.interleaved_rows);
   if (walker.atomic != 0) text += ", atomic";
   const std::string steps = std::to_string(walker.steps);
-  if (walker.end == WalkEnd::Exact) return text + ", exactly " + steps + " steps";
-  return text + (walker.steps == 0 ? ", until a leaf" : ", " + steps + " steps unchecked, then until a leaf");
+  if (walker.end == WalkEnd::Exact) return formatted("{}, exactly {} steps", text, steps);
+  return text +
+         (walker.steps == 0 ? ", until a leaf" : formatted(", {} steps unchecked, then until a leaf", steps));
 }
 
 std::string group_text(const GroupDesc& group, std::size_t) {
   std::string text(name_of(group.layout));
-  if (group.tile_size > 1) text += ", tiles of " + std::to_string(group.tile_size);
-  return text + ", trees " + std::to_string(group.tree_begin) + " to " + std::to_string(group.tree_end) +
-         ", " + std::to_string(group.node_count) + (group.tile_size > 1 ? " tiles" : " nodes");
+  if (group.tile_size > 1) text += formatted(", tiles of {}", group.tile_size);
+  return formatted("{}, trees {} to {}, {}{}", text, group.tree_begin, group.tree_end, group.node_count,
+                   group.tile_size > 1 ? " tiles" : " nodes");
 }
 
 std::string accumulator_text(const AccumulatorDesc& accumulator, std::size_t number) {
   const std::string kind(name_of(accumulator.kind));
   if (accumulator.parent == number) return kind;
-  std::string text = kind + ", private copy of a" + std::to_string(accumulator.parent) + " for each of " +
-                     std::to_string(accumulator.iterations) + " iterations";
-  if (accumulator.stored_in != number) text += ", in a" + std::to_string(accumulator.stored_in);
+  std::string text = formatted("{}, private copy of a{} for each of {} iterations", kind, accumulator.parent,
+                               accumulator.iterations);
+  if (accumulator.stored_in != number) text += formatted(", in a{}", accumulator.stored_in);
   return text;
 }
 
@@ -55,20 +56,17 @@ std::string category_text(const Program& program, const CategoryColumn& category
   for (const std::uint32_t word : words)
     if (category.listed == 0) members += static_cast<std::size_t>(std::popcount(word));
   const bool right = program.columns()[column].missing_highest != 0;
-  return "f" + std::to_string(category.feature) + " in a set of " + std::to_string(members) +
-         (category.fractions != 0 ? ", fractions above -1 are 0" : "") + ", missing " +
-         (right ? "right" : "left");
+  return formatted("f{} in a set of {}{}, missing {}", category.feature, members,
+                   (category.fractions != 0 ? ", fractions above -1 are 0" : ""), right ? "right" : "left");
 }
 
 std::string header_text(const Program& program) {
   const ProgramMeta& meta = program.meta();
-  return "; program for " + std::to_string(meta.num_features) + " features, " +
-         std::to_string(meta.num_trees) + " trees, " + std::to_string(meta.num_outputs) +
-         (meta.num_outputs == 1 ? " output" : " outputs") + "; contract " +
-         std::string(name_of(meta.contract)) +
-         (meta.sums_in_model_order ? ", sums in the model's order"
-                                   : ", sums in another order than the model's") +
-         "\n";
+  return formatted("; program for {} features, {} trees, {}{}; contract {}{}\n", meta.num_features,
+                   meta.num_trees, meta.num_outputs, meta.num_outputs == 1 ? " output" : " outputs",
+                   name_of(meta.contract),
+                   (meta.sums_in_model_order ? ", sums in the model's order"
+                                             : ", sums in another order than the model's"));
 }
 
 }  // namespace
@@ -77,38 +75,35 @@ std::string Program::disassemble() const {
   std::string text = header_text(*this);
   const auto table = [&](const char* prefix, const auto& records, auto describe, std::size_t first) {
     for (std::size_t i = first; i < records.size(); ++i)
-      text += std::string("; ") + prefix + std::to_string(i) + ": " + describe(records[i], i) + "\n";
+      text += formatted("; {}{}: {}\n", prefix, i, describe(records[i], i));
   };
   table("g", groups(), group_text, 0);
   table("w", walkers(), walker_text, 0);
   table("a", accumulators(), accumulator_text, 1);
   const std::vector<std::string> derived = derived_column_texts(*this);
   for (std::size_t i = 0; i < derived.size(); ++i)
-    text += "; f" + std::to_string(meta().num_features + i) + ": " + derived[i] + "\n";
+    text += formatted("; f{}: {}\n", meta().num_features + i, derived[i]);
   if (!leaf_functions().empty())
-    text += "; leaves are " + std::to_string(leaf_functions().size()) + " linear functions of the row, " +
-            std::to_string(leaf_terms().size()) + " terms in all\n";
+    text += formatted("; leaves are {} linear functions of the row, {} terms in all\n",
+                      leaf_functions().size(), leaf_terms().size());
   if (meta().contributions != 0)
-    text += std::string("; contributions ") + (meta().contributions > 1 ? "and interactions " : "") +
-            "from the paths of " + std::to_string(explained_trees().size()) + " trees, " +
-            std::to_string(paths().size()) + " nodes\n";
+    text += formatted("; contributions {}from the paths of {} trees, {} nodes\n",
+                      meta().contributions > 1 ? "and interactions " : "", explained_trees().size(),
+                      paths().size());
   if (!attribution_base().empty())
-    text += "; approximate contributions from " + std::to_string(attributions().size()) +
-            " attributions of leaves\n";
+    text += formatted("; approximate contributions from {} attributions of leaves\n", attributions().size());
   if (!round_begins().empty())
-    text += "; leaves are kept for outputs of trees and " + std::to_string(round_begins().size() - 1) +
-            " rounds\n";
+    text += formatted("; leaves are kept for outputs of trees and {} rounds\n", round_begins().size() - 1);
   const std::size_t ranks = columns().size() - category_columns().size();
   for (std::size_t i = 0; i < category_columns().size(); ++i)
-    text += "; column " + std::to_string(ranks + i) + ": " +
-            category_text(*this, category_columns()[i], ranks + i) + "\n";
+    text += formatted("; column {}: {}\n", ranks + i, category_text(*this, category_columns()[i], ranks + i));
   std::size_t depth = 0;
   for (std::size_t pc = 0; pc < code().size(); ++pc) {
     const Inst& inst = code()[pc];
     if (info(inst.op).role == OpRole::Close) --depth;
     std::string at = std::to_string(pc);
-    text += std::string(at.size() < 4 ? 4 - at.size() : 0, ' ') + at + std::string(2 + 2 * depth, ' ') +
-            instruction_text(inst) + "\n";
+    text += formatted("{}{}{}{}\n", std::string(at.size() < 4 ? 4 - at.size() : 0, ' '), at,
+                      std::string(2 + 2 * depth, ' '), instruction_text(inst));
     if (info(inst.op).role == OpRole::Open) ++depth;
   }
   return text;

@@ -15,6 +15,9 @@ void append(std::string& text, FormatKind kind, FormatValue value) {
     case FormatKind::Unsigned:
       text += std::to_string(value.number);
       return;
+    case FormatKind::Character:
+      text += static_cast<char>(value.number);
+      return;
     case FormatKind::Characters:
       text += static_cast<const char*>(value.text);
       return;

@@ -1,5 +1,6 @@
 // Prints the ISA page: opcodes.def and operands.def as Markdown. docs/ISA.md is this text; a test compares
 // them.
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
@@ -34,11 +35,11 @@ std::string isa_page() {
       "the call, r1 the trees of the model; a0 is the result. Blocks nest and close with `end`.\n\n"
       "| opcode | operands | meaning |\n|---|---|---|\n";
   for (const OpInfo& op : bytecode_rows::kOpInfo)
-    page += std::string("| `") + op.text + "` | " + operands_text(op.operands) + " | " + op.meaning + " |\n";
+    page += formatted("| `{}` | {} | {} |\n", op.text, operands_text(op.operands), op.meaning);
   page += "\n| operand | size | meaning |\n|---|---|---|\n";
   for (const OperandInfo& operand : kOperandInfo)
-    page += std::string("| ") + kOperandRows[static_cast<unsigned>(operand.kind)].kind + " | " +
-            (operand.size == OperandSize::Small ? "byte" : "word") + " | " + operand.meaning + " |\n";
+    page += formatted("| {} | {} | {} |\n", kOperandRows[static_cast<unsigned>(operand.kind)].kind,
+                      operand.size == OperandSize::Small ? "byte" : "word", operand.meaning);
   return page;
 }
 

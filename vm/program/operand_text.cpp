@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
 namespace forestvm::bytecode {
@@ -89,8 +90,7 @@ std::string operand_form(OperandKind kind) {
   }
   std::string_view prefix = info(kind).prefix;
   if (is_blank(prefix.back())) prefix.remove_suffix(1);
-  return "'" + std::string(prefix) + "' and a number up to " + std::to_string(largest(kind)) + " (" +
-         info(kind).meaning + ")";
+  return formatted("'{}' and a number up to {} ({})", prefix, largest(kind), info(kind).meaning);
 }
 
 }  // namespace forestvm::bytecode

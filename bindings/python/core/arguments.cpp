@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <string>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "bindings/python/core/errors.hpp"
 
 namespace forestvm::python {
@@ -49,8 +51,7 @@ bool check_option(const char* name, PyObject*& given, const char* first, const c
   const Ref repr = Ref::take(PyObject_Repr(given));
   const char* const text = repr ? PyUnicode_AsUTF8AndSize(repr.get(), nullptr) : nullptr;
   if (text == nullptr) return false;
-  raise(fail(ErrorCode::Usage, name,
-             std::string("expected \"") + first + "\" or \"" + second + "\", not " + text));
+  raise(fail(ErrorCode::Usage, name, formatted("expected \"{}\" or \"{}\", not {}", first, second, text)));
   return false;
 }
 

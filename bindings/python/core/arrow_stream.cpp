@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "bindings/python/core/arguments.hpp"
 #include "bindings/python/core/arrow_export.hpp"
@@ -71,7 +72,7 @@ int get_schema(ArrowArrayStream* stream, ArrowSchema* out) {
     std::vector<ArrowSchema> children;
     for (std::size_t i = 0; i < form.width; ++i)
       children.push_back(
-          make_schema(format_of(form.type), form.flat ? from.name : from.name + "_" + std::to_string(i), {}));
+          make_schema(format_of(form.type), form.flat ? from.name : formatted("{}_{}", from.name, i), {}));
     *out = make_schema("+s", "", std::move(children));
     return true;
   });

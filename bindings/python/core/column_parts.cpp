@@ -8,6 +8,7 @@
 #include <string>
 
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 namespace forestvm::python {
 namespace {
@@ -39,8 +40,9 @@ Result<ColumnRows> MissingNumber::mark(const ColumnRows& rows) {
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     Column& column = columns_[i];
     if (column.form == ColumnForm::Indices && may_be_category(column))
-      return refused("missing", "the number may be the code of a category in column " + std::to_string(i) +
-                                    ": the frame's codes are not the model's");
+      return refused(
+          "missing",
+          "the number may be the code of a category in column {}: the frame's codes are not the model's", i);
     if (column.values != nullptr && (column.form == ColumnForm::Numbers || column.form == ColumnForm::Bits))
       mark_column(rows.count, column, bits_[i]);
   }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "bindings/python/core/arguments.hpp"
 #include "bindings/python/core/device_rows.hpp"
 #include "bindings/python/core/errors.hpp"
@@ -48,8 +50,7 @@ std::string type_text(const DLTensor& tensor) {
   if (tensor.lanes == 1 && tensor.code == kBool) return "|b1";
   if (tensor.lanes == 1 && tensor.code < std::size(kKinds) && tensor.bits % 8 == 0)
     return kKinds[tensor.code] + std::to_string(tensor.bits / 8);
-  return "DLPack's type " + std::to_string(tensor.code) + " of " + std::to_string(tensor.bits) + " bits x " +
-         std::to_string(tensor.lanes);
+  return formatted("DLPack's type {} of {} bits x {}", tensor.code, tensor.bits, tensor.lanes);
 }
 
 /// Returns a tuple of numbers, or None if there are none.
@@ -72,8 +73,7 @@ PyObject* read_dlpack(PyObject*, PyObject* capsule) {
     if (PyCapsule_IsValid(capsule, "dltensor_versioned") != 0) {
       const auto& managed =
           *static_cast<const DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
-      if (managed.major != kMajor)
-        return raise(usage("DLPack " + std::to_string(managed.major) + " is not read: version 1 is"));
+      if (managed.major != kMajor) return raise(usage("DLPack {} is not read: version 1 is", managed.major));
       tensor = &managed.tensor;
       read_only = (managed.flags & kReadOnly) != 0;
     } else {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <forestvm/core/encoder.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "bindings/python/core/arrow_source.hpp"
 #include "bindings/python/core/column_parts.hpp"
@@ -77,8 +78,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
       Buffer buffer;
       if (!buffer.open(source, PyBUF_SIMPLE)) return nullptr;
       if (static_cast<std::size_t>(buffer->len) != codes->rows.byte_count)
-        return raise(usage("encoded rows: " + std::to_string(buffer->len) + " bytes, not " +
-                           std::to_string(codes->rows.byte_count)));
+        return raise(usage("encoded rows: {} bytes, not {}", buffer->len, codes->rows.byte_count));
       std::memcpy(codes->bytes.get(), buffer->buf, codes->rows.byte_count);
     }
     return new_encoded_rows(type, std::move(codes));

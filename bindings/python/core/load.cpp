@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
@@ -93,7 +94,7 @@ Result<Contract> asked_contract(const Options& options, Contract otherwise) {
 }
 
 Error in(const char* option, const Error& error) {
-  return {error.code, error.where.empty() ? option : std::string(option) + ": " + error.where, error.message};
+  return {error.code, error.where.empty() ? option : formatted("{}: {}", option, error.where), error.message};
 }
 
 Result<Schedule> asked_schedule(const Options& options, const Model& model) {
@@ -146,14 +147,14 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
       {OutputKind::ApproxContributions, options.approx_contributions, "approx_contributions"}};
   for (const auto& [kind, asked, option] : explanations)
     if (asked != 0 && output_width(program, kind) == 0)
-      return usage(option + ": this is a program without them: compile the model with --with " +
-                   std::string(name_of(kind)) + ", or load it with " + option + "=True");
+      return usage(
+          "{}: this is a program without them: compile the model with --with {}, or load it with {}=True",
+          option, name_of(kind), option);
   if (options.keep_leaves != 0 && program.round_begins().empty())
     return usage(
         "keep_leaves: this is a program that does not keep each tree's leaf: compile the model with --with trees, or "
         "load it with keep_leaves=True");
-  if (contract != own)
-    return usage("contract: this is a program compiled for contract " + std::string(name_of(own)));
+  if (contract != own) return usage("contract: this is a program compiled for contract {}", name_of(own));
   if (options.strict != 0 && own == Contract::Trainer && program.meta().sums_in_model_order == 0)
     return refused("the program does not add leaves in the trainer's order, which strict requires");
   return Compiled{std::move(program), {}, {}};
@@ -168,7 +169,7 @@ Result<std::unique_ptr<Predictor>> backend_of(const Program& program, const Opti
   const bool numbered =
       !number.empty() && number.size() <= 4 && number.find_first_not_of("0123456789") == std::string::npos;
   if ((vendor != "cuda" && vendor != "hip") || !numbered)
-    return usage("device: expected cuda, hip, or these with a number, such as cuda:1, not " + device);
+    return usage("device: expected cuda, hip, or these with a number, such as cuda:1, not {}", device);
   return gpu_backend(program, {vendor == "cuda" ? GpuVendor::Cuda : GpuVendor::Hip, std::stoi(number)});
 }
 

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "bindings/c/rows.hpp"
 #include "bindings/python/core/arguments.hpp"
@@ -152,8 +153,7 @@ class Columns {
       std::int64_t length = 0;
       for (const ArrowArray* const array : chunks(i)) length += array->length;
       if (i != 0 && length != rows)
-        return usage("the columns have different lengths: " + std::to_string(rows) + " and " +
-                     std::to_string(length));
+        return usage("the columns have different lengths: {} and {}", rows, length);
       rows = length;
     }
     return rows;
@@ -228,8 +228,7 @@ class Tables {
 ArrowSchema field_of(const OutputForm& form, const char* name) {
   const std::string own = name == nullptr ? "" : name;
   if (form.flat) return make_schema(format_of(form.type), own, {});
-  return make_schema("+w:" + std::to_string(form.width), own,
-                     {make_schema(format_of(form.type), "item", {})});
+  return make_schema(formatted("+w:{}", form.width), own, {make_schema(format_of(form.type), "item", {})});
 }
 
 /// Predicts all rows. The numbers of several chunks follow one another.
@@ -237,8 +236,7 @@ Result<ArrowArray> predictions(const Expression& expression, const Columns& colu
   Forest& forest = expression.forest();
   const OutputForm& form = expression.form();
   if (columns.count() != forest.num_features)
-    return usage(std::to_string(columns.count()) + " columns for " + std::to_string(forest.num_features) +
-                 " features");
+    return usage("{} columns for {} features", columns.count(), forest.num_features);
   FVM_ASSIGN(const std::int64_t rows, columns.rows());
   const std::size_t row_size = form.width * bytes_of(form.type);
   std::vector<std::byte> numbers(static_cast<std::size_t>(rows) * row_size);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
+
 #include "bindings/python/core/arguments.hpp"
 #include "bindings/python/core/arrow.hpp"
 #include "bindings/python/core/encoded_rows.hpp"
@@ -93,8 +95,9 @@ bool has_output(const Forest& forest, Output output) {
   const std::string name = kOutputNames[static_cast<std::size_t>(output)];
   if (explains_scores(forest.form(output).kind)) {
     const std::string option = output == Output::ApproxContributions ? "approx_contributions" : name;
-    raise(refused("output " + name, "the program has none: load the model with " + option +
-                                        "=True, or compile it with --with " + name));
+    raise(refused("output " + name,
+                  "the program has none: load the model with {}=True, or compile it with --with {}", option,
+                  name));
     return false;
   }
   raise(refused("output " + name,

@@ -4,6 +4,7 @@
 #include <string>
 
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/numpy.hpp"
@@ -18,7 +19,7 @@ constexpr std::size_t kLongCall = 1024;
 constexpr std::size_t kContributionCost = 64;
 
 std::string shape_text(const OutputForm& form, std::size_t rows) {
-  return "(" + std::to_string(rows) + (form.flat ? ",)" : ", " + std::to_string(form.width) + ")");
+  return formatted("({}{}", rows, form.flat ? ",)" : formatted(", {})", form.width));
 }
 
 bool is_score(ResultType type) { return type == ResultType::Float32 || type == ResultType::Float64; }
@@ -89,7 +90,7 @@ bool ResultArray::take(const OutputForm& form, std::size_t rows, PyObject* out, 
                     buffer_->shape[0] == static_cast<Py_ssize_t>(rows) &&
                     (form.flat || buffer_->shape[1] == static_cast<Py_ssize_t>(form.width));
   if (!fits) {
-    raise(usage("out: has another shape than the predictions, " + shape_text(form, rows)));
+    raise(usage("out: has another shape than the predictions, {}", shape_text(form, rows)));
     return false;
   }
   type_ = *type;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/groups.hpp>
 
 #include "bindings/python/core/errors.hpp"
@@ -167,8 +168,8 @@ PyObject* decoded_tree(PyObject* self, PyObject* number) {
     const char* const digits = text ? PyUnicode_AsUTF8AndSize(text.get(), nullptr) : nullptr;
     if (digits == nullptr) return nullptr;
     return raise(fail(ErrorCode::Usage, "tree",
-                      "there is no tree " + std::string(digits) + ": the model has " +
-                          std::to_string(program.meta().num_trees) + ", numbered from 0"));
+                      formatted("there is no tree {}: the model has {}, numbered from 0", digits,
+                                program.meta().num_trees)));
   });
 }
 

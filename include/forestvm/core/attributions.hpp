@@ -6,10 +6,10 @@
 
 namespace forestvm {
 
-/// The leaves of a tree of the model, by the trainer's numbers. Section attributed_leaves has for each of them, and for
-/// numbers that no leaf has, the index of its first attribution; the last is that before which the next one's begin.
+/// The leaves of a tree of the model, by the trainer's numbers. Section attributed_leaves has at first_leaf + n the index of
+/// leaf n's first attribution; its attributions end where those of n + 1 begin. Numbers that no leaf has have none.
 struct AttributedTree {
-  std::uint32_t first_leaf;  ///< Index of the number 0 in section attributed_leaves.
+  std::uint32_t first_leaf;  ///< Index of leaf 0 in section attributed_leaves.
   std::uint32_t leaf_count;  ///< One above the largest number.
 
   bool operator==(const AttributedTree&) const = default;

@@ -1,6 +1,5 @@
-// The records of a program's paths, as they lie in a file. Contributions and interactions of features are computed from
-// paths, which hold
-// each tree once more, in another form than walks need: with the share of the training rows that went each way.
+// The records of a program's paths, as they lie in a file. A path is a tree that says for each split what share of the
+// training rows went left. Contributions and interactions of features are computed from paths; walks do not read them.
 // Little-endian, fixed sizes, no padding bytes.
 #pragma once
 
@@ -19,10 +18,10 @@ static_assert(sizeof(ExplainedTree) == 16);
 
 /// A split or a leaf. The nodes of a tree are in preorder: a split, its left subtree, its right subtree.
 struct PathNode {
-  /// The share of a split's training rows that go left, from kLeastShare to 1 - kLeastShare; the value of a leaf. The
-  /// share is at most kMostShare in splits of the code 255, to the right of which no row goes: where the covers of two
-  /// children do not add up to their parent's, such a split of the same column stands before the one that
-  /// makes the test, and its right child is a leaf of the value 0.
+  /// In a leaf: its value. In a split: the share of its training rows that go left, from kLeastShare to
+  /// 1 - kLeastShare. A split with the code kAlwaysLeft sends all rows left, and its share is at most kMostShare. It
+  /// stands before a split whose children's covers do not add up to its own; its right child is a leaf of the value
+  /// 0.
   double number;
   std::uint32_t column;      ///< Column of codes that a split tests; zero in leaves.
   std::uint32_t feature;     ///< Feature to which a split's contribution goes; zero in leaves.
@@ -33,7 +32,7 @@ struct PathNode {
 static_assert(sizeof(PathNode) == 24);
 
 /// The least share of a branch. Branches to which no training rows went have it: with a share of zero, what a feature
-/// contributes would be a quotient of zeros if the branch tests it again. It is the least that 1 - share tells from 1.
+/// contributes would be a quotient of zeros if the branch tests it again. It is 2^-53, the least x for which 1 - x is not 1.
 inline constexpr double kLeastShare = 0x1p-53;
 /// The most share of a split to the right of which no row goes.
 inline constexpr double kMostShare = 2;

@@ -1,7 +1,7 @@
 // Float64 values of rows, in a model that compares in float64. Walks compare float32, so a value x becomes the
 // float32 that goes the same way in each of the model's comparisons `x >= bound`, where the bound is a float64
-// number and walks compare with the least float32 that is not below it. That is x rounded down, or up if one of the
-// bounds lies between the two float32 neighbours of x and x is not below it.
+// number and walks compare with the least float32 that is not below it. That is x rounded down to float32, or
+// up if x has reached a bound that lies between its two float32 neighbours.
 #pragma once
 
 #include <bit>
@@ -16,8 +16,8 @@ struct WideFeature {
   std::uint32_t feature;
   std::uint32_t first_bound;  ///< Index of its first bound in the wide_bounds section.
   std::uint32_t bound_count;  ///< Number of its bounds, which ascend strictly.
-  /// 1: a value, also a float32, becomes the number of bounds at or below it, because some bounds have no float32
-  /// number between them. 0: the bounds are numbers that are no float32.
+  /// 1: a value is replaced by the number of bounds at or below it, because some bounds have no float32 number
+  /// between them. 0: each bound lies between two float32 numbers of its own.
   std::uint8_t ranked;
   std::uint8_t categories;   ///< Which numbers are categories: a WideCategories of core/category_rules.hpp.
   std::uint8_t reserved[2];  ///< Zero.

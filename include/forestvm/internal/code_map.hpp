@@ -25,9 +25,9 @@ struct RangeFacts {
   bool nonempty = false;         ///< True if the range has an element whenever it is set.
   std::uint32_t lo = 0, hi = 0;  ///< Trees: every element of the range lies in [lo, hi).
   std::uint32_t max_size = 0;    ///< Most elements of the range; UINT32_MAX if nothing bounds them.
-  /// Number of the range that is the iteration of the innermost loop over the axis around it: its own number
-  /// if a loop set it, kCallRows or kAllTrees if there is no loop. The range is the elements [from, to) of
-  /// that iteration, cut at its end.
+  /// Number of the range that the innermost loop over this axis sets: the range's own number if it is that one,
+  /// kCallRows or kAllTrees outside of loops. The range is the elements [from, to) of that iteration, cut at its
+  /// end.
   std::uint32_t loop = 0;
   std::uint32_t from = 0, to = 0;
   std::uint32_t source = 0;  ///< Number of the range from which a loop or slice takes it.

@@ -13,9 +13,9 @@
 namespace forestvm {
 
 /// The kinds of values that a FormatValue holds.
-enum class FormatKind : char { End, Signed, Unsigned, Characters, View, String };
+enum class FormatKind : char { End, Signed, Unsigned, Character, Characters, View, String };
 
-/// An argument of formatted(): a number, or the address of a text.
+/// An argument of formatted(): a number, a character, or the address of a text.
 union FormatValue {
   std::uint64_t number;
   const void* text;
@@ -30,7 +30,8 @@ consteval FormatKind format_kind() {
   else if constexpr (std::is_convertible_v<T, const char*>)
     return FormatKind::Characters;
   else {
-    static_assert(std::integral<T> && !std::is_same_v<T, char> && !std::is_same_v<T, bool>);
+    static_assert(std::integral<T> && !std::is_same_v<T, bool>);
+    if (std::is_same_v<T, char>) return FormatKind::Character;
     return std::is_signed_v<T> ? FormatKind::Signed : FormatKind::Unsigned;
   }
 }
@@ -63,7 +64,7 @@ struct FormatText {
 [[gnu::cold]] Failure refuse_formatted(std::string_view where, const char* text, const FormatKind* kinds,
                                        const FormatValue* values);
 
-/// Returns the text with each {} replaced by its argument, a whole number or a text.
+/// Returns the text with each {} replaced by its argument: a whole number, a character or a text.
 template <class... Arguments>
 std::string formatted(FormatText<std::type_identity_t<Arguments>...> format, const Arguments&... arguments) {
   const FormatValue values[] = {format_value(arguments)...};

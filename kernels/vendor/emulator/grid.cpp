@@ -16,6 +16,7 @@
 #include <boost/context/preallocated.hpp>
 
 #include <forestvm/internal/float_environment.hpp>
+#include <forestvm/internal/formatted.hpp>
 
 #include "kernels/vendor/emulator/bulk_copies.hpp"
 #include "kernels/vendor/emulator/sanitizers.hpp"
@@ -77,10 +78,9 @@ thread_local std::uint64_t atomics = 0;
 
 std::string name_of(const Thread& thread) {
   const auto triple = [&](std::size_t from) {
-    return "(" + std::to_string(thread.index[from]) + ", " + std::to_string(thread.index[from + 1]) + ", " +
-           std::to_string(thread.index[from + 2]) + ")";
+    return formatted("({}, {}, {})", thread.index[from], thread.index[from + 1], thread.index[from + 2]);
   };
-  return "thread " + triple(3) + " of block " + triple(0);
+  return formatted("thread {} of block {}", triple(3), triple(0));
 }
 
 std::string waits_at(const Fiber& fiber) {
@@ -88,11 +88,11 @@ std::string waits_at(const Fiber& fiber) {
     case State::Ready:
       return "runs";
     case State::AtBarrier:
-      return "waits at instruction " + std::to_string(fiber.barrier);
+      return formatted("waits at instruction {}", fiber.barrier);
     case State::AtShuffle:
-      return "waits at the shuffle of instruction " + std::to_string(fiber.barrier);
+      return formatted("waits at the shuffle of instruction {}", fiber.barrier);
     case State::AtBulkCopies:
-      return "waits for bulk copies at instruction " + std::to_string(fiber.barrier);
+      return formatted("waits for bulk copies at instruction {}", fiber.barrier);
     case State::Done:
       return "has left";
   }
@@ -104,8 +104,8 @@ bool together(const Fiber& one, const Fiber& other) {
 }
 
 Error apart(const std::string& what, const Fiber& one, const Fiber& other) {
-  return fail(ErrorCode::Internal, what + ": " + name_of(one.thread) + " " + waits_at(one) + ", " +
-                                       name_of(other.thread) + " " + waits_at(other));
+  return fail(ErrorCode::Internal, formatted("{}: {} {}, {} {}", what, name_of(one.thread), waits_at(one),
+                                             name_of(other.thread), waits_at(other)));
 }
 
 /// Ends the current thread's turn.
@@ -141,10 +141,9 @@ void copy_async(std::byte* to, const std::byte* from, unsigned bytes) {
   Fiber& fiber = *current;
   const std::byte* const shared = fiber.thread.shared;
   if (bytes != 4 && bytes != 8 && bytes != 16)
-    fiber.fault = "copies " + std::to_string(bytes) + " bytes at once: 4, 8 or 16 can be";
+    fiber.fault = formatted("copies {} bytes at once: 4, 8 or 16 can be", bytes);
   else if (!is_aligned(to, bytes) || !is_aligned(from, bytes))
-    fiber.fault =
-        "copies " + std::to_string(bytes) + " bytes between addresses that are not aligned to as many";
+    fiber.fault = formatted("copies {} bytes between addresses that are not aligned to as many", bytes);
   else if (to < shared || to + bytes > shared + fiber.shared_bytes)
     fiber.fault = "copies to an address outside the block's shared memory";
   else
@@ -182,8 +181,7 @@ void wait_bulk(std::uint32_t bulk_barrier, std::uint32_t parity, std::uint32_t b
 
 void note_misaligned(std::size_t bytes, unsigned alignment) {
   if (current->fault.empty())
-    current->fault = "loads " + std::to_string(bytes) + " bytes from an address that is not aligned to " +
-                     std::to_string(alignment);
+    current->fault = formatted("loads {} bytes from an address that is not aligned to {}", bytes, alignment);
 }
 
 void count_atomic() { ++atomics; }
@@ -205,7 +203,7 @@ class Emulator::Stacks {
     void* const memory = mmap(nullptr, fibers * kStackBytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
-      return fail(ErrorCode::Environment, "out of memory: stacks of " + std::to_string(fibers) + " threads");
+      return fail(ErrorCode::Environment, formatted("out of memory: stacks of {} threads", fibers));
     memory_ = static_cast<std::byte*>(memory);
     bytes_ = fibers * kStackBytes;
     return {};
@@ -296,7 +294,7 @@ class Block {
     fiber.switching.arrive_in_host();
     current = nullptr;
     if (fiber.fault.empty()) return {};
-    return fail(ErrorCode::Internal, name_of(fiber.thread) + " " + fiber.fault);
+    return fail(ErrorCode::Internal, formatted("{} {}", name_of(fiber.thread), fiber.fault));
   }
 
   /// Lets the threads go on whose bulk copies have arrived. Returns false if there is none.
@@ -334,11 +332,11 @@ class Block {
     for (std::size_t lane = 0; lane < warp.size(); ++lane) {
       Fiber& fiber = warp[lane];
       if (fiber.by >= warp.size() - lane)
-        return fail(ErrorCode::Internal, "a shuffle from a lane that is not there: " + name_of(fiber.thread) +
-                                             ", lane " + std::to_string(lane) + " of " +
-                                             std::to_string(warp.size()) + ", reads " +
-                                             std::to_string(fiber.by) + " lanes on at instruction " +
-                                             std::to_string(fiber.barrier));
+        return fail(
+            ErrorCode::Internal,
+            formatted(
+                "a shuffle from a lane that is not there: {}, lane {} of {}, reads {} lanes on at instruction {}",
+                name_of(fiber.thread), lane, warp.size(), fiber.by, fiber.barrier));
       fiber.taken = warp[lane + fiber.by].given;
     }
     for (Fiber& fiber : warp) fiber.state = State::Ready;
@@ -351,8 +349,8 @@ class Block {
     for (const Fiber& fiber : fibers)
       if (fiber.state == State::AtBulkCopies)
         return fail(ErrorCode::Internal,
-                    name_of(fiber.thread) + " " + waits_at(fiber) +
-                        ", of which fewer or more bytes are under way than are expected");
+                    formatted("{} {}, of which fewer or more bytes are under way than are expected",
+                              name_of(fiber.thread), waits_at(fiber)));
     for (const Fiber& other : fibers)
       if (!together(first, other)) return apart("a barrier that not all threads come to", first, other);
     if (first.state == State::Done) return {};

@@ -34,7 +34,8 @@ struct LevelShape {
   /// Returns number() without the kind, which is number / 4.
   FVM_INLINE static constexpr unsigned tables(unsigned slots, unsigned columns) {
     const unsigned size = bits((slots - 1) | 15u) - 4;
-    const std::uint64_t by_bits = 0x33332110;  // a digit for each number of bits of columns - 1
+    const std::uint64_t by_bits =
+        0x33332110;  // digit i is the class of column counts for which columns - 1 has i bits
     return size * 4 + (static_cast<unsigned>(by_bits >> (4 * bits(columns - 1))) & 3u);
   }
 
@@ -71,8 +72,8 @@ struct ImpliedTables {
   }
 };
 
-/// The tables of a level, for the code that walks levels of a shape. The level may be simpler than the shape: it
-/// may have fewer columns, or be of an earlier kind.
+/// The tables of a level, for the code that walks levels of a shape. This code also walks levels with fewer columns and
+/// levels of an earlier kind.
 template <class Target, unsigned Columns>
 struct ShapedTables {
   const std::uint8_t *list, *column, *code, *child, *by;

@@ -16,7 +16,7 @@
 
 namespace forestvm::host {
 
-/// Stores the leaves `at` of a tree for `slots` rows from `row` on, by adding them to the zero that changes no number.
+/// Stores the leaves `at` of a tree for `slots` rows from `row` on, by adding them to -0.0.
 template <class Target, class Score>
 FVM_ONE_COPY void store_vectors(const WalkTask& task, const TreeDesc& desc, std::uint32_t row,
                                 std::uint32_t slots, const Score* leaves, const std::uint8_t* at) {

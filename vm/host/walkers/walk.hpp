@@ -296,10 +296,10 @@ template <class View>
 inline constexpr unsigned kMaxRowLog = View::kTileWidth > 4 || (View::kTileWidth > 1 && View::kLeavesAside)
                                            ? kMaxScalarLog - 1
                                            : kMaxScalarLog;
-/// The logarithm of the most walks of one row. Each tree takes a register of its own, so that 16 of them are slower
-/// than twice 8 in nearly all layouts.
+/// The logarithm of the most trees that are walked together for one row. Each tree takes a register, so that 16 trees
+/// are slower than twice 8 in nearly all layouts.
 inline constexpr unsigned kMaxTreeLog = kMaxScalarLog - 1;
-/// The logarithm of the most trees, and of the most rows, if both are several.
+/// The logarithm of the most trees, and of the most rows, that are walked together if there are several of both.
 inline constexpr unsigned kMaxSquareLog = 1;
 
 /// Walks 2^i trees and 2^j rows in lockstep, from a tree and a row on.

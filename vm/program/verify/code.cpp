@@ -430,8 +430,7 @@ class CodeVerifier {
     if (accumulators_[out].live) return wrong(formatted("a{} is in use", out));
     if (tree_loops_.empty() || loop_register(tree_loops_.back()) != reg)
       return wrong(formatted("r{} is not the innermost parallel loop over trees", reg));
-    // Inside another block of the loop, the instruction might not run, or run on a copy of the machine that a loop
-    // over rows makes.
+    // In a block inside the loop the instruction might be skipped, or run on another thread's copy of the machine.
     if (blocks_.back().open != tree_loops_.back())
       return wrong(formatted("it does not stand directly in the loop at pc {}", tree_loops_.back()));
     const AccumulatorDesc& desc = program_.accumulators()[out];
