@@ -92,8 +92,8 @@ struct Call {
   Ending ending;
 };
 
-/// Where the elements to which a call delivers leaves lie: a row's one beside the other, but leaves' values as
-/// LeafPlaces says, in memory that begins and ends with a block of rows.
+/// Where the elements to which a call delivers leaves lie: a row's one beside the other, but leaves' values as LeafPlaces
+/// says, in memory that begins and ends with a block of rows.
 class Sums {
  public:
   Sums(const Call& call, std::size_t width)
