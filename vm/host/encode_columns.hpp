@@ -88,12 +88,11 @@ struct ValuesInPlace {
   /// Returns whether the values are float32 numbers, none of which is missing.
   FVM_INLINE bool is_float32() const { return size == sizeof(float) && validity == nullptr; }
 
-  /// Returns the values of a whole block if they are aligned float32 numbers, otherwise null.
-  FVM_INLINE const float* block(std::uint32_t row, unsigned count) const {
+  /// Returns the values from a row on if they are aligned float32 numbers, none of which is missing; otherwise null.
+  FVM_INLINE const float* floats(std::uint32_t row) const {
     const std::byte* const at = values + row * sizeof(float);
     const bool aligned = reinterpret_cast<std::uintptr_t>(at) % alignof(float) == 0;
-    const bool whole = count == kCodeRows && is_float32() && aligned;
-    return whole ? reinterpret_cast<const float*>(at) : nullptr;
+    return is_float32() && aligned ? reinterpret_cast<const float*>(at) : nullptr;
   }
 
   /// Copies the values of a block's rows to `to`, which is aligned to a cache line, as float32.
@@ -139,16 +138,29 @@ __attribute__((noinline)) void encode_loaded(const ColumnTask& task, const Featu
   }
 }
 
+/// The most rows that a search encodes one by one, so that it reads no memory behind a column's end.
+template <class Search>
+consteval std::uint32_t few_rows() {
+  if constexpr (requires { Search::kFewRows; })
+    return Search::kFewRows;
+  else
+    return kCodeRows;
+}
+
 /// Encodes the float32 values of a feature, and prefetches the values of the next feature.
 template <class Target>
 FVM_INLINE void encode_floats(const ColumnTask& task, const FeatureSearch& search,
                               const ValuesInPlace& values, const ValuesInPlace& next, const Range& rows) {
+  using Search = typename Target::Search;
   for (std::uint32_t row = rows.begin; row < rows.end;) {
     const std::uint32_t count = std::min(kCodeRows - row % kCodeRows, rows.end - row);
-    const float* const block = values.block(row, count);
-    if (block != nullptr) {
+    const float* const floats = values.floats(row);
+    std::uint8_t* const codes = task.codes + code_offset(row, task.columns);
+    if (floats != nullptr && count == kCodeRows) {
       next.prefetch(row);
-      Target::Search::encode_block(search, block, task.codes + code_offset(row, task.columns));
+      Search::encode_block(search, floats, codes);
+    } else if (floats != nullptr && count <= few_rows<Search>()) {
+      Search::encode_few(search, floats, 1, count, codes, AsTheyAre());
     } else {
       encode_loaded<Target>(task, search, values, {row, row + count, 0});
     }

@@ -24,6 +24,7 @@ from ._forest import Forest, load
 
 if TYPE_CHECKING:
     from ._accelerate import accelerate, log
+    from ._explanation import Explanation
     from .trainers import from_catboost, from_lightgbm, from_sklearn, from_xgboost
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "EncodedRows",
     "Environment",
     "Error",
+    "Explanation",
     "FeatureMismatch",
     "Forest",
     "Internal",
@@ -47,9 +49,10 @@ __all__ = [
     "log",
 ]
 
-# Functions whose modules are imported when they are first used. A module with the name of a function here would hide
-# the function once it is imported, so there is none.
+# Functions and classes whose modules are imported when they are first used. A module with a name here would hide the
+# function or class once it is imported, so there is none.
 _LATER = {
+    "Explanation": "_explanation",
     "accelerate": "_accelerate",
     "log": "_accelerate",
     "from_catboost": "trainers",

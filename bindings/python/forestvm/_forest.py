@@ -119,6 +119,20 @@ class Forest(_core.Forest):
         """
         return self._explain("approx-contributions", 1, X, out, dtype, missing, columns, extra)
 
+    def explain(
+        self, X: Any, *, missing: float | None = None, columns: str = "name", extra: str = "error"
+    ) -> Any:
+        """Returns the contributions of features as an object for the plots of the package shap.
+
+        It is a shap.Explanation if shap can be imported, otherwise an `Explanation` with the same attributes: `values`
+        of the shape (rows, features), or (rows, features, outputs) if the model has several outputs, `base_values`,
+        `data`, `feature_names` and `output_names`. The forest must have been loaded with `contributions=True`. The
+        options are those of `predict`.
+        """
+        from . import _explanation
+
+        return _explanation.explain(self, X, missing, columns, extra)
+
     def _explain(
         self,
         output: str,

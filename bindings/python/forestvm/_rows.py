@@ -151,7 +151,7 @@ def _rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra:
     if _device_rows.is_on_gpu(X):
         raise UnsupportedInput("the rows lie in a GPU's memory, and the host encodes: pass rows of the host", "X")
     if hasattr(X, "__dlpack__"):
-        return ArrayRows(forest, _from_dlpack(X), missing)
+        return ArrayRows(forest, from_dlpack(X), missing)
     return ArrayRows(forest, _from_sequence(X), missing)
 
 
@@ -159,7 +159,7 @@ def _is_arrow(X: Any) -> bool:
     return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
 
 
-def _from_dlpack(X: Any) -> NDArray[Any]:
+def from_dlpack(X: Any) -> NDArray[Any]:
     try:
         return numpy.from_dlpack(X)
     except (BufferError, TypeError, RuntimeError) as error:

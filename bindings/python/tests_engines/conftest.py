@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import forestvm
-from forestvm.engines._program import program_of
+from forestvm.engines._program import load_with, program_of
 
 pa = pytest.importorskip("pyarrow")
 datasets = pytest.importorskip("pyarrow.dataset")
@@ -107,7 +107,10 @@ def large() -> forestvm.Forest:
     return large_forest()
 
 
-LISTED = [*((name, "contributions") for name in MODELS), ("classes", "trees"), ("classes", "staged")]
+LISTED = [
+    *((name, "contributions") for name in MODELS),
+    *(("classes", output) for output in ("approx-contributions", "interactions", "trees", "staged")),
+]
 
 
 @pytest.fixture(scope="session", params=LISTED, ids=" of ".join)
@@ -116,12 +119,12 @@ def listed(request: pytest.FixtureRequest) -> Case:
     chosen."""
     name, output = request.param
     model = case(name)
-    if output == "contributions":
-        forest = forestvm.load(MODELS[name], threads=1, contributions=True)
-        width = forest.num_outputs * (forest.num_features + 1)
-    else:
-        forest = forestvm.load(MODELS[name], threads=1, keep_leaves=True).of_rounds(1, 4)
+    forest = load_with(MODELS[name], output, 1)
+    if output in ("trees", "staged"):
+        forest = forest.of_rounds(1, 4)
         width = 3 * forest.num_outputs
+    else:
+        width = forest.num_outputs * (forest.num_features + 1) ** (2 if output == "interactions" else 1)
     values = forest.predict(model.rows, output=output, extra="ignore")
     assert values.shape == (ROWS, width)
     return model._replace(forest=forest, values=values, output=output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -67,6 +68,7 @@ def test_a_file_system_without_links_has_programs(
     forest = forestvm.load(MODELS["float32"])
     program = _program.program_of(forest, "value", 1)
     path = program.file_of(forest)
+    assert path.name == hashlib.sha256(forest).hexdigest()[:32] + ".fvm"  # as docs/python.md says
     assert list(tmp_path.iterdir()) == [path] and bytes(program.mapped(path)) == bytes(forest)
     # Another process has put the file in place meanwhile.
     monkeypatch.setattr(Path, "exists", lambda _: False)

@@ -1,5 +1,5 @@
-// Ranks of values on AVX2, eight to a vector: six steps of the search by permutes of splitters, the rest
-// by gathers; four vectors in flight.
+// Ranks of values on AVX2, eight to a vector: seven steps of the search by permutes of splitters, the rest by gathers.
+// The eight vectors of a block are in flight together, because each step waits long for the one before.
 #pragma once
 
 #include <immintrin.h>
@@ -14,6 +14,8 @@ namespace forestvm::host {
 struct Avx2Search {
   static constexpr unsigned kLanes = 8;
   static constexpr unsigned kFewRows = kLanes - 1;
+  /// The most steps of a search whose splitters are found by permutes. An eighth step would take as long as a gather.
+  static constexpr unsigned kPermuteSteps = 7;
 
   FVM_INLINE static void transpose(const float* rows, std::size_t stride, unsigned count, unsigned values,
                                    float* to) {
@@ -224,6 +226,7 @@ struct Avx2Search {
   FVM_INLINE static void encode_all(const FeatureSearch& search, unsigned whole, std::uint8_t* codes,
                                     const Source& source, const Load& load) {
     unsigned r = 0;
+    for (; r + kCodeRows <= whole; r += kCodeRows) encode_vectors<8>(search, r, codes, source, load);
     for (; r + 4 * kLanes <= whole; r += 4 * kLanes) encode_vectors<4>(search, r, codes, source, load);
     for (; r < whole; r += kLanes) encode_vectors<1>(search, r, codes, source, load);
   }
@@ -237,7 +240,7 @@ struct Avx2Search {
     for (unsigned v = 0; v < Vectors; ++v) x[v] = load(first + v * kLanes);
     search_splitters(search, x, rank, tie);
     // Until here ranks had a leading one, which is taken away.
-    const unsigned by_permute = std::min(search.bits, 6u), by_gather = search.bits - by_permute;
+    const unsigned by_permute = std::min(search.bits, kPermuteSteps), by_gather = search.bits - by_permute;
     const __m256i one = _mm256_set1_epi32(1 << by_permute);
     for (__m256i& r : rank) r = _mm256_slli_epi32(_mm256_xor_si256(r, one), static_cast<int>(by_gather));
     for (unsigned more = (1u << by_gather) / 2; more != 0; more /= 2) {
@@ -251,24 +254,26 @@ struct Avx2Search {
     }
     if constexpr (Source::kRounded)
       if (source.values != nullptr) settle(search, tie, first, source, rank);
-    for (unsigned v = 0; v < Vectors; ++v)
-      write(search, rank[v], _mm256_castps_si256(_mm256_cmp_ps(x[v], x[v], _CMP_UNORD_Q)),
-            codes + first + v * kLanes);
+    std::uint8_t* to = codes + std::size_t{search.first_column} * kCodeRows + first;
+    for (const ColumnDesc& column : search.columns) {
+      write(x, rank, column, to);
+      to += kCodeRows;
+    }
   }
 
   /// Settles the ranks of values that are equal to a threshold: see RoundedUp.
   template <unsigned Vectors>
   FVM_INLINE static void settle(const FeatureSearch& search, const __m256 (&tie)[Vectors], unsigned first,
                                 const RoundedUp& source, __m256i (&rank)[Vectors]) {
-    unsigned ties = 0;
+    std::uint64_t ties = 0;
     for (unsigned v = 0; v < Vectors; ++v)
-      ties |= static_cast<unsigned>(_mm256_movemask_ps(tie[v])) << v * kLanes;
+      ties |= std::uint64_t{static_cast<unsigned>(_mm256_movemask_ps(tie[v]))} << v * kLanes;
     if (__builtin_expect(ties == 0, 1)) return;
     alignas(32) std::uint32_t ranks[kLanes * Vectors];
     for (unsigned v = 0; v < Vectors; ++v)
       _mm256_store_si256(reinterpret_cast<__m256i*>(ranks + v * kLanes), rank[v]);
     for (; ties != 0; ties &= ties - 1) {
-      const auto r = static_cast<unsigned>(_tzcnt_u32(ties));
+      const auto r = static_cast<unsigned>(_tzcnt_u64(ties));
       ranks[r] = source.rank(search.feature, first + r, search.thresholds[ranks[r] - 1], ranks[r]);
     }
     for (unsigned v = 0; v < Vectors; ++v)
@@ -305,13 +310,7 @@ struct Avx2Search {
   FVM_INLINE static void search_splitters(const FeatureSearch& search, const __m256 (&x)[Vectors],
                                           __m256i (&rank)[Vectors], __m256 (&tie)[Vectors]) {
     const float* const at = search.splitters;
-    const __m256 s0 = _mm256_loadu_ps(at), s1 = _mm256_loadu_ps(at + 8);
-    const auto half = [](const float* from, __m256i r) {
-      return _mm256_blendv_ps(_mm256_permutevar8x32_ps(_mm256_loadu_ps(from), r),
-                              _mm256_permutevar8x32_ps(_mm256_loadu_ps(from + 8), r),
-                              _mm256_castsi256_ps(_mm256_slli_epi32(r, 28)));
-    };
-    const __m256 top = _mm256_set1_ps(at[1]);
+    const __m256 s0 = _mm256_loadu_ps(at), top = _mm256_set1_ps(at[1]);
     for (unsigned v = 0; v < Vectors; ++v) {
       rank[v] = _mm256_set1_epi32(1);
       tie[v] = _mm256_setzero_ps();
@@ -324,15 +323,26 @@ struct Avx2Search {
     for (unsigned v = 0; v < Vectors; ++v)
       narrow(x[v], rank[v], tie[v], _mm256_permutevar8x32_ps(s0, rank[v]));
     if (search.bits == 3) return;
-    for (unsigned v = 0; v < Vectors; ++v)
-      narrow(x[v], rank[v], tie[v], _mm256_permutevar8x32_ps(s1, rank[v]));
+    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], tie[v], pick<8>(at + 8, rank[v]));
     if (search.bits == 4) return;
-    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], tie[v], half(at + 16, rank[v]));
+    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], tie[v], pick<16>(at + 16, rank[v]));
     if (search.bits == 5) return;
-    for (unsigned v = 0; v < Vectors; ++v)
-      narrow(x[v], rank[v], tie[v],
-             _mm256_blendv_ps(half(at + 32, rank[v]), half(at + 48, rank[v]),
-                              _mm256_castsi256_ps(_mm256_slli_epi32(rank[v], 27))));
+    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], tie[v], pick<32>(at + 32, rank[v]));
+    if (search.bits == 6) return;
+    for (unsigned v = 0; v < Vectors; ++v) narrow(x[v], rank[v], tie[v], pick<64>(at + 64, rank[v]));
+  }
+
+  /// Returns splitter number rank % kSplitters for each lane. kSplitters is a power of two.
+  template <unsigned kSplitters>
+  FVM_INLINE static __m256 pick(const float* splitters, __m256i rank) {
+    if constexpr (kSplitters == kLanes) {
+      return _mm256_permutevar8x32_ps(_mm256_loadu_ps(splitters), rank);
+    } else {
+      constexpr unsigned kHalf = kSplitters / 2;
+      constexpr int kToSign = 31 - __builtin_ctz(kHalf);  // moves the bit that tells the halves apart
+      return _mm256_blendv_ps(pick<kHalf>(splitters, rank), pick<kHalf>(splitters + kHalf, rank),
+                              _mm256_castsi256_ps(_mm256_slli_epi32(rank, kToSign)));
+    }
   }
 
   /// Takes one more step of the search. Adds to `tie` where a value is equal to a threshold.
@@ -342,18 +352,47 @@ struct Avx2Search {
     rank = _mm256_sub_epi32(_mm256_add_epi32(rank, rank), right);
   }
 
-  FVM_INLINE static void write(const FeatureSearch& search, __m256i rank, __m256i none, std::uint8_t* codes) {
-    std::uint8_t* to = codes + std::size_t{search.first_column} * kCodeRows;
-    for (const ColumnDesc& column : search.columns) {
-      const __m256i first = _mm256_set1_epi32(static_cast<int>(column.first)),
-                    most = _mm256_set1_epi32(column.count),
-                    missing = _mm256_set1_epi32(column.missing_highest != 0 ? column.count : 0);
-      const __m256i above = _mm256_sub_epi32(_mm256_max_epu32(rank, first), first);
-      const __m256i code = _mm256_blendv_epi8(_mm256_min_epu32(above, most), missing, none);
-      const __m128i words = _mm_packus_epi32(_mm256_castsi256_si128(code), _mm256_extracti128_si256(code, 1));
-      _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packus_epi16(words, words));
-      to += kCodeRows;
+  /// Writes the codes of the rows of a few vectors in one column.
+  template <unsigned Vectors>
+  FVM_INLINE static void write(const __m256 (&x)[Vectors], const __m256i (&rank)[Vectors],
+                               const ColumnDesc& column, std::uint8_t* to) {
+    for (unsigned v = 0; v < Vectors; v += 4) {
+      const __m256i codes = codes_of_four(&x[v], &rank[v], Vectors - v, column);
+      if constexpr (Vectors >= 4)
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + v * kLanes), codes);
+      else
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(codes));
     }
+  }
+
+  /// Returns the codes in a column of the values `x` of four vectors, or of `count` vectors if they are fewer.
+  FVM_INLINE static __m256i codes_of_four(const __m256* x, const __m256i* rank, unsigned count,
+                                          const ColumnDesc& column) {
+    __m256i above[4];
+    const __m256i first = _mm256_set1_epi32(static_cast<int>(column.first));
+    for (unsigned v = 0; v < 4; ++v) {
+      above[v] = rank[v < count ? v : 0];
+      if (column.first != 0) above[v] = _mm256_sub_epi32(_mm256_max_epu32(above[v], first), first);
+    }
+    const __m256i most = _mm256_set1_epi16(static_cast<short>(column.count));
+    const __m256i low = _mm256_min_epu16(_mm256_packus_epi32(above[0], above[1]), most),
+                  high = _mm256_min_epu16(_mm256_packus_epi32(above[2], above[3]), most);
+    const __m256i codes = in_order(_mm256_packus_epi16(low, high));
+    // No comparison with a missing value holds, so its rank is 0.
+    if (column.missing_highest == 0) return codes;
+    __m256i none[4];
+    for (unsigned v = 0; v < 4; ++v) {
+      const __m256 value = x[v < count ? v : 0];
+      none[v] = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
+    }
+    const __m256i missing = in_order(
+        _mm256_packs_epi16(_mm256_packs_epi32(none[0], none[1]), _mm256_packs_epi32(none[2], none[3])));
+    return _mm256_blendv_epi8(codes, _mm256_set1_epi8(static_cast<char>(column.count)), missing);
+  }
+
+  /// Orders bytes of four vectors, of which packing leaves four of each vector, then the next four of each.
+  FVM_INLINE static __m256i in_order(__m256i packed) {
+    return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
   }
 };
 

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
-LISTS = ("contributions", "trees", "staged")  # Outputs of which a row may have thousands of numbers.
+# Outputs of which a row may have thousands of numbers, and the option with which `load` makes a forest that has them.
+LISTS = {
+    "contributions": "contributions",
+    "approx-contributions": "approx_contributions",
+    "interactions": "interactions",
+    "trees": "keep_leaves",
+    "staged": "keep_leaves",
+}
 OUTPUTS = ("value", "raw", "class", "leaf", "proba", *LISTS)
 
 _opened: dict[Program, Forest] = {}
@@ -82,8 +89,8 @@ def program_of(forest: Forest, output: str, threads: int | None) -> Program:
 
 def load_with(source: str | os.PathLike[str], output: str, threads: int | None) -> Forest:
     """Loads a model or a program that must have an output."""
-    keep_leaves = output in ("trees", "staged")
-    forest = load(source, threads=threads, contributions=output == "contributions", keep_leaves=keep_leaves)
+    needed: dict[str, Any] = {LISTS[output]: True} if output in LISTS else {}
+    forest = load(source, threads=threads, **needed)
     no_predictions(forest, output)  # fails here if the model has no such output
     return forest
 
