@@ -38,6 +38,7 @@ enum class Container : std::uint8_t {
   ClassNames,
   ClassLabels,
   Params,
+  Boosting,
   Loss,
   CounterParams,
   FeatureOptions,

@@ -98,6 +98,8 @@ std::string Program::disassemble() const {
   if (!round_begins().empty())
     text += "; leaves are kept for outputs of trees and " + std::to_string(round_begins().size() - 1) +
             " rounds\n";
+  if (!uncertainty().empty())
+    text += "; uncertainty by rule " + std::to_string(static_cast<int>(uncertainty()[0].rule)) + "\n";
   const std::size_t ranks = columns().size() - category_columns().size();
   for (std::size_t i = 0; i < category_columns().size(); ++i)
     text += "; column " + std::to_string(ranks + i) + ": " +
