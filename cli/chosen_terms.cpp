@@ -19,15 +19,16 @@ namespace forestvm::cli {
 
 constinit const Option kFeaturesOption = {
     "features", '\0', "A,B,...",
-    "keeps these features of contributions and interactions: names or numbers from 0, with commas between them; they are "
-    "written in the model's order"};
+    "keeps these features of contributions and interactions: names or numbers from 0, with commas between them; they "
+    "are written in the model's order"};
 constinit const Option kTopOption = {
     "top", '\0', "K",
     "writes the K largest contributions or interactions of each row by their absolute values: the feature or the two "
     "features, as numbers in NPY arrays, and the value; without the expected score"};
-constinit const Option kSparseOption = {"sparse", '\0', "",
-                                        "writes contributions and interactions without zeros, as a CSR matrix that "
-                                        "scipy.sparse.load_npz reads; OUT ends in .npz"};
+constinit const Option kSparseOption = {
+    "sparse", '\0', "",
+    "writes contributions and interactions without zeros, as a CSR matrix that "
+    "scipy.sparse.load_npz reads; OUT ends in .npz"};
 
 namespace {
 
@@ -77,21 +78,22 @@ Result<void> ChosenTerms::find(const Program& program, OutputKind output, const 
   all_features_ = program.meta().num_features;
   outputs_ = program.meta().num_outputs;
   if (!is_asked_) {
-    if ((sparse_ || top_ != 0) && output != OutputKind::ApproxContributions) features_ = tested_features(program);
+    if ((sparse_ || top_ != 0) && output != OutputKind::ApproxContributions)
+      features_ = tested_features(program);
   } else {
     for (std::size_t begin = 0; begin <= asked_.size();) {
       const std::size_t end = std::min(asked_.find(',', begin), asked_.size());
       const std::string_view name = std::string_view(asked_).substr(begin, end - begin);
       const auto feature = feature_called(program, name);
-      if (!feature)
-        return in_file(model, refused("--features: has no feature " + in_quotes(name)));
+      if (!feature) return in_file(model, refused("--features: has no feature " + in_quotes(name)));
       features_.push_back(*feature);
       begin = end + 1;
     }
     std::sort(features_.begin(), features_.end());
     const auto twice = std::adjacent_find(features_.begin(), features_.end());
     if (twice != features_.end())
-      return usage_error("--features " + in_quotes(asked_) + ": feature " + std::to_string(*twice) + " comes twice");
+      return usage_error("--features " + in_quotes(asked_) + ": feature " + std::to_string(*twice) +
+                         " comes twice");
   }
   const std::size_t most = is_pair_ ? called() * (called() + 1) / 2 : called();
   if (top_ <= most) return {};
@@ -118,7 +120,8 @@ void ChosenTerms::add_strongest(std::span<const T> numbers, std::vector<T>& to) 
   }
   const auto is_before = [](const Term& a, const Term& b) {
     // A number that is none comes last.
-    const T x = std::isnan(a.value) ? -1 : std::abs(a.value), y = std::isnan(b.value) ? -1 : std::abs(b.value);
+    const T x = std::isnan(a.value) ? -1 : std::abs(a.value),
+            y = std::isnan(b.value) ? -1 : std::abs(b.value);
     return std::tuple(-x, a.first, a.second) < std::tuple(-y, b.first, b.second);
   };
   std::partial_sort(terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(top_), terms.end(), is_before);

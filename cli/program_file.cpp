@@ -239,8 +239,8 @@ constinit const Option kWithOption = {
     "with",
     '\0',
     "WHAT",
-    "early-stop, trees, staged, rounds, virt-ensembles, uncertainty: keeps each tree's leaf until all are known, for run "
-    "--early-stop, --output with the other words, and --rounds with a program; contributions, interactions, "
+    "early-stop, trees, staged, rounds, virt-ensembles, uncertainty: keeps each tree's leaf until all are known, for "
+    "run --early-stop, --output with the other words, and --rounds with a program; contributions, interactions, "
     "approx-contributions: adds what run --output needs for them; several: with commas between them",
     {capability_names}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};

@@ -98,7 +98,8 @@ Result<RunOptions> understand(const Arguments& arguments) {
     return usage_error("--every: says after how many rounds --output staged gives scores");
   FVM_ASSIGN(const std::uint64_t every, arguments.number("every", 1, UINT32_MAX, 1));
   options.call.every = static_cast<std::uint32_t>(every);
-  const bool members = options.output == OutputKind::VirtEnsembles || options.output == OutputKind::Uncertainty;
+  const bool members =
+      options.output == OutputKind::VirtEnsembles || options.output == OutputKind::Uncertainty;
   if (arguments.has("ensembles") && !members)
     return usage_error("--ensembles: is for --output virt-ensembles and uncertainty");
   FVM_ASSIGN(const std::uint64_t ensembles, arguments.number("ensembles", 1, UINT32_MAX, 10));
@@ -154,7 +155,8 @@ std::vector<std::string> top_names(const Program& program, const ChosenTerms& ch
 /// Returns the names of a row's contributions: the features' names (or f0, f1, ...) and "expected". Each name of
 /// interactions is two of these with a colon between them. In models of several outputs, each name follows the class
 /// label or the number of its output.
-std::vector<std::string> explanation_names(const Program& program, OutputKind kind, const ChosenTerms& chosen) {
+std::vector<std::string> explanation_names(const Program& program, OutputKind kind,
+                                           const ChosenTerms& chosen) {
   if (chosen.top() != 0) return top_names(program, chosen);
   std::vector<std::string> terms = feature_names(program), names;
   if (!chosen.features().empty()) {
@@ -209,7 +211,8 @@ std::vector<std::string> part_names(const Program& program, const RunOptions& op
   if (options.output == OutputKind::Uncertainty) return uncertainty_names(program);
   if (options.output == OutputKind::VirtEnsembles) {
     for (std::uint32_t i = 0; i < width; ++i)
-      names.push_back("ensemble_" + std::to_string(i / outputs) + (outputs > 1 ? "_" + std::to_string(i % outputs) : ""));
+      names.push_back("ensemble_" + std::to_string(i / outputs) +
+                      (outputs > 1 ? "_" + std::to_string(i % outputs) : ""));
     return names;
   }
   const Rounds rounds = rounds_of(program, options.call);
@@ -284,9 +287,7 @@ Result<void> predict_batches(const Predictor& predictor, ResultType type, Batche
   call.features = options.terms.features();
   const std::size_t width = output_width(predictor.program(), options.output, call);
   const std::uint32_t outputs = predictor.program().meta().num_outputs;
-  const auto write = [&] {
-    return write_batch<T>(options, answers, width, batches.kept(), outputs, writer);
-  };
+  const auto write = [&] { return write_batch<T>(options, answers, width, batches.kept(), outputs, writer); };
   while (const std::size_t count = row_count(batches.rows())) {
     answers.resize(count * width);
     if (margins) {
@@ -342,13 +343,13 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
     form.inner.push_back(terms);
     const std::size_t bytes = width * size_of(type);
     if (bytes > options.max_bytes)
-      return in_file(options.model, refused("the interactions of a row take " + std::to_string(bytes) +
-                                            " bytes, more than --max-bytes " +
-                                            std::to_string(options.max_bytes) +
-                                            " allows; --features chooses some features" +
-                                            (options.terms.sparse() || options.terms.top() != 0
-                                                 ? ""
-                                                 : ", --top and --sparse leave out those that no tree tests")));
+      return in_file(options.model,
+                     refused("the interactions of a row take " + std::to_string(bytes) +
+                             " bytes, more than --max-bytes " + std::to_string(options.max_bytes) +
+                             " allows; --features chooses some features" +
+                             (options.terms.sparse() || options.terms.top() != 0
+                                  ? ""
+                                  : ", --top and --sparse leave out those that no tree tests")));
   }
   if (const std::size_t top = options.terms.top(); top != 0) {
     form.group = options.terms.top_width();
@@ -365,8 +366,10 @@ Result<void> predict_all(const Predictor& predictor, Batches& batches, const Run
   if (options.terms.sparse()) {
     const bool wide = form.type == Type::Float64;
     FVM_ASSIGN(SparseWriter writer, SparseWriter::open(options.out, options.terms.sparse_columns(), wide));
-    FVM_TRY(wide ? predict_batches<double>(predictor, ResultType::Float64, batches, options, margins, profile, writer)
-                 : predict_batches<float>(predictor, ResultType::Float32, batches, options, margins, profile, writer));
+    FVM_TRY(wide ? predict_batches<double>(predictor, ResultType::Float64, batches, options, margins, profile,
+                                           writer)
+                 : predict_batches<float>(predictor, ResultType::Float32, batches, options, margins, profile,
+                                          writer));
     return profile.time(Profile::Part::Write, [&] { return writer.finish(); });
   }
   FVM_ASSIGN(PredictionWriter writer, PredictionWriter::open(options.out, form));

@@ -192,16 +192,23 @@ struct UncertainLoss {
   std::string_view name;
   UncertaintyRule rule;
 };
-constexpr UncertainLoss kUncertainLosses[] = {
-    {"RMSE", UncertaintyRule::Scores},          {"MAE", UncertaintyRule::Scores},
-    {"MAPE", UncertaintyRule::Scores},          {"Quantile", UncertaintyRule::Scores},
-    {"Huber", UncertaintyRule::Scores},         {"Expectile", UncertaintyRule::Scores},
-    {"Tweedie", UncertaintyRule::Scores},       {"LogLinQuantile", UncertaintyRule::Scores},
-    {"Lq", UncertaintyRule::Scores},            {"LogCosh", UncertaintyRule::Scores},
-    {"Poisson", UncertaintyRule::Scores},       {"RMSEWithUncertainty", UncertaintyRule::Gaussian},
-    {"Logloss", UncertaintyRule::Binary},       {"CrossEntropy", UncertaintyRule::Binary},
-    {"Focal", UncertaintyRule::Binary},         {"MultiClass", UncertaintyRule::Classes},
-    {"MultiClassOneVsAll", UncertaintyRule::Classes}};
+constexpr UncertainLoss kUncertainLosses[] = {{"RMSE", UncertaintyRule::Scores},
+                                              {"MAE", UncertaintyRule::Scores},
+                                              {"MAPE", UncertaintyRule::Scores},
+                                              {"Quantile", UncertaintyRule::Scores},
+                                              {"Huber", UncertaintyRule::Scores},
+                                              {"Expectile", UncertaintyRule::Scores},
+                                              {"Tweedie", UncertaintyRule::Scores},
+                                              {"LogLinQuantile", UncertaintyRule::Scores},
+                                              {"Lq", UncertaintyRule::Scores},
+                                              {"LogCosh", UncertaintyRule::Scores},
+                                              {"Poisson", UncertaintyRule::Scores},
+                                              {"RMSEWithUncertainty", UncertaintyRule::Gaussian},
+                                              {"Logloss", UncertaintyRule::Binary},
+                                              {"CrossEntropy", UncertaintyRule::Binary},
+                                              {"Focal", UncertaintyRule::Binary},
+                                              {"MultiClass", UncertaintyRule::Classes},
+                                              {"MultiClassOneVsAll", UncertaintyRule::Classes}};
 
 /// Sets the rule of uncertainty, unless the file does not say how training shrank the model.
 void add_uncertainty(const CatboostParts& parts, Model& model) {

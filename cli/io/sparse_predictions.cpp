@@ -51,8 +51,8 @@ std::string fields(std::string_view name, std::uint32_t checksum, std::uint64_t 
 }
 
 /// Writes the header of a file of the archive, and appends its record to the directory.
-Result<void> begin_entry(OutputFile& file, std::uint64_t& written, std::string& directory, std::string_view name,
-                         std::uint32_t checksum, std::uint64_t size) {
+Result<void> begin_entry(OutputFile& file, std::uint64_t& written, std::string& directory,
+                         std::string_view name, std::uint32_t checksum, std::uint64_t size) {
   const std::string both = fields(name, checksum, size);
   std::string header = "PK\x03\x04" + both;
   header += name;
@@ -68,8 +68,8 @@ Result<void> begin_entry(OutputFile& file, std::uint64_t& written, std::string& 
 }
 
 /// Writes a small array that is known as a whole.
-Result<void> write_entry(OutputFile& file, std::uint64_t& written, std::string& directory, std::string_view name,
-                         const std::string& array) {
+Result<void> write_entry(OutputFile& file, std::uint64_t& written, std::string& directory,
+                         std::string_view name, const std::string& array) {
   FVM_TRY(begin_entry(file, written, directory, name, crc32_of(0, bytes_of(array)), array.size()));
   return file.write(array);
 }
@@ -136,7 +136,8 @@ Result<void> SparseWriter::end_row() {
   ++rows_;
   FVM_TRY(ends_.add(&count_));
   if (values_.bytes() + indices_.bytes() + ends_.bytes() <= kMostBytes) return {};
-  return in_file(path_, refused("its arrays would take more than 4 GiB: write fewer rows or --features to a file"));
+  return in_file(path_,
+                 refused("its arrays would take more than 4 GiB: write fewer rows or --features to a file"));
 }
 
 Result<void> SparseWriter::finish() {

@@ -233,8 +233,8 @@ class Predictor {
   /// score of the training rows at its splits on the row's way through each tree. They have the bits of XGBoost's
   /// approx_contribs, and need the host and a program compiled with CompileOptions::approx_contributions.
   ///
-  /// If a call chooses features (CallOptions::features), contributions are num_outputs x (features.size() + 1) scores, and
-  /// interactions matrices of as many rows and columns, in which the places of the other features are left out.
+  /// A call that chooses features (CallOptions::features) gets num_outputs x (features.size() + 1) contributions, and
+  /// interactions in matrices of that many rows and columns: the places of the other features are left out.
   ///
   /// Base margins need the host and a model of XGBoost or LightGBM that does not average its trees. LightGBM's own
   /// predict takes no margins: here sums start from them as LightGBM's scores of training rows start from

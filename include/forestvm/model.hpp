@@ -178,8 +178,8 @@ struct Model {
   EarlyStopRule early_stop = EarlyStopRule::None;
   /// Rule of virtual ensembles, unless `averaged`: see uncertainty_rule.
   UncertaintyRule uncertainty = UncertaintyRule::None;
-  float shrinkage = 0;                                  ///< UncertaintyDesc::shrinkage
-  double scale = 1;  ///< Factor of the trees' sum before the base is added; 1 unless base_last.
+  float shrinkage = 0;  ///< UncertaintyDesc::shrinkage
+  double scale = 1;     ///< Factor of the trees' sum before the base is added; 1 unless base_last.
   Transform transform = Transform::Identity;
   double slope = 1;        ///< TransformParameters::slope.
   double offset = 0;       ///< TransformParameters::offset.

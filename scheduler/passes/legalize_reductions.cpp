@@ -280,7 +280,8 @@ class Legalizer {
     stages.from = sums_;
     stages.base_last = base_last;
     const UncertaintyRule rule = uncertainty_rule(lowering_.model);
-    if (rule != UncertaintyRule::None) others = cut(OutputKind::Uncertainty, rows, {stages}, std::move(others));
+    if (rule != UncertaintyRule::None)
+      others = cut(OutputKind::Uncertainty, rows, {stages}, std::move(others));
     if (rule != UncertaintyRule::None && rule != UncertaintyRule::Trees)
       others = cut(OutputKind::VirtEnsembles, rows, {stages}, std::move(others));
     others = cut(OutputKind::Staged, rows, {std::move(stages)}, std::move(others));

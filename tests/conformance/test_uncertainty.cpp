@@ -52,22 +52,22 @@ Result<std::vector<double>> predicted(const Program& program, OutputKind kind, c
     RowBlock some = rows;
     some.data = static_cast<const double*>(rows.data) + begin * rows.stride;
     some.count = std::min(batch, rows.count - begin);
-    FVM_TRY(predictor->predict_with(*context, some, kind, ResultType::Float64, call, out.data() + begin * width));
+    FVM_TRY(
+        predictor->predict_with(*context, some, kind, ResultType::Float64, call, out.data() + begin * width));
     begin += some.count;
   }
   return out;
 }
 
 /// Expects numbers that differ by at most `ulps` units in the last place.
-void expect_near(const Result<std::vector<double>>& got, const std::vector<double>& expected, std::int64_t ulps,
-                 const std::string& what) {
+void expect_near(const Result<std::vector<double>>& got, const std::vector<double>& expected,
+                 std::int64_t ulps, const std::string& what) {
   ASSERT_TRUE(got.ok()) << what << ": " << got.error().text();
   ASSERT_EQ(got->size(), expected.size()) << what;
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const auto distance =
-        std::bit_cast<std::int64_t>((*got)[i]) - std::bit_cast<std::int64_t>(expected[i]);
-    ASSERT_LE(std::abs(distance), ulps) << what << ", number " << i << " of " << expected.size() << ": " << (*got)[i]
-                                        << " and " << expected[i];
+    const auto distance = std::bit_cast<std::int64_t>((*got)[i]) - std::bit_cast<std::int64_t>(expected[i]);
+    ASSERT_LE(std::abs(distance), ulps) << what << ", number " << i << " of " << expected.size() << ": "
+                                        << (*got)[i] << " and " << expected[i];
   }
 }
 
@@ -84,9 +84,9 @@ struct Case {
   /// The most units in the last place between uncertainty and CatBoost's.
   std::int64_t ulps;
 };
-constexpr Case kCases[] = {{"plain", "plain.json", 4},       {"sampled", "sampled.json", 4},
-                           {"shrunk", "shrunk.cbm", 4},      {"gaussian", "gaussian.json", 4},
-                           {"binary", "binary.json", 4},     {"classes", "classes.json", 4},
+constexpr Case kCases[] = {{"plain", "plain.json", 4},          {"sampled", "sampled.json", 4},
+                           {"shrunk", "shrunk.cbm", 4},         {"gaussian", "gaussian.json", 4},
+                           {"binary", "binary.json", 4},        {"classes", "classes.json", 4},
                            {"one_vs_all", "one_vs_all.json", 4}};
 
 TEST(Uncertainty, IsCatboosts) {
@@ -102,15 +102,18 @@ TEST(Uncertainty, IsCatboosts) {
     some.rounds = Rounds{0, 17};
     // The second score of a Gaussian model is the exponential of a score.
     const std::int64_t ulps = name == "gaussian" ? 2 : 0;
-    expect_near(predicted(program, OutputKind::VirtEnsembles, block, all), stored(name + ".members"), ulps, name);
-    expect_near(predicted(program, OutputKind::VirtEnsembles, block, some), stored(name + ".members_17"), ulps, name);
-    expect_near(predicted(program, OutputKind::Uncertainty, block, all), stored(name + ".uncertainty"), c.ulps, name);
-    expect_near(predicted(program, OutputKind::Uncertainty, block, some), stored(name + ".uncertainty_17"), c.ulps,
+    expect_near(predicted(program, OutputKind::VirtEnsembles, block, all), stored(name + ".members"), ulps,
                 name);
+    expect_near(predicted(program, OutputKind::VirtEnsembles, block, some), stored(name + ".members_17"),
+                ulps, name);
+    expect_near(predicted(program, OutputKind::Uncertainty, block, all), stored(name + ".uncertainty"),
+                c.ulps, name);
+    expect_near(predicted(program, OutputKind::Uncertainty, block, some), stored(name + ".uncertainty_17"),
+                c.ulps, name);
     ASSERT_TRUE(keep_rounds(model, {0, 17}).ok());
     some.rounds.reset();
-    expect_near(predicted(compiled(model), OutputKind::VirtEnsembles, block, some), stored(name + ".members_17"),
-                ulps, name);
+    expect_near(predicted(compiled(model), OutputKind::VirtEnsembles, block, some),
+                stored(name + ".members_17"), ulps, name);
   }
 }
 
@@ -151,7 +154,8 @@ std::vector<double> spread_of_trees(const Model& model, std::span<const double> 
   for (const std::vector<long double>& all : scores) {
     long double mean = 0, variance = 0;
     for (const long double score : all) mean += score / static_cast<long double>(all.size());
-    for (const long double score : all) variance += (score - mean) * (score - mean) / static_cast<long double>(all.size());
+    for (const long double score : all)
+      variance += (score - mean) * (score - mean) / static_cast<long double>(all.size());
     out.push_back(static_cast<double>(mean));
     out.push_back(static_cast<double>(variance));
   }
@@ -160,7 +164,8 @@ std::vector<double> spread_of_trees(const Model& model, std::span<const double> 
 
 TEST(Uncertainty, OfAveragedForestsIsTheSpreadOfTheirTrees) {
   std::size_t tried = 0;
-  for (const char* folder : {"lightgbm/4.7.0_forest", "skops/1.5_forest", "skops/1.5_bagging", "treelite/4.7.0_forest"}) {
+  for (const char* folder :
+       {"lightgbm/4.7.0_forest", "skops/1.5_forest", "skops/1.5_bagging", "treelite/4.7.0_forest"}) {
     std::filesystem::path file;
     if (!std::filesystem::is_directory(kData / folder)) continue;
     for (const auto& entry : std::filesystem::directory_iterator(kData / folder))
@@ -188,8 +193,9 @@ TEST(Uncertainty, OfAveragedForestsIsTheSpreadOfTheirTrees) {
         EXPECT_EQ((*values)[i], (*got)[2 * i]) << folder << " " << i;
     }
     CallOptions call;
-    EXPECT_NE(predicted(program, OutputKind::VirtEnsembles, block, call).error().text().find("averages its trees"),
-              std::string::npos);
+    EXPECT_NE(
+        predicted(program, OutputKind::VirtEnsembles, block, call).error().text().find("averages its trees"),
+        std::string::npos);
     call.rounds = Rounds{1, 2};
     const auto one = predicted(program, OutputKind::Uncertainty, block, call);
     for (std::size_t i = 1; i < one->size(); i += 2) EXPECT_EQ((*one)[i], 0);

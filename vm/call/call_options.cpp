@@ -119,13 +119,15 @@ Result<void> check_features(const Program& program, OutputKind output,
                             std::span<const std::uint32_t> features) {
   constexpr const char* kWhere = "features";
   if (!explains_scores(output))
-    return wrong_option(kWhere, formatted("are chosen for contributions and interactions, not for {}", name_of(output)));
+    return wrong_option(
+        kWhere, formatted("are chosen for contributions and interactions, not for {}", name_of(output)));
   for (std::size_t i = 0; i < features.size(); ++i) {
     if (features[i] >= program.meta().num_features)
       return wrong_option(kWhere, formatted("number {} is {}, but the model has {} features", i, features[i],
                                             program.meta().num_features));
     if (i != 0 && features[i] <= features[i - 1])
-      return wrong_option(kWhere, formatted("number {} is {}, which is not above the one before it", i, features[i]));
+      return wrong_option(kWhere,
+                          formatted("number {} is {}, which is not above the one before it", i, features[i]));
   }
   return {};
 }
@@ -136,10 +138,11 @@ Result<void> check_ensembles(const Program& program, const CallOptions& options)
   constexpr const char* kWhere = "virtual ensembles";
   const Rounds rounds = rounds_of(program, options);
   if (rounds.begin != 0)
-    return wrong_option(kWhere, formatted("the rounds {}:{} do not begin with the first", rounds.begin, rounds.end));
+    return wrong_option(kWhere,
+                        formatted("the rounds {}:{} do not begin with the first", rounds.begin, rounds.end));
   if (period_of(rounds, options) != 0) return {};
-  return wrong_option(kWhere, formatted("{} of them: expected 1 to {}, half of the {} rounds", options.ensembles,
-                                        rounds.end / 2, rounds.end));
+  return wrong_option(kWhere, formatted("{} of them: expected 1 to {}, half of the {} rounds",
+                                        options.ensembles, rounds.end / 2, rounds.end));
 }
 
 }  // namespace

@@ -28,14 +28,16 @@ Result<void> check_score_output(OutputKind output) {
 Result<void> check_uncertainty(const Program& program, OutputKind output) {
   const auto all = program.uncertainty();
   if (all.empty())
-    return refused(formatted("output {}", name_of(output)),
-                   "is for most of CatBoost's models and for forests that average their trees; this one is of {} "
-                   "({})",
-                   program.text(StringId::Trainer), program.text(StringId::Objective));
+    return refused(
+        formatted("output {}", name_of(output)),
+        "is for most of CatBoost's models and for forests that average their trees; this one is of {} "
+        "({})",
+        program.text(StringId::Trainer), program.text(StringId::Objective));
   if (output == OutputKind::Uncertainty || all[0].rule != UncertaintyRule::Trees) return {};
-  return refused("output virt-ensembles",
-                 "the model averages its trees, whose scores are the output trees; the output uncertainty has their "
-                 "mean and variance");
+  return refused(
+      "output virt-ensembles",
+      "the model averages its trees, whose scores are the output trees; the output uncertainty has their "
+      "mean and variance");
 }
 
 /// Checks that the program has such an output, and that numbers of this type hold it.

@@ -67,8 +67,7 @@ void write_contributions(const TotalsToWrite& all, Value* to) {
     for (unsigned row = 0; row < all.rows; ++row)
       for (std::uint32_t i = begin; i < end; ++i)
         if (const std::uint32_t place = places[i - begin]; place != kLeftOut)
-          to[row * all.stride + place] =
-              static_cast<Value>(all.totals[std::size_t{i} * kCodeRows + row]);
+          to[row * all.stride + place] = static_cast<Value>(all.totals[std::size_t{i} * kCodeRows + row]);
   }
 }
 
@@ -131,7 +130,9 @@ void Machine::explain(const Inst& inst) {
       if (pairs) part_pairs(paths, output, totals);
       const std::size_t at = row * stride + k * width;
       const TotalsToWrite all{paths, output, totals, pass_->places, count, features, stride};
-      const auto write = [&](auto* to) { pairs ? write_interactions(all, to) : write_contributions(all, to); };
+      const auto write = [&](auto* to) {
+        pairs ? write_interactions(all, to) : write_contributions(all, to);
+      };
       if (pass_->wide_values != nullptr)
         write(pass_->wide_values + at);
       else
@@ -146,8 +147,8 @@ namespace {
 /// Writes the numbers of the features of a call, or of all, in the type of the output. There are `terms` of them for
 /// each output of the model, the last of which is always written.
 template <class Score, class Value>
-void convert(const Score* numbers, std::size_t count, std::size_t terms, std::span<const std::uint32_t> features,
-             Value* to) {
+void convert(const Score* numbers, std::size_t count, std::size_t terms,
+             std::span<const std::uint32_t> features, Value* to) {
   if (features.empty()) {
     if constexpr (std::is_same_v<Score, Value>)
       std::copy_n(numbers, count, to);

@@ -56,7 +56,7 @@ class HostContext final : public Context {
 
   static constexpr char kBackend = 0;
   std::vector<Line> scratch;
-  std::vector<Line> codes;  ///< Codes of rows to whose blocks values are added.
+  std::vector<Line> codes;            ///< Codes of rows to whose blocks values are added.
   std::vector<std::uint32_t> places;  ///< Pass::places of a call that chooses features.
 };
 
@@ -473,8 +473,8 @@ class HostPredictor final : public CallPredictor {
                                                 : numbers * sizeof(double));
   }
 
-  /// Returns the number of threads that compute contributions or uncertainty of a pass's rows at once. Together their slots take at
-  /// most kMaxScratchBytes, unless a single slot takes more.
+  /// Returns the number of threads that compute contributions or uncertainty of a pass's rows at once. Together their
+  /// slots take at most kMaxScratchBytes, unless a single slot takes more.
   unsigned slot_count(const Pass& pass) const {
     if (loaded_.executor == nullptr) return 1;
     const std::size_t blocks =

@@ -30,9 +30,18 @@ enum class Output : std::uint8_t {
   Uncertainty
 };
 inline constexpr std::size_t kOutputCount = 12;
-inline constexpr const char* kOutputNames[kOutputCount] = {
-    "raw",   "value",  "class",        "leaf",                 "proba",          "contributions",
-    "trees", "staged", "interactions", "approx-contributions", "virt-ensembles", "uncertainty"};
+inline constexpr const char* kOutputNames[kOutputCount] = {"raw",
+                                                           "value",
+                                                           "class",
+                                                           "leaf",
+                                                           "proba",
+                                                           "contributions",
+                                                           "trees",
+                                                           "staged",
+                                                           "interactions",
+                                                           "approx-contributions",
+                                                           "virt-ensembles",
+                                                           "uncertainty"};
 
 /// The source of a model's probabilities of classes.
 enum class ProbabilitySource : std::uint8_t {

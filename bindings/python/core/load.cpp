@@ -232,13 +232,14 @@ PyObject* load(PyObject* type, PyObject* args) {
   });
 }
 
-/// Forest._calling(first_round, end_round, every, ensembles): a forest of the same program whose calls have these options; an
-/// end_round of 0 means all rounds.
+/// Forest._calling(first_round, end_round, every, ensembles): a forest of the same program whose calls have these
+/// options; an end_round of 0 means all rounds.
 PyObject* calling(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     CallOptions call;
     Rounds rounds;
-    if (PyArg_ParseTuple(args, "IIII", &rounds.begin, &rounds.end, &call.every, &call.ensembles) == 0) return nullptr;
+    if (PyArg_ParseTuple(args, "IIII", &rounds.begin, &rounds.end, &call.every, &call.ensembles) == 0)
+      return nullptr;
     if (rounds != Rounds{}) call.rounds = rounds;
     const Forest& forest = forest_of(self);
     if (const auto checked = check_call(forest.program, OutputKind::Raw, call); !checked)

@@ -230,7 +230,7 @@ class Forest(_core.Forest):
         columns: str = "name",
         extra: str = "error",
     ) -> NDArray[Any]:
-        """Returns what CatBoost's `virtual_ensembles_predict` gives as `VirtEnsembles`: an array (rows, ensembles, outputs).
+        """Returns CatBoost's `VirtEnsembles` of `virtual_ensembles_predict`: an array (rows, ensembles, outputs).
 
         ensembles: at most half of the rounds. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
@@ -251,10 +251,10 @@ class Forest(_core.Forest):
     ) -> NDArray[Any]:
         """Returns how sure the model is.
 
-        Of CatBoost's models this is what `virtual_ensembles_predict` gives as `TotalUncertainty`, an array (rows, 2) or
-        (rows, 3). Of forests that average their trees it is the mean and the variance of the trees' scores, (rows, 2) or
-        (rows, outputs, 2). The forest must have been loaded with `keep_leaves=True`. The options are those of
-        `virt_ensembles`.
+        Of CatBoost's models this is what `virtual_ensembles_predict` gives as `TotalUncertainty`, an array (rows, 2)
+        or (rows, 3). Of forests that average their trees it is the mean and the variance of the trees' scores, an array
+        (rows, 2) or (rows, outputs, 2). The forest must have been loaded with `keep_leaves=True`. The options are those
+        of `virt_ensembles`.
         """
         calls = self._with_members(ensembles)
         flat = calls.predict(X, output="uncertainty", dtype=dtype, missing=missing, columns=columns, extra=extra)

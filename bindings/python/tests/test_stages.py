@@ -161,10 +161,10 @@ def test_uncertainty() -> None:
         got = forest.virt_ensembles(rows, 4)
         assert got.shape == members.shape and got.dtype == np.float64
         np.testing.assert_array_max_ulp(got, members, 2)
-        np.testing.assert_array_max_ulp(forest.uncertainty(rows, 4), np.load(folder / f"{path.stem}.uncertainty.npy"), 4)
-        np.testing.assert_array_max_ulp(
-            forest.of_rounds(0, 17).uncertainty(rows, 3), np.load(folder / f"{path.stem}.uncertainty_17.npy"), 4
-        )
+        expected = np.load(folder / f"{path.stem}.uncertainty.npy")
+        np.testing.assert_array_max_ulp(forest.uncertainty(rows, 4), expected, 4)
+        expected = np.load(folder / f"{path.stem}.uncertainty_17.npy")
+        np.testing.assert_array_max_ulp(forest.of_rounds(0, 17).uncertainty(rows, 3), expected, 4)
         with pytest.raises(forestvm.Usage, match="12 of them: expected 1 to 11"):
             forest.virt_ensembles(rows, 12)
         for wrong in (0, 1.5, "4"):

@@ -1,4 +1,4 @@
-// The rules by which a program says how sure it is, as they lie in a file. Little-endian, fixed sizes, no padding bytes.
+// The rules by which a program says how sure it is, as files hold them. Little-endian, fixed sizes, no padding bytes.
 #pragma once
 
 #include <cstdint>

@@ -86,7 +86,8 @@ TEST(CApiContributions, OfChosenFeaturesAreThoseOfAll) {
   ASSERT_EQ(fvm_call_width(opened.open().get(), FVM_OUTPUT_CONTRIBUTIONS, &options, &width), FVM_OK);
   EXPECT_EQ(width, 9u);
   ASSERT_EQ(predict(some), FVM_OK) << fvm_last_error();
-  for (std::size_t i = 0; i < some.size(); ++i) EXPECT_EQ(some[i], all[i / 3 * 4 + (i % 3 == 0 ? 0 : i % 3 + 1)]);
+  for (std::size_t i = 0; i < some.size(); ++i)
+    EXPECT_EQ(some[i], all[i / 3 * 4 + (i % 3 == 0 ? 0 : i % 3 + 1)]);
   const std::uint32_t wrong[] = {2, 0};
   options.features = wrong;
   EXPECT_EQ(predict(some), FVM_USAGE);

@@ -126,7 +126,8 @@ ProgramParts uncertain_parts(UncertaintyRule rule = UncertaintyRule::Scores) {
 TEST(VerifyRounds, Uncertainty) {
   for (const UncertaintyRule rule : {UncertaintyRule::Classes, UncertaintyRule::Trees})
     EXPECT_EQ(refusal(uncertain_parts(rule)), "");
-  const auto expect = [](auto breaks, const std::string& what, UncertaintyRule rule = UncertaintyRule::Classes) {
+  const auto expect = [](auto breaks, const std::string& what,
+                         UncertaintyRule rule = UncertaintyRule::Classes) {
     ProgramParts parts = uncertain_parts(rule);
     breaks(parts);
     const std::string text = refusal(parts);
@@ -134,16 +135,20 @@ TEST(VerifyRounds, Uncertainty) {
   };
   expect([](ProgramParts& p) { p.uncertainty.push_back(p.uncertainty[0]); }, "2 records, at most 1");
   expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::None; }, "there is no rule 0");
-  expect([](ProgramParts& p) { p.uncertainty[0].rule = static_cast<UncertaintyRule>(6); }, "there is no rule 6");
+  expect([](ProgramParts& p) { p.uncertainty[0].rule = static_cast<UncertaintyRule>(6); },
+         "there is no rule 6");
   expect([](ProgramParts& p) { p.uncertainty[0].reserved[2] = 1; }, "a reserved byte is not zero");
   for (const float wrong : {-0.5f, 1.0f, NAN})
-    expect([&](ProgramParts& p) { p.uncertainty[0].shrinkage = wrong; }, "its shrinkage is not from 0 to below 1");
-  expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Trees; }, "its rule is for other rounds");
-  expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Classes; }, "its rule is for other rounds",
-         UncertaintyRule::Trees);
+    expect([&](ProgramParts& p) { p.uncertainty[0].shrinkage = wrong; },
+           "its shrinkage is not from 0 to below 1");
+  expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Trees; },
+         "its rule is for other rounds");
+  expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Classes; },
+         "its rule is for other rounds", UncertaintyRule::Trees);
   expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Binary; },
          "its rule is for 1 outputs, the program has 3");
-  expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Gaussian; }, "its rule is for 2 outputs");
+  expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Gaussian; },
+         "its rule is for 2 outputs");
   expect([](ProgramParts& p) { p.uncertainty.clear(); }, "virtual ensembles or uncertainty (output ");
   ProgramParts kept = kept_parts();
   kept.uncertainty.push_back({UncertaintyRule::Classes, {}, 0});

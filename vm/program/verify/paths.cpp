@@ -222,12 +222,14 @@ class WayFollower {
         return {};
       case Op::StoreStages: {
         const auto args = operands<Op::StoreStages>(inst);
-        if (!is_of_trees(way_.output) || way_.output == OutputKind::Trees || !has_output(program_, way_.output))
+        if (!is_of_trees(way_.output) || way_.output == OutputKind::Trees ||
+            !has_output(program_, way_.output))
           return wrong("it writes scores of stages, virtual ensembles or uncertainty");
         FVM_TRY(takes_leaves(args.acc_in));
         FVM_TRY(reads_sums(args.acc_out));
         take(multiply_capped(program_.round_begins().size(), meta_.num_outputs));
-        if (way_.output == OutputKind::Uncertainty)  // the spread of trees: two passes over them for each output
+        if (way_.output ==
+            OutputKind::Uncertainty)  // the spread of trees: two passes over them for each output
           take(multiply_capped(2 * std::uint64_t{meta_.num_trees}, meta_.num_outputs));
         memory_.output.add(rows());
         return {};
