@@ -455,20 +455,20 @@ class HostPredictor final : public CallPredictor {
     return bytes + whole_lines(leaf_value_bytes(rows));
   }
 
-  static bool has_members(OutputKind output) {
-    return output == OutputKind::Uncertainty || output == OutputKind::VirtEnsembles;
+  /// Returns whether a pass computes the scores of virtual ensembles.
+  bool has_members(const Pass& pass) const {
+    if (pass.output != OutputKind::Uncertainty && pass.output != OutputKind::VirtEnsembles) return false;
+    return loaded_.program.uncertainty()[0].rule != UncertaintyRule::Trees;
   }
 
-  static bool needs_slots(const Pass& pass) {
-    return explains_scores(pass.output) || has_members(pass.output);
-  }
+  /// Returns whether threads of a pass take slots of memory.
+  bool needs_slots(const Pass& pass) const { return explains_scores(pass.output) || has_members(pass); }
 
   /// Returns the bytes that a thread needs to compute contributions or uncertainty.
   std::size_t slot_bytes(const Pass& pass) const {
     const ProgramMeta& meta = loaded_.meta;
-    const std::size_t numbers = has_members(pass.output)
-                                    ? member_numbers(meta.num_outputs, pass.options->ensembles)
-                                    : meta.num_outputs * (std::size_t{meta.num_features} + 1);
+    const std::size_t numbers = has_members(pass) ? member_numbers(meta.num_outputs, pass.options->ensembles)
+                                                  : meta.num_outputs * (std::size_t{meta.num_features} + 1);
     return whole_lines(reads_paths(pass.output) ? ExplainScratch(loaded_.paths).bytes
                                                 : numbers * sizeof(double));
   }

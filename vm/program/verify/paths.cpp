@@ -228,8 +228,8 @@ class WayFollower {
         FVM_TRY(takes_leaves(args.acc_in));
         FVM_TRY(reads_sums(args.acc_out));
         take(multiply_capped(program_.round_begins().size(), meta_.num_outputs));
-        if (way_.output ==
-            OutputKind::Uncertainty)  // the spread of trees: two passes over them for each output
+        // The variance of trees takes two passes over them for each output.
+        if (way_.output == OutputKind::Uncertainty)
           take(multiply_capped(2 * std::uint64_t{meta_.num_trees}, meta_.num_outputs));
         memory_.output.add(rows());
         return {};
