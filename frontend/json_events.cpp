@@ -62,7 +62,9 @@ TextWithoutNan without_nan(std::string_view document) {
   return out;
 }
 
-class SaxAdapter {
+/// Passes events on. It is called through its base class, so that the library's parsers exist once in a program that has
+/// others take their events, too.
+class SaxAdapter final : public nlohmann::json_sax<json> {
  public:
   SaxAdapter(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth,
              const TextWithoutNan& replaced, EventSink& sink)
@@ -74,32 +76,32 @@ class SaxAdapter {
         sink_(sink) {}
 
   // Called by sax_parse; the names are nlohmann_json's.
-  bool null() { return spend() && told(sink_.on_null()); }
-  bool boolean(bool value) { return spend() && told(sink_.on_flag(value)); }
-  bool number_integer(std::int64_t value) { return spend() && told(sink_.on_integer(value)); }
-  bool number_unsigned(std::uint64_t value) {
+  bool null() override { return spend() && told(sink_.on_null()); }
+  bool boolean(bool value) override { return spend() && told(sink_.on_flag(value)); }
+  bool number_integer(std::int64_t value) override { return spend() && told(sink_.on_integer(value)); }
+  bool number_unsigned(std::uint64_t value) override {
     if (value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
       return number_integer(static_cast<std::int64_t>(value));
     return spend() && told(sink_.on_real(static_cast<double>(value), std::to_string(value)));
   }
-  bool number_float(double value, const std::string& text) {
+  bool number_float(double value, const std::string& text) override {
     if (!replaced_.offsets.empty() && text == kNanNumber)
       return spend() && told(sink_.on_real(std::numeric_limits<double>::quiet_NaN(), {}));
     return spend() && told(sink_.on_real(value, text));
   }
-  bool string(std::string& value) {
+  bool string(std::string& value) override {
     const bool good = is_text(value);
     return spend() && told(sink_.on_text(value)) && (good || fail("text that is not UTF-8"));
   }
-  bool binary(std::vector<std::uint8_t>&) { return fail("binary data"); }
-  bool key(std::string& name) {
+  bool binary(json::binary_t&) override { return fail("binary data"); }
+  bool key(std::string& name) override {
     return spend() && told(sink_.on_key(name)) && (is_text(name) || fail("a name that is not UTF-8"));
   }
-  bool start_object(std::size_t count) { return enter(count) && told(sink_.on_object_begin()); }
-  bool start_array(std::size_t count) { return enter(count) && told(sink_.on_array_begin()); }
-  bool end_object() { return leave() && told(sink_.on_object_end()); }
-  bool end_array() { return leave() && told(sink_.on_array_end()); }
-  bool parse_error(std::size_t position, const std::string&, const json::exception& problem);
+  bool start_object(std::size_t count) override { return enter(count) && told(sink_.on_object_begin()); }
+  bool start_array(std::size_t count) override { return enter(count) && told(sink_.on_array_begin()); }
+  bool end_object() override { return leave() && told(sink_.on_object_end()); }
+  bool end_array() override { return leave() && told(sink_.on_array_end()); }
+  bool parse_error(std::size_t position, const std::string&, const json::exception& problem) override;
 
   Error error() const { return error_.value_or(refused("the document cannot be read")); }
 
@@ -195,7 +197,8 @@ Result<void> read_events(std::span<const std::byte> bytes, Syntax syntax, std::u
       text = replaced.text;
     }
     SaxAdapter adapter(bytes, syntax, deepest, replaced, sink);
-    if (!json::sax_parse(text.data(), text.data() + text.size(), &adapter, format)) return adapter.error();
+    nlohmann::json_sax<json>* const events = &adapter;
+    if (!json::sax_parse(text.data(), text.data() + text.size(), events, format)) return adapter.error();
   } catch (const std::bad_alloc&) {
     return fail(ErrorCode::Environment, sink.path(), "out of memory while reading the document");
   } catch (const std::length_error&) {

@@ -203,12 +203,12 @@ class JsonLinesReader final : public TableReader {
 
   Result<void> read_row(std::string_view text, Rows& rows) {
     events_.begin_row(rows.numbers<Number>(), rows.kept);
-    const bool has_constants =
-        text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
-    if (has_constants)
-      nlohmann::json::sax_parse(with_quoted_constants(text), &events_);
-    else
-      nlohmann::json::sax_parse(text, &events_);
+    std::string quoted;
+    if (text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos)
+      text = quoted = with_quoted_constants(text);
+    // Events of the base class: otherwise there would be a parser for each type of number.
+    nlohmann::json_sax<nlohmann::json>* const events = &events_;
+    nlohmann::json::sax_parse(text.data(), text.data() + text.size(), events);
     std::optional<Error> error = events_.error();
     if (!error) return {};
     error->where = place() + (error->where.empty() ? "" : ", " + error->where);
