@@ -108,8 +108,8 @@ TEST(VerifyRounds, Instructions) {
       "it does not hold every tree's leaf");
 }
 
-/// Returns the parts of a program with virtual ensembles by a rule for models of one output.
-ProgramParts uncertain_parts(UncertaintyRule rule = UncertaintyRule::Scores) {
+/// Returns the parts of a program of three outputs with a rule of uncertainty.
+ProgramParts uncertain_parts(UncertaintyRule rule = UncertaintyRule::Classes) {
   Model model = small_forest();
   make_wide(model);
   if (rule == UncertaintyRule::Trees)
@@ -149,7 +149,12 @@ TEST(VerifyRounds, Uncertainty) {
          "its rule is for 1 outputs, the program has 3");
   expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Gaussian; },
          "its rule is for 2 outputs");
-  expect([](ProgramParts& p) { p.uncertainty.clear(); }, "virtual ensembles or uncertainty (output ");
+  // Calls for an output that the program does not have are refused before its code runs.
+  ProgramParts none = uncertain_parts();
+  none.uncertainty.clear();
+  const auto program = encode_program(none);
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  EXPECT_FALSE(check_call(*program, OutputKind::Uncertainty, {}).ok());
   ProgramParts kept = kept_parts();
   kept.uncertainty.push_back({UncertaintyRule::Classes, {}, 0});
   EXPECT_NE(refusal(kept).find("its rule is for float64 scores"), std::string::npos) << refusal(kept);

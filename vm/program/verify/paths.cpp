@@ -222,8 +222,7 @@ class WayFollower {
         return {};
       case Op::StoreStages: {
         const auto args = operands<Op::StoreStages>(inst);
-        if (!is_of_trees(way_.output) || way_.output == OutputKind::Trees ||
-            !has_output(program_, way_.output))
+        if (!is_of_trees(way_.output) || way_.output == OutputKind::Trees)
           return wrong("it writes scores of stages, virtual ensembles or uncertainty");
         FVM_TRY(takes_leaves(args.acc_in));
         FVM_TRY(reads_sums(args.acc_out));
