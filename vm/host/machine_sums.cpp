@@ -308,27 +308,27 @@ void transpose(const float* leaves, std::size_t stride, float* to, std::size_t w
 }
 
 /// Turns what the second score of each member predicts, the logarithm of the standard deviation, into a variance.
-void predict_variances(double* members, std::uint32_t count) {
-  for (std::uint32_t e = 0; e < count; ++e) members[2 * e + 1] = std::exp(2 * members[2 * e + 1]);
+void predict_variances(double* members, std::size_t count) {
+  for (std::size_t e = 0; e < count; ++e) members[2 * e + 1] = std::exp(2 * members[2 * e + 1]);
 }
 
 double entropy_term(double chance) { return chance > 0 ? -chance * std::log(chance) : 0; }
 
 /// Turns the raw scores of a member into the probabilities of `outputs` classes.
-void predict_classes(double* scores, std::uint32_t outputs) {
+void predict_classes(double* scores, std::size_t outputs) {
   const double most = *std::max_element(scores, scores + outputs);
   double sum = 0;
-  for (std::uint32_t k = 0; k < outputs; ++k) sum += scores[k] = std::exp(scores[k] - most);
-  for (std::uint32_t k = 0; k < outputs; ++k) scores[k] /= sum;
+  for (std::size_t k = 0; k < outputs; ++k) sum += scores[k] = std::exp(scores[k] - most);
+  for (std::size_t k = 0; k < outputs; ++k) scores[k] /= sum;
 }
 
 /// Writes the 2 or 3 numbers of a rule for the scores of `count` members of a row, which it changes.
-void uncertainty_of(UncertaintyRule rule, double* members, std::uint32_t count, std::uint32_t outputs,
+void uncertainty_of(UncertaintyRule rule, double* members, std::size_t count, std::size_t outputs,
                     double* to) {
   const auto mean = [&](const auto& number) {
     double sum = 0;
-    for (std::uint32_t e = 0; e < count; ++e) sum += number(members + e * outputs);
-    return sum / count;
+    for (std::size_t e = 0; e < count; ++e) sum += number(members + e * outputs);
+    return sum / static_cast<double>(count);
   };
   if (rule == UncertaintyRule::Scores || rule == UncertaintyRule::Gaussian) {
     const double middle = to[0] = mean([](const double* member) { return member[0]; });
@@ -337,18 +337,18 @@ void uncertainty_of(UncertaintyRule rule, double* members, std::uint32_t count, 
     return;
   }
   const bool binary = rule == UncertaintyRule::Binary;
-  for (std::uint32_t e = 0; e < count; ++e)
+  for (std::size_t e = 0; e < count; ++e)
     if (binary)
       members[e] = 1 / (1 + std::exp(-members[e]));
     else
       predict_classes(members + e * outputs, outputs);
   const auto entropy = [&](const double* chances) {
     double sum = binary ? entropy_term(1 - chances[0]) : 0;
-    for (std::uint32_t k = 0; k < outputs; ++k) sum += entropy_term(chances[k]);
+    for (std::size_t k = 0; k < outputs; ++k) sum += entropy_term(chances[k]);
     return sum;
   };
   to[0] = mean(entropy);
-  for (std::uint32_t k = 0; k < outputs; ++k)
+  for (std::size_t k = 0; k < outputs; ++k)
     members[k] = mean([&](const double* member) { return member[k]; });
   to[1] = entropy(members);
 }
@@ -476,7 +476,7 @@ void Machine::store_members(const OperandsOf<Op::StoreStages>& args) const {
         continue;
       }
       double numbers[3];
-      uncertainty_of(rule, mine, count, static_cast<std::uint32_t>(outputs_), numbers);
+      uncertainty_of(rule, mine, count, outputs_, numbers);
       for (std::size_t i = 0; i < pass_->width; ++i) put(row * pass_->width + i, numbers[i]);
     }
   });
