@@ -44,8 +44,9 @@ struct Options {
 /// The content of a file or of memory.
 using Loaded = std::variant<Model, Program>;
 
+/// Is not inlined, because g++ 12 would then warn of parts of the variant that are never read.
 template <class T>
-Result<Loaded> either(Result<T> loaded) {
+[[gnu::noinline]] Result<Loaded> either(Result<T> loaded) {
   if (!loaded) return std::move(loaded).failure();
   return Loaded(std::in_place_type<T>, std::move(loaded).value());
 }
