@@ -140,6 +140,9 @@ void add_program(Json& document, const Program& program) {
                                              {"bytes", attributions.size_bytes()}};
   if (const auto begins = program.round_begins(); !begins.empty()) {
     document["keeps leaves"] = true;
+    if (!program.uncertainty().empty())
+      document["uncertainty"] =
+          program.uncertainty()[0].rule == UncertaintyRule::Trees ? "of trees" : "of virtual ensembles";
     if (program.meta().rounds != RoundRule::None) document["rounds"] = begins.size() - 1;
   }
   const std::string_view schedule = program.text(StringId::Schedule);

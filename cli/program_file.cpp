@@ -55,6 +55,8 @@ constexpr Capability kCapabilities[] = {{"early-stop", &CompileOptions::keeps_le
                                         {"trees", &CompileOptions::keeps_leaves},
                                         {"staged", &CompileOptions::keeps_leaves},
                                         {"rounds", &CompileOptions::keeps_leaves},
+                                        {"virt-ensembles", &CompileOptions::keeps_leaves},
+                                        {"uncertainty", &CompileOptions::keeps_leaves},
                                         {"contributions", &CompileOptions::contributions},
                                         {"interactions", &CompileOptions::interactions},
                                         {"approx-contributions", &CompileOptions::approx_contributions}};
@@ -239,10 +241,9 @@ constinit const Option kWithOption = {
     "with",
     '\0',
     "WHAT",
-    "early-stop, trees, staged, rounds: keeps each tree's leaf until all are known, for run --early-stop, --output "
-    "trees, --output staged, and --rounds with a program; contributions, interactions, approx-contributions: adds what "
-    "run --output needs "
-    "for them; several: with commas between them",
+    "early-stop, trees, staged, rounds, virt-ensembles, uncertainty: keeps each tree's leaf until all are known, for "
+    "run --early-stop, --output with the other words, and --rounds with a program; contributions, interactions, "
+    "approx-contributions: adds what run --output needs for them; several: with commas between them",
     {capability_names}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 

@@ -23,9 +23,11 @@
 
 #include "cli/backend.hpp"
 #include "cli/batches.hpp"
+#include "cli/chosen_terms.hpp"
 #include "cli/commands.hpp"
 #include "cli/io/predictions.hpp"
 #include "cli/io/quote.hpp"
+#include "cli/io/sparse_predictions.hpp"
 #include "cli/margins.hpp"
 #include "cli/profile.hpp"
 #include "cli/program_file.hpp"
@@ -41,7 +43,8 @@ constexpr std::uint64_t kMaxRowBytes = std::uint64_t{64} << 20;
 struct RunOptions {
   std::string model, out;
   std::string margins;  ///< Value of --base-margin; empty without it.
-  CallOptions call;     ///< Options of each call but the margins.
+  CallOptions call;     ///< Options of each call but the margins and the features.
+  ChosenTerms terms;    ///< The numbers of contributions and interactions that are written.
   OutputKind output = OutputKind::Value;
   BackendChoice backend;
   BatchOptions rows;
@@ -78,8 +81,9 @@ Result<RunOptions> understand(const Arguments& arguments) {
   FVM_ASSIGN(options.rows, batch_options(arguments));
   FVM_TRY(expect_one_standard_input(options.model, options.rows.path));
   options.out = arguments.get("out", "-");
-  FVM_TRY(check_predictions_name(options.out));
   FVM_ASSIGN(options.output, arguments.choice("output", options.output));
+  FVM_ASSIGN(options.terms, ChosenTerms::make(arguments, options.output, options.out));
+  if (!options.terms.sparse()) FVM_TRY(check_predictions_name(options.out));
   FVM_ASSIGN(options.backend, choose_backend(arguments));
   FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMaxThreads, 0));
   options.backend.host.threads = static_cast<unsigned>(threads);
@@ -96,10 +100,17 @@ Result<RunOptions> understand(const Arguments& arguments) {
     return usage_error("--every: says after how many rounds --output staged gives scores");
   FVM_ASSIGN(const std::uint64_t every, arguments.number("every", 1, UINT32_MAX, 1));
   options.call.every = static_cast<std::uint32_t>(every);
+  const bool members =
+      options.output == OutputKind::VirtEnsembles || options.output == OutputKind::Uncertainty;
+  if (arguments.has("ensembles") && !members)
+    return usage_error("--ensembles: is for --output virt-ensembles and uncertainty");
+  FVM_ASSIGN(const std::uint64_t ensembles, arguments.number("ensembles", 1, UINT32_MAX, 10));
+  options.call.ensembles = static_cast<std::uint32_t>(ensembles);
   options.has_header = arguments.has("output-header");
-  if (is_npy_name(options.out) && (options.has_header || options.rows.form.keep))
+  if ((is_npy_name(options.out) || options.terms.sparse()) && (options.has_header || options.rows.form.keep))
     return usage_error(std::string(options.has_header ? "--output-header" : "--keep") +
-                       ": an NPY array has no room for texts; write CSV");
+                       (options.terms.sparse() ? ": a sparse matrix has no room for texts; write CSV"
+                                               : ": an NPY array has no room for texts; write CSV"));
   FVM_TRY(expect_other_file(options.out, options.model));
   FVM_TRY(expect_other_file(options.out, options.rows.path));
   return options;
@@ -113,22 +124,51 @@ std::vector<std::string> class_labels(const Program& program, OutputKind output)
   return labels;
 }
 
+std::vector<std::string> feature_names(const Program& program) {
+  std::vector<std::string> names;
+  for (std::uint32_t f = 0; f < program.meta().num_features; ++f) {
+    const std::string_view name = program.feature_name(f);
+    names.push_back(name.empty() ? formatted("f{}", f) : std::string(name));
+  }
+  return names;
+}
+
+/// Returns what stands before the names of an output's numbers: in models of several outputs its class label or number.
+std::string output_prefix(const Program& program, std::uint32_t k) {
+  const ProgramMeta& meta = program.meta();
+  if (meta.num_outputs == 1) return "";
+  const bool labelled = meta.num_class_labels == meta.num_outputs;
+  return (labelled ? std::string(program.class_label(k)) : std::to_string(k)) + "_";
+}
+
+/// Returns the names of the strongest terms: feature_0, value_0 and so on; of pairs first_0, second_0, value_0.
+std::vector<std::string> top_names(const Program& program, const ChosenTerms& chosen) {
+  const std::vector<const char*> parts = chosen.top_width() == 3
+                                             ? std::vector<const char*>{"first_", "second_", "value_"}
+                                             : std::vector<const char*>{"feature_", "value_"};
+  std::vector<std::string> names;
+  for (std::uint32_t k = 0; k < program.meta().num_outputs; ++k)
+    for (std::size_t i = 0; i < chosen.top(); ++i)
+      for (const char* const part : parts)
+        names.push_back(output_prefix(program, k) + part + std::to_string(i));
+  return names;
+}
+
 /// Returns the names of a row's contributions: the features' names (or f0, f1, ...) and "expected". Each name of
 /// interactions is two of these with a colon between them. In models of several outputs, each name follows the class
 /// label or the number of its output.
-std::vector<std::string> explanation_names(const Program& program, OutputKind kind) {
-  const ProgramMeta& meta = program.meta();
-  std::vector<std::string> terms, names;
-  for (std::uint32_t f = 0; f < meta.num_features; ++f) {
-    const std::string_view name = program.feature_name(f);
-    terms.push_back(name.empty() ? formatted("f{}", f) : std::string(name));
+std::vector<std::string> explanation_names(const Program& program, OutputKind kind,
+                                           const ChosenTerms& chosen) {
+  if (chosen.top() != 0) return top_names(program, chosen);
+  std::vector<std::string> terms = feature_names(program), names;
+  if (!chosen.features().empty()) {
+    const std::vector<std::string> all = std::move(terms);
+    terms.clear();
+    for (const std::uint32_t feature : chosen.features()) terms.push_back(all[feature]);
   }
   terms.emplace_back("expected");
-  for (std::uint32_t k = 0; k < meta.num_outputs; ++k) {
-    const bool labelled = meta.num_class_labels == meta.num_outputs;
-    std::string output;
-    if (meta.num_outputs > 1)
-      output = (labelled ? std::string(program.class_label(k)) : std::to_string(k)) + "_";
+  for (std::uint32_t k = 0; k < program.meta().num_outputs; ++k) {
+    const std::string output = output_prefix(program, k);
     for (const std::string& term : terms) {
       if (kind != OutputKind::Interactions) names.push_back(output + term);
       for (std::size_t i = 0; kind == OutputKind::Interactions && i < terms.size(); ++i)
@@ -136,6 +176,28 @@ std::vector<std::string> explanation_names(const Program& program, OutputKind ki
     }
   }
   return names;
+}
+
+/// Returns the names of the numbers of a row's uncertainty.
+std::vector<std::string> uncertainty_names(const Program& program) {
+  switch (program.uncertainty()[0].rule) {
+    case UncertaintyRule::None:
+      break;
+    case UncertaintyRule::Scores:
+      return {"mean", "variance"};
+    case UncertaintyRule::Gaussian:
+      return {"mean", "variance", "data_variance"};
+    case UncertaintyRule::Binary:
+    case UncertaintyRule::Classes:
+      return {"data_entropy", "total_entropy"};
+    case UncertaintyRule::Trees:
+      std::vector<std::string> names;
+      for (std::uint32_t k = 0; k < program.meta().num_outputs; ++k)
+        for (const char* const number : {"mean", "variance"})
+          names.push_back(output_prefix(program, k) + number);
+      return names;
+  }
+  return {};
 }
 
 /// Returns the names of a row's outputs of trees, tree_0 and so on, or of its scores of stages, after_10 and so on with
@@ -148,6 +210,13 @@ std::vector<std::string> part_names(const Program& program, const RunOptions& op
   const auto begins = program.round_begins();
   std::vector<std::string> names;
   if (width == 0) return names;
+  if (options.output == OutputKind::Uncertainty) return uncertainty_names(program);
+  if (options.output == OutputKind::VirtEnsembles) {
+    for (std::uint32_t i = 0; i < width; ++i)
+      names.push_back(
+          formatted("ensemble_{}{}", i / outputs, outputs > 1 ? formatted("_{}", i % outputs) : ""));
+    return names;
+  }
   const Rounds rounds = rounds_of(program, options.call);
   for (std::uint32_t i = 0; i < width; ++i) {
     const std::uint32_t part = several ? i / outputs : i;
@@ -168,7 +237,7 @@ std::vector<std::string> column_names(const Program& program, const RunOptions& 
   const bool parts = is_of_trees(options.output);
   if (parts || explains_scores(options.output)) {
     std::vector<std::string> more =
-        parts ? part_names(program, options) : explanation_names(program, options.output);
+        parts ? part_names(program, options) : explanation_names(program, options.output, options.terms);
     std::move(more.begin(), more.end(), std::back_inserter(names));
     return names;
   }
@@ -185,20 +254,42 @@ std::vector<std::string> column_names(const Program& program, const RunOptions& 
   return names;
 }
 
-/// Predicts all rows, batch after batch, and writes each batch as soon as it is predicted.
+/// Writes a batch of predictions, `width` numbers for each row: all of them, or the strongest terms.
 template <class T>
+Result<void> write_batch(const RunOptions& options, std::span<const T> answers, std::size_t width,
+                         std::span<const std::string> kept, std::uint32_t outputs, PredictionWriter& writer) {
+  std::vector<T> strongest;
+  if constexpr (std::is_floating_point_v<T>)
+    for (std::size_t at = 0; options.terms.top() != 0 && at < answers.size(); at += width / outputs)
+      options.terms.add_strongest(answers.subspan(at, width / outputs), strongest);
+  FVM_TRY(writer.write(options.terms.top() != 0 ? std::span<const T>(strongest) : answers, kept));
+  return writer.flush();
+}
+
+/// Adds a batch to a sparse matrix.
+template <class T>
+Result<void> write_batch(const RunOptions& options, std::span<const T> answers, std::size_t width,
+                         std::span<const std::string>, std::uint32_t, SparseWriter& writer) {
+  if constexpr (std::is_floating_point_v<T>)
+    for (std::size_t at = 0; at < answers.size(); at += width)
+      FVM_TRY(options.terms.add_sparse(answers.subspan(at, width), writer));
+  return {};
+}
+
+/// Predicts all rows, batch after batch, and writes each batch as soon as it is predicted.
+template <class T, class Writer>
 Result<void> predict_batches(const Predictor& predictor, ResultType type, Batches& batches,
-                             const RunOptions& options, std::optional<Margins>& margins, std::size_t width,
-                             Profile& profile, PredictionWriter& writer) {
+                             const RunOptions& options, std::optional<Margins>& margins, Profile& profile,
+                             Writer& writer) {
   using Part = Profile::Part;
   Progress progress = batches.progress(options.out);
   const std::unique_ptr<Context> context = predictor.make_context();
   std::vector<T> answers;
   CallOptions call = options.call;
-  const auto write = [&]() -> Result<void> {
-    FVM_TRY(writer.write(std::span<const T>(answers), batches.kept()));
-    return writer.flush();
-  };
+  call.features = options.terms.features();
+  const std::size_t width = output_width(predictor.program(), options.output, call);
+  const std::uint32_t outputs = predictor.program().meta().num_outputs;
+  const auto write = [&] { return write_batch<T>(options, answers, width, batches.kept(), outputs, writer); };
   while (const std::size_t count = row_count(batches.rows())) {
     answers.resize(count * width);
     if (margins) {
@@ -222,7 +313,9 @@ Result<void> predict_batches(const Predictor& predictor, ResultType type, Batche
 Result<PredictionForm> answers_of(const Program& program, const RunOptions& options,
                                   std::span<const std::string> labels) {
   const ProgramMeta& meta = program.meta();
-  const std::uint32_t width = output_width(program, options.output, options.call);
+  CallOptions call = options.call;
+  call.features = options.terms.features();
+  const std::uint32_t width = output_width(program, options.output, call);
   const bool explains = explains_scores(options.output);
   const bool parts = is_of_trees(options.output);
   const std::string name(name_of(options.output));
@@ -240,10 +333,13 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
                     : wide                              ? Type::Float64
                                                         : Type::Float32;
   PredictionForm form{width, type, labels, leaves || explains || parts, {}, {}};
-  const std::size_t terms = std::size_t{meta.num_features} + 1;
+  const std::size_t terms =
+      (call.features.empty() ? std::size_t{meta.num_features} : call.features.size()) + 1;
   if (explains && meta.num_outputs > 1) form.inner = {meta.num_outputs, terms};
-  if (options.output == OutputKind::Staged || (parts && !program.leaf_vectors().empty()))
+  if (options.output == OutputKind::Staged || options.output == OutputKind::VirtEnsembles ||
+      (options.output == OutputKind::Trees && !program.leaf_vectors().empty()))
     form.inner = {width / meta.num_outputs, meta.num_outputs};
+  if (options.output == OutputKind::Uncertainty && width > 3) form.inner = {meta.num_outputs, 2};
   if (options.output == OutputKind::Interactions) {
     if (form.inner.empty()) form.inner = {terms};
     form.inner.push_back(terms);
@@ -251,19 +347,38 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
     if (bytes > options.max_bytes)
       return in_file(
           options.model,
-          refused(formatted("the interactions of a row take {} bytes, more than --max-bytes {} allows", bytes,
-                            options.max_bytes)));
+          refused(formatted("the interactions of a row take {} bytes, more than --max-bytes {} allows; "
+                            "--features chooses some features{}",
+                            bytes, options.max_bytes,
+                            options.terms.sparse() || options.terms.top() != 0
+                                ? ""
+                                : ", --top and --sparse leave out those that no tree tests")));
+  }
+  if (const std::size_t top = options.terms.top(); top != 0) {
+    form.group = options.terms.top_width();
+    form.inner = {top, form.group};
+    if (meta.num_outputs > 1) form.inner.insert(form.inner.begin(), meta.num_outputs);
+    form.columns = meta.num_outputs * top * form.group;
   }
   return form;
 }
 
 Result<void> predict_all(const Predictor& predictor, Batches& batches, const RunOptions& options,
                          std::optional<Margins>& margins, const PredictionForm& form, Profile& profile) {
+  using Type = PredictionForm::Type;
+  if (options.terms.sparse()) {
+    const bool wide = form.type == Type::Float64;
+    FVM_ASSIGN(SparseWriter writer, SparseWriter::open(options.out, options.terms.sparse_columns(), wide));
+    FVM_TRY(wide ? predict_batches<double>(predictor, ResultType::Float64, batches, options, margins, profile,
+                                           writer)
+                 : predict_batches<float>(predictor, ResultType::Float32, batches, options, margins, profile,
+                                          writer));
+    return profile.time(Profile::Part::Write, [&] { return writer.finish(); });
+  }
   FVM_ASSIGN(PredictionWriter writer, PredictionWriter::open(options.out, form));
   const auto predict = [&]<class T>(ResultType type) {
-    return predict_batches<T>(predictor, type, batches, options, margins, form.columns, profile, writer);
+    return predict_batches<T>(predictor, type, batches, options, margins, profile, writer);
   };
-  using Type = PredictionForm::Type;
   if (form.type == Type::Int64)
     FVM_TRY(predict.operator()<std::int64_t>(ResultType::Int64));
   else if (form.type == Type::Int32)
@@ -286,7 +401,9 @@ Result<void> run(const Arguments& arguments) {
   options.call.rounds = asked.rounds;
   if (options.call.rounds || is_of_trees(options.output))
     FVM_TRY(in_file(options.model, check_call(program, options.output, options.call)));
-  const std::vector<std::string> labels = class_labels(program, options.output);
+  FVM_TRY(options.terms.find(program, options.output, options.model));
+  const std::vector<std::string> labels =
+      options.terms.top() != 0 ? feature_names(program) : class_labels(program, options.output);
   FVM_ASSIGN(PredictionForm form, answers_of(program, options, labels));
   const std::vector<std::string> names = column_names(program, options);  // of rows that are not refused
   form.names = names;
@@ -295,7 +412,10 @@ Result<void> run(const Arguments& arguments) {
   }));
   // The input is opened first, so that rows which cannot be read leave no output behind.
   FVM_ASSIGN(Batches batches, profile.time(Part::Read, [&] {
-    return Batches::open(options.rows, program, form.columns * size_of(form.type));
+    CallOptions call = options.call;
+    call.features = options.terms.features();
+    const std::size_t width = output_width(program, options.output, call);
+    return Batches::open(options.rows, program, width * size_of(form.type));
   }));
   std::optional<Margins> margins;
   if (!options.margins.empty()) {
@@ -313,9 +433,10 @@ std::string notes() {
          "CatBoost, scikit-learn and ONNX; the file's for Treelite and PMML) and shape (n,) for one output\n"
          "or (n, k) for k; contributions (n, features + 1), or (n, k, features + 1); interactions have\n"
          "features + 1 once more; trees (n, trees), or (n, trees, k) if leaves are vectors; staged\n"
-         "(n, stages, k). class gives the label's index as int64 (in CSV the model's own label, if it has\n"
-         "labels); leaf gives int32 of shape (n, trees). CSV numbers are the shortest text that reads back\n"
-         "to the same bits.\n"
+         "(n, stages, k), virt-ensembles (n, ensembles, k), uncertainty (n, 2) or (n, 3), for several\n"
+         "outputs of an averaged forest (n, k, 2); --top K gives (n, K, 2), of pairs (n, K, 3), or k times that.\n"
+         "class gives the label's index as int64 (in CSV the model's own label, if it has labels); leaf gives\n"
+         "int32 of shape (n, trees). CSV numbers are the shortest text that reads back to the same bits.\n"
          "The content of ROWS tells its format, also inside gzip; the name of OUT says what is written.\n"
          "Rows are read, predicted and written batch by batch; only one batch is in memory, except that an\n"
          "NPY array in Fortran order is read whole. A program that writes rows into a pipe and waits for the\n"
@@ -336,8 +457,8 @@ const Command kRun = {
       "array (rows, features), a CSR matrix of scipy.sparse.save_npz, libsvm or JSON lines, plain or gzip, or a .fvr "
       "file of forestvm encode; - is standard input"}},
     {{"out", 'o', "OUT",
-      "where predictions go: a name that ends in .npy or .csv, or has no ending (CSV); - (default) is CSV "
-      "on standard output",
+      "where predictions go: a name that ends in .npy or .csv, or has no ending (CSV), with --sparse .npz; - (default) "
+      "is CSV on standard output",
       kFiles},
      {"output",
       '\0',
@@ -346,14 +467,20 @@ const Command kRun = {
       "leaf (the number of each tree's leaf, as the trainer numbers a tree's nodes), contributions (each feature's exact "
       "SHAP contribution to the raw score by the paths of the trees, then the expected score), interactions (what each "
       "two features contribute together), approx-contributions (changes of the mean score at the splits of each feature on "
-      "a row's way), trees (what each tree's leaf adds to the raw score), or staged (the raw score "
-      "after every few rounds, and after the last)",
+      "a row's way), trees (what each tree's leaf adds to the raw score), staged (the raw score "
+      "after every few rounds, and after the last), virt-ensembles (the raw scores of CatBoost's virtual ensembles) or "
+      "uncertainty (CatBoost's TotalUncertainty; of averaged forests the mean and variance of the trees' scores)",
       {names_of<OutputKind>}},
      {"output-header", '\0', "",
       "begins CSV output with a line of names: the class labels, or value, raw, class, value_0, ..., tree_0, ...; of "
       "contributions the features' names and expected, of interactions two of them each; of stages after_ and the number "
       "of rounds"},
      {"every", '\0', "R", "rounds from one stage to the next of --output staged, default 1"},
+     {"ensembles", '\0', "N",
+      "number of virtual ensembles of --output virt-ensembles and uncertainty, default 10, at most half of the rounds"},
+     kFeaturesOption,
+     kTopOption,
+     kSparseOption,
      kScheduleOption,
      kBackendOption,
      kDeviceOption,

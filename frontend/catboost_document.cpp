@@ -40,6 +40,7 @@ enum class Container : std::uint8_t {
   ClassNames,
   ClassLabels,
   Params,
+  Boosting,
   Loss,
   CounterParams,
   FeatureOptions,

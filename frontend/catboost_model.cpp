@@ -185,6 +185,43 @@ Result<void> set_threshold(const CatboostParts& parts, Model& model) {
   return {};
 }
 
+/// The losses whose uncertainty CatBoost computes, and its rule. Their models have one output, but for those of classes
+/// and Gaussian ones, which have two.
+struct UncertainLoss {
+  std::string_view name;
+  UncertaintyRule rule;
+};
+constexpr UncertainLoss kUncertainLosses[] = {{"RMSE", UncertaintyRule::Scores},
+                                              {"MAE", UncertaintyRule::Scores},
+                                              {"MAPE", UncertaintyRule::Scores},
+                                              {"Quantile", UncertaintyRule::Scores},
+                                              {"Huber", UncertaintyRule::Scores},
+                                              {"Expectile", UncertaintyRule::Scores},
+                                              {"Tweedie", UncertaintyRule::Scores},
+                                              {"LogLinQuantile", UncertaintyRule::Scores},
+                                              {"Lq", UncertaintyRule::Scores},
+                                              {"LogCosh", UncertaintyRule::Scores},
+                                              {"Poisson", UncertaintyRule::Scores},
+                                              {"RMSEWithUncertainty", UncertaintyRule::Gaussian},
+                                              {"Logloss", UncertaintyRule::Binary},
+                                              {"CrossEntropy", UncertaintyRule::Binary},
+                                              {"Focal", UncertaintyRule::Binary},
+                                              {"MultiClass", UncertaintyRule::Classes},
+                                              {"MultiClassOneVsAll", UncertaintyRule::Classes}};
+
+/// Sets the rule of uncertainty, unless the file does not say how training shrank the model.
+void add_uncertainty(const CatboostParts& parts, Model& model) {
+  const auto shrinkage = static_cast<float>(parts.shrink_rate * parts.learning_rate);
+  if (!(shrinkage >= 0 && shrinkage < 1)) return;
+  for (const UncertainLoss& loss : kUncertainLosses) {
+    if (loss.name != parts.loss) continue;
+    const std::uint32_t outputs = loss.rule == UncertaintyRule::Gaussian ? 2 : 1;
+    if (loss.rule != UncertaintyRule::Classes && model.num_outputs != outputs) return;
+    model.uncertainty = loss.rule;
+    model.shrinkage = shrinkage;
+  }
+}
+
 /// Sets what is computed from raw scores.
 Result<void> add_loss(CatboostParts& parts, const LoadLimits& limits, Model& model) {
   model.objective = parts.loss;
@@ -211,6 +248,7 @@ Result<ParsedModel> model_of(CatboostParts parts, std::size_t file_bytes, const 
   model.score_type = ScalarType::Float64;
   FVM_TRY(add_bias(parts, model));
   FVM_TRY(add_loss(parts, limits, model));
+  add_uncertainty(parts, model);
   FVM_ASSIGN(const std::vector<CatboostSplit> splits, add_columns(parts, file_bytes, limits, model));
   FVM_TRY(add_trees(parts, splits, limits, model));
   parsed.tree_location = [](std::size_t) { return std::string("trees"); };

@@ -2,6 +2,7 @@
 // of them. A feature has two numbers: its index among the features of its kind, and a flat index among all features.
 #pragma once
 
+#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <span>
@@ -99,6 +100,8 @@ struct CatboostParts {
   std::vector<double> class_to_label;
   std::int64_t classes_count = 0;
   std::string probability_threshold;  ///< empty if it is CatBoost's 0.5
+  double learning_rate = NAN;         ///< NaN if the file does not say it.
+  double shrink_rate = NAN;           ///< The parameter model_shrink_rate; NaN if the file does not say it.
 
   std::vector<CatboostFloatFeature> float_features;
   std::vector<CatboostCategorical> categorical_features;

@@ -31,6 +31,8 @@ Result<void> keep_rounds(Model& model, Rounds rounds) {
     begins.push_back(model.round_begins[round] - first);
   model.round_begins = std::move(begins);
   if (model.base_of_first_round && rounds.begin != 0) std::fill(model.base.begin(), model.base.end(), 0.0);
+  if (rounds.begin != 0)
+    model.uncertainty = UncertaintyRule::None;  // virtual ensembles begin with the first round
   model.best_round.reset();
   return {};
 }

@@ -39,6 +39,10 @@ constexpr fvm_output c_output(OutputKind output) {
       return FVM_OUTPUT_INTERACTIONS;
     case OutputKind::ApproxContributions:
       return FVM_OUTPUT_APPROX_CONTRIBUTIONS;
+    case OutputKind::VirtEnsembles:
+      return FVM_OUTPUT_VIRT_ENSEMBLES;
+    case OutputKind::Uncertainty:
+      return FVM_OUTPUT_UNCERTAINTY;
   }
   __builtin_unreachable();  // the cases above are all outputs
 }
@@ -104,7 +108,6 @@ Result<CallOptions> known_call_options(const fvm_call_options* given) {
   if (given == nullptr) return options;
   FVM_ASSIGN(const fvm_call_options known,
              known_fields(given, "call options", "fvm_call_options", "FVM_CALL_OPTIONS_INIT"));
-  if (known.reserved != 0) return usage("call options: reserved is {}, not 0", known.reserved);
   if (known.base_margin == nullptr && (known.base_margin_rows != 0 || known.base_margin_outputs != 0))
     return usage("base_margin is null, but has a shape");
   if (known.base_margin_type != FVM_TYPE_FLOAT32 && known.base_margin_type != FVM_TYPE_FLOAT64)
@@ -115,6 +118,10 @@ Result<CallOptions> known_call_options(const fvm_call_options* given) {
   if (known.rounds_begin != 0 || known.rounds_end != 0)
     options.rounds = Rounds{known.rounds_begin, known.rounds_end};
   if (known.stage_every != 0) options.every = known.stage_every;
+  if (known.ensembles != 0) options.ensembles = known.ensembles;
+  if (known.features == nullptr && known.feature_count != 0)
+    return usage("features is null, but feature_count is {}", known.feature_count);
+  options.features = {known.features, known.feature_count};
   if (known.early_stop_every != 0) options.early_stop = {known.early_stop_margin, known.early_stop_every};
   return options;
 }

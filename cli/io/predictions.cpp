@@ -46,13 +46,12 @@ Error not_kept() {
 
 template <class T>
 void append_cell(std::string& text, T value, std::span<const std::string> labels) {
-  if constexpr (std::is_integral_v<T>) {
-    const auto index = static_cast<std::size_t>(value);
-    if (value >= 0 && index < labels.size()) return append_text(text, labels[index]);
+  if (value >= 0 && value < static_cast<T>(labels.size()))
+    return append_text(text, labels[static_cast<std::size_t>(value)]);
+  if constexpr (std::is_integral_v<T>)
     append_number(text, std::int64_t{value});
-  } else {
+  else
     append_number(text, value);
-  }
 }
 
 }  // namespace
@@ -131,7 +130,8 @@ Result<void> PredictionWriter::write_text(std::span<const T> values, std::span<c
       append_text(text, kept[i / form_.columns]);
       text += ',';
     }
-    append_cell(text, values[i], form_.labels);
+    const bool labelled = form_.group == 1 || i % form_.group + 1 != form_.group;
+    append_cell(text, values[i], labelled ? form_.labels : std::span<const std::string>());
     text += (i + 1) % form_.columns == 0 ? '\n' : ',';
     if (text.size() < kTextPiece) continue;
     FVM_TRY(file_.write(text));

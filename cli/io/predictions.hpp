@@ -27,6 +27,8 @@ struct PredictionForm {
   bool matrix = false;                    ///< true: the shape is (rows, columns) even if columns is 1
   std::span<const std::string> names{};   ///< CSV begins with a line of these names; empty: it has no header
   std::vector<std::size_t> inner{};  ///< Sizes of an NPY array's dimensions after the first; empty: see above
+  std::size_t group =
+      1;  ///< Labels stand for numbers of each `group` columns that are not the last of them; 1: for all
 };
 
 /// Returns the size of a value in bytes.

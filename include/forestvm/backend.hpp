@@ -174,6 +174,9 @@ struct CallOptions {
   /// The rounds whose trees count, for raw scores, values, classes, and outputs of trees and stages; without them all.
   std::optional<Rounds> rounds{};
   std::uint32_t every = 1;  ///< Staged: rounds from one stage to the next; 1 or more.
+  /// Contributions of all kinds and interactions: the features that are wanted, ascending; empty: all.
+  std::span<const std::uint32_t> features{};
+  std::uint32_t ensembles = 10;  ///< Virtual ensembles and uncertainty: the number of ensembles; 1 or more.
 };
 
 /// The types of predictions.
@@ -230,6 +233,9 @@ class Predictor {
   /// score of the training rows at its splits on the row's way through each tree. They have the bits of XGBoost's
   /// approx_contribs, and need the host and a program compiled with CompileOptions::approx_contributions.
   ///
+  /// A call that chooses features (CallOptions::features) gets num_outputs x (features.size() + 1) contributions, and
+  /// interactions in matrices of that many rows and columns: the places of the other features are left out.
+  ///
   /// Base margins need the host and a model of XGBoost or LightGBM that does not average its trees. LightGBM's own
   /// predict takes no margins: here sums start from them as LightGBM's scores of training rows start from
   /// init_score. Early stop needs the host, a model of LightGBM that has it, and a program that keeps every tree's
@@ -241,6 +247,11 @@ class Predictor {
   /// call, are for programs that keep every tree's leaf, on the host. Scores of chosen rounds and of stages have the
   /// bits of a program that was compiled from these rounds alone (keep_rounds) under the contract `trainer`.
   ///
+  /// Virtual ensembles are CatBoost's: with p, the number of rounds divided by twice the number of ensembles
+  /// (CallOptions::ensembles), the last one ends with the last round and each other one p rounds before the next. Each
+  /// has num_outputs raw scores, from which the shrinkage of training is removed. Uncertainty has the numbers that its
+  /// UncertaintyRule names. Both need a program that keeps every tree's leaf, and rounds that begin with the first.
+  ///
   /// Usage: a type in which the output would lose digits; a context of another backend; a null pointer; rows that
   /// overlap or are too short; coded rows with another number of columns or too few bytes; sparse rows whose
   /// offsets descend or leave the values, or with a column that the model does not have (the error names the row);
@@ -249,7 +260,9 @@ class Predictor {
   /// when the context lacks memory; margins whose shape is not that of the raw scores, or that are not finite (the
   /// error names row and output); margins or early stop for leaf numbers, contributions or interactions; early
   /// stop with a margin below 0 or NaN, or after every 0 rounds; rounds that are empty, reversed or beyond the
-  /// program's, or for leaf numbers, contributions or interactions; stages of 0 rounds.
+  /// program's, or for leaf numbers, contributions or interactions; stages of 0 rounds; no
+  /// virtual ensembles, or more than half the number of rounds; features that do not ascend, that the model does not
+  /// have, or for other outputs than contributions and interactions.
   ///
   /// Refused: labels of a model without classes; contributions or interactions of a program without them; outputs of
   /// trees and stages, and rounds, of a program that does not keep leaves; stages and rounds of a model whose trees are

@@ -81,7 +81,14 @@ enum {
    * trees (Saabas; XGBoost's approx_contribs). A row has num_features + 1 numbers for each output, of which the last is
    * the expected score; they add up to the output's raw score. Only programs that were compiled with approximate
    * contributions have them (forestvm compile --with approx-contributions). */
-  FVM_OUTPUT_APPROX_CONTRIBUTIONS = 8
+  FVM_OUTPUT_APPROX_CONTRIBUTIONS = 8,
+  /** The raw scores of CatBoost's virtual ensembles (fvm_call_options.ensembles of them): num_outputs numbers for each.
+   * Only programs that keep leaves have them (forestvm compile --with virt-ensembles). */
+  FVM_OUTPUT_VIRT_ENSEMBLES = 9,
+  /** How sure the model is: of CatBoost's models 2 or 3 numbers, as its TotalUncertainty; of a forest that averages its
+   * trees the mean and the variance of the trees' scores, for each output. Only programs that keep leaves have it
+   * (forestvm compile --with uncertainty). */
+  FVM_OUTPUT_UNCERTAINTY = 10
 };
 
 /** The type of a number, in rows, columns and predictions. */
@@ -268,12 +275,16 @@ typedef struct fvm_call_options {
   uint32_t rounds_begin;      /**< First round whose trees count, from 0. */
   uint32_t rounds_end;        /**< Round after the last whose trees count; both 0: all rounds. */
   uint32_t stage_every;       /**< FVM_OUTPUT_STAGED: rounds from one stage to the next; 0: 1. */
-  uint32_t reserved;          /**< Zero. */
+  uint32_t ensembles;         /**< FVM_OUTPUT_VIRT_ENSEMBLES and FVM_OUTPUT_UNCERTAINTY: the number of virtual
+                                   ensembles; 0: 10. */
+  const uint32_t* features;   /**< Contributions of all kinds and interactions: the features that are wanted,
+                                   ascending; NULL: all. */
+  size_t feature_count;       /**< Number of `features`. */
 } fvm_call_options;
 
 /** An initializer for the defaults: no margins, all trees. */
 #define FVM_CALL_OPTIONS_INIT \
-  { sizeof(fvm_call_options), NULL, 0, 0, FVM_TYPE_FLOAT32, 0, 10.0, 0, 0, 0, 0 }
+  { sizeof(fvm_call_options), NULL, 0, 0, FVM_TYPE_FLOAT32, 0, 10.0, 0, 0, 0, 0, NULL, 0 }
 
 /** An initializer for no rows. */
 #define FVM_ROWS_INIT                                                                                        \

@@ -13,6 +13,7 @@
 #include <forestvm/core/derived_columns.hpp>
 #include <forestvm/core/early_stop.hpp>
 #include <forestvm/core/transform.hpp>
+#include <forestvm/core/uncertainty.hpp>
 
 namespace forestvm {
 
@@ -175,7 +176,10 @@ struct Model {
   /// True if a call may bring its own margins, which replace `base` (XGBoost's base_margin, LightGBM's init_score).
   bool takes_margins = false;
   EarlyStopRule early_stop = EarlyStopRule::None;
-  double scale = 1;  ///< Factor of the trees' sum before the base is added; 1 unless base_last.
+  /// Rule of virtual ensembles, unless `averaged`: see uncertainty_rule.
+  UncertaintyRule uncertainty = UncertaintyRule::None;
+  float shrinkage = 0;  ///< UncertaintyDesc::shrinkage
+  double scale = 1;     ///< Factor of the trees' sum before the base is added; 1 unless base_last.
   Transform transform = Transform::Identity;
   double slope = 1;        ///< TransformParameters::slope.
   double offset = 0;       ///< TransformParameters::offset.
@@ -201,6 +205,14 @@ inline std::uint64_t num_columns(const Model& model) {
   std::uint64_t columns = std::uint64_t{model.num_features} + model.computed_columns.size();
   for (const Lookup& lookup : model.lookups) columns += lookup.width;
   return columns;
+}
+
+/// Returns the rule by which a model says how sure it is.
+inline UncertaintyRule uncertainty_rule(const Model& model) {
+  if (!model.averaged) return model.uncertainty;
+  for (const double base : model.base)
+    if (base != 0) return UncertaintyRule::None;
+  return UncertaintyRule::Trees;
 }
 
 /// Returns whether some leaf's output is a linear function of the row.

@@ -23,6 +23,7 @@
 #include <forestvm/core/path_data.hpp>
 #include <forestvm/core/rounds.hpp>
 #include <forestvm/core/transform.hpp>
+#include <forestvm/core/uncertainty.hpp>
 #include <forestvm/core/wide_values.hpp>
 #include <forestvm/result.hpp>
 
@@ -165,6 +166,7 @@ struct ProgramParts {
   std::vector<std::uint32_t> attributed_leaves;
   std::vector<Attribution> attributions;
   std::vector<double> attribution_base;
+  std::vector<UncertaintyDesc> uncertainty;
 };
 
 /// The extent to which load and from_bytes check an image before they return a program.

@@ -130,7 +130,7 @@ constexpr double kMaxValuesPerStep = 2.5;
 constexpr double kMaxDoublesPerStep = 25;
 /// The most rows of a pass of the host: larger calls are cut into passes. A plan for more rows runs only for rows that
 /// the host predicts as if there were more of them.
-constexpr std::uint32_t kMostRows = std::uint32_t{1} << 30;
+constexpr std::uint32_t kMaxPassRows = std::uint32_t{1} << 30;
 
 /// Returns whether walks that compare codes suit the model better than walks that compare values.
 bool suits_codes(const Findings& found) {
@@ -220,7 +220,7 @@ Schedule automatic_schedule(const Model& model) {
   if (codes != Codes::Tables || found.columns * kLargeBlock > kMaxCachedCodes)
     add_blocks(schedule, codes, found.covers, kRowsOfSmallBlocks, kSmallBlock, why);
   const bool for_doubles = codes_suit_doubles(model, found);
-  add_blocks(schedule, codes, found.covers, for_doubles ? Argument(kMostRows) : Argument(kBatchSizeName),
+  add_blocks(schedule, codes, found.covers, for_doubles ? Argument(kMaxPassRows) : Argument(kBatchSizeName),
              kLargeBlock, why);
   if (for_doubles)
     add_blocks(schedule, Codes::Tables, found.covers, kBatchSizeName, kLargeBlock,

@@ -53,6 +53,8 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   if (compilation.options.keeps_leaves) {
     meta.rounds = rule_of_rounds(model);
     parts.round_begins = model.round_begins;
+    if (const UncertaintyRule rule = uncertainty_rule(model); rule != UncertaintyRule::None)
+      parts.uncertainty.push_back({rule, {}, model.shrinkage});
   }
   meta.fingerprint = compilation.fingerprint;
   meta.forest_nodes = forest.nodes;

@@ -276,11 +276,16 @@ class Legalizer {
     std::move(scores.begin(), scores.end(), std::back_inserter(body));
   }
 
-  /// Returns statements that write the outputs of single trees and stages of rounds, or else run `others`.
+  /// Returns statements that write the outputs of single trees, stages of rounds and uncertainty, or else run `others`.
   std::vector<Statement> write_trees(std::vector<Statement> others, LoopId rows, bool base_last) const {
     Statement stages = make(StoreStages, rows, scores_);
     stages.from = sums_;
     stages.base_last = base_last;
+    const UncertaintyRule rule = uncertainty_rule(lowering_.model);
+    if (rule != UncertaintyRule::None)
+      others = cut(OutputKind::Uncertainty, rows, {stages}, std::move(others));
+    if (rule != UncertaintyRule::None && rule != UncertaintyRule::Trees)
+      others = cut(OutputKind::VirtEnsembles, rows, {stages}, std::move(others));
     others = cut(OutputKind::Staged, rows, {std::move(stages)}, std::move(others));
     return cut(OutputKind::Trees, rows, {make(StoreTrees, rows, sums_)}, std::move(others));
   }

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -133,6 +136,190 @@ TEST_F(Contributions, AreApproximateIfAskedFor) {
                "the program computes contributions or interactions, which C does not");
 }
 
+/// Returns the cells of a line of CSV.
+std::vector<std::string> cells(const std::string& line) {
+  std::vector<std::string> all;
+  std::istringstream in(line);
+  for (std::string cell; std::getline(in, cell, ',');) all.push_back(cell);
+  return all;
+}
+
+/// Returns the lines of a text.
+std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> all;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) all.push_back(line);
+  return all;
+}
+
+TEST_F(Contributions, OfChosenFeaturesAreThoseOfAll) {
+  for (const std::string output : {"contributions", "approx-contributions"}) {
+    const auto all = lines(content({"run", model_, rows_, "--output", output, "--output-header"}));
+    const auto some = lines(content({"run", model_, rows_, "--output", output, "--output-header",
+                                     "--features", "worst area,1,mean radius", "--batch", "7"}));
+    ASSERT_EQ(all.size(), some.size());
+    const auto names = cells(all[0]);
+    const auto area =
+        static_cast<std::size_t>(std::find(names.begin(), names.end(), "worst area") - names.begin());
+    EXPECT_EQ(some[0], "mean radius,mean texture,worst area,expected");
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto whole = cells(all[i]);
+      EXPECT_EQ(cells(some[i]), (std::vector<std::string>{whole[0], whole[1], whole[area], whole[30]}));
+    }
+  }
+  const std::string out = file("out.npy");
+  content({"run", test_data("digits/model.ubj"), test_data("digits/rows.npy"), "--output", "interactions",
+           "-o", out, "--features", "10,20,21"});
+  EXPECT_NE(content_of(out).substr(10, 100).find("(540, 10, 4, 4)"), std::string::npos);
+}
+
+TEST_F(Contributions, OfTheStrongestFeaturesComeFirst) {
+  const auto all = lines(content({"run", model_, rows_, "--output", "contributions", "--output-header"}));
+  const auto top =
+      lines(content({"run", model_, rows_, "--output", "contributions", "--top", "2", "--output-header"}));
+  ASSERT_EQ(all.size(), top.size());
+  EXPECT_EQ(top[0], "feature_0,value_0,feature_1,value_1");
+  const auto names = cells(all[0]);
+  for (std::size_t row = 1; row < all.size(); ++row) {
+    const auto numbers = cells(all[row]);
+    std::vector<std::size_t> order(30);
+    for (std::size_t f = 0; f < order.size(); ++f) order[f] = f;
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return std::abs(std::stod(numbers[a])) > std::abs(std::stod(numbers[b]));
+    });
+    EXPECT_EQ(cells(top[row]), (std::vector<std::string>{names[order[0]], numbers[order[0]], names[order[1]],
+                                                         numbers[order[1]]}));
+  }
+  const auto pairs = lines(content({"run", model_, rows_, "--output", "interactions", "--features", "0,1",
+                                    "--top", "3", "--output-header"}));
+  const auto two = lines(content({"run", model_, rows_, "--output", "interactions", "--features", "0,1"}));
+  EXPECT_EQ(pairs[0], "first_0,second_0,value_0,first_1,second_1,value_1,first_2,second_2,value_2");
+  for (std::size_t row = 0; row < two.size(); ++row) {
+    const auto matrix = cells(two[row]), mine = cells(pairs[row + 1]);
+    for (std::size_t i = 0; i < 9; i += 3) {
+      const std::size_t a = mine[i] == "mean radius" ? 0 : 1, b = mine[i + 1] == "mean radius" ? 0 : 1;
+      EXPECT_EQ(mine[i + 2], matrix[a * 3 + b]);
+    }
+  }
+  const std::string out = file("out.npy");
+  content({"run", test_data("digits/model.ubj"), test_data("digits/rows.npy"), "--output", "interactions",
+           "-o", out, "--top", "5"});
+  EXPECT_NE(content_of(out).substr(10, 100).find("(540, 10, 5, 3)"), std::string::npos);
+}
+
+/// Returns the numbers of an array in NumPy's format that begins at `at`, and sets `at` to its end.
+template <class Number>
+std::vector<Number> numbers_at(const std::string& file, std::size_t& at, std::size_t count) {
+  at = file.find("\x93NUMPY", at);
+  const std::size_t begin =
+      at + 10 + static_cast<unsigned char>(file[at + 8]) + 256u * static_cast<unsigned char>(file[at + 9]);
+  std::vector<Number> numbers(count);
+  std::memcpy(numbers.data(), file.data() + begin, count * sizeof(Number));
+  at = begin + count * sizeof(Number);
+  return numbers;
+}
+
+TEST_F(Contributions, WithoutZerosAreThoseOfAll) {
+  const std::string sparse = file("out.npz"), dense = file("out.npy");
+  const std::string digits = test_data("digits/model.ubj"), images = test_data("digits/rows.npy");
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"contributions"},
+                                               {"interactions"},
+                                               {"contributions", "--features", "3,20,21"}}) {
+    std::vector<std::string> words{"run", digits, images, "--output"};
+    words.insert(words.end(), more.begin(), more.end());
+    words.insert(words.end(), {"-o", dense});
+    content(words);
+    words.back() = sparse;
+    words.emplace_back("--sparse");
+    content(words);
+    const std::size_t rows = 540;
+    const std::string archive = content_of(sparse), array = content_of(dense);
+    std::size_t at = archive.find("indptr.npy");
+    const auto ends = numbers_at<std::int64_t>(archive, at, rows + 1);
+    const auto count = static_cast<std::size_t>(ends.back());
+    at = 0;
+    const auto columns = numbers_at<std::int64_t>(archive, at, count);
+    at = archive.find("shape.npy");
+    const auto shape = numbers_at<std::int64_t>(archive, at, 2);
+    const auto values = numbers_at<float>(archive, at, count);
+    const auto width = static_cast<std::size_t>(shape[1]);
+    ASSERT_EQ(shape[0], 540);
+    at = 0;
+    const auto all = numbers_at<float>(array, at, rows * width);
+    EXPECT_EQ(at, array.size());
+    std::vector<float> read(rows * width);
+    for (std::size_t row = 0; row < rows; ++row)
+      for (auto i = static_cast<std::size_t>(ends[row]); i < static_cast<std::size_t>(ends[row + 1]); ++i) {
+        EXPECT_NE(values[i], 0);
+        read[row * width + static_cast<std::size_t>(columns[i])] = values[i];
+      }
+    EXPECT_EQ(read, all);
+  }
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"contributions"},
+                                               {"approx-contributions"},
+                                               {"contributions", "--features", "3,20"}}) {
+    std::vector<std::string> words{"run", model_, rows_, "-o", sparse, "--sparse", "--output"};
+    words.insert(words.end(), more.begin(), more.end());
+    content(words);
+    const std::string first = content_of(sparse);
+    words.insert(words.end(), {"--batch", "7"});
+    content(words);
+    EXPECT_EQ(content_of(sparse), first);
+    EXPECT_EQ(first.substr(0, 4), "PK\x03\x04");
+  }
+  expect_error({"run", model_, rows_, "--output", "contributions", "--sparse"}, 2,
+               "-o '-': --sparse writes an .npz file");
+  expect_error({"run", model_, rows_, "--output", "contributions", "--sparse", "--top", "2", "-o", sparse}, 2,
+               "--sparse and --top clash");
+  expect_error(
+      {"run", model_, rows_, "--output", "contributions", "--sparse", "--output-header", "-o", sparse}, 2,
+      "--output-header: a sparse matrix has no room for texts");
+  expect_error({"run", model_, rows_, "--output", "raw", "--features", "1"}, 2,
+               "--features: is for contributions and interactions");
+  expect_error({"run", model_, rows_, "--output", "contributions", "--features", "1,x"}, 1,
+               "model.json: --features: has no feature 'x'");
+  expect_error({"run", model_, rows_, "--output", "contributions", "--features", "30"}, 1,
+               "has no feature '30'");
+  expect_error({"run", model_, rows_, "--output", "contributions", "--features", "mean radius,0"}, 2,
+               "feature 0 comes twice");
+  expect_error({"run", model_, rows_, "--output", "contributions", "--features", "0,1", "--top", "3"}, 1,
+               "--top 3: a row has 2 features to choose from");
+  expect_error({"run", model_, rows_, "--output", "interactions", "--features", "0,1", "--top", "4"}, 1,
+               "--top 4: a row has 3 pairs of features to choose from");
+}
+
+TEST_F(Contributions, UncertaintyHasItsNames) {
+  const std::string folder = "uncertainty/";
+  const std::string model = test_data(folder + "classes.json"), rows = test_data(folder + "rows.npy");
+  const std::string out = file("out.npy");
+  content({"run", model, rows, "--output", "virt-ensembles", "--ensembles", "4", "-o", out, "--batch", "7"});
+  EXPECT_EQ(content_of(out), content_of(test_data(folder + "classes.members.npy")));
+  const std::string program = file("model.fvm");
+  content({"compile", model, "-o", program, "--with", "uncertainty"});
+  content({"run", program, rows, "--output", "virt-ensembles", "--ensembles", "3", "--rounds", "0:17", "-o",
+           out});
+  EXPECT_EQ(content_of(out), content_of(test_data(folder + "classes.members_17.npy")));
+  const auto header = [&](const std::string& name, const std::string& output) {
+    return lines(content({"run", test_data(folder + name), rows, "--output", output, "--ensembles", "2",
+                          "--output-header"}))
+        .front();
+  };
+  EXPECT_EQ(header("plain.json", "uncertainty"), "mean,variance");
+  EXPECT_EQ(header("gaussian.json", "uncertainty"), "mean,variance,data_variance");
+  EXPECT_EQ(header("binary.json", "uncertainty"), "data_entropy,total_entropy");
+  EXPECT_EQ(header("binary.json", "virt-ensembles"), "ensemble_0,ensemble_1");
+  EXPECT_EQ(header("gaussian.json", "virt-ensembles"), "ensemble_0_0,ensemble_0_1,ensemble_1_0,ensemble_1_1");
+  EXPECT_NE(content({"inspect", program}).find("of virtual ensembles"), std::string::npos);
+  EXPECT_NE(content({"dump", program}).find("; uncertainty by rule 4"), std::string::npos);
+  expect_error({"run", model, rows, "--output", "virt-ensembles", "--ensembles", "12"}, 2,
+               "virtual ensembles: 12 of them: expected 1 to 11, half of the 23 rounds");
+  expect_error({"run", model, rows, "--output", "raw", "--ensembles", "2"}, 2,
+               "--ensembles: is for --output");
+  expect_error({"run", model_, rows_, "--output", "uncertainty"}, 1,
+               "this one is of xgboost (binary:logistic)");
+  expect_error({"export", program, "-o", file("forest.c")}, 1, "");
+}
+
 TEST_F(Contributions, SurviveTheAssembler) {
   const std::string program = file("model.fvm"), again = file("again.fvm"), text = file("text.txt");
   content({"compile", model_, "-o", program, "--with", "contributions"});
@@ -145,8 +332,8 @@ TEST_F(Contributions, AreRefusedByName) {
   const std::string out = file("out.fvm");
   expect_error(
       {"compile", model_, "-o", out, "--with", "contribution"}, 2,
-      "--with 'contribution': expected one of early-stop, trees, staged, rounds, contributions, interactions, "
-      "approx-contributions");
+      "--with 'contribution': expected one of early-stop, trees, staged, rounds, virt-ensembles, uncertainty, "
+      "contributions, interactions, approx-contributions");
   expect_error({"compile", test_data("onnx/classes_none/model.onnx"), "-o", out, "--with", "contributions"},
                1, "model.onnx: tree 0, node 0: the model does not say how many training rows went each way");
   for (const char* outputs : {"contributions", "interactions", "contributions,interactions"})

@@ -338,6 +338,64 @@ Tree tree_of_tiny_shares() {
   return tree;
 }
 
+TEST(Contributions, OfChosenFeaturesAreThoseOfAll) {
+  for (const std::uint64_t seed : support::sampled(40, 6, "chosen")) {
+    const Drawn forest = drawn(seed);
+    Dice dice(seed);
+    CompileOptions options;
+    options.interactions = options.approx_contributions = true;
+    const auto done = compile(forest.model, *schedule_by_name(forest.model, "auto"), options);
+    ASSERT_TRUE(done.ok()) << done.error().text();
+    const Program& program = done->program;
+    const auto predictor = host_backend(program);
+    const auto context = (*predictor)->make_context();
+    const std::uint32_t features = program.meta().num_features, outputs = program.meta().num_outputs;
+    std::vector<std::uint32_t> chosen;
+    for (std::uint32_t f = 0; f < features; ++f)
+      if (dice.percent(50)) chosen.push_back(f);
+    if (chosen.empty()) chosen.push_back(features - 1);
+    CallOptions call;
+    call.features = chosen;
+    const RowBlock block{forest.rows.data(), forest.count, features};
+    for (const OutputKind kind :
+         {OutputKind::Contributions, OutputKind::Interactions, OutputKind::ApproxContributions}) {
+      const std::size_t order = kind == OutputKind::Interactions ? 2 : 1;
+      const std::size_t all = features + 1, some = chosen.size() + 1;
+      const auto size = [&](std::size_t terms) {
+        return forest.count * outputs * (order == 2 ? terms * terms : terms);
+      };
+      ASSERT_EQ(output_width(program, kind, call) * forest.count, size(some));
+      std::vector<double> whole(size(all)), part(size(some), 99);
+      ASSERT_TRUE(
+          (*predictor)->predict_with(*context, block, kind, ResultType::Float64, {}, whole.data()).ok());
+      ASSERT_TRUE(
+          (*predictor)->predict_with(*context, block, kind, ResultType::Float64, call, part.data()).ok());
+      const auto number = [&](std::size_t place) {
+        return place == chosen.size() ? features : chosen[place];
+      };
+      for (std::size_t at = 0; at < part.size(); ++at) {
+        const std::size_t column = number(at % some);
+        const std::size_t row = order == 2 ? number(at / some % some) : 0;
+        const std::size_t before = at / (order == 2 ? some * some : some) * (order == 2 ? all * all : all);
+        ASSERT_EQ(part[at], whole[before + row * all + column]) << static_cast<int>(kind) << " " << at;
+      }
+    }
+    const auto refusal = [&](std::vector<std::uint32_t> wrong, OutputKind kind) {
+      call.features = wrong;
+      std::vector<double> out(forest.count * outputs * (features + 1) * (features + 1));
+      const auto answer =
+          (*predictor)->predict_with(*context, block, kind, ResultType::Float64, call, out.data());
+      return answer.ok() ? "" : answer.error().text();
+    };
+    EXPECT_NE(refusal({features}, OutputKind::Contributions).find("but the model has"), std::string::npos);
+    EXPECT_NE(refusal({0, 0}, OutputKind::Interactions).find("which is not above the one before it"),
+              std::string::npos);
+    EXPECT_NE(
+        refusal({0}, OutputKind::Raw).find("are chosen for contributions and interactions, not for raw"),
+        std::string::npos);
+  }
+}
+
 TEST(Interactions, OfTinySharesAreFinite) {
   const Model model = support::model_of({tree_of_tiny_shares()});
   const auto program = compiled(model);

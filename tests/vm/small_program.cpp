@@ -184,6 +184,10 @@ std::vector<OutputKind> outputs_of(const Program& program) {
   if (!program.round_begins().empty()) outputs.insert(outputs.end(), {OutputKind::Trees, OutputKind::Staged});
   if (program.meta().contributions > 1) outputs.push_back(OutputKind::Interactions);
   if (!program.attribution_base().empty()) outputs.push_back(OutputKind::ApproxContributions);
+  if (const auto all = program.uncertainty(); !all.empty()) {
+    outputs.push_back(OutputKind::Uncertainty);
+    if (all[0].rule != UncertaintyRule::Trees) outputs.push_back(OutputKind::VirtEnsembles);
+  }
   return outputs;
 }
 
@@ -287,6 +291,7 @@ ProgramParts parts_of(const Program& program) {
   parts.attributed_leaves = copy_of(program.attributed_leaves());
   parts.attributions = copy_of(program.attributions());
   parts.attribution_base = copy_of(program.attribution_base());
+  parts.uncertainty = copy_of(program.uncertainty());
   return parts;
 }
 

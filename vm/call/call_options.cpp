@@ -115,6 +115,36 @@ Result<void> check_rounds(const Program& program, OutputKind output, const Round
                                         rounds.begin, rounds.end, begins.size() - 1));
 }
 
+Result<void> check_features(const Program& program, OutputKind output,
+                            std::span<const std::uint32_t> features) {
+  constexpr const char* kWhere = "features";
+  if (!explains_scores(output))
+    return wrong_option(
+        kWhere, formatted("are chosen for contributions and interactions, not for {}", name_of(output)));
+  for (std::size_t i = 0; i < features.size(); ++i) {
+    if (features[i] >= program.meta().num_features)
+      return wrong_option(kWhere, formatted("number {} is {}, but the model has {} features", i, features[i],
+                                            program.meta().num_features));
+    if (i != 0 && features[i] <= features[i - 1])
+      return wrong_option(kWhere,
+                          formatted("number {} is {}, which is not above the one before it", i, features[i]));
+  }
+  return {};
+}
+
+/// Checks the virtual ensembles of a call, for which the program has a rule.
+Result<void> check_ensembles(const Program& program, const CallOptions& options) {
+  if (program.uncertainty()[0].rule == UncertaintyRule::Trees) return {};
+  constexpr const char* kWhere = "virtual ensembles";
+  const Rounds rounds = rounds_of(program, options);
+  if (rounds.begin != 0)
+    return wrong_option(kWhere,
+                        formatted("the rounds {}:{} do not begin with the first", rounds.begin, rounds.end));
+  if (period_of(rounds, options) != 0) return {};
+  return wrong_option(kWhere, formatted("{} of them: expected 1 to {}, half of the {} rounds",
+                                        options.ensembles, rounds.end / 2, rounds.end));
+}
+
 }  // namespace
 
 std::uint64_t width_of_rounds(const Program& program, OutputKind output, const CallOptions& options) {
@@ -123,6 +153,14 @@ std::uint64_t width_of_rounds(const Program& program, OutputKind output, const C
   const Rounds rounds = rounds_of(program, options);
   if (rounds.begin >= rounds.end || rounds.end >= begins.size() || options.every == 0) return 0;
   const std::uint64_t outputs = program.meta().num_outputs;
+  const bool members = output == OutputKind::VirtEnsembles;
+  if (members || output == OutputKind::Uncertainty) {
+    const auto all = program.uncertainty();
+    if (all.empty()) return 0;
+    if (all[0].rule == UncertaintyRule::Trees) return members ? 0 : 2 * outputs;
+    if (rounds.begin != 0 || period_of(rounds, options) == 0) return 0;
+    return members ? outputs * options.ensembles : all[0].rule == UncertaintyRule::Gaussian ? 3 : 2;
+  }
   if (output == OutputKind::Staged)
     return program.meta().rounds == RoundRule::None ? 0 : outputs * stage_count(rounds, options.every);
   const std::uint64_t trees = begins[rounds.end] - begins[rounds.begin];
@@ -146,6 +184,9 @@ Result<void> check_options(const Program& program, OutputKind output, std::size_
   if (options.base_margin.data != nullptr) FVM_TRY(check_margins(program, output, rows, options.base_margin));
   if (options.early_stop) FVM_TRY(check_early_stop(program, output, *options.early_stop));
   if (options.rounds) FVM_TRY(check_rounds(program, output, *options.rounds));
+  if (!options.features.empty()) FVM_TRY(check_features(program, output, options.features));
+  if (output == OutputKind::VirtEnsembles || output == OutputKind::Uncertainty)
+    FVM_TRY(check_ensembles(program, options));
   if (output == OutputKind::Staged && options.every == 0)
     return wrong_option("stages", "after every 0 rounds, expected 1 or more");
   if (is_of_trees(output) && width_of_rounds(program, output, options) > kMaxContributions)

@@ -24,6 +24,22 @@ Result<void> check_score_output(OutputKind output) {
       "predict gives scores and values; labels come from predict_class, leaf numbers from predict_leaf");
 }
 
+/// Checks that a program that keeps leaves has virtual ensembles or uncertainty.
+Result<void> check_uncertainty(const Program& program, OutputKind output) {
+  const auto all = program.uncertainty();
+  if (all.empty())
+    return refused(
+        formatted("output {}", name_of(output)),
+        "is for most of CatBoost's models and for forests that average their trees; this one is of {} "
+        "({})",
+        program.text(StringId::Trainer), program.text(StringId::Objective));
+  if (output == OutputKind::Uncertainty || all[0].rule != UncertaintyRule::Trees) return {};
+  return refused(
+      "output virt-ensembles",
+      "the model averages its trees, whose scores are the output trees; the output uncertainty has their "
+      "mean and variance");
+}
+
 /// Checks that the program has such an output, and that numbers of this type hold it.
 Result<void> check_result(const Program& program, OutputKind output, ResultType type) {
   const bool integers = type == ResultType::Int32 || type == ResultType::Int64;
@@ -47,12 +63,16 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
     }
     case OutputKind::Trees:
     case OutputKind::Staged:
+    case OutputKind::VirtEnsembles:
+    case OutputKind::Uncertainty:
       if (integers) return usage("scores are float32 or float64: integers would lose their fractions");
       if (program.round_begins().empty())
         return refused(formatted("output {}", name_of(output)),
                        "the program does not keep each tree's leaf: compile the model with --with {} "
                        "(CompileOptions::keeps_leaves, Python's keep_leaves=True)",
                        name_of(output));
+      if (output == OutputKind::VirtEnsembles || output == OutputKind::Uncertainty)
+        return check_uncertainty(program, output);
       if (output == OutputKind::Trees || program.meta().rounds != RoundRule::None) return {};
       return refused("output staged", "the model's trees are not rounds of boosting: all of them are needed");
     case OutputKind::Class:
@@ -176,6 +196,9 @@ Rounds rounds_of(const Program& program, const CallOptions& options) {
 
 std::uint32_t output_width(const Program& program, OutputKind output, const CallOptions& options) {
   const ProgramMeta& meta = program.meta();
+  const std::size_t chosen = options.features.size();
+  if (chosen > meta.num_features) return 0;
+  const auto terms = static_cast<std::uint32_t>(chosen == 0 ? meta.num_features : chosen) + 1;
   switch (output) {
     case OutputKind::Raw:
       return meta.num_outputs;
@@ -186,17 +209,18 @@ std::uint32_t output_width(const Program& program, OutputKind output, const Call
     case OutputKind::Leaf:
       return meta.num_trees;
     case OutputKind::Contributions:
-      return meta.contributions != 0 ? meta.num_outputs * (meta.num_features + 1) : 0;
+      return meta.contributions != 0 ? meta.num_outputs * terms : 0;
     case OutputKind::Trees:
-    case OutputKind::Staged: {
+    case OutputKind::Staged:
+    case OutputKind::VirtEnsembles:
+    case OutputKind::Uncertainty: {
       const std::uint64_t width = width_of_rounds(program, output, options);
       return width <= kMaxContributions ? static_cast<std::uint32_t>(width) : 0;
     }
     case OutputKind::Interactions:
-      return meta.contributions > 1 ? meta.num_outputs * (meta.num_features + 1) * (meta.num_features + 1)
-                                    : 0;
+      return meta.contributions > 1 ? meta.num_outputs * terms * terms : 0;
     case OutputKind::ApproxContributions:
-      return program.attribution_base().empty() ? 0 : meta.num_outputs * (meta.num_features + 1);
+      return program.attribution_base().empty() ? 0 : meta.num_outputs * terms;
   }
   return 0;
 }

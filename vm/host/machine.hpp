@@ -84,6 +84,14 @@ struct LoadedProgram {
   std::vector<std::unique_ptr<Grain>> grains{};
 };
 
+/// The place of a feature that a call leaves out.
+inline constexpr std::uint32_t kLeftOut = UINT32_MAX;
+
+/// Returns the size of the memory in which the scores of virtual ensembles stand, in numbers: those of a row, or more.
+constexpr std::size_t member_numbers(std::size_t outputs, std::size_t ensembles) {
+  return std::max<std::size_t>(outputs * ensembles, 4096);
+}
+
 /// One pass of a call.
 struct Pass {
   const float* rows;  ///< Float32 rows; null if the rows came encoded or are `doubles`, `csr` or `columns`.
@@ -102,14 +110,16 @@ struct Pass {
   std::int64_t* labels;  ///< Class: where the first row's output goes.
   std::int32_t* leaves;  ///< Leaf: where the first row's output goes. Approximate contributions: room for it.
   bool in_place;         ///< True if accumulator a0 is `values` itself.
-  const RowSource* source;         ///< Rows of the call, for leaves that are functions of a row.
-  std::size_t first_row;           ///< Number of the pass's first row in the call.
-  double* leaf_values;             ///< Room for the values that linear leaves read, for each row.
-  ScratchSlots* slots;             ///< Contributions of all kinds: memory for each thread that computes them.
-  const CallOptions* options;      ///< Options of the call.
-  std::size_t width;               ///< Numbers of a row in the output.
-  Range trees;                     ///< Trees of the call's rounds, by their numbers in the model.
-  const double* base;              ///< Base scores of the call's rounds.
+  const RowSource* source;     ///< Rows of the call, for leaves that are functions of a row.
+  std::size_t first_row;       ///< Number of the pass's first row in the call.
+  double* leaf_values;         ///< Room for the values that linear leaves read, for each row.
+  ScratchSlots* slots;         ///< Contributions of all kinds: memory for each thread that computes them.
+  const CallOptions* options;  ///< Options of the call.
+  std::size_t width;           ///< Numbers of a row in the output.
+  const std::uint32_t*
+      places;          ///< Place of each feature among those of the call, or kLeftOut; null: its number.
+  Range trees;         ///< Trees of the call's rounds, by their numbers in the model.
+  const double* base;  ///< Base scores of the call's rounds.
   TransformParameters parameters;  ///< Parameters of the transform of their sums.
   /// Row 0 of the first copy of each accumulator that has memory of its own.
   std::byte* accumulators[kAccumulators];
@@ -203,6 +213,10 @@ class Machine {
   template <class Element>
   void add_stage(const OperandsOf<Op::StoreStages>& args, const Range& rows, const Range& trees,
                  std::uint32_t stage) const;
+  void add_members(const OperandsOf<Op::StoreStages>& args, const Range& rows, double* members) const;
+  void store_members(const OperandsOf<Op::StoreStages>& args) const;
+  template <class Score>
+  void store_spread(std::uint32_t from, const Range& rows) const;
   template <class Value>
   void store_rows(std::uint32_t accumulator, const Range& rows, Value* values) const;
 

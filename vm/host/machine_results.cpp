@@ -34,22 +34,40 @@ void Machine::label(const Inst& inst) {
 
 namespace {
 
-/// Writes the contributions to one output of up to 64 rows. `to` is where the first row's contributions begin; the
-/// next row's begin `stride` numbers further on.
-template <class Value>
-void write_contributions(const LoadedPaths& paths, const PathOutput& output, const double* totals,
-                         unsigned rows, std::uint32_t features, std::size_t stride, Value* to) {
-  constexpr unsigned kTotalsAtOnce = 8;  // few enough to stay in the first-level cache
-  for (unsigned row = 0; row < rows; ++row) {
-    if (output.features != features) std::fill_n(to + row * stride, features, Value{0});
-    to[row * stride + features] = static_cast<Value>(output.expected);
+/// The numbers of an output's totals to be written for a call.
+struct TotalsToWrite {
+  const LoadedPaths& paths;
+  const PathOutput& output;
+  const double* totals;
+  const std::uint32_t* chosen;  ///< Pass::places
+  unsigned rows;                ///< Number of rows, up to kCodeRows.
+  std::size_t features;         ///< Features whose numbers are written: those of the call, or all.
+  std::size_t stride;           ///< Numbers from one row's output to the next's.
+
+  /// Returns the place of the feature that has total `i`.
+  std::uint32_t place(std::size_t i) const {
+    const std::uint32_t feature = paths.features[output.first_feature + i];
+    return chosen == nullptr ? feature : chosen[feature];
   }
-  const std::uint32_t* const numbers = paths.features.data() + output.first_feature;
-  for (std::uint32_t begin = 0; begin < output.features; begin += kTotalsAtOnce) {
-    const std::uint32_t end = std::min(output.features, begin + kTotalsAtOnce);
-    for (unsigned row = 0; row < rows; ++row)
+};
+
+/// Writes contributions. `to` is where those of the first row begin.
+template <class Value>
+void write_contributions(const TotalsToWrite& all, Value* to) {
+  constexpr unsigned kTotalsAtOnce = 8;  // few enough to stay in the first-level cache
+  const std::uint32_t tested = all.output.features;
+  for (unsigned row = 0; row < all.rows; ++row) {
+    if (tested != all.features) std::fill_n(to + row * all.stride, all.features, Value{0});
+    to[row * all.stride + all.features] = static_cast<Value>(all.output.expected);
+  }
+  for (std::uint32_t begin = 0; begin < tested; begin += kTotalsAtOnce) {
+    const std::uint32_t end = std::min(tested, begin + kTotalsAtOnce);
+    std::uint32_t places[kTotalsAtOnce];
+    for (std::uint32_t i = begin; i < end; ++i) places[i - begin] = all.place(i);
+    for (unsigned row = 0; row < all.rows; ++row)
       for (std::uint32_t i = begin; i < end; ++i)
-        to[row * stride + numbers[i]] = static_cast<Value>(totals[std::size_t{i} * kCodeRows + row]);
+        if (const std::uint32_t place = places[i - begin]; place != kLeftOut)
+          to[row * all.stride + place] = static_cast<Value>(all.totals[std::size_t{i} * kCodeRows + row]);
   }
 }
 
@@ -69,20 +87,22 @@ void part_pairs(const LoadedPaths& paths, const PathOutput& output, double* tota
   }
 }
 
-/// Writes the interactions of one output, from parted totals: see write_contributions.
+/// Writes interactions from parted totals: see write_contributions.
 template <class Value>
-void write_interactions(const LoadedPaths& paths, const PathOutput& output, const double* totals,
-                        unsigned rows, std::uint32_t features, std::size_t stride, Value* to) {
-  const std::size_t width = std::size_t{features} + 1;
-  const std::uint32_t* const numbers = paths.features.data() + output.first_feature;
-  for (unsigned row = 0; row < rows; ++row, to += stride, ++totals) {
+void write_interactions(const TotalsToWrite& all, Value* to) {
+  const std::size_t width = all.features + 1;
+  const PathOutput& output = all.output;
+  const double* totals = all.totals;
+  for (unsigned row = 0; row < all.rows; ++row, to += all.stride, ++totals) {
     std::fill_n(to, width * width, Value{0});
     to[width * width - 1] = static_cast<Value>(output.expected);
     for (std::size_t i = 0; i < output.features; ++i)
-      to[numbers[i] * (width + 1)] = static_cast<Value>(totals[i * kCodeRows]);
+      if (const std::size_t place = all.place(i); place != kLeftOut)
+        to[place * (width + 1)] = static_cast<Value>(totals[i * kCodeRows]);
     for (std::size_t i = 0; i < output.pairs; ++i) {
-      const TotalPair& pair = paths.total_pairs[output.first_pair + i];
-      const std::size_t first = numbers[pair.first], second = numbers[pair.second];
+      const TotalPair& pair = all.paths.total_pairs[output.first_pair + i];
+      const std::size_t first = all.place(pair.first), second = all.place(pair.second);
+      if (first == kLeftOut || second == kLeftOut) continue;
       const auto value = static_cast<Value>(totals[(output.features + i) * kCodeRows]);
       to[first * width + second] = to[second * width + first] = value;
     }
@@ -95,9 +115,9 @@ void Machine::explain(const Inst& inst) {
   const Range rows = ranges[operands<Op::Explain>(inst).rows];
   const LoadedPaths& paths = loaded_->paths;
   const bool pairs = pass_->output == OutputKind::Interactions;
-  const std::uint32_t features = loaded_->meta.num_features;
-  const std::size_t width = (std::size_t{features} + 1) * (pairs ? std::size_t{features} + 1 : 1);
-  const std::size_t stride = outputs_ * width;
+  const std::size_t chosen = pass_->options->features.size();
+  const std::size_t features = chosen != 0 ? chosen : loaded_->meta.num_features;
+  const std::size_t stride = pass_->width, width = stride / outputs_;
   const std::size_t columns = loaded_->columns;
   const ScratchSlots::Slot slot(*pass_->slots);
   auto* const totals = reinterpret_cast<double*>(slot.memory() + ExplainScratch(paths).totals);
@@ -109,11 +129,9 @@ void Machine::explain(const Inst& inst) {
           {&paths, &output, pass_->codes + code_offset(row, columns), count, slot.memory(), pairs});
       if (pairs) part_pairs(paths, output, totals);
       const std::size_t at = row * stride + k * width;
+      const TotalsToWrite all{paths, output, totals, pass_->places, count, features, stride};
       const auto write = [&](auto* to) {
-        if (pairs)
-          write_interactions(paths, output, totals, count, features, stride, to);
-        else
-          write_contributions(paths, output, totals, count, features, stride, to);
+        pairs ? write_interactions(all, to) : write_contributions(all, to);
       };
       if (pass_->wide_values != nullptr)
         write(pass_->wide_values + at);
@@ -126,13 +144,22 @@ void Machine::explain(const Inst& inst) {
 
 namespace {
 
-/// Writes numbers in the type of the output.
+/// Writes the numbers of the features of a call, or of all, in the type of the output. There are `terms` of them for
+/// each output of the model, the last of which is always written.
 template <class Score, class Value>
-void convert(const Score* numbers, std::size_t count, Value* to) {
-  if constexpr (std::is_same_v<Score, Value>)
-    std::copy_n(numbers, count, to);
-  else
-    for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<Value>(numbers[i]);
+void convert(const Score* numbers, std::size_t count, std::size_t terms,
+             std::span<const std::uint32_t> features, Value* to) {
+  if (features.empty()) {
+    if constexpr (std::is_same_v<Score, Value>)
+      std::copy_n(numbers, count, to);
+    else
+      for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<Value>(numbers[i]);
+    return;
+  }
+  for (const Score* const end = numbers + count; numbers != end; numbers += terms) {
+    for (const std::uint32_t feature : features) *to++ = static_cast<Value>(numbers[feature]);
+    *to++ = static_cast<Value>(numbers[terms - 1]);
+  }
 }
 
 }  // namespace
@@ -145,7 +172,7 @@ void Machine::attribute_rows(const Range& rows) const {
   const std::uint32_t* const leaves = program.attributed_leaves().data();
   const Attribution* const attributions = program.attributions().data();
   const auto base = program.attribution_base();
-  const std::size_t width = pass_->width, terms = width / outputs_;
+  const std::size_t terms = std::size_t{loaded_->meta.num_features} + 1, width = outputs_ * terms;
   const ScratchSlots::Slot slot(*pass_->slots);
   auto* const sums = reinterpret_cast<Score*>(slot.memory());
   const std::int32_t* numbers = pass_->leaves + rows.begin * trees.size();
@@ -159,10 +186,10 @@ void Machine::attribute_rows(const Range& rows) const {
         sums[attributions[i].place] += static_cast<Score>(attributions[i].value);
     }
     for (std::size_t k = 0; k < outputs_; ++k) sums[(k + 1) * terms - 1] = static_cast<Score>(base[k]);
-    if (pass_->wide_values != nullptr)
-      convert(sums, width, pass_->wide_values + row * width);
-    else
-      convert(sums, width, pass_->values + row * width);
+    const auto write = [&](auto* to) {
+      convert(sums, width, terms, pass_->options->features, to + row * pass_->width);
+    };
+    pass_->wide_values != nullptr ? write(pass_->wide_values) : write(pass_->values);
   }
 }
 

@@ -1,5 +1,6 @@
 // The host machine's instructions on sums: how they begin, are put together, and become scores.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -306,6 +307,52 @@ void transpose(const float* leaves, std::size_t stride, float* to, std::size_t w
       transpose_4(leaves + t * stride + i, stride, to + i * width + t, width);
 }
 
+/// Turns what the second score of each member predicts, the logarithm of the standard deviation, into a variance.
+void predict_variances(double* members, std::size_t count) {
+  for (std::size_t e = 0; e < count; ++e) members[2 * e + 1] = std::exp(2 * members[2 * e + 1]);
+}
+
+double entropy_term(double chance) { return chance > 0 ? -chance * std::log(chance) : 0; }
+
+/// Turns the raw scores of a member into the probabilities of `outputs` classes.
+void predict_classes(double* scores, std::size_t outputs) {
+  const double most = *std::max_element(scores, scores + outputs);
+  double sum = 0;
+  for (std::size_t k = 0; k < outputs; ++k) sum += scores[k] = std::exp(scores[k] - most);
+  for (std::size_t k = 0; k < outputs; ++k) scores[k] /= sum;
+}
+
+/// Writes the 2 or 3 numbers of a rule for the scores of `count` members of a row, which it changes.
+void uncertainty_of(UncertaintyRule rule, double* members, std::size_t count, std::size_t outputs,
+                    double* to) {
+  const auto mean = [&](const auto& number) {
+    double sum = 0;
+    for (std::size_t e = 0; e < count; ++e) sum += number(members + e * outputs);
+    return sum / static_cast<double>(count);
+  };
+  if (rule == UncertaintyRule::Scores || rule == UncertaintyRule::Gaussian) {
+    const double middle = to[0] = mean([](const double* member) { return member[0]; });
+    to[1] = mean([&](const double* member) { return (member[0] - middle) * (member[0] - middle); });
+    if (rule == UncertaintyRule::Gaussian) to[2] = mean([](const double* member) { return member[1]; });
+    return;
+  }
+  const bool binary = rule == UncertaintyRule::Binary;
+  for (std::size_t e = 0; e < count; ++e)
+    if (binary)
+      members[e] = 1 / (1 + std::exp(-members[e]));
+    else
+      predict_classes(members + e * outputs, outputs);
+  const auto entropy = [&](const double* chances) {
+    double sum = binary ? entropy_term(1 - chances[0]) : 0;
+    for (std::size_t k = 0; k < outputs; ++k) sum += entropy_term(chances[k]);
+    return sum;
+  };
+  to[0] = mean(entropy);
+  for (std::size_t k = 0; k < outputs; ++k)
+    members[k] = mean([&](const double* member) { return member[k]; });
+  to[1] = entropy(members);
+}
+
 }  // namespace
 
 /// Writes a number of the output.
@@ -376,15 +423,115 @@ void Machine::add_stage(const OperandsOf<Op::StoreStages>& args, const Range& ro
   }
 }
 
+/// Writes the scores of virtual ensembles for some rows: ensemble after ensemble, output after output. As in CatBoost,
+/// the trees before the first one's last rounds, and those between the ends of two ensembles, are added up by
+/// themselves.
+void Machine::add_members(const OperandsOf<Op::StoreStages>& args, const Range& rows, double* members) const {
+  const auto begins = loaded_->program.round_begins();
+  const std::uint32_t end = rounds_of(loaded_->program, *pass_->options).end;
+  const std::uint32_t count = pass_->options->ensembles, period = end / 2 / count;
+  const double kept = 1 - static_cast<double>(loaded_->program.uncertainty()[0].shrinkage);
+  const std::size_t width = outputs_ * count;
+  std::uint32_t first = 0, last = end - period * count;
+  for (std::uint32_t piece = 0; piece <= count; ++piece, first = last, last += period) {
+    const Range trees{begins[first], begins[last], 0};
+    const std::size_t to = piece == 0 ? 0 : (piece - 1) * outputs_;
+    with_scores(args.acc_out, [&]<class Score>() {
+      fill<SumOf<Score>>(args.acc_out, rows, nullptr);
+      add_leaves<Score>(args.acc_out, args.acc_in, rows, trees);
+      for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+        double* const mine = members + (row - rows.begin) * width + to;
+        for (std::size_t k = 0; k < outputs_; ++k) {
+          const double sum =
+              static_cast<double>(accumulator_row<Score>(args.acc_out, row)[k]) * loaded_->meta.scale;
+          if (piece == 0)
+            mine[k] = sum + base(row, k);
+          else
+            mine[k] = sum + mine[k - (piece == 1 ? 0 : outputs_)];
+        }
+      }
+    });
+  }
+  for (std::uint32_t e = 0; e < count; ++e) {
+    const double rounds_left = period * (count - 1 - e);
+    const auto factor = static_cast<double>(static_cast<float>(1 / std::pow(kept, rounds_left)));
+    for (std::uint32_t i = 0; i < rows.size(); ++i)
+      for (std::size_t k = 0; k < outputs_; ++k) members[i * width + e * outputs_ + k] *= factor;
+  }
+}
+
+void Machine::store_members(const OperandsOf<Op::StoreStages>& args) const {
+  const std::uint32_t count = pass_->options->ensembles;
+  const std::size_t width = outputs_ * count;
+  const ScratchSlots::Slot slot(*pass_->slots);
+  auto* const members = reinterpret_cast<double*>(slot.memory());
+  LeafPlaces::for_parts(ranges[args.rows], rows_together(width, kCodeRows), [&](const Range& some) {
+    add_members(args, some, members);
+    for (std::uint32_t row = some.begin; row < some.end; ++row) {
+      double* const mine = members + (row - some.begin) * width;
+      const UncertaintyRule rule = loaded_->program.uncertainty()[0].rule;
+      if (rule == UncertaintyRule::Gaussian) predict_variances(mine, count);
+      if (pass_->output == OutputKind::VirtEnsembles) {
+        for (std::size_t i = 0; i < width; ++i) put(row * width + i, mine[i]);
+        continue;
+      }
+      double numbers[3];
+      uncertainty_of(rule, mine, count, outputs_, numbers);
+      for (std::size_t i = 0; i < pass_->width; ++i) put(row * pass_->width + i, numbers[i]);
+    }
+  });
+}
+
+/// Writes the mean and the variance of the trees' scores for some rows, for each output. The mean is a sum in the type
+/// of the scores, in the model's order, as the value is.
+template <class Score>
+void Machine::store_spread(std::uint32_t from, const Range& rows) const {
+  const LeafPlaces places = leaf_places(from);
+  const bool vectors = loaded_->vectors.count != 0;
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+    const auto score = [&](std::uint32_t t, std::size_t k) {
+      const Score leaf = leaves_of<Score>(from)[places.at(row, t)];
+      if (vectors) return leaf_vector(loaded_->vectors, leaf)[k];
+      if (loaded_->functions.empty()) return leaf;
+      return static_cast<Score>(leaf_output(row, static_cast<double>(leaf)));
+    };
+    for (std::size_t k = 0; k < outputs_; ++k) {
+      Score sum = 0;
+      std::uint32_t count = 0;
+      const auto for_trees = [&](const auto& visit) {
+        for (std::uint32_t t = pass_->trees.begin; t < pass_->trees.end; ++t)
+          if (vectors || loaded_->tree_outputs[t] == k) visit(score(t, k));
+      };
+      for_trees([&](Score mine) {
+        sum += mine;
+        ++count;
+      });
+      const Score mean = count == 0 ? sum : sum / static_cast<Score>(count);
+      double squares = 0;
+      for_trees([&](Score mine) {
+        const double distance = static_cast<double>(mine) - static_cast<double>(mean);
+        squares += distance * distance;
+      });
+      put(row * pass_->width + 2 * k, mean);
+      put(row * pass_->width + 2 * k + 1, count == 0 ? squares : squares / count);
+    }
+  }
+}
+
 void Machine::store_stages(const Inst& inst) {
   const auto args = operands<Op::StoreStages>(inst);
+  const Range& all = ranges[args.rows];
+  const bool wide = loaded_->accumulators[args.acc_out].kind == AccumulatorKind::F64;
+  read_leaf_values(all);
+  if (pass_->output != OutputKind::Staged) {
+    if (loaded_->program.uncertainty()[0].rule != UncertaintyRule::Trees) return store_members(args);
+    return wide ? store_spread<double>(args.acc_in, all) : store_spread<float>(args.acc_in, all);
+  }
   const auto begins = loaded_->program.round_begins();
   const Rounds rounds = rounds_of(loaded_->program, *pass_->options);
   const std::uint32_t every = pass_->options->every;
-  const bool wide = loaded_->accumulators[args.acc_out].kind == AccumulatorKind::F64;
   const std::size_t stages = pass_->width / outputs_;
-  read_leaf_values(ranges[args.rows]);
-  LeafPlaces::for_parts(ranges[args.rows], rows_together(outputs_, kCodeRows), [&](const Range& some) {
+  LeafPlaces::for_parts(all, rows_together(outputs_, kCodeRows), [&](const Range& some) {
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
       const std::uint32_t first = rounds.begin + stage * every;
       const std::uint32_t end = every < rounds.end - first ? first + every : rounds.end;
@@ -393,5 +540,4 @@ void Machine::store_stages(const Inst& inst) {
     }
   });
 }
-
 }  // namespace forestvm::host

@@ -61,6 +61,7 @@ class HostContext final : public Context {
   static constexpr char kBackend = 0;
   std::vector<Line> scratch;
   std::vector<Line> codes;  ///< Blocks of codes with the values that linear leaves read beside them.
+  std::vector<std::uint32_t> places;  ///< Pass::places of a call that chooses features.
 };
 
 /// Rounds bytes up to whole lines, so that accumulators begin on lines of their own.
@@ -120,7 +121,9 @@ class HostPredictor final : public CallPredictor {
   Result<void> run(Context& context, const RowSource& rows, OutputKind output, const CallOptions& options,
                    const Destination& to) const override {
     const std::size_t count = rows.count(), width = output_width(loaded_.program, output, options);
-    std::vector<Line>& scratch = static_cast<HostContext&>(context).scratch;
+    HostContext& memory = static_cast<HostContext&>(context);
+    std::vector<Line>& scratch = memory.scratch;
+    if (!options.features.empty()) FVM_TRY(find_places(options.features, memory.places));
     for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
       pass.output = output;
@@ -128,6 +131,7 @@ class HostPredictor final : public CallPredictor {
       pass.source = &rows;
       pass.first_row = begin;
       pass.width = width;
+      if (!options.features.empty()) pass.places = memory.places.data();
       choose_rounds(pass);
       const bool scores = output == OutputKind::Raw || output == OutputKind::Value;
       pass.in_place = scores && to.values() != nullptr && width == loaded_.meta.num_outputs;
@@ -137,6 +141,18 @@ class HostPredictor final : public CallPredictor {
       FVM_TRY(run_pass(pass, rows, begin, here, scratch));
       begin += pass.row_count;
     }
+    return {};
+  }
+
+  /// Writes the place of each feature among the chosen ones, and kLeftOut for others.
+  Result<void> find_places(std::span<const std::uint32_t> features,
+                           std::vector<std::uint32_t>& places) const {
+    try {
+      places.assign(loaded_.meta.num_features, kLeftOut);
+    } catch (const std::bad_alloc&) {
+      return fail(ErrorCode::Environment, "out of memory: the places of the features of a call");
+    }
+    for (std::size_t i = 0; i < features.size(); ++i) places[features[i]] = static_cast<std::uint32_t>(i);
     return {};
   }
 
@@ -447,7 +463,7 @@ class HostPredictor final : public CallPredictor {
   /// compute contributions need.
   std::size_t scratch_bytes(const Pass& pass) const {
     const std::size_t rows = pass.row_count;
-    std::size_t bytes = explains_scores(pass.output) ? slot_bytes(pass) * slot_count(pass) : 0;
+    std::size_t bytes = needs_slots(pass) ? slot_bytes(pass) * slot_count(pass) : 0;
     bytes += whole_lines(leaf_number_bytes(pass.output, rows));
     if (!pass.in_place) bytes += whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
@@ -455,14 +471,26 @@ class HostPredictor final : public CallPredictor {
     return bytes + whole_lines(leaf_value_bytes(rows));
   }
 
-  /// Returns the bytes that a thread needs to compute contributions.
-  std::size_t slot_bytes(const Pass& pass) const {
-    return whole_lines(reads_paths(pass.output) ? ExplainScratch(loaded_.paths).bytes
-                                                : pass.width * sizeof(double));
+  /// Returns whether a pass computes the scores of virtual ensembles.
+  bool has_members(const Pass& pass) const {
+    if (pass.output != OutputKind::Uncertainty && pass.output != OutputKind::VirtEnsembles) return false;
+    return loaded_.program.uncertainty()[0].rule != UncertaintyRule::Trees;
   }
 
-  /// Returns the number of threads that compute contributions of a pass's rows at once. Together their slots take at
-  /// most kMaxScratchBytes, unless a single slot takes more.
+  /// Returns whether threads of a pass take slots of memory.
+  bool needs_slots(const Pass& pass) const { return explains_scores(pass.output) || has_members(pass); }
+
+  /// Returns the bytes that a thread needs to compute contributions or uncertainty.
+  std::size_t slot_bytes(const Pass& pass) const {
+    const ProgramMeta& meta = loaded_.meta;
+    const std::size_t numbers = has_members(pass) ? member_numbers(meta.num_outputs, pass.options->ensembles)
+                                                  : meta.num_outputs * (std::size_t{meta.num_features} + 1);
+    return whole_lines(reads_paths(pass.output) ? ExplainScratch(loaded_.paths).bytes
+                                                : numbers * sizeof(double));
+  }
+
+  /// Returns the number of threads that compute contributions or uncertainty of a pass's rows at once. Together their
+  /// slots take at most kMaxScratchBytes, unless a single slot takes more.
   unsigned slot_count(const Pass& pass) const {
     if (loaded_.executor == nullptr) return 1;
     const std::size_t blocks =
@@ -502,7 +530,7 @@ class HostPredictor final : public CallPredictor {
       return begin;
     };
     std::optional<ScratchSlots> slots;
-    if (explains_scores(pass.output)) {
+    if (needs_slots(pass)) {
       const unsigned count = slot_count(pass);
       pass.slots = &slots.emplace(scratch, slot_bytes(pass), count);
       scratch += slot_bytes(pass) * count;
@@ -545,8 +573,8 @@ class HostPredictor final : public CallPredictor {
   mutable LookupCodes lookup_codes_;
   std::size_t private_bytes_ = 0;  ///< Bytes of a row in all accumulators but the result.
   std::size_t leaf_bytes_ = 0;     ///< Bytes of a row in accumulators of per-tree values.
+  bool encodes_doubles_ = false;   ///< True if passes of kDoublesToEncode float64 rows and more are encoded.
   /// Calls of up to this many rows that give at most a number for each output take one pass, whatever their rows are.
-  bool encodes_doubles_ = false;  ///< True if passes of kDoublesToEncode float64 rows and more are encoded.
   std::size_t few_rows_ = 0;
 };
 

@@ -94,6 +94,8 @@ std::string Program::disassemble() const {
     text += formatted("; approximate contributions from {} attributions of leaves\n", attributions().size());
   if (!round_begins().empty())
     text += formatted("; leaves are kept for outputs of trees and {} rounds\n", round_begins().size() - 1);
+  if (!uncertainty().empty())
+    text += formatted("; uncertainty by rule {}\n", static_cast<int>(uncertainty()[0].rule));
   const std::size_t ranks = columns().size() - category_columns().size();
   for (std::size_t i = 0; i < category_columns().size(); ++i)
     text += formatted("; column {}: {}\n", ranks + i, category_text(*this, category_columns()[i], ranks + i));

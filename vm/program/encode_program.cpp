@@ -71,6 +71,7 @@ void add_sections(const ProgramParts& parts, Contents& contents) {
   set(Section::AttributedLeaves, bytes_of(parts.attributed_leaves));
   set(Section::Attributions, bytes_of(parts.attributions));
   set(Section::AttributionBase, bytes_of(parts.attribution_base));
+  set(Section::Uncertainty, bytes_of(parts.uncertainty));
 }
 
 }  // namespace

@@ -81,6 +81,10 @@ OutputKind kind_of(Output output) {
       return OutputKind::Interactions;
     case Output::ApproxContributions:
       return OutputKind::ApproxContributions;
+    case Output::VirtEnsembles:
+      return OutputKind::VirtEnsembles;
+    case Output::Uncertainty:
+      return OutputKind::Uncertainty;
   }
   __builtin_unreachable();  // the cases above are all outputs
 }
@@ -102,7 +106,7 @@ OutputForm form_of(const Program& program, Output output, ProbabilitySource prob
   const ResultType type = output == Output::Class  ? ResultType::Int64
                           : output == Output::Leaf ? ResultType::Int32
                                                    : score;
-  const bool matrix = output == Output::Leaf || output == Output::Trees || output == Output::Staged;
+  const bool matrix = output == Output::Leaf || is_of_trees(kind);
   return {kind, width, width, width == 1 && !matrix, type};
 }
 

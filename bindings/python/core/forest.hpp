@@ -25,12 +25,23 @@ enum class Output : std::uint8_t {
   Trees,
   Staged,
   Interactions,
-  ApproxContributions
+  ApproxContributions,
+  VirtEnsembles,
+  Uncertainty
 };
-inline constexpr std::size_t kOutputCount = 10;
-inline constexpr const char* kOutputNames[kOutputCount] = {
-    "raw",           "value", "class",  "leaf",         "proba",
-    "contributions", "trees", "staged", "interactions", "approx-contributions"};
+inline constexpr std::size_t kOutputCount = 12;
+inline constexpr const char* kOutputNames[kOutputCount] = {"raw",
+                                                           "value",
+                                                           "class",
+                                                           "leaf",
+                                                           "proba",
+                                                           "contributions",
+                                                           "trees",
+                                                           "staged",
+                                                           "interactions",
+                                                           "approx-contributions",
+                                                           "virt-ensembles",
+                                                           "uncertainty"};
 
 /// The source of a model's probabilities of classes.
 enum class ProbabilitySource : std::uint8_t {

@@ -45,8 +45,9 @@ struct Options {
 /// The content of a file or of memory.
 using Loaded = std::variant<Model, Program>;
 
+/// Is not inlined, because g++ 12 would then warn of parts of the variant that are never read.
 template <class T>
-Result<Loaded> either(Result<T> loaded) {
+[[gnu::noinline]] Result<Loaded> either(Result<T> loaded) {
   if (!loaded) return std::move(loaded).failure();
   return Loaded(std::in_place_type<T>, std::move(loaded).value());
 }
@@ -233,13 +234,14 @@ PyObject* load(PyObject* type, PyObject* args) {
   });
 }
 
-/// Forest._calling(first_round, end_round, every): a forest of the same program whose calls have these options; an
-/// end_round of 0 means all rounds.
+/// Forest._calling(first_round, end_round, every, ensembles): a forest of the same program whose calls have these
+/// options; an end_round of 0 means all rounds.
 PyObject* calling(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     CallOptions call;
     Rounds rounds;
-    if (PyArg_ParseTuple(args, "III", &rounds.begin, &rounds.end, &call.every) == 0) return nullptr;
+    if (PyArg_ParseTuple(args, "IIII", &rounds.begin, &rounds.end, &call.every, &call.ensembles) == 0)
+      return nullptr;
     if (rounds != Rounds{}) call.rounds = rounds;
     const Forest& forest = forest_of(self);
     if (const auto checked = check_call(forest.program, OutputKind::Raw, call); !checked)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from ._draw import Drawing
 
+# The number of virtual ensembles of calls that do not say it.
+_ENSEMBLES = 10
+
 Source = Union[str, "os.PathLike[str]", "Buffer"]
 
 
@@ -32,7 +35,8 @@ class Forest(_core.Forest):
     _options: dict[str, Any]
     _names: tuple[str, ...]
     _schema: Any  # The columns of the last pandas frame that had the model's names; the next frame often shares them.
-    _stages: tuple[int, Forest] | None  # `every` of the last call of `staged`, and the forest that answered it.
+    # `every` and `ensembles` of the last call that had one of them, and the forest that answered it.
+    _stages: tuple[tuple[int, int], Forest] | None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -230,29 +234,81 @@ class Forest(_core.Forest):
         flat = calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
+    def virt_ensembles(
+        self,
+        X: Any,
+        ensembles: int = 10,
+        *,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]:
+        """Returns CatBoost's `VirtEnsembles` of `virtual_ensembles_predict`: an array (rows, ensembles, outputs).
+
+        ensembles: at most half of the rounds. The forest must have been loaded with `keep_leaves=True`. The other
+        options are those of `predict`.
+        """
+        calls = self._with_members(ensembles)
+        flat = calls.predict(X, output="virt-ensembles", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
+
+    def uncertainty(
+        self,
+        X: Any,
+        ensembles: int = 10,
+        *,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]:
+        """Returns how sure the model is.
+
+        Of CatBoost's models this is what `virtual_ensembles_predict` gives as `TotalUncertainty`, an array (rows, 2)
+        or (rows, 3). Of forests that average their trees it is the mean and the variance of the trees' scores, an array
+        (rows, 2) or (rows, outputs, 2). The forest must have been loaded with `keep_leaves=True`. The options are those
+        of `virt_ensembles`.
+        """
+        calls = self._with_members(ensembles)
+        flat = calls.predict(X, output="uncertainty", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        return flat if flat.shape[1] <= 3 else flat.reshape(len(flat), self.num_outputs, 2)
+
     def of_rounds(self, begin: int, end: int) -> Forest:
         """Returns a forest of the same program that predicts with its rounds from `begin` on and before `end`.
 
         It has raw scores, values, classes, trees and stages. The forest must have been loaded with `keep_leaves=True`.
         Every tree is still walked: `load(..., rounds=(begin, end))` makes a faster one. `save` writes all rounds.
         """
-        return self._with_calls(_rounds((begin, end)), 1)
+        return self._with_calls(_rounds((begin, end)))
 
     def _in_stages(self, every: int) -> Forest:
-        """Returns a forest whose stages are `every` rounds apart. The last one is kept, so that its memory serves the
-        next call, too."""
+        """Returns a forest whose stages are `every` rounds apart."""
         rounds = _whole(every)
         if rounds is None or not 0 < rounds < 2**32:
             raise Usage(f"every is {every!r}: expected a number of rounds from 1", "every")
-        if rounds == 1:
+        return self._kept_calls(rounds, _ENSEMBLES)
+
+    def _with_members(self, ensembles: int) -> Forest:
+        """Returns a forest that has this number of virtual ensembles."""
+        count = _whole(ensembles)
+        if count is None or not 0 < count < 2**32:
+            raise Usage(f"ensembles is {ensembles!r}: expected a number from 1", "ensembles")
+        return self._kept_calls(1, count)
+
+    def _kept_calls(self, every: int, ensembles: int) -> Forest:
+        """Returns a forest whose calls have these options. The last one is kept, so that its memory serves the next
+        call, too."""
+        asked = (every, ensembles)
+        if asked == (1, _ENSEMBLES):
             return self
         last = self._stages  # read once, because another thread may replace it
-        if last is None or last[0] != rounds:
-            last = self._stages = (rounds, self._with_calls(self._options.get("rounds"), rounds))
+        if last is None or last[0] != asked:
+            last = self._stages = (asked, self._with_calls(self._options.get("rounds"), every, ensembles))
         return last[1]
 
-    def _with_calls(self, rounds: tuple[int, int] | None, every: int) -> Forest:
-        calls: Forest = self._calling(*(rounds or (0, 0)), every)
+    def _with_calls(self, rounds: tuple[int, int] | None, every: int = 1, ensembles: int = _ENSEMBLES) -> Forest:
+        calls: Forest = self._calling(*(rounds or (0, 0)), every, ensembles)
         calls._options = self._options if rounds is None else {**self._options, "rounds": rounds}
         calls._names = self._names
         calls._schema = calls._stages = None

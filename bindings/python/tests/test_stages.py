@@ -150,3 +150,35 @@ def test_errors() -> None:
         plain.trees(ROWS)
     with pytest.raises(forestvm.Usage, match="keep_leaves"):
         forestvm.load(plain.to_bytes(), keep_leaves=True)
+
+
+def test_uncertainty() -> None:
+    folder = DATA / "uncertainty"
+    rows = np.load(folder / "rows.npy")
+    for path in sorted(folder.glob("*.json")):
+        forest = forestvm.load(path, keep_leaves=True)
+        members = np.load(folder / f"{path.stem}.members.npy")
+        got = forest.virt_ensembles(rows, 4)
+        assert got.shape == members.shape and got.dtype == np.float64
+        np.testing.assert_array_max_ulp(got, members, 2)
+        expected = np.load(folder / f"{path.stem}.uncertainty.npy")
+        np.testing.assert_array_max_ulp(forest.uncertainty(rows, 4), expected, 4)
+        expected = np.load(folder / f"{path.stem}.uncertainty_17.npy")
+        np.testing.assert_array_max_ulp(forest.of_rounds(0, 17).uncertainty(rows, 3), expected, 4)
+        with pytest.raises(forestvm.Usage, match="12 of them: expected 1 to 11"):
+            forest.virt_ensembles(rows, 12)
+        for wrong in (0, 1.5, "4"):
+            with pytest.raises(forestvm.Usage, match="ensembles is"):
+                forest.uncertainty(rows, wrong)
+    model = lightgbm.LGBMRegressor(
+        n_estimators=9, boosting_type="rf", subsample=0.5, subsample_freq=1, verbose=-1, random_state=1
+    ).fit(ROWS, TARGET)
+    forest = forestvm.from_lightgbm(model, keep_leaves=True)
+    spread = forest.uncertainty(ROWS)
+    trees = forest.trees(ROWS)
+    np.testing.assert_allclose(spread[:, 0], trees.mean(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(spread[:, 1], trees.var(axis=1), rtol=1e-9, atol=1e-15)
+    with pytest.raises(forestvm.Refused, match="averages its trees"):
+        forest.virt_ensembles(ROWS)
+    with pytest.raises(forestvm.Refused, match="keep_leaves=True"):
+        forestvm.from_lightgbm(model).uncertainty(ROWS)

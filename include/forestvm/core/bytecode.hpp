@@ -50,7 +50,8 @@ constexpr bool explains_scores(OutputKind output) {
 
 /// Returns whether an output is computed from the leaves of single trees.
 constexpr bool is_of_trees(OutputKind output) {
-  return output == OutputKind::Trees || output == OutputKind::Staged;
+  return output == OutputKind::Trees || output == OutputKind::Staged || output == OutputKind::VirtEnsembles ||
+         output == OutputKind::Uncertainty;
 }
 
 /// The layouts of trees in memory; rows in layouts.def.

@@ -62,6 +62,13 @@ inline std::uint32_t stage_count(const Rounds& rounds, std::uint32_t every) {
   return (rounds.end - rounds.begin - 1) / every + 1;
 }
 
+/// Returns the number of rounds from the end of one virtual ensemble to the end of the next, which are those before
+/// rounds.end; 0 if there are too few rounds for the ensembles of a call.
+inline std::uint32_t period_of(const Rounds& rounds, const CallOptions& options) {
+  return options.ensembles == 0 || options.ensembles > rounds.end / 2 ? 0
+                                                                      : rounds.end / 2 / options.ensembles;
+}
+
 /// A Predictor that checks each call, and resolves its rows, before it runs.
 class CallPredictor : public Predictor {
  public:

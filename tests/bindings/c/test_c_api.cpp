@@ -157,8 +157,8 @@ TEST(CApi, PredictsWithOptions) {
   options = {};
   expect_usage(predict(&options), "begin with FVM_CALL_OPTIONS_INIT");
   options = FVM_CALL_OPTIONS_INIT;
-  options.reserved = 77;
-  expect_usage(predict(&options), "call options: reserved is 77, not 0");
+  options.feature_count = 77;
+  expect_usage(predict(&options), "features is null, but feature_count is 77");
 }
 
 TEST(CApi, GivesOutputsOfTreesAndStagesOfChosenRounds) {

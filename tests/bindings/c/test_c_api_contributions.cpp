@@ -63,6 +63,36 @@ TEST(CApiContributions, AreOfTypesThatHoldThem) {
   EXPECT_EQ(width_of(without.open(), FVM_OUTPUT_CONTRIBUTIONS), 0u);
 }
 
+TEST(CApiContributions, OfChosenFeaturesAreThoseOfAll) {
+  Model model = small_forest();
+  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
+  const Opened opened(explained(model, "parallel(batch)"));
+  const std::vector<float> values = small_rows(2, 3);
+  fvm_rows rows = FVM_ROWS_INIT;
+  rows.data = values.data();
+  rows.row_count = 2;
+  rows.row_stride = 3;
+  std::vector<double> all(2 * 12), some(2 * 9);
+  fvm_call_options options = FVM_CALL_OPTIONS_INIT;
+  const auto predict = [&](std::vector<double>& out) {
+    return fvm_predict_with(opened.context(), &rows, FVM_OUTPUT_CONTRIBUTIONS, FVM_TYPE_FLOAT64, &options,
+                            out.data(), out.size());
+  };
+  ASSERT_EQ(predict(all), FVM_OK);
+  const std::uint32_t chosen[] = {0, 2};
+  options.features = chosen;
+  options.feature_count = 2;
+  std::uint32_t width = 0;
+  ASSERT_EQ(fvm_call_width(opened.open().get(), FVM_OUTPUT_CONTRIBUTIONS, &options, &width), FVM_OK);
+  EXPECT_EQ(width, 9u);
+  ASSERT_EQ(predict(some), FVM_OK) << fvm_last_error();
+  for (std::size_t i = 0; i < some.size(); ++i)
+    EXPECT_EQ(some[i], all[i / 3 * 4 + (i % 3 == 0 ? 0 : i % 3 + 1)]);
+  const std::uint32_t wrong[] = {2, 0};
+  options.features = wrong;
+  EXPECT_EQ(predict(some), FVM_USAGE);
+}
+
 TEST(CApiInteractions, AddUpToTheContributions) {
   Model model = small_forest();
   for (Tree& tree : model.trees) support::cover(tree, 0, 64);

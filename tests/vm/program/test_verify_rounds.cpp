@@ -2,6 +2,8 @@
 // outputs of trees and stages, one test case for each.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -92,7 +94,7 @@ TEST(VerifyRounds, Instructions) {
       [](ProgramParts& p) {
         first(p, Op::Store) = made(Op::StoreStages, {0, 1, 0, 0});
       },
-      "it writes scores of stages (output raw");
+      "it writes scores of stages, virtual ensembles or uncertainty (output raw");
   expect_refused(
       [](ProgramParts& p) {
         first(p, Op::Init) = made(Op::Slice, {9, 1, 0, 0});
@@ -104,6 +106,61 @@ TEST(VerifyRounds, Instructions) {
           if (inst.op == Op::Walk) inst = made(Op::Zero, {0, 0});
       },
       "it does not hold every tree's leaf");
+}
+
+/// Returns the parts of a program of three outputs with a rule of uncertainty.
+ProgramParts uncertain_parts(UncertaintyRule rule = UncertaintyRule::Classes) {
+  Model model = small_forest();
+  make_wide(model);
+  if (rule == UncertaintyRule::Trees)
+    model.averaged = true;
+  else
+    model.uncertainty = rule;
+  std::fill(model.base.begin(), model.base.end(), 0.0);
+  model.shrinkage = 0.25f;
+  CompileOptions options;
+  options.keeps_leaves = true;
+  return parts_of(compiled(model, "", options));
+}
+
+TEST(VerifyRounds, Uncertainty) {
+  for (const UncertaintyRule rule : {UncertaintyRule::Classes, UncertaintyRule::Trees})
+    EXPECT_EQ(refusal(uncertain_parts(rule)), "");
+  const auto expect = [](auto breaks, const std::string& what,
+                         UncertaintyRule rule = UncertaintyRule::Classes) {
+    ProgramParts parts = uncertain_parts(rule);
+    breaks(parts);
+    const std::string text = refusal(parts);
+    EXPECT_NE(text.find(what), std::string::npos) << text;
+  };
+  expect([](ProgramParts& p) { p.uncertainty.push_back(p.uncertainty[0]); }, "2 records, at most 1");
+  expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::None; }, "there is no rule 0");
+  expect([](ProgramParts& p) { p.uncertainty[0].rule = static_cast<UncertaintyRule>(6); },
+         "there is no rule 6");
+  expect([](ProgramParts& p) { p.uncertainty[0].reserved[2] = 1; }, "a reserved byte is not zero");
+  for (const float wrong : {-0.5f, 1.0f, NAN})
+    expect([&](ProgramParts& p) { p.uncertainty[0].shrinkage = wrong; },
+           "its shrinkage is not from 0 to below 1");
+  expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Trees; },
+         "its rule is for other rounds");
+  expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Classes; },
+         "its rule is for other rounds", UncertaintyRule::Trees);
+  expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Binary; },
+         "its rule is for 1 outputs, the program has 3");
+  expect([](ProgramParts& p) { p.uncertainty[0].rule = UncertaintyRule::Gaussian; },
+         "its rule is for 2 outputs");
+  // Calls for an output that the program does not have are refused before its code runs.
+  ProgramParts none = uncertain_parts();
+  none.uncertainty.clear();
+  const auto program = encode_program(none);
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  EXPECT_FALSE(check_call(*program, OutputKind::Uncertainty, {}).ok());
+  ProgramParts kept = kept_parts();
+  kept.uncertainty.push_back({UncertaintyRule::Classes, {}, 0});
+  EXPECT_NE(refusal(kept).find("its rule is for float64 scores"), std::string::npos) << refusal(kept);
+  ProgramParts without = uncertain_parts(UncertaintyRule::Classes);
+  without.round_begins.clear();
+  EXPECT_NE(refusal(without).find("the program keeps no leaves"), std::string::npos) << refusal(without);
 }
 
 }  // namespace

@@ -314,7 +314,33 @@ Result<void> verify_tile_shapes(const Program& program) {
   return {};
 }
 
+Result<void> verify_uncertainty(const Program& program) {
+  const auto all = program.uncertainty();
+  if (all.empty()) return {};
+  constexpr const char* kWhere = "uncertainty section";
+  if (all.size() != 1) return refused(kWhere, "{} records, at most 1", all.size());
+  const UncertaintyDesc& desc = all[0];
+  const ProgramMeta& meta = program.meta();
+  const auto rule = static_cast<std::uint8_t>(desc.rule);
+  if (rule == 0 || rule >= kUncertaintyRules) return refused(kWhere, "there is no rule {}", rule);
+  if (desc.reserved[0] != 0 || desc.reserved[1] != 0 || desc.reserved[2] != 0)
+    return refused(kWhere, "a reserved byte is not zero");
+  if (!(desc.shrinkage >= 0 && desc.shrinkage < 1))
+    return refused(kWhere, "its shrinkage is not from 0 to below 1");
+  if (program.round_begins().empty()) return refused(kWhere, "the program keeps no leaves");
+  if ((desc.rule == UncertaintyRule::Trees) != (meta.rounds == RoundRule::Averages))
+    return refused(kWhere, "its rule is for other rounds");
+  if (desc.rule == UncertaintyRule::Trees) return {};
+  if (meta.score_type != ScalarType::Float64) return refused(kWhere, "its rule is for float64 scores");
+  const std::uint32_t outputs = desc.rule == UncertaintyRule::Gaussian  ? 2
+                                : desc.rule == UncertaintyRule::Classes ? meta.num_outputs
+                                                                        : 1;
+  if (meta.num_outputs == outputs) return {};
+  return refused(kWhere, "its rule is for {} outputs, the program has {}", outputs, meta.num_outputs);
+}
+
 Result<void> verify_rounds(const Program& program) {
+  FVM_TRY(verify_uncertainty(program));
   const auto begins = program.round_begins();
   if (begins.empty()) {
     if (program.meta().rounds == RoundRule::None) return {};

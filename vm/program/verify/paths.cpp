@@ -43,12 +43,19 @@ bool can_explain(const Program& program, OutputKind output) {
                                              : output == OutputKind::Interactions && contributions > 1;
 }
 
+/// Returns whether a program has members that say how sure it is, or numbers that they give.
+bool has_uncertainty(const Program& program, OutputKind output) {
+  const auto all = program.uncertainty();
+  return !all.empty() && (output == OutputKind::Uncertainty || all[0].rule != UncertaintyRule::Trees);
+}
+
 /// Returns whether calls can ask a program for an output, which its code then writes.
 bool has_output(const Program& program, OutputKind output) {
   if (output == OutputKind::ApproxContributions) return !program.attribution_base().empty();
   if (explains_scores(output)) return can_explain(program, output);
-  const bool of_trees = output == OutputKind::Trees || output == OutputKind::Staged;
-  return !of_trees || !program.round_begins().empty();
+  if (output == OutputKind::VirtEnsembles || output == OutputKind::Uncertainty)
+    return has_uncertainty(program, output);
+  return !is_of_trees(output) || !program.round_begins().empty();
 }
 
 /// The properties that all calls on a way have.
@@ -134,6 +141,8 @@ class WayFollower {
       case OutputKind::Staged:
       case OutputKind::Interactions:
       case OutputKind::ApproxContributions:
+      case OutputKind::VirtEnsembles:
+      case OutputKind::Uncertainty:
         return memory_.output.covers(all);
       case OutputKind::Class:
         return meta_.class_rule == ClassRule::None || memory_.output.covers(all);
@@ -213,10 +222,14 @@ class WayFollower {
         return {};
       case Op::StoreStages: {
         const auto args = operands<Op::StoreStages>(inst);
-        if (way_.output != OutputKind::Staged) return wrong("it writes scores of stages");
+        if (!is_of_trees(way_.output) || way_.output == OutputKind::Trees)
+          return wrong("it writes scores of stages, virtual ensembles or uncertainty");
         FVM_TRY(takes_leaves(args.acc_in));
         FVM_TRY(reads_sums(args.acc_out));
         take(multiply_capped(program_.round_begins().size(), meta_.num_outputs));
+        // The variance of trees takes two passes over them for each output.
+        if (way_.output == OutputKind::Uncertainty)
+          take(multiply_capped(2 * std::uint64_t{meta_.num_trees}, meta_.num_outputs));
         memory_.output.add(rows());
         return {};
       }

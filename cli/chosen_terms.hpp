@@ -1,0 +1,73 @@
+// The options --features, --top and --sparse of contributions and interactions -> the numbers of each row that are
+// written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <forestvm/core/bytecode.hpp>
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+#include "cli/command.hpp"
+#include "cli/io/sparse_predictions.hpp"
+
+namespace forestvm::cli {
+
+extern const Option kFeaturesOption;
+extern const Option kTopOption;
+extern const Option kSparseOption;
+
+/// Reads the features of a row's numbers, output after output: for each output (features + 1) numbers, or that many
+/// times as many.
+class ChosenTerms {
+ public:
+  ChosenTerms() = default;
+
+  /// Returns what the options ask for. Refuses features that the model does not have, and returns a Usage error for
+  /// options that clash, for another output, and for an output file that cannot hold a sparse matrix.
+  static Result<ChosenTerms> make(const Arguments& arguments, OutputKind output, const std::string& out);
+
+  /// Finds the features by their names or numbers; `model` is the name of the program's file. Where nothing but the
+  /// numbers of features that the trees test can be written, these are chosen.
+  Result<void> find(const Program& program, OutputKind output, const std::string& model);
+
+  /// Returns the features that calls ask for, ascending; empty for all.
+  std::span<const std::uint32_t> features() const { return features_; }
+  std::size_t top() const { return top_; }
+  bool sparse() const { return sparse_; }
+  /// Returns the numbers of one of the strongest terms: its features, then its value.
+  std::size_t top_width() const { return is_pair_ ? 3 : 2; }
+
+  /// Appends the strongest terms of one output of a row, each as top_width() numbers.
+  template <class T>
+  void add_strongest(std::span<const T> numbers, std::vector<T>& to) const;
+
+  /// Returns the number of columns of a sparse matrix.
+  std::uint64_t sparse_columns() const { return outputs_ * (is_pair_ ? terms() * terms() : terms()); }
+  /// Adds a row of all outputs to a sparse matrix.
+  template <class T>
+  Result<void> add_sparse(std::span<const T> numbers, SparseWriter& writer) const;
+
+ private:
+  /// Returns the number of terms of a row of the sparse matrix: the features that are asked for, or all, and one more.
+  std::uint64_t terms() const { return (is_asked_ ? features_.size() : all_features_) + 1; }
+  /// Returns the place of the term `i` of a call among terms().
+  std::uint64_t place(std::size_t i) const;
+  std::size_t called() const { return features_.empty() ? all_features_ : features_.size(); }
+
+  std::string asked_;  ///< Value of --features.
+  bool is_asked_ = false;
+  std::vector<std::uint32_t> features_;
+  std::size_t top_ = 0;
+  bool sparse_ = false;
+  bool is_pair_ = false;
+  std::size_t all_features_ = 0;
+  std::uint64_t outputs_ = 1;
+};
+
+}  // namespace forestvm::cli
