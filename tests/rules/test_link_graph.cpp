@@ -66,9 +66,13 @@ TEST(LinkGraph, IsThatOfTheFolders) {
   std::erase_if(graph, [](const auto& entry) {
     const auto& [name, links] = entry;
     const auto optional = kOptional.find(name);
-    if (optional != kOptional.end()) EXPECT_EQ(links, optional->second) << name;
+    if (optional != kOptional.end()) {
+      EXPECT_EQ(links, optional->second) << name;
+    }
     const bool is_target = name.starts_with("forestvm_target_");
-    if (is_target) EXPECT_EQ(links, Names()) << name;
+    if (is_target) {
+      EXPECT_EQ(links, Names()) << name;
+    }
     return is_target || optional != kOptional.end();
   });
   EXPECT_EQ(graph, kLinks);

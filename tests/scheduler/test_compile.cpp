@@ -415,7 +415,7 @@ TEST(Compile, ArchitecturePageNamesEachPass) {
   const auto result = compiled("");
   ASSERT_TRUE(result.ok());
   for (const PassTime& pass : result->passes)
-    EXPECT_NE(page.find("`" + std::string(pass.name) + "`"), std::string::npos) << pass.name;
+    EXPECT_NE(page.find("`" + std::string(pass.pass) + "`"), std::string::npos) << pass.pass;
 }
 
 }  // namespace
