@@ -372,7 +372,8 @@ TEST(Predictor, RefusesTypesThatLoseDigitsOfTheOutput) {
                 scores ? "raw scores and values are float32 or float64: integers would lose their fractions"
                        : "labels and leaf numbers are int32 or int64: floats would lose digits");
     }
-  EXPECT_EQ(predict(static_cast<OutputKind>(11), ResultType::Float32).error().text(), "there is no output 11");
+  EXPECT_EQ(predict(static_cast<OutputKind>(11), ResultType::Float32).error().text(),
+            "there is no output 11");
 }
 
 TEST(Predictor, RefusesLabelsOfAModelWithoutClasses) {
