@@ -34,12 +34,24 @@ Program hashed_program() {
   return compiled(model, "encode(u8)");
 }
 
+/// Returns a program with virtual ensembles.
+Program uncertain_program() {
+  Model model = small_forest({.depth = 2});
+  make_wide(model);
+  model.uncertainty = UncertaintyRule::Classes;
+  model.shrinkage = 0.125f;
+  CompileOptions options;
+  options.keeps_leaves = true;
+  return compiled(model, "", options);
+}
+
 /// Returns small images that together use every section.
 const std::vector<Bytes>& images() {
   static const std::vector<Bytes> all = [] {
     std::vector<Bytes> made;
     for (const Program& program : rich_programs()) made.push_back(image_of(program));
     made.push_back(image_of(hashed_program()));
+    made.push_back(image_of(uncertain_program()));
     return made;
   }();
   return all;
@@ -53,7 +65,7 @@ class DamagedProgram : public testing::TestWithParam<std::size_t> {
     return support::sampled(count, 5000, std::to_string(GetParam()));
   }
 };
-INSTANTIATE_TEST_SUITE_P(Rich, DamagedProgram, testing::Range(std::size_t{0}, rich_cases().size() + 1));
+INSTANTIATE_TEST_SUITE_P(Rich, DamagedProgram, testing::Range(std::size_t{0}, rich_cases().size() + 2));
 
 struct Tally {
   std::uint64_t refused = 0, accepted = 0;
@@ -86,6 +98,14 @@ void run_program(const Program& program, unsigned threads) {
       const bool has_it =
           !program.round_begins().empty() && (kind == OutputKind::Trees || meta.rounds != RoundRule::None);
       EXPECT_EQ((*predictor)->predict_wide(*context, block, kind, scores.data()).ok(), has_it);
+    }
+    CallOptions one;
+    one.ensembles = 1;
+    for (const OutputKind kind : {OutputKind::VirtEnsembles, OutputKind::Uncertainty}) {
+      std::vector<double> scores(count * output_width(program, kind, one));
+      const auto done =
+          (*predictor)->predict_with(*context, block, kind, ResultType::Float64, one, scores.data());
+      EXPECT_EQ(done.ok(), !scores.empty());
     }
     std::vector<double> pairs(count * output_width(program, OutputKind::Interactions));
     EXPECT_EQ((*predictor)->predict_wide(*context, block, OutputKind::Interactions, pairs.data()).ok(),
