@@ -6,8 +6,9 @@
 
 namespace forestvm {
 
-/// The leaves of a tree of the model, by the trainer's numbers. Section attributed_leaves has at first_leaf + n the index of
-/// leaf n's first attribution; its attributions end where those of n + 1 begin. Numbers that no leaf has have none.
+/// The leaves of a tree of the model, by the trainer's numbers. Section attributed_leaves has at first_leaf + n the
+/// index of leaf n's first attribution; its attributions end where those of n + 1 begin. Numbers that no leaf has have
+/// none.
 struct AttributedTree {
   std::uint32_t first_leaf;  ///< Index of leaf 0 in section attributed_leaves.
   std::uint32_t leaf_count;  ///< One above the largest number.

@@ -32,7 +32,8 @@ struct PathNode {
 static_assert(sizeof(PathNode) == 24);
 
 /// The least share of a branch. Branches to which no training rows went have it: with a share of zero, what a feature
-/// contributes would be a quotient of zeros if the branch tests it again. It is 2^-53, the least x for which 1 - x is not 1.
+/// contributes would be a quotient of zeros if the branch tests it again. It is 2^-53, the least x for which 1 - x is
+/// not 1.
 inline constexpr double kLeastShare = 0x1p-53;
 /// The most share of a split to the right of which no row goes.
 inline constexpr double kMostShare = 2;
