@@ -31,7 +31,7 @@ int main(int count, char** words) {
   bool written = write(folder + "forestvm.1", man_overview(FORESTVM_VERSION));
   for (const Command* command : commands())
     written &=
-        write(formatted("{}forestvm-{}.1", folder, command->name), man_page(*command, FORESTVM_VERSION));
+        write(forestvm::formatted("{}forestvm-{}.1", folder, command->name), man_page(*command, FORESTVM_VERSION));
   written &= write(folder + "forestvm.bash", bash_completion());
   written &= write(folder + "_forestvm", zsh_completion());
   written &= write(folder + "forestvm.fish", fish_completion());
