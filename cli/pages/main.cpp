@@ -30,8 +30,8 @@ int main(int count, char** words) {
   const std::string folder = std::string(words[1]) + "/";
   bool written = write(folder + "forestvm.1", man_overview(FORESTVM_VERSION));
   for (const Command* command : commands())
-    written &=
-        write(forestvm::formatted("{}forestvm-{}.1", folder, command->name), man_page(*command, FORESTVM_VERSION));
+    written &= write(forestvm::formatted("{}forestvm-{}.1", folder, command->name),
+                     man_page(*command, FORESTVM_VERSION));
   written &= write(folder + "forestvm.bash", bash_completion());
   written &= write(folder + "_forestvm", zsh_completion());
   written &= write(folder + "forestvm.fish", fish_completion());

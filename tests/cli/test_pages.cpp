@@ -162,7 +162,7 @@ TEST_F(Pages, BashOffersTheValuesOfOptions) {
             << command->name << ' ' << spelling;
     }
   EXPECT_EQ(offered({"forestvm", "run", "--output", "=", "ra"}), std::vector<std::string>{"raw"});
-  EXPECT_EQ(offered({"forestvm", "run", "--output", "="}).size(), 9U);
+  EXPECT_EQ(offered({"forestvm", "run", "--output", "="}), offered({"forestvm", "run", "--output", ""}));
   EXPECT_EQ(offered({"forestvm", "run", "--threads", ""}), std::vector<std::string>{});
 }
 

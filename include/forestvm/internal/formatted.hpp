@@ -91,7 +91,7 @@ inline void append_format(std::string& text, FormatKind kind, FormatValue value)
                                                              const FormatValue* values) {
   std::string written;
   for (; *text != 0; ++text) {
-    if (text[0] != '{' || text[1] != '}') {
+    if (text[0] != '{' || text[1] != '}' || *kinds == FormatKind::End) {
       written += *text;
       continue;
     }
