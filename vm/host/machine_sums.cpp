@@ -307,15 +307,17 @@ void transpose(const float* leaves, std::size_t stride, float* to, std::size_t w
       transpose_4(leaves + t * stride + i, stride, to + i * width + t, width);
 }
 
+// The functions of uncertainty are cold, so that they are compiled for size: most of their time is that of exp and log.
+
 /// Turns what the second score of each member predicts, the logarithm of the standard deviation, into a variance.
-void predict_variances(double* members, std::size_t count) {
+[[gnu::cold]] void predict_variances(double* members, std::size_t count) {
   for (std::size_t e = 0; e < count; ++e) members[2 * e + 1] = std::exp(2 * members[2 * e + 1]);
 }
 
 double entropy_term(double chance) { return chance > 0 ? -chance * std::log(chance) : 0; }
 
 /// Turns the raw scores of a member into the probabilities of `outputs` classes.
-void predict_classes(double* scores, std::size_t outputs) {
+[[gnu::cold]] void predict_classes(double* scores, std::size_t outputs) {
   const double most = *std::max_element(scores, scores + outputs);
   double sum = 0;
   for (std::size_t k = 0; k < outputs; ++k) sum += scores[k] = std::exp(scores[k] - most);
@@ -323,8 +325,8 @@ void predict_classes(double* scores, std::size_t outputs) {
 }
 
 /// Writes the 2 or 3 numbers of a rule for the scores of `count` members of a row, which it changes.
-void uncertainty_of(UncertaintyRule rule, double* members, std::size_t count, std::size_t outputs,
-                    double* to) {
+[[gnu::cold]] void uncertainty_of(UncertaintyRule rule, double* members, std::size_t count,
+                                  std::size_t outputs, double* to) {
   const auto mean = [&](const auto& number) {
     double sum = 0;
     for (std::size_t e = 0; e < count; ++e) sum += number(members + e * outputs);
@@ -426,7 +428,8 @@ void Machine::add_stage(const OperandsOf<Op::StoreStages>& args, const Range& ro
 /// Writes the scores of virtual ensembles for some rows: ensemble after ensemble, output after output. As in CatBoost,
 /// the trees before the first one's last rounds, and those between the ends of two ensembles, are added up by
 /// themselves.
-void Machine::add_members(const OperandsOf<Op::StoreStages>& args, const Range& rows, double* members) const {
+[[gnu::cold]] void Machine::add_members(const OperandsOf<Op::StoreStages>& args, const Range& rows,
+                                        double* members) const {
   const auto begins = loaded_->program.round_begins();
   const std::uint32_t end = rounds_of(loaded_->program, *pass_->options).end;
   const std::uint32_t count = pass_->options->ensembles, period = end / 2 / count;
@@ -436,21 +439,22 @@ void Machine::add_members(const OperandsOf<Op::StoreStages>& args, const Range& 
   for (std::uint32_t piece = 0; piece <= count; ++piece, first = last, last += period) {
     const Range trees{begins[first], begins[last], 0};
     const std::size_t to = piece == 0 ? 0 : (piece - 1) * outputs_;
-    with_scores(args.acc_out, [&]<class Score>() {
-      fill<SumOf<Score>>(args.acc_out, rows, nullptr);
-      add_leaves<Score>(args.acc_out, args.acc_in, rows, trees);
-      for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-        double* const mine = members + (row - rows.begin) * width + to;
-        for (std::size_t k = 0; k < outputs_; ++k) {
-          const double sum =
-              static_cast<double>(accumulator_row<Score>(args.acc_out, row)[k]) * loaded_->meta.scale;
-          if (piece == 0)
-            mine[k] = sum + base(row, k);
-          else
-            mine[k] = sum + mine[k - (piece == 1 ? 0 : outputs_)];
-        }
-      }
-    });
+    with_scores(
+        args.acc_out, [&]<class Score>() __attribute__((cold)) {
+          fill<SumOf<Score>>(args.acc_out, rows, nullptr);
+          add_leaves<Score>(args.acc_out, args.acc_in, rows, trees);
+          for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
+            double* const mine = members + (row - rows.begin) * width + to;
+            for (std::size_t k = 0; k < outputs_; ++k) {
+              const double sum =
+                  static_cast<double>(accumulator_row<Score>(args.acc_out, row)[k]) * loaded_->meta.scale;
+              if (piece == 0)
+                mine[k] = sum + base(row, k);
+              else
+                mine[k] = sum + mine[k - (piece == 1 ? 0 : outputs_)];
+            }
+          }
+        });
   }
   for (std::uint32_t e = 0; e < count; ++e) {
     const double rounds_left = period * (count - 1 - e);
@@ -460,7 +464,7 @@ void Machine::add_members(const OperandsOf<Op::StoreStages>& args, const Range& 
   }
 }
 
-void Machine::store_members(const OperandsOf<Op::StoreStages>& args) const {
+[[gnu::cold]] void Machine::store_members(const OperandsOf<Op::StoreStages>& args) const {
   const std::uint32_t count = pass_->options->ensembles;
   const std::size_t width = outputs_ * count;
   const ScratchSlots::Slot slot(*pass_->slots);
@@ -485,7 +489,7 @@ void Machine::store_members(const OperandsOf<Op::StoreStages>& args) const {
 /// Writes the mean and the variance of the trees' scores for some rows, for each output. The mean is a sum in the type
 /// of the scores, in the model's order, as the value is.
 template <class Score>
-void Machine::store_spread(std::uint32_t from, const Range& rows) const {
+[[gnu::cold]] void Machine::store_spread(std::uint32_t from, const Range& rows) const {
   const LeafPlaces places = leaf_places(from);
   const bool vectors = loaded_->vectors.count != 0;
   for (std::uint32_t row = rows.begin; row < rows.end; ++row) {

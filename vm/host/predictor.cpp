@@ -88,8 +88,9 @@ class HostPredictor final : public CallPredictor {
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<HostContext>(); }
 
-  Result<CodedRows> encode(Context& context, const AnyRows& given,
-                           std::span<std::uint8_t> out) const override {
+  // Cold, so that it is compiled for size: encoders, which it calls, take the time.
+  [[gnu::cold]] Result<CodedRows> encode(Context& context, const AnyRows& given,
+                                         std::span<std::uint8_t> out) const override {
     FVM_TRY(check_context(context));
     FVM_ASSIGN(const RowSource rows, row_reader().resolve_to_encode(given, out.size()));
     const std::size_t count = rows.count();
@@ -145,8 +146,8 @@ class HostPredictor final : public CallPredictor {
   }
 
   /// Writes the place of each feature among the chosen ones, and kLeftOut for others.
-  Result<void> find_places(std::span<const std::uint32_t> features,
-                           std::vector<std::uint32_t>& places) const {
+  [[gnu::cold]] Result<void> find_places(std::span<const std::uint32_t> features,
+                                         std::vector<std::uint32_t>& places) const {
     try {
       places.assign(loaded_.meta.num_features, kLeftOut);
     } catch (const std::bad_alloc&) {
