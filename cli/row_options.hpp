@@ -11,8 +11,7 @@
 
 namespace forestvm::cli {
 
-/// The options for rows. All commands that read rows have them, but only commands that work batch by batch have
-/// --missing, and only `run` has --keep.
+/// The options for rows. Only commands that work batch by batch have --missing, and only `run` has --keep.
 extern const Option kFormatOption;
 extern const Option kHeaderOption;
 extern const Option kSeparatorOption;
@@ -23,6 +22,12 @@ extern const Option kArrayOption;
 extern const Option kIndexBaseOption;
 extern const Option kCategoriesOption;
 extern const Option kMissingOption;
+
+/// The options for rows that all commands have, as elements of Command::options. It is a macro because an
+/// initializer list cannot be put into another.
+#define FVM_ROW_OPTIONS                                                                         \
+  kFormatOption, kHeaderOption, kSeparatorOption, kNaOption, kExtraColumnsOption, kArrayOption, \
+      kIndexBaseOption, kCategoriesOption
 
 /// Returns what the options say of the form of rows; the program says the rest.
 Result<RowForm> row_options(const Arguments& arguments);

@@ -37,8 +37,8 @@ struct Test {
 /// A tree as it is counted.
 struct CountedTree {
   std::vector<std::uint32_t> tests;  ///< Number of the test of each node that is a split.
-  std::vector<std::size_t>
-      counters;  ///< First counter of each leaf: all rows, then one for each column on its way.
+  /// First counter of each leaf. It counts all rows, and those behind it the rows for each column above the leaf.
+  std::vector<std::size_t> counters;
   std::vector<std::uint32_t> columns;  ///< Columns that the tree tests, ascending.
 };
 
@@ -114,8 +114,7 @@ struct PartialDependence::Parts {
   /// Adds what each leaf of a tree adds with each point of a feature: `steps` are the differences from point to point.
   struct Sum {
     std::uint32_t feature, output;
-    const std::map<std::uint32_t, PointRuns>&
-        left;  ///< Points that go left, for each of the feature's tests.
+    const std::map<std::uint32_t, PointRuns>& left;  ///< Points that go left at each of the feature's tests.
     std::vector<double>& steps;
     double constant = 0;  ///< Sum of the leaves whose ways do not test the feature.
   };

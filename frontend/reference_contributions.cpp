@@ -7,13 +7,13 @@
 // sum over coalitions of s of them, each of which weighs s! (d - 1 - s)! / d! in a Shapley value. The
 // interaction of two features is half of the sum over the coalitions of the other d - 2, with the weights of d - 1
 // features.
+#include <forestvm/internal/column_features.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/reference.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -34,31 +34,6 @@ struct Leaf {
   std::size_t node;
   std::vector<Player> players;
 };
-
-/// Returns the feature to which each column's contributions go.
-Result<std::vector<std::uint32_t>> features_of_columns(const Model& model) {
-  std::vector<std::set<std::uint32_t>> columns(model.num_features);
-  for (std::uint32_t f = 0; f < model.num_features; ++f) columns[f].insert(f);
-  for (const Lookup& lookup : model.lookups) {
-    std::set<std::uint32_t> features(lookup.categories.begin(), lookup.categories.end());
-    for (const ValueTest& test : lookup.value_tests) features.insert(test.feature);
-    for (const CodeTest& test : lookup.code_tests) features.insert(test.feature);
-    columns.insert(columns.end(), lookup.width, features);
-  }
-  for (const ComputedColumn& column : model.computed_columns) {
-    std::set<std::uint32_t> features;
-    for (const ColumnTerm& term : column.terms)
-      features.insert(columns[term.feature].begin(), columns[term.feature].end());
-    columns.push_back(std::move(features));
-  }
-  std::vector<std::uint32_t> features;
-  for (const auto& column : columns) {
-    if (column.size() != 1)
-      return refused(formatted("column {}", features.size()), "is derived from several features");
-    features.push_back(*column.begin());
-  }
-  return features;
-}
 
 template <class Scalar>
 class Explainer {
@@ -252,7 +227,9 @@ Result<std::vector<double>> explain(const Model& model, std::span<const double> 
     return refused("rows", "{} values for {} rows of {} features", rows.size(), row_count,
                    model.num_features);
   if (has_linear_leaves(model)) return refused("model", "its leaves are linear functions of the row");
-  FVM_ASSIGN(std::vector<std::uint32_t> features, features_of_columns(model));
+  std::vector<std::uint32_t> features = features_of_columns(model);
+  if (const auto several = std::ranges::find(features, kSeveralFeatures); several != features.end())
+    return refused(formatted("column {}", several - features.begin()), "is computed from several features");
   std::vector<double> wide(rows.begin(), rows.end());
   if (num_columns(model) != model.num_features) {
     FVM_ASSIGN(wide, frontend::with_derived_columns(model, std::move(wide), row_count, options.hashed_rows));

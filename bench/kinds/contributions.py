@@ -32,7 +32,7 @@ from library import Forest, Library, compiled  # noqa: E402
 
 ROWS = 4096
 TURNS = 5
-# What XGBoost is asked for.
+# The names of outputs, and the arguments with which XGBoost predicts them.
 XGBOOST_OPTIONS = {
     "contributions": {"pred_contribs": True},
     "interactions": {"pred_interactions": True},

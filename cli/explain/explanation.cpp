@@ -6,11 +6,11 @@
 #include <memory>
 #include <numeric>
 #include <random>
-#include <set>
 #include <utility>
 #include <variant>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/column_features.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/program.hpp>
@@ -23,27 +23,6 @@ namespace {
 
 /// The most bytes of the interactions of a row; without them no feature has a partner.
 constexpr std::uint64_t kMaxPairBytes = std::uint64_t{64} << 20;
-
-/// Returns the one feature that a column is computed from, or nothing if there are several.
-std::vector<std::optional<std::uint32_t>> features_of_columns(const Model& model) {
-  std::vector<std::optional<std::uint32_t>> features;
-  const auto add = [&](const std::set<std::uint32_t>& sources) {
-    features.push_back(sources.size() == 1 ? std::optional(*sources.begin()) : std::nullopt);
-  };
-  for (std::uint32_t f = 0; f < model.num_features; ++f) add({f});
-  for (const Lookup& lookup : model.lookups) {
-    std::set<std::uint32_t> sources(lookup.categories.begin(), lookup.categories.end());
-    for (const ValueTest& test : lookup.value_tests) sources.insert(test.feature);
-    for (const CodeTest& test : lookup.code_tests) sources.insert(test.feature);
-    for (std::uint32_t i = 0; i < lookup.width; ++i) add(sources);
-  }
-  for (const ComputedColumn& column : model.computed_columns) {
-    std::set<std::optional<std::uint32_t>> sources;
-    for (const ColumnTerm& term : column.terms) sources.insert(features[term.feature]);
-    features.push_back(sources.size() == 1 ? *sources.begin() : std::nullopt);
-  }
-  return features;
-}
 
 /// Fills in what the model alone says.
 void describe(const Model& model, const ExplainOptions& options, Explanation& all) {
@@ -63,12 +42,14 @@ void describe(const Model& model, const ExplainOptions& options, Explanation& al
   all.importance.resize(model.num_features);
   all.splits.resize(model.num_features);
   all.cover.resize(model.num_features);
-  const auto features = features_of_columns(model);
+  const std::vector<std::uint32_t> features = features_of_columns(model);
   for (const Tree& tree : model.trees)
     for (const Node& node : tree.nodes) {
-      if (node.kind == NodeKind::Leaf || node.kind == NodeKind::Unused || !features[node.feature]) continue;
-      ++all.splits[*features[node.feature]];
-      all.cover[*features[node.feature]] += static_cast<double>(node.cover);
+      if (node.kind == NodeKind::Leaf || node.kind == NodeKind::Unused) continue;
+      const std::uint32_t feature = features[node.feature];
+      if (feature == kSeveralFeatures) continue;
+      ++all.splits[feature];
+      all.cover[feature] += static_cast<double>(node.cover);
     }
 }
 

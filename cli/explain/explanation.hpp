@@ -1,5 +1,5 @@
-// What forestvm explain shows of a model and its rows, and how it is computed: one pass over the rows, which keeps a
-// batch and a sample of bounded size.
+// Computes the numbers that forestvm explain shows of a model and its rows. It takes one pass over the rows, and keeps
+// a batch and a sample of bounded size.
 #pragma once
 
 #include <cstddef>

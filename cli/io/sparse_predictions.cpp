@@ -20,7 +20,7 @@ namespace {
 /// The size of the pieces in which a vector is copied into the archive.
 constexpr std::size_t kPiece = std::size_t{1} << 16;
 /// The most bytes of all vectors. What an archive holds besides them is far smaller than the rest to 2^32.
-constexpr std::uint64_t kMostBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
+constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
 
 Error not_kept() {
   return fail(ErrorCode::Environment, "temporary file", std::string("cannot write: ") + std::strerror(errno));
@@ -124,7 +124,6 @@ Result<SparseWriter> SparseWriter::open(const std::string& path, std::uint64_t c
 }
 
 Result<void> SparseWriter::add(std::uint64_t column, double value) {
-  if (value == 0) return {};
   ++count_;
   FVM_TRY(indices_.add(&column));
   if (wide_) return values_.add(&value);
@@ -135,7 +134,7 @@ Result<void> SparseWriter::add(std::uint64_t column, double value) {
 Result<void> SparseWriter::end_row() {
   ++rows_;
   FVM_TRY(ends_.add(&count_));
-  if (values_.bytes() + indices_.bytes() + ends_.bytes() <= kMostBytes) return {};
+  if (values_.bytes() + indices_.bytes() + ends_.bytes() <= kMaxBytes) return {};
   return in_file(path_,
                  refused("its arrays would take more than 4 GiB: write fewer rows or --features to a file"));
 }

@@ -43,7 +43,7 @@ class SparseWriter {
   /// Opens the output. Rows have `columns` columns, their values are float64 or float32.
   static Result<SparseWriter> open(const std::string& path, std::uint64_t columns, bool wide);
 
-  /// Adds a number to the row that end_row() ends next. Columns of a row ascend. Zeros are left out.
+  /// Adds a number other than zero to the row that end_row() ends next. Columns of a row ascend.
   Result<void> add(std::uint64_t column, double value);
   /// Ends a row. Refuses more than 4 GiB, which ZIP archives without extensions cannot hold.
   Result<void> end_row();

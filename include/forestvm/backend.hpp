@@ -229,6 +229,7 @@ class Predictor {
   /// Interactions are num_outputs symmetric matrices of num_features + 1 rows and columns for a row, whose rows add
   /// up to the contributions; the last number of each is the expected score. They need the host and a program
   /// compiled with CompileOptions::interactions.
+  ///
   /// Approximate contributions have the form of contributions. What a feature contributes are the changes of the mean
   /// score of the training rows at its splits on the row's way through each tree. They have the bits of XGBoost's
   /// approx_contribs, and need the host and a program compiled with CompileOptions::approx_contributions.
@@ -260,9 +261,9 @@ class Predictor {
   /// when the context lacks memory; margins whose shape is not that of the raw scores, or that are not finite (the
   /// error names row and output); margins or early stop for leaf numbers, contributions or interactions; early
   /// stop with a margin below 0 or NaN, or after every 0 rounds; rounds that are empty, reversed or beyond the
-  /// program's, or for leaf numbers, contributions or interactions; stages of 0 rounds; no
-  /// virtual ensembles, or more than half the number of rounds; features that do not ascend, that the model does not
-  /// have, or for other outputs than contributions and interactions.
+  /// program's, or for leaf numbers, contributions or interactions; stages of 0 rounds; no virtual ensembles, or more
+  /// than half the number of rounds; features that do not ascend, that the model does not have, or for other outputs
+  /// than contributions and interactions.
   ///
   /// Refused: labels of a model without classes; contributions or interactions of a program without them; outputs of
   /// trees and stages, and rounds, of a program that does not keep leaves; stages and rounds of a model whose trees are

@@ -47,7 +47,7 @@ class KeptLeaves {
   /// a kept row.
   Result<void> weigh(std::span<const std::int32_t> leaves, std::span<double> out) const;
 
-  /// Does the same for `rows` of the kept rows, from number `first` on.
+  /// Like count() and weigh(), for `rows` of the kept rows from number `first` on.
   Result<void> count_kept(std::size_t first, std::size_t rows, std::span<std::int32_t> out) const;
   Result<void> weigh_kept(std::size_t first, std::size_t rows, std::span<double> out) const;
 

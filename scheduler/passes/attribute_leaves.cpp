@@ -1,6 +1,6 @@
-// Trees with covers -> what each leaf attributes to features: approximate contributions, as Saabas defined them. The
-// mean of a split is the mean of its children, weighted by their covers. On the way to a leaf, each split attributes
-// the change of the mean to its feature.
+// Trees with covers -> the attributions of each leaf: approximate contributions of features, as Saabas defined them.
+// The mean of a split is the mean of its children, weighted by their covers. On the way to a leaf, each split
+// attributes the change of the mean to its feature.
 //
 //   f3 < 2 [cover 10]: 0.5 [cover 4], 1.5 [cover 6]     ->     mean 1.1; first leaf: f3 -0.6; second leaf: f3 0.4
 //
@@ -15,15 +15,16 @@
 #include <forestvm/internal/formatted.hpp>
 
 #include "scheduler/compilation.hpp"
+#include "scheduler/passes/rooted_tree.hpp"
 
 namespace forestvm::scheduler {
 namespace {
 
 template <class Score>
-class LeafAttributor {
+class LeafAttributor : RootedTree {
  public:
   LeafAttributor(const Model& model, AttributedForest& to)
-      : model_(model), sources_of_columns_(sources_of_columns(model)), to_(to), means_(model.num_outputs) {}
+      : RootedTree(model), to_(to), means_(model.num_outputs) {}
 
   Result<void> run() {
     to_.leaves = {0};
@@ -34,7 +35,7 @@ class LeafAttributor {
   }
 
  private:
-  /// The way to a node: what is attributed to each feature on it, in the order in which features come.
+  /// The way to a node: the features of its splits, each once, with the sum of the changes at them.
   struct Way {
     struct Part {
       std::uint32_t feature;
@@ -43,17 +44,12 @@ class LeafAttributor {
     std::vector<Part> parts;
   };
 
-  Error wrong(std::size_t node, const std::string& what) const {
-    return refused(formatted("tree {}, node {}", number_, sources_[node]), what);
-  }
-
   Score scaled(Score number) const {
     return model_.scale == 1 ? number : number * static_cast<Score>(model_.scale);
   }
 
   Result<void> add(std::size_t number) {
-    number_ = number;
-    tree_ = rooted_for_contributions(model_, model_.trees[number], sources_);
+    take(number);
     of_leaf_.assign(tree_.nodes.size(), {});
     for (std::uint32_t k = 0; k < tree_.leaf_width; ++k) {
       FVM_TRY(find_means(k));
@@ -82,12 +78,8 @@ class LeafAttributor {
   }
 
   Result<Score> value_of(std::size_t n, std::uint32_t k) const {
-    const Node& leaf = tree_.nodes[n];
-    const double value = tree_.leaf_width == 1
-                             ? leaf.value
-                             : tree_.leaf_vectors[std::size_t{leaf.payload} * tree_.leaf_width + k];
-    if (std::isfinite(value)) return static_cast<Score>(value);
-    return wrong(n, "the leaf is no finite number, so contributions are not defined");
+    FVM_ASSIGN(const double value, output_of(n, k));
+    return static_cast<Score>(value);
   }
 
   Result<Score> mean_of(std::size_t n) const {
@@ -111,17 +103,7 @@ class LeafAttributor {
     return mean;
   }
 
-  Result<std::uint32_t> feature_of(std::size_t n) const {
-    const std::uint32_t column = tree_.nodes[n].feature;
-    if (column < model_.num_features) return column;
-    const std::uint32_t source = sources_of_columns_[column - model_.num_features];
-    if (source != UINT32_MAX) return source;
-    return wrong(
-        n,
-        "tests a column that is computed from several features, to none of which its contribution belongs");
-  }
-
-  /// Finds what each leaf attributes for an output.
+  /// Finds the attributions of each leaf for an output.
   Result<void> attribute(std::uint32_t output) {
     struct Visit {
       std::size_t node;
@@ -176,15 +158,10 @@ class LeafAttributor {
     return refused("model", "its leaves have more than 4,294,967,295 approximate contributions");
   }
 
-  const Model& model_;
-  std::vector<std::uint32_t> sources_of_columns_;
   AttributedForest& to_;
   std::vector<Score> means_;  ///< sums of the trees' means, for each output
-  std::size_t number_ = 0;
-  Tree tree_;
-  std::vector<std::uint32_t> sources_;  ///< node of the model's tree for each node
   std::vector<Score> means_of_nodes_;
-  std::vector<std::vector<Attribution>> of_leaf_;  ///< what each leaf attributes, by its node
+  std::vector<std::vector<Attribution>> of_leaf_;  ///< attributions of each leaf, by its node
 };
 
 }  // namespace

@@ -22,6 +22,7 @@
 
 #include "scheduler/compilation.hpp"
 #include "scheduler/passes/emit.hpp"
+#include "scheduler/passes/rooted_tree.hpp"
 
 namespace forestvm::scheduler {
 namespace {
@@ -33,14 +34,12 @@ constexpr double kCoverTolerance = 0x1p-20;
 /// The least share of a branch in models of XGBoost; in models of other trainers it is kLeastShare.
 constexpr double kXgboostLeastShare = 1e-12;
 
-class TreeExplainer {
+class TreeExplainer : RootedTree {
  public:
-  TreeExplainer(const Model& model, ExplainedForest& to)
-      : model_(model), sources_of_columns_(sources_of_columns(model)), to_(to) {}
+  TreeExplainer(const Model& model, ExplainedForest& to) : RootedTree(model), to_(to) {}
 
   Result<void> add(std::size_t number) {
-    number_ = static_cast<std::uint32_t>(number);
-    tree_ = rooted_for_contributions(model_, model_.trees[number], sources_);
+    take(number);
     FVM_TRY(measure());
     for (std::uint32_t k = 0; k < tree_.leaf_width; ++k) FVM_TRY(add_output(k));
     return {};
@@ -59,10 +58,6 @@ class TreeExplainer {
     std::size_t node;
     Part part;
   };
-
-  Error wrong(std::size_t node, const std::string& what) const {
-    return refused(formatted("tree {}, node {}", number_, sources_[node]), what);
-  }
 
   const Node& node(std::int32_t index) const { return tree_.nodes[static_cast<std::size_t>(index)]; }
 
@@ -113,16 +108,6 @@ class TreeExplainer {
     return {};
   }
 
-  Result<std::uint32_t> feature_of(std::size_t n) const {
-    const std::uint32_t column = tree_.nodes[n].feature;
-    if (column < model_.num_features) return column;
-    const std::uint32_t source = sources_of_columns_[column - model_.num_features];
-    if (source != UINT32_MAX) return source;
-    return wrong(
-        n,
-        "tests a column that is computed from several features, to none of which its contribution belongs");
-  }
-
   Result<Shares> shares_of(std::size_t n) const {
     const Node& split = tree_.nodes[n];
     const auto left = static_cast<double>(node(split.left).cover),
@@ -155,11 +140,7 @@ class TreeExplainer {
   Result<double> value_of(std::size_t n, std::uint32_t k) const {
     const Node& leaf = tree_.nodes[n];
     if (model_.trainer == "catboost" && leaf.cover == 0 && n != 0) return 0.0;
-    const double value = tree_.leaf_width == 1
-                             ? leaf.value
-                             : tree_.leaf_vectors[std::size_t{leaf.payload} * tree_.leaf_width + k];
-    if (!std::isfinite(value))
-      return wrong(n, "the leaf is no finite number, so contributions are not defined");
+    FVM_ASSIGN(const double value, output_of(n, k));
     const double weighted = model_.score_type == ScalarType::Float32
                                 ? static_cast<double>(tree_.weight * static_cast<float>(value))
                                 : static_cast<double>(tree_.weight) * value;
@@ -220,40 +201,13 @@ class TreeExplainer {
     return means.back();
   }
 
-  const Model& model_;
-  std::vector<std::uint32_t> sources_of_columns_;
   ExplainedForest& to_;
-  std::uint32_t number_ = 0;
-  Tree tree_;
-  std::vector<std::uint32_t> sources_;   ///< node of the model's tree for each node
   std::vector<PartOfNode> preorder_;     ///< nodes of the paths, a split before its left subtree
   std::vector<Shares> shares_;           ///< shares of the training rows, for each split
   std::vector<std::uint32_t> features_;  ///< feature to which the contribution goes, for each split
 };
 
 }  // namespace
-
-std::vector<std::uint32_t> sources_of_columns(const Model& model) {
-  std::vector<std::uint32_t> sources;
-  const auto add = [&](const std::set<std::uint32_t>& features, std::size_t columns) {
-    sources.insert(sources.end(), columns, features.size() == 1 ? *features.begin() : UINT32_MAX);
-  };
-  const auto source_of = [&](std::uint32_t column) {
-    return column < model.num_features ? column : sources[column - model.num_features];
-  };
-  for (const Lookup& lookup : model.lookups) {
-    std::set<std::uint32_t> features(lookup.categories.begin(), lookup.categories.end());
-    for (const ValueTest& test : lookup.value_tests) features.insert(test.feature);
-    for (const CodeTest& test : lookup.code_tests) features.insert(test.feature);
-    add(features, lookup.width);
-  }
-  for (const ComputedColumn& column : model.computed_columns) {
-    std::set<std::uint32_t> features;
-    for (const ColumnTerm& term : column.terms) features.insert(source_of(term.feature));
-    add(features, 1);
-  }
-  return sources;
-}
 
 Result<void> check_contributions(const Model& model) {
   if (has_linear_leaves(model))

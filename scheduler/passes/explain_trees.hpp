@@ -1,5 +1,5 @@
-// The paths of a model under compilation, from which contributions and interactions of features are computed, and what
-// leaves attribute to features.
+// The paths and the attributions of a model under compilation, from which contributions and interactions of features
+// are computed.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct ExplainedForest {
   std::vector<PathSource> sources;  ///< One for each of `nodes`.
 };
 
-/// The leaves of a model under compilation, and what they attribute to features: see core/attributions.hpp.
+/// The attributions of a model under compilation: see core/attributions.hpp.
 struct AttributedForest {
   std::vector<AttributedTree> trees;
   std::vector<std::uint32_t> leaves;
@@ -37,12 +37,5 @@ struct AttributedForest {
 
 /// Refuses models of which no contributions are computed, whatever their trees are.
 Result<void> check_contributions(const Model& model);
-
-/// Returns the feature from which each derived column is computed; UINT32_MAX for columns of several features.
-std::vector<std::uint32_t> sources_of_columns(const Model& model);
-
-/// Returns a symmetric tree of CatBoost with its last split as the root, as CatBoost explains it, and in `sources` the
-/// node of the model for each of its nodes. Other trees are returned as they are.
-Tree rooted_for_contributions(const Model& model, const Tree& tree, std::vector<std::uint32_t>& sources);
 
 }  // namespace forestvm::scheduler

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "scheduler/normal_form.hpp"
-#include "scheduler/passes/explain_trees.hpp"
+#include "scheduler/passes/rooted_tree.hpp"
 
 namespace forestvm::scheduler {
 namespace {

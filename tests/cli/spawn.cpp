@@ -52,6 +52,21 @@ int spawned(const std::vector<std::string>& words, posix_spawn_file_actions_t& a
 
 }  // namespace
 
+std::string ProgramTest::content(const std::vector<std::string>& words) const {
+  const Outcome outcome = forestvm(words);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  return outcome.out;
+}
+
+void ProgramTest::expect_error(const std::vector<std::string>& words, int code,
+                               const std::string& error) const {
+  const Outcome outcome = forestvm(words);
+  EXPECT_EQ(outcome.code, code);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find(error), std::string::npos) << outcome.err;
+}
+
 Outcome ProgramTest::forestvm(const std::vector<std::string>& words, const Streams& streams) const {
   const std::string in = write("stdin", streams.in);
   const std::string out = streams.out_path.empty() ? file("stdout") : streams.out_path;

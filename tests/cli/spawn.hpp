@@ -37,6 +37,12 @@ struct Streams {
 class ProgramTest : public ::testing::Test, protected support::TemporaryFolder {
  protected:
   Outcome forestvm(const std::vector<std::string>& words, const Streams& streams = {}) const;
+
+  /// Returns what a command prints, which must succeed and print no message.
+  std::string content(const std::vector<std::string>& words) const;
+
+  /// Expects a command to end with an exit code and a message that contains `error`, and to print nothing else.
+  void expect_error(const std::vector<std::string>& words, int code, const std::string& error) const;
 };
 
 using support::content_of;

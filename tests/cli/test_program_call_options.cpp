@@ -33,10 +33,7 @@ class CallOptionsRun : public ProgramTest {
 
   void expect_error(std::vector<std::string> words, int code, const std::string& error) const {
     words.insert(words.begin(), "run");
-    const Outcome outcome = forestvm(words);
-    EXPECT_EQ(outcome.code, code);
-    EXPECT_EQ(outcome.out, "");
-    EXPECT_NE(outcome.err.find(error), std::string::npos) << outcome.err;
+    ProgramTest::expect_error(words, code, error);
   }
 };
 

@@ -16,20 +16,6 @@ namespace {
 
 class Contributions : public ProgramTest {
  protected:
-  std::string content(const std::vector<std::string>& words) const {
-    const Outcome outcome = forestvm(words);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(outcome.err, "");
-    return outcome.out;
-  }
-
-  void expect_error(const std::vector<std::string>& words, int code, const std::string& error) const {
-    const Outcome outcome = forestvm(words);
-    EXPECT_EQ(outcome.code, code);
-    EXPECT_EQ(outcome.out, "");
-    EXPECT_NE(outcome.err.find(error), std::string::npos) << outcome.err;
-  }
-
   const std::string model_ = test_data("breast_cancer/model.json"),
                     rows_ = test_data("breast_cancer/rows.npy");
 };

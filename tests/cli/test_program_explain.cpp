@@ -21,13 +21,6 @@ using Cells = std::vector<std::vector<std::string>>;
 
 class Explain : public ProgramTest {
  protected:
-  std::string content(const std::vector<std::string>& words) const {
-    const Outcome outcome = forestvm(words);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(outcome.err, "");
-    return outcome.out;
-  }
-
   /// Returns what explain writes to a file of this name.
   std::string report(const std::string& name, const std::vector<std::string>& options = {},
                      const std::string& model = {}) const {
@@ -56,13 +49,6 @@ class Explain : public ProgramTest {
       for (const std::string& cell : row) numbers.back().push_back(static_cast<double>(std::stof(cell)));
     }
     return numbers;
-  }
-
-  void expect_error(const std::vector<std::string>& words, int code, const std::string& error) const {
-    const Outcome outcome = forestvm(words);
-    EXPECT_EQ(outcome.code, code);
-    EXPECT_EQ(outcome.out, "");
-    EXPECT_NE(outcome.err.find(error), std::string::npos) << outcome.err;
   }
 
   /// Writes the model with another name for the feature bmi.

@@ -14,13 +14,6 @@ using Table = std::vector<std::vector<double>>;
 
 class Proximity : public ProgramTest {
  protected:
-  std::string content(const std::vector<std::string>& words) const {
-    const Outcome outcome = forestvm(words);
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(outcome.err, "");
-    return outcome.out;
-  }
-
   Table table(const std::vector<std::string>& words) const {
     Table rows;
     std::istringstream lines(content(words));
@@ -30,13 +23,6 @@ class Proximity : public ProgramTest {
       for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(std::stod(cell));
     }
     return rows;
-  }
-
-  void expect_error(const std::vector<std::string>& words, int code, const std::string& error) const {
-    const Outcome outcome = forestvm(words);
-    EXPECT_EQ(outcome.code, code);
-    EXPECT_EQ(outcome.out, "");
-    EXPECT_NE(outcome.err.find(error), std::string::npos) << outcome.err;
   }
 
   /// Writes the first rows of the CSV file to another file, whose path it returns.

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -18,6 +17,7 @@
 
 #include "support/model_folders.hpp"
 #include "support/npy.hpp"
+#include "support/same_bits.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
 
@@ -51,14 +51,6 @@ std::vector<double> predicted(const Program& program, OutputKind kind, const Row
   return out;
 }
 
-void expect_same_bits(const std::vector<double>& got, const std::vector<double>& expected,
-                      const std::string& what) {
-  ASSERT_EQ(got.size(), expected.size()) << what;
-  for (std::size_t i = 0; i < got.size(); ++i)
-    ASSERT_EQ(std::bit_cast<std::uint64_t>(got[i]), std::bit_cast<std::uint64_t>(expected[i]))
-        << what << ", number " << i << " of " << got.size() << ": " << got[i] << " and " << expected[i];
-}
-
 TEST(ApproxContributions, AreXgboosts) {
   const std::filesystem::path data = FORESTVM_TEST_DATA;
   for (const char* path : {"breast_cancer/model.json", "diabetes/model.json", "digits/model.ubj",
@@ -75,7 +67,7 @@ TEST(ApproxContributions, AreXgboosts) {
     const RowBlock block{rows.values.data(), count, model->num_features, RowType::Float64};
     const auto program = compiled(*model);
     ASSERT_TRUE(program.ok()) << program.error().text();
-    expect_same_bits(predicted(*program, OutputKind::ApproxContributions, block), expected, name);
+    support::expect_same_bits(predicted(*program, OutputKind::ApproxContributions, block), expected, name);
   }
 }
 
@@ -176,12 +168,13 @@ TEST(ApproxContributions, OfEveryModelWithCovers) {
     ++summed;
     for (const std::string& target : support::targets_here())
       for (const std::size_t batch : {std::size_t{1}, std::size_t{23}, count})
-        expect_same_bits(predicted(*program, OutputKind::ApproxContributions, block,
-                                   {.threads = 2, .target = target}, batch),
-                         all, target);
+        support::expect_same_bits(predicted(*program, OutputKind::ApproxContributions, block,
+                                            {.threads = 2, .target = target}, batch),
+                                  all, target);
     const auto other = compiled(*model, "tile(batch, b0, b1, 16); reorder(b0, tree, b1); parallel(b0)");
     if (other.ok())
-      expect_same_bits(predicted(*other, OutputKind::ApproxContributions, block), all, "another schedule");
+      support::expect_same_bits(predicted(*other, OutputKind::ApproxContributions, block), all,
+                                "another schedule");
     if (HasFatalFailure()) return;
     const bool by_columns = !model->lookups.empty() || !model->computed_columns.empty();
     if (model->trainer == "catboost" || by_columns || model->scale != 1)
@@ -194,8 +187,8 @@ TEST(ApproxContributions, OfEveryModelWithCovers) {
                                              ? slow<float>(*model, *reference, some)
                                              : slow<double>(*model, *reference, some);
     const std::size_t numbers = some * output_width(*program, OutputKind::ApproxContributions);
-    expect_same_bits({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(numbers)}, expected,
-                     "slow code");
+    support::expect_same_bits({all.begin(), all.begin() + static_cast<std::ptrdiff_t>(numbers)}, expected,
+                              "slow code");
     if (HasFatalFailure()) return;
     ++compared;
   }

@@ -1,6 +1,5 @@
 // Contributions and interactions of features: programs against all coalitions of features, against the reference, which
-// takes them leaf by leaf, and against the trainers' stored answers; the same bits for every target, batch, number of
-// threads and form of rows; what is refused.
+// takes them leaf by leaf, and against the trainers' stored answers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,100 +12,17 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
-#include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
-#include <forestvm/named_schedules.hpp>
 #include <forestvm/reference.hpp>
 
-#include "random_forest.hpp"
+#include "explained_forest.hpp"
 #include "support/model_folders.hpp"
 #include "support/nightly.hpp"
 #include "support/npy.hpp"
 #include "support/small_models.hpp"
-#include "support/targets_here.hpp"
 
 namespace forestvm::test {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-/// Compiles a model to a program with contributions, and with interactions unless that makes large matrices.
-Result<Program> compiled(const Model& model, const std::string& schedule = "auto") {
-  FVM_ASSIGN(const Schedule chosen, schedule_by_name(model, schedule));
-  CompileOptions options;
-  options.contributions = true;
-  options.interactions = model.num_features <= 300;
-  FVM_ASSIGN(const Compiled done, compile(model, chosen, options));
-  return done.program;
-}
-
-std::vector<double> explained(const Program& program, OutputKind kind, const AnyRows& rows,
-                              const BackendOptions& options = {}) {
-  const auto predictor = host_backend(program, options);
-  EXPECT_TRUE(predictor.ok()) << (predictor.ok() ? "" : predictor.error().text());
-  if (!predictor.ok()) return {};
-  const auto context = (*predictor)->make_context();
-  std::vector<double> out(row_count(rows) * output_width(program, kind), kNan);
-  const auto done = (*predictor)->predict_wide(*context, rows, kind, out.data());
-  EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
-  return out;
-}
-
-std::vector<double> contributions(const Program& program, const AnyRows& rows,
-                                  const BackendOptions& options = {}) {
-  return explained(program, OutputKind::Contributions, rows, options);
-}
-
-std::vector<double> interactions(const Program& program, const AnyRows& rows,
-                                 const BackendOptions& options = {}) {
-  return explained(program, OutputKind::Interactions, rows, options);
-}
-
-/// Gives every node a cover: whole numbers that add up, sometimes zero. If `odd`, some do not add up.
-void cover(Dice& dice, Tree& tree, std::size_t at, std::size_t rows, bool odd = false) {
-  Node& node = tree.nodes[at];
-  node.cover = static_cast<float>(rows);
-  if (node.kind == NodeKind::Leaf) return;
-  const std::size_t left = dice.percent(8) ? 0 : dice.below(rows + 1);
-  const std::size_t right = odd && dice.percent(50) ? dice.below(rows + 1) : rows - left;
-  cover(dice, tree, static_cast<std::size_t>(node.left), left, odd);
-  cover(dice, tree, static_cast<std::size_t>(tree.nodes[at].right), right, odd);
-}
-
-/// Returns a bound on the sums of an output. The allowed error is a fraction of it.
-double scale_of(const Model& model) {
-  double sum = 1e-300;
-  for (const double base : model.base) sum = std::max(sum, std::abs(base));
-  for (const Tree& tree : model.trees) {
-    double largest = 0;
-    for (const Node& node : tree.nodes)
-      if (node.kind == NodeKind::Leaf) largest = std::max(largest, std::abs(node.value));
-    for (const double value : tree.leaf_vectors) largest = std::max(largest, std::abs(value));
-    sum += largest * std::abs(static_cast<double>(tree.weight) * model.scale);
-  }
-  return sum;
-}
-
-double tolerance_of(const Model& model) {
-  return scale_of(model) * (model.score_type == ScalarType::Float64 ? 0x1p-46 : 0x1p-20);
-}
-
-void expect_near(const std::vector<double>& got, const std::vector<double>& expected, double tolerance,
-                 const std::string& what) {
-  ASSERT_EQ(got.size(), expected.size()) << what;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (got[i] == expected[i]) continue;  // infinities, too, which some base scores are
-    ASSERT_NEAR(got[i], expected[i], tolerance) << what << ", number " << i << " of " << got.size();
-  }
-}
-
-void expect_same_bits(const std::vector<double>& got, const std::vector<double>& expected,
-                      const std::string& what) {
-  ASSERT_EQ(got.size(), expected.size()) << what;
-  for (std::size_t i = 0; i < got.size(); ++i)
-    ASSERT_EQ(std::bit_cast<std::uint64_t>(got[i]), std::bit_cast<std::uint64_t>(expected[i]))
-        << what << ", number " << i << " of " << got.size() << ": " << got[i] << " and " << expected[i];
-}
 
 /// Returns the value of a coalition in the game whose players are features: the mean of a tree's leaves if the features
 /// in `coalition` (a bit for each) are known, and rows go both ways, weighted by the covers, at splits of other
@@ -208,7 +124,7 @@ TEST(Contributions, AreShapleyValues) {
     for (int r = 0; r < 3; ++r) {
       std::vector<float> row(model.num_features);
       for (float& x : row)
-        x = dice.percent(15) ? static_cast<float>(kNan) : static_cast<float>(dice.below(8));
+        x = dice.percent(15) ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(dice.below(8));
       const std::vector<double> wide(row.begin(), row.end());
       const RowBlock block{row.data(), 1, row.size()};
       const std::vector<long double> worth = worth_of_coalitions(model, row);
@@ -229,32 +145,6 @@ TEST(Contributions, AreShapleyValues) {
       if (HasFatalFailure()) return;
     }
   }
-}
-
-/// A random forest that has contributions, and rows.
-struct Drawn {
-  Model model;
-  std::vector<float> rows;
-  std::size_t count;
-};
-
-Drawn drawn(std::uint64_t seed, std::uint32_t max_features = 40) {
-  Dice dice(seed);
-  ForestOptions options;
-  options.float64 = 50;
-  options.oblivious = 20;
-  options.max_trees = 40;
-  options.max_features = max_features;
-  Model model = random_forest(dice, options);
-  for (Tree& tree : model.trees) {
-    cover(dice, tree, 0, dice.from_to(1, 100'000));
-    for (Node& node : tree.nodes) node.value = std::clamp(node.value, -8.0, 8.0);
-    for (double& value : tree.leaf_vectors) value = std::clamp(value, -8.0, 8.0);
-  }
-  for (double& base : model.base) base = std::clamp(base, -8.0, 8.0);
-  const std::size_t count = dice.from_to(1, 200);
-  std::vector<float> rows = random_rows(dice, model, count);
-  return {std::move(model), std::move(rows), count};
 }
 
 TEST(Contributions, OfRandomForestsAreTheReferences) {
@@ -338,64 +228,6 @@ Tree tree_of_tiny_shares() {
   return tree;
 }
 
-TEST(Contributions, OfChosenFeaturesAreThoseOfAll) {
-  for (const std::uint64_t seed : support::sampled(40, 6, "chosen")) {
-    const Drawn forest = drawn(seed);
-    Dice dice(seed);
-    CompileOptions options;
-    options.interactions = options.approx_contributions = true;
-    const auto done = compile(forest.model, *schedule_by_name(forest.model, "auto"), options);
-    ASSERT_TRUE(done.ok()) << done.error().text();
-    const Program& program = done->program;
-    const auto predictor = host_backend(program);
-    const auto context = (*predictor)->make_context();
-    const std::uint32_t features = program.meta().num_features, outputs = program.meta().num_outputs;
-    std::vector<std::uint32_t> chosen;
-    for (std::uint32_t f = 0; f < features; ++f)
-      if (dice.percent(50)) chosen.push_back(f);
-    if (chosen.empty()) chosen.push_back(features - 1);
-    CallOptions call;
-    call.features = chosen;
-    const RowBlock block{forest.rows.data(), forest.count, features};
-    for (const OutputKind kind :
-         {OutputKind::Contributions, OutputKind::Interactions, OutputKind::ApproxContributions}) {
-      const std::size_t order = kind == OutputKind::Interactions ? 2 : 1;
-      const std::size_t all = features + 1, some = chosen.size() + 1;
-      const auto size = [&](std::size_t terms) {
-        return forest.count * outputs * (order == 2 ? terms * terms : terms);
-      };
-      ASSERT_EQ(output_width(program, kind, call) * forest.count, size(some));
-      std::vector<double> whole(size(all)), part(size(some), 99);
-      ASSERT_TRUE(
-          (*predictor)->predict_with(*context, block, kind, ResultType::Float64, {}, whole.data()).ok());
-      ASSERT_TRUE(
-          (*predictor)->predict_with(*context, block, kind, ResultType::Float64, call, part.data()).ok());
-      const auto number = [&](std::size_t place) {
-        return place == chosen.size() ? features : chosen[place];
-      };
-      for (std::size_t at = 0; at < part.size(); ++at) {
-        const std::size_t column = number(at % some);
-        const std::size_t row = order == 2 ? number(at / some % some) : 0;
-        const std::size_t before = at / (order == 2 ? some * some : some) * (order == 2 ? all * all : all);
-        ASSERT_EQ(part[at], whole[before + row * all + column]) << static_cast<int>(kind) << " " << at;
-      }
-    }
-    const auto refusal = [&](std::vector<std::uint32_t> wrong, OutputKind kind) {
-      call.features = wrong;
-      std::vector<double> out(forest.count * outputs * (features + 1) * (features + 1));
-      const auto answer =
-          (*predictor)->predict_with(*context, block, kind, ResultType::Float64, call, out.data());
-      return answer.ok() ? "" : answer.error().text();
-    };
-    EXPECT_NE(refusal({features}, OutputKind::Contributions).find("but the model has"), std::string::npos);
-    EXPECT_NE(refusal({0, 0}, OutputKind::Interactions).find("which is not above the one before it"),
-              std::string::npos);
-    EXPECT_NE(
-        refusal({0}, OutputKind::Raw).find("are chosen for contributions and interactions, not for raw"),
-        std::string::npos);
-  }
-}
-
 TEST(Interactions, OfTinySharesAreFinite) {
   const Model model = support::model_of({tree_of_tiny_shares()});
   const auto program = compiled(model);
@@ -407,100 +239,6 @@ TEST(Interactions, OfTinySharesAreFinite) {
     const RowBlock block{row.data(), 1, row.size()};
     expect_near(interactions(*program, block), *reference, tolerance_of(model), "tiny shares");
   }
-}
-
-TEST(Contributions, HaveTheSameBitsHoweverTheyAreAskedFor) {
-  for (const std::uint64_t seed : support::sampled(300, 25, "bits")) {
-    const Drawn forest = drawn(seed);
-    const auto program = compiled(forest.model);
-    ASSERT_TRUE(program.ok());
-    const std::size_t features = forest.model.num_features, count = forest.count;
-    const RowBlock block{forest.rows.data(), count, features};
-    const std::vector<double> all = contributions(*program, block), pairs = interactions(*program, block);
-    const std::string what = "seed " + std::to_string(seed);
-    for (const std::string& target : support::targets_here())
-      for (const unsigned threads : {1u, 2u}) {
-        const std::string where = what + ", " + target + ", " + std::to_string(threads) + " threads";
-        expect_same_bits(contributions(*program, block, {threads, target}), all, where);
-        expect_same_bits(interactions(*program, block, {threads, target}), pairs, "pairs, " + where);
-      }
-    std::vector<double> parts, pair_parts;
-    for (std::size_t begin = 0, step = 1; begin < count; begin += step, step = 2 * step + 1) {
-      const std::size_t rows = std::min(step, count - begin);
-      const RowBlock some{forest.rows.data() + begin * features, rows, features};
-      const auto part = contributions(*program, some), pair_part = interactions(*program, some);
-      parts.insert(parts.end(), part.begin(), part.end());
-      pair_parts.insert(pair_parts.end(), pair_part.begin(), pair_part.end());
-    }
-    expect_same_bits(parts, all, what + ", batches");
-    expect_same_bits(pair_parts, pairs, "pairs, " + what + ", batches");
-    const std::vector<double> wide(forest.rows.begin(), forest.rows.end());
-    expect_same_bits(contributions(*program, RowBlock{wide.data(), count, features, RowType::Float64}), all,
-                     what + ", float64");
-    std::vector<float> columns(forest.rows.size());
-    for (std::size_t i = 0; i < columns.size(); ++i)
-      columns[i % features * count + i / features] = forest.rows[i];
-    expect_same_bits(contributions(*program, RowBlock{columns.data(), count, 1, RowType::Float32, count}),
-                     all, what + ", columns");
-    std::vector<std::int64_t> offsets{0};
-    std::vector<std::int32_t> numbers;
-    for (std::size_t i = 0; i < forest.rows.size(); ++i) {
-      numbers.push_back(static_cast<std::int32_t>(i % features));
-      if (numbers.size() % features == 0) offsets.push_back(static_cast<std::int64_t>(numbers.size()));
-    }
-    const CsrRows sparse{count, offsets.data(), numbers.data(), forest.rows.data(), forest.rows.size()};
-    expect_same_bits(contributions(*program, sparse), all, what + ", sparse");
-    if (HasFatalFailure()) return;
-  }
-}
-
-TEST(Contributions, OfEncodedRows) {
-  std::size_t compared = 0;
-  for (std::uint64_t seed = 0; compared < 5; ++seed) {
-    ASSERT_LT(seed, 100u) << "hardly any program reads codes";
-    const Drawn forest = drawn(seed);
-    const auto program = compiled(forest.model);
-    ASSERT_TRUE(program.ok());
-    const auto predictor = host_backend(*program);
-    ASSERT_TRUE(predictor.ok());
-    const RowBlock block{forest.rows.data(), forest.count, forest.model.num_features};
-    const auto context = (*predictor)->make_context();
-    std::vector<std::uint8_t> codes(coded_bytes(forest.count, (*predictor)->coded_columns()));
-    const auto coded = (*predictor)->encode(*context, block, codes);
-    if (!coded.ok()) continue;  // in every plan some walk reads values
-    ++compared;
-    expect_same_bits(contributions(*program, *coded), contributions(*program, block), "encoded");
-  }
-}
-
-TEST(Contributions, Float32ResultsAreRoundedOnce) {
-  const Drawn forest = drawn(5);
-  const auto program = compiled(forest.model);
-  ASSERT_TRUE(program.ok());
-  const auto predictor = host_backend(*program);
-  ASSERT_TRUE(predictor.ok());
-  const RowBlock block{forest.rows.data(), forest.count, forest.model.num_features};
-  const auto context = (*predictor)->make_context();
-  const std::vector<double> wide = contributions(*program, block);
-  std::vector<float> out(wide.size());
-  ASSERT_TRUE((*predictor)->predict(*context, block, OutputKind::Contributions, out.data()).ok());
-  for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], static_cast<float>(wide[i]));
-}
-
-TEST(Contributions, OtherOutputsAreTheSameWithThem) {
-  const Drawn forest = drawn(7);
-  const auto with = compiled(forest.model, "default");
-  const auto plain = compile(forest.model, *schedule_by_name(forest.model, "default"));
-  ASSERT_TRUE(with.ok() && plain.ok());
-  const RowBlock block{forest.rows.data(), forest.count, forest.model.num_features};
-  const auto raw = [&](const Program& program) {
-    const auto predictor = host_backend(program);
-    const auto context = (*predictor)->make_context();
-    std::vector<double> out(forest.count * forest.model.num_outputs);
-    EXPECT_TRUE((*predictor)->predict_wide(*context, block, OutputKind::Raw, out.data()).ok());
-    return out;
-  };
-  expect_same_bits(raw(*with), raw(plain->program), "raw");
 }
 
 /// Returns the largest sum of the absolute contributions of an output.
@@ -578,64 +316,6 @@ TEST(Contributions, OfEveryModelWithCoversAreTheReferences) {
     ++compared;
   }
   EXPECT_GT(compared, 60u);
-}
-
-std::string refusal(const Model& model) {
-  const auto program = compiled(model, "default");
-  return program.ok() ? "" : program.error().text();
-}
-
-Model covered(std::vector<Tree> trees) {
-  Model model = support::model_of(std::move(trees));
-  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
-  return model;
-}
-
-TEST(Contributions, ArentThereUnlessCompiledIn) {
-  const Model model = support::small_model("covered");
-  const auto plain = compile(model, *schedule_by_name(model, "default"));
-  ASSERT_TRUE(plain.ok());
-  EXPECT_EQ(output_width(plain->program, OutputKind::Contributions), 0u);
-  const auto predictor = host_backend(plain->program);
-  const auto context = (*predictor)->make_context();
-  const float row[4] = {};
-  float out[5];
-  const auto done = (*predictor)->predict(*context, RowBlock{row, 1, 4}, OutputKind::Contributions, out);
-  ASSERT_FALSE(done.ok());
-  EXPECT_NE(done.error().text().find("--with contributions"), std::string::npos) << done.error().text();
-}
-
-TEST(Contributions, AreRefusedByName) {
-  EXPECT_NE(refusal(support::small_model("small"))
-                .find("tree 0, node 0: the model does not say how many training rows"),
-            std::string::npos)
-      << refusal(support::small_model("small"));
-  Model odd = support::small_model("covered");
-  odd.trees[2].nodes[0].cover = 40;
-  EXPECT_NE(refusal(odd).find("tree 2, node 0: the cover of a child, 48, is above its own, 40"),
-            std::string::npos)
-      << refusal(odd);
-  Model many_pairs = support::small_model("covered");
-  many_pairs.num_features = 9000;
-  CompileOptions with_pairs;
-  with_pairs.interactions = true;
-  const auto done = compile(many_pairs, *schedule_by_name(many_pairs, "default"), with_pairs);
-  ASSERT_FALSE(done.ok());
-  EXPECT_NE(done.error().text().find("81018001 interactions, at most 67108864"), std::string::npos)
-      << done.error().text();
-  Model linear = support::small_model("covered");
-  support::make_linear(linear);
-  EXPECT_NE(refusal(linear).find("linear functions"), std::string::npos) << refusal(linear);
-  Tree wide = support::leaf(1);
-  for (std::uint32_t f = 0; f < 65; ++f) wide = support::split(f, 0.5, wide, support::leaf(0.5));
-  Model many = support::model_of({wide});
-  many.num_features = 65;
-  Dice dice(1);
-  cover(dice, many.trees[0], 0, 1000);
-  EXPECT_NE(refusal(many).find("more than 64 features"), std::string::npos) << refusal(many);
-  Model lacking = covered({support::split(0, 0.5, support::leaf(kNan), support::leaf(1))});
-  lacking.may_lack_answers = true;
-  EXPECT_NE(refusal(lacking).find("no finite number"), std::string::npos) << refusal(lacking);
 }
 
 TEST(Contributions, OfManyFeaturesOnAPath) {

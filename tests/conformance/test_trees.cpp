@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 #include <forestvm/rounds.hpp>
 
 #include "support/model_folders.hpp"
+#include "support/same_bits.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
 
@@ -59,14 +59,6 @@ std::vector<double> predicted(const Predictor& predictor, const RowBlock& rows, 
   }
   if (is_class) out.assign(labels.begin(), labels.end());
   return out;
-}
-
-void expect_same_bits(const std::vector<double>& got, const std::vector<double>& expected,
-                      const std::string& what) {
-  ASSERT_EQ(got.size(), expected.size()) << what;
-  for (std::size_t i = 0; i < got.size(); ++i)
-    ASSERT_EQ(std::bit_cast<std::uint64_t>(got[i]), std::bit_cast<std::uint64_t>(expected[i]))
-        << what << ", number " << i << " of " << got.size() << ": " << got[i] << " and " << expected[i];
 }
 
 /// Returns the outputs of the leaf that the trainer calls `number`.
@@ -131,7 +123,7 @@ void check_trees(const Case& c, const Predictor& predictor) {
   const std::vector<double> expected =
       has_linear_leaves(c.model) ? outputs_of_linear_trees(c) : outputs_of_trees(c);
   for (const std::size_t batch : {std::size_t{5}, c.block.count})
-    expect_same_bits(predicted(predictor, c.block, OutputKind::Trees, {}, batch), expected, "trees");
+    support::expect_same_bits(predicted(predictor, c.block, OutputKind::Trees, {}, batch), expected, "trees");
 }
 
 void check_stages(const Case& c, const Predictor& predictor, std::uint32_t every) {
@@ -148,7 +140,7 @@ void check_stages(const Case& c, const Predictor& predictor, std::uint32_t every
     for (std::size_t row = 0; row < c.block.count; ++row)
       for (std::size_t k = 0; k < outputs; ++k)
         scores.push_back(staged[(row * stages + stage) * outputs + k]);
-    expect_same_bits(scores, c.reference_of(part).raw, "stage " + std::to_string(stage));
+    support::expect_same_bits(scores, c.reference_of(part).raw, "stage " + std::to_string(stage));
   }
 }
 
@@ -164,10 +156,10 @@ void check_rounds(const Case& c, const Predictor& predictor, Rounds rounds, cons
   if (c.model.class_rule != ClassRule::None) kinds.push_back(OutputKind::Class);
   for (const OutputKind kind : kinds)
     for (const std::size_t batch : {std::size_t{1}, c.block.count})
-      expect_same_bits(predicted(predictor, c.block, kind, options, batch),
-                       predicted(**of_part, c.block, kind, {}, c.block.count),
-                       "rounds " + std::to_string(rounds.begin) + ":" + std::to_string(rounds.end) +
-                           ", output " + std::to_string(static_cast<int>(kind)));
+      support::expect_same_bits(predicted(predictor, c.block, kind, options, batch),
+                                predicted(**of_part, c.block, kind, {}, c.block.count),
+                                "rounds " + std::to_string(rounds.begin) + ":" + std::to_string(rounds.end) +
+                                    ", output " + std::to_string(static_cast<int>(kind)));
 }
 
 /// Checks that calls of more rows than a block of leaves holds give each row what a call of few rows does.
@@ -188,8 +180,8 @@ void check_many_rows(const Case& c, const Predictor& predictor, bool has_rounds)
     for (std::size_t i = 0; i < few.size() / c.block.count * kManyRows; ++i)
       expected.push_back(few[i % few.size()]);
     for (const std::size_t batch : {kManyRows, std::size_t{61}, std::size_t{29}})
-      expect_same_bits(predicted(predictor, many, kind, options, batch), expected,
-                       "batches of " + std::to_string(batch));
+      support::expect_same_bits(predicted(predictor, many, kind, options, batch), expected,
+                                "batches of " + std::to_string(batch));
   };
   expect_rows(OutputKind::Raw, {});
   expect_rows(OutputKind::Trees, {});

@@ -34,7 +34,7 @@ const Graph kLinks = {
     {"forestvm_pages", {"forestvm_cli_pages"}},
     {"forestvm_everything", {}},
 };
-/// What some builds have besides. The walkers of each CPU target, forestvm_target_NAME, link nothing.
+/// Libraries that only some builds have. The walkers of each CPU target, forestvm_target_NAME, link nothing.
 const Graph kOptional = {
     {"forestvm_cuda", {}},
     {"forestvm_hip", {}},

@@ -1,7 +1,7 @@
-// Where the host keeps what each tree's leaf adds to a row: the elements of an accumulator of per-tree values. Rows lie
-// in blocks. In a block the values of one tree for all of its rows follow each other, so that walkers, which take rows
-// together, write whole cache lines, and sums of many rows are added in vectors. In a call of few rows a block has room
-// for these rows only.
+// The places of the elements of an accumulator of per-tree values on the host: what each tree's leaf adds to a row.
+// Rows lie in blocks. In a block the values of one tree for all of its rows follow each other, so that walkers, which
+// take rows together, write whole cache lines, and sums of many rows are added in vectors. In a call of few rows a
+// block has room for these rows only.
 #pragma once
 
 #include <algorithm>

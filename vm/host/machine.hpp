@@ -110,16 +110,15 @@ struct Pass {
   std::int64_t* labels;  ///< Class: where the first row's output goes.
   std::int32_t* leaves;  ///< Leaf: where the first row's output goes. Approximate contributions: room for it.
   bool in_place;         ///< True if accumulator a0 is `values` itself.
-  const RowSource* source;     ///< Rows of the call, for leaves that are functions of a row.
-  std::size_t first_row;       ///< Number of the pass's first row in the call.
-  double* leaf_values;         ///< Room for the values that linear leaves read, for each row.
-  ScratchSlots* slots;         ///< Contributions of all kinds: memory for each thread that computes them.
-  const CallOptions* options;  ///< Options of the call.
-  std::size_t width;           ///< Numbers of a row in the output.
-  const std::uint32_t*
-      places;          ///< Place of each feature among those of the call, or kLeftOut; null: its number.
-  Range trees;         ///< Trees of the call's rounds, by their numbers in the model.
-  const double* base;  ///< Base scores of the call's rounds.
+  const RowSource* source;         ///< Rows of the call, for leaves that are functions of a row.
+  std::size_t first_row;           ///< Number of the pass's first row in the call.
+  double* leaf_values;             ///< Room for the values that linear leaves read, for each row.
+  ScratchSlots* slots;             ///< Contributions of all kinds: memory for each thread that computes them.
+  const CallOptions* options;      ///< Options of the call.
+  std::size_t width;               ///< Numbers of a row in the output.
+  const std::uint32_t* places;     ///< Place of each feature in the output, or kLeftOut; null: all features.
+  Range trees;                     ///< Trees of the call's rounds, by their numbers in the model.
+  const double* base;              ///< Base scores of the call's rounds.
   TransformParameters parameters;  ///< Parameters of the transform of their sums.
   /// Row 0 of the first copy of each accumulator that has memory of its own.
   std::byte* accumulators[kAccumulators];

@@ -544,4 +544,5 @@ void Machine::store_stages(const Inst& inst) {
     }
   });
 }
+
 }  // namespace forestvm::host

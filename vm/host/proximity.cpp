@@ -64,8 +64,7 @@ std::uint32_t load_code(const std::byte* at, unsigned width) {
 struct KeptLeaves::Parts {
   const host::Target* target = nullptr;
   std::size_t trees = 0, rows = 0;
-  std::vector<std::vector<std::uint32_t>>
-      codes;  ///< Code of each leaf number of each tree; kNoCode if not met.
+  std::vector<std::vector<std::uint32_t>> codes;   ///< Codes by tree and leaf number; kNoCode if not met.
   std::vector<std::vector<std::uint32_t>> counts;  ///< Kept rows in each leaf, by tree and code.
   std::vector<Shape> shapes;
   std::vector<Tile> tiles;

@@ -230,9 +230,10 @@ class Forest(_core.Forest):
         every: rounds from one stage to the next. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
         """
-        calls = self._in_stages(every)
-        flat = calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
-        return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
+        calls = self._kept_calls(_count(every, "every"), _ENSEMBLES)
+        return self._by_output(
+            calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        )
 
     def virt_ensembles(
         self,
@@ -249,9 +250,10 @@ class Forest(_core.Forest):
         ensembles: at most half of the rounds. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
         """
-        calls = self._with_members(ensembles)
-        flat = calls.predict(X, output="virt-ensembles", dtype=dtype, missing=missing, columns=columns, extra=extra)
-        return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
+        calls = self._kept_calls(1, _count(ensembles, "ensembles"))
+        return self._by_output(
+            calls.predict(X, output="virt-ensembles", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        )
 
     def uncertainty(
         self,
@@ -270,7 +272,7 @@ class Forest(_core.Forest):
         (rows, 2) or (rows, outputs, 2). The forest must have been loaded with `keep_leaves=True`. The options are those
         of `virt_ensembles`.
         """
-        calls = self._with_members(ensembles)
+        calls = self._kept_calls(1, _count(ensembles, "ensembles"))
         flat = calls.predict(X, output="uncertainty", dtype=dtype, missing=missing, columns=columns, extra=extra)
         return flat if flat.shape[1] <= 3 else flat.reshape(len(flat), self.num_outputs, 2)
 
@@ -282,19 +284,9 @@ class Forest(_core.Forest):
         """
         return self._with_calls(_rounds((begin, end)))
 
-    def _in_stages(self, every: int) -> Forest:
-        """Returns a forest whose stages are `every` rounds apart."""
-        rounds = _whole(every)
-        if rounds is None or not 0 < rounds < 2**32:
-            raise Usage(f"every is {every!r}: expected a number of rounds from 1", "every")
-        return self._kept_calls(rounds, _ENSEMBLES)
-
-    def _with_members(self, ensembles: int) -> Forest:
-        """Returns a forest that has this number of virtual ensembles."""
-        count = _whole(ensembles)
-        if count is None or not 0 < count < 2**32:
-            raise Usage(f"ensembles is {ensembles!r}: expected a number from 1", "ensembles")
-        return self._kept_calls(1, count)
+    def _by_output(self, flat: NDArray[Any]) -> NDArray[Any]:
+        """Returns an array of raw scores after each other in the shape (rows, ..., outputs)."""
+        return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
     def _kept_calls(self, every: int, ensembles: int) -> Forest:
         """Returns a forest whose calls have these options. The last one is kept, so that its memory serves the next
@@ -546,6 +538,14 @@ def _whole(number: Any) -> int | None:
         return operator.index(number)
     except TypeError:
         return None
+
+
+def _count(number: Any, where: str) -> int:
+    """Returns a whole number that the C ABI holds in 32 bits, from 1."""
+    whole = _whole(number)
+    if whole is None or not 0 < whole < 2**32:
+        raise Usage(f"{where} is {number!r}: expected a whole number from 1", where)
+    return whole
 
 
 def _check_array(out: Any) -> None:

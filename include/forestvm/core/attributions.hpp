@@ -1,4 +1,4 @@
-// The records of approximate contributions (Saabas), as they lie in a file: what each leaf of a tree attributes to
+// The records of approximate contributions (Saabas), as they lie in a file: the attributions of each leaf of a tree to
 // features. Little-endian, fixed sizes, no padding bytes.
 #pragma once
 
@@ -17,9 +17,10 @@ struct AttributedTree {
 };
 static_assert(sizeof(AttributedTree) == 8);
 
-/// What a leaf attributes to a feature for an output: the changes of the mean score on the way from the root at splits
-/// of the feature. Numbers of programs with float32 scores are float32 numbers.
+/// A leaf's attribution to a feature, for an output of the model.
 struct Attribution {
+  /// Sum of the changes of the mean score at the feature's splits, on the way from the root to the leaf. It is a
+  /// float32 number in programs with float32 scores.
   double value;
   std::uint32_t place;     ///< Output x (features + 1) + feature.
   std::uint32_t reserved;  ///< Zero.

@@ -7,12 +7,12 @@ namespace forestvm {
 
 /// The meaning of a model's uncertainty. The members are CatBoost's virtual ensembles, unless the rule is Trees.
 enum class UncertaintyRule : std::uint8_t {
-  None,      ///< The model has no uncertainty.
-  Scores,    ///< Mean and variance of the members' raw scores: a regression.
-  Gaussian,  ///< The same of the first of two scores, then the mean variance that the second one predicts.
-  Binary,    ///< Mean entropy of the members' two probabilities, and the entropy of their mean.
-  Classes,   ///< The same of the softmax of the members' raw scores.
-  Trees,     ///< Mean and variance of the scores that single trees give: a forest that averages its trees.
+  None,    ///< The model has no uncertainty.
+  Scores,  ///< Mean and variance of the members' raw scores: a regression.
+  Gaussian,  ///< Mean and variance of the members' first scores, and the mean of the variances that the second predict.
+  Binary,   ///< Mean entropy of the members' two probabilities, and the entropy of their mean.
+  Classes,  ///< Mean entropy of the softmax of each member's raw scores, and the entropy of the mean softmax.
+  Trees,    ///< Mean and variance of the scores that single trees give: a forest that averages its trees.
 };
 inline constexpr std::uint8_t kUncertaintyRules = 6;
 

@@ -58,8 +58,7 @@ class ValueRules {
     round({values, static_cast<std::uint32_t>(features.size()), features.data(), filter_.data(), filter_mask_,
            out, false});
   }
-  /// Does the same with the values of these features in a row, whose values need no alignment, and writes them to their
-  /// places in `out`.
+  /// Rounds the values of these features in a row, which need no alignment, and writes them to their places in `out`.
   void round_picked(std::span<const std::uint32_t> features, const double* row, float* out) const {
     round({row, static_cast<std::uint32_t>(features.size()), features.data(), filter_.data(), filter_mask_,
            out, true});
