@@ -22,10 +22,10 @@ struct RoundTask {
   float* out;                     ///< Receives the values, rounded down.
   bool picked;                    ///< True if value i is values[features[i]], and goes to out[features[i]].
 
-  FVM_INLINE std::uint32_t place(std::uint32_t i) const { return picked ? features[i] : i; }
+  FVM_INLINE std::uint32_t index(std::uint32_t i) const { return picked ? features[i] : i; }
   FVM_INLINE double value(std::uint32_t i) const {
     double x;
-    __builtin_memcpy(&x, reinterpret_cast<const char*>(values + place(i)), sizeof x);
+    __builtin_memcpy(&x, reinterpret_cast<const char*>(values + index(i)), sizeof x);
     return x;
   }
 };
