@@ -167,6 +167,10 @@ struct ProgramParts {
   std::vector<Attribution> attributions;
   std::vector<double> attribution_base;
   std::vector<UncertaintyDesc> uncertainty;
+  std::vector<std::uint32_t> background;
+  std::vector<PatternLeaf> pattern_leaves;
+  std::vector<PatternTest> pattern_tests;
+  std::vector<double> pattern_numbers;
 };
 
 /// The extent to which load and from_bytes check an image before they return a program.

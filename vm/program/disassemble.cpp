@@ -90,6 +90,9 @@ std::string Program::disassemble() const {
     text += formatted("; contributions {}from the paths of {} trees, {} nodes\n",
                       meta().contributions > 1 ? "and interactions " : "", explained_trees().size(),
                       paths().size());
+  if (!background().empty())
+    text += formatted("; they compare rows with {} others, also by the patterns of {} leaves\n",
+                      background()[0], pattern_leaves().size());
   if (!attribution_base().empty())
     text += formatted("; approximate contributions from {} attributions of leaves\n", attributions().size());
   if (!round_begins().empty())

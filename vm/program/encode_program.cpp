@@ -72,6 +72,10 @@ void add_sections(const ProgramParts& parts, Contents& contents) {
   set(Section::Attributions, bytes_of(parts.attributions));
   set(Section::AttributionBase, bytes_of(parts.attribution_base));
   set(Section::Uncertainty, bytes_of(parts.uncertainty));
+  set(Section::Background, bytes_of(parts.background));
+  set(Section::PatternLeaves, bytes_of(parts.pattern_leaves));
+  set(Section::PatternTests, bytes_of(parts.pattern_tests));
+  set(Section::PatternNumbers, bytes_of(parts.pattern_numbers));
 }
 
 }  // namespace

@@ -342,12 +342,51 @@ void explain(const ExplainTask& task, const Number* constants) {
   }
 }
 
+/// Adds the contributions that are looked up: see PatternLeaf.
+inline void add_patterns(const ExplainTask& task) {
+  const LoadedPaths& paths = *task.paths;
+  const auto output = static_cast<std::uint32_t>(task.output - paths.outputs.data());
+  auto* const totals = reinterpret_cast<double*>(task.scratch + ExplainScratch(paths).totals);
+  const PatternTest* const first = paths.pattern_tests.data();
+  const PatternTest* begin = first;
+  const double* numbers = paths.pattern_numbers.data();
+  std::uint8_t codes[kCodeRows] = {};
+  for (const PatternLeaf& leaf : paths.pattern_leaves) {
+    const PatternTest* const end = begin + leaf.test_count;
+    const double* const without = numbers + (std::size_t{1} << leaf.features);
+    std::uint16_t patterns[kCodeRows];
+    if (leaf.output == output) {
+      std::fill_n(patterns, kCodeRows, static_cast<std::uint16_t>((1u << leaf.features) - 1));
+      for (const PatternTest* test = begin; test != end; ++test) {
+        std::copy_n(task.codes + std::size_t{test->column} * kCodeRows, task.rows, codes);
+        const auto range = static_cast<std::uint8_t>(test->high - test->low);
+        const auto others = static_cast<std::uint16_t>(~(1u << test->bit));
+        for (unsigned row = 0; row < kCodeRows; ++row) {
+          const bool passes = static_cast<std::uint8_t>(codes[row] - test->low) <= range;
+          patterns[row] &= passes ? std::uint16_t{0xffff} : others;
+        }
+      }
+      for (const PatternTest* test = begin; test != end; ++test) {
+        if (test->adds == 0) continue;
+        const auto others = static_cast<std::uint16_t>(~(1u << test->bit));
+        double* const to =
+            totals + std::size_t{paths.pattern_totals[static_cast<std::size_t>(test - first)]} * kCodeRows;
+        for (unsigned row = 0; row < task.rows; ++row)
+          to[row] += numbers[patterns[row]] - without[patterns[row] & others];
+      }
+    }
+    begin = end;
+    numbers = without + (without - numbers);
+  }
+}
+
 template <class Target>
 void explain(const ExplainTask& task) {
   if (task.paths->wide)
     explain<Target>(task, task.paths->doubles.data());
   else
     explain<Target>(task, task.paths->singles.data());
+  add_patterns(task);
 }
 
 }  // namespace forestvm::host

@@ -209,10 +209,9 @@ std::vector<Pair> all_of(std::span<const std::vector<Pair>> lists) {
   return pairs;
 }
 
-/// Returns the features that some trees test, ascending.
+/// Returns the features that some trees test, and further features, ascending.
 template <class Trees>
-std::vector<std::uint32_t> features_of(const Trees& trees) {
-  std::vector<std::uint32_t> features;
+std::vector<std::uint32_t> features_of(const Trees& trees, std::vector<std::uint32_t> features = {}) {
   for (const std::span<const PathNode> tree : trees)
     for (const PathNode& node : tree)
       if (node.split != 0) features.push_back(node.feature);
@@ -250,15 +249,36 @@ class PathLoader {
       for (const std::span<const PathNode> tree : by_output[k])
         pairs[k].push_back(to_.interactions ? pairs_of(tree, least_taken) : std::vector<Pair>());
     if (least_taken < kLeastSingle) to_.wide = true;
-    for (std::size_t k = 0; k < by_output.size(); ++k) add_output(by_output[k], pairs[k], expected[k]);
+    std::vector<std::vector<std::uint32_t>> looked_up(by_output.size());  // features in patterns
+    each_pattern_test(
+        [&](std::uint32_t output, std::uint32_t feature) { looked_up[output].push_back(feature); });
+    for (std::size_t k = 0; k < by_output.size(); ++k)
+      add_output(by_output[k], pairs[k], std::move(looked_up[k]), expected[k]);
+    each_pattern_test([&](std::uint32_t k, std::uint32_t feature) {
+      const PathOutput& output = to_.outputs[k];
+      const auto features =
+          std::span<const std::uint32_t>(to_.features).subspan(output.first_feature, output.features);
+      to_.pattern_totals.push_back(index_in(features, feature));
+    });
   }
 
  private:
   using Trees = std::span<const std::span<const PathNode>>;
 
-  /// Adds the trees of an output. `pairs` has the pairs of features of each tree.
-  void add_output(Trees trees, const std::vector<std::vector<Pair>>& pairs, double expected) {
-    const Terms terms{features_of(trees), all_of(pairs)};
+  /// Calls visit(output, feature) for each test of a pattern.
+  template <class Visit>
+  void each_pattern_test(const Visit& visit) const {
+    const PatternTest* test = to_.pattern_tests.data();
+    for (const PatternLeaf& leaf : to_.pattern_leaves)
+      for (const PatternTest* const end = test + leaf.test_count; test != end; ++test)
+        visit(leaf.output, test->feature);
+  }
+
+  /// Adds the trees of an output. `pairs` has the pairs of features of each tree, `looked_up` the features in the
+  /// patterns of the output.
+  void add_output(Trees trees, const std::vector<std::vector<Pair>>& pairs,
+                  std::vector<std::uint32_t> looked_up, double expected) {
+    const Terms terms{features_of(trees, std::move(looked_up)), all_of(pairs)};
     const auto features = static_cast<std::uint32_t>(terms.features.size());
     const auto pair_count = static_cast<std::uint32_t>(terms.pairs.size());
     PathOutput output{to_.batches.size(), 0,       to_.features.size(), to_.total_pairs.size(), features,
@@ -382,7 +402,11 @@ class PathLoader {
 }  // namespace
 
 LoadedPaths::LoadedPaths(const Program& program)
-    : wide(program.meta().score_type == ScalarType::Float64), interactions(program.meta().contributions > 1) {
+    : pattern_leaves(program.pattern_leaves()),
+      pattern_tests(program.pattern_tests()),
+      pattern_numbers(program.pattern_numbers()),
+      wide(program.meta().score_type == ScalarType::Float64),
+      interactions(program.meta().contributions > 1) {
   if (program.meta().contributions != 0) PathLoader(program, *this).run();
 }
 

@@ -1,4 +1,4 @@
-// The verifier's rules for the paths from which contributions of features are computed.
+// The verifier's rules for the paths and patterns from which contributions of features are computed.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -101,10 +101,41 @@ Result<void> verify_trees(const Program& program) {
   return {};
 }
 
+Result<void> verify_patterns(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  const auto leaves = program.pattern_leaves();
+  const auto tests = program.pattern_tests();
+  std::size_t test = 0;
+  std::uint64_t numbers = 0;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const PatternLeaf& leaf = leaves[i];
+    if (leaf.output >= meta.num_outputs || leaf.features - 1 >= kMaxPatternFeatures ||
+        leaf.test_count > tests.size() - test)
+      return refused(formatted("pattern_leaves section: record {}", i),
+                     "its output, features or tests do not exist");
+    for (const std::size_t end = test + leaf.test_count; test < end; ++test)
+      if (tests[test].column >= program.columns().size() || tests[test].feature >= meta.num_features ||
+          tests[test].bit >= leaf.features || tests[test].adds > 1)
+        return refused(formatted("pattern_tests section: record {}", test),
+                       "its column, feature or bit does not exist");
+    numbers += std::uint64_t{2} << leaf.features;
+  }
+  const auto all = program.pattern_numbers();
+  if (test == tests.size() && numbers == all.size() &&
+      std::all_of(all.begin(), all.end(), [](double number) { return std::isfinite(number); }))
+    return {};
+  return refused("pattern_leaves section", "the tests or numbers are not those of the leaves");
+}
+
 }  // namespace
 
 Result<void> verify_explained_trees(const Program& program) {
   const ProgramMeta& meta = program.meta();
+  const bool compares = !program.background().empty();
+  if (compares ? program.background().size() != 1 || meta.contributions != 1
+               : !program.pattern_leaves().empty())
+    return refused("background section", "it does not go with the rest of the program");
+  FVM_TRY(verify_patterns(program));
   if (meta.contributions == 0) {
     if (program.explained_trees().empty() && program.paths().empty()) return {};
     return refused("meta section", "the program has paths, but no contributions");
