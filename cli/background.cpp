@@ -22,7 +22,7 @@ Result<std::shared_ptr<const Background>> read_background(const std::string& pat
   RowForm form;
   form.wide = true;
   FVM_ASSIGN(const std::unique_ptr<TableReader> table,
-             in_file(path, npy_reader(source, NpyShape::Matrix, form)));
+             in_file(path, npy_reader(source, NpyShape::VectorOrMatrix, form)));
   std::vector<double> values;
   Rows block;
   do {

@@ -21,7 +21,13 @@ Result<Background> Background::make(const Model& model, std::span<const double> 
                    count, tests.count(), kMaxBytes);
   Background background;
   background.rows_ = count;
-  background.tests_ = tests.numbers();
+  for (std::size_t t = 0; t < model.trees.size(); ++t) {
+    std::vector<TestOfSplit>& splits = background.tests_.emplace_back();
+    for (std::size_t n = 0; n < model.trees[t].nodes.size(); ++n) {
+      const Node& node = model.trees[t].nodes[n];
+      splits.push_back({tests.numbers()[t][n], node.left < node.right});
+    }
+  }
   background.left_.resize(tests.count() * words);
   std::size_t word = 0;
   FVM_TRY(tests.each_word(rows, hashed_rows, [&](std::uint64_t present) {

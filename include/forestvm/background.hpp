@@ -34,17 +34,36 @@ class Background {
                       [](const auto& tests, const Tree& tree) { return tests.size() == tree.nodes.size(); });
   }
 
-  /// Returns the rows that go left at a split: row i is bit i % 64 of word i / 64. Bits behind the last row are 0.
-  std::span<const std::uint64_t> left(std::size_t tree, std::size_t node) const {
+  /// The rows that go to a child of a split. Row i is bit i % 64 of word i / 64.
+  class Side {
+   public:
+    Side(const std::uint64_t* words, bool inverted)
+        : words_(words), inverted_(inverted ? ~std::uint64_t{0} : 0) {}
+    std::uint64_t word(std::size_t i) const { return words_[i] ^ inverted_; }
+    bool has(std::size_t row) const { return (word(row / 64) >> (row % 64) & 1) != 0; }
+
+   private:
+    const std::uint64_t* words_;
+    std::uint64_t inverted_;  ///< All ones if the words are those of the other child.
+  };
+
+  /// Returns the rows that go to one child of a split: the one with the lower number if `lower`, otherwise the other one.
+  /// Compiling may exchange the left and the right child of a split, but nodes keep their numbers.
+  Side side(std::size_t tree, std::size_t node, bool lower) const {
     const std::size_t words = (rows_ + 63) / 64;
-    return std::span(left_).subspan(tests_[tree][node] * words, words);
+    const TestOfSplit& test = tests_[tree][node];
+    return {left_.data() + test.number * words, test.left_is_lower != lower};
   }
 
  private:
+  struct TestOfSplit {
+    std::uint32_t number;
+    bool left_is_lower;  ///< True if the left child has the lower number.
+  };
+
   std::size_t rows_ = 0;
-  std::vector<std::vector<std::uint32_t>>
-      tests_;                        ///< Number of the test of each node that is a split, by tree.
-  std::vector<std::uint64_t> left_;  ///< The rows that go left, test after test.
+  std::vector<std::vector<TestOfSplit>> tests_;  ///< The test of each node that is a split, by tree.
+  std::vector<std::uint64_t> left_;              ///< The rows that go left, test after test.
 };
 
 }  // namespace forestvm

@@ -75,11 +75,10 @@ class BackgroundComparer : RootedTree {
   bool is_leaf(std::size_t n) const { return node(n).kind == NodeKind::Leaf; }
   std::size_t left(std::size_t n) const { return static_cast<std::size_t>(node(n).left); }
   std::size_t right(std::size_t n) const { return static_cast<std::size_t>(node(n).right); }
-  std::span<const std::uint64_t> left_rows(std::size_t n) const {
-    return background_.left(number_, sources_[n]);
-  }
-  static std::uint64_t bit_of(std::span<const std::uint64_t> words, std::size_t row) {
-    return words[row / 64] >> (row % 64) & 1;
+  /// Returns the background rows that go left at a split.
+  Background::Side left_rows(std::size_t n) const {
+    const Node& source = model_.trees[number_].nodes[sources_[n]];
+    return background_.side(number_, sources_[n], source.left < source.right);
   }
 
   /// Finds the features on the way to each split and leaf, and what it costs to look leaves up.
@@ -116,9 +115,9 @@ class BackgroundComparer : RootedTree {
       if (group_count_ > most) return;
       next.assign(2 * group_count_, UINT32_MAX);
       group_count_ = 0;
-      const auto words = left_rows(n);
+      const Background::Side left_side = left_rows(n);
       for (std::size_t row = 0; row < rows_; ++row) {
-        std::uint32_t& group = next[2 * groups_[row] + bit_of(words, row)];
+        std::uint32_t& group = next[2 * groups_[row] + (left_side.has(row) ? 1 : 0)];
         if (group == UINT32_MAX) group = group_count_++;
         groups_[row] = group;
       }
@@ -146,14 +145,14 @@ class BackgroundComparer : RootedTree {
     if (is_leaf(n)) return leaves_[n].walked || depth == 0 ? Result<void>() : add_leaf(n, patterns_[depth]);
     const Split& split = splits_[n];
     if (split.bit >= kMaxPatternFeatures) return {};
-    const auto words = left_rows(n);
+    const Background::Side left_side = left_rows(n);
     for (const bool goes_left : {true, false}) {
       const std::vector<std::uint16_t>& above = patterns_[depth];
       std::vector<std::uint16_t>& below = patterns_[depth + 1];
       below.resize(rows_);
       const auto bit = static_cast<std::uint16_t>(1u << split.bit);
       for (std::size_t row = 0; row < rows_; ++row) {
-        const bool passes = (bit_of(words, row) != 0) == goes_left;
+        const bool passes = left_side.has(row) == goes_left;
         const unsigned pattern = above[row];
         below[row] = static_cast<std::uint16_t>(
             passes == split.first ? (passes ? pattern | bit : pattern & ~bit) : pattern);
@@ -212,14 +211,14 @@ class BackgroundComparer : RootedTree {
 
   void count_reached(std::size_t n, const std::vector<std::uint64_t>& rows) {
     if (is_leaf(n)) {
-      for (std::size_t row = 0; row < rows_; ++row) leaves_[n].reached += bit_of(rows, row);
+      for (std::size_t row = 0; row < rows_; ++row) leaves_[n].reached += rows[row / 64] >> (row % 64) & 1;
       return;
     }
-    const auto words = left_rows(n);
+    const Background::Side left_side = left_rows(n);
     std::vector<std::uint64_t> below(rows);
-    for (std::size_t i = 0; i < below.size(); ++i) below[i] &= words[i];
+    for (std::size_t i = 0; i < below.size(); ++i) below[i] &= left_side.word(i);
     count_reached(left(n), below);
-    for (std::size_t i = 0; i < below.size(); ++i) below[i] = rows[i] & ~words[i];
+    for (std::size_t i = 0; i < below.size(); ++i) below[i] = rows[i] & ~left_side.word(i);
     count_reached(right(n), below);
   }
 
@@ -259,7 +258,7 @@ class BackgroundComparer : RootedTree {
     if (is_split) {
       path.split = 1;
       path.feature = splits_[n].feature;
-      path.number = bit_of(left_rows(n), row) != 0 ? 1 - kLeastShare : kLeastShare;
+      path.number = left_rows(n).has(row) ? 1 - kLeastShare : kLeastShare;
     } else if (is_leaf(n) && leaves_[n].walked) {
       path.number = values_[n] * share;
     }

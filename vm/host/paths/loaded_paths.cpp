@@ -290,7 +290,10 @@ class PathLoader {
     for (std::size_t begin = 0; begin < trees.size(); begin += step) {
       const std::size_t count = std::min(step, trees.size() - begin);
       const Trees some = trees.subspan(begin, count);
-      add_batch(some, {features_of(some), all_of(std::span(pairs).subspan(begin, count))}, terms);
+      // In float64 the sums of the one batch are the totals themselves.
+      add_batch(some,
+                to_.wide ? terms : Terms{features_of(some), all_of(std::span(pairs).subspan(begin, count))},
+                terms);
     }
     output.end_batch = to_.batches.size();
     to_.most_totals = std::max<std::size_t>(to_.most_totals, std::size_t{features} + pair_count);
