@@ -113,7 +113,8 @@ TEST_F(Contributions, AgainstABackground) {
   for (const char* const text : {"background", "\"rows\": 171", "leaves looked up", "because"})
     EXPECT_NE(inspected.find(text), std::string::npos) << text;
   write("text.txt", content({"dump", program}));
-  EXPECT_NE(content_of(file("text.txt")).find("; they compare rows with 171 others"), std::string::npos);
+  EXPECT_NE(content_of(file("text.txt")).find("; contributions against a background of 171 rows"),
+            std::string::npos);
   content({"assemble", file("text.txt"), "--data", program, "-o", again});
   EXPECT_EQ(content_of(again), content_of(program));
   content({"run", model_, rows_, "--output", "contributions", "--features", "1,2", "--background", rows_,

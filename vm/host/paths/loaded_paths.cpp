@@ -211,7 +211,7 @@ std::vector<Pair> all_of(std::span<const std::vector<Pair>> lists) {
 
 /// Returns the features that some trees test, and further features, ascending.
 template <class Trees>
-std::vector<std::uint32_t> features_of(const Trees& trees, std::vector<std::uint32_t> features = {}) {
+std::vector<std::uint32_t> features_of(const Trees& trees, std::vector<std::uint32_t> features) {
   for (const std::span<const PathNode> tree : trees)
     for (const PathNode& node : tree)
       if (node.split != 0) features.push_back(node.feature);
@@ -249,36 +249,27 @@ class PathLoader {
       for (const std::span<const PathNode> tree : by_output[k])
         pairs[k].push_back(to_.interactions ? pairs_of(tree, least_taken) : std::vector<Pair>());
     if (least_taken < kLeastSingle) to_.wide = true;
-    std::vector<std::vector<std::uint32_t>> looked_up(by_output.size());  // features in patterns
-    each_pattern_test(
-        [&](std::uint32_t output, std::uint32_t feature) { looked_up[output].push_back(feature); });
-    for (std::size_t k = 0; k < by_output.size(); ++k)
-      add_output(by_output[k], pairs[k], std::move(looked_up[k]), expected[k]);
-    each_pattern_test([&](std::uint32_t k, std::uint32_t feature) {
-      const PathOutput& output = to_.outputs[k];
-      const auto features =
-          std::span<const std::uint32_t>(to_.features).subspan(output.first_feature, output.features);
-      to_.pattern_totals.push_back(index_in(features, feature));
-    });
+    for (std::size_t k = 0; k < by_output.size(); ++k) add_output(by_output[k], pairs[k], expected[k]);
   }
 
  private:
   using Trees = std::span<const std::span<const PathNode>>;
 
-  /// Calls visit(output, feature) for each test of a pattern.
-  template <class Visit>
-  void each_pattern_test(const Visit& visit) const {
+  /// Returns the features in the patterns of the output that is added.
+  std::vector<std::uint32_t> features_looked_up() const {
+    std::vector<std::uint32_t> features;
     const PatternTest* test = to_.pattern_tests.data();
     for (const PatternLeaf& leaf : to_.pattern_leaves)
       for (const PatternTest* const end = test + leaf.test_count; test != end; ++test)
-        visit(leaf.output, test->feature);
+        if (leaf.output == to_.outputs.size()) features.push_back(test->feature);
+    sort_unique(features);
+    return features;
   }
 
-  /// Adds the trees of an output. `pairs` has the pairs of features of each tree, `looked_up` the features in the
-  /// patterns of the output.
-  void add_output(Trees trees, const std::vector<std::vector<Pair>>& pairs,
-                  std::vector<std::uint32_t> looked_up, double expected) {
-    const Terms terms{features_of(trees, std::move(looked_up)), all_of(pairs)};
+  /// Adds the trees of an output. `pairs` has the pairs of features of each tree.
+  void add_output(Trees trees, const std::vector<std::vector<Pair>>& pairs, double expected) {
+    const std::vector<std::uint32_t> looked_up = features_looked_up();
+    const Terms terms{features_of(trees, looked_up), all_of(pairs)};
     const auto features = static_cast<std::uint32_t>(terms.features.size());
     const auto pair_count = static_cast<std::uint32_t>(terms.pairs.size());
     PathOutput output{to_.batches.size(), 0,       to_.features.size(), to_.total_pairs.size(), features,
@@ -290,10 +281,7 @@ class PathLoader {
     for (std::size_t begin = 0; begin < trees.size(); begin += step) {
       const std::size_t count = std::min(step, trees.size() - begin);
       const Trees some = trees.subspan(begin, count);
-      // In float64 the sums of the one batch are the totals themselves.
-      add_batch(some,
-                to_.wide ? terms : Terms{features_of(some), all_of(std::span(pairs).subspan(begin, count))},
-                terms);
+      add_batch(some, {features_of(some, looked_up), all_of(std::span(pairs).subspan(begin, count))}, terms);
     }
     output.end_batch = to_.batches.size();
     to_.most_totals = std::max<std::size_t>(to_.most_totals, std::size_t{features} + pair_count);

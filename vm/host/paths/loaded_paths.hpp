@@ -160,7 +160,6 @@ struct LoadedPaths {
   std::span<const PatternLeaf> pattern_leaves;
   std::span<const PatternTest> pattern_tests;
   std::span<const double> pattern_numbers;
-  std::vector<std::uint32_t> pattern_totals;  ///< For each test, the number of its feature's total.
   /// True if sums are computed in float64: scores are float64, or constants of interactions could exceed float32.
   bool wide = false;
   bool interactions = false;  ///< True if the program gives interactions.

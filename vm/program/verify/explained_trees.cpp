@@ -1,6 +1,7 @@
 // The verifier's rules for the paths and patterns from which contributions of features are computed.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include <forestvm/internal/formatted.hpp>
@@ -101,30 +102,28 @@ Result<void> verify_trees(const Program& program) {
   return {};
 }
 
-Result<void> verify_patterns(const Program& program) {
-  const ProgramMeta& meta = program.meta();
+/// Returns the number of the first leaf of pattern_leaves of which something does not exist, or is not finite; one after
+/// the last if there are more tests or numbers than the leaves have, and nothing if all is well.
+std::optional<std::size_t> wrong_pattern(const Program& program) {
   const auto leaves = program.pattern_leaves();
-  const auto tests = program.pattern_tests();
-  std::size_t test = 0;
-  std::uint64_t numbers = 0;
+  auto tests = program.pattern_tests();
+  auto numbers = program.pattern_numbers();
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const PatternLeaf& leaf = leaves[i];
-    if (leaf.output >= meta.num_outputs || leaf.features - 1 >= kMaxPatternFeatures ||
-        leaf.test_count > tests.size() - test)
-      return refused(formatted("pattern_leaves section: record {}", i),
-                     "its output, features or tests do not exist");
-    for (const std::size_t end = test + leaf.test_count; test < end; ++test)
-      if (tests[test].column >= program.columns().size() || tests[test].feature >= meta.num_features ||
-          tests[test].bit >= leaf.features || tests[test].adds > 1)
-        return refused(formatted("pattern_tests section: record {}", test),
-                       "its column, feature or bit does not exist");
-    numbers += std::uint64_t{2} << leaf.features;
+    if (leaf.output >= program.meta().num_outputs || leaf.features - 1 >= kMaxPatternFeatures ||
+        leaf.test_count > tests.size() || std::size_t{2} << leaf.features > numbers.size())
+      return i;
+    for (const PatternTest& test : tests.first(leaf.test_count))
+      if (test.column >= program.columns().size() || test.feature >= program.meta().num_features ||
+          test.bit >= leaf.features || test.adds > 1)
+        return i;
+    for (const double number : numbers.first(std::size_t{2} << leaf.features))
+      if (!std::isfinite(number)) return i;
+    tests = tests.subspan(leaf.test_count);
+    numbers = numbers.subspan(std::size_t{2} << leaf.features);
   }
-  const auto all = program.pattern_numbers();
-  if (test == tests.size() && numbers == all.size() &&
-      std::all_of(all.begin(), all.end(), [](double number) { return std::isfinite(number); }))
-    return {};
-  return refused("pattern_leaves section", "the tests or numbers are not those of the leaves");
+  if (tests.empty() && numbers.empty()) return std::nullopt;
+  return leaves.size();
 }
 
 }  // namespace
@@ -135,7 +134,9 @@ Result<void> verify_explained_trees(const Program& program) {
   if (compares ? program.background().size() != 1 || meta.contributions != 1
                : !program.pattern_leaves().empty())
     return refused("background section", "it does not go with the rest of the program");
-  FVM_TRY(verify_patterns(program));
+  if (const auto leaf = wrong_pattern(program))
+    return refused(formatted("pattern_leaves section: record {}", *leaf),
+                   "its output, a test or its numbers do not exist, or a number is not finite");
   if (meta.contributions == 0) {
     if (program.explained_trees().empty() && program.paths().empty()) return {};
     return refused("meta section", "the program has paths, but no contributions");
