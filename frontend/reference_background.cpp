@@ -115,14 +115,15 @@ std::vector<double> compare(const Model& model, std::vector<std::uint32_t> featu
   const Comparer<Scalar> comparer(model, std::move(features));
   const auto columns = static_cast<std::size_t>(num_columns(model));
   const std::size_t width = std::size_t{model.num_features} + 1;
-  const auto count = static_cast<long double>(background.size() / columns);
+  const std::size_t count = background.size() / columns;
   std::vector<double> all;
   for (std::size_t row = 0; row < rows.size(); row += columns) {
     std::vector<long double> sums(model.num_outputs * width);
     for (std::size_t k = 0; k < model.num_outputs; ++k)
       sums[(k + 1) * width - 1] = static_cast<long double>(model.base[k]);
     for (std::size_t other = 0; other < background.size(); other += columns)
-      comparer.add(rows.subspan(row, columns), background.subspan(other, columns), 1 / count, sums);
+      comparer.add(rows.subspan(row, columns), background.subspan(other, columns),
+                   1 / static_cast<long double>(count), sums);
     all.insert(all.end(), sums.begin(), sums.end());
   }
   return all;

@@ -115,11 +115,11 @@ class BackgroundComparer : RootedTree {
     for (const std::size_t n : split_order_) {
       if (!counts(n)) continue;
       if (group_count_ > most) return;
-      next.assign(2 * group_count_, UINT32_MAX);
+      next.assign(std::size_t{2} * group_count_, UINT32_MAX);
       group_count_ = 0;
       const Background::Side left_side = left_rows(n);
       for (std::size_t row = 0; row < rows_; ++row) {
-        std::uint32_t& group = next[2 * groups_[row] + (left_side.has(row) ? 1 : 0)];
+        std::uint32_t& group = next[std::size_t{2} * groups_[row] + (left_side.has(row) ? 1 : 0)];
         if (group == UINT32_MAX) group = group_count_++;
         groups_[row] = group;
       }

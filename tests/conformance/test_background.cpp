@@ -61,7 +61,8 @@ long double leaf_of(const Tree& tree, const double* row, const double* backgroun
 std::vector<double> by_coalitions(const Model& model, const std::vector<double>& rows,
                                   const std::vector<double>& background) {
   const unsigned features = model.num_features, all = 1u << features;
-  const auto share = 1 / static_cast<long double>(background.size() / features);
+  const std::size_t count = background.size() / features;
+  const long double share = 1 / static_cast<long double>(count);
   std::vector<double> out;
   for (std::size_t row = 0; row < rows.size(); row += features)
     for (std::uint32_t k = 0; k < model.num_outputs; ++k) {
@@ -227,9 +228,9 @@ Model deep_model(std::uint32_t features) {
 
 TEST(Background, OfManyFeaturesOnAWay) {
   Dice dice(12);
-  for (const std::uint32_t features : {9u, 10u, 11u, 31u, 64u})
+  for (const std::size_t features : {9u, 10u, 11u, 31u, 64u})
     for (const std::size_t count : {1u, 7u, 300u}) {
-      Model model = deep_model(features);
+      Model model = deep_model(static_cast<std::uint32_t>(features));
       if (features % 2 == 0) model.score_type = ScalarType::Float64;
       std::vector<double> values;
       for (std::size_t i = 0; i < (count + 5) * features; ++i)
