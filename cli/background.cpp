@@ -12,8 +12,8 @@ namespace forestvm::cli {
 
 constinit const Option kBackgroundOption = {
     "background", '\0', "B.npy",
-    "compares rows with those of an array of shape (rows, features): contributions are means over its rows, in which the "
-    "features that do not take part have the values of the array's row, whichever way the training rows went",
+    "compares rows with those of an array of shape (rows, features): contributions are means over its rows, in which "
+    "the features that do not take part have the values of the array's row, whichever way the training rows went",
     kFiles};
 
 Result<std::shared_ptr<const Background>> read_background(const std::string& path, const Model& model) {

@@ -2,10 +2,10 @@
 // row of the background, leaf by leaf.
 //
 // A coalition of features reaches a leaf if the row passes the tests of its features, and the background row those of
-// all others. Let a be the number of features whose tests only the row passes, and b the number of those whose tests only
-// the background row passes. If no feature's tests are failed by both, the leaf is reached by the coalitions that hold all
-// of the former and none of the latter, so in the order in which features join it is reached when the last of the a
-// has come before the first of the b.
+// all others. Let a be the number of features whose tests only the row passes, and b the number of those whose tests
+// only the background row passes. If no feature's tests are failed by both, the leaf is reached by the coalitions that
+// hold all of the former and none of the latter: in the orders in which features join, from the moment when the last of
+// the a has come until the first of the b comes.
 #include <forestvm/internal/column_features.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/reference.hpp>

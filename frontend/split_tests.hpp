@@ -1,5 +1,5 @@
-// The tests that a model's splits make, each different one once, and the rows that go left at them: 64 rows at a time, a
-// bit of a word for each. Tests are made in the trainer's types, on the model itself.
+// The tests that a model's splits make, each different one once, and the rows that go left at them: 64 rows at a time,
+// a bit of a word for each. Tests are made in the trainer's types, on the model itself.
 #pragma once
 
 #include <array>

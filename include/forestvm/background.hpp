@@ -47,7 +47,7 @@ class Background {
     std::uint64_t inverted_;  ///< All ones if the words are those of the other child.
   };
 
-  /// Returns the rows that go to one child of a split: the one with the lower number if `lower`, otherwise the other one.
+  /// Returns the rows that go to one child of a split: the one with the lower number if `lower`, otherwise the other.
   /// Compiling may exchange the left and the right child of a split, but nodes keep their numbers.
   Side side(std::size_t tree, std::size_t node, bool lower) const {
     const std::size_t words = (rows_ + 63) / 64;

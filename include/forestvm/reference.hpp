@@ -52,8 +52,8 @@ Result<std::vector<double>> reference_contributions(const Model& model, std::spa
                                                     std::size_t row_count,
                                                     const ReferenceOptions& options = {});
 
-/// Returns the contributions of features against a background (interventional SHAP values), computed likewise: the means
-/// over its rows. Refused for the same models, and without rows.
+/// Returns the contributions of features against a background (interventional SHAP values), computed likewise: the
+/// means over its rows. Refused for the same models, and without rows.
 Result<std::vector<double>> reference_contributions_against(const Model& model, std::span<const double> rows,
                                                             std::span<const double> background,
                                                             const ReferenceOptions& options = {});

@@ -110,7 +110,7 @@ TEST_F(Contributions, AgainstABackground) {
   EXPECT_EQ(content({"run", program, rows_, "--output", "raw"}),
             content({"run", model_, rows_, "--output", "raw"}));
   const std::string inspected = content({"inspect", program});
-  for (const char* const text : {"background", "\"rows\": 171", "leaves looked up", "because"})
+  for (const char* const text : {"background", "rows 171", "leaves looked up", "because"})
     EXPECT_NE(inspected.find(text), std::string::npos) << text;
   write("text.txt", content({"dump", program}));
   EXPECT_NE(content_of(file("text.txt")).find("; contributions against a background of 171 rows"),

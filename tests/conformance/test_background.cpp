@@ -39,8 +39,8 @@ Result<Program> compared(const Model& model, const std::vector<double>& backgrou
 
 std::string refusal(const Result<Program>& program) { return program.ok() ? "" : program.error().text(); }
 
-/// Returns what a tree adds for a row whose features in `coalition` (a bit for each) are the row's, and whose others are
-/// those of a background row.
+/// Returns what a tree adds for a row whose features in `coalition` (a bit for each) are the row's, and whose others
+/// are those of a background row.
 long double leaf_of(const Tree& tree, const double* row, const double* background, unsigned coalition) {
   std::size_t at = 0;
   while (tree.nodes[at].kind != NodeKind::Leaf) {

@@ -76,8 +76,8 @@ class Forest(_core.Forest):
 
         The array has the shape (rows, features + 1), or (rows, outputs, features + 1) if the model has several
         outputs. The last number is the expected score; it and the contributions add up to the raw score. The forest
-        must have been loaded with `contributions=True`. If it was loaded with a background, rows are compared with those
-        of the background instead. The options are those of `predict`.
+        must have been loaded with `contributions=True`. If it was loaded with a background, rows are compared with
+        those of the background instead. The options are those of `predict`.
         """
         return self._explain("contributions", 1, X, out, dtype, missing, columns, extra)
 
@@ -474,7 +474,7 @@ def _background(background: Any, contributions: bool) -> NDArray[Any] | None:
     if isinstance(background, dict) or hasattr(background, "columns") or hasattr(background, "column_names"):
         name = type(background).__name__
         raise UnsupportedInput(
-            f"{name} has columns with names, which are not matched: give an array of the model's features in their order",
+            f"{name} has columns with names, which are not matched: give an array in the order of the model's features",
             "background",
         )
     import numpy

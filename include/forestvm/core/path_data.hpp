@@ -34,9 +34,9 @@ struct PathNode {
 static_assert(sizeof(PathNode) == 24);
 
 /// A leaf whose contributions are looked up, in a program that compares rows with a background. The pattern of a row
-/// has a bit for each feature on the way to the leaf, which is 1 if the row passes all tests of the feature. The leaves'
-/// tests follow one another in section pattern_tests, and their numbers in pattern_numbers: 2^features numbers A and as
-/// many numbers B. The feature of a bit contributes A[pattern] - B[pattern with 0 in this bit].
+/// has a bit for each feature on the way to the leaf, which is 1 if the row passes all tests of the feature. The
+/// leaves' tests follow one another in section pattern_tests, and their numbers in pattern_numbers: 2^features numbers
+/// A and as many numbers B. The feature of a bit contributes A[pattern] - B[pattern with 0 in this bit].
 struct PatternLeaf {
   std::uint32_t output;      ///< Raw output to which the leaf adds.
   std::uint32_t test_count;  ///< Number of its tests.

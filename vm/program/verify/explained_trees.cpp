@@ -102,8 +102,8 @@ Result<void> verify_trees(const Program& program) {
   return {};
 }
 
-/// Returns the number of the first leaf of pattern_leaves of which something does not exist, or is not finite; one after
-/// the last if there are more tests or numbers than the leaves have, and nothing if all is well.
+/// Returns the number of the first leaf of pattern_leaves of which something does not exist, or is not finite; one
+/// after the last if there are more tests or numbers than the leaves have, and nothing if all is well.
 std::optional<std::size_t> wrong_pattern(const Program& program) {
   const auto leaves = program.pattern_leaves();
   auto tests = program.pattern_tests();
