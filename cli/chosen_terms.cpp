@@ -44,11 +44,12 @@ std::optional<std::uint32_t> feature_called(const Program& program, std::string_
   return number;
 }
 
-/// Returns the features that paths test, ascending.
+/// Returns the features that paths or patterns test, ascending.
 std::vector<std::uint32_t> tested_features(const Program& program) {
   std::vector<bool> tested(program.meta().num_features);
   for (const PathNode& node : program.paths())
     if (node.split != 0) tested[node.feature] = true;
+  for (const PatternTest& test : program.pattern_tests()) tested[test.feature] = true;
   std::vector<std::uint32_t> features;
   for (std::uint32_t f = 0; f < tested.size(); ++f)
     if (tested[f]) features.push_back(f);

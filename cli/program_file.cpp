@@ -18,6 +18,7 @@
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/rounds.hpp>
 
+#include "cli/background.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/io/source.hpp"
 
@@ -107,6 +108,10 @@ Result<Requested> requested_of(const Arguments& arguments, const Model& model, c
   FVM_ASSIGN(requested.options.contract, arguments.choice("contract", requested.options.contract));
   requested.options.strict = arguments.has("strict");
   FVM_TRY(add_capabilities(arguments, requested.options));
+  if (!arguments.has("background")) return requested;
+  if (!requested.options.contributions || requested.options.interactions)
+    return usage_error("--background: is for contributions, without interactions");
+  FVM_ASSIGN(requested.options.background, read_background(arguments.get("background"), model));
   return requested;
 }
 
@@ -296,6 +301,9 @@ Result<void> expect_compiled_as_requested(const Arguments& arguments, const std:
   if (arguments.has("schedule"))
     return usage_error(
         formatted("--schedule: {} is a program, it has its schedule already", in_quotes(path)));
+  if (arguments.has("background"))
+    return usage_error(
+        formatted("--background: {} is a program, compile the model with --background", in_quotes(path)));
   const Contract own = program.meta().contract;
   FVM_ASSIGN(const Contract contract, arguments.choice("contract", own));
   if (contract != own)

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <forestvm/backend.hpp>
+#include <forestvm/background.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/model.hpp>

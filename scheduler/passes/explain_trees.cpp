@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -93,15 +92,7 @@ class TreeExplainer : RootedTree {
       }
       preorder_.push_back({n, Part::Split});
       way.push_back(features_[n]);
-      if (way.size() > kMaxPathSplits)
-        return wrong(n, formatted("lies below {} splits, the most for which contributions are computed",
-                                  kMaxPathSplits));
-      if (std::set<std::uint32_t>(way.begin(), way.end()).size() > kMaxPathFeatures)
-        return wrong(
-            n,
-            formatted(
-                "the way to its leaves tests more than {} features, the most for which contributions are computed",
-                kMaxPathFeatures));
+      FVM_TRY(check_way(n, way));
       open.push_back({tree_.nodes[n].right, way.size(), false});
       open.push_back({tree_.nodes[n].left, way.size(), false});
     }
@@ -140,11 +131,7 @@ class TreeExplainer : RootedTree {
   Result<double> value_of(std::size_t n, std::uint32_t k) const {
     const Node& leaf = tree_.nodes[n];
     if (model_.trainer == "catboost" && leaf.cover == 0 && n != 0) return 0.0;
-    FVM_ASSIGN(const double value, output_of(n, k));
-    const double weighted = model_.score_type == ScalarType::Float32
-                                ? static_cast<double>(tree_.weight * static_cast<float>(value))
-                                : static_cast<double>(tree_.weight) * value;
-    return weighted * model_.scale;
+    return weighted_output_of(n, k);
   }
 
   Result<void> add_output(std::uint32_t k) {
@@ -219,7 +206,7 @@ Result<void> check_contributions(const Model& model) {
 }
 
 Result<void> explain_trees(Compilation& compilation) {
-  if (explained_outputs(compilation.options).empty()) return {};
+  if (explained_outputs(compilation.options).empty() || compilation.options.background) return {};
   const Model& model = compilation.model;
   FVM_TRY(check_contributions(model));
   const std::uint64_t terms = std::uint64_t{model.num_features} + 1;

@@ -8,6 +8,8 @@
 #include <random>
 #include <stdexcept>
 
+#include <forestvm/background.hpp>
+
 #include "support/small_models.hpp"
 #include "vm/program/format.hpp"
 
@@ -96,6 +98,8 @@ const std::vector<RichCase>& rich_cases() {
       {"plan(3); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0)", Contract::Trainer,
        2, ScalarType::Float32, false, false, false, false, false, true},
       {"encode(u8)", Contract::Trainer, 2, ScalarType::Float64, false, false, true, false, false, true},
+      {"encode(u8)", Contract::Trainer, 4, ScalarType::Float32, true, false, false, false, false, false,
+       true},
   };
   return cases;
 }
@@ -175,6 +179,13 @@ Program program_of(const Model& model, const RichCase& rich) {
   options.contract = rich.contract;
   options.interactions = options.approx_contributions = rich.contributions;
   options.keeps_leaves = rich.keeps_leaves;
+  if (rich.background) {
+    const std::vector<float> rows = small_rows(40, model.num_features);
+    auto background =
+        Background::make(model, std::vector<double>(rows.begin(), rows.end()), model.num_features);
+    if (!background) throw std::runtime_error(background.error().text());
+    options.background = std::make_shared<const Background>(std::move(*background));
+  }
   return compiled(model, rich.schedule, options);
 }
 

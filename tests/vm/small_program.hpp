@@ -57,6 +57,7 @@ struct RichCase {
   bool vectors = false;        ///< true: leaves are vectors, and the categories of a feature have names
   bool contributions = false;  ///< true: trees have covers, and the program has contributions
   bool keeps_leaves = false;   ///< true: the program has outputs of trees and stages
+  bool background = false;     ///< true: the program has contributions against a background
 };
 /// Makes every other split categorical, with three sets of either side and rule.
 void make_categorical(Tree& tree);

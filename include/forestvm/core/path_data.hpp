@@ -1,5 +1,7 @@
 // The records of a program's paths, as they lie in a file. A path is a tree that says for each split what share of the
 // training rows went left. Contributions and interactions of features are computed from paths; walks do not read them.
+// Where contributions compare rows with those of a background, a share says which way a background row goes, and leaves
+// may have tables of contributions instead.
 // Little-endian, fixed sizes, no padding bytes.
 #pragma once
 
@@ -31,6 +33,28 @@ struct PathNode {
 };
 static_assert(sizeof(PathNode) == 24);
 
+/// A leaf whose contributions are looked up, in a program that compares rows with a background. The pattern of a row
+/// has a bit for each feature on the way to the leaf, which is 1 if the row passes all tests of the feature. The
+/// leaves' tests follow one another in section pattern_tests, and their numbers in pattern_numbers: 2^features numbers
+/// A and as many numbers B. The feature of a bit contributes A[pattern] - B[pattern with 0 in this bit].
+struct PatternLeaf {
+  std::uint32_t output;      ///< Raw output to which the leaf adds.
+  std::uint32_t test_count;  ///< Number of its tests.
+  std::uint32_t features;    ///< Features on the way to it, from 1 to kMaxPatternFeatures.
+};
+static_assert(sizeof(PatternLeaf) == 12);
+
+/// A test on the way to such a leaf: of a column, all splits together.
+struct PatternTest {
+  std::uint32_t column;   ///< Column of codes.
+  std::uint32_t feature;  ///< Feature that the column belongs to.
+  std::uint8_t low;       ///< Least code that passes.
+  std::uint8_t high;      ///< Greatest code that passes.
+  std::uint8_t bit;       ///< Bit of the feature in patterns.
+  std::uint8_t adds;  ///< 1 in the one test of each feature at which its contribution is added; otherwise 0.
+};
+static_assert(sizeof(PatternTest) == 12);
+
 /// The least share of a branch. Branches to which no training rows went have it: with a share of zero, what a feature
 /// contributes would be a quotient of zeros if the branch tests it again. It is 2^-53, the least x for which 1 - x is
 /// not 1.
@@ -41,6 +65,8 @@ inline constexpr double kMaxShare = 2;
 inline constexpr std::uint8_t kAlwaysLeft = 255;
 /// The most features on a way from a root to a leaf.
 inline constexpr unsigned kMaxPathFeatures = 64;
+/// The most features on the way to a leaf whose contributions are looked up.
+inline constexpr unsigned kMaxPatternFeatures = 10;
 /// The most splits on a way from a root to a leaf.
 inline constexpr unsigned kMaxPathSplits = 512;
 /// The most contributions of a row: (features + 1) for each output.

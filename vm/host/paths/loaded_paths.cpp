@@ -209,10 +209,9 @@ std::vector<Pair> all_of(std::span<const std::vector<Pair>> lists) {
   return pairs;
 }
 
-/// Returns the features that some trees test, ascending.
+/// Returns the features that some trees test, and further features, ascending.
 template <class Trees>
-std::vector<std::uint32_t> features_of(const Trees& trees) {
-  std::vector<std::uint32_t> features;
+std::vector<std::uint32_t> features_of(const Trees& trees, std::vector<std::uint32_t> features) {
   for (const std::span<const PathNode> tree : trees)
     for (const PathNode& node : tree)
       if (node.split != 0) features.push_back(node.feature);
@@ -256,9 +255,21 @@ class PathLoader {
  private:
   using Trees = std::span<const std::span<const PathNode>>;
 
+  /// Returns the features in the patterns of the output that is added.
+  std::vector<std::uint32_t> features_looked_up() const {
+    std::vector<std::uint32_t> features;
+    const PatternTest* test = to_.pattern_tests.data();
+    for (const PatternLeaf& leaf : to_.pattern_leaves)
+      for (const PatternTest* const end = test + leaf.test_count; test != end; ++test)
+        if (leaf.output == to_.outputs.size()) features.push_back(test->feature);
+    sort_unique(features);
+    return features;
+  }
+
   /// Adds the trees of an output. `pairs` has the pairs of features of each tree.
   void add_output(Trees trees, const std::vector<std::vector<Pair>>& pairs, double expected) {
-    const Terms terms{features_of(trees), all_of(pairs)};
+    const std::vector<std::uint32_t> looked_up = features_looked_up();
+    const Terms terms{features_of(trees, looked_up), all_of(pairs)};
     const auto features = static_cast<std::uint32_t>(terms.features.size());
     const auto pair_count = static_cast<std::uint32_t>(terms.pairs.size());
     PathOutput output{to_.batches.size(), 0,       to_.features.size(), to_.total_pairs.size(), features,
@@ -270,7 +281,7 @@ class PathLoader {
     for (std::size_t begin = 0; begin < trees.size(); begin += step) {
       const std::size_t count = std::min(step, trees.size() - begin);
       const Trees some = trees.subspan(begin, count);
-      add_batch(some, {features_of(some), all_of(std::span(pairs).subspan(begin, count))}, terms);
+      add_batch(some, {features_of(some, looked_up), all_of(std::span(pairs).subspan(begin, count))}, terms);
     }
     output.end_batch = to_.batches.size();
     to_.most_totals = std::max<std::size_t>(to_.most_totals, std::size_t{features} + pair_count);
@@ -382,7 +393,11 @@ class PathLoader {
 }  // namespace
 
 LoadedPaths::LoadedPaths(const Program& program)
-    : wide(program.meta().score_type == ScalarType::Float64), interactions(program.meta().contributions > 1) {
+    : pattern_leaves(program.pattern_leaves()),
+      pattern_tests(program.pattern_tests()),
+      pattern_numbers(program.pattern_numbers()),
+      wide(program.meta().score_type == ScalarType::Float64),
+      interactions(program.meta().contributions > 1) {
   if (program.meta().contributions != 0) PathLoader(program, *this).run();
 }
 
