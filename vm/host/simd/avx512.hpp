@@ -258,10 +258,10 @@ struct Avx512Bytes {
     }
   };
 
-  /// Leaves as planes: plane p of 64 leaves has byte p of each. A permute looks 64 rows up in a plane; where gathers
-  /// are slow, as on AMD, this takes a fifth of their time. Leaves, and rows, change between their order in memory and
-  /// planes by turns: a turn moves byte b of a 16-byte part of vector v to the place whose number is that of (v, b), two
-  /// numbers side by side in binary, rotated left by one bit.
+  /// Leaves as planes of bytes: plane p has byte p of each of 64 leaves, so that one permute looks 64 rows up in it.
+  /// Where gathers are slow, as on AMD, this takes a fifth of their time. Turns bring leaves from their order in memory
+  /// into planes, and what was looked up from planes into the order of rows. A turn moves byte b of a 16-byte part of
+  /// vector v to the place whose number is that of (v, b), whose bits stand side by side, rotated left by one bit.
   template <class Score, unsigned Tables>
   class LeafPlanes {
    public:
