@@ -137,11 +137,23 @@ struct Avx512Search {
         _mm512_mask_i32scatter_ps(task.out, all, features, down, 4);
       else
         _mm512_mask_storeu_ps(task.out + i, all, down);
+      __mmask16 between = _mm512_mask_cmpneq_epi32_mask(all, _mm512_castps_si512(down), up);
+      if (!kPicked && task.run_tests != nullptr) {
+        const auto test = [&](RunTests one) {
+          return _mm512_maskz_loadu_epi32(all, task.run_tests + one * task.run_stride + i);
+        };
+        between =
+            _mm512_mask_testn_epi32_mask(between, _mm512_xor_si512(up, test(kPattern)), test(kAgreeing));
+        const __m512i number =
+            _mm512_srli_epi32(_mm512_mullo_epi32(up, _mm512_set1_epi32(static_cast<int>(kBoundFactor))), 27);
+        between = _mm512_mask_test_epi32_mask(between, _mm512_sllv_epi32(_mm512_set1_epi32(1), number),
+                                              test(kListed));
+        if (between == 0) continue;
+      }
       const __m512i h = _mm512_and_si512(hash_of_bounds(features, up),
                                          _mm512_set1_epi32(static_cast<int>(task.filter_mask)));
       const __m512i words =
           _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), all, _mm512_srli_epi32(h, 5), task.filter, 4);
-      const __mmask16 between = _mm512_mask_cmpneq_epi32_mask(all, _mm512_castps_si512(down), up);
       const __m512i bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(h, _mm512_set1_epi32(31)));
       found |= std::uint64_t{_mm512_mask_test_epi32_mask(between, words, bit)} << i;
     }
