@@ -194,11 +194,12 @@ FVM_INLINE void write_codes(const LookupTables& lookup, const DerivedBlock& bloc
     if constexpr (requires { Search::look_up(table, slots, 0u, codes); }) {
       Search::look_up(table, slots, block.rows, codes);
     } else {
-      const auto bytes = static_cast<unsigned>(std::bit_ceil(table.columns.size()));
-      for (std::size_t c = 0; c < table.columns.size(); ++c) {
-        std::uint8_t* const to = codes + std::size_t{table.columns[c]} * kCodeRows;
-        for_rows<Target>(block.rows,
-                         [&, from = table.codes + c](unsigned r) { to[r] = from[slots[r] * bytes]; });
+      const std::size_t bytes = std::bit_ceil(table.columns.size());
+      const std::uint8_t* from = table.codes;
+      for (const std::uint32_t column : table.columns) {
+        std::uint8_t* const to = codes + std::size_t{column} * kCodeRows;
+        for_rows<Target>(block.rows, [=](unsigned r) { to[r] = from[slots[r] * bytes]; });
+        ++from;
       }
     }
   }
