@@ -87,7 +87,7 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
 void ValueRules::round(const RoundTask& task) const {
   for (std::uint64_t left = round_(task); left != 0; left &= left - 1) {
     const auto i = static_cast<std::uint32_t>(std::countr_zero(left));
-    task.out[task.place(i)] = round(task.features[i], task.value(i));
+    task.out[task.index(i)] = round(task.features[i], task.value(i));
   }
 }
 

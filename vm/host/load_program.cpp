@@ -61,7 +61,7 @@ std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
 /// trees make copies of accumulators and select walkers, so nothing depends on which iteration a row is in.
 std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
   std::vector<std::unique_ptr<Grain>> grains(program.code().size());
-  const CodeMap map = code_map(program);
+  const CodeMap& map = code_map(program);
   for (std::size_t pc = 0; pc < grains.size(); ++pc)
     if (is_parallel(program.code()[pc].op) && map.ranges[map.insts[pc].in].axis == Axis::Rows)
       grains[pc] = std::make_unique<Grain>();

@@ -30,10 +30,10 @@ struct RoundTask {
   const std::uint32_t* run_tests = nullptr;
   std::size_t run_stride = 0;  ///< Number of elements from one array of `run_tests` to the next.
 
-  FVM_INLINE std::uint32_t place(std::uint32_t i) const { return picked ? features[i] : i; }
+  FVM_INLINE std::uint32_t index(std::uint32_t i) const { return picked ? features[i] : i; }
   FVM_INLINE double value(std::uint32_t i) const {
     double x;
-    __builtin_memcpy(&x, reinterpret_cast<const char*>(values + place(i)), sizeof x);
+    __builtin_memcpy(&x, reinterpret_cast<const char*>(values + index(i)), sizeof x);
     return x;
   }
 };

@@ -242,7 +242,7 @@ TEST(DerivedColumns, OfTablesWithKeysTwiceAndDefaultsThatDiffer) {
     for (const LookupDesc& lookup : parts.lookups)
       for (std::uint64_t slot = 0; slot + 2 < lookup.slot_count; ++slot)
         damage(lookup, slot, parts.lookup_words.data() + lookup.first_word + slot * slot_words(lookup));
-    return scores_of(*host_backend(encode_program(parts).value(), {}).value(), block_of(rows, 6));
+    return scores_of(*host_backend(build_program(parts).value(), {}).value(), block_of(rows, 6));
   };
   const Scores undamaged = judged(model, rows);
   const auto expect_same = [&](const auto& damage) {
