@@ -2,6 +2,7 @@
 #include "vm/host/load_program.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include <forestvm/core/accumulators.hpp>
@@ -97,7 +98,8 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
     loaded.walkers.push_back(walker);
   }
   const FloatEnvironment environment;  // for CsrEncoder, which compares zero with thresholds
-  loaded.row_reader = std::make_unique<RowReader>(loaded.program, target.round);
+  loaded.row_reader =
+      std::make_unique<RowReader>(loaded.program, target.round, std::nullopt, target.picks_doubles());
   loaded.csr_encoder = CsrEncoder(loaded.program, loaded.row_reader->rules());
   loaded.special_features = std::make_unique<bool[]>(program.meta().num_features);
   for (const ValueRules::Special& special : loaded.row_reader->rules().specials())
