@@ -1,7 +1,6 @@
-"""What the scripts that measure the zoo's models share: where the models are, and the mean of ratios."""
+"""What the scripts that measure the zoo's models share: where the models are."""
 
 import glob
-import math
 import os
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -14,7 +13,3 @@ def model_of(folder):
     if len(models) != 1:
         raise ValueError(f"{folder}: expected one file called model.*, found {len(models)}")
     return models[0]
-
-
-def geometric_mean(ratios):
-    return math.exp(math.fsum(map(math.log, ratios)) / len(ratios))

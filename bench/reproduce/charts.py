@@ -57,12 +57,16 @@ class Axis:
         for power in range(self.low, self.high + 1):
             x, least = self.at(2.0**power), "≥ " if 2**power == MOST else ""
             svg += f'<path class="axis" d="M{x:.1f} {top:.1f}V{bottom:.1f}"/>'
-            svg += text_at(x, bottom + 14, f"{least}{2.0**power:g}x", text_anchor="middle", **{"class": "faint"}) + "\n"
+            svg += (
+                text_at(x, bottom + 14, f"{least}{2.0**power:g}x", text_anchor="middle", **{"class": "faint"})
+                + "\n"
+            )
         return svg
 
 
 def matrix(title, columns, rows, cells, across, down):
-    """Draws numbers in a table whose cells are the darker, the larger their number. A cell that is None is empty."""
+    """Draws numbers in a table whose cells are the darker, the larger their number. A cell that is None is
+    empty."""
     width = min(70.0, (WIDTH - LABEL) / len(columns))
     most = max([2.0] + [cell for line in cells for cell in line if cell is not None])
     svg = text_at(LABEL, 12, across, **{"class": "faint"}) + text_at(0, 44, down, **{"class": "faint"})

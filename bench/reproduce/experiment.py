@@ -1,14 +1,9 @@
 """What experiments share: their form, sentences, and statistics of ratios."""
 
-import os
-import sys
 from dataclasses import dataclass
 from typing import Callable
 
-sys.path.insert(1, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from zoo import geometric_mean  # noqa: E402
-
-__all__ = ["Experiment", "geometric_mean", "median", "ratio", "share", "verdict", "without_none"]
+CLOSE = 1.1  # schedules that take at most this multiple of the best time are close to the best
 
 
 @dataclass(frozen=True)
@@ -29,11 +24,6 @@ def ratio(value):
 
 def share(part, all_of):
     return f"{100 * part / max(1, all_of):.1f}%"
-
-
-def median(values):
-    ascending = sorted(values)
-    return ascending[len(ascending) // 2]
 
 
 def without_none(values):

@@ -1,6 +1,6 @@
 // Calculates the least time of a row on GPUs, by the accounting of kernels/account, for the points of the template of
 // GPU schedules and for the named schedules: gpu_costs MODEL ROWS,... DEVICE,... EVERY. EVERY is 1 for all points, or n
-// for each n-th one; the points that algorithm 1 tries are always among them. Prints lines of columns separated by tabs:
+// for each n-th one; the points that algorithm 1 tries are always among them. Prints lines of columns, between tabs:
 //
 //   point      NUMBER  FIRST  US...   FIRST: the numbers of rows for which algorithm 1 measures the point first, or -
 //   refused    NUMBER  REASON

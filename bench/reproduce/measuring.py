@@ -91,7 +91,8 @@ class Forestvm:
         return self.refusals[key]
 
     def times(self, model, rows, batch, schedules, threads=1, contract="trainer"):
-        """Times schedules, {label: schedule}, in turns in one process. Returns {label: us}, without the refused ones."""
+        """Times schedules, {label: schedule}, in turns in one process. Returns {label: us}, without refused
+        ones."""
         legal = {label: text for label, text in schedules.items() if not self.refusal(model, text, contract)}
         return self.times_of_legal(model, rows, batch, legal, threads, contract) if legal else {}
 

@@ -1,9 +1,9 @@
-"""What a run measures: models, numbers of rows, GPUs, and how long it searches. There is a full run and a quick one, which
-tries everything on small models and proves nothing."""
+"""What a run measures: models, numbers of rows, GPUs, and how long it searches. There is a full run and a quick one,
+which tries everything on small models and proves nothing."""
 
 import os
 import sys
-from dataclasses import dataclass, replace as replaced
+from dataclasses import dataclass
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[1:1] = [os.path.dirname(HERE), f"{os.path.dirname(HERE)}/gpu"]
@@ -73,20 +73,50 @@ def zoo_forests(folder):
 
 
 def full(forestvm, folder, zoo_folder):
-    random = tuple((trees, features, 6 + i % 3)
-                   for i, (trees, features) in enumerate((t, f) for t in (100, 300, 1000) for f in (8, 64, 256, 1024)))
-    return Setup(forestvm=forestvm, folder=folder, forests=zoo_forests(zoo_folder), random=random,
-                 batches=(1, 8, 64, 512, 4096), models_batch=4096, space_batches=(1, 512), space_seconds=45,
-                 search_seconds=30, tree_batches=(1, 8, 16, 32, 64, 128, 256), tree_threads=os.cpu_count() or 1,
-                 random_batches=(512, 4096), gpu_batches=(512, 4096, 16384),
-                 gpu_devices=("rtx4090", "t4", "mi250x"), gpu_every=1)
+    random = tuple(
+        (trees, features, 6 + i % 3)
+        for i, (trees, features) in enumerate((t, f) for t in (100, 300, 1000) for f in (8, 64, 256, 1024))
+    )
+    return Setup(
+        forestvm=forestvm,
+        folder=folder,
+        forests=zoo_forests(zoo_folder),
+        random=random,
+        batches=(1, 8, 64, 512, 4096),
+        models_batch=4096,
+        space_batches=(1, 512),
+        space_seconds=45,
+        search_seconds=30,
+        tree_batches=(1, 8, 16, 32, 64, 128, 256),
+        tree_threads=os.cpu_count() or 1,
+        random_batches=(512, 4096),
+        gpu_batches=(512, 4096, 16384),
+        gpu_devices=("rtx4090", "t4", "mi250x"),
+        gpu_every=1,
+    )
 
 
 def quick(forestvm, folder):
     data = f"{zoo.ROOT}/tests/data"
-    forests = tuple(Forest(name, f"{data}/{name}/model.json", f"{data}/{name}/rows.npy")
-                    for name in ("diabetes", "breast_cancer"))
-    return Setup(forestvm=forestvm, folder=folder, forests=forests, random=((20, 8, 6), (20, 32, 6)), batches=(1, 64),
-                 models_batch=64, space_batches=(64,), space_seconds=1, search_seconds=1, tree_batches=(1, 32),
-                 tree_threads=2, random_batches=(64,), gpu_batches=(512,), gpu_devices=("rtx4090", "t4", "mi250x"),
-                 gpu_every=50, gpu_points=10)
+    forests = tuple(
+        Forest(name, f"{data}/{name}/model.json", f"{data}/{name}/rows.npy")
+        for name in ("diabetes", "breast_cancer")
+    )
+    return Setup(
+        forestvm=forestvm,
+        folder=folder,
+        forests=forests,
+        random=((20, 8, 6), (20, 32, 6)),
+        batches=(1, 64),
+        models_batch=64,
+        space_batches=(64,),
+        space_seconds=1,
+        search_seconds=1,
+        tree_batches=(1, 32),
+        tree_threads=2,
+        random_batches=(64,),
+        gpu_batches=(512,),
+        gpu_devices=("rtx4090", "t4", "mi250x"),
+        gpu_every=50,
+        gpu_points=10,
+    )

@@ -1,5 +1,5 @@
-"""Runs steps, each of which measures something and has a name. A step's result is a file in a folder, so that a later run
-goes on where an earlier one ended. Shows progress and the time left."""
+"""Runs steps, each of which measures something and has a name. A step's result is a file in a folder, so that a later
+run goes on where an earlier one ended. Shows progress and the time left."""
 
 import json
 import os
@@ -92,7 +92,9 @@ def run(steps, store, limit):
     results = {step.name: store.read(step.name) for step in steps}
     open_steps = [step for step in steps if results[step.name] is None]
     if len(open_steps) < len(steps):
-        print(f"{len(steps) - len(open_steps)} of {len(steps)} steps have results in {store.folder}", file=sys.stderr)
+        print(
+            f"{len(steps) - len(open_steps)} of {len(steps)} steps have results in {store.folder}", file=sys.stderr
+        )
     progress, missing, begin = Progress(open_steps), {}, time.monotonic()
     for step in open_steps:
         if time.monotonic() - begin > limit:
