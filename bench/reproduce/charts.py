@@ -4,6 +4,7 @@ speak. The classes are those of cli/html.cpp, whose colours follow the reader's 
 import math
 import os
 import sys
+import textwrap
 from dataclasses import dataclass
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../peers"))
@@ -12,6 +13,7 @@ from drawing import escaped, text_at  # noqa: E402
 WIDTH, LABEL, ROW = 720, 150, 20
 MOST = 64  # the largest ratio on an axis; larger ones are drawn there
 COLORS = 5  # series of dots
+DOT = 'style="stroke-width: 9px"'  # wider than the style sheet's dots, of which other pages have thousands
 
 
 @dataclass(frozen=True)
@@ -28,14 +30,18 @@ class Chart:
         return f'<svg class="chart" role="img"{place} {size}>\n{title}\n{self.content}</svg>\n'
 
 
-def svg_file(charts, style):
-    """Returns an SVG file that shows the charts with their titles, one below the other."""
-    y, parts = 10.0, []
-    for chart in charts:
-        parts += [text_at(10, y + 14, chart.title, **{"class": "faint"}), chart.svg(y + 24)]
-        y += chart.height + 44
+def svg_file(parts, style):
+    """Returns an SVG file of (heading, chart), one below the other, each with the heading and its title."""
+    y, svg = 10.0, []
+    for heading, chart in parts:
+        svg.append(text_at(10, y + 14, heading, font_weight="bold"))
+        for line in textwrap.wrap(chart.title, 100):
+            y += 17
+            svg.append(text_at(10, y + 14, line, **{"class": "faint"}))
+        svg.append(chart.svg(y + 26))
+        y += chart.height + 50
     size = f'width="{WIDTH}" height="{y:.0f}" viewBox="0 0 {WIDTH} {y:.0f}"'
-    body = "\n".join(parts)
+    body = "\n".join(svg)
     return f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" {size}>\n<style>{style}</style>\n{body}</svg>\n'
 
 
@@ -53,14 +59,13 @@ class Axis:
         return self.left + (self.right - self.left) * (place - self.low) / (self.high - self.low)
 
     def ticks(self, top, bottom):
+        parts = (1, 1.25, 1.5, 1.75) if self.high - self.low == 1 else (1,)
+        ratios = [part * 2.0**power for power in range(self.low, self.high) for part in parts] + [2.0**self.high]
         svg = ""
-        for power in range(self.low, self.high + 1):
-            x, least = self.at(2.0**power), "≥ " if 2**power == MOST else ""
+        for ratio in ratios:
+            x, text = self.at(ratio), f"{'≥ ' if ratio == MOST else ''}{ratio:g}x"
             svg += f'<path class="axis" d="M{x:.1f} {top:.1f}V{bottom:.1f}"/>'
-            svg += (
-                text_at(x, bottom + 14, f"{least}{2.0**power:g}x", text_anchor="middle", **{"class": "faint"})
-                + "\n"
-            )
+            svg += text_at(x, bottom + 14, text, text_anchor="middle", **{"class": "faint"}) + "\n"
         return svg
 
 
@@ -116,11 +121,11 @@ def dots(title, rows, series):
     svg = axis.ticks(top, bottom)
     for i, (name, ratios) in enumerate(series.items()):
         color, x = f"dots c{i % COLORS}", LABEL + 110 * i
-        svg += f'<path class="{color}" stroke-width="8" d="M{x:.1f} 8h0"/>' + text_at(x + 10, 12, name) + "\n"
+        svg += f'<path class="{color}" {DOT} d="M{x:.1f} 8h0"/>' + text_at(x + 10, 12, name) + "\n"
         for j, ratio in enumerate(ratios):
             if ratio is not None:
                 y = top + ROW * (j + 0.5)
-                svg += f'<path class="{color}" d="M{axis.at(ratio):.1f} {y:.1f}h0"><title>{escaped(name)}: '
+                svg += f'<path class="{color}" {DOT} d="M{axis.at(ratio):.1f} {y:.1f}h0"><title>{escaped(name)}: '
                 svg += f"{ratio:.2f}x</title></path>\n"
     for j, row in enumerate(rows):
         svg += text_at(LABEL - 8, top + ROW * j + 14, row, text_anchor="end")

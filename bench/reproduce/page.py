@@ -4,7 +4,7 @@ whether they agree, drawings and tables."""
 import textwrap
 from dataclasses import dataclass, field
 
-from charts import Chart, svg_file
+from charts import svg_file
 from drawing import escaped
 
 
@@ -59,10 +59,20 @@ def html_table(table):
     )
 
 
+def definitions(texts):
+    """Returns the parts of a list of (name, text). Neighbours of one name share it."""
+    html, before = "", None
+    for name, text in texts:
+        html += ("" if name == before else f"<dt>{escaped(name)}</dt>") + f"<dd>{escaped(text)}</dd>\n"
+        before = name
+    return html
+
+
 def html_section(section):
     html = f'<section id="{section.name}">\n<h2>{escaped(section.title)}</h2>\n<dl>\n'
-    html += "".join(f"<dt>{name}</dt><dd>{escaped(text)}</dd>\n" for name, text in paragraphs(section)) + "</dl>\n"
-    html += "".join(scrolled(chart.title, chart.svg()) for chart in section.charts)
+    html += definitions(paragraphs(section)) + "</dl>\n"
+    for chart in section.charts:
+        html += f"<h3>{escaped(chart.title)}</h3>\n" + scrolled(chart.title, chart.svg())
     for table in section.tables:
         html += f"<details>\n<summary>{escaped(table.caption)}</summary>\n{html_table(table)}</details>\n"
     return html + "</section>\n"
@@ -71,7 +81,7 @@ def html_section(section):
 def html_page(title, facts, sections, style):
     """Returns a page that fetches nothing. `facts` are (name, text) of its conditions."""
     head = '<meta charset="utf-8"/>\n<meta name="viewport" content="width=device-width, initial-scale=1"/>\n'
-    body = "<dl>\n" + "".join(f"<dt>{escaped(name)}</dt><dd>{escaped(text)}</dd>\n" for name, text in facts)
+    body = "<dl>\n" + definitions(facts)
     body += '</dl>\n<nav aria-label="Parts of this page">\n<ul>\n'
     body += "".join(f'<li><a href="#{section.name}">{escaped(section.title)}</a></li>\n' for section in sections)
     body += "</ul>\n</nav>\n" + "".join(map(html_section, sections))
@@ -103,9 +113,4 @@ def markdown(title, facts, sections, drawing):
 
 
 def drawings(sections, style):
-    charts = [
-        Chart(f"{section.title}: {chart.title}", chart.height, chart.content)
-        for section in sections
-        for chart in section.charts
-    ]
-    return svg_file(charts, style)
+    return svg_file([(section.title, chart) for section in sections for chart in section.charts], style)

@@ -93,7 +93,7 @@ class Steps(unittest.TestCase):
 
 class Drawings(unittest.TestCase):
     def check(self, chart, *texts):
-        drawing = xml.fromstring(charts.svg_file([chart, chart], STYLE))
+        drawing = xml.fromstring(charts.svg_file([("Heading", chart)] * 2, STYLE))
         self.assertEqual(len(drawing.findall("{http://www.w3.org/2000/svg}svg")), 2)
         said = "".join(xml.fromstring(chart.svg()).itertext())
         for text in (chart.title, *texts):
