@@ -19,7 +19,19 @@ def found(report):
     (batch,) = report["batches"]
     single = [finalist for finalist in batch["finalists"] if finalist["name"] != "auto"]
     best = (single or batch["finalists"])[0]
-    return dict(name=best["name"], schedule=best["schedule"], measured=report["schedules"]["measured"])
+    measured, complete = report["schedules"]["measured"], report["complete"]
+    return dict(name=best["name"], schedule=best["schedule"], measured=measured, complete=complete)
+
+
+def cut_short(forests, batches, results):
+    """Returns a sentence about the searches that ended before they had measured all that they had planned."""
+    cut = [
+        f"{forest.name} at {batch}"
+        for forest in forests
+        for batch in batches
+        if not results.get(best_name(forest, batch), {"complete": True})["complete"]
+    ]
+    return ["The time of these searches ended before their last schedule: " + ", ".join(cut) + "."] if cut else []
 
 
 def best_steps(setup, forest, batches):

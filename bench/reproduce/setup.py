@@ -86,7 +86,7 @@ def full(forestvm, folder, zoo_folder):
         models_batch=4096,
         space_batches=(1, 512),
         space_seconds=45,
-        search_seconds=30,
+        search_seconds=90,
         tree_batches=(1, 8, 16, 32, 64, 128, 256),
         tree_threads=os.cpu_count() or 1,
         random_batches=(512, 4096),
