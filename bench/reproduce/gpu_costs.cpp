@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,10 +45,11 @@ using Costs = std::vector<std::optional<double>>;
 
 std::vector<std::string_view> words(std::string_view list) {
   std::vector<std::string_view> all;
-  for (std::size_t comma = 0; comma != std::string_view::npos; list.remove_prefix(comma + 1)) {
-    comma = list.find(',');
-    all.push_back(list.substr(0, comma));
-    if (comma == std::string_view::npos) break;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= list.size(); ++i) {
+    if (i < list.size() && list[i] != ',') continue;
+    all.push_back(list.substr(begin, i - begin));
+    begin = i + 1;
   }
   return all;
 }
@@ -162,9 +164,7 @@ void choose(const Model& model, const std::vector<Case>& cases, const Points& po
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   const std::vector<Case> cases = argc == 5 ? cases_of(argv[2], argv[3]) : std::vector<Case>();
   const std::size_t every = argc == 5 ? number_of(argv[4]) : 0;
   if (cases.empty() || every == 0) {
@@ -180,4 +180,15 @@ int main(int argc, char** argv) {
   account_named(*model, cases);
   choose(*model, cases, account_points(*model, cases, every));
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gpu_costs: %s\n", error.what());
+    return 70;
+  }
 }
