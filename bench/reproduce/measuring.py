@@ -63,11 +63,9 @@ class Forestvm:
         words = ("bench", model, "--batch", 1, "--seconds", 0.01, "--json")
         return json.loads(self.output(self.program, *words))[0]["runs_on"]
 
-    def gpu(self):
-        """Returns the first backend that finds a GPU, or None, and what forestvm says of the devices."""
-        said = self.output(self.program, "devices").strip()
-        found = [backend for backend in ("cuda", "hip") if f"no {backend.upper()} backend" not in said]
-        return (found[0] if found else None), said
+    def devices(self):
+        """Returns what forestvm says of the GPUs there are."""
+        return self.output(self.program, "devices").strip()
 
     def search(self, model, rows, batch, strategy, budget, threads=1):
         """Returns the report of forestvm tune."""
@@ -119,6 +117,12 @@ class Forestvm:
         lines = self.output(self.program, "tune", model, "--list-space", "gpu", "--contract", "fast").splitlines()
         columns = [line.split("\t") for line in lines if not line.startswith("#")]
         return {number: (name, text) for number, verdict, name, text in columns if verdict == "legal"}
+
+
+def backend_of(devices):
+    """Returns the backend of the first GPU in what `forestvm devices` says; "" if there is none."""
+    found = re.search(r"^(CUDA|HIP) device \d", devices, re.MULTILINE)
+    return found.group(1).lower() if found else ""
 
 
 def steady(turns):

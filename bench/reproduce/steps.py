@@ -14,7 +14,7 @@ from measuring import Failed
 @dataclass(frozen=True)
 class Step:
     name: str  # "kind/model/rows": the file's name, with dashes in place of slashes
-    seconds: float  # roughly what it takes; only the ratios of steps matter once some have run
+    seconds: float  # roughly what it takes; only the ratios of steps matter
     measure: Callable[[dict], Any]  # results of earlier steps by name -> a result that JSON can hold
 
 
@@ -75,9 +75,9 @@ class Progress:
         self.guessed, self.taken = 0.0, 0.0
 
     def begins(self, step):
-        pace = self.taken / self.guessed if self.guessed > 0 else 1
-        left = clock(pace * self.guessed_left)
-        print(f"[{self.done + 1}/{self.count}] {step.name}, about {left} left", file=sys.stderr, flush=True)
+        known = self.guessed > 0  # the first step shows how fast this machine is
+        left = f", about {clock(self.taken / self.guessed * self.guessed_left)} left" if known else ""
+        print(f"[{self.done + 1}/{self.count}] {step.name}{left}", file=sys.stderr, flush=True)
 
     def ends(self, step, seconds):
         self.done += 1

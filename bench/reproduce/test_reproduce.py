@@ -192,6 +192,11 @@ class Costs(unittest.TestCase):
         self.assertEqual(found["named"], {"gpu": [1, None]})
         self.assertEqual(found["algorithm"], [dict(case=1, point="7", tried=39)])
 
+    def test_a_gpu_is_found_among_the_devices(self):
+        none = "no CUDA device: driver is absent\nno HIP backend: it is absent"
+        self.assertEqual(measuring.backend_of(none), "")
+        self.assertEqual(measuring.backend_of("no CUDA device\nHIP device 0: MI210, 65520 MiB, driver 6"), "hip")
+
     def test_another_line_is_refused(self):
         with self.assertRaisesRegex(measuring.Failed, "gpu_costs printed the line 'nonsense'"):
             measuring.costs_of("nonsense\n", self.CASES)
