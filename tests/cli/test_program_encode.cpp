@@ -62,6 +62,15 @@ TEST_F(Encode, RunPredictsTheSame) {
   }
 }
 
+/// Files of encoded rows that were committed are read by every later build. They are never rewritten: a new format gets a
+/// file of its own.
+TEST_F(Encode, CommittedFilesAreRead) {
+  const std::string program = test_data("programs/format_8/tables.fvm");
+  const std::string expected =
+      must({"run", program, test_data("encoded/rows.csv"), "--header", "no", "--output", "raw"});
+  EXPECT_EQ(must({"run", program, test_data("encoded/format_1.fvr"), "--output", "raw"}), expected);
+}
+
 TEST_F(Encode, ProgramsForGpusTakeThem) {
   const std::string schedule = file("gpu.schedule"), mapped = file("gpu.fvm");
   std::ofstream(schedule) << "tile(batch, b0, b1, 32); reorder(b0, b1, tree); gpuDimension(b0, grid.x); "
