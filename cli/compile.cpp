@@ -19,10 +19,10 @@ Result<void> run(const Arguments& arguments) {
   if (arguments.get("background") == "-") return usage_error("--background: rows are read from a file");
   FVM_TRY(expect_other_file(out, path));
   FVM_TRY(expect_other_file(out, arguments.get("background")));
-  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
+  FVM_ASSIGN(ModelOrProgram loaded, load_requested(arguments, path));
   auto* const model = std::get_if<Model>(&loaded);
   if (model == nullptr) return usage_error(in_quotes(path) + " is a program already");
-  FVM_ASSIGN(const Program program, compile_as_asked(arguments, path, std::move(*model)));
+  FVM_ASSIGN(const Program program, compile_requested(arguments, path, std::move(*model)));
   const auto image = program.image();
   return write_output(out, {reinterpret_cast<const char*>(image.data()), image.size()});
 }

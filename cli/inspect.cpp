@@ -419,7 +419,7 @@ Result<GpuQuestion> gpu_question(const Arguments& arguments) {
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "FILE"));
   FVM_ASSIGN(const GpuQuestion gpu, gpu_question(arguments));
-  FVM_ASSIGN(const ModelOrProgram loaded, load_as_asked(arguments, path));
+  FVM_ASSIGN(const ModelOrProgram loaded, load_requested(arguments, path));
   const bool asked = arguments.has("schedule") || arguments.has("contract");
   Json document;
   const auto add_account = [&](const Program& program) -> Result<void> {
@@ -431,7 +431,7 @@ Result<void> run(const Arguments& arguments) {
   };
   if (const auto* const model = std::get_if<Model>(&loaded)) {
     const Result<Program> program =
-        compile_as_asked(arguments, path, *model, gpu.device == nullptr ? "auto" : "gpu");
+        compile_requested(arguments, path, *model, gpu.device == nullptr ? "auto" : "gpu");
     const bool refused = !program && program.error().code == ErrorCode::Refused;
     if (!program && (asked || gpu.device != nullptr || !refused)) return program.error();
     document = document_of(path, *model, program);

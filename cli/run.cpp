@@ -397,7 +397,7 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(RunOptions options, understand(arguments));
   Profile profile(arguments.has("profile"));
   using Part = Profile::Part;
-  FVM_ASSIGN(const AskedProgram asked, profile.time(Part::Prepare, [&] {
+  FVM_ASSIGN(const RequestedProgram asked, profile.time(Part::Prepare, [&] {
     return program_to_call(arguments, options.model, options.backend.schedule());
   }));
   const Program& program = asked.program;

@@ -55,7 +55,7 @@ struct PartialDependence::Parts {
   std::vector<std::uint32_t> way;  ///< The columns on the way to the current node.
 
   Result<void> prepare();
-  Result<void> place(std::size_t t, std::size_t at, std::size_t depth, std::size_t& next);
+  Result<void> give_counters(std::size_t t, std::size_t at, std::size_t depth, std::size_t& next);
   void count_word(std::uint64_t present);
   void count(std::size_t t, std::size_t at, std::size_t depth);
   double leaf_value(const Tree& tree, const Node& leaf, std::uint32_t output) const;
@@ -94,7 +94,7 @@ Result<void> PartialDependence::Parts::prepare() {
         counted.columns.push_back(node.feature);
     std::sort(counted.columns.begin(), counted.columns.end());
     counted.columns.erase(std::unique(counted.columns.begin(), counted.columns.end()), counted.columns.end());
-    FVM_TRY(place(t, 0, 0, next));
+    FVM_TRY(give_counters(t, 0, 0, next));
   }
   counters.resize(next);
   for (std::uint32_t f = 0; f < model.num_features; ++f) has[f] = tests.tests(f) ? 1 : 0;
@@ -111,8 +111,8 @@ Result<void> PartialDependence::Parts::prepare() {
 }
 
 /// Gives the leaves below a node their counters.
-Result<void> PartialDependence::Parts::place(std::size_t t, std::size_t at, std::size_t depth,
-                                             std::size_t& next) {
+Result<void> PartialDependence::Parts::give_counters(std::size_t t, std::size_t at, std::size_t depth,
+                                                     std::size_t& next) {
   const Node& node = model.trees[t].nodes[at];
   if (node.kind == NodeKind::Leaf) {
     trees[t].counters[at] = next;
@@ -130,7 +130,7 @@ Result<void> PartialDependence::Parts::place(std::size_t t, std::size_t at, std:
     return too_large(t, formatted("tests more than {} columns on the way to a leaf", kMaxColumns));
   if (is_new) way.push_back(node.feature);
   for (const std::int32_t child : {node.left, node.right})
-    FVM_TRY(place(t, static_cast<std::size_t>(child), depth + 1, next));
+    FVM_TRY(give_counters(t, static_cast<std::size_t>(child), depth + 1, next));
   if (is_new) way.pop_back();
   return {};
 }
@@ -183,7 +183,7 @@ void PartialDependence::Parts::add_leaves(Sum& sum, std::size_t t, std::size_t a
   const Tree& tree = model.trees[t];
   const Node& node = tree.nodes[at];
   if (node.kind == NodeKind::Leaf) {
-    // The counter of all rows is the first, that of the feature `index` places behind it.
+    // Counter 0 of a leaf counts all rows; each of the others counts those of one column.
     const double value =
         leaf_value(tree, node, sum.output) * static_cast<double>(counters[trees[t].counters[at] + index]);
     if (index == 0) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/program_parts.hpp>
 
 #include "scheduler/lowering.hpp"
 #include "scheduler/normal_form.hpp"

@@ -5,6 +5,7 @@ nvForest's time divided by forestvm's, so that forestvm is faster above 1; times
 says otherwise."""
 
 import json, math, os, sys
+from statistics import geometric_mean
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../peers"))
 from drawing import text_at  # noqa: E402
@@ -22,10 +23,6 @@ def read(folder, case):
 
 def table(head, body):
     return "\n".join(["| " + " | ".join(map(str, row)) + " |" for row in [head, ["---"] * len(head), *body]]) + "\n"
-
-
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def is_wrong(result):

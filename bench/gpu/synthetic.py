@@ -10,12 +10,12 @@ COMPLETE_TO = 8
 KEEPS_SPLITTING = 0.6
 
 
-def tree(draw, number, depth, features):
+def tree(draw, number, depth, features, complete_to=COMPLETE_TO, keeps_splitting=KEEPS_SPLITTING):
     left, right, parents, conditions, indices, default = [], [], [], [], [], []
 
     def node(parent, level):
         at = len(left)
-        splits = level < depth and (level < COMPLETE_TO or draw.random() < KEEPS_SPLITTING)
+        splits = level < depth and (level < complete_to or draw.random() < keeps_splitting)
         for column, value in ((left, -1), (right, -1), (parents, parent), (indices, 0), (default, 0)):
             column.append(value)
         conditions.append(draw.uniform(-0.1, 0.1))
@@ -48,10 +48,11 @@ def tree(draw, number, depth, features):
     )
 
 
-def model(features, depth, trees, classes=1):
-    """Returns a random model. `trees` is the number of trees of all classes together."""
+def model(features, depth, trees, classes=1, **shape):
+    """Returns a random model. `trees` is the number of trees of all classes together, `shape` the last arguments of
+    tree()."""
     draw = random.Random(f"{features} {depth} {trees} {classes}")
-    forest = [tree(draw, i, depth, features) for i in range(trees)]
+    forest = [tree(draw, i, depth, features, **shape) for i in range(trees)]
     rounds = trees // classes
     gbtree = dict(
         gbtree_model_param=dict(num_parallel_tree="1", num_trees=str(trees)),
@@ -92,7 +93,7 @@ def write_npy(path, values, columns):
         array.array("f", values).tofile(file)
 
 
-def write(folder, features, depth, trees, classes=1, rows=ROWS):
+def write(folder, features, depth, trees, classes=1, rows=ROWS, **shape):
     """Writes model.json and rows.npy; existing files are kept."""
     os.makedirs(folder, exist_ok=True)
     if not os.path.exists(f"{folder}/rows.npy"):
@@ -100,5 +101,5 @@ def write(folder, features, depth, trees, classes=1, rows=ROWS):
         write_npy(f"{folder}/rows.npy", array.array("f", (draw.random() for _ in range(rows * features))), features)
     if not os.path.exists(f"{folder}/model.json"):
         with open(f"{folder}/model.json.part", "w") as file:
-            json.dump(model(features, depth, trees, classes), file)
+            json.dump(model(features, depth, trees, classes, **shape), file)
         os.rename(f"{folder}/model.json.part", f"{folder}/model.json")

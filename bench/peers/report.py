@@ -10,8 +10,9 @@ clock and process CPU clock (which leaves out other programs); with more threads
 answers are wrong are left out of the comparison, and so is CatBoost with trees of its own, for which there are no
 answers to check. A ratio is the fastest peer's figure divided by forestvm's: above 1 forestvm is faster."""
 
-import csv, json, math, os, sys
+import csv, json, os, sys
 from collections import defaultdict
+from statistics import geometric_mean
 
 from drawing import drawing
 
@@ -74,10 +75,6 @@ def ratios(cells):
         fastest = min(peers, key=peers.get)
         out[key] = (peers[fastest] / figures["forestvm"], fastest)
     return out
-
-
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def threads_text(threads):

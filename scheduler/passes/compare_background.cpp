@@ -267,7 +267,7 @@ class BackgroundComparer : RootedTree {
     if (is_split) {
       path.split = 1;
       path.feature = splits_[n].feature;
-      path.number = left_rows(n).has(row) ? 1 - kLeastShare : kLeastShare;
+      path.number = left_rows(n).has(row) ? 1 - kMinShare : kMinShare;
     } else if (is_leaf(n) && leaves_[n].walked) {
       path.number = values_[n] * share;
     }

@@ -126,7 +126,7 @@ Result<void> emit_program(Compilation& compilation) {
   parts.attribution_base = std::move(compilation.attributed.base);
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
   emit_tables(compilation, parts);
-  FVM_ASSIGN(compilation.program, encode_program(parts));
+  FVM_ASSIGN(compilation.program, build_program(parts));
   return {};
 }
 

@@ -30,8 +30,8 @@ namespace {
 /// numbers. Shares are then parts of the sum.
 constexpr double kCoverTolerance = 0x1p-20;
 
-/// The least share of a branch in models of XGBoost; in models of other trainers it is kLeastShare.
-constexpr double kXgboostLeastShare = 1e-12;
+/// The least share of a branch in models of XGBoost; in models of other trainers it is kMinShare.
+constexpr double kXgboostMinShare = 1e-12;
 
 class TreeExplainer : RootedTree {
  public:
@@ -114,7 +114,7 @@ class TreeExplainer : RootedTree {
           "the model does not say how many training rows went each way, from which contributions are computed");
     if (left < 0 || right < 0)
       return wrong(n, "the cover of a child is negative, so contributions are not defined");
-    const double least = model_.trainer == "xgboost" ? kXgboostLeastShare : kLeastShare;
+    const double least = model_.trainer == "xgboost" ? kXgboostMinShare : kMinShare;
     if (own == 0) return Shares{0.5, 1};
     if (std::abs(left + right - own) <= kCoverTolerance * std::max(own, left + right))
       return Shares{std::clamp(left / (left + right), least, 1 - least), 1};
@@ -124,7 +124,7 @@ class TreeExplainer : RootedTree {
                        text(std::max(left, right)), text(own)));
     const double to_left = std::max(left / own, least), to_right = std::max(right / own, least);
     const double both = to_left + to_right;
-    return Shares{std::clamp(to_left / both, kLeastShare, 1 - kLeastShare), both};
+    return Shares{std::clamp(to_left / both, kMinShare, 1 - kMinShare), both};
   }
 
   /// Returns what a leaf adds to an output. CatBoost leaves out what lies behind branches without training rows.

@@ -1,8 +1,9 @@
-"""Looks at forestvm's pages in a headless browser: check_pages.py FORESTVM MODEL ROWS OUT_FOLDER.
+"""Looks at forestvm's pages in a headless browser: check_pages.py FORESTVM MODEL ROWS OUT_FOLDER REPRODUCED.
 
-Makes the page of a search for schedules and the report of forestvm explain. Checks, in light and dark, wide and narrow windows, that nothing is fetched,
-nothing is wider than the window, text has contrast, and the keyboard reaches and opens everything. Leaves screenshots
-in OUT_FOLDER. Needs Chromium with its driver and Selenium."""
+Makes the page of a search for schedules and the report of forestvm explain; REPRODUCED is a page of bench/reproduce/run.
+Checks, in light and dark, wide and narrow windows, that nothing is fetched, nothing is wider than the window, text has
+contrast, and the keyboard reaches and opens everything. Leaves screenshots in OUT_FOLDER. Needs Chromium with its
+driver and Selenium."""
 
 import subprocess, sys
 from pathlib import Path
@@ -104,7 +105,7 @@ def check_page(page, marks, out):
 
 
 def main():
-    forestvm, model, rows, out = sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4])
+    forestvm, model, rows, out, reproduced = *sys.argv[1:4], Path(sys.argv[4]), Path(sys.argv[5])
     out.mkdir(parents=True, exist_ok=True)
     page = out / "tune.html"
     words = ["tune", model, "-o", str(out / "tuned.fvm"), "--batch", "1,64", "--budget", "4s", "--report", str(page)]
@@ -112,7 +113,12 @@ def main():
     report = out / "explain.html"
     subprocess.run([forestvm, "explain", model, rows, "-o", str(report), "--row", "17", "--row", "3"], check=True)
     dots = tuple((f".chart .c{name}", "stroke") for name in range(5))
-    for made, marks in ((page, ((".chart text.strong", "fill"),)), (report, ((".chart .line", "stroke"), *dots))):
+    pages = (
+        (page, ((".chart text.strong", "fill"),)),
+        (report, ((".chart .line", "stroke"), *dots)),
+        (reproduced, dots[:2]),
+    )
+    for made, marks in pages:
         check_page(made, marks, out)
         print(f"{made}: light and dark, wide and narrow: in order; screenshots beside it")
 

@@ -263,50 +263,12 @@ Program rich_program() { return compiled(small_forest(), kRichSchedule); }
 
 ProgramParts parts_of(const Program& program) {
   ProgramParts parts;
-  parts.meta = program.meta();
-  parts.code = copy_of(program.code());
-  parts.walkers = copy_of(program.walkers());
-  parts.groups = copy_of(program.groups());
-  parts.trees = copy_of(program.trees());
-  parts.tile_shapes = copy_of(program.tile_shapes());
-  parts.leaf_numbers = copy_of(program.leaf_numbers());
-  parts.wide_leaves = copy_of(program.wide_leaves());
-  parts.zero_missing = copy_of(program.zero_missing());
-  parts.accumulators = copy_of(program.accumulators());
-  parts.base = copy_of(program.base());
-  parts.thresholds = copy_of(program.thresholds());
-  parts.encoded_features = copy_of(program.encoded_features());
-  parts.columns = copy_of(program.columns());
-  parts.ranks = copy_of(program.ranks());
-  parts.category_columns = copy_of(program.category_columns());
-  parts.category_words = copy_of(program.category_words());
-  parts.wide_features = copy_of(program.wide_features());
-  parts.wide_bounds = copy_of(program.wide_bounds());
-  parts.leaf_vectors = copy_of(program.leaf_vectors());
-  parts.leaf_functions = copy_of(program.leaf_functions());
-  parts.leaf_terms = copy_of(program.leaf_terms());
-  parts.category_names = copy_of(program.category_names());
-  parts.hashed_features = copy_of(program.hashed_features());
-  parts.lookups = copy_of(program.lookups());
-  parts.key_parts = copy_of(program.key_parts());
-  parts.lookup_words = copy_of(program.lookup_words());
-  parts.computed_columns = copy_of(program.computed_columns());
-  parts.column_terms = copy_of(program.column_terms());
+#define FVM_RECORD(number, Name, name, Record, meaning) parts.name = program.name();
+#define FVM_TEXTS(number, Name, name, Record, meaning)
+#define FVM_SECTION(number, Name, name, Record, meaning) parts.name = copy_of(program.name());
+#include <forestvm/internal/sections.def>
   for (const StringRef& ref : program.strings())
     parts.strings.emplace_back(program.text().data() + ref.offset, ref.size);
-  parts.nodes = copy_of(program.nodes());
-  parts.explained_trees = copy_of(program.explained_trees());
-  parts.paths = copy_of(program.paths());
-  parts.round_begins = copy_of(program.round_begins());
-  parts.attributed_trees = copy_of(program.attributed_trees());
-  parts.attributed_leaves = copy_of(program.attributed_leaves());
-  parts.attributions = copy_of(program.attributions());
-  parts.attribution_base = copy_of(program.attribution_base());
-  parts.background = copy_of(program.background());
-  parts.pattern_leaves = copy_of(program.pattern_leaves());
-  parts.pattern_tests = copy_of(program.pattern_tests());
-  parts.pattern_numbers = copy_of(program.pattern_numbers());
-  parts.uncertainty = copy_of(program.uncertainty());
   return parts;
 }
 

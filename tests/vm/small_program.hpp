@@ -9,6 +9,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/program_parts.hpp>
 #include <forestvm/program.hpp>
 
 namespace forestvm::test {
@@ -76,7 +77,7 @@ Program program_of(const Model& model, const RichCase& rich);
 const std::vector<RichCase>& rich_cases();
 std::vector<Program> rich_programs();
 
-/// Returns the parts from which encode_program would make `program`.
+/// Returns the parts from which build_program would make `program`.
 ProgramParts parts_of(const Program& program);
 
 std::vector<std::byte> image_of(const Program& program);

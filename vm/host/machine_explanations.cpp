@@ -14,13 +14,13 @@ struct TotalsToWrite {
   const LoadedPaths& paths;
   const PathOutput& output;
   const double* totals;
-  const std::uint32_t* chosen;  ///< Pass::places
+  const std::uint32_t* chosen;  ///< Pass::output_indices
   unsigned rows;                ///< Number of rows, up to kCodeRows.
   std::size_t features;         ///< Features whose numbers are written: those of the call, or all.
   std::size_t stride;           ///< Numbers from one row's output to the next's.
 
-  /// Returns the place of the feature that has total `i`.
-  std::uint32_t place(std::size_t i) const {
+  /// Returns the index of the feature that has total `i`.
+  std::uint32_t index(std::size_t i) const {
     const std::uint32_t feature = paths.features[output.first_feature + i];
     return chosen == nullptr ? feature : chosen[feature];
   }
@@ -37,12 +37,12 @@ void write_contributions(const TotalsToWrite& all, Value* to) {
   }
   for (std::uint32_t begin = 0; begin < tested; begin += kTotalsAtOnce) {
     const std::uint32_t end = std::min(tested, begin + kTotalsAtOnce);
-    std::uint32_t places[kTotalsAtOnce];
-    for (std::uint32_t i = begin; i < end; ++i) places[i - begin] = all.place(i);
+    std::uint32_t indices[kTotalsAtOnce];
+    for (std::uint32_t i = begin; i < end; ++i) indices[i - begin] = all.index(i);
     for (unsigned row = 0; row < all.rows; ++row)
       for (std::uint32_t i = begin; i < end; ++i)
-        if (const std::uint32_t place = places[i - begin]; place != kLeftOut)
-          to[row * all.stride + place] = static_cast<Value>(all.totals[std::size_t{i} * kCodeRows + row]);
+        if (const std::uint32_t index = indices[i - begin]; index != kLeftOut)
+          to[row * all.stride + index] = static_cast<Value>(all.totals[std::size_t{i} * kCodeRows + row]);
   }
 }
 
@@ -72,11 +72,11 @@ void write_interactions(const TotalsToWrite& all, Value* to) {
     std::memset(to, 0, width * width * sizeof *to);
     to[width * width - 1] = static_cast<Value>(output.expected);
     for (std::size_t i = 0; i < output.features; ++i)
-      if (const std::size_t place = all.place(i); place != kLeftOut)
-        to[place * (width + 1)] = static_cast<Value>(totals[i * kCodeRows]);
+      if (const std::size_t index = all.index(i); index != kLeftOut)
+        to[index * (width + 1)] = static_cast<Value>(totals[i * kCodeRows]);
     for (std::size_t i = 0; i < output.pairs; ++i) {
       const TotalPair& pair = all.paths.total_pairs[output.first_pair + i];
-      const std::size_t first = all.place(pair.first), second = all.place(pair.second);
+      const std::size_t first = all.index(pair.first), second = all.index(pair.second);
       if (first == kLeftOut || second == kLeftOut) continue;
       const auto value = static_cast<Value>(totals[(output.features + i) * kCodeRows]);
       to[first * width + second] = to[second * width + first] = value;
@@ -104,7 +104,7 @@ void Machine::explain(const Inst& inst) {
           {&paths, &output, pass_->codes + code_offset(row, columns), count, slot.memory(), pairs});
       if (pairs) part_pairs(paths, output, totals);
       const std::size_t at = row * stride + k * width;
-      const TotalsToWrite all{paths, output, totals, pass_->places, count, features, stride};
+      const TotalsToWrite all{paths, output, totals, pass_->output_indices, count, features, stride};
       const auto write = [&](auto* to) {
         pairs ? write_interactions(all, to) : write_contributions(all, to);
       };
@@ -158,7 +158,7 @@ void Machine::attribute_rows(const Range& rows) const {
       if (number >= trees[t].leaf_count) continue;  // in a damaged program only
       const std::uint32_t* const leaf = leaves + trees[t].first_leaf + number;
       for (std::uint32_t i = leaf[0]; i < leaf[1]; ++i)
-        sums[attributions[i].place] += static_cast<Score>(attributions[i].value);
+        sums[attributions[i].index] += static_cast<Score>(attributions[i].value);
     }
     for (std::size_t k = 0; k < outputs_; ++k) sums[(k + 1) * terms - 1] = static_cast<Score>(base[k]);
     const auto write = [&](auto* to) {

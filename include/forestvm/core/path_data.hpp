@@ -20,8 +20,8 @@ static_assert(sizeof(ExplainedTree) == 16);
 
 /// A split or a leaf. The nodes of a tree are in preorder: a split, its left subtree, its right subtree.
 struct PathNode {
-  /// In a leaf: its value. In a split: the share of its training rows that go left, from kLeastShare to
-  /// 1 - kLeastShare. A split with the code kAlwaysLeft sends all rows left, and its share is at most kMostShare. It
+  /// In a leaf: its value. In a split: the share of its training rows that go left, from kMinShare to
+  /// 1 - kMinShare. A split with the code kAlwaysLeft sends all rows left, and its share is at most kMaxShare. It
   /// stands before a split whose children's covers do not add up to its own; its right child is a leaf of the value
   /// 0.
   double number;
@@ -58,9 +58,9 @@ static_assert(sizeof(PatternTest) == 12);
 /// The least share of a branch. Branches to which no training rows went have it: with a share of zero, what a feature
 /// contributes would be a quotient of zeros if the branch tests it again. It is 2^-53, the least x for which 1 - x is
 /// not 1.
-inline constexpr double kLeastShare = 0x1p-53;
+inline constexpr double kMinShare = 0x1p-53;
 /// The most share of a split to the right of which no row goes.
-inline constexpr double kMostShare = 2;
+inline constexpr double kMaxShare = 2;
 /// The code of such a split.
 inline constexpr std::uint8_t kAlwaysLeft = 255;
 /// The most features on a way from a root to a leaf.

@@ -13,8 +13,7 @@ namespace forestvm {
 /// Stands for the features of a column that is computed from several.
 inline constexpr std::uint32_t kSeveralFeatures = UINT32_MAX;
 
-/// Returns for each column of a model, features first, the feature from which alone it is computed; kSeveralFeatures if
-/// there are several.
+/// Returns for each column of a model, features first, the one feature that it is computed from, or kSeveralFeatures.
 inline std::vector<std::uint32_t> features_of_columns(const Model& model) {
   std::vector<std::uint32_t> features;
   const auto add = [&](const std::set<std::uint32_t>& sources, std::size_t columns) {

@@ -92,7 +92,7 @@ TEST_F(ProgramFiles, SaysWhatItWasMadeOf) {
 
 TEST_F(ProgramFiles, TakenApartAndPutTogether) {
   const Program program = rich_program();
-  const auto again = encode_program(parts_of(program));
+  const auto again = build_program(parts_of(program));
   ASSERT_TRUE(again.ok()) << again.error().text();
   EXPECT_EQ(image_of(*again), image_of(program));
 }

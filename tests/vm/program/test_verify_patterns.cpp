@@ -21,13 +21,13 @@ template <class Break>
 void expect_refused(Break breaks, const std::string& what) {
   ProgramParts parts = compared_parts();
   breaks(parts);
-  const auto program = encode_program(parts);
+  const auto program = build_program(parts);
   const std::string text = program.ok() ? "" : program.error().text();
   EXPECT_NE(text.find(what), std::string::npos) << text;
 }
 
 TEST(VerifyPatterns, AcceptsWhatIsCompiled) {
-  const auto program = encode_program(compared_parts());
+  const auto program = build_program(compared_parts());
   ASSERT_TRUE(program.ok()) << program.error().text();
   EXPECT_EQ(program->background().size(), 1u);
   EXPECT_FALSE(program->pattern_leaves().empty());

@@ -17,7 +17,7 @@ constexpr std::size_t kBatchTrees = 16;
 
 /// The least WaySplit::taken of a branch for which interactions are computed in float32: a constant of the branch is
 /// about its reciprocal.
-constexpr double kLeastSingle = 0x1p-100;
+constexpr double kMinSingle = 0x1p-100;
 
 /// A split on the way from the root to the split that is visited.
 struct WaySplit {
@@ -248,7 +248,7 @@ class PathLoader {
     for (std::size_t k = 0; k < by_output.size(); ++k)
       for (const std::span<const PathNode> tree : by_output[k])
         pairs[k].push_back(to_.interactions ? pairs_of(tree, least_taken) : std::vector<Pair>());
-    if (least_taken < kLeastSingle) to_.wide = true;
+    if (least_taken < kMinSingle) to_.wide = true;
     for (std::size_t k = 0; k < by_output.size(); ++k) add_output(by_output[k], pairs[k], expected[k]);
   }
 

@@ -24,8 +24,8 @@ const char* node_rule(const Program& program, const PathNode& node) {
     return node.column == 0 && node.feature == 0 && node.code == 0 ? nullptr : "a leaf tests nothing";
   if (node.column >= program.columns().size()) return "its column does not exist";
   if (node.feature >= program.meta().num_features) return "its feature lies outside the row";
-  if (node.number < kLeastShare) return "its share lies outside (0, 1)";
-  if (node.code == kAlwaysLeft ? node.number > kMostShare : node.number > 1 - kLeastShare)
+  if (node.number < kMinShare) return "its share lies outside (0, 1)";
+  if (node.code == kAlwaysLeft ? node.number > kMaxShare : node.number > 1 - kMinShare)
     return "its share lies outside (0, 1)";
   return nullptr;
 }
