@@ -98,7 +98,7 @@ const std::vector<RichCase>& rich_cases() {
       {"plan(3); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0)", Contract::Trainer,
        2, ScalarType::Float32, false, false, false, false, false, true},
       {"encode(u8)", Contract::Trainer, 2, ScalarType::Float64, false, false, true, false, false, true},
-      {"encode(u8)", Contract::Trainer, 4, ScalarType::Float32, true, false, false, false, false, false,
+      {"encode(u8)", Contract::Trainer, 3, ScalarType::Float32, true, false, false, false, false, false,
        true},
   };
   return cases;

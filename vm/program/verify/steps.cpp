@@ -17,6 +17,8 @@ constexpr std::uint64_t kPathPairSteps =
     std::uint64_t{kMaxPathFeatures} * ((kMaxPathFeatures / 2 + 1 + 3) / 4);
 /// The interactions that are written in a step, since most of them are zeros.
 constexpr std::uint64_t kInteractionsPerStep = 32;
+/// The leaves of other outputs that are passed over in a step when contributions are looked up.
+constexpr std::uint64_t kLeavesPerStep = 16;
 
 /// Returns the steps of a walk of one row through a tree: node visits, and columns and slots of tables that
 /// are looked into.
@@ -77,8 +79,9 @@ std::uint64_t explain_steps(const Program& program, OutputKind output) {
   const std::uint64_t written = pairs ? width * width / kInteractionsPerStep + 1 : width;
   const std::uint64_t walked =
       multiply_capped(program.paths().size(), kPathNodeSteps + (pairs ? kPathPairSteps : 0));
+  const std::uint64_t passed_over = program.pattern_leaves().size() / kLeavesPerStep;
   const std::uint64_t looked_up = program.pattern_leaves().size() + 2 * program.pattern_tests().size();
-  return add_capped(multiply_capped(program.meta().num_outputs, written + program.pattern_leaves().size()),
+  return add_capped(multiply_capped(program.meta().num_outputs, written + passed_over),
                     add_capped(walked, looked_up));
 }
 
