@@ -261,7 +261,8 @@ struct Avx512Bytes {
   /// Leaves as planes of bytes: plane p has byte p of each of 64 leaves, so that one permute looks 64 rows up in it.
   /// Where gathers are slow, as on AMD, this takes a fifth of their time. Turns bring leaves from their order in memory
   /// into planes, and what was looked up from planes into the order of rows. A turn moves byte b of a 16-byte part of
-  /// vector v to the place whose number is that of (v, b), whose bits stand side by side, rotated left by one bit.
+  /// vector v to byte b' of the same part of vector v': the bits of v' and b', side by side, are those of v and b
+  /// rotated left by one.
   template <class Score, unsigned Tables>
   class LeafPlanes {
    public:
@@ -276,16 +277,16 @@ struct Avx512Bytes {
 
     /// Adds leaves[at[i]] to sums[i] for each of `rows` rows, a multiple of half a vector's lanes.
     FVM_INLINE void add(Score* sums, const std::uint8_t* at, std::size_t rows) const {
-      const __m512i rows_in_planes = load(kOrders.numbers), places = load(kOrders.places);
+      const __m512i rows_in_planes = load(kOrders.numbers), indices = load(kOrders.indices);
       for (std::size_t row = 0; row < rows; row += kLanes) {
         const auto have = static_cast<unsigned>(std::min<std::size_t>(rows - row, kLanes));
         const __m512i mine = _mm512_maskz_loadu_epi8(_bzhi_u64(~std::uint64_t{0}, have), at + row);
         const __m512i wanted = _mm512_permutexvar_epi8(rows_in_planes, mine);
-        // A leaf's place among 64 leaves; the two highest bits of its number stay.
-        const __m512i place =
-            _mm512_ternarylogic_epi64(all(0x3f), _mm512_permutexvar_epi8(wanted, places), wanted, 0xca);
+        // A leaf's index in a plane; the two highest bits of its number stay, and choose among planes.
+        const __m512i index =
+            _mm512_ternarylogic_epi64(all(0x3f), _mm512_permutexvar_epi8(wanted, indices), wanted, 0xca);
         __m512i found[kPlanes];
-        for (unsigned p = 0; p < kPlanes; ++p) found[p] = look_up(p, place);
+        for (unsigned p = 0; p < kPlanes; ++p) found[p] = look_up(p, index);
         turn<std::bit_width(kPlanes) - 1>(found);
         for (unsigned i = 0; i * kInVector < have; ++i) add_vector(sums + row + i * kInVector, found[i]);
       }
@@ -294,17 +295,17 @@ struct Avx512Bytes {
    private:
     static constexpr unsigned kPlanes = sizeof(Score), kInVector = kLanes / kPlanes;
 
-    /// The places in a plane of leaves or rows by their numbers, and the numbers by the places.
+    /// The indices in a plane of leaves or rows by their numbers, and the numbers by the indices.
     struct Orders {
-      alignas(64) std::uint8_t places[kLanes], numbers[kLanes];
+      alignas(64) std::uint8_t indices[kLanes], numbers[kLanes];
       static constexpr Orders make() {
         constexpr unsigned kInPart = kInVector / 4;
         Orders orders{};
         for (unsigned number = 0; number < kLanes; ++number) {
           const unsigned vector = number / kInVector, part = number / kInPart % 4;
-          const unsigned place = part * 16 + vector * kInPart + number % kInPart;
-          orders.places[number] = static_cast<std::uint8_t>(place);
-          orders.numbers[place] = static_cast<std::uint8_t>(number);
+          const unsigned index = part * 16 + vector * kInPart + number % kInPart;
+          orders.indices[number] = static_cast<std::uint8_t>(index);
+          orders.numbers[index] = static_cast<std::uint8_t>(number);
         }
         return orders;
       }
@@ -323,12 +324,12 @@ struct Avx512Bytes {
       }
     }
 
-    FVM_INLINE __m512i look_up(unsigned p, __m512i place) const {
-      if constexpr (Tables == 1) return _mm512_permutexvar_epi8(place, planes_[0][p]);
-      const __m512i low = _mm512_permutex2var_epi8(planes_[0][p], place, planes_[Tables > 1][p]);
+    FVM_INLINE __m512i look_up(unsigned p, __m512i index) const {
+      if constexpr (Tables == 1) return _mm512_permutexvar_epi8(index, planes_[0][p]);
+      const __m512i low = _mm512_permutex2var_epi8(planes_[0][p], index, planes_[Tables > 1][p]);
       if constexpr (Tables == 4)
-        return select(_mm512_movepi8_mask(place), low,
-                      _mm512_permutex2var_epi8(planes_[2][p], place, planes_[3][p]));
+        return select(_mm512_movepi8_mask(index), low,
+                      _mm512_permutex2var_epi8(planes_[2][p], index, planes_[3][p]));
       return low;
     }
 
