@@ -4,7 +4,7 @@ heuristic against the exhaustive search."""
 from statistics import geometric_mean, median
 
 from charts import dots, histograms
-from experiment import CLOSE, Experiment, ratio, share, verdict
+from experiment import CLOSE, Experiment, few_are_close, ratio, share, verdict
 from page import Section, Table
 from steps import Step
 
@@ -116,13 +116,9 @@ def space_section(setup, results):
     )
     if close:
         section.found.append(
-            verdict(
-                max(close) <= 0.1 and min(medians) >= 2,
-                f"{100 * min(close):.1f}% to {100 * max(close):.1f}% of the schedules are within {CLOSE}x of the "
-                f"best, and the median schedule takes {ratio(min(medians))} to {ratio(max(medians))} of its time. "
-                "The schedules are those of the host's space that were measured until the search's time ended: "
-                "the few dozen of the heuristic, then points drawn at random.",
-            )
+            few_are_close(close, medians)
+            + " The schedules are those of the host's space that were measured until the search's time ended: "
+            "the few dozen of the heuristic, then points drawn at random."
         )
     return section
 
