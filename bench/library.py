@@ -37,7 +37,9 @@ class CallOptions(ctypes.Structure):
         ("rounds_begin", ctypes.c_uint32),
         ("rounds_end", ctypes.c_uint32),
         ("stage_every", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
+        ("ensembles", ctypes.c_uint32),
+        ("features", ctypes.c_void_p),
+        ("feature_count", ctypes.c_size_t),
     ]
 
 

@@ -294,7 +294,7 @@ Result<void> print_json(const Bench& bench) {
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const BenchOptions options, understand(arguments));
   FVM_ASSIGN(std::vector<Program> programs,
-             programs_as_asked(arguments, options.model, options.backend.schedule()));
+             requested_programs(arguments, options.model, options.backend.schedule()));
   const std::uint64_t largest = *std::max_element(options.batches.begin(), options.batches.end());
   FVM_ASSIGN(RepeatedRows rows, repeated_rows(options.rows, options.form, programs.front(), largest));
   const Bench bench{options, std::move(programs), std::move(rows), clock_cost()};

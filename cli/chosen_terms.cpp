@@ -44,11 +44,12 @@ std::optional<std::uint32_t> feature_called(const Program& program, std::string_
   return number;
 }
 
-/// Returns the features that paths test, ascending.
+/// Returns the features that paths or patterns test, ascending.
 std::vector<std::uint32_t> tested_features(const Program& program) {
   std::vector<bool> tested(program.meta().num_features);
   for (const PathNode& node : program.paths())
     if (node.split != 0) tested[node.feature] = true;
+  for (const PatternTest& test : program.pattern_tests()) tested[test.feature] = true;
   std::vector<std::uint32_t> features;
   for (std::uint32_t f = 0; f < tested.size(); ++f)
     if (tested[f]) features.push_back(f);
@@ -101,7 +102,7 @@ Result<void> ChosenTerms::find(const Program& program, OutputKind output, const 
                                           is_pair_ ? " pairs of features" : " features")));
 }
 
-std::uint64_t ChosenTerms::place(std::size_t i) const {
+std::uint64_t ChosenTerms::index(std::size_t i) const {
   if (is_asked_ || features_.empty()) return i;
   return i == features_.size() ? all_features_ : features_[i];
 }
@@ -139,7 +140,7 @@ Result<void> ChosenTerms::add_sparse(std::span<const T> numbers, SparseWriter& w
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] == 0) continue;
     const std::size_t output = i / (rows * width), row = i / width % rows;
-    const std::uint64_t in_matrix = (is_pair_ ? place(row) * terms() : 0) + place(i % width);
+    const std::uint64_t in_matrix = (is_pair_ ? index(row) * terms() : 0) + index(i % width);
     const std::uint64_t before = output * (is_pair_ ? terms() * terms() : terms());
     FVM_TRY(writer.add(before + in_matrix, static_cast<double>(numbers[i])));
   }

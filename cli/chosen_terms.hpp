@@ -56,8 +56,8 @@ class ChosenTerms {
  private:
   /// Returns the number of terms of a row of the sparse matrix: the features that are asked for, or all, and one more.
   std::uint64_t terms() const { return (is_asked_ ? features_.size() : all_features_) + 1; }
-  /// Returns the place among terms() of a call's term number `i`.
-  std::uint64_t place(std::size_t i) const;
+  /// Returns the index among terms() of a call's term number `i`.
+  std::uint64_t index(std::size_t i) const;
   /// Returns the number of features whose numbers a call gives.
   std::size_t called() const { return features_.empty() ? all_features_ : features_.size(); }
 

@@ -3,6 +3,7 @@
 #include <utility>
 #include <variant>
 
+#include "cli/background.hpp"
 #include "cli/commands.hpp"
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
@@ -15,11 +16,13 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "MODEL"));
   if (!arguments.has("out")) return usage_error("-o OUT.fvm is missing");
   const std::string out = arguments.get("out");
+  if (arguments.get("background") == "-") return usage_error("--background: rows are read from a file");
   FVM_TRY(expect_other_file(out, path));
-  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
+  FVM_TRY(expect_other_file(out, arguments.get("background")));
+  FVM_ASSIGN(ModelOrProgram loaded, load_requested(arguments, path));
   auto* const model = std::get_if<Model>(&loaded);
   if (model == nullptr) return usage_error(in_quotes(path) + " is a program already");
-  FVM_ASSIGN(const Program program, compile_as_asked(arguments, path, std::move(*model)));
+  FVM_ASSIGN(const Program program, compile_requested(arguments, path, std::move(*model)));
   const auto image = program.image();
   return write_output(out, {reinterpret_cast<const char*>(image.data()), image.size()});
 }
@@ -36,6 +39,7 @@ const Command kCompile = {
      kRoundsOption,
      kContractOption,
      kWithOption,
+     kBackgroundOption,
      kStrictOption,
      {"timings", '\0', "", "prints the time of each pass of the compiler on standard error"}},
     "  forestvm compile model.json -o model.fvm\n"

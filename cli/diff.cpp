@@ -190,11 +190,11 @@ Result<Inputs> read_inputs(const Arguments& arguments) {
   FVM_ASSIGN(const std::string rows_path, required(arguments, "ROWS"));
   FVM_TRY(expect_one_standard_input(path, rows_path));
   FVM_ASSIGN(const RowForm form, row_options(arguments));
-  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
+  FVM_ASSIGN(ModelOrProgram loaded, load_requested(arguments, path));
   std::optional<Model> model;
   if (auto* const read = std::get_if<Model>(&loaded)) model = std::move(*read);
-  FVM_ASSIGN(Program program, model ? compile_as_asked(arguments, path, *model, backend.schedule())
-                                    : program_as_asked(arguments, path));
+  FVM_ASSIGN(Program program, model ? compile_requested(arguments, path, *model, backend.schedule())
+                                    : requested_program(arguments, path));
   FVM_ASSIGN(Source source, in_file(rows_path, open_unpacked(rows_path)));
   FVM_ASSIGN(Rows rows, read_rows(rows_path, std::move(source), row_form(program, form)));
   return Inputs{std::move(backend), std::move(program), std::move(model), std::move(rows)};

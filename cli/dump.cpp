@@ -42,7 +42,7 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "FILE"));
   const auto program_stage = static_cast<std::size_t>(Stage::Program);
   FVM_ASSIGN(const std::size_t stage, arguments.choice("stage", kStageNames, program_stage));
-  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
+  FVM_ASSIGN(ModelOrProgram loaded, load_requested(arguments, path));
   if (const auto* const program = std::get_if<Program>(&loaded)) {
     if (arguments.has("schedule"))
       return usage_error(

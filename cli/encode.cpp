@@ -46,7 +46,7 @@ Result<void> run(const Arguments& arguments) {
   backend.threads = static_cast<unsigned>(threads);
   FVM_TRY(expect_other_file(out, model));
   FVM_TRY(expect_other_file(out, rows.path));
-  FVM_ASSIGN(const Program program, program_as_asked(arguments, model));
+  FVM_ASSIGN(const Program program, requested_program(arguments, model));
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, host_backend(program, backend));
   FVM_TRY(in_file(model, predictor->encode(*predictor->make_context(), RowBlock{}, {})));
   const std::size_t columns = predictor->coded_columns();

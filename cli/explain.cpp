@@ -126,7 +126,7 @@ Result<void> run(const Arguments& arguments) {
     return usage_error(formatted("-o {}: --plot must say what it shows", in_quotes(options.out)));
   if (form == ReportForm::Page && kind)
     return usage_error("--plot: a page has all plots; name a file that ends in .svg, .csv or .json");
-  FVM_ASSIGN(const ModelOrProgram loaded, load_as_asked(arguments, options.model));
+  FVM_ASSIGN(const ModelOrProgram loaded, load_requested(arguments, options.model));
   const auto* const model = std::get_if<Model>(&loaded);
   if (model == nullptr)
     return in_file(options.model,

@@ -28,7 +28,7 @@ Result<void> run(const Arguments& arguments) {
   options.thresholds = static_cast<ExportOptions::Thresholds>(thresholds);
   options.prefix = arguments.get("name", options.prefix);
   FVM_TRY(expect_other_file(out, path));
-  FVM_ASSIGN(const Program program, program_as_asked(arguments, path));
+  FVM_ASSIGN(const Program program, requested_program(arguments, path));
   auto exported = export_c(program, options);
   if (!exported && exported.error().code == ErrorCode::Usage)
     return usage_error("--name " + exported.error().message);

@@ -89,6 +89,30 @@ std::ptrdiff_t oblivious_trees(const Program& program, const GroupDesc& group) {
   return std::count_if(trees.begin(), trees.end(), &TablesView::is_oblivious);
 }
 
+/// Returns the facts about the background of a program that has one.
+Json background_of(const Program& program) {
+  const auto trees = program.explained_trees();
+  const auto walked =
+      std::ranges::count_if(trees, [](const ExplainedTree& tree) { return tree.node_count > 1; });
+  const bool looks_up = !program.pattern_leaves().empty();
+  return {
+      {"rows", program.background()[0]},
+      {"leaves looked up", program.pattern_leaves().size()},
+      {"bytes of tables", program.pattern_numbers().size_bytes()},
+      {"trees walked", walked},
+      {"because",
+       walked == 0
+           ? "looking leaves up by the tests that rows pass costs less than walking trees once for each "
+             "different way of the background's rows"
+       : looks_up
+           ? formatted("trees are walked once for each different way of the background's rows where that "
+                       "costs less, or for leaves below more than {} features; other leaves are looked up",
+                       kMaxPatternFeatures)
+           : formatted("walking trees once for each different way of the background's rows costs less, or "
+                       "leaves lie below more than {} features",
+                       kMaxPatternFeatures)}};
+}
+
 /// Adds the facts about a program to the document.
 void add_program(Json& document, const Program& program) {
   const ProgramMeta& meta = program.meta();
@@ -135,6 +159,7 @@ void add_program(Json& document, const Program& program) {
                                  {"nodes", program.paths().size()},
                                  {"bytes", program.paths().size_bytes()},
                                  {"interactions", program.meta().contributions > 1}};
+  if (!program.background().empty()) document["background"] = background_of(program);
   if (const auto attributions = program.attributions(); !program.attribution_base().empty())
     document["approximate contributions"] = {{"attributions", attributions.size()},
                                              {"bytes", attributions.size_bytes()}};
@@ -394,7 +419,7 @@ Result<GpuQuestion> gpu_question(const Arguments& arguments) {
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "FILE"));
   FVM_ASSIGN(const GpuQuestion gpu, gpu_question(arguments));
-  FVM_ASSIGN(const ModelOrProgram loaded, load_as_asked(arguments, path));
+  FVM_ASSIGN(const ModelOrProgram loaded, load_requested(arguments, path));
   const bool asked = arguments.has("schedule") || arguments.has("contract");
   Json document;
   const auto add_account = [&](const Program& program) -> Result<void> {
@@ -406,7 +431,7 @@ Result<void> run(const Arguments& arguments) {
   };
   if (const auto* const model = std::get_if<Model>(&loaded)) {
     const Result<Program> program =
-        compile_as_asked(arguments, path, *model, gpu.device == nullptr ? "auto" : "gpu");
+        compile_requested(arguments, path, *model, gpu.device == nullptr ? "auto" : "gpu");
     const bool refused = !program && program.error().code == ErrorCode::Refused;
     if (!program && (asked || gpu.device != nullptr || !refused)) return program.error();
     document = document_of(path, *model, program);

@@ -18,6 +18,7 @@
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/rounds.hpp>
 
+#include "cli/background.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/io/source.hpp"
 
@@ -107,6 +108,10 @@ Result<Requested> requested_of(const Arguments& arguments, const Model& model, c
   FVM_ASSIGN(requested.options.contract, arguments.choice("contract", requested.options.contract));
   requested.options.strict = arguments.has("strict");
   FVM_TRY(add_capabilities(arguments, requested.options));
+  if (!arguments.has("background")) return requested;
+  if (!requested.options.contributions || requested.options.interactions)
+    return usage_error("--background: is for contributions, without interactions");
+  FVM_ASSIGN(requested.options.background, read_background(arguments.get("background"), model));
   return requested;
 }
 
@@ -196,7 +201,7 @@ Result<void> choose_rounds(const Arguments& arguments, const std::string& path, 
 
 }  // namespace
 
-Result<ModelOrProgram> load_as_asked(const Arguments& arguments, const std::string& path) {
+Result<ModelOrProgram> load_requested(const Arguments& arguments, const std::string& path) {
   FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
   if (auto* const model = std::get_if<Model>(&loaded)) {
     FVM_TRY(choose_rounds(arguments, path, *model));
@@ -275,14 +280,14 @@ Error blame(Error error, const ChosenSchedule& schedule, const std::string& path
   return in_file(file, std::move(error));
 }
 
-Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model,
-                                 const std::string& otherwise) {
+Result<Program> compile_requested(const Arguments& arguments, const std::string& path, const Model& model,
+                                  const std::string& otherwise) {
   FVM_ASSIGN(const Requested requested, requested_of(arguments, model, arguments.get("schedule", otherwise)));
   return reported(arguments, path, requested, compile(model, requested.chosen.schedule, requested.options));
 }
 
-Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, Model&& model,
-                                 const std::string& otherwise) {
+Result<Program> compile_requested(const Arguments& arguments, const std::string& path, Model&& model,
+                                  const std::string& otherwise) {
   FVM_ASSIGN(const Requested requested, requested_of(arguments, model, arguments.get("schedule", otherwise)));
   return reported(arguments, path, requested,
                   compile(std::move(model), requested.chosen.schedule, requested.options));
@@ -291,11 +296,14 @@ Result<Program> compile_as_asked(const Arguments& arguments, const std::string& 
 namespace {
 
 /// Returns a Usage or Refused error for an option of compiling that differs from what the program was compiled with.
-Result<void> expect_compiled_as_asked(const Arguments& arguments, const std::string& path,
-                                      const Program& program) {
+Result<void> expect_compiled_as_requested(const Arguments& arguments, const std::string& path,
+                                          const Program& program) {
   if (arguments.has("schedule"))
     return usage_error(
         formatted("--schedule: {} is a program, it has its schedule already", in_quotes(path)));
+  if (arguments.has("background"))
+    return usage_error(
+        formatted("--background: {} is a program, compile the model with --background", in_quotes(path)));
   const Contract own = program.meta().contract;
   FVM_ASSIGN(const Contract contract, arguments.choice("contract", own));
   if (contract != own)
@@ -310,12 +318,12 @@ Result<void> expect_compiled_as_asked(const Arguments& arguments, const std::str
 
 }  // namespace
 
-Result<Program> program_as_asked(const Arguments& arguments, const std::string& path,
-                                 const std::string& otherwise) {
-  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
+Result<Program> requested_program(const Arguments& arguments, const std::string& path,
+                                  const std::string& otherwise) {
+  FVM_ASSIGN(ModelOrProgram loaded, load_requested(arguments, path));
   if (auto* const model = std::get_if<Model>(&loaded))
-    return compile_as_asked(arguments, path, std::move(*model), otherwise);
-  FVM_TRY(expect_compiled_as_asked(arguments, path, std::get<Program>(loaded)));
+    return compile_requested(arguments, path, std::move(*model), otherwise);
+  FVM_TRY(expect_compiled_as_requested(arguments, path, std::get<Program>(loaded)));
   return std::move(std::get<Program>(loaded));
 }
 
@@ -337,26 +345,26 @@ Result<std::optional<Rounds>> rounds_of_calls(const Arguments& arguments, const 
 
 }  // namespace
 
-Result<AskedProgram> program_to_call(const Arguments& arguments, const std::string& path,
-                                     const std::string& otherwise) {
+Result<RequestedProgram> program_to_call(const Arguments& arguments, const std::string& path,
+                                         const std::string& otherwise) {
   FVM_ASSIGN(ModelOrProgram loaded, load_file(path));
   if (auto* const model = std::get_if<Model>(&loaded)) {
     FVM_TRY(choose_rounds(arguments, path, *model));
-    FVM_ASSIGN(Program program, compile_as_asked(arguments, path, std::move(*model), otherwise));
-    return AskedProgram{std::move(program), std::nullopt};
+    FVM_ASSIGN(Program program, compile_requested(arguments, path, std::move(*model), otherwise));
+    return RequestedProgram{std::move(program), std::nullopt};
   }
-  AskedProgram asked{std::move(std::get<Program>(loaded)), std::nullopt};
-  FVM_TRY(expect_compiled_as_asked(arguments, path, asked.program));
+  RequestedProgram asked{std::move(std::get<Program>(loaded)), std::nullopt};
+  FVM_TRY(expect_compiled_as_requested(arguments, path, asked.program));
   FVM_ASSIGN(asked.rounds, rounds_of_calls(arguments, path, asked.program));
   return asked;
 }
 
-Result<std::vector<Program>> programs_as_asked(const Arguments& arguments, const std::string& path,
-                                               const std::string& otherwise) {
-  FVM_ASSIGN(ModelOrProgram loaded, load_as_asked(arguments, path));
+Result<std::vector<Program>> requested_programs(const Arguments& arguments, const std::string& path,
+                                                const std::string& otherwise) {
+  FVM_ASSIGN(ModelOrProgram loaded, load_requested(arguments, path));
   std::vector<Program> programs;
   if (auto* const program = std::get_if<Program>(&loaded)) {
-    FVM_TRY(expect_compiled_as_asked(arguments, path, *program));
+    FVM_TRY(expect_compiled_as_requested(arguments, path, *program));
     programs.push_back(std::move(*program));
     return programs;
   }

@@ -28,12 +28,12 @@ Result<ModelOrProgram> load_file(const std::string& path);
 /// Loads a model or a program, told apart by the content; "-" is standard input. A file that begins like neither is
 /// refused after its first bytes. A model keeps the rounds that --rounds names; without that option, a message on
 /// standard error says which rounds of a model that stopped early are used. The rounds of a program cannot be changed.
-Result<ModelOrProgram> load_as_asked(const Arguments& arguments, const std::string& path);
+Result<ModelOrProgram> load_requested(const Arguments& arguments, const std::string& path);
 
 /// Loads a program; "-" is standard input.
 Result<Program> load_program(const std::string& path);
 
-/// --rounds, which load_as_asked reads.
+/// --rounds, which load_requested reads.
 extern const Option kRoundsOption;
 
 /// --schedule, --contract and --strict of `run`, `compile` and `dump`. kSchedulesOption is --schedule of `bench`, which
@@ -56,33 +56,33 @@ struct ChosenSchedule {
 /// slash or a dot is a file.
 Result<ChosenSchedule> choose_schedule(const std::string& value, const Model& model);
 
-/// Compiles a model with --schedule, --contract, --strict and --with. Warnings go to standard error. `otherwise` is the
-/// schedule if there is no --schedule. The second form takes the model over, which needs less memory.
-Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, const Model& model,
-                                 const std::string& otherwise = "auto");
-Result<Program> compile_as_asked(const Arguments& arguments, const std::string& path, Model&& model,
-                                 const std::string& otherwise = "auto");
+/// Compiles a model with --schedule, --contract, --strict, --with and --background. Warnings go to standard error.
+/// `otherwise` is the schedule if there is no --schedule. The second form takes the model over, which needs less memory.
+Result<Program> compile_requested(const Arguments& arguments, const std::string& path, const Model& model,
+                                  const std::string& otherwise = "auto");
+Result<Program> compile_requested(const Arguments& arguments, const std::string& path, Model&& model,
+                                  const std::string& otherwise = "auto");
 
 /// Returns the program in a file, or compiles the model in it; `otherwise` is the schedule if there is no --schedule.
 /// Refuses options that differ from what a program file was compiled with.
-Result<Program> program_as_asked(const Arguments& arguments, const std::string& path,
-                                 const std::string& otherwise = "auto");
+Result<Program> requested_program(const Arguments& arguments, const std::string& path,
+                                  const std::string& otherwise = "auto");
 
 /// A program, and the rounds of --rounds that calls of it must choose: those of a model are chosen before it is
 /// compiled.
-struct AskedProgram {
+struct RequestedProgram {
   Program program;
   std::optional<Rounds> rounds;
 };
 
 /// Returns the program in a file, of which calls can choose rounds, or compiles the model in it.
-Result<AskedProgram> program_to_call(const Arguments& arguments, const std::string& path,
-                                     const std::string& otherwise);
+Result<RequestedProgram> program_to_call(const Arguments& arguments, const std::string& path,
+                                         const std::string& otherwise);
 
 /// Returns a program for each --schedule, in their order, or for `otherwise` if there is none. If the file is a
 /// program, returns only that.
-Result<std::vector<Program>> programs_as_asked(const Arguments& arguments, const std::string& path,
-                                               const std::string& otherwise);
+Result<std::vector<Program>> requested_programs(const Arguments& arguments, const std::string& path,
+                                                const std::string& otherwise);
 
 /// Puts a name before an error of compile(): the schedule's if the error is about a line of the schedule, otherwise the
 /// model's.

@@ -194,7 +194,7 @@ Result<void> compare(LeafFinder& finder, const KeptLeaves& kept, const Proximity
 
 Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(const ProximityOptions options, understand(arguments));
-  FVM_ASSIGN(const Program program, program_as_asked(arguments, options.model));
+  FVM_ASSIGN(const Program program, requested_program(arguments, options.model));
   const std::size_t trees = output_width(program, OutputKind::Leaf);
   if (trees == 0) return in_file(options.model, refused("has no trees, and so no leaves to compare"));
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor,

@@ -22,6 +22,7 @@
 #include <forestvm/program.hpp>
 
 #include "cli/backend.hpp"
+#include "cli/background.hpp"
 #include "cli/batches.hpp"
 #include "cli/chosen_terms.hpp"
 #include "cli/commands.hpp"
@@ -93,6 +94,8 @@ Result<RunOptions> understand(const Arguments& arguments) {
   options.margins = arguments.get("base-margin");
   if (options.margins == "-") return usage_error("--base-margin: margins are read from a file");
   FVM_TRY(expect_other_file(options.out, options.margins));
+  if (arguments.get("background") == "-") return usage_error("--background: rows are read from a file");
+  FVM_TRY(expect_other_file(options.out, arguments.get("background")));
   if (arguments.has("early-stop")) {
     FVM_ASSIGN(options.call.early_stop, early_stop_of(arguments.get("early-stop")));
   }
@@ -394,7 +397,7 @@ Result<void> run(const Arguments& arguments) {
   FVM_ASSIGN(RunOptions options, understand(arguments));
   Profile profile(arguments.has("profile"));
   using Part = Profile::Part;
-  FVM_ASSIGN(const AskedProgram asked, profile.time(Part::Prepare, [&] {
+  FVM_ASSIGN(const RequestedProgram asked, profile.time(Part::Prepare, [&] {
     return program_to_call(arguments, options.model, options.backend.schedule());
   }));
   const Program& program = asked.program;
@@ -500,6 +503,7 @@ const Command kRun = {
      kMissingOption,
      kRoundsOption,
      kBaseMarginOption,
+     kBackgroundOption,
      {"early-stop", '\0', "margin=M,every=N",
       "after every N rounds (10), rows whose raw scores are further apart than M (10) get no more trees, as with "
       "LightGBM's pred_early_stop"},

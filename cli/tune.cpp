@@ -222,7 +222,7 @@ Result<void> run(const Arguments& arguments) {
   } else {
     FVM_ASSIGN(options, understand(arguments));
   }
-  FVM_ASSIGN(const ModelOrProgram loaded, load_as_asked(arguments, path));
+  FVM_ASSIGN(const ModelOrProgram loaded, load_requested(arguments, path));
   const auto* const model = std::get_if<Model>(&loaded);
   if (model == nullptr)
     return usage_error(in_quotes(path) + " is a program, which has its schedule already: tune the model");

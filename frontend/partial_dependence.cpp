@@ -8,15 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cmath>
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "dependence_pieces.hpp"
-#include "derived_columns.hpp"
-#include "reference_walk.hpp"
+#include "split_tests.hpp"
 
 namespace forestvm {
 namespace {
@@ -24,57 +21,20 @@ namespace {
 using frontend::FeaturePoints;
 using frontend::FeatureTest;
 using frontend::PointRuns;
+using frontend::SplitTests;
 
-constexpr std::size_t kRows = 64;  // rows of a word
 constexpr std::size_t kMaxDepth = 512, kMaxColumns = 64;
-
-/// A test that one split or several make, and the rows of the current word that go left.
-struct Test {
-  FeatureTest split;
-  std::uint64_t left = 0;
-};
 
 /// A tree as it is counted.
 struct CountedTree {
-  std::vector<std::uint32_t> tests;  ///< Number of the test of each node that is a split.
   /// First counter of each leaf. It counts all rows, and those behind it the rows for each column above the leaf.
   std::vector<std::size_t> counters;
   std::vector<std::uint32_t> columns;  ///< Columns that the tree tests, ascending.
 };
 
-/// The values of a column in the rows of a word.
-struct ColumnValues {
-  std::array<double, kRows> values{};
-  std::uint64_t nan = 0, tiny = 0;
-};
-
 /// The words at a node: the rows that pass all tests, then for each column on the way those that pass all tests of the
 /// others.
 using Words = std::array<std::uint64_t, kMaxColumns + 1>;
-
-std::uint64_t bit_if(bool is_set, std::size_t i) { return std::uint64_t{is_set} << i; }
-
-/// Returns the rows that go left at a split.
-std::uint64_t left_rows(const Model& model, const FeatureTest& split, const ColumnValues& column) {
-  const Node& node = *split.node;
-  std::uint64_t left = 0;
-  if (node.kind == NodeKind::Category) {
-    for (std::size_t i = 0; i < kRows; ++i)
-      left |= bit_if(frontend::goes_left(*split.tree, node, column.values[i]), i);
-    return left;
-  }
-  const double threshold = model.row_type == ScalarType::Float64
-                               ? node.threshold
-                               : static_cast<double>(static_cast<float>(node.threshold));
-  if (node.kind == NodeKind::Less)
-    for (std::size_t i = 0; i < kRows; ++i) left |= bit_if(column.values[i] < threshold, i);
-  else
-    for (std::size_t i = 0; i < kRows; ++i) left |= bit_if(column.values[i] <= threshold, i);
-  const std::uint64_t missing = column.nan | (node.missing == Missing::Zero ? column.tiny : 0);
-  const bool missing_left =
-      node.missing == Missing::None ? frontend::goes_left(*split.tree, node, 0.0) : node.missing_left;
-  return missing_left ? left | missing : left & ~missing;
-}
 
 Error too_large(std::size_t tree, const std::string& what) {
   return refused(formatted("tree {}", tree), what);
@@ -83,24 +43,21 @@ Error too_large(std::size_t tree, const std::string& what) {
 }  // namespace
 
 struct PartialDependence::Parts {
-  explicit Parts(const Model& its_model) : model(its_model) {}
+  explicit Parts(const Model& its_model) : model(its_model), tests(its_model) {}
 
   const Model& model;
-  std::vector<Test> tests;
+  SplitTests tests;
   std::vector<CountedTree> trees;
   std::vector<std::uint64_t> counters;
-  std::vector<std::uint8_t> has;   ///< See PartialDependence::has.
-  std::vector<std::uint8_t> read;  ///< 1 for each column that some split tests.
+  std::vector<std::uint8_t> has;  ///< See PartialDependence::has.
   std::uint64_t rows = 0;
-  std::vector<ColumnValues> columns;
   std::vector<Words> words;        ///< The words at each depth.
   std::vector<std::uint32_t> way;  ///< The columns on the way to the current node.
 
   Result<void> prepare();
-  Result<void> place(std::size_t t, std::size_t at, std::size_t depth, std::size_t& next);
-  void load(const std::vector<double>& row, std::size_t bit);
+  Result<void> give_counters(std::size_t t, std::size_t at, std::size_t depth, std::size_t& next);
   void count_word(std::uint64_t present);
-  void count(const Tree& tree, const CountedTree& counted, std::size_t at, std::size_t depth);
+  void count(std::size_t t, std::size_t at, std::size_t depth);
   double leaf_value(const Tree& tree, const Node& leaf, std::uint32_t output) const;
 
   /// Calls visit(leaf, first counter) for each leaf of a tree that some way leads to.
@@ -123,40 +80,24 @@ struct PartialDependence::Parts {
 };
 
 Result<void> PartialDependence::Parts::prepare() {
-  const auto count_of_columns = static_cast<std::size_t>(num_columns(model));
   has.assign(model.num_features, 0);
-  read.assign(count_of_columns, 0);
-  columns.resize(count_of_columns);
   words.resize(kMaxDepth + 2);
-  using Key = std::tuple<std::uint32_t, NodeKind, Missing, bool, double>;
-  std::map<Key, std::uint32_t> known;
   std::size_t next = 1;  // 0 stands for a leaf that no way leads to.
   for (std::size_t t = 0; t < model.trees.size(); ++t) {
     const Tree& tree = model.trees[t];
     if (!tree.linear_leaves.empty())
       return too_large(t, "its leaves are linear functions of the row, which have no partial dependence");
     CountedTree& counted = trees.emplace_back();
-    counted.tests.resize(tree.nodes.size());
     counted.counters.resize(tree.nodes.size());
-    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
-      const Node& node = tree.nodes[i];
-      if (node.kind == NodeKind::Leaf || node.kind == NodeKind::Unused) continue;
-      counted.columns.push_back(node.feature);
-      read[node.feature] = 1;
-      const auto number = static_cast<std::uint32_t>(tests.size());
-      counted.tests[i] = number;
-      if (node.kind != NodeKind::Category) {
-        const Key key{node.feature, node.kind, node.missing, node.missing_left, node.threshold};
-        counted.tests[i] = known.emplace(key, number).first->second;
-      }
-      if (counted.tests[i] == number) tests.push_back({{&tree, &node}});
-    }
+    for (const Node& node : tree.nodes)
+      if (node.kind != NodeKind::Leaf && node.kind != NodeKind::Unused)
+        counted.columns.push_back(node.feature);
     std::sort(counted.columns.begin(), counted.columns.end());
     counted.columns.erase(std::unique(counted.columns.begin(), counted.columns.end()), counted.columns.end());
-    FVM_TRY(place(t, 0, 0, next));
+    FVM_TRY(give_counters(t, 0, 0, next));
   }
   counters.resize(next);
-  for (std::uint32_t f = 0; f < model.num_features; ++f) has[f] = read[f];
+  for (std::uint32_t f = 0; f < model.num_features; ++f) has[f] = tests.tests(f) ? 1 : 0;
   const auto has_none = [&](std::uint32_t feature) { has[feature] = 0; };
   for (const Lookup& lookup : model.lookups) {
     for (const std::uint32_t feature : lookup.categories) has_none(feature);
@@ -170,8 +111,8 @@ Result<void> PartialDependence::Parts::prepare() {
 }
 
 /// Gives the leaves below a node their counters.
-Result<void> PartialDependence::Parts::place(std::size_t t, std::size_t at, std::size_t depth,
-                                             std::size_t& next) {
+Result<void> PartialDependence::Parts::give_counters(std::size_t t, std::size_t at, std::size_t depth,
+                                                     std::size_t& next) {
   const Node& node = model.trees[t].nodes[at];
   if (node.kind == NodeKind::Leaf) {
     trees[t].counters[at] = next;
@@ -189,59 +130,41 @@ Result<void> PartialDependence::Parts::place(std::size_t t, std::size_t at, std:
     return too_large(t, formatted("tests more than {} columns on the way to a leaf", kMaxColumns));
   if (is_new) way.push_back(node.feature);
   for (const std::int32_t child : {node.left, node.right})
-    FVM_TRY(place(t, static_cast<std::size_t>(child), depth + 1, next));
+    FVM_TRY(give_counters(t, static_cast<std::size_t>(child), depth + 1, next));
   if (is_new) way.pop_back();
   return {};
 }
 
-/// Puts a row's columns into the current word.
-void PartialDependence::Parts::load(const std::vector<double>& row, std::size_t bit) {
-  for (std::size_t c = 0; c < row.size(); ++c) {
-    if (read[c] == 0) continue;
-    double x =
-        model.row_type == ScalarType::Float64 ? row[c] : static_cast<double>(static_cast<float>(row[c]));
-    const bool tiny = frontend::is_tiny(x);
-    if (tiny && model.tiny_is_zero) x = 0;
-    ColumnValues& column = columns[c];
-    column.values[bit] = x;
-    column.nan |= bit_if(std::isnan(x), bit);
-    column.tiny |= bit_if(tiny, bit);
-  }
-}
-
 void PartialDependence::Parts::count_word(std::uint64_t present) {
-  for (Test& test : tests) test.left = left_rows(model, test.split, columns[test.split.node->feature]);
   for (std::size_t t = 0; t < trees.size(); ++t) {
     words[0][0] = present;
-    count(model.trees[t], trees[t], 0, 0);
+    count(t, 0, 0);
   }
   rows += static_cast<std::uint64_t>(std::popcount(present));
-  for (ColumnValues& column : columns) column.nan = column.tiny = 0;
 }
 
-void PartialDependence::Parts::count(const Tree& tree, const CountedTree& counted, std::size_t at,
-                                     std::size_t depth) {
+void PartialDependence::Parts::count(std::size_t t, std::size_t at, std::size_t depth) {
   const Words& here = words[depth];
   const std::size_t width = way.size() + 1;
   std::uint64_t any = 0;
   for (std::size_t i = 0; i < width; ++i) any |= here[i];
   if (any == 0) return;
-  const Node& node = tree.nodes[at];
+  const Node& node = model.trees[t].nodes[at];
   if (node.kind == NodeKind::Leaf) {
-    std::uint64_t* const counts = counters.data() + counted.counters[at];
+    std::uint64_t* const counts = counters.data() + trees[t].counters[at];
     for (std::size_t i = 0; i < width; ++i) counts[i] += static_cast<std::uint64_t>(std::popcount(here[i]));
     return;
   }
   const auto found = static_cast<std::size_t>(std::find(way.begin(), way.end(), node.feature) - way.begin());
   const bool is_new = found == way.size();
   if (is_new) way.push_back(node.feature);
-  const std::uint64_t left = tests[counted.tests[at]].left;
+  const std::uint64_t left = tests.left(tests.numbers()[t][at]);
   for (const bool goes_left : {true, false}) {
     const std::uint64_t passed = goes_left ? left : ~left;
     Words& next = words[depth + 1];
     for (std::size_t i = 0; i < width; ++i) next[i] = here[i] & passed;
     next[found + 1] = is_new ? here[0] : here[found + 1];
-    count(tree, counted, static_cast<std::size_t>(goes_left ? node.left : node.right), depth + 1);
+    count(t, static_cast<std::size_t>(goes_left ? node.left : node.right), depth + 1);
   }
   if (is_new) way.pop_back();
 }
@@ -260,7 +183,7 @@ void PartialDependence::Parts::add_leaves(Sum& sum, std::size_t t, std::size_t a
   const Tree& tree = model.trees[t];
   const Node& node = tree.nodes[at];
   if (node.kind == NodeKind::Leaf) {
-    // The counter of all rows is the first, that of the feature `index` places behind it.
+    // Counter 0 of a leaf counts all rows; each of the others counts those of one column.
     const double value =
         leaf_value(tree, node, sum.output) * static_cast<double>(counters[trees[t].counters[at] + index]);
     if (index == 0) {
@@ -283,7 +206,7 @@ void PartialDependence::Parts::add_leaves(Sum& sum, std::size_t t, std::size_t a
       add_leaves(sum, t, child, points, my_index, columns_here);
       continue;
     }
-    const PointRuns& left = sum.left.at(trees[t].tests[at]);
+    const PointRuns& left = sum.left.at(tests.numbers()[t][at]);
     const PointRuns side = goes_left ? left : frontend::others_of(left, sum.steps.size() - 1);
     add_leaves(sum, t, child, frontend::both_of(points, side), my_index, columns_here);
   }
@@ -302,29 +225,8 @@ Result<PartialDependence> PartialDependence::make(const Model& model) {
 }
 
 Result<void> PartialDependence::add(std::span<const double> rows, bool hashed_rows) {
-  Parts& parts = *parts_;
-  const std::size_t features = parts.model.num_features;
-  if (features == 0 || rows.size() % features != 0)
-    return usage("{} values are no rows of {} features", rows.size(), features);
-  const std::size_t count = rows.size() / features;
-  std::vector<double> row(features);
-  for (std::size_t begin = 0; begin < count; begin += kRows) {
-    const std::size_t here = std::min(kRows, count - begin);
-    const std::span<const double> part = rows.subspan(begin * features, here * features);
-    std::vector<double> derived;
-    const bool derives = parts.columns.size() != features;
-    if (derives) {
-      FVM_ASSIGN(derived, frontend::with_derived_columns(parts.model, part, here, hashed_rows));
-    }
-    const std::size_t width = parts.columns.size();
-    for (std::size_t i = 0; i < here; ++i) {
-      const double* const from = derives ? derived.data() + i * width : part.data() + i * features;
-      row.assign(from, from + width);
-      parts.load(row, i);
-    }
-    parts.count_word(here == kRows ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1);
-  }
-  return {};
+  return parts_->tests.each_word(rows, hashed_rows,
+                                 [&](std::uint64_t present) { parts_->count_word(present); });
 }
 
 std::uint64_t PartialDependence::rows() const { return parts_->rows; }
@@ -334,13 +236,13 @@ bool PartialDependence::has(std::uint32_t feature) const { return parts_->has[fe
 Dependence PartialDependence::of(std::uint32_t feature, std::uint32_t output) const {
   const Parts& parts = *parts_;
   std::vector<FeatureTest> splits;
-  for (const Test& test : parts.tests)
-    if (test.split.node->feature == feature) splits.push_back(test.split);
+  for (std::size_t i = 0; i < parts.tests.count(); ++i)
+    if (parts.tests.split(i).node->feature == feature) splits.push_back(parts.tests.split(i));
   FeaturePoints points = frontend::points_of(parts.model, splits);
   std::map<std::uint32_t, PointRuns> left;
-  for (std::uint32_t i = 0; i < parts.tests.size(); ++i)
-    if (parts.tests[i].split.node->feature == feature)
-      left.emplace(i, points.left_of(parts.model, parts.tests[i].split));
+  for (std::uint32_t i = 0; i < parts.tests.count(); ++i)
+    if (parts.tests.split(i).node->feature == feature)
+      left.emplace(i, points.left_of(parts.model, parts.tests.split(i)));
   std::vector<double> steps(points.count() + 1);
   Parts::Sum sum{feature, output, left, steps};
   const PointRuns all{{0, points.count()}};

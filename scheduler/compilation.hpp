@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/program_parts.hpp>
 
 #include "scheduler/lowering.hpp"
 #include "scheduler/normal_form.hpp"
@@ -48,6 +49,9 @@ Result<void> check_support(Compilation& compilation);
 Result<void> normalize(Compilation& compilation);
 /// Trees with covers -> paths, if contributions are asked for. Refuses, with tree and node, what cannot be explained.
 Result<void> explain_trees(Compilation& compilation);
+/// Trees and a background -> paths and patterns, if contributions against a background are asked for. Refuses, with
+/// tree and node, what cannot be explained.
+Result<void> compare_background(Compilation& compilation);
 /// Trees with covers -> what each leaf attributes to features, if approximate contributions are asked for. Refuses,
 /// with tree and node, what cannot be explained.
 Result<void> attribute_leaves(Compilation& compilation);

@@ -52,6 +52,7 @@ constexpr Pass kPasses[] = {
     {"check-support", check_support, std::nullopt},
     {"normalize", normalize, std::nullopt},
     {"explain-trees", explain_trees, std::nullopt},
+    {"compare-background", compare_background, std::nullopt},
     {"attribute-leaves", attribute_leaves, std::nullopt},
     {"number-vectors", number_vectors, std::nullopt},
     {"number-functions", number_functions, std::nullopt},

@@ -237,7 +237,7 @@ fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_c
                            fvm_output output, float* out, size_t capacity) {
   if (output == FVM_OUTPUT_CLASS || output == FVM_OUTPUT_LEAF)
     return guarded("fvm_predict_f32", []() -> Result<void> {
-      return usage("writes scores and values only; fvm_predict writes classes and leaves");
+      return usage("writes float32 numbers; fvm_predict writes classes and leaf numbers");
     });
   const auto rows_for = [&](const ContextInUse&) -> Result<AnyRows> {
     return AnyRows(RowBlock{rows, row_count, row_stride});

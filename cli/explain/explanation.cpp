@@ -58,8 +58,8 @@ class Sampler {
  public:
   explicit Sampler(std::size_t most) : most_(most) {}
 
-  /// Returns the place of the next row in the sample, if it has one.
-  std::optional<std::size_t> place() {
+  /// Returns the index of the next row in the sample, if it has one.
+  std::optional<std::size_t> index() {
     const std::uint64_t seen = seen_++;
     if (seen < most_) return static_cast<std::size_t>(seen);
     const std::uint64_t drawn = random_() % (seen + 1);
@@ -122,11 +122,11 @@ Result<void> Pass::add(Context& context, const RowBlock& rows, PartialDependence
     if (std::binary_search(wanted_.begin(), wanted_.end(), all_.rows))
       for (std::size_t c = 0; c < options_.chosen.size(); ++c)
         if (options_.chosen[c] == all_.rows) all_.chosen[c] = row();
-    if (const auto place = sampler_.place()) {
-      if (*place == all_.sample.size())
+    if (const auto index = sampler_.index()) {
+      if (*index == all_.sample.size())
         all_.sample.push_back(row());
       else
-        all_.sample[*place] = row();
+        all_.sample[*index] = row();
     }
     ++all_.rows;
   }

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t kLabelCharacters = 24;
 constexpr double kTop = 24, kBottom = 220, kLeft = 70, kRight = kDrawingWidth - 20;
-constexpr double kMissingPlace = kRight - 24;        ///< where missing values are drawn, right of the axis
-constexpr double kMissingEdge = kMissingPlace - 44;  ///< where the axis ends beside missing values
-constexpr std::size_t kMostCategories = 30;          ///< categories that are drawn
-constexpr std::size_t kMostTickNames = 8;            ///< categories whose names fit below an axis
+constexpr double kMissingX = kRight - 24;        ///< where missing values are drawn, right of the axis
+constexpr double kMissingEdge = kMissingX - 44;  ///< where the axis ends beside missing values
+constexpr std::size_t kMaxCategories = 30;       ///< categories that are drawn
+constexpr std::size_t kMaxTickNames = 8;         ///< categories whose names fit below an axis
 
 /// The range of numbers that an axis shows.
 struct Range {
@@ -42,10 +42,10 @@ std::string vertical_title(const char* text) {
   return svg_text(kLeft, kTop - 10, "start", "class=\"faint\"", text);
 }
 
-/// Draws the place of missing values.
-std::string missing_place() {
+/// Draws the mark below missing values.
+std::string missing_mark() {
   return printed("<path class=\"axis\" d=\"M%.1f %.1fV%.1f\"/>", kMissingEdge, kTop, kBottom) +
-         svg_text(kMissingPlace, kBottom + 14, "middle", "class=\"faint\"", "missing");
+         svg_text(kMissingX, kBottom + 14, "middle", "class=\"faint\"", "missing");
 }
 
 /// Draws the axis of a feature's values. Categories are at the numbers of their codes.
@@ -53,7 +53,7 @@ std::string values_axis(const Explanation& all, std::uint32_t feature, const Lin
   const std::vector<std::string>& names = all.categories[feature];
   if (names.empty()) return axis.below(kTop, kBottom);
   std::string svg;
-  const std::size_t step = (names.size() + kMostTickNames - 1) / kMostTickNames;
+  const std::size_t step = (names.size() + kMaxTickNames - 1) / kMaxTickNames;
   for (std::size_t i = 0; i < names.size(); i += step) {
     const double x = axis.at(static_cast<double>(i));
     svg += printed("<path class=\"axis\" d=\"M%.1f %.1fV%.1f\"/>", x, kTop, kBottom);
@@ -79,7 +79,7 @@ std::string steps_of(const Dependence& dependence, const LinearAxis& x, const Li
 std::string category_dots(const Explanation& all, const ShownFeature& shown, double& bottom) {
   constexpr double kHeight = 20, kLabels = 190;
   const std::vector<DependencePiece>& pieces = shown.dependence->pieces;
-  const std::size_t count = std::min(pieces.size(), kMostCategories);
+  const std::size_t count = std::min(pieces.size(), kMaxCategories);
   Range range;
   range.add(shown.dependence->missing);
   for (std::size_t i = 0; i < count; ++i) range.add(pieces[i].mean);
@@ -150,12 +150,12 @@ Plot dependence_plot(const Explanation& all, const ShownFeature& shown) {
   const double right = has_missing ? kMissingEdge : kRight;
   const LinearAxis x = x_range.axis(kLeft, right, 7), y = y_range.axis(kBottom, kTop, 5);
   std::string svg =
-      values_axis(all, shown.feature, x) + y.beside(kLeft, kRight) + (has_missing ? missing_place() : "");
+      values_axis(all, shown.feature, x) + y.beside(kLeft, kRight) + (has_missing ? missing_mark() : "");
   const std::vector<std::size_t> colours =
       shown.partner ? colours_of(colouring) : std::vector<std::size_t>(values.size(), 0);
   Dots dots;
   for (std::size_t i = 0; i < values.size(); ++i)
-    dots.add(std::isnan(values[i]) ? kMissingPlace : x.at(values[i]),
+    dots.add(std::isnan(values[i]) ? kMissingX : x.at(values[i]),
              y.at(all.sample[i].contributions[shown.feature]), colours[i]);
   svg += dots.svg() + vertical_title("contribution");
   svg += svg_text(kLeft, kBottom + 36, "start", "class=\"faint\"", svg_label(all.names[shown.feature], 34));
@@ -197,10 +197,10 @@ Plot partial_dependence_plot(const Explanation& all, const ShownFeature& shown) 
   if (has_missing) y_range.add(dependence.missing);
   const double right = has_missing ? kMissingEdge : kRight;
   const LinearAxis x = x_range.axis(kLeft, right, 7), y = y_range.axis(kBottom, kTop, 5);
-  std::string svg = x.below(kTop, kBottom) + y.beside(kLeft, kRight) + (has_missing ? missing_place() : "");
+  std::string svg = x.below(kTop, kBottom) + y.beside(kLeft, kRight) + (has_missing ? missing_mark() : "");
   svg += steps_of(dependence, x, y, right);
   if (has_missing)
-    svg += printed("<circle class=\"mark\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", kMissingPlace,
+    svg += printed("<circle class=\"mark\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>\n", kMissingX,
                    y.at(dependence.missing));
   // Short lines above the axis show where the sample's values lie.
   std::string ticks;

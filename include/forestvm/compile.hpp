@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@
 #include <forestvm/schedule.hpp>
 
 namespace forestvm {
+
+class Background;
 
 /// The intermediate forms that a compilation can show, in order.
 enum class Stage { Model, Tiled, Loops, Legalized, Program };
@@ -32,6 +35,10 @@ struct CompileOptions {
   /// Gives the program approximate contributions of features (OutputKind::ApproxContributions). Refused for the same
   /// models.
   bool approx_contributions = false;
+  /// If set, contributions compare a row with these rows, whichever way the training rows went, and are the means over
+  /// them (interventional SHAP values). The program then has contributions, but cannot have interactions. Usage error
+  /// if the background was made for another model.
+  std::shared_ptr<const Background> background;
   /// If set, is called after each pass that completes a printable form; `print` makes its text.
   std::function<void(Stage, const std::function<std::string()>& print)> on_stage;
 };

@@ -580,8 +580,8 @@ FVM_API fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, 
                                     size_t capacity);
 
 /**
- * Predicts raw scores, values, contributions or interactions of row-major float32 rows as float32: fvm_predict for the
- * most common call. The values of a row are contiguous; `row_stride` is the distance of two rows in values, at least
+ * Predicts any output but classes and leaf numbers, which are integers, of row-major float32 rows as float32: fvm_predict
+ * for the most common call. The values of a row are contiguous; `row_stride` is the distance of two rows in values, at least
  * the model's number of features.
  */
 FVM_API fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count,

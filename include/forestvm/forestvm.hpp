@@ -2,7 +2,7 @@
 //
 //   #include <forestvm/forestvm.hpp>
 //
-//   auto model = forestvm::load_model("model.json");               // XGBoost JSON or UBJ, also gzip'd
+//   auto model = forestvm::load_model("model.json");               // of any trainer; see load.hpp
 //   if (!model) throw std::runtime_error(model.error().text());
 //   auto compiled = forestvm::compile(*model, forestvm::automatic_schedule(*model));
 //   if (!compiled) throw std::runtime_error(compiled.error().text());
@@ -16,9 +16,12 @@
 //   auto done = (*predictor)->predict(*context, block, kind, values.data());
 //
 // compiled->program.save("model.fvm") keeps the program; forestvm::Program::load maps it again.
+//
+// Functions report errors as values. They throw only std::bad_alloc, and forestvm::InternalError for a bug of forestvm.
 #pragma once
 
 #include <forestvm/backend.hpp>
+#include <forestvm/background.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/model.hpp>

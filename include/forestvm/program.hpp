@@ -125,50 +125,6 @@ inline constexpr std::size_t kSectionCount = 0
 /// empty.
 inline constexpr std::size_t kCommonSections = static_cast<std::size_t>(Section::ExplainedTrees);
 
-/// The contents of a program, filled in by the compiler; encode_program makes a Program of them.
-struct ProgramParts {
-  ProgramMeta meta{};
-  std::vector<Inst> code;
-  std::vector<WalkerDesc> walkers;
-  std::vector<GroupDesc> groups;
-  std::vector<TreeDesc> trees;
-  std::vector<TileShape> tile_shapes;
-  std::vector<AccumulatorDesc> accumulators;
-  std::vector<double> base;
-  std::vector<FeatureCount> thresholds;
-  std::vector<EncodedFeature> encoded_features;
-  std::vector<ColumnDesc> columns;
-  std::vector<float> ranks;
-  std::vector<CategoryColumn> category_columns;
-  std::vector<std::uint32_t> category_words;
-  /// StringId::Count texts, then feature names, then class labels, then names of categories.
-  std::vector<std::string> strings;
-  std::vector<CategoryNames> category_names;
-  std::vector<std::uint32_t> leaf_numbers;
-  std::vector<double> wide_leaves;
-  std::vector<std::byte> leaf_vectors;
-  std::vector<LeafFunction> leaf_functions;
-  std::vector<LeafTerm> leaf_terms;
-  std::vector<std::uint32_t> zero_missing;
-  std::vector<WideFeature> wide_features;
-  std::vector<double> wide_bounds;
-  std::vector<std::uint32_t> hashed_features;
-  std::vector<LookupDesc> lookups;
-  std::vector<KeyPart> key_parts;
-  std::vector<std::uint32_t> lookup_words;
-  std::vector<ComputedDesc> computed_columns;
-  std::vector<ColumnTerm> column_terms;
-  std::vector<std::byte> nodes;
-  std::vector<ExplainedTree> explained_trees;
-  std::vector<PathNode> paths;
-  std::vector<std::uint32_t> round_begins;
-  std::vector<AttributedTree> attributed_trees;
-  std::vector<std::uint32_t> attributed_leaves;
-  std::vector<Attribution> attributions;
-  std::vector<double> attribution_base;
-  std::vector<UncertaintyDesc> uncertainty;
-};
-
 /// The extent to which load and from_bytes check an image before they return a program.
 enum class Verification {
   Full,   ///< Checks the checksum and every rule of the verifier.
@@ -244,9 +200,6 @@ class Program {
 
   std::shared_ptr<const Image> image_;
 };
-
-/// Makes the image of `parts` and verifies it: a program that is returned can run.
-Result<Program> encode_program(const ProgramParts& parts);
 
 /// Returns the id of a program's encoder. Programs have equal ids if they turn every row into the same codes
 /// and agree on what each code means. It is the XXH3-64 of the tables that define the encoder.

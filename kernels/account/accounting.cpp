@@ -205,12 +205,13 @@ class PhaseCounter {
     const Chunk in = chunks_[loop.in];
     const bool shared_out = counted.in_block();
     for (const std::uint32_t size : {loop.step, in.size % loop.step}) {
-      const std::uint32_t turns = size == loop.step ? in.size / loop.step : 1;
-      if (size == 0 || turns == 0) continue;
+      const std::uint32_t iteration_count = size == loop.step ? in.size / loop.step : 1;
+      if (size == 0 || iteration_count == 0) continue;
       const double part = in.block_rows * size / in.size;
       chunks_[loop.out] = {true, 0, size, 0, shared_out ? in.block_rows : part};
       if (loop.out == phase_.block_rows) block_rows_ = std::max(block_rows_, part);
-      count(pc + 1, loop.partner, {times.threads * turns, shared_out ? times.blocks : times.blocks * turns});
+      count(pc + 1, loop.partner,
+            {times.threads * iteration_count, shared_out ? times.blocks : times.blocks * iteration_count});
       if (shared_out) times.blocks = 0;  // the rows of the whole block have been counted
     }
   }
@@ -220,9 +221,9 @@ class PhaseCounter {
     const Chunk in = chunks_[loop.in];
     const bool across = trees_across_lanes_;
     if (counted.dimension == kGridDimensions) trees_across_lanes_ = true;
-    for (std::uint32_t turn = 0; turn < iterations(in.size, loop.step); ++turn) {
-      const std::uint32_t from = turn * loop.step;
-      chunks_[loop.out] = {false, in.begin + from, std::min(loop.step, in.size - from), turn, 0};
+    for (std::uint32_t iteration = 0; iteration < iterations(in.size, loop.step); ++iteration) {
+      const std::uint32_t from = iteration * loop.step;
+      chunks_[loop.out] = {false, in.begin + from, std::min(loop.step, in.size - from), iteration, 0};
       count(pc + 1, loop.partner, times);
     }
     trees_across_lanes_ = across;
@@ -430,7 +431,7 @@ class PhaseCounter {
     const double blocks = double{1} * phase_.extent[0] * phase_.extent[1] * phase_.extent[2];
     // Warps of the busy SMs, in all their clocks, as if all lanes walked.
     const double clocks = device_.clock_mhz * 1e6 * std::min<double>(device_.sms, blocks) * threads / warps;
-    const double halves = sm.lanes / kBanks;  // a warp of 64 is two turns of the banks at least
+    const double halves = sm.lanes / kBanks;  // the banks serve a warp of 64 in two wavefronts at least
     const auto rate = [&](double work) { return work == 0 ? kNever : clocks * rows / work; };
     account_.rates.issue = rate(account_.instructions / sm.issue);
     account_.rates.load = rate(account_.wavefronts * halves);
@@ -475,16 +476,16 @@ double in_turn(double before, double rate) { return 1 / (1 / before + 1 / rate);
 
 double fullest_bank(double words, double bins) {
   if (bins <= 1 || words <= 1) return std::max(1.0, words);
-  // The number of a bank's words is taken as Poisson distributed: that gives 3.52 turns for 32 words in 32 banks,
+  // The number of a bank's words is taken as Poisson distributed: that gives 3.52 wavefronts for 32 words in 32 banks,
   // where drawing at random gives 3.53.
   const double mean = words / bins;
-  double turns = 0, term = std::exp(-mean), below = term;
+  double wavefronts = 0, term = std::exp(-mean), below = term;
   for (int k = 1; k < 64; ++k) {
-    turns += 1 - std::pow(below, bins);
+    wavefronts += 1 - std::pow(below, bins);
     term *= mean / k;
     below = std::min(1.0, below + term);
   }
-  return turns;
+  return wavefronts;
 }
 
 Result<CallAccount> account(const Program& program, const LinkRequest& call_request,

@@ -7,7 +7,7 @@
 
 namespace forestvm::kernels {
 
-bool Lane::has(const Room& room) const {
+bool PassState::has(const Room& room) const {
   bool accumulators_fit = true;
   for (std::uint32_t a = 0; a < kAccumulators; ++a)
     accumulators_fit &= room.accumulators[a] <= accumulators[a].size();
@@ -16,7 +16,7 @@ bool Lane::has(const Room& room) const {
          room.staged_results <= staged_results.size();
 }
 
-Result<void> Lane::reserve(const Runtime& runtime, const Room& room) {
+Result<void> PassState::reserve(const Runtime& runtime, const Room& room) {
   FVM_TRY(grow(runtime, MemoryKind::Device, rows, room.rows));
   FVM_TRY(grow(runtime, MemoryKind::Device, codes, room.codes));
   FVM_TRY(grow(runtime, MemoryKind::Device, results, room.results));
@@ -27,7 +27,7 @@ Result<void> Lane::reserve(const Runtime& runtime, const Room& room) {
   return {};
 }
 
-Result<void> Lane::deliver_to(const Destination& to, OutputKind output, std::size_t count) {
+Result<void> PassState::deliver_to(const Destination& to, OutputKind output, std::size_t count) {
   FVM_TRY(queue->mark());
   deliver_to_ = to;
   deliver_output_ = output;
@@ -35,7 +35,7 @@ Result<void> Lane::deliver_to(const Destination& to, OutputKind output, std::siz
   return {};
 }
 
-Result<void> Lane::finish() {
+Result<void> PassState::finish() {
   if (queue == nullptr) return {};
   const std::size_t count = std::exchange(deliver_count_, 0);
   FVM_TRY(queue->wait());
@@ -43,7 +43,7 @@ Result<void> Lane::finish() {
   return {};
 }
 
-void Lane::abandon() noexcept {
+void PassState::abandon() noexcept {
   deliver_count_ = 0;
   try {
     if (queue != nullptr && queue->mark().ok()) static_cast<void>(queue->wait());
@@ -51,13 +51,13 @@ void Lane::abandon() noexcept {
   }
 }
 
-void Lane::release_memory() {
+void PassState::release_memory() {
   for (Buffer* const buffer : {&rows, &codes, &results, &staged_rows, &staged_results}) *buffer = Buffer();
   accumulators = {};
   captured = {};
 }
 
-Result<void> Lane::grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer, std::size_t bytes) {
+Result<void> PassState::grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer, std::size_t bytes) {
   if (bytes <= buffer.size()) return {};
   FVM_TRY(queue->mark());
   FVM_TRY(queue->wait());
@@ -68,14 +68,14 @@ Result<void> Lane::grow(const Runtime& runtime, MemoryKind kind, Buffer& buffer,
 }
 
 DeviceContext::~DeviceContext() {
-  for (Lane& lane : lanes) static_cast<void>(lane.finish());
+  for (PassState& state : states) static_cast<void>(state.finish());
   static_cast<void>(on_stream.finish());
 }
 
 Result<void> DeviceContext::release_memory() {
-  for (Lane& lane : lanes) FVM_TRY(lane.finish());
+  for (PassState& state : states) FVM_TRY(state.finish());
   FVM_TRY(on_stream.finish());
-  for (Lane& lane : lanes) lane.release_memory();
+  for (PassState& state : states) state.release_memory();
   on_stream.release_memory();
   return {};
 }
@@ -95,12 +95,12 @@ Result<std::size_t> DeviceContext::free_index() {
   const auto longest_ago = std::min_element(
       kept.begin(), kept.end(), [](const KeptPass& a, const KeptPass& b) { return a.last_use < b.last_use; });
   const auto index = static_cast<std::size_t>(longest_ago - kept.begin());
-  const auto drop = [&](Lane& lane) -> Result<void> {
-    if (lane.captured[index].graph != nullptr) FVM_TRY(lane.finish());
-    lane.captured[index] = {};
+  const auto drop = [&](PassState& state) -> Result<void> {
+    if (state.captured[index].graph != nullptr) FVM_TRY(state.finish());
+    state.captured[index] = {};
     return {};
   };
-  for (Lane& lane : lanes) FVM_TRY(drop(lane));
+  for (PassState& state : states) FVM_TRY(drop(state));
   FVM_TRY(drop(on_stream));
   return index;
 }

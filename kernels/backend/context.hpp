@@ -1,4 +1,4 @@
-// The device memory and queues of one thread's calls, kept from call to call: lanes, each with the memory and
+// The device memory and queues of one thread's calls, kept from call to call: pass states, each with the memory and
 // the queue of a pass that is under way. It also caches, per pass shape, the linked launches and the captured
 // graph.
 #pragma once
@@ -22,10 +22,10 @@
 
 namespace forestvm::kernels {
 
-/// Number of lanes for rows from the host, which are used in turns.
-inline constexpr unsigned kLanes = 2;
+/// Number of pass states for rows from the host: while a pass of one runs, the rows of the other are made ready.
+inline constexpr unsigned kPassStates = 2;
 
-/// Bytes that a pass needs in a lane.
+/// Bytes that a pass needs in its state.
 struct Room {
   std::size_t rows = 0, codes = 0, results = 0;
   /// Bytes of pinned memory of the host for rows, which are float32 values or rank codes, and for results.
@@ -57,7 +57,7 @@ struct KeptPass {
   std::uint64_t last_use;
 };
 
-/// A kept pass as a graph that uses a lane's memory.
+/// A kept pass as a graph that uses the memory of its pass state.
 struct CapturedPass {
   std::unique_ptr<Graph> graph;
   bool cannot_be_captured = false;
@@ -67,7 +67,7 @@ struct CapturedPass {
 };
 
 /// Memory for one pass and the queue that it goes through.
-class Lane {
+class PassState {
  public:
   std::unique_ptr<Queue> queue;
   Buffer rows, codes, results, staged_rows, staged_results;
@@ -118,8 +118,8 @@ class DeviceContext final : public Context {
   }
 
   const std::shared_ptr<const Runtime> runtime;  ///< owner of the memory: a context may outlive its backend
-  std::array<Lane, kLanes> lanes;                ///< lanes for rows from the host
-  Lane on_stream;                                ///< lane for rows on the device
+  std::array<PassState, kPassStates> states;     ///< for rows from the host
+  PassState on_stream;                           ///< for rows on the device
   std::uint64_t stream_id = 0;                   ///< Runtime::stream_id of the stream that on_stream uses
   std::uint32_t room_for = 0;                    ///< rows of the largest pass for which there was memory
   std::vector<KeptPass> kept;
@@ -133,20 +133,20 @@ class DeviceContext final : public Context {
   std::uint64_t uses_ = 0;
 };
 
-/// The lanes of a call. If the call ends by an error or an exception, waits until nothing is under way in them.
-class LanesInUse {
+/// The pass states of a call. If the call ends by an error or an exception, waits until nothing is under way in them.
+class StatesInUse {
  public:
-  explicit LanesInUse(std::span<Lane> lanes) : lanes_(lanes) {}
-  ~LanesInUse() {
-    for (Lane& lane : lanes_) lane.abandon();
+  explicit StatesInUse(std::span<PassState> states) : states_(states) {}
+  ~StatesInUse() {
+    for (PassState& state : states_) state.abandon();
   }
-  LanesInUse(const LanesInUse&) = delete;
-  LanesInUse& operator=(const LanesInUse&) = delete;
+  StatesInUse(const StatesInUse&) = delete;
+  StatesInUse& operator=(const StatesInUse&) = delete;
 
-  void end() { lanes_ = {}; }
+  void end() { states_ = {}; }
 
  private:
-  std::span<Lane> lanes_;
+  std::span<PassState> states_;
 };
 
 }  // namespace forestvm::kernels

@@ -1,5 +1,5 @@
 // See predictor.hpp. A call is cut into passes so that what it takes of the device's memory stays bounded,
-// however many rows arrive. Rows from the host go through lanes, each with memory for a pass, in turns: while
+// however many rows arrive. Rows from the host go through pass states, each with memory for a pass, in turns: while
 // one copies and computes, the host fills the next. A pass is given to its queue operation by operation, or,
 // when a later call repeats its shape, as a graph of them that is captured once.
 #include "kernels/backend/predictor.hpp"
@@ -39,7 +39,8 @@ struct PassKind {
 
 /// A pass and its memory on the device.
 struct DevicePass {
-  bool coded = false;  ///< true if the call's rows came encoded: they are uploaded to the lane's codes
+  bool coded =
+      false;  ///< true if the call's rows came encoded: they are uploaded to the codes of the pass state
   const float* rows = nullptr;  ///< values of the rows, on the device; null if they came encoded
   /// values that functions of leaves read, on the device; see LaunchPass
   const double* leaf_values = nullptr;
@@ -113,9 +114,9 @@ class DevicePredictor final : public CallPredictor {
     const bool on_device = kind.upload == Upload::None;
     if (on_device && written != to.type)
       return refused("output", "lies on the device, where labels are int64 and leaf numbers are int32");
-    LanesInUse lanes(on_device ? std::span(&context.on_stream, 1) : std::span(context.lanes));
+    StatesInUse states(on_device ? std::span(&context.on_stream, 1) : std::span(context.states));
     FVM_TRY(on_device ? run_on_device(context, kind, to) : run_from_host(context, kind, to));
-    lanes.end();
+    states.end();
     return {};
   }
 
@@ -126,45 +127,46 @@ class DevicePredictor final : public CallPredictor {
                                      leaf_value_bytes(1) + kind.result_bytes;
     FVM_ASSIGN(std::uint32_t most,
                pass_rows(context, kind, std::min(count, bounds_.slab_bytes / copied_bytes)));
-    unsigned turn = 0;
+    unsigned next = 0;
     for (std::size_t begin = 0; begin < count;) {
-      Lane& lane = context.lanes[turn++ % kLanes];
-      FVM_TRY(lane.finish());
-      if (lane.queue == nullptr) {
-        FVM_ASSIGN(lane.queue, runtime_->make_queue());
+      PassState& state = context.states[next++ % kPassStates];
+      FVM_TRY(state.finish());
+      if (state.queue == nullptr) {
+        FVM_ASSIGN(state.queue, runtime_->make_queue());
       }
       const std::uint32_t wanted = next_rows(kind, most, count - begin);
-      FVM_ASSIGN(const Made made, make_room(context, lane, kind, wanted));
+      FVM_ASSIGN(const Made made, make_room(context, state, kind, wanted));
       if (made.row_count < wanted) most = made.row_count;
       DevicePass pass{.coded = coded,
                       .row_count = made.row_count,
                       .output = kind.output,
-                      .to = {kind.results, lane.results.bytes()}};
+                      .to = {kind.results, state.results.bytes()}};
       pass.downloaded_bytes = made.row_count * kind.result_bytes;
-      FVM_TRY(stage(lane, kind.rows, begin, pass));
-      FVM_TRY(start(context, lane, made.kept, kind, pass));
-      FVM_TRY(lane.deliver_to(to.from(begin * width), kind.output, made.row_count * width));
+      FVM_TRY(stage(state, kind.rows, begin, pass));
+      FVM_TRY(start(context, state, made.kept, kind, pass));
+      FVM_TRY(state.deliver_to(to.from(begin * width), kind.output, made.row_count * width));
       begin += made.row_count;
     }
-    for (Lane& lane : context.lanes) FVM_TRY(lane.finish());
+    for (PassState& state : context.states) FVM_TRY(state.finish());
     return {};
   }
 
-  /// Puts the pass's rows, which begin at row `begin` of the call, where the lane uploads them from.
-  Result<void> stage(const Lane& lane, const RowSource& rows, std::size_t begin, DevicePass& pass) const {
-    FVM_TRY(rows.read(begin, pass.row_count, lane.staged_rows.as<float>()));
-    const Buffer& uploaded = pass.coded ? lane.codes : lane.rows;
+  /// Puts the pass's rows, which begin at row `begin` of the call, where its pass state uploads them from.
+  Result<void> stage(const PassState& state, const RowSource& rows, std::size_t begin,
+                     DevicePass& pass) const {
+    FVM_TRY(rows.read(begin, pass.row_count, state.staged_rows.as<float>()));
+    const Buffer& uploaded = pass.coded ? state.codes : state.rows;
     if (!pass.coded) {
-      pass.rows = lane.rows.as<const float>();
+      pass.rows = state.rows.as<const float>();
       pass.row_stride = row_width(program_.meta());
     } else if (columns() != 0) {
-      rows.copy_codes(begin, pass.row_count, lane.staged_rows.as<std::uint8_t>());
+      rows.copy_codes(begin, pass.row_count, state.staged_rows.as<std::uint8_t>());
     }
     pass.uploaded_bytes = uploaded_bytes(pass.coded, pass.row_count);
     if (leaf_features_.empty()) return {};
     const std::size_t behind = pass.uploaded_bytes - leaf_value_bytes(pass.row_count);
     rows.copy_features(begin, pass.row_count, leaf_features_,
-                       reinterpret_cast<double*>(lane.staged_rows.bytes() + behind));
+                       reinterpret_cast<double*>(state.staged_rows.bytes() + behind));
     pass.leaf_values = reinterpret_cast<const double*>(uploaded.bytes() + behind);
     return {};
   }
@@ -182,20 +184,20 @@ class DevicePredictor final : public CallPredictor {
   }
 
   Result<void> run_on_device(DeviceContext& context, PassKind kind, const Destination& to) const {
-    Lane& lane = context.on_stream;
+    PassState& state = context.on_stream;
     void* const stream = kind.rows.stream();
     FVM_ASSIGN(const std::uint64_t stream_id, runtime_->stream_id(stream));
-    if (lane.queue == nullptr || context.stream_id != stream_id) {
-      FVM_TRY(lane.finish());
-      FVM_ASSIGN(lane.queue, runtime_->queue_on(stream));
+    if (state.queue == nullptr || context.stream_id != stream_id) {
+      FVM_TRY(state.finish());
+      FVM_ASSIGN(state.queue, runtime_->queue_on(stream));
       context.stream_id = stream_id;
     }
     const std::size_t count = kind.rows.count(), width = output_width(program_, kind.output);
-    FVM_ASSIGN(kind.stream_is_captured, lane.queue->is_captured());
+    FVM_ASSIGN(kind.stream_is_captured, state.queue->is_captured());
     FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, count));
     for (std::size_t begin = 0; begin < count;) {
       const std::uint32_t wanted = next_rows(kind, most, count - begin);
-      FVM_ASSIGN(const Made made, make_room(context, lane, kind, wanted));
+      FVM_ASSIGN(const Made made, make_room(context, state, kind, wanted));
       if (made.row_count < wanted) most = made.row_count;
       FVM_ASSIGN(const RowView read, kind.rows.read(begin, made.row_count, nullptr));
       const DevicePass pass{.rows = read.values,
@@ -203,10 +205,10 @@ class DevicePredictor final : public CallPredictor {
                             .row_count = made.row_count,
                             .output = kind.output,
                             .to = to.from(begin * width)};
-      FVM_TRY(start(context, lane, made.kept, kind, pass));
+      FVM_TRY(start(context, state, made.kept, kind, pass));
       begin += made.row_count;
     }
-    return lane.queue->mark();
+    return state.queue->mark();
   }
 
   /// Returns how many of `wanted` rows a pass may have: no more than the bounds allow, and no more than half of the
@@ -216,8 +218,8 @@ class DevicePredictor final : public CallPredictor {
     const std::uint32_t most = fitting(kind, wanted, bounds_.pass_bytes);
     if (most <= context.room_for || kind.stream_is_captured) return most;
     FVM_ASSIGN(const DeviceMemory memory, runtime_->memory());
-    const std::size_t lanes = kind.upload == Upload::None ? 1 : kLanes;
-    const std::uint32_t affordable = fitting(kind, most, memory.free / 2 / lanes);
+    const std::size_t states = kind.upload == Upload::None ? 1 : kPassStates;
+    const std::uint32_t affordable = fitting(kind, most, memory.free / 2 / states);
     return std::min(most, std::max({affordable, context.room_for, bounds_.fewest_rows}));
   }
 
@@ -250,14 +252,15 @@ class DevicePredictor final : public CallPredictor {
     return bytes;
   }
 
-  /// A pass for which there is room in a lane.
+  /// A pass for which there is room in a pass state.
   struct Made {
     std::uint32_t row_count;
     std::size_t kept;  ///< index of its shape in DeviceContext::kept
   };
 
   /// Makes room for a pass of `rows` rows, or of fewer if the device has not enough memory.
-  Result<Made> make_room(DeviceContext& context, Lane& lane, const PassKind& kind, std::uint32_t rows) const {
+  Result<Made> make_room(DeviceContext& context, PassState& state, const PassKind& kind,
+                         std::uint32_t rows) const {
     const auto fewest = static_cast<std::uint32_t>(kind.rows.cut(bounds_.fewest_rows));
     for (bool last = false;;) {
       const LinkRequest request{rows, kind.rows.plan_rows(rows), kind.output};
@@ -265,17 +268,17 @@ class DevicePredictor final : public CallPredictor {
         return linker_.link(request, runtime_->limits());
       }));
       const Room room = room_of(kind, rows, context.kept[kept].linked);
-      if (kind.stream_is_captured && !lane.has(room))
+      if (kind.stream_is_captured && !state.has(room))
         return usage(
             "the stream is captured, and the context has no memory for a call of so many rows: let "
             "it make one before that is not captured");
-      const Result<void> reserved = lane.reserve(*runtime_, room);
+      const Result<void> reserved = state.reserve(*runtime_, room);
       if (reserved.ok()) {
         context.room_for = std::max(context.room_for, rows);
         return Made{rows, kept};
       }
       if (last) return reserved.error();
-      FVM_TRY(lane.queue->mark());
+      FVM_TRY(state.queue->mark());
       FVM_TRY(context.release_memory());
       context.room_for = 0;
       last = rows <= fewest;
@@ -298,28 +301,28 @@ class DevicePredictor final : public CallPredictor {
     return room;
   }
 
-  /// Gives the pass to the lane's queue.
-  Result<void> start(DeviceContext& context, Lane& lane, std::size_t index, const PassKind& kind,
+  /// Gives the pass to the queue of its pass state.
+  Result<void> start(DeviceContext& context, PassState& state, std::size_t index, const PassKind& kind,
                      const DevicePass& pass) const {
     const KeptPass& kept = context.kept[index];
-    CapturedPass& captured = lane.captured[index];
-    const auto give = [&](Operations& to) { return give_pass(to, lane, kept.linked, pass); };
+    CapturedPass& captured = state.captured[index];
+    const auto give = [&](Operations& to) { return give_pass(to, state, kept.linked, pass); };
     const std::size_t operations =
         kept.linked.phases.size() + (pass.uploaded_bytes != 0) + (pass.downloaded_bytes != 0);
     if (kept.first_call == context.calls || operations < kMinCaptured || captured.cannot_be_captured ||
         kind.stream_is_captured)
-      return give(*lane.queue);
+      return give(*state.queue);
     const Result<void> prepared =
-        captured.graph == nullptr ? capture(captured, give) : point_to(captured, lane, kept.linked, pass);
+        captured.graph == nullptr ? capture(captured, give) : point_to(captured, state, kept.linked, pass);
     if (!prepared.ok()) {
       // A graph only saves time: where none can be made, the pass is given without one.
       captured.cannot_be_captured = true;
-      return give(*lane.queue);
+      return give(*state.queue);
     }
     captured.rows = pass.rows;
     captured.row_stride = pass.row_stride;
     captured.results = pass.to.out;
-    return lane.queue->replay(*captured.graph);
+    return state.queue->replay(*captured.graph);
   }
 
   Result<void> capture(CapturedPass& captured, const std::function<Result<void>(Operations&)>& give) const {
@@ -328,35 +331,35 @@ class DevicePredictor final : public CallPredictor {
   }
 
   /// Gives the captured launches the pass's rows and results, unless they have them already.
-  Result<void> point_to(CapturedPass& captured, const Lane& lane, const LinkedCall& linked,
+  Result<void> point_to(CapturedPass& captured, const PassState& state, const LinkedCall& linked,
                         const DevicePass& pass) const {
     if (captured.rows == pass.rows && captured.row_stride == pass.row_stride &&
         captured.results == pass.to.out)
       return {};
     captured.results = nullptr;  // unknown until all launches have the same
     std::size_t number = 0;
-    return for_launches(lane, linked, pass, [&](const LinkedPhase&, const Launch& launch) {
+    return for_launches(state, linked, pass, [&](const LinkedPhase&, const Launch& launch) {
       return captured.graph->set_launch(number++, launch);
     });
   }
 
   /// Gives the pass's operations to `to`, one by one.
-  Result<void> give_pass(Operations& to, const Lane& lane, const LinkedCall& linked,
+  Result<void> give_pass(Operations& to, const PassState& state, const LinkedCall& linked,
                          const DevicePass& pass) const {
-    const Buffer& rows = pass.coded ? lane.codes : lane.rows;
+    const Buffer& rows = pass.coded ? state.codes : state.rows;
     if (pass.uploaded_bytes != 0)
-      FVM_TRY(to.upload(rows.bytes(), lane.staged_rows.bytes(), pass.uploaded_bytes));
-    FVM_TRY(for_launches(lane, linked, pass, [&](const LinkedPhase& phase, const Launch& launch) {
+      FVM_TRY(to.upload(rows.bytes(), state.staged_rows.bytes(), pass.uploaded_bytes));
+    FVM_TRY(for_launches(state, linked, pass, [&](const LinkedPhase& phase, const Launch& launch) {
       return to.launch(phase, launch);
     }));
     if (pass.downloaded_bytes != 0)
-      FVM_TRY(to.download(lane.staged_results.bytes(), lane.results.bytes(), pass.downloaded_bytes));
+      FVM_TRY(to.download(state.staged_results.bytes(), state.results.bytes(), pass.downloaded_bytes));
     return {};
   }
 
   /// Calls visit(phase, launch) for each of the pass's launches.
   template <class Visit>
-  Result<void> for_launches(const Lane& lane, const LinkedCall& linked, const DevicePass& pass,
+  Result<void> for_launches(const PassState& state, const LinkedCall& linked, const DevicePass& pass,
                             Visit visit) const {
     Launch launch{};
     launch.program = device_.tables();
@@ -365,14 +368,14 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.leaf_values = pass.leaf_values;
     launch.pass.row_count = pass.row_count;
     launch.pass.output = pass.output;
-    launch.pass.codes = lane.codes.as<const std::uint8_t>();
-    launch.pass.encode_to = pass.coded ? nullptr : lane.codes.as<std::uint8_t>();
+    launch.pass.codes = state.codes.as<const std::uint8_t>();
+    launch.pass.encode_to = pass.coded ? nullptr : state.codes.as<std::uint8_t>();
     launch.pass.values = pass.to.values();
     launch.pass.wide_values = pass.to.wide_values();
     launch.pass.labels = pass.to.labels();
     launch.pass.leaves = pass.to.leaves();
     for (const LinkedPhase& phase : linked.phases) {
-      set_addresses(lane, phase, launch);
+      set_addresses(state, phase, launch);
       FVM_TRY(visit(phase, launch));
     }
     return {};
@@ -380,7 +383,7 @@ class DevicePredictor final : public CallPredictor {
 
   std::size_t columns() const { return program_.columns().size(); }
 
-  void set_addresses(const Lane& lane, const LinkedPhase& phase, Launch& launch) const {
+  void set_addresses(const PassState& state, const LinkedPhase& phase, Launch& launch) const {
     launch.block_rows = phase.block_rows;
     launch.rows_per_block = phase.rows_per_block;
     std::copy(phase.code.begin(), phase.code.end(), launch.code);
@@ -391,7 +394,7 @@ class DevicePredictor final : public CallPredictor {
       const AccumulatorMemory memory = memory_of(program_, a);
       const LinkedAccumulator& linked = phase.accumulators[memory.storage];
       LaunchAccumulator& to = launch.accumulators[a];
-      to.memory = linked.shared ? nullptr : lane.accumulators[memory.storage].bytes();
+      to.memory = linked.shared ? nullptr : state.accumulators[memory.storage].bytes();
       to.offset = linked.offset;
       to.copy_rows = linked.shared ? linked.copy_rows : launch.pass.row_count;
       to.copy_stride = memory.copy_stride;

@@ -30,7 +30,7 @@ struct Reduction {
 
 /// The number of a thread among the threads that reduce together, and the number of these threads.
 struct ReducingThread {
-  std::uint32_t lane, lanes;
+  std::uint32_t index, count;
 };
 
 /// Adds the copies of each element in their order. Threads share elements and not rows, because there are
@@ -38,7 +38,7 @@ struct ReducingThread {
 template <class Element, class Cells>
 FVM_DEVICE void reduce_in_order(const Reduction& reduction, const Cells& cells, ReducingThread thread) {
   FVM_NO_UNROLL
-  for (std::uint64_t i = thread.lane; i < reduction.elements; i += thread.lanes) {
+  for (std::uint64_t i = thread.index; i < reduction.elements; i += thread.count) {
     Element& sum = cells.template sum<Element>(reduction, i);
     Element total = reduction.in_place && reduction.count == 0 ? Element{} : sum;
     FVM_NO_UNROLL
@@ -52,10 +52,10 @@ FVM_DEVICE void reduce_in_order(const Reduction& reduction, const Cells& cells, 
 /// that come one after the other, and counts a shuffle as an addition. All threads of the block must take part, so
 /// that warps are whole.
 template <class Element>
-FVM_DEVICE bool adds_by_warps(const Reduction& reduction, bool any_order, std::uint32_t lanes_here) {
+FVM_DEVICE bool adds_by_warps(const Reduction& reduction, bool any_order, std::uint32_t threads) {
   constexpr bool kExact = std::is_same_v<Element, Exact64Sum> || std::is_same_v<Element, Exact128Sum>;
-  if (!(kExact || any_order) || reduction.elements >= lanes_here) return false;
-  const std::uint32_t lanes = Device::warp_size(), warps = (lanes_here + lanes - 1) / lanes;
+  if (!(kExact || any_order) || reduction.elements >= threads) return false;
+  const std::uint32_t lanes = Device::warp_size(), warps = (threads + lanes - 1) / lanes;
   std::uint32_t steps = (reduction.count + lanes - 1) / lanes;
   FVM_NO_UNROLL
   for (std::uint32_t by = lanes / 2; by != 0; by /= 2) ++steps;
@@ -68,9 +68,9 @@ FVM_DEVICE bool adds_by_warps(const Reduction& reduction, bool any_order, std::u
 template <class Element, class Cells>
 FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const Cells& cells, ReducingThread thread,
                                 std::uint32_t barrier) {
-  const std::uint32_t most = Device::warp_size(), warps = (thread.lanes + most - 1) / most;
-  const std::uint32_t warp = thread.lane / most, lane = thread.lane % most;
-  const std::uint32_t lanes = thread.lanes - warp * most < most ? thread.lanes - warp * most : most;
+  const std::uint32_t most = Device::warp_size(), warps = (thread.count + most - 1) / most;
+  const std::uint32_t warp = thread.index / most, lane = thread.index % most;
+  const std::uint32_t lanes = thread.count - warp * most < most ? thread.count - warp * most : most;
   FVM_NO_UNROLL
   for (std::uint64_t i = warp; i < reduction.elements; i += warps) {
     Element total{};

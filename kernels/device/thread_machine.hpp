@@ -75,14 +75,14 @@ class ThreadMachine {
 
   FVM_DEVICE bool first(const LinkedInst& loop) {
     set_chunk(loop_operands<Op::For>(loop), 0);
-    return linked<Op::For, Turns>(loop) != 0;
+    return linked<Op::For, Iterations>(loop) != 0;
   }
 
   FVM_DEVICE bool next(const LinkedInst& loop) {
     const LoopOperands operands = loop_operands<Op::For>(loop);
-    const std::uint32_t turn = ranges[operands.out].iteration + 1;
-    if (turn == linked<Op::For, Turns>(loop)) return false;
-    set_chunk(operands, turn);
+    const std::uint32_t iteration = ranges[operands.out].iteration + 1;
+    if (iteration == linked<Op::For, Iterations>(loop)) return false;
+    set_chunk(operands, iteration);
     return true;
   }
 
@@ -90,8 +90,8 @@ class ThreadMachine {
     const std::uint32_t dimension = linked<Op::Map, Dimension>(loop);
     if (dimension >= kGridDimensions) settle(loop);
     const LoopOperands operands = loop_operands<Op::Map>(loop);
-    const std::uint32_t turn = Device::index(dimension);
-    set_chunk(operands, turn);
+    const std::uint32_t iteration = Device::index(dimension);
+    set_chunk(operands, iteration);
     if (idle_ != 0 || ranges[operands.out].size() == 0) ++idle_;
     mapped_ |= 1u << dimension;
     if (dimension >= kGridDimensions) share_work();
@@ -121,9 +121,9 @@ class ThreadMachine {
     sync_block(inst);
   }
 
-  /// Copies trees into shared memory. Trees that are copied ahead go to two buffers in turns: when the trees of a
-  /// turn have arrived, all threads have left the other buffer, and the trees of the next turn are on their way
-  /// there.
+  /// Copies trees into shared memory. Trees that are copied ahead go to two buffers, one after the other: when the trees
+  /// of an iteration have arrived, all threads have left the other buffer, and the trees of the next iteration are on
+  /// their way there.
   FVM_DEVICE_COLD void cache_trees(const LinkedInst& inst) {
     const std::uint32_t number = linked<Op::CacheTrees, Copy>(inst);
     const LaunchCopy& copy = launch_->copies[number];
@@ -334,14 +334,14 @@ class ThreadMachine {
 
   // --- how threads share work ---
 
-  /// Numbers the threads of the block that are in the same iterations: sets lane_ and their count lanes_.
+  /// Numbers the threads of the block that are in the same iterations: sets peer_, and their number peers_.
   FVM_DEVICE void share_work() {
-    lane_ = 0;
-    lanes_ = 1;
+    peer_ = 0;
+    peers_ = 1;
     for (unsigned dimension = kDimensions; dimension-- > kGridDimensions;) {
       if ((mapped_ >> dimension & 1) != 0) continue;
-      lane_ = lane_ * Device::extent(dimension) + Device::index(dimension);
-      lanes_ *= Device::extent(dimension);
+      peer_ = peer_ * Device::extent(dimension) + Device::index(dimension);
+      peers_ *= Device::extent(dimension);
     }
   }
 
@@ -377,23 +377,23 @@ class ThreadMachine {
     if (unsettled_) sync_block(inst);
   }
 
-  /// Returns the chunk of a turn; an empty chunk if the turn lies past the end of the range.
-  FVM_DEVICE static Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t turn) {
+  /// Returns the chunk of an iteration; an empty chunk if the iteration lies past the end of the range.
+  FVM_DEVICE static Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t iteration) {
     const std::uint32_t size = over.size();
-    const std::uint64_t begin = std::uint64_t{turn} * step;
+    const std::uint64_t begin = std::uint64_t{iteration} * step;
     const std::uint32_t from = begin < size ? static_cast<std::uint32_t>(begin) : size;
     const std::uint32_t to = size - from > step ? from + step : size;
-    return {over.begin + from, over.begin + to, turn};
+    return {over.begin + from, over.begin + to, iteration};
   }
-  FVM_DEVICE void set_chunk(const LoopOperands& loop, std::uint32_t turn) {
-    ranges[loop.out] = chunk_of(ranges[loop.in], loop.step, turn);
+  FVM_DEVICE void set_chunk(const LoopOperands& loop, std::uint32_t iteration) {
+    ranges[loop.out] = chunk_of(ranges[loop.in], loop.step, iteration);
   }
 
   /// Returns the thread's part of these rows.
   FVM_DEVICE ThreadRows rows_of_thread(const Range& rows) const {
-    if (lanes_ == 1) return {rows.begin, 1, rows.size()};
-    const std::uint32_t first = rows.begin + (lane_ + lanes_ - rows.begin % lanes_) % lanes_;
-    return {first, lanes_, first < rows.end ? (rows.end - first - 1) / lanes_ + 1 : 0};
+    if (peers_ == 1) return {rows.begin, 1, rows.size()};
+    const std::uint32_t first = rows.begin + (peer_ + peers_ - rows.begin % peers_) % peers_;
+    return {first, peers_, first < rows.end ? (rows.end - first - 1) / peers_ + 1 : 0};
   }
 
   template <class Visit>
@@ -471,10 +471,10 @@ class ThreadMachine {
                                 std::uint64_t{rows.size()} * width,
                                 in_place};
       with_element(to, [&]<class Element>() {
-        if (lanes_ == threads() && adds_by_warps<Element>(reduction, launch_->program.any_order, lanes_))
-          reduce_by_warps<Element>(reduction, Cells{*this}, {lane_, lanes_}, barrier_at(inst));
+        if (peers_ == threads() && adds_by_warps<Element>(reduction, launch_->program.any_order, peers_))
+          reduce_by_warps<Element>(reduction, Cells{*this}, {peer_, peers_}, barrier_at(inst));
         else
-          reduce_in_order<Element>(reduction, Cells{*this}, {lane_, lanes_});
+          reduce_in_order<Element>(reduction, Cells{*this}, {peer_, peers_});
       });
     }
     settle(inst);  // the instructions that follow share rows, not elements
@@ -566,7 +566,7 @@ class ThreadMachine {
   std::uint32_t mapped_ = 0;                  ///< bit d is set inside a map of dimension d
   std::uint32_t idle_ = 0;  ///< number of open maps, from the first one in which the thread has no iteration
   /// the thread's number among the threads that share work, and their number
-  std::uint32_t lane_ = 0, lanes_ = 1;
+  std::uint32_t peer_ = 0, peers_ = 1;
   bool unsettled_ = false;  ///< true if threads may have written or read since the last barrier
   StagedRows staged_rows_{};
   std::uint32_t staged_rows_end_ = 0;

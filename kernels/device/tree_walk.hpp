@@ -15,6 +15,13 @@ namespace forestvm::kernels {
 /// The memory in which nodes lie.
 enum class Space { Global, Shared };
 
+/// The position of a walk in shared memory: a node, and its address.
+template <class Node>
+struct NodeAt {
+  Node node;
+  std::uint32_t address;
+};
+
 template <class View, Space space>
 class TreeWalk {
  public:
@@ -72,11 +79,7 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
  public:
   using View = LevelOrderView<Placing>;
   using Node = typename View::Node;
-
-  struct Position {
-    Node node;
-    std::uint32_t address;
-  };
+  using Position = NodeAt<Node>;
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     const auto nodes = View::tree(group, tree);
@@ -144,11 +147,7 @@ template <>
 class TreeWalk<Array4View, Space::Shared> {
  public:
   using Node = Array4View::Node;
-
-  struct Position {
-    Node node;
-    std::uint32_t address;
-  };
+  using Position = NodeAt<Node>;
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     const auto nodes = Array4View::tree(group, tree);
@@ -208,11 +207,7 @@ template <>
 class TreeWalk<Sparse8View, Space::Shared> {
  public:
   using Node = Sparse8View::Node;
-
-  struct Position {
-    Node node;
-    std::uint32_t address;
-  };
+  using Position = NodeAt<Node>;
 
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     root_ = Device::shared_address(Sparse8View::tree(group, tree));

@@ -1,4 +1,5 @@
-// CUDA's runtime, as gpu/runtime.hpp calls it.
+// CUDA's runtime, as gpu/runtime.hpp calls it. hip_api.hpp is its counterpart: most members have one line in each, and
+// names, types and arguments differ between the vendors, so that a common file would be a list of macros.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -132,7 +132,7 @@ class PhaseMeasurer {
     });
     switch (inst.op) {
       case Op::For:
-        return set_linked<Op::For, Turns>(inst, measure_loop(pc, loop_operands<Op::For>(inst)));
+        return set_linked<Op::For, Iterations>(inst, measure_loop(pc, loop_operands<Op::For>(inst)));
       case Op::Map:
         return measure_map(pc);
       case Op::End:
@@ -147,7 +147,7 @@ class PhaseMeasurer {
         ranges_[facts(pc).rows].cached_at = pc;
         return;
       case Op::CacheTrees:
-        turns_.push_back(turns_of(facts(pc).trees));
+        tree_loops_.push_back(loop_over(facts(pc).trees));
         return;
       case Op::Encode:
         encodes_.push_back({pc, ranges_[facts(pc).rows].cached_at});
@@ -184,12 +184,12 @@ class PhaseMeasurer {
 
   /// Returns the innermost serial loop that is open, if these trees are its iterations and there is more than
   /// one: then trees can be copied ahead.
-  std::optional<LoopOperands> turns_of(std::uint32_t trees) const {
+  std::optional<LoopOperands> loop_over(std::uint32_t trees) const {
     const auto around = std::find_if(open_.rbegin(), open_.rend(),
                                      [&](std::uint32_t pc) { return phase_.code[pc].op == Op::For; });
     if (around == open_.rend() || facts(*around).out != trees) return std::nullopt;
     const LinkedInst& loop = phase_.code[*around];
-    if (linked<Op::For, Turns>(loop) <= 1) return std::nullopt;
+    if (linked<Op::For, Iterations>(loop) <= 1) return std::nullopt;
     return loop_operands<Op::For>(loop);
   }
 
@@ -328,7 +328,7 @@ class PhaseMeasurer {
   Result<void> allocate_trees(std::uint32_t pc, std::uint32_t which) {
     LinkedInst& inst = phase_.code[pc];
     const std::uint32_t range = facts(pc).trees;
-    const std::optional<LoopOperands>& turns = turns_[which];
+    const std::optional<LoopOperands>& loop = tree_loops_[which];
     if (which == kStagedTrees)
       return refused("schedule", "trees of more than {} groups are to be cached at once", kStagedTrees);
     const GroupDesc& group = program_.groups()[linked<Op::CacheTrees, Group>(inst)];
@@ -343,10 +343,10 @@ class PhaseMeasurer {
                      "one and the next",
                      distance);
     LaunchCopy& copy = phase_.copies.emplace_back();
-    copy.ahead = distance != 0 && turns.has_value();
+    copy.ahead = distance != 0 && loop.has_value();
     if (copy.ahead) {
-      copy.in = turns->in;
-      copy.step = turns->step;
+      copy.in = loop->in;
+      copy.step = loop->step;
     }
     copy.bulk = !with_view(group.layout, []<class View>() { return kInterleavesTrees<View>; });
     const std::uint64_t buffer = aligned(most_tree_bytes(linked<Op::CacheTrees, Group>(inst), size(range)));
@@ -383,8 +383,8 @@ class PhaseMeasurer {
   std::vector<std::uint32_t> pcs_;         ///< PhaseCode::pcs
   std::vector<RangeInPhase> ranges_;       ///< indexed as CodeMap::ranges
   std::uint32_t block_range_ = kCallRows;  ///< range that register LinkedPhase::block_rows holds
-  /// turns_of() of the trees of each CacheTrees, in the order of the code.
-  std::vector<std::optional<LoopOperands>> turns_;
+  /// loop_over() of the trees of each CacheTrees, in the order of the code.
+  std::vector<std::optional<LoopOperands>> tree_loops_;
   std::vector<std::uint32_t> open_;  ///< pcs of the loops around the instruction that is measured
   std::uint32_t most_threads_;       ///< most threads of a block
   std::vector<Layout> layouts_;      ///< layouts of the trees that the phase walks

@@ -93,7 +93,7 @@ class Linker {
 
  private:
   Program program_;
-  CodeMap map_;
+  const CodeMap& map_;  ///< The map of `program_`, which keeps it.
 };
 
 }  // namespace forestvm::kernels

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <forestvm/internal/program_parts.hpp>
+
 #include "scheduler/lowering.hpp"
 #include "scheduler/passes/explain_trees.hpp"
 #include "scheduler/rank_table.hpp"

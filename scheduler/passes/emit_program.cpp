@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include <forestvm/background.hpp>
+
 #include "scheduler/compilation.hpp"
 #include "scheduler/passes/emit.hpp"
 
@@ -49,7 +51,9 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
     if (!plan.sums.in_model_order) meta.sums_in_model_order = 0;
     if (plan.sums.unit != 0) meta.sum_unit = plan.sums.unit;  // plans with exact sums have the model's unit
   }
-  meta.contributions = compilation.options.interactions ? 2 : compilation.options.contributions ? 1 : 0;
+  meta.contributions = static_cast<std::uint8_t>(explained_outputs(compilation.options).size());
+  if (const Background* const background = compilation.options.background.get())
+    parts.background = {static_cast<std::uint32_t>(background->rows())};
   if (compilation.options.keeps_leaves) {
     meta.rounds = rule_of_rounds(model);
     parts.round_begins = model.round_begins;
@@ -122,7 +126,7 @@ Result<void> emit_program(Compilation& compilation) {
   parts.attribution_base = std::move(compilation.attributed.base);
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
   emit_tables(compilation, parts);
-  FVM_ASSIGN(compilation.program, encode_program(parts));
+  FVM_ASSIGN(compilation.program, build_program(parts));
   return {};
 }
 

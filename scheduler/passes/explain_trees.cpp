@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -31,8 +30,8 @@ namespace {
 /// numbers. Shares are then parts of the sum.
 constexpr double kCoverTolerance = 0x1p-20;
 
-/// The least share of a branch in models of XGBoost; in models of other trainers it is kLeastShare.
-constexpr double kXgboostLeastShare = 1e-12;
+/// The least share of a branch in models of XGBoost; in models of other trainers it is kMinShare.
+constexpr double kXgboostMinShare = 1e-12;
 
 class TreeExplainer : RootedTree {
  public:
@@ -93,15 +92,7 @@ class TreeExplainer : RootedTree {
       }
       preorder_.push_back({n, Part::Split});
       way.push_back(features_[n]);
-      if (way.size() > kMaxPathSplits)
-        return wrong(n, formatted("lies below {} splits, the most for which contributions are computed",
-                                  kMaxPathSplits));
-      if (std::set<std::uint32_t>(way.begin(), way.end()).size() > kMaxPathFeatures)
-        return wrong(
-            n,
-            formatted(
-                "the way to its leaves tests more than {} features, the most for which contributions are computed",
-                kMaxPathFeatures));
+      FVM_TRY(check_way(n, way));
       open.push_back({tree_.nodes[n].right, way.size(), false});
       open.push_back({tree_.nodes[n].left, way.size(), false});
     }
@@ -123,7 +114,7 @@ class TreeExplainer : RootedTree {
           "the model does not say how many training rows went each way, from which contributions are computed");
     if (left < 0 || right < 0)
       return wrong(n, "the cover of a child is negative, so contributions are not defined");
-    const double least = model_.trainer == "xgboost" ? kXgboostLeastShare : kLeastShare;
+    const double least = model_.trainer == "xgboost" ? kXgboostMinShare : kMinShare;
     if (own == 0) return Shares{0.5, 1};
     if (std::abs(left + right - own) <= kCoverTolerance * std::max(own, left + right))
       return Shares{std::clamp(left / (left + right), least, 1 - least), 1};
@@ -133,18 +124,14 @@ class TreeExplainer : RootedTree {
                        text(std::max(left, right)), text(own)));
     const double to_left = std::max(left / own, least), to_right = std::max(right / own, least);
     const double both = to_left + to_right;
-    return Shares{std::clamp(to_left / both, kLeastShare, 1 - kLeastShare), both};
+    return Shares{std::clamp(to_left / both, kMinShare, 1 - kMinShare), both};
   }
 
   /// Returns what a leaf adds to an output. CatBoost leaves out what lies behind branches without training rows.
   Result<double> value_of(std::size_t n, std::uint32_t k) const {
     const Node& leaf = tree_.nodes[n];
     if (model_.trainer == "catboost" && leaf.cover == 0 && n != 0) return 0.0;
-    FVM_ASSIGN(const double value, output_of(n, k));
-    const double weighted = model_.score_type == ScalarType::Float32
-                                ? static_cast<double>(tree_.weight * static_cast<float>(value))
-                                : static_cast<double>(tree_.weight) * value;
-    return weighted * model_.scale;
+    return weighted_output_of(n, k);
   }
 
   Result<void> add_output(std::uint32_t k) {
@@ -219,7 +206,7 @@ Result<void> check_contributions(const Model& model) {
 }
 
 Result<void> explain_trees(Compilation& compilation) {
-  if (explained_outputs(compilation.options).empty()) return {};
+  if (explained_outputs(compilation.options).empty() || compilation.options.background) return {};
   const Model& model = compilation.model;
   FVM_TRY(check_contributions(model));
   const std::uint64_t terms = std::uint64_t{model.num_features} + 1;

@@ -21,7 +21,18 @@ struct PathSource {
   bool keeps;
 };
 
+/// A split on the way to a leaf whose contributions are looked up: see PatternLeaf.
+struct PatternStep {
+  PathSource source;
+  std::uint32_t feature;
+  std::uint8_t bit;  ///< PatternTest::bit
+  bool left;         ///< True if the way goes left.
+};
+
 struct ExplainedForest {
+  std::vector<PatternLeaf> leaves;  ///< Their tests are still steps.
+  std::vector<PatternStep> steps;
+  std::vector<double> numbers;  ///< ProgramParts::pattern_numbers
   std::vector<ExplainedTree> trees;
   std::vector<PathNode> nodes;      ///< Columns and codes are still zero.
   std::vector<PathSource> sources;  ///< One for each of `nodes`.

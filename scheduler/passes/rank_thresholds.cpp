@@ -44,6 +44,9 @@ Result<void> rank_thresholds(Compilation& compilation) {
       compilation.ranks.add(
           test_of(compilation.model.trees[source.tree], static_cast<std::int32_t>(source.node)));
   }
+  for (const PatternStep& step : compilation.explained.steps)
+    compilation.ranks.add(
+        test_of(compilation.model.trees[step.source.tree], static_cast<std::int32_t>(step.source.node)));
   return compilation.ranks.seal();
 }
 

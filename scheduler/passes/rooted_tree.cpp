@@ -2,7 +2,9 @@
 #include "scheduler/passes/rooted_tree.hpp"
 
 #include <cmath>
+#include <set>
 
+#include <forestvm/core/path_data.hpp>
 #include <forestvm/internal/column_features.hpp>
 #include <forestvm/internal/formatted.hpp>
 
@@ -35,6 +37,26 @@ Result<double> RootedTree::output_of(std::size_t node, std::uint32_t k) const {
                            : tree_.leaf_vectors[std::size_t{leaf.payload} * tree_.leaf_width + k];
   if (std::isfinite(value)) return value;
   return wrong(node, "the leaf is no finite number, so contributions are not defined");
+}
+
+Result<double> RootedTree::weighted_output_of(std::size_t node, std::uint32_t k) const {
+  FVM_ASSIGN(const double value, output_of(node, k));
+  const double weighted = model_.score_type == ScalarType::Float32
+                              ? static_cast<double>(tree_.weight * static_cast<float>(value))
+                              : static_cast<double>(tree_.weight) * value;
+  return weighted * model_.scale;
+}
+
+Result<void> RootedTree::check_way(std::size_t node, std::span<const std::uint32_t> way) const {
+  if (way.size() > kMaxPathSplits)
+    return wrong(node, formatted("lies below {} splits, the most for which contributions are computed",
+                                 kMaxPathSplits));
+  if (std::set<std::uint32_t>(way.begin(), way.end()).size() <= kMaxPathFeatures) return {};
+  return wrong(
+      node,
+      formatted("the way to its leaves tests more than {} features, the most for which contributions are "
+                "computed",
+                kMaxPathFeatures));
 }
 
 }  // namespace forestvm::scheduler

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -30,6 +31,12 @@ class RootedTree {
 
   /// Returns output `k` of a leaf, without the tree's weight. Refused if it is not finite.
   Result<double> output_of(std::size_t node, std::uint32_t k) const;
+
+  /// Returns what a leaf adds to output `k`, with the tree's weight and the model's scale. Refused likewise.
+  Result<double> weighted_output_of(std::size_t node, std::uint32_t k) const;
+
+  /// Refuses a split that ends too long a way. `way` has the features of the splits from the root to it.
+  Result<void> check_way(std::size_t node, std::span<const std::uint32_t> way) const;
 
   const Model& model_;
   std::uint32_t number_ = 0;            ///< number of the current tree in the model

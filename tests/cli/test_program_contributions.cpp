@@ -94,6 +94,51 @@ TEST_F(Contributions, OfAProgramAreThoseOfTheModel) {
   EXPECT_NE(content({"verify", program}).find("verified"), std::string::npos);
 }
 
+TEST_F(Contributions, AgainstABackground) {
+  const std::string program = file("model.fvm"), again = file("again.fvm"), few = file("few.npy");
+  const auto run = [&](const std::string& from, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"run", from, rows_, "--output", "contributions"};
+    words.insert(words.end(), more.begin(), more.end());
+    return content(words);
+  };
+  content({"compile", model_, "-o", program, "--with", "contributions", "--background", rows_});
+  const std::string expected = run(model_, {"--background", rows_});
+  EXPECT_NE(expected, run(model_, {}));
+  EXPECT_EQ(run(program, {}), expected);
+  EXPECT_EQ(run(program, {"--batch", "7"}), expected);
+  EXPECT_EQ(run(program, {"--top", "2"}), run(model_, {"--background", rows_, "--top", "2"}));
+  EXPECT_EQ(content({"run", program, rows_, "--output", "raw"}),
+            content({"run", model_, rows_, "--output", "raw"}));
+  const std::string inspected = content({"inspect", program});
+  for (const char* const text : {"background", "rows 171", "leaves looked up", "because"})
+    EXPECT_NE(inspected.find(text), std::string::npos) << text;
+  write("text.txt", content({"dump", program}));
+  EXPECT_NE(content_of(file("text.txt")).find("; contributions against a background of 171 rows"),
+            std::string::npos);
+  content({"assemble", file("text.txt"), "--data", program, "-o", again});
+  EXPECT_EQ(content_of(again), content_of(program));
+  content({"run", model_, rows_, "--output", "contributions", "--features", "1,2", "--background", rows_,
+           "-o", few});
+  expect_error({"run", model_, rows_, "--output", "contributions", "--background", few}, 1,
+               "few.npy: background: its shape is (171, 3), but it must be (rows, 30) with a row or more");
+  expect_error({"run", program, rows_, "--output", "contributions", "--background", rows_}, 2,
+               "is a program, compile the model with --background");
+  expect_error({"run", model_, rows_, "--background", rows_}, 2, "--background: is for contributions");
+  expect_error(
+      {"compile", model_, "-o", again, "--with", "interactions,contributions", "--background", rows_}, 2,
+      "--background: is for contributions, without interactions");
+  expect_error({"run", model_, rows_, "--output", "contributions", "--background", "-"}, 2,
+               "--background: rows are read from a file");
+  expect_error(
+      {"run", model_, rows_, "--output", "contributions", "--background", rows_, "--base-margin", rows_}, 1,
+      "");
+  expect_error(
+      {"run", model_, rows_, "--output", "contributions", "--background", rows_, "--schedule", "gpu"}, 1,
+      "contributions and interactions are computed on the host, not on GPUs");
+  expect_error({"export", program, "-o", file("model.c")}, 1,
+               "the program computes contributions or interactions, which C does not");
+}
+
 TEST_F(Contributions, AreApproximateIfAskedFor) {
   const std::string program = file("model.fvm"), again = file("again.fvm"), plain = file("plain.fvm");
   content({"compile", model_, "-o", program, "--with", "approx-contributions"});

@@ -25,7 +25,7 @@ namespace forestvm::test {
 namespace {
 
 /// The most rows of a model's that are tried.
-constexpr std::size_t kMostRows = 24;
+constexpr std::size_t kMaxRows = 24;
 
 const char* const kSchedules[] = {
     "auto", "tile(batch, b0, b1, 16); reorder(b0, tree, b1); parallel(b0); encode(u8)", "orderTrees(depth)"};
@@ -201,7 +201,7 @@ TEST_P(TreesOfModels, AreTheReferences) {
   ASSERT_TRUE(model.ok()) << model.error().text();
   Case c{*model, support::read_rows(GetParam().path, *model), {}};
   const std::size_t width = c.model.num_features;
-  c.block = {c.rows.values.data(), std::min(c.rows.count, kMostRows), width, RowType::Float64};
+  c.block = {c.rows.values.data(), std::min(c.rows.count, kMaxRows), width, RowType::Float64};
   c.block.hashed = c.rows.hashed;
   const bool has_rounds = c.model.divisor == 1 || c.model.averaged;
   const std::uint32_t rounds = round_count(c.model);

@@ -3,6 +3,7 @@
 
     check_docs.py links  ROOT [PAGE ...]
     check_docs.py blocks ROOT --build BUILD --cc CC --cxx CXX [PAGE ...]
+    check_docs.py follow ROOT [--launcher COMMAND] PAGE ...
 
 Pages are Markdown files, named from ROOT; without any, all that git tracks are read by `links`, and README.md and docs/
 by `blocks`. Every problem is a line "PAGE:LINE: what is wrong". The exit code is 1 if there is one.
@@ -22,12 +23,22 @@ language says what is done with it:
     text       neither run nor compiled: output, grammars and pictures
     python     not run here: the tests in bindings/python/tests run it and compare its output
 
+`follow` does what pages about changes of the tree say: for each page it copies the tracked files, applies the blocks
+marked `add to` and `new file`, and runs those marked `in the tree`, in order, at the top of the copy. There `release` is
+configured for the first CPU target alone, without GPUs' compilers, tests and benchmarks; the program that it builds is
+on the PATH, and the files of the example are there.
+
 A comment on the line before a block changes that:
 
     <!-- not run: REASON -->     neither run nor compiled; counted and listed
-    <!-- not run: a new row of FILE -->
-                                 `links` checks that FILE has rows of that name, and that the new row's number, if its
-                                 first argument is one, is the next after theirs
+    <!-- add to: FILE -->        `follow` adds it before the last line of FILE that begins with #undef, which ends a list of
+                                 rows. `links` checks that FILE has rows of that name, and that the new row's number, if
+                                 its first argument is one, is the next after theirs
+    <!-- add to: FILE before LINE -->
+                                 `follow` adds it before each line of FILE that, without its indentation, is LINE; `links`
+                                 checks that there is one
+    <!-- new file: FILE -->      `follow` writes it to FILE of the tree; `links` checks that there is no such file
+    <!-- in the tree -->         an sh block that only `follow` runs
     <!-- file: NAME -->          written to NAME in the page's folder, for the blocks after it; not run by itself
     <!-- exits: CODE -->         an sh block that must end with this exit code
     <!-- refused -->             a schedule block that must be refused
@@ -47,7 +58,7 @@ from pathlib import Path
 
 KNOWN = {"sh", "cpp", "c", "schedule", "fvm", "text", "cmake", "python"}
 ELSEWHERE = object()  # stands for the output of a block that is not run here
-NOTE = re.compile(r"^<!-- (not run|file|exits|refused|output|with)(?:: ?(.*?))? -->$")
+NOTE = re.compile(r"^<!-- (not run|add to|new file|in the tree|file|exits|refused|output|with)(?:: ?(.*?))? -->$")
 FENCE = re.compile(r"^( *)(```+|~~~+) *(.*?) *$")
 TIMEOUT = 240  # seconds, for one block
 TREE = Path(__file__).resolve().parents[2]
@@ -129,25 +140,40 @@ def anchors(root, page, known={}):
     return known[(root, page)]
 
 
-NEW_ROW = re.compile(r"^a new row of (\S+)$")
+CHANGES = ("add to", "new file", "in the tree")
 NUMBERED = r"^{}\((0x[0-9a-f]+|\d+)\b"
 
 
-def wrong_row(root, block):
-    """Says what is wrong with a row that a page adds to a list of the tree; None if nothing is."""
-    file = NEW_ROW.match(block.notes.get("not run", ""))
-    if not file:
+def places(text, anchor):
+    """Returns the indices of the lines before which a block is added: `LINE`, or the end of a list if it is empty."""
+    lines = text.split("\n")
+    if anchor:
+        return [i for i, line in enumerate(lines) if line.strip() == anchor]
+    return [i for i, line in enumerate(lines) if line.startswith("#undef")][:1]
+
+
+def wrong_change(root, block):
+    """Says what is wrong with a block that changes the tree; None if nothing is."""
+    if "new file" in block.notes:
+        name = block.notes["new file"]
+        return f"the tree has '{name}' already" if (root / name).exists() else None
+    if "add to" not in block.notes:
+        return None
+    file, _, anchor = block.notes["add to"].partition(" before ")
+    if not (root / file).is_file():
+        return f"there is no '{file}' in the tree"
+    there = (root / file).read_text(encoding="utf-8")
+    if not places(there, anchor):
+        return f"{file} has no line '{anchor or '#undef'}'"
+    if anchor:
         return None
     name = block.text.partition("(")[0]
-    if not (root / file[1]).is_file():
-        return f"there is no '{file[1]}' in the tree"
-    there = (root / file[1]).read_text(encoding="utf-8")
     if not re.search(rf"^{name}\(", there, re.MULTILINE):
-        return f"{file[1]} has no row {name}(...)"
+        return f"{file} has no row {name}(...)"
     own = re.match(NUMBERED.format(name), block.text)
     last = max([int(number, 0) for number in re.findall(NUMBERED.format(name), there, re.MULTILINE)], default=None)
     if own and (last is None or int(own[1], 0) != last + 1):
-        return f"the row's number is {own[1]}, but the last one of {file[1]} is {last}"
+        return f"the row's number is {own[1]}, but the last one of {file} is {last}"
     return None
 
 
@@ -159,7 +185,7 @@ def check_links(root, pages):
     for page in pages:
         blocks, prose, _ = read_page(root, page)
         for block in blocks:
-            wrong = wrong_row(root, block)
+            wrong = wrong_change(root, block)
             if wrong:
                 problems.append(problem(page, block.line, wrong))
         for number, line in prose:
@@ -256,6 +282,8 @@ class Runner:
                 if not notes["not run"]:
                     self.found(block, "'not run' without a reason")
                 self.not_run.append(problem(page, block.line, notes["not run"]))
+            elif any(change in notes for change in CHANGES):
+                self.count("changes of the tree left to `follow`")
             elif "file" in notes:
                 (there / notes["file"]).parent.mkdir(parents=True, exist_ok=True)
                 (there / notes["file"]).write_text(block.text)
@@ -384,28 +412,88 @@ def check_blocks(root, pages, options):
     return runner.problems
 
 
-def tracked_pages(root):
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "*.md"], cwd=root, capture_output=True,
+# Changes of the tree
+
+
+def changed(text, anchor, block):
+    """Returns a file's text with a block added, which takes the indentation of the lines before which it goes."""
+    lines = text.split("\n")
+    for i in reversed(places(text, anchor)):
+        indent = lines[i][:len(lines[i]) - len(lines[i].lstrip())]
+        lines[i:i] = [indent + line if line else line for line in block.lines]
+    return "\n".join(lines)
+
+
+def follow(root, page, options):
+    """Does in a copy of the tree what a page says. Returns problems."""
+    blocks, _, problems = read_page(root, page)
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "forestvm"
+        for name in tracked(root, "*"):
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(root / name, tree / name, follow_symlinks=False)
+        shutil.copytree(root / "tests/data/breast_cancer", tree, dirs_exist_ok=True)
+        environment = dict(os.environ, LC_ALL="C.UTF-8", TMPDIR=folder,
+                           PATH=f"{tree}/build/release/cli:" + os.environ["PATH"])
+
+        def run(line, command):
+            done = subprocess.run(["sh", "-euc", command], cwd=tree, env=environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            print(f"$ {command.strip()}\n{done.stdout[-1500:]}", flush=True)
+            if done.returncode != 0:
+                problems.append(problem(page, line, f"exit code {done.returncode} of:\n{command}"))
+
+        run(1, "cmake --preset release -DFORESTVM_TARGETS=baseline -DFORESTVM_CUDA=OFF -DFORESTVM_HIP=OFF "
+            f"-DFORESTVM_TESTS=OFF -DFORESTVM_BENCH=OFF -DCMAKE_CXX_COMPILER_LAUNCHER={options.launcher}")
+        for block in blocks:
+            wrong = wrong_change(tree, block)
+            if wrong:
+                problems.append(problem(page, block.line, wrong))
+            elif "add to" in block.notes:
+                file, _, anchor = block.notes["add to"].partition(" before ")
+                (tree / file).write_text(changed((tree / file).read_text(), anchor, block))
+            elif "new file" in block.notes:
+                (tree / block.notes["new file"]).write_text(block.text)
+            elif "in the tree" in block.notes:
+                run(block.line, block.text)
+            if problems:
+                break
+    return problems
+
+
+def tracked(root, pattern):
+    """Returns the files of the tree, without what git ignores."""
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", pattern], cwd=root, capture_output=True,
                             text=True)
     if listed.returncode == 0:
-        pages = listed.stdout.split("\n")[:-1]
+        names = listed.stdout.split("\n")[:-1]
     else:  # an archive of the sources
-        pages = [str(page.relative_to(root)) for page in root.rglob("*.md") if "build" not in page.parts]
-    return sorted(page for page in pages if not page.startswith("tests/docs/mistakes/") and (root / page).exists())
+        names = [str(file.relative_to(root)) for file in root.rglob(pattern)
+                 if file.is_file() and "build" not in file.parts]
+    return [name for name in names if (root / name).exists()]
+
+
+def tracked_pages(root):
+    return sorted(page for page in tracked(root, "*.md") if not page.startswith("tests/docs/mistakes/"))
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["links", "blocks"])
+    parser.add_argument("what", choices=["links", "blocks", "follow"])
     parser.add_argument("root", type=lambda name: Path(name).resolve())
     parser.add_argument("pages", nargs="*")
     parser.add_argument("--build")
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--cxx", default="c++")
     parser.add_argument("--generator", default="Ninja")
+    parser.add_argument("--launcher", default="", help="program that starts the compiler, such as ccache")
     options = parser.parse_intermixed_args()
     if options.what == "links":
         problems = check_links(options.root, options.pages or tracked_pages(options.root))
+    elif options.what == "follow":
+        if not options.pages:
+            parser.error("follow needs the pages")
+        problems = [found for page in options.pages for found in follow(options.root, page, options)]
     else:
         pages = options.pages or [page for page in tracked_pages(options.root)
                                   if page == "README.md" or page.startswith("docs/") or "/" not in page]

@@ -167,6 +167,9 @@ struct Models {
   std::size_t least;  ///< Least number of models that must have been compared.
 };
 
+/// Names the parameter in lists of tests.
+void PrintTo(const Models& models, std::ostream* out) { *out << models.folder; }
+
 class RepositoryExports : public testing::TestWithParam<Models> {};
 
 TEST_P(RepositoryExports, GiveTheVmsBits) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,6 +16,13 @@
 #include "scheduler/choose/gpu_template.hpp"
 #include "support/golden.hpp"
 #include "support/schedule_case.hpp"
+
+namespace forestvm {
+
+/// Names the parameter in lists of tests.
+static void PrintTo(const NamedSchedule& schedule, std::ostream* out) { *out << schedule.name; }
+
+}  // namespace forestvm
 
 namespace forestvm::test {
 namespace {

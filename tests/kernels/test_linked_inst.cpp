@@ -83,13 +83,13 @@ TEST(LinkedInst, ReadsWhatItsWriterNamed) {
   set_linked<Op::For, LinkedField::RangeIn>(loop, 2);
   set_linked<Op::For, LinkedField::Step>(loop, 0x80000001);
   set_linked<Op::For, LinkedField::Partner>(loop, 9);
-  set_linked<Op::For, LinkedField::Turns>(loop, 5);
+  set_linked<Op::For, LinkedField::Iterations>(loop, 5);
   const LoopOperands operands = loop_operands<Op::For>(loop);
   EXPECT_EQ(operands.out, 3u);
   EXPECT_EQ(operands.in, 2u);
   EXPECT_EQ(operands.step, 0x80000001);
   EXPECT_EQ(operands.partner, 9u);
-  EXPECT_EQ((linked<Op::For, LinkedField::Turns>(loop)), 5u);
+  EXPECT_EQ((linked<Op::For, LinkedField::Iterations>(loop)), 5u);
 }
 
 /// Reductions and caches name their loop by its pc in the program, linked ones by its registers and its step.

@@ -2,8 +2,11 @@
 // is clean.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -138,6 +141,25 @@ TEST(SourceRules, TheTreeIsClean) {
   EXPECT_TRUE(files.contains("include/forestvm/program.hpp"));
   EXPECT_TRUE(files.contains("tests/rules/source_rules.cpp"));
   for (const std::string& breach : breaches(files)) ADD_FAILURE() << breach;
+}
+
+TEST(Documents, ListThePublicHeaders) {
+  const std::filesystem::path root = FORESTVM_SOURCE_DIR;
+  std::ifstream file(root / "docs/architecture.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  std::size_t headers = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "include/forestvm")) {
+    if (!entry.is_regular_file()) continue;
+    ++headers;
+    const std::string name = entry.path().filename();
+    const std::size_t row = page.find("\n| `" + name + "` | ");
+    ASSERT_NE(row, std::string::npos) << name;
+    std::ifstream header(entry.path());
+    const auto lines = std::count(std::istreambuf_iterator<char>(header), {}, '\n');
+    const double stated = std::stod(page.substr(row + name.size() + 8));
+    EXPECT_NEAR(stated, static_cast<double>(lines), std::max(10.0, 0.2 * stated)) << name;
+  }
+  EXPECT_GE(headers, 12u);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ struct Breach {
 
 /// Expects that `parts` are refused with this place and this rule.
 inline void expect_refusal(const ProgramParts& parts, const char* where, const char* rule) {
-  const auto program = encode_program(parts);
+  const auto program = build_program(parts);
   ASSERT_FALSE(program.ok()) << "accepted:\n" << program->disassemble();
   EXPECT_EQ(program.error().code, ErrorCode::Refused);
   EXPECT_EQ(program.error().where.substr(0, std::string(where).size()), where) << program.error().text();
@@ -31,7 +31,7 @@ inline void expect_refusal(const ProgramParts& parts, const char* where, const c
 /// Expects that `good` passes, and is refused after the breach.
 inline void expect_refusal(const ProgramParts& good, const Breach& breach) {
   SCOPED_TRACE(breach.name);
-  const auto before = encode_program(good);
+  const auto before = build_program(good);
   ASSERT_TRUE(before.ok()) << before.error().text();
   ProgramParts parts = good;
   breach.damage(parts);

@@ -8,6 +8,8 @@
 #include <random>
 #include <stdexcept>
 
+#include <forestvm/background.hpp>
+
 #include "support/small_models.hpp"
 #include "vm/program/format.hpp"
 
@@ -96,6 +98,8 @@ const std::vector<RichCase>& rich_cases() {
       {"plan(3); plan(BATCH); tile(batch, b0, b1, 4); reorder(b0, tree, b1); parallel(b0)", Contract::Trainer,
        2, ScalarType::Float32, false, false, false, false, false, true},
       {"encode(u8)", Contract::Trainer, 2, ScalarType::Float64, false, false, true, false, false, true},
+      {"encode(u8)", Contract::Trainer, 4, ScalarType::Float32, true, false, false, false, false, false,
+       true},
   };
   return cases;
 }
@@ -175,6 +179,13 @@ Program program_of(const Model& model, const RichCase& rich) {
   options.contract = rich.contract;
   options.interactions = options.approx_contributions = rich.contributions;
   options.keeps_leaves = rich.keeps_leaves;
+  if (rich.background) {
+    const std::vector<float> rows = small_rows(40, model.num_features);
+    auto background =
+        Background::make(model, std::vector<double>(rows.begin(), rows.end()), model.num_features);
+    if (!background) throw std::runtime_error(background.error().text());
+    options.background = std::make_shared<const Background>(std::move(*background));
+  }
   return compiled(model, rich.schedule, options);
 }
 
@@ -252,46 +263,12 @@ Program rich_program() { return compiled(small_forest(), kRichSchedule); }
 
 ProgramParts parts_of(const Program& program) {
   ProgramParts parts;
-  parts.meta = program.meta();
-  parts.code = copy_of(program.code());
-  parts.walkers = copy_of(program.walkers());
-  parts.groups = copy_of(program.groups());
-  parts.trees = copy_of(program.trees());
-  parts.tile_shapes = copy_of(program.tile_shapes());
-  parts.leaf_numbers = copy_of(program.leaf_numbers());
-  parts.wide_leaves = copy_of(program.wide_leaves());
-  parts.zero_missing = copy_of(program.zero_missing());
-  parts.accumulators = copy_of(program.accumulators());
-  parts.base = copy_of(program.base());
-  parts.thresholds = copy_of(program.thresholds());
-  parts.encoded_features = copy_of(program.encoded_features());
-  parts.columns = copy_of(program.columns());
-  parts.ranks = copy_of(program.ranks());
-  parts.category_columns = copy_of(program.category_columns());
-  parts.category_words = copy_of(program.category_words());
-  parts.wide_features = copy_of(program.wide_features());
-  parts.wide_bounds = copy_of(program.wide_bounds());
-  parts.leaf_vectors = copy_of(program.leaf_vectors());
-  parts.leaf_functions = copy_of(program.leaf_functions());
-  parts.leaf_terms = copy_of(program.leaf_terms());
-  parts.category_names = copy_of(program.category_names());
-  parts.hashed_features = copy_of(program.hashed_features());
-  parts.lookups = copy_of(program.lookups());
-  parts.key_parts = copy_of(program.key_parts());
-  parts.lookup_words = copy_of(program.lookup_words());
-  parts.computed_columns = copy_of(program.computed_columns());
-  parts.column_terms = copy_of(program.column_terms());
+#define FVM_RECORD(number, Name, name, Record, meaning) parts.name = program.name();
+#define FVM_TEXTS(number, Name, name, Record, meaning)
+#define FVM_SECTION(number, Name, name, Record, meaning) parts.name = copy_of(program.name());
+#include <forestvm/internal/sections.def>
   for (const StringRef& ref : program.strings())
     parts.strings.emplace_back(program.text().data() + ref.offset, ref.size);
-  parts.nodes = copy_of(program.nodes());
-  parts.explained_trees = copy_of(program.explained_trees());
-  parts.paths = copy_of(program.paths());
-  parts.round_begins = copy_of(program.round_begins());
-  parts.attributed_trees = copy_of(program.attributed_trees());
-  parts.attributed_leaves = copy_of(program.attributed_leaves());
-  parts.attributions = copy_of(program.attributions());
-  parts.attribution_base = copy_of(program.attribution_base());
-  parts.uncertainty = copy_of(program.uncertainty());
   return parts;
 }
 

@@ -9,6 +9,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/program_parts.hpp>
 #include <forestvm/program.hpp>
 
 namespace forestvm::test {
@@ -56,6 +57,7 @@ struct RichCase {
   bool vectors = false;        ///< true: leaves are vectors, and the categories of a feature have names
   bool contributions = false;  ///< true: trees have covers, and the program has contributions
   bool keeps_leaves = false;   ///< true: the program has outputs of trees and stages
+  bool background = false;     ///< true: the program has contributions against a background
 };
 /// Makes every other split categorical, with three sets of either side and rule.
 void make_categorical(Tree& tree);
@@ -75,7 +77,7 @@ Program program_of(const Model& model, const RichCase& rich);
 const std::vector<RichCase>& rich_cases();
 std::vector<Program> rich_programs();
 
-/// Returns the parts from which encode_program would make `program`.
+/// Returns the parts from which build_program would make `program`.
 ProgramParts parts_of(const Program& program);
 
 std::vector<std::byte> image_of(const Program& program);

@@ -10,6 +10,7 @@
 
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
@@ -71,9 +72,8 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
 /// Returns whether the program keeps every tree's leaf, and adds the leaves of a row at the end.
 bool keeps_leaves(const Program& program) {
   const auto all = program.accumulators();
-  const auto code = program.code();
-  return std::all_of(code.begin(), code.end(), [&](const Inst& inst) {
-    return inst.op != Op::Walk || is_per_tree(all[operands<Op::Walk>(inst).acc_out].kind);
+  return std::ranges::all_of(code_map(program).insts, [&](const InstFacts& inst) {
+    return inst.walk_sums == kNoAccumulator || is_per_tree(all[inst.walk_sums].kind);
   });
 }
 

@@ -33,8 +33,8 @@ void convert_row_major(const ValueRules& rules, const RowBlock& rows, std::size_
           shape.read.subspan(i, std::min<std::size_t>(kRoundedAtOnce, shape.read.size() - i));
       if constexpr (std::is_same_v<Value, double>) {
         if (together(features))
-          rules.round(features, reinterpret_cast<const double*>(row) + features.front(),
-                      out + features.front());
+          rules.round_run(features, reinterpret_cast<const double*>(row) + features.front(),
+                          out + features.front());
         else
           rules.round_picked(features, reinterpret_cast<const double*>(row), out);
         continue;

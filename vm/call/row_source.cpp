@@ -82,7 +82,8 @@ class RowsRead {
                      .stride = rows.stride};
     if (converted_ == nullptr) return in_place(static_cast<const float*>(rows.data), rows.stride);
     const FloatEnvironment environment;  // rounds to nearest, whatever the caller's mode is
-    host::convert_rows(reader_.rules(), rows, begin_, count_, shape(), converted_);
+    const bool float64_runs = rows.type == RowType::Float64 && rows.column_stride == 1;
+    host::convert_rows(reader_.rules(), rows, begin_, count_, shape(float64_runs), converted_);
     FVM_TRY(reader_.rules().columns().complete(rows, begin_, count_, converted_, looks_up_));
     return RowView{.values = converted_, .stride = width()};
   }
@@ -127,8 +128,8 @@ class RowsRead {
   std::size_t width() const {
     return looks_up_ ? row_width(reader_.meta()) : reader_.rules().columns().short_width();
   }
-  host::ConvertedShape shape() const {
-    return {reader_.meta().num_features, width(), reader_.features_converted()};
+  host::ConvertedShape shape(bool float64_runs = false) const {
+    return {reader_.meta().num_features, width(), reader_.features_converted(float64_runs)};
   }
   RowView in_place(const float* first, std::size_t stride) const {
     return {.values = first + begin_ * stride, .stride = stride};

@@ -56,6 +56,9 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
       specials_.insert(at, {feature, true, WideCategories::None, false, {}});
     changes_float32_ = true;
   }
+  if (!wide_) return;
+  const std::size_t features = program.meta().num_features;
+  run_tests_.assign(3 * features, 0);  // no number is in an empty set
   if (between == 0) return;
   const std::size_t wanted =
       std::max(between * kFilterBits, std::min(between * kMaxFilterBitsPerBound, kFilterInCache));
@@ -66,7 +69,14 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
   for (const WideFeature& wide : program.wide_features())
     for (std::uint32_t i = 0; wide.ranked == 0 && i < wide.bound_count; ++i) {
       const std::uint32_t number = wide.first_bound + i;
-      const std::uint32_t h = hash_of(wide.feature, neighbours(bounds_[number]).up);
+      const float up = neighbours(bounds_[number]).up;
+      const auto bits = std::bit_cast<std::uint32_t>(up);
+      std::uint32_t* const tests = run_tests_.data() + wide.feature;
+      std::uint32_t &agreeing = tests[kAgreeing * features], &pattern = tests[kPattern * features];
+      agreeing = i == 0 ? UINT32_MAX : agreeing & ~(pattern ^ bits);
+      pattern = bits;
+      tests[kListed * features] |= run_bit(bits);
+      const std::uint32_t h = hash_of(wide.feature, up);
       filter_[(h & filter_mask_) / 32] |= std::uint32_t{1} << (h & filter_mask_) % 32;
       std::size_t slot = h & (slots_.size() - 1);
       while (slots_[slot].feature != UINT32_MAX) slot = (slot + 1) & (slots_.size() - 1);
@@ -77,8 +87,13 @@ ValueRules::ValueRules() : round_(round_anywhere) {}
 void ValueRules::round(const RoundTask& task) const {
   for (std::uint64_t left = round_(task); left != 0; left &= left - 1) {
     const auto i = static_cast<std::uint32_t>(std::countr_zero(left));
-    task.out[task.place(i)] = round(task.features[i], task.value(i));
+    task.out[task.index(i)] = round(task.features[i], task.value(i));
   }
+}
+
+void ValueRules::round_run(std::span<const std::uint32_t> features, const double* values, float* out) const {
+  round({values, static_cast<std::uint32_t>(features.size()), features.data(), filter_.data(), filter_mask_,
+         out, false, run_tests_.data() + features.front(), run_tests_.size() / 3});
 }
 
 const ValueRules::Special* ValueRules::special(std::uint32_t feature) const {

@@ -383,7 +383,7 @@ class CodeWriter {
 
   const Job& job_;
   const ProgramMeta& meta_;
-  CodeMap map_;
+  const CodeMap& map_;
   std::uint32_t rows_;
   std::string body_;
   std::size_t depth_ = 1;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/derived_tables.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
@@ -51,9 +52,8 @@ std::string hashed_text(const Job& job) {
 /// Lists the kinds of accumulators to which walks give leaves.
 std::string sums_text(const Program& program) {
   std::set<std::string> names;
-  for (const Inst& inst : program.code())
-    if (inst.op == Op::Walk)
-      names.emplace(name_of(program.accumulators()[operands<Op::Walk>(inst).acc_out].kind));
+  for (const InstFacts& inst : code_map(program).insts)
+    if (inst.walk_sums != kNoAccumulator) names.emplace(name_of(program.accumulators()[inst.walk_sums].kind));
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text.empty() ? "none" : text;

@@ -38,18 +38,25 @@ FVM_INLINE std::uint32_t find_slot(const KeySlots& slots, std::uint64_t key) {
 
 /// The bytes after a table of codes that must be readable too.
 inline constexpr std::size_t kTableSlack = 3;
+/// Tables of at most this many entries have one column, and can be read as a whole up to the next power of two, from
+/// 64 on: some processors look such a table up in registers.
+inline constexpr std::size_t kSmallTable = 256;
+/// The most columns of a table.
+inline constexpr std::size_t kTableColumns = 4;
 
-/// A column of codes and its table. A row's code is at an index whose lowest bits are the outcomes of the lookup's
-/// tests, the first test's the lowest, and whose upper bits are the slot of the row's key.
-struct CodeColumn {
-  std::uint32_t column;
+/// A table of the codes of some columns, which are fetched together. The codes of entry i begin at `codes + i *
+/// columns.size() rounded up to a power of two`. A row's entry is a number whose lowest bits are the outcomes of the
+/// lookup's tests, the first test's the lowest, and whose upper bits are the slot of the row's key.
+struct CodeTable {
   const std::uint8_t* codes;
+  std::span<const std::uint32_t> columns;  ///< At most kTableColumns.
+  std::uint32_t entries;
 };
 
-/// The columns of codes of a lookup, and the numbers of its tests that are no part of its set's keys.
-struct LookupColumns {
+/// The tables of a lookup, and the numbers of its tests that are no part of its set's keys.
+struct LookupTables {
   std::span<const std::uint32_t> tests;
-  std::span<const CodeColumn> columns;
+  std::span<const CodeTable> tables;
 };
 
 /// A part of a set's keys: the code of a feature, or the outcome of a test. `number` is an index in the features or
@@ -63,7 +70,7 @@ struct SetPart {
 struct LookupSet {
   std::span<const SetPart> parts;
   KeySlots slots;
-  std::span<const LookupColumns> lookups;
+  std::span<const LookupTables> lookups;
 };
 
 struct DeriveTask {
@@ -108,20 +115,25 @@ FVM_INLINE void copy_values(const float* from, std::size_t stride, unsigned coun
   for (unsigned r = count; r % kGroupRows != 0; ++r) to[r] = to[count - 1];
 }
 
-/// Writes the outcome of a test for each row of a block: all bits of a byte, or none.
+/// Writes the outcome of a test for each row of a block: all bits of a byte, or none. It is a function of its own, with
+/// pointers that are not aliases and loops of single comparisons, so that compilers vectorise it. A search that is
+/// faster has write_outcomes(test, values, rows, out).
 template <class Target>
-FVM_INLINE void write_outcomes(const KeyPart& test, const float* values, unsigned rows, std::uint8_t* out) {
-  const auto put = [&](unsigned r, bool outcome) { out[r] = outcome ? 0xff : 0; };
-  if (test.kind == KeyPartKind::HasCode) {
-    for_rows<Target>(rows,
-                     [&](unsigned r) { put(r, std::bit_cast<std::uint32_t>(values[r]) == test.operand); });
-    return;
+[[gnu::noinline]] void write_outcomes(const KeyPart& test, const float* __restrict values, unsigned rows,
+                                      std::uint8_t* __restrict out) {
+  using Search = typename Target::Search;
+  if constexpr (requires { Search::write_outcomes(test, values, rows, out); }) {
+    Search::write_outcomes(test, values, rows, out);
+  } else {
+    const auto border = std::bit_cast<float>(test.operand);
+    if (test.kind == KeyPartKind::HasCode)
+      for (unsigned r = 0; r < rows / kGroupRows * kGroupRows; ++r)
+        out[r] = std::bit_cast<std::uint32_t>(values[r]) == test.operand ? 0xff : 0;
+    else if (test.kind == KeyPartKind::Above)
+      for (unsigned r = 0; r < rows / kGroupRows * kGroupRows; ++r) out[r] = values[r] > border ? 0xff : 0;
+    else
+      for (unsigned r = 0; r < rows / kGroupRows * kGroupRows; ++r) out[r] = values[r] <= border ? 0 : 0xff;
   }
-  const auto border = std::bit_cast<float>(test.operand);
-  const bool nan_above = test.kind == KeyPartKind::AboveOrNan;
-  for_rows<Target>(rows, [&](unsigned r) {
-    put(r, (values[r] > border) | (nan_above & (values[r] != values[r])));  // one loop keeps the code small
-  });
 }
 
 /// A block of rows: the values of its features, and the outcomes of its tests, kCodeRows of each.
@@ -158,12 +170,11 @@ FVM_INLINE void find_slots(const LookupSet& set, const DerivedBlock& block, std:
   for_rows<Target>(block.rows, [&](unsigned r) { slots[r] = find_slot(table, keys[r]); });
 }
 
-/// Writes the codes of a lookup's columns. A search that can fetch several bytes faster than one after the other
-/// has look_up(table, indices, count, to), for whole groups. It may read kTableSlack bytes behind the end of a
-/// table.
+/// Writes the codes of a lookup's columns. A search that can fetch several entries faster than one after the other has
+/// look_up(table, indices, count, codes), for whole groups. It may read kTableSlack bytes behind the end of a table.
 template <class Target>
-FVM_INLINE void write_codes(const LookupColumns& lookup, const DerivedBlock& block,
-                            const std::uint32_t* slots, std::uint8_t* codes) {
+FVM_INLINE void write_codes(const LookupTables& lookup, const DerivedBlock& block, const std::uint32_t* slots,
+                            std::uint8_t* codes) {
   using Search = typename Target::Search;
   alignas(64) std::uint32_t indices[kCodeRows];
   if (!lookup.tests.empty()) {
@@ -179,13 +190,18 @@ FVM_INLINE void write_codes(const LookupColumns& lookup, const DerivedBlock& blo
     for_rows<Target>(block.rows, [&](unsigned r) { indices[r] = slots[r] * bit + bits[r]; });
     slots = indices;
   }
-  for (const CodeColumn& column : lookup.columns) {
-    std::uint8_t* const to = codes + std::size_t{column.column} * kCodeRows;
-    const std::uint8_t* const from = column.codes;
-    if constexpr (requires { Search::look_up(from, slots, 0u, to); })
-      Search::look_up(from, slots, block.rows, to);
-    else
-      for_rows<Target>(block.rows, [&](unsigned r) { to[r] = from[slots[r]]; });
+  for (const CodeTable& table : lookup.tables) {
+    if constexpr (requires { Search::look_up(table, slots, 0u, codes); }) {
+      Search::look_up(table, slots, block.rows, codes);
+    } else {
+      const std::size_t bytes = std::bit_ceil(table.columns.size());
+      const std::uint8_t* from = table.codes;
+      for (const std::uint32_t column : table.columns) {
+        std::uint8_t* const to = codes + std::size_t{column} * kCodeRows;
+        for_rows<Target>(block.rows, [=](unsigned r) { to[r] = from[slots[r] * bytes]; });
+        ++from;
+      }
+    }
   }
 }
 
@@ -206,7 +222,7 @@ void derive_codes(const DeriveTask& task) {
     for (const LookupSet& set : task.sets) {
       alignas(64) std::uint32_t slots[kCodeRows];
       find_slots<Target>(set, block, slots);
-      for (const LookupColumns& lookup : set.lookups) write_codes<Target>(lookup, block, slots, codes);
+      for (const LookupTables& lookup : set.lookups) write_codes<Target>(lookup, block, slots, codes);
     }
   }
 }

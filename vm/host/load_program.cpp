@@ -2,6 +2,7 @@
 #include "vm/host/load_program.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include <forestvm/core/accumulators.hpp>
@@ -60,7 +61,7 @@ std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
 /// trees make copies of accumulators and select walkers, so nothing depends on which iteration a row is in.
 std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
   std::vector<std::unique_ptr<Grain>> grains(program.code().size());
-  const CodeMap map = code_map(program);
+  const CodeMap& map = code_map(program);
   for (std::size_t pc = 0; pc < grains.size(); ++pc)
     if (is_parallel(program.code()[pc].op) && map.ranges[map.insts[pc].in].axis == Axis::Rows)
       grains[pc] = std::make_unique<Grain>();
@@ -97,7 +98,8 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
     loaded.walkers.push_back(walker);
   }
   const FloatEnvironment environment;  // for CsrEncoder, which compares zero with thresholds
-  loaded.row_reader = std::make_unique<RowReader>(loaded.program, target.round);
+  loaded.row_reader =
+      std::make_unique<RowReader>(loaded.program, target.round, std::nullopt, target.picks_doubles());
   loaded.csr_encoder = CsrEncoder(loaded.program, loaded.row_reader->rules());
   loaded.special_features = std::make_unique<bool[]>(program.meta().num_features);
   for (const ValueRules::Special& special : loaded.row_reader->rules().specials())

@@ -203,6 +203,7 @@ class CodedTable {
   /// a home.
   bool is_slow() const { return steps_ == 0; }
 
+  std::uint32_t last_slot() const { return lookup_.slot_count - 1; }
   std::span<const KeyPart> parts() const { return parts_; }
   const std::vector<std::uint64_t>& keys() const { return keys_; }
   const std::vector<Codes>& codes() const { return codes_; }
@@ -321,36 +322,50 @@ class LookupCodesMaker {
       numbers.push_back(
           {is_category(part) ? index_in(to_.features_, part.feature) : number_of(part), is_category(part)});
     set.parts = keep(std::move(numbers));
-    std::vector<LookupColumns> lookups;
+    std::vector<LookupTables> lookups;
     lookups.reserve(tables.size());
     for (CodedTable* table : tables)
-      lookups.push_back(columns_of(*table, table->parts().subspan(parts.size()), keys, set.slots));
+      lookups.push_back(tables_of(*table, table->parts().subspan(parts.size()), keys, set.slots));
     set.lookups = keep(std::move(lookups));
     to_.sets_.push_back(set);
     return true;
   }
 
-  LookupColumns columns_of(CodedTable& table, std::span<const KeyPart> tests,
-                           const std::vector<std::uint64_t>& keys, const KeySlots& slots) {
-    // The default values are in the last slot of the lookup's own table.
-    const std::size_t count = (slots.slot_count + std::size_t{1}) << tests.size();
-    std::vector<std::vector<std::uint8_t>> codes;
-    for (const CodedTable::Codes& column : table.codes())
-      codes.emplace_back(count + kTableSlack, column.of_slot.back());
+  LookupTables tables_of(CodedTable& table, std::span<const KeyPart> tests,
+                         const std::vector<std::uint64_t>& keys, const KeySlots& slots) {
+    // For each entry a slot of the lookup's own table. Its last slot has the default values.
+    std::vector<std::uint32_t> slot_of((slots.slot_count + std::size_t{1}) << tests.size(),
+                                       table.last_slot());
     for (const std::uint64_t first : keys)
       for (unsigned outcomes = 0; outcomes < 1u << tests.size(); ++outcomes) {
         std::uint64_t key = first;
         for (unsigned test = 0; test < tests.size(); ++test) key = key_with(key, outcomes >> test & 1);
-        const std::size_t index = std::size_t{find_slot(slots, first)} << tests.size() | outcomes;
-        const std::uint32_t slot = table.find(key);
-        for (std::size_t c = 0; c < codes.size(); ++c) codes[c][index] = table.codes()[c].of_slot[slot];
+        slot_of[std::size_t{find_slot(slots, first)} << tests.size() | outcomes] = table.find(key);
       }
     std::vector<std::uint32_t> numbers;
     for (const KeyPart& test : tests) numbers.push_back(number_of(test));
-    std::vector<CodeColumn> columns;
-    for (std::size_t c = 0; c < codes.size(); ++c)
-      columns.push_back({table.codes()[c].column, keep(std::move(codes[c])).data()});
-    return {keep(std::move(numbers)), keep(std::move(columns))};
+    const std::size_t together = slot_of.size() <= kSmallTable ? 1 : kTableColumns;
+    std::vector<CodeTable> made;
+    for (std::span<const CodedTable::Codes> rest = table.codes(); !rest.empty();) {
+      const auto columns = rest.first(std::min(together, rest.size()));
+      made.push_back(code_table(columns, slot_of));
+      rest = rest.subspan(columns.size());
+    }
+    return {keep(std::move(numbers)), keep(std::move(made))};
+  }
+
+  /// Makes the table of some columns; entry i has the codes of slot slot_of[i].
+  CodeTable code_table(std::span<const CodedTable::Codes> columns,
+                       const std::vector<std::uint32_t>& slot_of) {
+    const std::size_t bytes = std::bit_ceil(columns.size());
+    std::vector<std::uint8_t> codes(std::max(slot_of.size() * bytes + kTableSlack, kSmallTable));
+    std::vector<std::uint32_t> numbers;
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      numbers.push_back(columns[c].column);
+      for (std::size_t i = 0; i < slot_of.size(); ++i) codes[i * bytes + c] = columns[c].of_slot[slot_of[i]];
+    }
+    return {keep(std::move(codes)).data(), keep(std::move(numbers)),
+            static_cast<std::uint32_t>(slot_of.size())};
   }
 
   std::uint32_t number_of(const KeyPart& test) const { return index_in(to_.tests_, test, comes_before); }

@@ -20,7 +20,7 @@
 #include "vm/host/executor.hpp"
 #include "vm/host/grain.hpp"
 #include "vm/host/leaf_blocks.hpp"
-#include "vm/host/leaf_places.hpp"
+#include "vm/host/leaf_offsets.hpp"
 #include "vm/host/load_encoder.hpp"
 #include "vm/host/paths/loaded_paths.hpp"
 #include "vm/host/paths/scratch_slots.hpp"
@@ -47,7 +47,7 @@ struct LoadedAccumulator {
 
   /// Returns the bytes that a pass of `rows` rows needs.
   std::size_t bytes(std::uint32_t rows) const {
-    return (is_per_tree(kind) ? LeafPlaces::rows_with_room(rows) : rows) * copy_bytes;
+    return (is_per_tree(kind) ? LeafOffsets::rows_with_room(rows) : rows) * copy_bytes;
   }
 };
 
@@ -84,7 +84,7 @@ struct LoadedProgram {
   std::vector<std::unique_ptr<Grain>> grains{};
 };
 
-/// The place of a feature that a call leaves out.
+/// The index of a feature that a call leaves out.
 inline constexpr std::uint32_t kLeftOut = UINT32_MAX;
 
 /// Returns the size of the memory in which the scores of virtual ensembles stand, in numbers: those of a row, or more.
@@ -110,13 +110,14 @@ struct Pass {
   std::int64_t* labels;  ///< Class: where the first row's output goes.
   std::int32_t* leaves;  ///< Leaf: where the first row's output goes. Approximate contributions: room for it.
   bool in_place;         ///< True if accumulator a0 is `values` itself.
-  const RowSource* source;         ///< Rows of the call, for leaves that are functions of a row.
-  std::size_t first_row;           ///< Number of the pass's first row in the call.
-  double* leaf_values;             ///< Room for the values that linear leaves read, for each row.
-  ScratchSlots* slots;             ///< Contributions of all kinds: memory for each thread that computes them.
-  const CallOptions* options;      ///< Options of the call.
-  std::size_t width;               ///< Numbers of a row in the output.
-  const std::uint32_t* places;     ///< Place of each feature in the output, or kLeftOut; null: all features.
+  const RowSource* source;     ///< Rows of the call, for leaves that are functions of a row.
+  std::size_t first_row;       ///< Number of the pass's first row in the call.
+  double* leaf_values;         ///< Room for the values that linear leaves read, for each row.
+  ScratchSlots* slots;         ///< Contributions of all kinds: memory for each thread that computes them.
+  const CallOptions* options;  ///< Options of the call.
+  std::size_t width;           ///< Numbers of a row in the output.
+  const std::uint32_t*
+      output_indices;              ///< Index of each feature in the output, or kLeftOut; null: all features.
   Range trees;                     ///< Trees of the call's rounds, by their numbers in the model.
   const double* base;              ///< Base scores of the call's rounds.
   TransformParameters parameters;  ///< Parameters of the transform of their sums.
@@ -168,12 +169,12 @@ class Machine {
   Element* accumulator_row(std::uint32_t accumulator, std::uint32_t row) const {
     return accumulator_row<Element>(accumulator, copies_[accumulator], row);
   }
-  /// Returns the elements of an accumulator of per-tree values, which lie at leaf_places().
+  /// Returns the elements of an accumulator of per-tree values, which lie at leaf_offsets().
   template <class Element>
   Element* leaves_of(std::uint32_t accumulator) const {
     return reinterpret_cast<Element*>(pass_->accumulators[accumulator]);
   }
-  LeafPlaces leaf_places(std::uint32_t accumulator) const {
+  LeafOffsets leaf_offsets(std::uint32_t accumulator) const {
     return {loaded_->accumulators[accumulator].width, pass_->row_count};
   }
   /// Calls visit.operator()<Element>() with the type of an accumulator's elements.

@@ -66,11 +66,11 @@ void Machine::zero(const Inst& inst) {
   const AccumulatorKind kind = loaded_->accumulators[args.acc_out].kind;
   if (!is_per_tree(kind))
     return with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
-  const LeafPlaces places = leaf_places(args.acc_out);
+  const LeafOffsets offsets = leaf_offsets(args.acc_out);
   const std::size_t size = element_size(kind);
   for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-    for (std::uint32_t t = 0; t < places.trees; ++t)
-      std::memset(leaves_of<std::byte>(args.acc_out) + places.at(row, t) * size, 0, size);
+    for (std::uint32_t t = 0; t < offsets.trees; ++t)
+      std::memset(leaves_of<std::byte>(args.acc_out) + offsets.at(row, t) * size, 0, size);
 }
 
 void Machine::add_base(const Inst& inst) {
@@ -189,21 +189,21 @@ double Machine::leaf_output(std::uint32_t row, double leaf) const {
 }
 
 /// Adds the leaves of some trees, or what their numbers stand for, to the sums of some rows, tree after tree. The rows
-/// lie in one block of places, at most rows_together(outputs_, kCodeRows) of them.
+/// lie in one block of rows, at most rows_together(outputs_, kCodeRows) of them.
 template <class Score>
 void Machine::add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows, const Range& trees) const {
   const std::uint32_t* const outputs = loaded_->tree_outputs.data();
-  const LeafPlaces places = leaf_places(from);
-  const Score* const leaves = leaves_of<Score>(from) + places.at(rows.begin, 0);
+  const LeafOffsets offsets = leaf_offsets(from);
+  const Score* const leaves = leaves_of<Score>(from) + offsets.at(rows.begin, 0);
   Score* const sums = accumulator_row<Score>(to, rows.begin);
   const std::uint32_t count = rows.size();
   if (loaded_->vectors.count == 0 && loaded_->functions.empty()) {
     if (outputs_ == 1 || count == 1)
-      return add_to_outputs(leaves, places.stride, trees, outputs, count, sums);
+      return add_to_outputs(leaves, offsets.stride, trees, outputs, count, sums);
     Score by_output[kMaxSums];
     for (std::size_t k = 0; k < outputs_; ++k)
       for (std::uint32_t i = 0; i < count; ++i) by_output[k * count + i] = sums[i * outputs_ + k];
-    add_to_outputs(leaves, places.stride, trees, outputs, count, by_output);
+    add_to_outputs(leaves, offsets.stride, trees, outputs, count, by_output);
     for (std::size_t k = 0; k < outputs_; ++k)
       for (std::uint32_t i = 0; i < count; ++i) sums[i * outputs_ + k] = by_output[k * count + i];
     return;
@@ -211,12 +211,12 @@ void Machine::add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows
   for (std::uint32_t i = 0; i < count; ++i) {
     Score* const row_sums = sums + i * outputs_;
     if (loaded_->vectors.count != 0) {
-      add_vectors(loaded_->vectors, leaves + i + trees.begin * std::size_t{places.stride}, places.stride,
+      add_vectors(loaded_->vectors, leaves + i + trees.begin * std::size_t{offsets.stride}, offsets.stride,
                   trees.size(), row_sums);
       continue;
     }
     for (std::uint32_t t = trees.begin; t < trees.end; ++t) {
-      const auto number = static_cast<double>(leaves[std::size_t{t} * places.stride + i]);
+      const auto number = static_cast<double>(leaves[std::size_t{t} * offsets.stride + i]);
       row_sums[outputs[t]] += static_cast<Score>(leaf_output(rows.begin + i, number));
     }
   }
@@ -264,11 +264,11 @@ void Machine::sum_trees(const Inst& inst) {
   read_leaf_values(rows);
   with_scores(args.acc_out, [&]<class Score>() {
     if (pass_->options->early_stop)
-      LeafPlaces::for_parts(rows, rows_together(outputs_, kRowsDecidedTogether), [&](const Range& some) {
+      LeafOffsets::for_parts(rows, rows_together(outputs_, kRowsDecidedTogether), [&](const Range& some) {
         add_until_decided<Score>(args.acc_out, args.acc_in, some);
       });
     else
-      LeafPlaces::for_parts(rows, rows_together(outputs_, kCodeRows), [&](const Range& some) {
+      LeafOffsets::for_parts(rows, rows_together(outputs_, kCodeRows), [&](const Range& some) {
         add_leaves<Score>(args.acc_out, args.acc_in, some, pass_->trees);
       });
   });
@@ -366,22 +366,22 @@ void Machine::put(std::size_t at, Score number) const {
     pass_->values[at] = static_cast<float>(number);
 }
 
-/// Writes the outputs of some trees' leaves for some rows, which lie in one block of places.
+/// Writes the outputs of some trees' leaves for some rows, which lie in one block of rows.
 template <class Score>
 void Machine::store_leaves(std::uint32_t from, const Range& rows, const Range& trees) const {
-  const LeafPlaces places = leaf_places(from);
-  const Score* const leaves = leaves_of<Score>(from) + places.at(rows.begin, trees.begin);
+  const LeafOffsets offsets = leaf_offsets(from);
+  const Score* const leaves = leaves_of<Score>(from) + offsets.at(rows.begin, trees.begin);
   const std::size_t width = pass_->width;
   const bool plain = loaded_->vectors.count == 0 && loaded_->functions.empty();
   std::size_t to = rows.begin * width + trees.begin - pass_->trees.begin;
   if constexpr (std::is_same_v<Score, float>)
     if (plain && pass_->values != nullptr && rows.size() == kTransposed && trees.size() == kTransposed)
-      return transpose(leaves, places.stride, pass_->values + to, width);
+      return transpose(leaves, offsets.stride, pass_->values + to, width);
   const std::size_t numbers = loaded_->vectors.count != 0 ? outputs_ : 1;
   to += (numbers - 1) * (trees.begin - pass_->trees.begin);
   for (std::uint32_t i = 0; i < rows.size(); ++i, to += width)
     for (std::uint32_t t = 0; t < trees.size(); ++t) {
-      Score leaf = leaves[std::size_t{t} * places.stride + i];
+      Score leaf = leaves[std::size_t{t} * offsets.stride + i];
       const Score* adds = &leaf;
       if (loaded_->vectors.count != 0)
         adds = leaf_vector(loaded_->vectors, leaf);
@@ -397,7 +397,7 @@ void Machine::store_trees(const Inst& inst) {
   const Range& trees = pass_->trees;
   read_leaf_values(rows);
   const bool wide = loaded_->accumulators[args.acc_in].kind == AccumulatorKind::PerTree64;
-  LeafPlaces::for_parts(rows, kTransposed, [&](const Range& some) {
+  LeafOffsets::for_parts(rows, kTransposed, [&](const Range& some) {
     for (std::uint32_t c = 0; c < iterations(trees.size(), kTransposed); ++c) {
       const Range part = chunk(trees, kTransposed, c);
       wide ? store_leaves<double>(args.acc_in, some, part) : store_leaves<float>(args.acc_in, some, part);
@@ -469,7 +469,7 @@ void Machine::add_stage(const OperandsOf<Op::StoreStages>& args, const Range& ro
   const std::size_t width = outputs_ * count;
   const ScratchSlots::Slot slot(*pass_->slots);
   auto* const members = reinterpret_cast<double*>(slot.memory());
-  LeafPlaces::for_parts(ranges[args.rows], rows_together(width, kCodeRows), [&](const Range& some) {
+  LeafOffsets::for_parts(ranges[args.rows], rows_together(width, kCodeRows), [&](const Range& some) {
     add_members(args, some, members);
     for (std::uint32_t row = some.begin; row < some.end; ++row) {
       double* const mine = members + (row - some.begin) * width;
@@ -490,11 +490,11 @@ void Machine::add_stage(const OperandsOf<Op::StoreStages>& args, const Range& ro
 /// of the scores, in the model's order, as the value is.
 template <class Score>
 [[gnu::cold]] void Machine::store_spread(std::uint32_t from, const Range& rows) const {
-  const LeafPlaces places = leaf_places(from);
+  const LeafOffsets offsets = leaf_offsets(from);
   const bool vectors = loaded_->vectors.count != 0;
   for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
     const auto score = [&](std::uint32_t t, std::size_t k) {
-      const Score leaf = leaves_of<Score>(from)[places.at(row, t)];
+      const Score leaf = leaves_of<Score>(from)[offsets.at(row, t)];
       if (vectors) return leaf_vector(loaded_->vectors, leaf)[k];
       if (loaded_->functions.empty()) return leaf;
       return static_cast<Score>(leaf_output(row, static_cast<double>(leaf)));
@@ -535,7 +535,7 @@ void Machine::store_stages(const Inst& inst) {
   const Rounds rounds = rounds_of(loaded_->program, *pass_->options);
   const std::uint32_t every = pass_->options->every;
   const std::size_t stages = pass_->width / outputs_;
-  LeafPlaces::for_parts(all, rows_together(outputs_, kCodeRows), [&](const Range& some) {
+  LeafOffsets::for_parts(all, rows_together(outputs_, kCodeRows), [&](const Range& some) {
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
       const std::uint32_t first = rounds.begin + stage * every;
       const std::uint32_t end = every < rounds.end - first ? first + every : rounds.end;

@@ -61,7 +61,7 @@ class HostContext final : public Context {
   static constexpr char kBackend = 0;
   std::vector<Line> scratch;
   std::vector<Line> codes;  ///< Blocks of codes with the values that linear leaves read beside them.
-  std::vector<std::uint32_t> places;  ///< Pass::places of a call that chooses features.
+  std::vector<std::uint32_t> output_indices;  ///< Pass::output_indices of a call that chooses features.
 };
 
 /// Rounds bytes up to whole lines, so that accumulators begin on lines of their own.
@@ -124,7 +124,7 @@ class HostPredictor final : public CallPredictor {
     const std::size_t count = rows.count(), width = output_width(loaded_.program, output, options);
     HostContext& memory = static_cast<HostContext&>(context);
     std::vector<Line>& scratch = memory.scratch;
-    if (!options.features.empty()) FVM_TRY(find_places(options.features, memory.places));
+    if (!options.features.empty()) FVM_TRY(find_output_indices(options.features, memory.output_indices));
     for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
       pass.output = output;
@@ -132,7 +132,7 @@ class HostPredictor final : public CallPredictor {
       pass.source = &rows;
       pass.first_row = begin;
       pass.width = width;
-      if (!options.features.empty()) pass.places = memory.places.data();
+      if (!options.features.empty()) pass.output_indices = memory.output_indices.data();
       choose_rounds(pass);
       const bool scores = output == OutputKind::Raw || output == OutputKind::Value;
       pass.in_place = scores && to.values() != nullptr && width == loaded_.meta.num_outputs;
@@ -145,15 +145,15 @@ class HostPredictor final : public CallPredictor {
     return {};
   }
 
-  /// Writes the place of each feature among the chosen ones, and kLeftOut for others.
-  [[gnu::cold]] Result<void> find_places(std::span<const std::uint32_t> features,
-                                         std::vector<std::uint32_t>& places) const {
+  /// Writes the index of each feature among the chosen ones, and kLeftOut for others.
+  [[gnu::cold]] Result<void> find_output_indices(std::span<const std::uint32_t> features,
+                                                 std::vector<std::uint32_t>& indices) const {
     try {
-      places.assign(loaded_.meta.num_features, kLeftOut);
+      indices.assign(loaded_.meta.num_features, kLeftOut);
     } catch (const std::bad_alloc&) {
-      return fail(ErrorCode::Environment, "out of memory: the places of the features of a call");
+      return fail(ErrorCode::Environment, "out of memory: the indices of the features of a call");
     }
-    for (std::size_t i = 0; i < features.size(); ++i) places[features[i]] = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < features.size(); ++i) indices[features[i]] = static_cast<std::uint32_t>(i);
     return {};
   }
 
@@ -386,7 +386,9 @@ class HostPredictor final : public CallPredictor {
 
   Result<void> run_pass(Pass& pass, const RowSource& rows, std::size_t begin, const Destination& to,
                         std::vector<Line>& scratch) const {
-    const bool coded = !reads_values(rows, pass.output, pass.row_count) && codes_lookups(rows);
+    // What plain rows answer at once comes first: this is a good part of a call of one row.
+    const bool coded =
+        converted(rows) && !reads_values(rows, pass.output, pass.row_count) && codes_lookups(rows);
     const std::size_t values = coded ? coding_bytes(pass.row_count)
                                : converted(rows, pass.output, pass.row_count)
                                    ? converted_bytes(pass.row_count)
@@ -498,8 +500,8 @@ class HostPredictor final : public CallPredictor {
         reads_paths(pass.output) ? (pass.row_count + kCodeRows - 1) / kCodeRows : pass.row_count;
     const std::size_t fit =
         std::max<std::size_t>(1, kMaxScratchBytes / std::max<std::size_t>(1, slot_bytes(pass)));
-    return static_cast<unsigned>(
-        std::min({blocks, fit, std::size_t{ScratchSlots::kMost}, std::size_t{loaded_.executor->threads()}}));
+    return static_cast<unsigned>(std::min(
+        {blocks, fit, std::size_t{ScratchSlots::kMaxSlots}, std::size_t{loaded_.executor->threads()}}));
   }
 
   std::size_t columns() const { return loaded_.columns; }
@@ -564,7 +566,7 @@ class HostPredictor final : public CallPredictor {
     const std::size_t rows = std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1, kMaxPassRows);
     if (leaf_bytes == 0) return rows;
     const std::size_t threads = loaded_.executor == nullptr ? 1 : loaded_.executor->threads();
-    return LeafPlaces::whole(std::min(rows, threads * std::max(kMinLeafRows, kMaxLeafBytes / leaf_bytes)));
+    return LeafOffsets::whole(std::min(rows, threads * std::max(kMinLeafRows, kMaxLeafBytes / leaf_bytes)));
   }
 
   const std::unique_ptr<const LoadedProgram> owned_;

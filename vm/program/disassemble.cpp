@@ -90,6 +90,8 @@ std::string Program::disassemble() const {
     text += formatted("; contributions {}from the paths of {} trees, {} nodes\n",
                       meta().contributions > 1 ? "and interactions " : "", explained_trees().size(),
                       paths().size());
+  if (!background().empty())
+    text += formatted("; contributions against a background of {} rows\n", background()[0]);
   if (!attribution_base().empty())
     text += formatted("; approximate contributions from {} attributions of leaves\n", attributions().size());
   if (!round_begins().empty())

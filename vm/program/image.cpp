@@ -11,8 +11,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
 
+#include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/leaf_functions.hpp>
 #include <forestvm/internal/program_tools.hpp>
 
@@ -28,6 +30,8 @@ struct Program::Image {
   std::size_t size = 0;
   enum class Memory { Allocated, Mapped, Borrowed } memory = Memory::Allocated;
   std::shared_ptr<const void> owner{};  ///< Borrowed: keeps the memory alive.
+  mutable std::once_flag code_followed{};
+  mutable CodeMap code{};  ///< Set once `code_followed` is.
 
   Image() = default;
   Image(const Image&) = delete;
@@ -55,10 +59,21 @@ class ProgramImage {
       FVM_TRY(bytecode::verify_forest(program));
       FVM_TRY(bytecode::verify_walkers(program));
       FVM_TRY(bytecode::verify_operands(program));
-      FVM_ASSIGN(const CodeMap map, bytecode::verify_code(program));
+      FVM_ASSIGN(CodeMap map, bytecode::verify_code(program));
       FVM_TRY(bytecode::verify_paths(program, map));
+      std::call_once(program.image_->code_followed, [&] { program.image_->code = std::move(map); });
     }
     return program;
+  }
+
+  static const CodeMap& code(const Program& program) {
+    const Program::Image& image = *program.image_;
+    std::call_once(image.code_followed, [&] {
+      auto map = bytecode::verify_code(program);
+      FVM_CHECK(map.ok());
+      image.code = std::move(*map);
+    });
+    return image.code;
   }
 
   template <class Write>
@@ -143,6 +158,8 @@ Result<void> write_all(int file, std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+const CodeMap& code_map(const Program& program) { return ProgramImage::code(program); }
 
 std::uint64_t encoder_id(const Program& program) {
   std::uint64_t id = checksum(std::as_bytes(program.encoded_features()));

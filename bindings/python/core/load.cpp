@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include <forestvm/background.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
@@ -35,11 +36,14 @@ struct Options {
   const char* target = "auto";
   const char* device = nullptr;  ///< "cuda", "hip", or these with ":N".
   int first_round = 0;
-  int end_round = -1;            ///< -1: all rounds; -2: those up to the best one.
-  int contributions = 0;         ///< 1: compile a program that can compute contributions.
-  int keep_leaves = 0;           ///< 1 if the program shall keep each tree's leaf.
-  int interactions = 0;          ///< 1: compile a program that can compute interactions.
-  int approx_contributions = 0;  ///< 1: compile a program that can compute approximate contributions.
+  int end_round = -1;                    ///< -1: all rounds; -2: those up to the best one.
+  int contributions = 0;                 ///< 1: compile a program that can compute contributions.
+  int keep_leaves = 0;                   ///< 1 if the program shall keep each tree's leaf.
+  int interactions = 0;                  ///< 1: compile a program that can compute interactions.
+  int approx_contributions = 0;          ///< 1: compile a program that can compute approximate contributions.
+  std::span<const double> background{};  ///< Row-major rows with which contributions compare.
+  std::size_t background_columns = 0;
+  bool has_background = false;
 };
 
 /// The content of a file or of memory.
@@ -130,11 +134,18 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
     compile_options.keeps_leaves = options.keep_leaves != 0;
     compile_options.interactions = options.interactions != 0;
     compile_options.approx_contributions = options.approx_contributions != 0;
+    if (options.has_background) {
+      FVM_ASSIGN(Background background,
+                 Background::make(*model, options.background, options.background_columns));
+      compile_options.background = std::make_shared<const Background>(std::move(background));
+    }
     return compile(std::move(*model), schedule, compile_options);
   }
   Program& program = std::get<Program>(loaded);
   const Contract own = program.meta().contract;
   FVM_ASSIGN(const Contract contract, asked_contract(options, own));
+  if (options.has_background)
+    return usage("background: this is a program, into which none can be compiled any more");
   if (options.schedule != nullptr)
     return usage("schedule: this is a program, which has its schedule already");
   if (options.end_round != -1) return usage("rounds: this is a program, which has its rounds already");
@@ -208,13 +219,22 @@ PyObject* load(PyObject* type, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Options options;
     PyObject* source = nullptr;
+    PyObject* background = nullptr;
     int is_path = 0, borrow = 0;
-    if (PyArg_ParseTuple(args, "OpzzpIsziippppp", &source, &is_path, &options.schedule, &options.contract,
+    if (PyArg_ParseTuple(args, "OpzzpIsziipppppO", &source, &is_path, &options.schedule, &options.contract,
                          &options.strict, &options.threads, &options.target, &options.device,
                          &options.first_round, &options.end_round, &options.contributions,
-                         &options.keep_leaves, &options.interactions, &options.approx_contributions,
-                         &borrow) == 0)
+                         &options.keep_leaves, &options.interactions, &options.approx_contributions, &borrow,
+                         &background) == 0)
       return nullptr;
+    Buffer compared;
+    if (background != Py_None) {
+      if (!compared.open(background, PyBUF_ND)) return nullptr;
+      options.background = {static_cast<const double*>(compared->buf),
+                            static_cast<std::size_t>(compared->len) / sizeof(double)};
+      options.background_columns = static_cast<std::size_t>(compared->shape[1]);
+      options.has_background = true;
+    }
     Buffer buffer;
     if (!buffer.open(source, PyBUF_SIMPLE)) return nullptr;
     const std::span bytes(static_cast<const std::byte*>(buffer->buf), static_cast<std::size_t>(buffer->len));

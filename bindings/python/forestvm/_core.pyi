@@ -138,6 +138,7 @@ class Forest:
         interactions: bool,
         approx_contributions: bool,
         borrow: bool,
+        background: NDArray[numpy.float64] | None,
         /,
     ) -> tuple[Any, list[str]]: ...
     def _calling(self, first_round: int, end_round: int, every: int, ensembles: int, /) -> Any: ...

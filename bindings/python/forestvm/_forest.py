@@ -76,7 +76,8 @@ class Forest(_core.Forest):
 
         The array has the shape (rows, features + 1), or (rows, outputs, features + 1) if the model has several
         outputs. The last number is the expected score; it and the contributions add up to the raw score. The forest
-        must have been loaded with `contributions=True`. The options are those of `predict`.
+        must have been loaded with `contributions=True`. If it was loaded with a background, rows are compared with
+        those of the background instead. The options are those of `predict`.
         """
         return self._explain("contributions", 1, X, out, dtype, missing, columns, extra)
 
@@ -425,6 +426,7 @@ def load(
     keep_leaves: bool = False,
     interactions: bool = False,
     approx_contributions: bool = False,
+    background: Any = None,
 ) -> Forest:
     """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
 
@@ -441,6 +443,8 @@ def load(
     keep_leaves: lets `Forest.trees`, `Forest.staged` and `Forest.of_rounds` answer; predictions then take longer.
     interactions: lets `Forest.interactions` say what each two features contribute, too, which takes more memory.
     approx_contributions: lets `Forest.approx_contributions` answer; the program then takes more memory.
+    background: rows with which contributions compare a row, an array (rows, features) without column names, compiled
+              into the program: contributions are then interventional SHAP values, means over these rows.
     """
     if isinstance(schedule, os.PathLike):
         with open(schedule, encoding="utf-8") as file:
@@ -457,7 +461,31 @@ def load(
         keep_leaves,
         interactions,
         approx_contributions,
+        background=_background(background, contributions),
     )
+
+
+def _background(background: Any, contributions: bool) -> NDArray[Any] | None:
+    """Returns the rows of a background as the extension takes them."""
+    if background is None:
+        return None
+    if not contributions:
+        raise Usage("is for contributions: give contributions=True, too", "background")
+    if isinstance(background, dict) or hasattr(background, "columns") or hasattr(background, "column_names"):
+        name = type(background).__name__
+        raise UnsupportedInput(
+            f"{name} has columns with names, which are not matched: give an array in the order of the model's features",
+            "background",
+        )
+    import numpy
+
+    try:
+        rows = numpy.ascontiguousarray(background, dtype=numpy.float64)
+    except (TypeError, ValueError) as error:
+        raise UnsupportedInput(f"is no array of numbers: {error}", "background") from None
+    if rows.ndim != 2:
+        raise Usage(f"has the shape {rows.shape}: expected (rows, features)", "background")
+    return rows
 
 
 def _open(
@@ -472,6 +500,7 @@ def _open(
     interactions: bool = False,
     approx_contributions: bool = False,
     borrow: bool = False,
+    background: NDArray[Any] | None = None,
 ) -> Forest:
     """Loads a model or a program. `options` are those that a pickle keeps."""
     is_path = isinstance(source, (str, os.PathLike))
@@ -499,6 +528,7 @@ def _open(
         interactions,
         approx_contributions,
         borrow,
+        background,
     )
     forest._options = options
     forest._names = forest._feature_names

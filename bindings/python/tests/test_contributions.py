@@ -1,5 +1,6 @@
 """Contributions and interactions: against XGBoost's and LightGBM's own, for rows of every kind; shapes and errors."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -120,3 +121,44 @@ def test_without_them_is_an_error(tmp_path: Path) -> None:
     for asked in ("contributions", "interactions"):
         with pytest.raises(forestvm.Usage, match="without them"):
             forestvm.load(tmp_path / "model.fvm", **{asked: True})
+
+
+def test_against_a_background() -> None:
+    model = xgboost.XGBRegressor(n_estimators=8, max_depth=3).fit(ROWS, TARGET)
+    background, rows = ROWS[:60], ROWS[60:90]
+    forest = forestvm.from_xgboost(model, contributions=True, background=background)
+    parts = forest.contributions(rows)
+    np.testing.assert_allclose(parts, by_coalitions(model, rows, background), atol=1e-5)
+    assert np.array_equal(forest.explain(rows).values, parts[:, :-1])
+    again = forestvm.from_xgboost(model, contributions=True, background=background.tolist())
+    assert np.array_equal(again.contributions(rows), parts)
+    with pytest.raises(forestvm.Refused, match=r"its shape is \(60, 4\), but it must be \(rows, 5\)"):
+        forestvm.from_xgboost(model, contributions=True, background=background[:, :4])
+    with pytest.raises(forestvm.Refused, match=r"its shape is \(0, 5\)"):
+        forestvm.from_xgboost(model, contributions=True, background=background[:0])
+    for wrong, text in ((background[0], r"shape \(5,\)"), ({"a": [1]}, "columns with names"), ([["x"]], "no array")):
+        with pytest.raises(forestvm.Usage, match=text):
+            forestvm.from_xgboost(model, contributions=True, background=wrong)
+    with pytest.raises(forestvm.Usage, match="contributions=True"):
+        forestvm.from_xgboost(model, background=background)
+    with pytest.raises(forestvm.Usage, match="this is a program"):
+        forestvm.load(forest.to_bytes(), contributions=True, background=background)
+
+
+def by_coalitions(model: xgboost.XGBRegressor, rows: np.ndarray, background: np.ndarray) -> np.ndarray:
+    """Returns the Shapley values of the games in which features that do not take part are those of the background."""
+    features = rows.shape[1]
+    worth = np.empty((1 << features, len(rows)))
+    for coalition in range(1 << features):
+        known = np.array([coalition >> f & 1 for f in range(features)], dtype=bool)
+        mixed = np.where(known, rows[:, None, :], background[None, :, :]).reshape(-1, features)
+        worth[coalition] = model.predict(mixed).reshape(len(rows), -1).mean(axis=1, dtype=np.float64)
+    parts = np.zeros((len(rows), features + 1))
+    for coalition in range(1 << features):
+        size = coalition.bit_count()
+        for f in range(features):
+            if not coalition >> f & 1:
+                weight = math.factorial(size) * math.factorial(features - 1 - size) / math.factorial(features)
+                parts[:, f] += weight * (worth[coalition | 1 << f] - worth[coalition])
+    parts[:, -1] = worth[0]
+    return parts

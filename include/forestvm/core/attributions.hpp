@@ -22,7 +22,7 @@ struct Attribution {
   /// Sum of the changes of the mean score at the feature's splits, on the way from the root to the leaf. It is a
   /// float32 number in programs with float32 scores.
   double value;
-  std::uint32_t place;     ///< Output x (features + 1) + feature.
+  std::uint32_t index;     ///< Output x (features + 1) + feature.
   std::uint32_t reserved;  ///< Zero.
 };
 static_assert(sizeof(Attribution) == 16);

@@ -8,11 +8,11 @@
 namespace forestvm {
 
 enum class WideCategories : std::uint8_t {
-  None,        ///< The feature has no categories.
-  Parts,       ///< Whole parts are categories, so numbers between -1 and 0 round up.
-  Whole,       ///< Numbers that are not whole are missing.
-  Byte,        ///< A number becomes byte_of(it); numbers below 0 are missing.
-  SignedByte,  ///< A number becomes byte_of(it).
+  None = 0,        ///< The feature has no categories.
+  Parts = 1,       ///< Whole parts are categories, so numbers between -1 and 0 round up.
+  Whole = 2,       ///< Numbers that are not whole are missing.
+  Byte = 3,        ///< A number becomes byte_of(it); numbers below 0 are missing.
+  SignedByte = 4,  ///< A number becomes byte_of(it).
 };
 inline constexpr std::uint8_t kWideCategories = 5;
 

@@ -18,10 +18,10 @@ inline std::uint64_t key_with(std::uint64_t key, std::int32_t part) {
 }
 
 enum class KeyPartKind : std::uint8_t {
-  Category,    ///< The code of a hashed feature.
-  Above,       ///< 1 if the feature's value is above `operand`, else 0; 0 for NaN.
-  AboveOrNan,  ///< 1 if the value is above `operand` or NaN, else 0.
-  HasCode,     ///< 1 if the code of a hashed feature is `operand`, else 0.
+  Category = 0,    ///< The code of a hashed feature.
+  Above = 1,       ///< 1 if the feature's value is above `operand`, else 0; 0 for NaN.
+  AboveOrNan = 2,  ///< 1 if the value is above `operand` or NaN, else 0.
+  HasCode = 3,     ///< 1 if the code of a hashed feature is `operand`, else 0.
 };
 inline constexpr std::uint8_t kKeyPartKinds = 4;
 
@@ -74,17 +74,17 @@ inline std::uint64_t key_at(const std::uint32_t* slot) {
 /// The rules of computed columns. x is the value of a term's column, a and b are the term's numbers; x0 and x1 are the
 /// values of the first and the second term. All is computed in float32, and each operation is rounded.
 enum class ColumnKind : std::uint32_t {
-  Sum,          ///< Sum of a * x, from 0 on, in the order of the terms.
-  SumReplaced,  ///< The same sum, with b in place of an x that is NaN.
-  Scaled,       ///< (x - a) * b
-  Divided,      ///< x / a
-  Replaced,     ///< b if x is a, or if both are NaN; otherwise x.
-  Clipped,      ///< x, but at least a and at most b; NaN stays NaN.
-  SizeSum,      ///< Sum of |x|.
-  SquareSum,    ///< Sum of x * x.
-  Largest,      ///< The largest x; NaN and -inf count as the least finite number.
-  Share,        ///< x0 / x1, or x0 if x1 is 0.
-  RootShare,    ///< sqrt(x0 * x0 / x1) with the sign of x0, or x0 if x1 is 0.
+  Sum = 0,          ///< Sum of a * x, from 0 on, in the order of the terms.
+  SumReplaced = 1,  ///< The same sum, with b in place of an x that is NaN.
+  Scaled = 2,       ///< (x - a) * b
+  Divided = 3,      ///< x / a
+  Replaced = 4,     ///< b if x is a, or if both are NaN; otherwise x.
+  Clipped = 5,      ///< x, but at least a and at most b; NaN stays NaN.
+  SizeSum = 6,      ///< Sum of |x|.
+  SquareSum = 7,    ///< Sum of x * x.
+  Largest = 8,      ///< The largest x; NaN and -inf count as the least finite number.
+  Share = 9,        ///< x0 / x1, or x0 if x1 is 0.
+  RootShare = 10,   ///< sqrt(x0 * x0 / x1) with the sign of x0, or x0 if x1 is 0.
 };
 inline constexpr std::uint32_t kColumnKinds = 11;
 

@@ -9,9 +9,9 @@ namespace forestvm {
 
 /// The ways in which a model's raw scores show that a row is decided.
 enum class EarlyStopRule : std::uint8_t {
-  None,      ///< No rule: the model needs all its trees (regression).
-  Distance,  ///< The score is far from 0: 2 * |raw| > margin.
-  Lead,      ///< The best score is far ahead of the second: best - second > margin.
+  None = 0,      ///< No rule: the model needs all its trees (regression).
+  Distance = 1,  ///< The score is far from 0: 2 * |raw| > margin.
+  Lead = 2,      ///< The best score is far ahead of the second: best - second > margin.
 };
 inline constexpr std::uint8_t kEarlyStopRules = 3;
 

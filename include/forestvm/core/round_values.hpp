@@ -2,12 +2,16 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
+
+inline constexpr std::uint32_t kBoundFactor = 0x9e3779b1, kFeatureFactor = 0x85ebca6b,
+                               kMixFactor = 0x2c1b3c6d;
 
 /// The most values that a RoundFunction takes.
 inline constexpr std::uint32_t kRoundedAtOnce = 64;
@@ -21,22 +25,36 @@ struct RoundTask {
   std::uint32_t filter_mask;      ///< Number of bits less one.
   float* out;                     ///< Receives the values, rounded down.
   bool picked;                    ///< True if value i is values[features[i]], and goes to out[features[i]].
+  /// Tests before the filter, for values of features that follow one another: see RunTests. They need no gather, and
+  /// few values pass them where features have few bounds. Null if there are none.
+  const std::uint32_t* run_tests = nullptr;
+  std::size_t run_stride = 0;  ///< Number of elements from one array of `run_tests` to the next.
 
-  FVM_INLINE std::uint32_t place(std::uint32_t i) const { return picked ? features[i] : i; }
+  FVM_INLINE std::uint32_t index(std::uint32_t i) const { return picked ? features[i] : i; }
   FVM_INLINE double value(std::uint32_t i) const {
     double x;
-    __builtin_memcpy(&x, reinterpret_cast<const char*>(values + place(i)), sizeof x);
+    __builtin_memcpy(&x, reinterpret_cast<const char*>(values + index(i)), sizeof x);
     return x;
   }
 };
+
+/// The arrays of a RoundTask's run_tests, each with an element for each value: what is common to the float32 numbers
+/// just above the bounds of its feature. A function may leave these tests out.
+enum RunTests : unsigned {
+  kAgreeing,  ///< The bits in which these numbers agree.
+  kPattern,   ///< These bits.
+  kListed,    ///< The run_bit of each number; none if the feature has no bounds.
+};
+
+/// Returns a bit that depends on a number.
+FVM_INLINE std::uint32_t run_bit(std::uint32_t up_bits) {
+  return std::uint32_t{1} << (up_bits * kBoundFactor >> 27);
+}
 
 /// Returns a bit for each value: 1 if a bound of its feature may lie below it, between its neighbours, so that it may
 /// have to be rounded up.
 using RoundFunction = std::uint64_t (*)(const RoundTask& task);
 static_assert(kRoundedAtOnce <= 64);
-
-inline constexpr std::uint32_t kBoundFactor = 0x9e3779b1, kFeatureFactor = 0x85ebca6b,
-                               kMixFactor = 0x2c1b3c6d;
 
 /// Returns a hash of the bounds of a feature that lie just below `up`.
 FVM_INLINE std::uint32_t hash_of_bound(std::uint32_t feature, std::uint32_t up_bits) {

@@ -15,10 +15,10 @@ struct Rounds {
 
 /// The meaning of the scores of some of a program's rounds.
 enum class RoundRule : std::uint8_t {
-  None,       ///< None: the trees are not rounds of boosting, and all of them are needed.
-  Sums,       ///< Sums of the rounds' trees, from the base scores on.
-  FirstBase,  ///< Sums, too; the base scores belong to the first round.
-  Averages,   ///< Sums, from which values are computed after division by the number of rounds.
+  None = 0,       ///< None: the trees are not rounds of boosting, and all of them are needed.
+  Sums = 1,       ///< Sums of the rounds' trees, from the base scores on.
+  FirstBase = 2,  ///< Sums, too; the base scores belong to the first round.
+  Averages = 3,   ///< Sums, from which values are computed after division by the number of rounds.
 };
 inline constexpr std::uint8_t kRoundRules = 4;
 

@@ -7,12 +7,14 @@ namespace forestvm {
 
 /// The meaning of a model's uncertainty. The members are CatBoost's virtual ensembles, unless the rule is Trees.
 enum class UncertaintyRule : std::uint8_t {
-  None,    ///< The model has no uncertainty.
-  Scores,  ///< Mean and variance of the members' raw scores: a regression.
-  Gaussian,  ///< Mean and variance of the members' first scores, and the mean of the variances that the second predict.
-  Binary,   ///< Mean entropy of the members' two probabilities, and the entropy of their mean.
-  Classes,  ///< Mean entropy of the softmax of each member's raw scores, and the entropy of the mean softmax.
-  Trees,    ///< Mean and variance of the scores that single trees give: a forest that averages its trees.
+  None = 0,    ///< The model has no uncertainty.
+  Scores = 1,  ///< Mean and variance of the members' raw scores: a regression.
+  Gaussian =
+      2,  ///< Mean and variance of the members' first scores, and the mean of the variances that the second predict.
+  Binary = 3,  ///< Mean entropy of the members' two probabilities, and the entropy of their mean.
+  Classes =
+      4,  ///< Mean entropy of the softmax of each member's raw scores, and the entropy of the mean softmax.
+  Trees = 5,  ///< Mean and variance of the scores that single trees give: a forest that averages its trees.
 };
 inline constexpr std::uint8_t kUncertaintyRules = 6;
 

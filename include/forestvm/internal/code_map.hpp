@@ -1,6 +1,7 @@
 // The meaning of a program's code: the ranges that its loops and slices make and, for each instruction, the
 // ranges that it takes, the walkers that it reaches and the calls for which it runs. The verifier works it
-// out, so that other readers of code need not follow registers and blocks again. Implemented by vm/program.
+// out and keeps it with the program, so that other readers of code need not follow registers and blocks again.
+// Implemented by vm/program.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace forestvm {
 
 enum class Axis : std::uint8_t { Rows, Trees };
 
-inline constexpr std::uint32_t kNoRange = UINT32_MAX;
+inline constexpr std::uint32_t kNoRange = UINT32_MAX, kNoAccumulator = UINT32_MAX;
 
 /// The rows of a call and the program's trees: the first two ranges of a map.
 inline constexpr std::uint32_t kCallRows = 0, kAllTrees = 1;
@@ -53,6 +54,8 @@ struct InstFacts {
   /// iteration of `select`; none if it walks nothing.
   std::uint32_t first_walker = 0;
   std::uint32_t walker_count = 0;
+  /// Accumulator that gets the leaves of these walks; kNoAccumulator if none does.
+  std::uint32_t walk_sums = kNoAccumulator;
   /// Row counts of the calls in which the instruction runs, by the plans around it.
   RowCounts calls{0, UINT32_MAX};
 };
@@ -65,7 +68,8 @@ struct CodeMap {
 /// Returns the most elements of a range in a call of `call_rows` rows.
 std::uint32_t max_size(const CodeMap& map, std::uint32_t range, std::uint32_t call_rows);
 
-/// Returns the map of a program that was loaded with full verification or can be trusted.
-CodeMap code_map(const Program& program);
+/// Returns the map of a program that was loaded with full verification or can be trusted. The program and its copies
+/// have one map: verification makes it, or else the first call of this function, which any thread may make.
+const CodeMap& code_map(const Program& program);
 
 }  // namespace forestvm

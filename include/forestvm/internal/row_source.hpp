@@ -156,9 +156,10 @@ class RowSource {
 class RowReader {
  public:
   /// `round` rounds values; null stands for the function that runs on any CPU. `device` is the ordinal of the GPU that
-  /// the program runs on; none if it runs on the host.
+  /// the program runs on; none if it runs on the host. `rounds_runs` says whether `round` takes far less time for
+  /// values that follow one another than for picked ones.
   explicit RowReader(const Program& program, RoundFunction round = nullptr,
-                     std::optional<int> device = std::nullopt);
+                     std::optional<int> device = std::nullopt, bool rounds_runs = false);
 
   /// Resolves the rows of a call. `rows` must live as long as the result. Errors: see Predictor::predict_as.
   Result<RowSource> resolve(const AnyRows& rows) const;
@@ -173,8 +174,9 @@ class RowReader {
   std::span<const std::uint32_t> features_in_place() const { return features_in_place_; }
   /// Returns the features, ascending, whose values a conversion of rows writes: all features, or only those that
   /// the program reads if it compares in float64, where a conversion is slow, and reads less than half of many
-  /// features. The first call may be slow then, because it decodes the forest.
-  std::span<const std::uint32_t> features_converted() const;
+  /// features. For rows of float64 values that follow one another (`float64_runs`) it may return all features
+  /// nevertheless. The first call may be slow, because it decodes the forest.
+  std::span<const std::uint32_t> features_converted(bool float64_runs = false) const;
 
  private:
   /// Returns whether walks, the encoder or derived columns read a feature. Slow at first: decodes the forest.
@@ -192,10 +194,12 @@ class RowReader {
   CodedPlans coded_plans_;
   std::vector<std::uint32_t> features_in_place_;
   std::optional<int> device_;
+  bool rounds_runs_;
   mutable std::once_flag features_read_once_;
   mutable std::vector<bool> features_read_;  ///< See reads().
   mutable std::once_flag features_converted_once_;
   mutable std::vector<std::uint32_t> features_converted_;
+  mutable std::vector<std::uint32_t> all_features_;  ///< Empty unless taking them all is faster.
 };
 
 }  // namespace forestvm

@@ -58,6 +58,8 @@ class ValueRules {
     round({values, static_cast<std::uint32_t>(features.size()), features.data(), filter_.data(), filter_mask_,
            out, false});
   }
+  /// Does what round() does for features that follow one another.
+  void round_run(std::span<const std::uint32_t> features, const double* values, float* out) const;
   /// Rounds the values of these features in a row, which need no alignment, and writes them to their places in `out`.
   void round_picked(std::span<const std::uint32_t> features, const double* row, float* out) const {
     round({row, static_cast<std::uint32_t>(features.size()), features.data(), filter_.data(), filter_mask_,
@@ -84,6 +86,7 @@ class ValueRules {
   RoundFunction round_;
   std::vector<std::uint32_t> filter_ = {0};  ///< RoundTask::filter
   std::uint32_t filter_mask_ = 0;
+  std::vector<std::uint32_t> run_tests_;  ///< RoundTask::run_tests of all features
   std::vector<Slot> slots_;  ///< Hash table of the bounds that are no float32, with linear probing.
 };
 

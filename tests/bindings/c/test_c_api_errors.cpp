@@ -393,7 +393,7 @@ TEST(CApi, RefusesOutputsAndTypesThatDoNotGoTogether) {
     expect_usage(call(output, FVM_TYPE_FLOAT32), "there is no output " + std::to_string(output));
   std::vector<float> scores(8);
   expect_usage(fvm_predict_f32(opened.context(), values.data(), 1, 3, FVM_OUTPUT_LEAF, scores.data(), 8),
-               "fvm_predict_f32: writes scores and values only; fvm_predict writes classes and leaves");
+               "fvm_predict_f32: writes float32 numbers; fvm_predict writes classes and leaf numbers");
 }
 
 TEST(CApi, RefusesClassesOfAModelWithoutClasses) {

@@ -155,14 +155,14 @@ std::size_t searches(const Program& program) {
   return host::LookupCodes(program, encoder, target).searches();
 }
 
-/// Returns a forest over a number and a category that reads the first column of each lookup.
+/// Returns a forest over a number and a category that reads each column of each lookup.
 Model forest_of(std::vector<Lookup> lookups) {
   std::vector<Tree> trees;
   std::uint32_t column = 2;
-  for (const Lookup& lookup : lookups) {
-    trees.push_back(support::split(column, 1.5, support::leaf(1), support::leaf(2)));
-    column += lookup.width;
-  }
+  for (const Lookup& lookup : lookups)
+    for (const std::uint32_t end = column + lookup.width; column < end; ++column)
+      trees.push_back(support::split(column, 1.5, support::leaf(1),
+                                     support::split(column, 2.5, support::leaf(2), support::leaf(3))));
   Model forest = support::model_of(std::move(trees));
   forest.num_features = 2;
   forest.hashed_features = {1};
@@ -196,6 +196,43 @@ TEST(DerivedColumns, OfAnyNumberOfKeysAreCoded) {
   EXPECT_EQ(searches(compiled(model, "encode(u8)")), model.lookups.size());
 }
 
+/// Returns a lookup of a category and some tests, whose table has most of the keys.
+Lookup lookup_of(Dice& dice, unsigned categories, unsigned tests, std::uint32_t width) {
+  Lookup lookup{{1}, {}, {}, {}, width, {}};
+  for (unsigned i = 0; i < tests; ++i)
+    lookup.value_tests.push_back({0, static_cast<float>(i) * 0.5f - 1, i % 2 == 0});
+  for (unsigned category = 0; category < categories; ++category)
+    for (unsigned outcomes = 0; outcomes < 1u << tests; ++outcomes) {
+      std::uint64_t key = key_with(0, category_code(std::to_string(category)));
+      for (unsigned i = 0; i < tests; ++i) key = key_with(key, outcomes >> i & 1);
+      if (dice.percent(90)) lookup.keys.push_back(key);
+    }
+  for (std::size_t i = 0; i < (lookup.keys.size() + 1) * width; ++i)
+    lookup.values.push_back(static_cast<float>(dice.below(4)));
+  return lookup;
+}
+
+/// Tables of codes have one column or several, and are read in other ways if they are small.
+TEST(DerivedColumns, OfTablesOfEachSizeAndNumberOfColumns) {
+  Dice dice(31);
+  for (const unsigned categories : {1u, 3u, 6u, 12u, 25u, 50u, 110u, 230u}) {
+    std::vector<Lookup> lookups;
+    for (unsigned tests = 0; tests < 6; ++tests)
+      for (std::uint32_t width = 1; width < 7; ++width)
+        lookups.push_back(lookup_of(dice, categories, tests, width));
+    const Model model = forest_of(std::move(lookups));
+    std::vector<double> rows;
+    for (std::size_t row = 0; row < kRows; ++row) {
+      rows.push_back(dice.percent(10) ? std::nan("") : static_cast<double>(dice.below(9)) * 0.25 - 1);
+      rows.push_back(static_cast<double>(dice.below(categories + categories / 8 + 1)));
+    }
+    const Scores expected = judged(model, rows);
+    for (const std::string& target : support::targets_here())
+      EXPECT_EQ(scores_of(*loaded(model, "encode(u8)", {.target = target}), block_of(rows, 2)), expected)
+          << target << ", " << categories << " categories";
+  }
+}
+
 /// Makes tables that no compiler makes, but that verified programs may have.
 TEST(DerivedColumns, OfTablesWithKeysTwiceAndDefaultsThatDiffer) {
   const Model model = derived_model(9);
@@ -205,7 +242,7 @@ TEST(DerivedColumns, OfTablesWithKeysTwiceAndDefaultsThatDiffer) {
     for (const LookupDesc& lookup : parts.lookups)
       for (std::uint64_t slot = 0; slot + 2 < lookup.slot_count; ++slot)
         damage(lookup, slot, parts.lookup_words.data() + lookup.first_word + slot * slot_words(lookup));
-    return scores_of(*host_backend(encode_program(parts).value(), {}).value(), block_of(rows, 6));
+    return scores_of(*host_backend(build_program(parts).value(), {}).value(), block_of(rows, 6));
   };
   const Scores undamaged = judged(model, rows);
   const auto expect_same = [&](const auto& damage) {

@@ -120,7 +120,7 @@ TEST(Allocations, CodesOfManyColumnsComeInPasses) {
   constexpr std::uint32_t kMore = 70'000;  // columns that no split of the trees reads
   parts.columns.resize(parts.columns.size() + kMore, ColumnDesc{0, 1, 0, 0});
   parts.encoded_features.back().column_count += kMore;
-  const auto predictor = host_backend(encode_program(parts).value());
+  const auto predictor = host_backend(build_program(parts).value());
   const auto context = (*predictor)->make_context();
   const std::vector<float> rows = small_rows(2000, 3);
   std::vector<float> found(2000 * 3), expected(2000 * 3);

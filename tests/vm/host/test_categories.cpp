@@ -99,7 +99,7 @@ Program listed(const Program& program) {
       column.first_category = 0;
     }
   }
-  return encode_program(parts).value();
+  return build_program(parts).value();
 }
 
 /// Runs each test with sets stored as bits and as lists.

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <ostream>
 #include <set>
 #include <thread>
 #include <vector>
@@ -25,6 +26,9 @@ struct Maker {
   const char* name;
   host::MakeExecutor* make;
 };
+
+/// Names the parameter in lists of tests.
+void PrintTo(const Maker& maker, std::ostream* out) { *out << maker.name; }
 
 class Executors : public testing::TestWithParam<Maker> {};
 

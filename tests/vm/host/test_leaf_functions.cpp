@@ -314,7 +314,7 @@ TEST(LeafFunctions, TakeAnyNumber) {
   ProgramParts parts = parts_of(compiled(model, "layout(tree, array)"));
   for (const double number : {-1.0, 2.0, 1e300, std::numeric_limits<double>::quiet_NaN()}) {
     for (double& leaf : parts.wide_leaves) leaf = number;
-    const auto program = encode_program(parts);
+    const auto program = build_program(parts);
     ASSERT_TRUE(program.ok()) << program.error().text();
     const std::vector<double> row(4, 7);
     EXPECT_EQ(scores(*program, RowBlock{row.data(), 1, 4, RowType::Float64}, 1), bits_of({1.5}));

@@ -69,7 +69,7 @@ Program counting_program() {
                           inst(Op::When, {3, at + 8}), inst(Op::Leaves, {1, 0, 0, 1}),
                           inst(Op::End, {at + 6}), inst(Op::Halt, {})})
     parts.code.push_back(one);
-  return encode_program(parts).value();
+  return build_program(parts).value();
 }
 
 TEST(Plans, EachCallRunsOne) {
@@ -96,7 +96,7 @@ TEST(Plans, CompiledOnesAreWhatRuns) {
   const auto walk =
       std::find_if(parts.code.begin(), parts.code.end(), [](const Inst& one) { return one.op == Op::Walk; });
   *walk = inst(Op::Zero, {0, operands<Op::Walk>(*walk).rows});
-  const auto predictor = host_backend(encode_program(parts).value());
+  const auto predictor = host_backend(build_program(parts).value());
   const auto context = (*predictor)->make_context();
   for (const std::size_t count : {4u, 5u, 6u, 7u}) {
     std::vector<float> raw(count * 3, -1.0f);

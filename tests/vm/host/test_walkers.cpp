@@ -23,7 +23,7 @@
 #include "conformance/dice.hpp"
 #include "support/nightly.hpp"
 #include "vm/guarded_memory.hpp"
-#include "vm/host/leaf_places.hpp"
+#include "vm/host/leaf_offsets.hpp"
 #include "vm/host/targets/target.hpp"
 #include "vm/host/walker_forest.hpp"
 
@@ -93,7 +93,7 @@ struct Call {
 };
 
 /// The places of the elements to which a call delivers leaves. Sums and leaves' numbers lie row by row. Leaves' values
-/// lie where LeafPlaces says, in memory that begins and ends with a block of rows.
+/// lie where LeafOffsets says, in memory that begins and ends with a block of rows.
 class Sums {
  public:
   Sums(const Call& call, std::size_t width)
@@ -103,7 +103,7 @@ class Sums {
       rows_ = call.rows;
       return;
     }
-    const auto room = static_cast<std::uint32_t>(host::LeafPlaces::rows_with_room(call.row_count));
+    const auto room = static_cast<std::uint32_t>(host::LeafOffsets::rows_with_room(call.row_count));
     rows_.begin = call.rows.begin / kCodeRows * kCodeRows;
     rows_.end = std::min((call.rows.end + kCodeRows - 1) / kCodeRows * kCodeRows, room);
   }
@@ -120,7 +120,7 @@ class Sums {
 
  private:
   std::size_t width_, element_;
-  host::LeafPlaces places_;
+  host::LeafOffsets places_;
   bool in_blocks_;
   Range rows_{};
 };

@@ -254,6 +254,11 @@ std::vector<WalkerForest> walker_forests(const LayoutRow& layout) {
          .ending = "unrollWalk(tree)",
          .type = depth % 2 == 0 ? ScalarType::Float32 : ScalarType::Float64,
          .odd_shapes = depth > 4 && !is_padded(layout.layout)});
+  // Trees of tables with so many leaves that these are looked up in several registers.
+  if (layout.layout == Layout::Tables)
+    for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64})
+      for (const std::uint32_t depth : {6u, 7u, 8u})
+        add({.depth = depth, .shallowest = depth - 1, .type = type, .odd_shapes = false});
   // Rank codes, with numbers of columns on both sides of the number kept in registers.
   if (takes_codes(layout.layout))
     for (const std::uint32_t features : {3u, 4u, 7u, 8u, 14u, 20u, 40u, 70u, 130u, 300u})

@@ -142,7 +142,7 @@ TEST(Assemble, AnEditChangesTheCodeAlone) {
   EXPECT_EQ(edited->disassemble(), text);
   ProgramParts parts = parts_of(program);
   parts.code = parts_of(*edited).code;
-  const auto expected = encode_program(parts);
+  const auto expected = build_program(parts);
   ASSERT_TRUE(expected.ok());
   EXPECT_EQ(image_of(*edited), image_of(*expected));
 }

@@ -259,7 +259,7 @@ TEST(Isa, DisassemblyOfEveryOpcode) {
   std::set<Op> used;
   for (const Inst& inst : parts.code) used.insert(inst.op);
   EXPECT_EQ(used.size(), kOpCount) << "a new opcode belongs into this test";
-  const auto program = encode_program(parts);
+  const auto program = build_program(parts);
   ASSERT_TRUE(program.ok()) << program.error().text();
   support::expect_golden(std::string(FORESTVM_SOURCE_DIR) + "/tests/vm/program/every_opcode.txt",
                          program->disassemble());

@@ -373,7 +373,7 @@ TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {
   for (std::uint32_t seed = 0; seed < kPrograms; ++seed) {
     ProgramParts& parts = kinds[seed % 2];
     parts.code = CodeGenerator(seed, parts.meta.contributions != 0).code();
-    const auto program = encode_program(parts);
+    const auto program = build_program(parts);
     if (!program.ok()) continue;
     ++accepted;
     for (const Inst& inst : parts.code) ++seen[inst.op];

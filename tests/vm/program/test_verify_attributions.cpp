@@ -24,7 +24,7 @@ template <class Break>
 void expect_refused(Break breaks, const std::string& what) {
   ProgramParts parts = attributed_parts();
   breaks(parts);
-  const auto program = encode_program(parts);
+  const auto program = build_program(parts);
   const std::string text = program.ok() ? "" : program.error().text();
   EXPECT_NE(text.find(what), std::string::npos) << text;
 }
@@ -41,7 +41,7 @@ Inst& first(ProgramParts& parts, Op op) {
 }
 
 TEST(VerifyAttributions, AcceptsWhatIsCompiled) {
-  const auto program = encode_program(attributed_parts());
+  const auto program = build_program(attributed_parts());
   ASSERT_TRUE(program.ok()) << program.error().text();
 }
 
@@ -63,9 +63,9 @@ TEST(VerifyAttributions, Sections) {
 
 TEST(VerifyAttributions, Attributions) {
   const std::string where = "attributions section: record 0: ";
-  expect_refused([](ProgramParts& p) { p.attributions[0].place = p.meta.num_features; },
+  expect_refused([](ProgramParts& p) { p.attributions[0].index = p.meta.num_features; },
                  where + "its feature does not exist");
-  expect_refused([](ProgramParts& p) { p.attributions[0].place = UINT32_MAX; },
+  expect_refused([](ProgramParts& p) { p.attributions[0].index = UINT32_MAX; },
                  where + "its feature does not exist");
   expect_refused([](ProgramParts& p) { p.attributions[0].value = NAN; }, where + "its number is not finite");
   expect_refused([](ProgramParts& p) { p.attributions[0].reserved = 1; },

@@ -74,8 +74,8 @@ ProgramParts nested(std::uint32_t depth) {
 }
 
 TEST(VerifyCode, RefusesDeepNests) {
-  ASSERT_TRUE(encode_program(nested(kMaxBlockDepth)).ok());
-  const auto program = encode_program(nested(kMaxBlockDepth + 1));
+  ASSERT_TRUE(build_program(nested(kMaxBlockDepth)).ok());
+  const auto program = build_program(nested(kMaxBlockDepth + 1));
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().text(), "pc 16 (when): more than 16 nested blocks");
 }
@@ -86,7 +86,7 @@ TEST(VerifyCode, BoundsTheNumbersOfInstructionsAndWalkers) {
   parts.code.insert(parts.code.begin() + static_cast<std::ptrdiff_t>(last), kMaxInstructions - last - 1,
                     inst(Op::Zero, {0, 0}));
   parts.walkers.resize(kMaxWalkers, parts.walkers[0]);
-  ASSERT_TRUE(encode_program(parts).ok()) << encode_program(parts).error().text();
+  ASSERT_TRUE(build_program(parts).ok()) << build_program(parts).error().text();
   expect_refusal(parts, {"instructions", [](ProgramParts& p) { p.code.push_back(p.code.back()); },
                          "code section", "65537 instructions, at most 65536"});
   expect_refusal(parts, {"walkers", [](ProgramParts& p) { p.walkers.push_back(p.walkers.back()); },
@@ -279,7 +279,7 @@ TEST(VerifyCode, RefusesAReductionOutsideTheBlockOfItsLoop) {
                 inst(Op::Slice, {3, 1, 0, 6}),
                 inst(Op::ReduceDim, {0, 1, 0, 3, 0, 1}),
                 inst(Op::Halt, {})};
-  const auto program = encode_program(parts);
+  const auto program = build_program(parts);
   ASSERT_FALSE(program.ok()) << program->disassemble();
   EXPECT_EQ(program.error().where, "pc 9 (reduce_dim)");
 }
@@ -406,7 +406,7 @@ TEST(VerifyCode, RefusesWalksThatAreNotTheirs) {
   good.code[5] = inst(Op::Walk, {0, 4, 2, 0, 1});
   good.code[4] = inst(Op::Slice, {5, 4, 0, 1});
   good.code[7] = inst(Op::Slice, {5, 1, 0, 1});
-  EXPECT_TRUE(encode_program(good).ok()) << encode_program(good).error().text();
+  EXPECT_TRUE(build_program(good).ok()) << build_program(good).error().text();
 }
 
 TEST(VerifyCode, RefusesCachesAndMappings) {

@@ -155,7 +155,7 @@ TEST(VerifyEncoder, RefusesListsOfCategoriesThatAreNone) {
   };
   ProgramParts lists = good;
   list(lists, 1, {0, 7, kMaxCategories - 1});
-  ASSERT_TRUE(encode_program(lists).ok());
+  ASSERT_TRUE(build_program(lists).ok());
   const char* const record = "category_columns section: record 1";
   expect_refusals(
       good, {{"descending", listed({1, 7, 6}), record, "do not ascend"},
@@ -248,7 +248,7 @@ ProgramParts with_code(std::vector<Inst> code) {
 }
 
 void expect_good(std::vector<Inst> code) {
-  const auto program = encode_program(with_code(std::move(code)));
+  const auto program = build_program(with_code(std::move(code)));
   EXPECT_TRUE(program.ok()) << program.error().text();
 }
 

@@ -26,7 +26,7 @@ template <class Break>
 void expect_refused(Break breaks, const std::string& where, const std::string& what) {
   ProgramParts parts = explained_parts();
   breaks(parts);
-  const auto program = encode_program(parts);
+  const auto program = build_program(parts);
   ASSERT_FALSE(program.ok()) << what;
   EXPECT_EQ(program.error().code, ErrorCode::Refused);
   EXPECT_EQ(program.error().where, where);
@@ -34,7 +34,7 @@ void expect_refused(Break breaks, const std::string& where, const std::string& w
 }
 
 TEST(VerifyExplainedTrees, AcceptsWhatIsCompiled) {
-  const auto program = encode_program(explained_parts());
+  const auto program = build_program(explained_parts());
   ASSERT_TRUE(program.ok()) << program.error().text();
   EXPECT_EQ(program->paths().size(), 5u);
 }
@@ -54,7 +54,7 @@ TEST(VerifyExplainedTrees, Nodes) {
   expect_refused([&](ProgramParts& p) { share_of_both(p, 2.5); }, where, "share");
   ProgramParts doubled = explained_parts();
   share_of_both(doubled, 2);
-  EXPECT_TRUE(encode_program(doubled).ok());
+  EXPECT_TRUE(build_program(doubled).ok());
   expect_refused([](ProgramParts& p) { p.paths[1].column = 2; }, where, "column does not exist");
   expect_refused([](ProgramParts& p) { p.paths[1].feature = 4; }, where, "feature lies outside the row");
   expect_refused([](ProgramParts& p) { p.paths[2].code = 1; }, leaf, "a leaf tests nothing");
@@ -92,7 +92,7 @@ TEST(VerifyExplainedTrees, Depths) {
   expect_refused([&](ProgramParts& p) { chain(p, 65, 65); }, "paths section: record 64", "too many features");
   ProgramParts parts = explained_parts();
   chain(parts, 512, 64);
-  EXPECT_TRUE(encode_program(parts).ok());
+  EXPECT_TRUE(build_program(parts).ok());
 }
 
 TEST(VerifyExplainedTrees, Meta) {
@@ -115,7 +115,7 @@ TEST(VerifyExplainedTrees, Code) {
   while (parts.code[at].op != Op::Explain) ++at;
   const Inst explain = parts.code[at];
   const auto refusal = [](const ProgramParts& changed) {
-    const auto program = encode_program(changed);
+    const auto program = build_program(changed);
     return program.ok() ? "" : program.error().text();
   };
   ProgramParts without = parts;

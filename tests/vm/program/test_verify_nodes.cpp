@@ -242,7 +242,7 @@ TEST(VerifyNodes, Array4TakesAnyLeaf) {
   for (const TreeDesc& tree : parts.trees)
     for (std::uint32_t slot = tree.node_count / 2; slot < tree.node_count; ++slot)
       nodes_of<Array4View::Node>(parts, 0)[tree.first_node + slot].word = UINT32_MAX - slot;
-  const auto program = encode_program(parts);
+  const auto program = build_program(parts);
   EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().text());
 }
 

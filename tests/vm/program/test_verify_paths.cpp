@@ -39,11 +39,11 @@ Program data_with(std::vector<AccumulatorDesc> accumulators) {
   parts.accumulators = std::move(accumulators);
   parts.code = {inst(Op::Init, {0, 0})};
   add_outputs(parts);
-  return *encode_program(parts);
+  return *build_program(parts);
 }
 
 const Program& data() {
-  static const Program program = *encode_program(by_hand());
+  static const Program program = *build_program(by_hand());
   return program;
 }
 
@@ -224,7 +224,7 @@ TEST(VerifyPaths, AProgramWithoutClassesWritesNone) {
   ProgramParts parts = by_hand();
   parts.meta.class_rule = ClassRule::None;
   parts.code[12] = inst(Op::Zero, {0, 2});
-  const auto program = encode_program(parts);
+  const auto program = build_program(parts);
   EXPECT_TRUE(program.ok()) << program.error().text();
 }
 
@@ -271,7 +271,7 @@ TEST(VerifyPaths, BoundsTheStepsOfARow) {
   parts.base.resize(65536);
   // Two nested loops over the 6 trees pass 6 times over 65,536 outputs.
   const std::string loop = "for r2, r1, step 1, @", body = "add_base a0, r0\n";
-  const Program over = *encode_program(parts);
+  const Program over = *build_program(parts);
   const auto code = [&](std::uint32_t count) {
     std::string text = "init a0, r0\n" + loop + std::to_string(2 + count) + "\n";
     for (std::uint32_t i = 0; i < count; ++i) text += body;
@@ -292,9 +292,9 @@ TEST(VerifyPaths, BoundsStepsThatAreNotChecked) {
   Model model = small_forest({.trees = kTrees, .depth = 1});
   model.trees[0] = chain_of(kDepth);
   ProgramParts parts = parts_of(compiled(model, "layout(tree, sparse)"));
-  const std::uint64_t before = steps_per_row(*encode_program(parts));
+  const std::uint64_t before = steps_per_row(*build_program(parts));
   parts.walkers[0].steps = kDepth;
-  EXPECT_EQ(steps_per_row(*encode_program(parts)) - before, std::uint64_t{kTrees} * kDepth);
+  EXPECT_EQ(steps_per_row(*build_program(parts)) - before, std::uint64_t{kTrees} * kDepth);
   const auto first = std::find_if(parts.code.begin(), parts.code.end(),
                                   [](const Inst& inst) { return inst.op == Op::Walk; });
   const auto pc = static_cast<std::uint32_t>(first - parts.code.begin());

@@ -20,7 +20,7 @@ ProgramParts kept_parts() {
 }
 
 std::string refusal(const ProgramParts& parts) {
-  const auto program = encode_program(parts);
+  const auto program = build_program(parts);
   return program.ok() ? "" : program.error().text();
 }
 
@@ -152,7 +152,7 @@ TEST(VerifyRounds, Uncertainty) {
   // Calls for an output that the program does not have are refused before its code runs.
   ProgramParts none = uncertain_parts();
   none.uncertainty.clear();
-  const auto program = encode_program(none);
+  const auto program = build_program(none);
   ASSERT_TRUE(program.ok()) << program.error().text();
   EXPECT_FALSE(check_call(*program, OutputKind::Uncertainty, {}).ok());
   ProgramParts kept = kept_parts();

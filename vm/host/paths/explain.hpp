@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <forestvm/core/encoder.hpp>
@@ -342,12 +343,60 @@ void explain(const ExplainTask& task, const Number* constants) {
   }
 }
 
+/// Sets the pattern of each row: the bits of the features all of whose tests it passes.
+inline void set_patterns(const ExplainTask& task, const PatternLeaf& leaf, const PatternTest* tests,
+                         std::uint16_t* patterns) {
+  std::uint8_t codes[kCodeRows] = {};
+  std::fill_n(patterns, kCodeRows, static_cast<std::uint16_t>((1u << leaf.features) - 1));
+  for (const PatternTest* test = tests; test != tests + leaf.test_count; ++test) {
+    std::memcpy(codes, task.codes + std::size_t{test->column} * kCodeRows, task.rows);
+    const auto range = static_cast<std::uint8_t>(test->high - test->low);
+    const auto others = static_cast<std::uint16_t>(~(1u << test->bit));
+#pragma GCC unroll 1
+    for (unsigned row = 0; row < kCodeRows; ++row) {
+      const bool passes = static_cast<std::uint8_t>(codes[row] - test->low) <= range;
+      patterns[row] &= passes ? std::uint16_t{0xffff} : others;
+    }
+  }
+}
+
+/// Adds the contributions that are looked up: see PatternLeaf.
+inline void add_patterns(const ExplainTask& task) {
+  const LoadedPaths& paths = *task.paths;
+  const PathOutput& output = *task.output;
+  const std::uint32_t* const features = paths.features.data() + output.first_feature;
+  auto* const totals = reinterpret_cast<double*>(task.scratch + ExplainScratch(paths).totals);
+  const PatternTest* begin = paths.pattern_tests.data();
+  const double* numbers = paths.pattern_numbers.data();
+  std::uint16_t patterns[kCodeRows];
+  for (const PatternLeaf& leaf : paths.pattern_leaves) {
+    const PatternTest* const end = begin + leaf.test_count;
+    const std::size_t count = std::size_t{1} << leaf.features;
+    if (&output == &paths.outputs[leaf.output]) {
+      set_patterns(task, leaf, begin, patterns);
+      for (const PatternTest* test = begin; test != end; ++test) {
+        if (test->adds == 0) continue;
+        const auto others = static_cast<std::uint16_t>(~(1u << test->bit));
+        double* const to =
+            totals +
+            (std::lower_bound(features, features + output.features, test->feature) - features) * kCodeRows;
+#pragma GCC unroll 1
+        for (unsigned row = 0; row < task.rows; ++row)
+          to[row] += numbers[patterns[row]] - numbers[count + (patterns[row] & others)];
+      }
+    }
+    begin = end;
+    numbers += 2 * count;
+  }
+}
+
 template <class Target>
 void explain(const ExplainTask& task) {
   if (task.paths->wide)
     explain<Target>(task, task.paths->doubles.data());
   else
     explain<Target>(task, task.paths->singles.data());
+  add_patterns(task);
 }
 
 }  // namespace forestvm::host

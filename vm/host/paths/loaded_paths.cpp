@@ -17,7 +17,7 @@ constexpr std::size_t kBatchTrees = 16;
 
 /// The least WaySplit::taken of a branch for which interactions are computed in float32: a constant of the branch is
 /// about its reciprocal.
-constexpr double kLeastSingle = 0x1p-100;
+constexpr double kMinSingle = 0x1p-100;
 
 /// A split on the way from the root to the split that is visited.
 struct WaySplit {
@@ -209,10 +209,9 @@ std::vector<Pair> all_of(std::span<const std::vector<Pair>> lists) {
   return pairs;
 }
 
-/// Returns the features that some trees test, ascending.
+/// Returns the features that some trees test, and further features, ascending.
 template <class Trees>
-std::vector<std::uint32_t> features_of(const Trees& trees) {
-  std::vector<std::uint32_t> features;
+std::vector<std::uint32_t> features_of(const Trees& trees, std::vector<std::uint32_t> features) {
   for (const std::span<const PathNode> tree : trees)
     for (const PathNode& node : tree)
       if (node.split != 0) features.push_back(node.feature);
@@ -249,16 +248,28 @@ class PathLoader {
     for (std::size_t k = 0; k < by_output.size(); ++k)
       for (const std::span<const PathNode> tree : by_output[k])
         pairs[k].push_back(to_.interactions ? pairs_of(tree, least_taken) : std::vector<Pair>());
-    if (least_taken < kLeastSingle) to_.wide = true;
+    if (least_taken < kMinSingle) to_.wide = true;
     for (std::size_t k = 0; k < by_output.size(); ++k) add_output(by_output[k], pairs[k], expected[k]);
   }
 
  private:
   using Trees = std::span<const std::span<const PathNode>>;
 
+  /// Returns the features in the patterns of the output that is added.
+  std::vector<std::uint32_t> features_looked_up() const {
+    std::vector<std::uint32_t> features;
+    const PatternTest* test = to_.pattern_tests.data();
+    for (const PatternLeaf& leaf : to_.pattern_leaves)
+      for (const PatternTest* const end = test + leaf.test_count; test != end; ++test)
+        if (leaf.output == to_.outputs.size()) features.push_back(test->feature);
+    sort_unique(features);
+    return features;
+  }
+
   /// Adds the trees of an output. `pairs` has the pairs of features of each tree.
   void add_output(Trees trees, const std::vector<std::vector<Pair>>& pairs, double expected) {
-    const Terms terms{features_of(trees), all_of(pairs)};
+    const std::vector<std::uint32_t> looked_up = features_looked_up();
+    const Terms terms{features_of(trees, looked_up), all_of(pairs)};
     const auto features = static_cast<std::uint32_t>(terms.features.size());
     const auto pair_count = static_cast<std::uint32_t>(terms.pairs.size());
     PathOutput output{to_.batches.size(), 0,       to_.features.size(), to_.total_pairs.size(), features,
@@ -270,7 +281,7 @@ class PathLoader {
     for (std::size_t begin = 0; begin < trees.size(); begin += step) {
       const std::size_t count = std::min(step, trees.size() - begin);
       const Trees some = trees.subspan(begin, count);
-      add_batch(some, {features_of(some), all_of(std::span(pairs).subspan(begin, count))}, terms);
+      add_batch(some, {features_of(some, looked_up), all_of(std::span(pairs).subspan(begin, count))}, terms);
     }
     output.end_batch = to_.batches.size();
     to_.most_totals = std::max<std::size_t>(to_.most_totals, std::size_t{features} + pair_count);
@@ -382,7 +393,11 @@ class PathLoader {
 }  // namespace
 
 LoadedPaths::LoadedPaths(const Program& program)
-    : wide(program.meta().score_type == ScalarType::Float64), interactions(program.meta().contributions > 1) {
+    : pattern_leaves(program.pattern_leaves()),
+      pattern_tests(program.pattern_tests()),
+      pattern_numbers(program.pattern_numbers()),
+      wide(program.meta().score_type == ScalarType::Float64),
+      interactions(program.meta().contributions > 1) {
   if (program.meta().contributions != 0) PathLoader(program, *this).run();
 }
 

@@ -1,5 +1,6 @@
 // The paths of a program in the form in which contributions and interactions are computed from them. In: the sections
-// explained_trees and paths. Out: for each tree a list of steps, and the constants that they take.
+// explained_trees and paths. Out: for each tree a list of steps, and the constants that they take. The sections of
+// leaves whose contributions are looked up (see PatternLeaf) are used as they are.
 //
 // Contributions are Shapley values of a game in which a feature that does not take part sends rows both ways at a
 // split, by the shares of the training rows. Let every feature take part with the chance t. With z, the share of a
@@ -29,6 +30,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <forestvm/program.hpp>
@@ -154,6 +156,10 @@ struct LoadedPaths {
   std::vector<std::uint32_t> features;  ///< Feature of each output's totals, ascending.
   std::vector<TotalPair> total_pairs;   ///< The features of each output's totals of pairs.
   std::vector<PathOutput> outputs;
+  /// The sections of leaves whose contributions are looked up, in a program that compares rows with a background.
+  std::span<const PatternLeaf> pattern_leaves;
+  std::span<const PatternTest> pattern_tests;
+  std::span<const double> pattern_numbers;
   /// True if sums are computed in float64: scores are float64, or constants of interactions could exceed float32.
   bool wide = false;
   bool interactions = false;  ///< True if the program gives interactions.

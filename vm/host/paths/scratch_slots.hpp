@@ -12,11 +12,11 @@ namespace forestvm::host {
 
 class ScratchSlots {
  public:
-  static constexpr unsigned kMost = 64;
+  static constexpr unsigned kMaxSlots = 64;
 
-  /// Divides `memory` into `count` slots of `bytes` bytes each, at least one and at most kMost.
+  /// Divides `memory` into `count` slots of `bytes` bytes each, at least one and at most kMaxSlots.
   ScratchSlots(std::byte* memory, std::size_t bytes, unsigned count)
-      : memory_(memory), bytes_(bytes), free_(~std::uint64_t{0} >> (kMost - count)) {}
+      : memory_(memory), bytes_(bytes), free_(~std::uint64_t{0} >> (kMaxSlots - count)) {}
 
   /// A slot that a thread has taken. The constructor waits for a slot if all are taken. A thread that has a slot
   /// never waits for another.

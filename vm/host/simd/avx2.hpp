@@ -31,24 +31,21 @@ struct Avx2Shuffle {
 };
 
 struct Avx2Bytes : PortableBytes<Avx2Shuffle> {
+  // Leaves are loaded one by one: on AMD this takes half of the time of gathers.
   FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t, const std::uint8_t* at,
                                     std::size_t rows) {
-    for (std::size_t i = 0; i < rows; i += 8) {
-      const __m256i index = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + i)));
-      _mm256_storeu_ps(sums + i,
-                       _mm256_add_ps(_mm256_loadu_ps(sums + i), _mm256_i32gather_ps(leaves, index, 4)));
-    }
+    for (std::size_t i = 0; i < rows; i += 8, at += 8)
+      _mm256_storeu_ps(sums + i, _mm256_add_ps(_mm256_loadu_ps(sums + i),
+                                               _mm256_setr_ps(leaves[at[0]], leaves[at[1]], leaves[at[2]],
+                                                              leaves[at[3]], leaves[at[4]], leaves[at[5]],
+                                                              leaves[at[6]], leaves[at[7]])));
   }
   FVM_INLINE static void add_leaves(double* sums, const double* leaves, std::uint32_t, const std::uint8_t* at,
                                     std::size_t rows) {
-    // Uses the gather with a mask: GCC 12 takes the undefined operand of the gather without one for an
-    // uninitialised value.
-    const __m256d all = _mm256_castsi256_pd(_mm256_set1_epi64x(-1));
-    for (std::size_t i = 0; i < rows; i += 4) {
-      const __m128i index = _mm_cvtepu8_epi32(_mm_loadu_si32(at + i));
-      const __m256d found = _mm256_mask_i32gather_pd(_mm256_setzero_pd(), leaves, index, all, 8);
-      _mm256_storeu_pd(sums + i, _mm256_add_pd(_mm256_loadu_pd(sums + i), found));
-    }
+    for (std::size_t i = 0; i < rows; i += 4, at += 4)
+      _mm256_storeu_pd(
+          sums + i, _mm256_add_pd(_mm256_loadu_pd(sums + i), _mm256_setr_pd(leaves[at[0]], leaves[at[1]],
+                                                                            leaves[at[2]], leaves[at[3]])));
   }
 };
 

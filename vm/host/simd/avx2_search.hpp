@@ -143,7 +143,7 @@ struct Avx2Search {
     const __m256d wide_a = _mm256_cvtps_pd(nearest_a), wide_b = _mm256_cvtps_pd(nearest_b);
     const __m256i above =
         low_halves(_mm256_cmp_pd(wide_a, a, _CMP_GT_OQ), _mm256_cmp_pd(wide_b, b, _CMP_GT_OQ));
-    const __m256i between =
+    __m256i between =
         low_halves(_mm256_cmp_pd(wide_a, a, _CMP_NEQ_OQ), _mm256_cmp_pd(wide_b, b, _CMP_NEQ_OQ));
     const __m256i bits = _mm256_castps_si256(_mm256_set_m128(nearest_b, nearest_a));
     // Bits of negative numbers ascend as the numbers descend.
@@ -157,6 +157,17 @@ struct Avx2Search {
         task.out[task.features[i + k]] = std::bit_cast<float>(rounded[k]);
     } else {
       _mm256_storeu_ps(task.out + i, _mm256_castsi256_ps(down));
+    }
+    if (task.run_tests != nullptr) {
+      const auto test = [&](RunTests one) {
+        const std::uint32_t* const from = task.run_tests + one * task.run_stride + i;
+        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+      };
+      const __m256i differing = _mm256_and_si256(_mm256_xor_si256(up, test(kPattern)), test(kAgreeing));
+      const __m256i number = _mm256_srli_epi32(times(up, kBoundFactor), 27);
+      const __m256i listed = _mm256_and_si256(_mm256_srlv_epi32(test(kListed), number), between);
+      between = _mm256_and_si256(listed, _mm256_cmpeq_epi32(differing, _mm256_setzero_si256()));
+      if (_mm256_testz_si256(between, _mm256_set1_epi32(1)) != 0) return 0;
     }
     const __m256i features = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(task.features + i));
     __m256i h = _mm256_xor_si256(times(up, kBoundFactor), times(features, kFeatureFactor));

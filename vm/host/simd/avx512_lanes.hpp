@@ -9,9 +9,11 @@
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/sparse8.hpp>
 
+#include "vm/host/simd/ordered_sums.hpp"
+
 namespace forestvm::host {
 
-struct Avx512Lanes {
+struct Avx512Lanes : OrderedSums {
   static constexpr unsigned kLanes = 16;
   /// Most floats from row to row: offsets have 32 bits.
   static constexpr std::size_t kMaxStride = std::size_t{1} << 26;
@@ -30,14 +32,6 @@ struct Avx512Lanes {
   }
   FVM_INLINE static void store(float* to, Floats values) { _mm512_storeu_ps(to, values); }
   FVM_INLINE static void store(std::uint32_t* to, Ints values) { _mm512_storeu_si512(to, values); }
-
-  /// Returns the sum with each value added in turn. It uses intrinsics, because otherwise the compiler takes
-  /// vectors apart for it.
-  FVM_INLINE static float add_in_order(float sum, const float* values, unsigned count) {
-    __m128 in_order = _mm_set_ss(sum);
-    for (unsigned i = 0; i < count; ++i) in_order = _mm_add_ss(in_order, _mm_load_ss(values + i));
-    return _mm_cvtss_f32(in_order);
-  }
 
   /// Returns the first nodes of trees, by the trees' numbers.
   FVM_INLINE static Ints roots(const TreeDesc* trees, Ints index) {

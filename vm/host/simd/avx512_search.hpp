@@ -6,6 +6,7 @@
 
 #include <forestvm/core/round_values.hpp>
 
+#include "vm/host/derive_codes.hpp"
 #include "vm/host/encode_rows.hpp"
 #include "vm/host/picked_values.hpp"
 
@@ -136,11 +137,23 @@ struct Avx512Search {
         _mm512_mask_i32scatter_ps(task.out, all, features, down, 4);
       else
         _mm512_mask_storeu_ps(task.out + i, all, down);
+      __mmask16 between = _mm512_mask_cmpneq_epi32_mask(all, _mm512_castps_si512(down), up);
+      if (!kPicked && task.run_tests != nullptr) {
+        const auto test = [&](RunTests one) {
+          return _mm512_maskz_loadu_epi32(all, task.run_tests + one * task.run_stride + i);
+        };
+        between =
+            _mm512_mask_testn_epi32_mask(between, _mm512_xor_si512(up, test(kPattern)), test(kAgreeing));
+        const __m512i number =
+            _mm512_srli_epi32(_mm512_mullo_epi32(up, _mm512_set1_epi32(static_cast<int>(kBoundFactor))), 27);
+        between = _mm512_mask_test_epi32_mask(between, _mm512_sllv_epi32(_mm512_set1_epi32(1), number),
+                                              test(kListed));
+        if (between == 0) continue;
+      }
       const __m512i h = _mm512_and_si512(hash_of_bounds(features, up),
                                          _mm512_set1_epi32(static_cast<int>(task.filter_mask)));
       const __m512i words =
           _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), all, _mm512_srli_epi32(h, 5), task.filter, 4);
-      const __mmask16 between = _mm512_mask_cmpneq_epi32_mask(all, _mm512_castps_si512(down), up);
       const __m512i bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(h, _mm512_set1_epi32(31)));
       found |= std::uint64_t{_mm512_mask_test_epi32_mask(between, words, bit)} << i;
     }
@@ -163,17 +176,64 @@ struct Avx512Search {
     }
   }
 
-  /// Fetches the bytes of a table at `count` indices, a multiple of 16. It also reads the three bytes behind each.
-  FVM_INLINE static void look_up(const std::uint8_t* table, const std::uint32_t* indices, unsigned count,
-                                 std::uint8_t* to) {
+  /// Does what write_outcomes in derive_codes.hpp does.
+  FVM_INLINE static void write_outcomes(const KeyPart& test, const float* values, unsigned rows,
+                                        std::uint8_t* out) {
+    const __m512i operands = _mm512_set1_epi32(static_cast<int>(test.operand));
+    const __m512 borders = _mm512_castsi512_ps(operands);
+    const auto put = [=](auto compare) {
+      for (unsigned r = 0; r < rows; r += 16)
+        _mm_store_si128(reinterpret_cast<__m128i*>(out + r),
+                        _mm_movm_epi8(compare(_mm512_load_ps(values + r))));
+    };
+    if (test.kind == KeyPartKind::HasCode)
+      put([=](__m512 x) { return _mm512_cmpeq_epi32_mask(_mm512_castps_si512(x), operands); });
+    else if (test.kind == KeyPartKind::Above)
+      put([=](__m512 x) { return _mm512_cmp_ps_mask(x, borders, _CMP_GT_OQ); });
+    else
+      put([=](__m512 x) { return _mm512_cmp_ps_mask(x, borders, _CMP_NLE_UQ); });
+  }
+
+  /// Writes the codes of a table at `count` indices, a multiple of 16.
+  FVM_INLINE static void look_up(const CodeTable& table, const std::uint32_t* indices, unsigned count,
+                                 std::uint8_t* codes) {
+    if (table.entries <= 128) return look_up_small<1>(table, indices, count, codes);
+    if (table.entries <= kSmallTable) return look_up_small<2>(table, indices, count, codes);
+    const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(std::bit_width(table.columns.size() - 1)));
     for (unsigned i = 0; i < count; i += 16) {
-      const __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff,
-                                                        _mm512_load_si512(indices + i), table, 1);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm512_cvtepi32_epi8(words));
+      const __m512i entries = _mm512_sll_epi32(_mm512_load_si512(indices + i), shift);
+      __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, entries, table.codes, 1);
+      for (const std::uint32_t column : table.columns) {
+        put_codes(column, i, _mm512_cvtepi32_epi8(words), codes);
+        words = _mm512_srli_epi32(words, 8);
+      }
     }
   }
 
  private:
+  /// Stores the codes of 16 rows in a column.
+  FVM_INLINE static void put_codes(std::uint32_t column, unsigned row, __m128i of_rows, std::uint8_t* codes) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(codes + std::size_t{column} * kCodeRows + row), of_rows);
+  }
+
+  /// Looks up a table of one column and at most 128 entries for each of `Pairs` pairs of registers.
+  template <unsigned Pairs>
+  FVM_INLINE static void look_up_small(const CodeTable& table, const std::uint32_t* indices, unsigned count,
+                                       std::uint8_t* codes) {
+    __m512i parts[2 * Pairs];
+    for (unsigned i = 0; i < 2 * Pairs; ++i) parts[i] = _mm512_loadu_si512(table.codes + 64 * i);
+    for (unsigned i = 0; i < count; i += 16) {
+      const __m128i bytes = _mm512_cvtepi32_epi8(_mm512_load_si512(indices + i));
+      const __m512i at = _mm512_castsi128_si512(bytes);
+      const auto pair = [&](unsigned p) {
+        return _mm512_castsi512_si128(_mm512_permutex2var_epi8(parts[2 * p], at, parts[2 * p + 1]));
+      };
+      __m128i found = pair(0);
+      if constexpr (Pairs == 2) found = _mm_mask_blend_epi8(_mm_movepi8_mask(bytes), found, pair(1));
+      put_codes(table.columns[0], i, found, codes);
+    }
+  }
+
   FVM_INLINE static __m512 joined(__m256 low, __m256 high) {
     return _mm512_castpd_ps(
         _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(low)), _mm256_castps_pd(high), 1));

@@ -20,10 +20,10 @@ namespace forestvm::host {
 template <class Target, class Score>
 FVM_ONE_COPY void store_vectors(const WalkTask& task, const TreeDesc& desc, std::uint32_t row,
                                 std::uint32_t slots, const Score* leaves, const std::uint8_t* at) {
-  const LeafPlaces places(task.width, task.row_count);
+  const LeafOffsets offsets(task.width, task.row_count);
   for (std::uint32_t r = 0; r < slots; r += kCodeRows) {
     const std::uint32_t count = std::min<std::uint32_t>(slots - r, kCodeRows);
-    Score* const to = reinterpret_cast<Score*>(task.out) + places.at(row + r, desc.number);
+    Score* const to = reinterpret_cast<Score*>(task.out) + offsets.at(row + r, desc.number);
     std::fill_n(to, count, Score{-0.0});
     Target::Codes::add_leaves(to, leaves, desc.leaf_count, at + r, count);
   }
@@ -215,7 +215,7 @@ class TablesWalk {
   static bool stores_vectors(const WalkTask& task, std::uint32_t slots) {
     const bool per_tree = task.delivery == Delivery::PerTree || task.delivery == Delivery::PerTree64;
     return per_tree &&
-           std::min<std::uint32_t>(slots, kCodeRows) <= LeafPlaces(task.width, task.row_count).stride;
+           std::min<std::uint32_t>(slots, kCodeRows) <= LeafOffsets(task.width, task.row_count).stride;
   }
 
   /// Delivers a tree's leaves in tasks that sum_beside does not serve.

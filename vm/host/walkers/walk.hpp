@@ -18,7 +18,7 @@
 #include <forestvm/core/sums.hpp>
 
 #include "vm/host/atomics.hpp"
-#include "vm/host/leaf_places.hpp"
+#include "vm/host/leaf_offsets.hpp"
 
 /// Marks a function that is called, not inlined, and of which there is one copy: without the mark GCC makes another
 /// copy for each constant that callers pass.
@@ -43,7 +43,7 @@ struct WalkTask {
   const std::uint8_t* codes;  ///< Codes of row 0: see core/encoder.hpp.
   std::size_t columns;        ///< Number of columns of codes.
   std::uint32_t row_count;    ///< Rows of the pass, all of which have codes.
-  std::byte* out;     ///< Output of row 0: sums, per-tree values (see LeafPlaces) or int32 leaf numbers.
+  std::byte* out;     ///< Output of row 0: sums, per-tree values (see LeafOffsets) or int32 leaf numbers.
   std::size_t width;  ///< Elements of one row of `out`.
   SumScale scale;
   std::uint32_t steps;  ///< Steps without a leaf check: see WalkerDesc::steps.
@@ -119,15 +119,15 @@ struct Deliver {
     return [&](std::uint32_t i) { return task.wide_leaves[leaves.numbers_at[i]]; };
   }
 
-  /// Stores the leaves, each at the place of its tree. get(i) returns leaf i.
+  /// Stores the leaves, each at the offset of its tree. get(i) returns leaf i.
   template <class T, class Get>
   static void put(const WalkTask& task, const Leaves& leaves, Get get) {
     const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);
-    const LeafPlaces places(task.width, task.row_count);
+    const LeafOffsets offsets(task.width, task.row_count);
     T* out = reinterpret_cast<T*>(task.out);
     for (std::uint32_t t = 0; t < leaves.trees; ++t)
       for (std::uint32_t r = 0; r < leaves.rows; ++r)
-        out[places.at(leaves.row + r, trees[t].number)] = get(t * leaves.rows + r);
+        out[offsets.at(leaves.row + r, trees[t].number)] = get(t * leaves.rows + r);
   }
 
   /// Stores the leaves' numbers row by row, as the caller gets them.

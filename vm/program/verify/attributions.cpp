@@ -27,8 +27,8 @@ Result<void> verify_numbers(const Program& program, std::uint64_t width) {
   const auto attributions = program.attributions();
   for (std::size_t i = 0; i < attributions.size(); ++i) {
     const Attribution& attribution = attributions[i];
-    if (attribution.place >= width ||
-        attribution.place % (program.meta().num_features + std::uint64_t{1}) == program.meta().num_features)
+    if (attribution.index >= width ||
+        attribution.index % (program.meta().num_features + std::uint64_t{1}) == program.meta().num_features)
       return wrong("attributions", i, "its feature does not exist");
     if (!std::isfinite(attribution.value)) return wrong("attributions", i, "its number is not finite");
     if (attribution.reserved != 0) return wrong("attributions", i, "a reserved byte is not zero");

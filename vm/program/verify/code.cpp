@@ -472,6 +472,7 @@ class CodeVerifier {
     const auto [accumulator, trees, rows, walker, select] = operands<Op::Walk>(inst);
     bool atomic = false;
     FVM_TRY(walks(trees, walker, select, atomic));
+    map_.insts[pc_].walk_sums = accumulator;
     // Parallel iterations walk different trees, each of which has an element of its own.
     if (is_per_tree(kind_of(accumulator)) && !atomic) return is_live(accumulator, rows);
     return adds(accumulator, rows, atomic);
@@ -577,10 +578,4 @@ std::uint32_t forestvm::max_size(const CodeMap& map, std::uint32_t range, std::u
   if (facts.step != 0) return std::min(max_size(map, facts.source, call_rows), facts.step);
   const std::uint32_t whole = max_size(map, facts.loop, call_rows);
   return std::min(facts.to, whole) - std::min(facts.from, whole);
-}
-
-forestvm::CodeMap forestvm::code_map(const Program& program) {
-  auto map = bytecode::verify_code(program);
-  FVM_CHECK(map.ok());
-  return std::move(*map);
 }

@@ -1,6 +1,7 @@
-// The verifier's rules for the paths from which contributions of features are computed.
+// The verifier's rules for the paths and patterns from which contributions of features are computed.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include <forestvm/internal/formatted.hpp>
@@ -23,8 +24,8 @@ const char* node_rule(const Program& program, const PathNode& node) {
     return node.column == 0 && node.feature == 0 && node.code == 0 ? nullptr : "a leaf tests nothing";
   if (node.column >= program.columns().size()) return "its column does not exist";
   if (node.feature >= program.meta().num_features) return "its feature lies outside the row";
-  if (node.number < kLeastShare) return "its share lies outside (0, 1)";
-  if (node.code == kAlwaysLeft ? node.number > kMostShare : node.number > 1 - kLeastShare)
+  if (node.number < kMinShare) return "its share lies outside (0, 1)";
+  if (node.code == kAlwaysLeft ? node.number > kMaxShare : node.number > 1 - kMinShare)
     return "its share lies outside (0, 1)";
   return nullptr;
 }
@@ -101,10 +102,41 @@ Result<void> verify_trees(const Program& program) {
   return {};
 }
 
+/// Returns the number of the first leaf of pattern_leaves of which something does not exist, or is not finite; one
+/// after the last if there are more tests or numbers than the leaves have, and nothing if all is well.
+std::optional<std::size_t> wrong_pattern(const Program& program) {
+  const auto leaves = program.pattern_leaves();
+  auto tests = program.pattern_tests();
+  auto numbers = program.pattern_numbers();
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const PatternLeaf& leaf = leaves[i];
+    if (leaf.output >= program.meta().num_outputs || leaf.features - 1 >= kMaxPatternFeatures ||
+        leaf.test_count > tests.size() || std::size_t{2} << leaf.features > numbers.size())
+      return i;
+    for (const PatternTest& test : tests.first(leaf.test_count))
+      if (test.column >= program.columns().size() || test.feature >= program.meta().num_features ||
+          test.bit >= leaf.features || test.adds > 1)
+        return i;
+    for (const double number : numbers.first(std::size_t{2} << leaf.features))
+      if (!std::isfinite(number)) return i;
+    tests = tests.subspan(leaf.test_count);
+    numbers = numbers.subspan(std::size_t{2} << leaf.features);
+  }
+  if (tests.empty() && numbers.empty()) return std::nullopt;
+  return leaves.size();
+}
+
 }  // namespace
 
 Result<void> verify_explained_trees(const Program& program) {
   const ProgramMeta& meta = program.meta();
+  const bool compares = !program.background().empty();
+  if (compares ? program.background().size() != 1 || meta.contributions != 1
+               : !program.pattern_leaves().empty())
+    return refused("background section", "it does not go with the rest of the program");
+  if (const auto leaf = wrong_pattern(program))
+    return refused(formatted("pattern_leaves section: record {}", *leaf),
+                   "its output, a test or its numbers do not exist, or a number is not finite");
   if (meta.contributions == 0) {
     if (program.explained_trees().empty() && program.paths().empty()) return {};
     return refused("meta section", "the program has paths, but no contributions");

@@ -77,7 +77,9 @@ std::uint64_t explain_steps(const Program& program, OutputKind output) {
   const std::uint64_t written = pairs ? width * width / kInteractionsPerStep + 1 : width;
   const std::uint64_t walked =
       multiply_capped(program.paths().size(), kPathNodeSteps + (pairs ? kPathPairSteps : 0));
-  return add_capped(multiply_capped(program.meta().num_outputs, written), walked);
+  const std::uint64_t looked_up = program.pattern_leaves().size() + 2 * program.pattern_tests().size();
+  return add_capped(multiply_capped(program.meta().num_outputs, written + program.pattern_leaves().size()),
+                    add_capped(walked, looked_up));
 }
 
 std::uint64_t attribute_steps(const Program& program) {

@@ -6,33 +6,21 @@
 #include <cstdint>
 
 #include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/single_nodes.hpp>
 #include <forestvm/core/layout/tile.hpp>
-#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
 
-struct Sparse12View : TreesInSequence {
-  struct Node {
-    float value;            ///< Threshold of a split, or output of a leaf.
-    std::uint32_t feature;  ///< Feature word: see kFeatureMask. A leaf's feature is 0.
-    std::uint32_t left;     ///< Index of the left child; the right child follows it.
-  };
-  static_assert(sizeof(Node) == 12);
-  using Tree = const Node*;
-  static constexpr unsigned kTileWidth = 1;
-  static constexpr bool kLeavesAside = false;
-  static constexpr bool kLeavesHoldStill = true;
+struct Sparse12Node {
+  float value;            ///< Threshold of a split, or output of a leaf.
+  std::uint32_t feature;  ///< Feature word: see kFeatureMask. A leaf's feature is 0.
+  std::uint32_t left;     ///< Index of the left child; the right child follows it.
+};
+static_assert(sizeof(Sparse12Node) == 12);
 
-  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
-    return reinterpret_cast<const Node*>(group.nodes) + group.trees[index].first_node;
-  }
+struct Sparse12View : SingleNodes<Sparse12Node> {
   FVM_INLINE static bool is_leaf(Tree tree, std::uint32_t at) { return (tree[at].feature & kLeaf) != 0; }
-  FVM_INLINE static float value(Tree tree, std::uint32_t at) { return tree[at].value; }
-  FVM_INLINE static std::uint64_t number_at(Tree, const TreeDesc& desc, std::uint32_t at) {
-    return std::uint64_t{desc.first_node} + at;
-  }
-  FVM_INLINE static float threshold(Tree tree, std::uint32_t at, unsigned) { return tree[at].value; }
   FVM_INLINE static std::uint32_t feature_word(Tree tree, std::uint32_t at, unsigned) {
     return tree[at].feature;
   }

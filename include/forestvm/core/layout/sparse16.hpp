@@ -6,35 +6,22 @@
 #include <cstdint>
 
 #include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/single_nodes.hpp>
 #include <forestvm/core/layout/tile.hpp>
-#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
 
-struct Sparse16View : TreesInSequence {
-  struct alignas(16) Node {
-    float value;            ///< Threshold of a split, or output of a leaf.
-    std::uint32_t feature;  ///< Feature word: see kFeatureMask. A leaf's feature is 0.
-    std::uint32_t left;
-    std::uint32_t right;
-  };
-  static_assert(sizeof(Node) == 16);
-  using Tree = const Node*;
-  static constexpr unsigned kTileWidth = 1;
-  static constexpr bool kLeavesAside = false;
-  /// A walk may go on at a leaf: it stays there.
-  static constexpr bool kLeavesHoldStill = true;
+struct alignas(16) Sparse16Node {
+  float value;            ///< Threshold of a split, or output of a leaf.
+  std::uint32_t feature;  ///< Feature word: see kFeatureMask. A leaf's feature is 0.
+  std::uint32_t left;
+  std::uint32_t right;
+};
+static_assert(sizeof(Sparse16Node) == 16);
 
-  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
-    return reinterpret_cast<const Node*>(group.nodes) + group.trees[index].first_node;
-  }
+struct Sparse16View : SingleNodes<Sparse16Node> {
   FVM_INLINE static bool is_leaf(Tree tree, std::uint32_t at) { return (tree[at].feature & kLeaf) != 0; }
-  FVM_INLINE static float value(Tree tree, std::uint32_t at) { return tree[at].value; }
-  FVM_INLINE static std::uint64_t number_at(Tree, const TreeDesc& desc, std::uint32_t at) {
-    return std::uint64_t{desc.first_node} + at;
-  }
-  FVM_INLINE static float threshold(Tree tree, std::uint32_t at, unsigned) { return tree[at].value; }
   FVM_INLINE static std::uint32_t feature_word(Tree tree, std::uint32_t at, unsigned) {
     return tree[at].feature;
   }

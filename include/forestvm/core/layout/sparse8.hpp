@@ -7,35 +7,23 @@
 #include <cstdint>
 
 #include <forestvm/core/forest_data.hpp>
+#include <forestvm/core/layout/single_nodes.hpp>
 #include <forestvm/core/layout/tile.hpp>
-#include <forestvm/core/layout/tree_order.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
 
-struct Sparse8View : TreesInSequence {
+struct alignas(8) Sparse8Node {
+  float value;         ///< Threshold of a split, or output of a leaf.
+  std::uint32_t word;  ///< Flags kLeaf and kMissingLeft, the feature, the distance to the left child.
+};
+static_assert(sizeof(Sparse8Node) == 8);
+
+struct Sparse8View : SingleNodes<Sparse8Node> {
   static constexpr unsigned kFeatureBits = 12, kDistanceBits = 18;
   static constexpr std::uint32_t kDistanceMask = (std::uint32_t{1} << kDistanceBits) - 1;
 
-  struct alignas(8) Node {
-    float value;         ///< Threshold of a split, or output of a leaf.
-    std::uint32_t word;  ///< Flags kLeaf and kMissingLeft, the feature, the distance to the left child.
-  };
-  static_assert(sizeof(Node) == 8);
-  using Tree = const Node*;
-  static constexpr unsigned kTileWidth = 1;
-  static constexpr bool kLeavesAside = false;
-  static constexpr bool kLeavesHoldStill = true;
-
-  FVM_INLINE static Tree tree(const GroupData& group, std::uint32_t index) {
-    return reinterpret_cast<const Node*>(group.nodes) + group.trees[index].first_node;
-  }
   FVM_INLINE static bool is_leaf(Tree tree, std::uint32_t at) { return (tree[at].word & kLeaf) != 0; }
-  FVM_INLINE static float value(Tree tree, std::uint32_t at) { return tree[at].value; }
-  FVM_INLINE static std::uint64_t number_at(Tree, const TreeDesc& desc, std::uint32_t at) {
-    return std::uint64_t{desc.first_node} + at;
-  }
-  FVM_INLINE static float threshold(Tree tree, std::uint32_t at, unsigned) { return tree[at].value; }
   FVM_INLINE static std::uint32_t feature_word(std::uint32_t word) {
     return (word & (kLeaf | kMissingLeft)) | ((word & ~(kLeaf | kMissingLeft)) >> kDistanceBits);
   }

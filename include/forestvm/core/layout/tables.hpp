@@ -50,12 +50,12 @@ struct TableLine {
 /// The kinds of levels, which tell a walk how to go on. The code for one kind can also walk levels of the
 /// kinds before it that have tables.
 enum class LevelKind : std::uint8_t {
-  OneTest,   ///< Every slot makes the same test, otherwise like Tests: a level of an oblivious tree.
-  Tests,     ///< Every slot i is a test, whose children are 2i and 2i + 1; no walk has ended.
-  Mixed,     ///< Some slots are leaves, and a table holds the children; no walk has ended.
-  Later,     ///< Like Mixed, but below a level that retires leaves: walks may have ended.
-  Retiring,  ///< Retires all leaves that it leads to, so that the level below has only tests.
-  Tree,      ///< Like Retiring, but the level below is this one; only in tree tables.
+  OneTest = 0,   ///< Every slot makes the same test, otherwise like Tests: a level of an oblivious tree.
+  Tests = 1,     ///< Every slot i is a test, whose children are 2i and 2i + 1; no walk has ended.
+  Mixed = 2,     ///< Some slots are leaves, and a table holds the children; no walk has ended.
+  Later = 3,     ///< Like Mixed, but below a level that retires leaves: walks may have ended.
+  Retiring = 4,  ///< Retires all leaves that it leads to, so that the level below has only tests.
+  Tree = 5,      ///< Like Retiring, but the level below is this one; only in tree tables.
 };
 
 struct TableLevel {

@@ -1,7 +1,9 @@
-// Encodes ProgramParts, or sections, as the image of a program. Lays the sections out in their order and adds the
+// Builds the image of a program from ProgramParts, or from sections. Lays the sections out in their order and adds the
 // checksum; the verifier then reads the image as it would read a stranger's file.
 #include <algorithm>
 #include <cstring>
+
+#include <forestvm/internal/program_parts.hpp>
 
 #include "vm/program/format.hpp"
 
@@ -28,50 +30,17 @@ Result<void> add_strings(const ProgramParts& parts, Contents& contents) {
   return {};
 }
 
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+template <class Record>
+std::span<const std::byte> bytes_of(const Record& record) {
+  return std::as_bytes(std::span(&record, 1));
+}
+
 void add_sections(const ProgramParts& parts, Contents& contents) {
-  const auto set = [&](Section section, std::span<const std::byte> bytes) {
-    contents.sections[static_cast<std::size_t>(section)] = bytes;
-  };
-  set(Section::Meta, std::as_bytes(std::span(&parts.meta, 1)));
-  set(Section::Code, bytes_of(parts.code));
-  set(Section::Walkers, bytes_of(parts.walkers));
-  set(Section::Groups, bytes_of(parts.groups));
-  set(Section::Trees, bytes_of(parts.trees));
-  set(Section::TileShapes, bytes_of(parts.tile_shapes));
-  set(Section::Accumulators, bytes_of(parts.accumulators));
-  set(Section::Base, bytes_of(parts.base));
-  set(Section::Thresholds, bytes_of(parts.thresholds));
-  set(Section::EncodedFeatures, bytes_of(parts.encoded_features));
-  set(Section::Columns, bytes_of(parts.columns));
-  set(Section::Ranks, bytes_of(parts.ranks));
-  set(Section::Strings, bytes_of(contents.strings));
-  set(Section::Text, std::as_bytes(std::span(contents.text)));
-  set(Section::LeafNumbers, bytes_of(parts.leaf_numbers));
-  set(Section::WideLeaves, bytes_of(parts.wide_leaves));
-  set(Section::ZeroMissing, bytes_of(parts.zero_missing));
-  set(Section::Nodes, bytes_of(parts.nodes));
-  set(Section::CategoryColumns, bytes_of(parts.category_columns));
-  set(Section::CategoryWords, bytes_of(parts.category_words));
-  set(Section::WideFeatures, bytes_of(parts.wide_features));
-  set(Section::WideBounds, bytes_of(parts.wide_bounds));
-  set(Section::LeafVectors, parts.leaf_vectors);
-  set(Section::LeafFunctions, bytes_of(parts.leaf_functions));
-  set(Section::LeafTerms, bytes_of(parts.leaf_terms));
-  set(Section::CategoryNames, bytes_of(parts.category_names));
-  set(Section::HashedFeatures, bytes_of(parts.hashed_features));
-  set(Section::Lookups, bytes_of(parts.lookups));
-  set(Section::KeyParts, bytes_of(parts.key_parts));
-  set(Section::LookupWords, bytes_of(parts.lookup_words));
-  set(Section::ComputedColumns, bytes_of(parts.computed_columns));
-  set(Section::ColumnTerms, bytes_of(parts.column_terms));
-  set(Section::ExplainedTrees, bytes_of(parts.explained_trees));
-  set(Section::Paths, bytes_of(parts.paths));
-  set(Section::RoundBegins, bytes_of(parts.round_begins));
-  set(Section::AttributedTrees, bytes_of(parts.attributed_trees));
-  set(Section::AttributedLeaves, bytes_of(parts.attributed_leaves));
-  set(Section::Attributions, bytes_of(parts.attributions));
-  set(Section::AttributionBase, bytes_of(parts.attribution_base));
-  set(Section::Uncertainty, bytes_of(parts.uncertainty));
+#define FVM_TEXTS(number, Name, name, Record, meaning) contents.sections[number] = bytes_of(contents.name);
+#define FVM_SECTION(number, Name, name, Record, meaning) contents.sections[number] = bytes_of(parts.name);
+#include <forestvm/internal/sections.def>
 }
 
 }  // namespace
@@ -112,7 +81,7 @@ Result<Program> bytecode::seal(FileHeader header,
   });
 }
 
-Result<Program> encode_program(const ProgramParts& parts) {
+Result<Program> build_program(const ProgramParts& parts) {
   Contents contents;
   FVM_TRY(add_strings(parts, contents));
   add_sections(parts, contents);

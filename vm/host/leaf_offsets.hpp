@@ -1,4 +1,4 @@
-// The places of the elements of an accumulator of per-tree values on the host: what each tree's leaf adds to a row.
+// The offsets of the elements of an accumulator of per-tree values on the host: what each tree's leaf adds to a row.
 // Rows lie in blocks. In a block the values of one tree for all of its rows follow each other, so that walkers, which
 // take rows together, write whole cache lines, and sums of many rows are added in vectors. In a call of few rows a
 // block has room for these rows only.
@@ -13,11 +13,11 @@
 
 namespace forestvm::host {
 
-struct LeafPlaces {
+struct LeafOffsets {
   std::size_t trees;     ///< Number of trees.
   std::uint32_t stride;  ///< Distance of two trees' values for a row.
 
-  LeafPlaces(std::size_t tree_count, std::uint32_t rows) : trees(tree_count), stride(stride_for(rows)) {}
+  LeafOffsets(std::size_t tree_count, std::uint32_t rows) : trees(tree_count), stride(stride_for(rows)) {}
 
   std::size_t at(std::uint32_t row, std::uint32_t tree) const {
     return std::size_t{row / kCodeRows} * kCodeRows * trees + std::size_t{tree} * stride + row % kCodeRows;

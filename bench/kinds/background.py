@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Compares contributions against a background with those of the package shap, and times them for more rows:
+
+background.py FORESTVM LIBRARY ZOO [MODEL ...]
+
+FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder of models as docs/testing.md describes.
+The background has other rows than those that are explained; where the model has too few rows, they are repeated with a
+little noise. Prints two Markdown tables: processor times per row in microseconds for backgrounds of 10 to 10,000 rows
+with the size of the program and the seconds that compiling took, and beside shap's TreeExplainer with
+feature_perturbation="interventional" for a background of 100 rows, with the largest difference relative to the largest
+sum of a row's contributions. All run on one thread. Needs numpy, xgboost-cpu, lightgbm and shap.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import lightgbm
+import numpy
+import shap
+
+from models import XGBOOST, booster_of, models_of
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+from library import Forest, Library  # noqa: E402
+
+ROWS = 1024
+SHAP_ROWS = 16
+TURNS = 3
+
+
+def timed(function):
+    """Returns the seconds that the function takes of the processor, and its result."""
+    begin = time.process_time()
+    result = function()
+    return time.process_time() - begin, result
+
+
+def background_of(rows, count):
+    """Returns `count` rows: those of the model in another order, with a little noise where they repeat."""
+    random = numpy.random.default_rng(2)
+    drawn = rows[random.permutation(len(rows))]
+    background = numpy.resize(drawn, (count, rows.shape[1])).astype(numpy.float32)
+    background[len(rows) :] *= random.normal(1, 0.05, background[len(rows) :].shape).astype(numpy.float32)
+    return background
+
+
+def explained(forestvm, library, model, rows, background, folder):
+    """Returns the microseconds of a row, the contributions, the bytes of the program, and the seconds of compiling."""
+    numpy.save(folder / "background.npy", background)
+    program = folder / "program.fvm"
+    command = [forestvm, "compile", str(model), "-o", str(program), "--with", "contributions"]
+    begin = time.perf_counter()
+    subprocess.run([*command, "--background", str(folder / "background.npy")], check=True)
+    seconds = time.perf_counter() - begin
+    forest = Forest(library, program)
+    predict = forest.call(rows, "contributions")
+    times = [timed(predict) for _ in range(TURNS)]
+    forest.close()
+    return min(taken for taken, _ in times) / len(rows) * 1e6, times[0][1], program.stat().st_size, seconds
+
+
+def main(forestvm, library, zoo, *names):
+    library = Library(library)
+    comparisons = []
+    print("| model | rows of the background | us a row | MB | seconds to compile |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        for name, model, rows in models_of(zoo, names or ("abalone", "airline"), ("model.txt", *XGBOOST)):
+            some = numpy.resize(rows, (ROWS, rows.shape[1]))
+            for count in (10, 100, 1000, 10_000):
+                background = background_of(rows, count)
+                us, parts, size, seconds = explained(forestvm, library, model, some, background, folder)
+                print(f"| {name} | {count} | {us:.3g} | {size / 1e6:.3g} | {seconds:.2g} |", flush=True)
+                if count != 100:
+                    continue
+                booster = lightgbm.Booster(model_file=str(model)) if model.suffix == ".txt" else booster_of(model)
+                explainer = shap.TreeExplainer(booster, background, feature_perturbation="interventional")
+                taken, theirs = timed(lambda: explainer.shap_values(some[:SHAP_ROWS], check_additivity=False))
+                outputs = parts.reshape(ROWS, -1, rows.shape[1] + 1)
+                ours = outputs[:SHAP_ROWS, :, :-1]
+                theirs = numpy.asarray(theirs).reshape(SHAP_ROWS, rows.shape[1], -1).transpose(0, 2, 1)
+                error = numpy.abs(ours - theirs).max() / numpy.abs(outputs).sum(axis=-1).max()
+                them = taken / SHAP_ROWS * 1e6
+                comparisons.append(f"| {name} | {us:.3g} | {them:.0f} | {them / us:.0f} | {error:.1e} |")
+    print("\n| model | forestvm, us a row | shap, us a row | ratio | largest difference |\n|---|---|---|---|---|")
+    print("\n".join(comparisons))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

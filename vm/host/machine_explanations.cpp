@@ -1,0 +1,179 @@
+// The host machine's instructions that compute contributions of features to scores, exact and approximate, and
+// interactions. Writing them takes little of the time, so this file is compiled for size.
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "vm/host/machine.hpp"
+
+namespace forestvm::host {
+namespace {
+
+/// The numbers of an output's totals to be written for a call.
+struct TotalsToWrite {
+  const LoadedPaths& paths;
+  const PathOutput& output;
+  const double* totals;
+  const std::uint32_t* chosen;  ///< Pass::output_indices
+  unsigned rows;                ///< Number of rows, up to kCodeRows.
+  std::size_t features;         ///< Features whose numbers are written: those of the call, or all.
+  std::size_t stride;           ///< Numbers from one row's output to the next's.
+
+  /// Returns the index of the feature that has total `i`.
+  std::uint32_t index(std::size_t i) const {
+    const std::uint32_t feature = paths.features[output.first_feature + i];
+    return chosen == nullptr ? feature : chosen[feature];
+  }
+};
+
+/// Writes contributions. `to` is where those of the first row begin.
+template <class Value>
+void write_contributions(const TotalsToWrite& all, Value* to) {
+  constexpr unsigned kTotalsAtOnce = 8;  // few enough to stay in the first-level cache
+  const std::uint32_t tested = all.output.features;
+  for (unsigned row = 0; row < all.rows; ++row) {
+    if (tested != all.features) std::memset(to + row * all.stride, 0, all.features * sizeof *to);
+    to[row * all.stride + all.features] = static_cast<Value>(all.output.expected);
+  }
+  for (std::uint32_t begin = 0; begin < tested; begin += kTotalsAtOnce) {
+    const std::uint32_t end = std::min(tested, begin + kTotalsAtOnce);
+    std::uint32_t indices[kTotalsAtOnce];
+    for (std::uint32_t i = begin; i < end; ++i) indices[i - begin] = all.index(i);
+    for (unsigned row = 0; row < all.rows; ++row)
+      for (std::uint32_t i = begin; i < end; ++i)
+        if (const std::uint32_t index = indices[i - begin]; index != kLeftOut)
+          to[row * all.stride + index] = static_cast<Value>(all.totals[std::size_t{i} * kCodeRows + row]);
+  }
+}
+
+/// Halves the totals of pairs and subtracts the halves from the totals of both features. What each feature contributes
+/// alone remains.
+void part_pairs(const LoadedPaths& paths, const PathOutput& output, double* totals) {
+  for (std::size_t i = 0; i < output.pairs; ++i) {
+    const TotalPair& pair = paths.total_pairs[output.first_pair + i];
+    double* const both = totals + (output.features + i) * kCodeRows;
+    double* const first = totals + std::size_t{pair.first} * kCodeRows;
+    double* const second = totals + std::size_t{pair.second} * kCodeRows;
+    for (unsigned row = 0; row < kCodeRows; ++row) {
+      both[row] /= 2;
+      first[row] -= both[row];
+      second[row] -= both[row];
+    }
+  }
+}
+
+/// Writes interactions from parted totals: see write_contributions.
+template <class Value>
+void write_interactions(const TotalsToWrite& all, Value* to) {
+  const std::size_t width = all.features + 1;
+  const PathOutput& output = all.output;
+  const double* totals = all.totals;
+  for (unsigned row = 0; row < all.rows; ++row, to += all.stride, ++totals) {
+    std::memset(to, 0, width * width * sizeof *to);
+    to[width * width - 1] = static_cast<Value>(output.expected);
+    for (std::size_t i = 0; i < output.features; ++i)
+      if (const std::size_t index = all.index(i); index != kLeftOut)
+        to[index * (width + 1)] = static_cast<Value>(totals[i * kCodeRows]);
+    for (std::size_t i = 0; i < output.pairs; ++i) {
+      const TotalPair& pair = all.paths.total_pairs[output.first_pair + i];
+      const std::size_t first = all.index(pair.first), second = all.index(pair.second);
+      if (first == kLeftOut || second == kLeftOut) continue;
+      const auto value = static_cast<Value>(totals[(output.features + i) * kCodeRows]);
+      to[first * width + second] = to[second * width + first] = value;
+    }
+  }
+}
+
+}  // namespace
+
+void Machine::explain(const Inst& inst) {
+  const Range rows = ranges[operands<Op::Explain>(inst).rows];
+  const LoadedPaths& paths = loaded_->paths;
+  const bool pairs = pass_->output == OutputKind::Interactions;
+  const std::size_t chosen = pass_->options->features.size();
+  const std::size_t features = chosen != 0 ? chosen : loaded_->meta.num_features;
+  const std::size_t stride = pass_->width, width = stride / outputs_;
+  const std::size_t columns = loaded_->columns;
+  const ScratchSlots::Slot slot(*pass_->slots);
+  auto* const totals = reinterpret_cast<double*>(slot.memory() + ExplainScratch(paths).totals);
+  for (std::uint32_t row = rows.begin; row < rows.end;) {
+    const std::uint32_t count = std::min(kCodeRows - row % kCodeRows, rows.end - row);
+    for (std::size_t k = 0; k < outputs_; ++k) {
+      const PathOutput& output = paths.outputs[k];
+      loaded_->target->explain(
+          {&paths, &output, pass_->codes + code_offset(row, columns), count, slot.memory(), pairs});
+      if (pairs) part_pairs(paths, output, totals);
+      const std::size_t at = row * stride + k * width;
+      const TotalsToWrite all{paths, output, totals, pass_->output_indices, count, features, stride};
+      const auto write = [&](auto* to) {
+        pairs ? write_interactions(all, to) : write_contributions(all, to);
+      };
+      if (pass_->wide_values != nullptr)
+        write(pass_->wide_values + at);
+      else
+        write(pass_->values + at);
+    }
+    row += count;
+  }
+}
+
+namespace {
+
+/// Writes the numbers of the features of a call, or of all, in the type of the output. There are `terms` of them for
+/// each output of the model, the last of which is always written.
+template <class Score, class Value>
+void convert(const Score* numbers, std::size_t count, std::size_t terms,
+             std::span<const std::uint32_t> features, Value* to) {
+  if (features.empty()) {
+    if constexpr (std::is_same_v<Score, Value>)
+      std::copy_n(numbers, count, to);
+    else
+      for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<Value>(numbers[i]);
+    return;
+  }
+  for (const Score* const end = numbers + count; numbers != end; numbers += terms) {
+    for (const std::uint32_t feature : features) *to++ = static_cast<Value>(numbers[feature]);
+    *to++ = static_cast<Value>(numbers[terms - 1]);
+  }
+}
+
+}  // namespace
+
+/// Adds what the leaves of some rows attribute to features, tree after tree, and writes the sums.
+template <class Score>
+void Machine::attribute_rows(const Range& rows) const {
+  const Program& program = loaded_->program;
+  const auto trees = program.attributed_trees();
+  const std::uint32_t* const leaves = program.attributed_leaves().data();
+  const Attribution* const attributions = program.attributions().data();
+  const auto base = program.attribution_base();
+  const std::size_t terms = std::size_t{loaded_->meta.num_features} + 1, width = outputs_ * terms;
+  const ScratchSlots::Slot slot(*pass_->slots);
+  auto* const sums = reinterpret_cast<Score*>(slot.memory());
+  const std::int32_t* numbers = pass_->leaves + rows.begin * trees.size();
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row, numbers += trees.size()) {
+    std::memset(sums, 0, width * sizeof *sums);
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+      const auto number = static_cast<std::uint32_t>(numbers[t]);
+      if (number >= trees[t].leaf_count) continue;  // in a damaged program only
+      const std::uint32_t* const leaf = leaves + trees[t].first_leaf + number;
+      for (std::uint32_t i = leaf[0]; i < leaf[1]; ++i)
+        sums[attributions[i].index] += static_cast<Score>(attributions[i].value);
+    }
+    for (std::size_t k = 0; k < outputs_; ++k) sums[(k + 1) * terms - 1] = static_cast<Score>(base[k]);
+    const auto write = [&](auto* to) {
+      convert(sums, width, terms, pass_->options->features, to + row * pass_->width);
+    };
+    pass_->wide_values != nullptr ? write(pass_->wide_values) : write(pass_->values);
+  }
+}
+
+void Machine::attribute(const Inst& inst) {
+  const Range& rows = ranges[operands<Op::Attribute>(inst).rows];
+  if (loaded_->meta.score_type == ScalarType::Float64)
+    attribute_rows<double>(rows);
+  else
+    attribute_rows<float>(rows);
+}
+
+}  // namespace forestvm::host
