@@ -5,7 +5,7 @@ import random
 from statistics import geometric_mean, median
 
 from charts import dots, histograms, matrix
-from experiment import CLOSE, Experiment, ratio, share, verdict
+from experiment import CLOSE, Experiment, few_are_close, ratio, share, verdict
 from loops import random_name
 from page import Section, Table
 from steps import Step
@@ -99,13 +99,9 @@ def space_section(setup, results):
     )
     if close:
         section.found.append(
-            verdict(
-                max(close) <= 0.1 and min(medians) >= 2,
-                f"{100 * min(close):.1f}% to {100 * max(close):.1f}% of the schedules are within {CLOSE}x of the "
-                f"best, and the median schedule takes {ratio(min(medians))} to {ratio(max(medians))} of its time. "
-                "These are bounds by instructions, loads and memory: many schedules that differ in latencies only "
-                "have the same bound, so that more of them look close to the best than a GPU would show.",
-            )
+            few_are_close(close, medians)
+            + " These are bounds by instructions, loads and memory: many schedules that differ in latencies only "
+            "have the same bound, so that more of them look close to the best than a GPU would show."
         )
     return section
 
