@@ -57,7 +57,8 @@ struct ChosenSchedule {
 Result<ChosenSchedule> choose_schedule(const std::string& value, const Model& model);
 
 /// Compiles a model with --schedule, --contract, --strict, --with and --background. Warnings go to standard error.
-/// `otherwise` is the schedule if there is no --schedule. The second form takes the model over, which needs less memory.
+/// `otherwise` is the schedule if there is no --schedule. The second form takes the model over, which needs less
+/// memory.
 Result<Program> compile_requested(const Arguments& arguments, const std::string& path, const Model& model,
                                   const std::string& otherwise = "auto");
 Result<Program> compile_requested(const Arguments& arguments, const std::string& path, Model&& model,
