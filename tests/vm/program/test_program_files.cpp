@@ -108,6 +108,8 @@ std::vector<Sample> samples_of_kinds() {
   base_last.base_last = true;
   Model averaged = small_forest({.depth = 2});
   averaged.averaged = averaged.base_last = true;
+  CompileOptions keeping;
+  keeping.keeps_leaves = true;
   RichCase explained{.schedule = "layout(tree, sparse8)", .contract = Contract::Trainer};
   explained.contributions = true;
   RichCase derived{.schedule = "encode(u8)", .contract = Contract::Trainer};
@@ -116,7 +118,7 @@ std::vector<Sample> samples_of_kinds() {
   hashed.hashed_features = {1};
   hashed.lookups[0].categories = {1};
   return {{"base-last", compiled(base_last, "")},
-          {"uncertainty", compiled(averaged, "", {.keeps_leaves = true})},
+          {"uncertainty", compiled(averaged, "", keeping)},
           {"attributions", program_of(forest_of(explained), explained)},
           {"hashed", program_of(hashed, derived)}};
 }
