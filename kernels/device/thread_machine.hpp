@@ -121,8 +121,8 @@ class ThreadMachine {
     sync_block(inst);
   }
 
-  /// Copies trees into shared memory. Trees that are copied ahead go to two buffers, one after the other: when the trees
-  /// of an iteration have arrived, all threads have left the other buffer, and the trees of the next iteration are on
+  /// Copies trees into shared memory. Trees that are copied ahead go to two buffers, one after the other: when those of
+  /// an iteration have arrived, all threads have left the other buffer, and the trees of the next iteration are on
   /// their way there.
   FVM_DEVICE_COLD void cache_trees(const LinkedInst& inst) {
     const std::uint32_t number = linked<Op::CacheTrees, Copy>(inst);

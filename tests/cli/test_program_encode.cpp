@@ -62,8 +62,8 @@ TEST_F(Encode, RunPredictsTheSame) {
   }
 }
 
-/// Files of encoded rows that were committed are read by every later build. They are never rewritten: a new format gets a
-/// file of its own.
+/// Files of encoded rows that were committed are read by every later build. They are never rewritten: a new format gets
+/// a file of its own.
 TEST_F(Encode, CommittedFilesAreRead) {
   const std::string program = test_data("programs/format_8/tables.fvm");
   const std::string expected =

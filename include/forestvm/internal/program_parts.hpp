@@ -1,5 +1,5 @@
-// The contents of a program as the compiler fills them in, and the function that makes a Program of them. Implemented by
-// vm/program.
+// The contents of a program as the compiler fills them in, and the function that makes a Program of them. Implemented
+// by vm/program.
 #pragma once
 
 #include <string>

@@ -102,25 +102,14 @@ const RichCase kMappedCases[] = {
      Contract::Reproducible},
 };
 
-/// Returns programs with the opcodes and sections that no schedule of small forests needs.
+/// Returns programs with the opcodes that no schedule of small forests needs.
 std::vector<Sample> samples_of_kinds() {
   Model base_last = small_forest({.depth = 2});
   base_last.base_last = true;
-  Model averaged = small_forest({.depth = 2});
-  averaged.averaged = averaged.base_last = true;
-  CompileOptions keeping;
-  keeping.keeps_leaves = true;
   RichCase explained{.schedule = "layout(tree, sparse8)", .contract = Contract::Trainer};
   explained.contributions = true;
-  RichCase derived{.schedule = "encode(u8)", .contract = Contract::Trainer};
-  derived.derived = true;
-  Model hashed = forest_of(derived);
-  hashed.hashed_features = {1};
-  hashed.lookups[0].categories = {1};
   return {{"base-last", compiled(base_last, "")},
-          {"uncertainty", compiled(averaged, "", keeping)},
-          {"attributions", program_of(forest_of(explained), explained)},
-          {"hashed", program_of(hashed, derived)}};
+          {"attributions", program_of(forest_of(explained), explained)}};
 }
 
 /// Returns a program in each layout, programs that together have every kind of accumulator and reduction, and programs
@@ -172,23 +161,17 @@ TEST(CommittedPrograms, HaveTheirLayouts) {
   }
 }
 
-TEST(CommittedPrograms, HaveEveryOpcodeAndSection) {
+TEST(CommittedPrograms, HaveEveryOpcode) {
   std::set<Op> opcodes;
-  std::set<std::size_t> sections;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_of(kProgramFormat))) {
     if (entry.path().extension() != ".fvm") continue;
     const auto program = Program::load(entry.path().string());
     ASSERT_TRUE(program.ok()) << entry.path() << ": " << program.error().text();
     for (const Inst& inst : program->code()) opcodes.insert(inst.op);
-#define FVM_SECTION(number, Name, name, Record, meaning) \
-  if (!program->section(Section::Name).empty()) sections.insert(number);
-#include <forestvm/internal/sections.def>
   }
 #define FVM_OPCODE(number, Name, text, role, operands, meaning) \
   EXPECT_TRUE(opcodes.contains(Op::Name)) << text;
 #include <forestvm/core/opcodes.def>
-#define FVM_SECTION(number, Name, name, Record, meaning) EXPECT_TRUE(sections.contains(number)) << #name;
-#include <forestvm/internal/sections.def>
 }
 
 TEST(CommittedPrograms, OfEveryReadableFormatGiveTheSameBits) {

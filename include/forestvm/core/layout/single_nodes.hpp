@@ -1,4 +1,5 @@
-// The part that sparse layouts share whose nodes are tested one by one, hold the outputs of leaves and lie tree after tree.
+// The part that sparse layouts share whose nodes are tested one by one, hold the outputs of leaves and lie tree after
+// tree.
 #pragma once
 
 #include <cstdint>
