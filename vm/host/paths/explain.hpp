@@ -344,8 +344,8 @@ void explain(const ExplainTask& task, const Number* constants) {
 }
 
 /// Sets the pattern of each row: the bits of the features all of whose tests it passes.
-inline void set_patterns(const ExplainTask& task, const PatternLeaf& leaf, const PatternTest* tests,
-                         std::uint16_t* patterns) {
+FVM_INLINE void set_patterns(const ExplainTask& task, const PatternLeaf& leaf, const PatternTest* tests,
+                             std::uint16_t* patterns) {
   std::uint8_t codes[kCodeRows] = {};
   std::fill_n(patterns, kCodeRows, static_cast<std::uint16_t>((1u << leaf.features) - 1));
   for (const PatternTest* test = tests; test != tests + leaf.test_count; ++test) {
@@ -361,7 +361,7 @@ inline void set_patterns(const ExplainTask& task, const PatternLeaf& leaf, const
 }
 
 /// Adds the contributions that are looked up: see PatternLeaf.
-inline void add_patterns(const ExplainTask& task) {
+FVM_INLINE void add_patterns(const ExplainTask& task) {
   const LoadedPaths& paths = *task.paths;
   const PathOutput& output = *task.output;
   const std::uint32_t* const features = paths.features.data() + output.first_feature;
