@@ -1,5 +1,5 @@
 // See onnx_forest.hpp. Lists are read straight into the nodes. All lists about nodes must be as long as the first one.
-#include "onnx_forest.hpp"
+#include "frontend/onnx_forest.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -11,9 +11,9 @@
 
 #include <forestvm/load.hpp>
 
-#include "parsed_model.hpp"
-#include "python_objects.hpp"
-#include "sklearn_tree.hpp"
+#include "frontend/parsed_model.hpp"
+#include "frontend/python_objects.hpp"
+#include "frontend/sklearn_tree.hpp"
 
 namespace forestvm::frontend {
 
