@@ -69,8 +69,8 @@ bool read_parameter(const Objective& row, std::string_view word, Given& given) {
 Result<void> add_objective(const LightgbmEntry& entry, Model& model) {
   const std::vector<std::string_view> words = words_of(entry.text);
   if (words.empty()) return {};  // a user-defined objective: raw scores
-  const auto wrong = [&](std::string message) {
-    return refused(location_of(entry), "objective {}: {}", quoted(words[0]), std::move(message));
+  const auto wrong = [&](std::string_view message) {
+    return refused(location_of(entry), "objective {}: {}", quoted(words[0]), message);
   };
   const auto* row = std::find_if(std::begin(kObjectives), std::end(kObjectives),
                                  [&](const Objective& known) { return known.name == words[0]; });

@@ -87,8 +87,8 @@ class ListReader {
   }
 
  protected:
-  Error error(std::string_view name, std::string message) const {
-    return attributes_.error(name, std::move(message));
+  Error error(std::string_view name, std::string_view message) const {
+    return attributes_.error(name, message);
   }
 
   Result<void> check_count(std::string_view name, std::size_t count, std::size_t expected) const {

@@ -18,7 +18,7 @@
 namespace forestvm::frontend {
 
 /// Reads the estimator, or the last step of a Pipeline whose other steps change nothing.
-Result<ParsedModel> read_sklearn_estimator(const PythonObjects& objects, PythonObjects::Id estimator,
+Result<ParsedModel> read_sklearn_estimator(const PythonObjects& objects, PythonObjects::Id id,
                                            const LoadLimits& limits);
 
 /// A release of scikit-learn. Several formulas changed between releases.
