@@ -63,6 +63,7 @@ struct LoadedProgram {
   const std::uint32_t* category_words = nullptr;  ///< The program's category_words section.
   std::vector<LoadedWalker> walkers{};
   std::vector<GroupData> group_data{};
+  std::vector<RootNodes> roots{};             ///< For each group whose trees lanes walk, the trees' roots.
   std::vector<std::uint8_t> tile_exits{};     ///< Ways out of tiles: see GroupData::exits.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   LeafVectors vectors{};                      ///< Vectors of leaves, which sum_trees adds.
