@@ -87,8 +87,7 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
 Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program, const Target& target,
                                                           const Executor* executor) {
   // It stays where it is made: moving so many tables would take more code than all that is done with them here.
-  auto made =
-      std::unique_ptr<LoadedProgram>(new LoadedProgram{program, program.meta(), program.code().data()});
+  auto made = std::make_unique<LoadedProgram>(program);
   LoadedProgram& loaded = *made;
   loaded.groups = program.groups();
   loaded.columns = program.columns().size();

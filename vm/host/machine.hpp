@@ -53,6 +53,8 @@ struct LoadedAccumulator {
 
 /// A loaded program, which all calls share.
 struct LoadedProgram {
+  explicit LoadedProgram(const Program& of) : program(of), meta(program.meta()), code(program.code().data()) {}
+
   Program program;
   const ProgramMeta& meta;  ///< The program's meta section.
   const Inst* code;         ///< The program's code section.

@@ -123,8 +123,9 @@ struct Avx2Lanes : OrderedSums {
             _mm_load_si128(reinterpret_cast<const __m128i*>(row + std::size_t{p} * kInPart)));
     }
     FVM_INLINE Ints operator[](Ints column) const {
-      // The shuffle gives zero for an index whose highest bit is set. A column of an earlier part is below zero, and one
-      // of a later part is at least 0x80 when 0x70 is added, which leaves the lowest four bits as they are.
+      // The shuffle gives zero for an index whose highest bit is set. The index of a column of an earlier part is
+      // negative; that of a later part is at least 0x80 when 0x70 is added, which leaves the lowest four bits as they
+      // are.
       Ints found = all(0);
       for (unsigned p = 0; p < Parts; ++p) {
         Ints index = column;

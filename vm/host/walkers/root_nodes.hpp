@@ -1,5 +1,5 @@
-// The roots of a group's trees, one behind the other, for walks whose lanes are trees: they load the roots of their lanes
-// instead of gathering them from the trees' records and nodes, which takes as long as two steps of the walk.
+// The roots of a group's trees, one behind the other, for walks whose lanes are trees: they load the roots of their
+// lanes instead of gathering them from the trees' records and nodes, which takes as long as two steps of the walk.
 #pragma once
 
 #include <cstddef>
