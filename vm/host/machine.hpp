@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -53,7 +54,7 @@ struct LoadedAccumulator {
 
 /// A loaded program, which all calls share.
 struct LoadedProgram {
-  explicit LoadedProgram(const Program& of) : program(of), meta(program.meta()), code(program.code().data()) {}
+  explicit LoadedProgram(Program of) : program(std::move(of)), meta(program.meta()), code(program.code().data()) {}
 
   Program program;
   const ProgramMeta& meta;  ///< The program's meta section.
