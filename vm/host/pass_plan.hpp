@@ -1,6 +1,6 @@
-// Decides how a call is cut into passes: how many rows a pass has, which of them are converted before they are encoded or
-// walked, and how many bytes of the context's scratch memory each part of a pass takes. It only computes numbers; the
-// predictor runs the passes.
+// Decides how a call is cut into passes: how many rows a pass has, whether they are converted before they are encoded
+// or walked, and how many bytes of the context's scratch memory each part of a pass takes. It only computes numbers;
+// the predictor runs the passes.
 #pragma once
 
 #include <algorithm>

@@ -99,7 +99,7 @@ class HostPredictor final : public CallPredictor {
       pass.in_place = scores && to.values() != nullptr && width == loaded_.meta.num_outputs;
       const Destination here = to.from(begin * width);
       pass.row_count = static_cast<std::uint32_t>(
-          plan_.rows(pass, rows, count - begin, plan_.delivered_bytes(pass, 1, to.type)));
+          plan_.rows(pass, rows, count - begin, PassPlan::delivered_bytes(pass, 1, to.type)));
       FVM_TRY(run_pass(pass, rows, begin, here, scratch));
       begin += pass.row_count;
     }
@@ -269,7 +269,7 @@ class HostPredictor final : public CallPredictor {
                                : plan_.converted(rows, pass.output, pass.row_count)
                                    ? plan_.converted_bytes(pass.row_count)
                                    : 0;
-    const std::size_t delivered = whole_lines(plan_.delivered_bytes(pass, pass.row_count, to.type));
+    const std::size_t delivered = whole_lines(PassPlan::delivered_bytes(pass, pass.row_count, to.type));
     const bool encoded = rows.form() == RowForm::Encoded;
     const std::size_t codes =
         encoded && !plan_.adds_values() ? 0 : code_bytes(pass.row_count, columns()) + kCodeSlack;
