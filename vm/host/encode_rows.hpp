@@ -67,14 +67,14 @@ FVM_INLINE void write_code(const FeatureSearch& search, std::uint32_t rank, bool
 /// row's code in column 0. A target whose search is faster than fetching values also has transpose(rows, stride,
 /// count, values, to), which writes `values` values of each row, kCodeRows of the first value, then of the second;
 /// encode_transposed, which reads the values of a feature from there; and kFewRows, the number of rows up to which
-/// transposing is not worth it. Values that are read in place are slower: in rows of 4 KiB they push each other out
-/// of the cache before their neighbours are read, and even in short rows gathering them takes longer than
-/// transposing them.
+/// transposing is not worth it, which encode_few_rows encodes. Values that are read in place are slower: in rows of
+/// 4 KiB they push each other out of the cache before their neighbours are read, and even in short rows gathering them
+/// takes longer than transposing them.
 template <class Search>
 FVM_INLINE void encode_tile(const FeatureTile& tile, const float* rows, std::size_t stride, unsigned count,
                             std::uint8_t* codes) {
   if constexpr (requires { Search::kFewRows; }) {
-    if (tile.value_count != 0 && count > Search::kFewRows) {
+    if (tile.value_count != 0) {
       alignas(64) float values[kTileValues * kCodeRows];
       Search::transpose(rows + tile.first_value, stride, count, tile.value_count, values);
       for (const FeatureSearch& search : tile.features)
@@ -98,6 +98,16 @@ FVM_INLINE void prefetch_values(const Value* rows, std::size_t stride, unsigned 
     for (std::size_t i = 0; i < kTileValues; i += line) __builtin_prefetch(rows + r * stride + i);
 }
 
+/// Writes the codes of up to Search::kFewRows rows of a block, one by one. It is a function of its own, because beside
+/// the code for many rows the compiler keeps the constants of that code in the registers.
+template <class Search>
+[[gnu::noinline]] static void encode_few_rows(const EncodeTask& task, const float* rows, unsigned count,
+                                              std::uint8_t* codes) {
+  for (const FeatureTile& tile : task.tiles)
+    for (const FeatureSearch& search : tile.features)
+      Search::encode_few(search, rows + search.feature, task.row_stride, count, codes, AsTheyAre());
+}
+
 template <class Target>
 void encode_rows(const EncodeTask& task) {
   const Range& range = task.row_range;
@@ -105,12 +115,17 @@ void encode_rows(const EncodeTask& task) {
     const std::uint32_t in_block = std::min(kCodeRows - row % kCodeRows, range.end - row);
     std::uint8_t* const codes = task.codes + code_offset(row, task.columns);
     const float* const rows = task.rows + row * task.row_stride;
+    row += in_block;
+    if constexpr (requires { Target::Search::kFewRows; })
+      if (in_block <= Target::Search::kFewRows) {
+        encode_few_rows<typename Target::Search>(task, rows, in_block, codes);
+        continue;
+      }
     for (std::size_t i = 0; i < task.tiles.size(); ++i) {
       if (task.row_stride >= kWideRow && i + 1 < task.tiles.size())
         prefetch_values(rows + task.tiles[i + 1].first_value, task.row_stride, in_block);
       encode_tile<typename Target::Search>(task.tiles[i], rows, task.row_stride, in_block, codes);
     }
-    row += in_block;
   }
 }
 

@@ -17,7 +17,16 @@
 namespace forestvm::host {
 namespace {
 
-Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& loaded, const WalkerDesc& desc,
+/// Copies the roots of a group's trees if the layout is one whose trees lanes walk.
+RootNodes root_nodes(Layout layout, const GroupData& group) {
+  RootNodes roots;
+  with_view(layout, [&]<class View>() {
+    if constexpr (requires { View::kLeafWord; }) roots = RootNodes::of<View>(group, group.tree_count);
+  });
+  return roots;
+}
+
+Result<LoadedWalker> load_walker(const Program& program, LoadedProgram& loaded, const WalkerDesc& desc,
                                  const Target& target) {
   const GroupDesc& group = loaded.groups[desc.group];
   LoadedWalker walker{};
@@ -30,6 +39,11 @@ Result<LoadedWalker> load_walker(const Program& program, const LoadedProgram& lo
                 formatted("this library was built without the layout {} (CMake's FORESTVM_LAYOUTS)",
                           name_of(group.layout)));
   walker.task.group = loaded.group_data[desc.group];
+  if (walker.walk.interleaving.tiles ==
+      nullptr) {  // the walks of these layouts that have no tiles are in lanes
+    loaded.roots[desc.group] = root_nodes(group.layout, walker.task.group);
+    walker.task.roots = &loaded.roots[desc.group];
+  }
   walker.task.first_tree = group.tree_begin;
   walker.task.numbers = program.leaf_numbers().data() + group.first_number;
   const auto wide_leaves = program.wide_leaves();
@@ -73,8 +87,7 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
 Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program, const Target& target,
                                                           const Executor* executor) {
   // It stays where it is made: moving so many tables would take more code than all that is done with them here.
-  auto made =
-      std::unique_ptr<LoadedProgram>(new LoadedProgram{program, program.meta(), program.code().data()});
+  auto made = std::make_unique<LoadedProgram>(program);
   LoadedProgram& loaded = *made;
   loaded.groups = program.groups();
   loaded.columns = program.columns().size();
@@ -93,6 +106,7 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups)
     loaded.group_data.push_back(group_data(program, group, loaded.tile_exits.data()));
+  loaded.roots.resize(loaded.groups.size());
   for (const WalkerDesc& desc : program.walkers()) {
     FVM_ASSIGN(const LoadedWalker walker, load_walker(program, loaded, desc, target));
     loaded.walkers.push_back(walker);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -35,7 +36,7 @@ struct LoadedWalker {
   WalkTask task;  ///< The part that is the same in all calls: nodes, trees, steps, order.
 };
 
-/// Where an accumulator lies in the scratch memory.
+/// An accumulator of the host, and its place in the scratch memory of a pass.
 struct LoadedAccumulator {
   AccumulatorKind kind;
   std::uint32_t parent;
@@ -53,6 +54,8 @@ struct LoadedAccumulator {
 
 /// A loaded program, which all calls share.
 struct LoadedProgram {
+  explicit LoadedProgram(Program of) : program(std::move(of)), meta(program.meta()), code(program.code().data()) {}
+
   Program program;
   const ProgramMeta& meta;  ///< The program's meta section.
   const Inst* code;         ///< The program's code section.
@@ -63,6 +66,7 @@ struct LoadedProgram {
   const std::uint32_t* category_words = nullptr;  ///< The program's category_words section.
   std::vector<LoadedWalker> walkers{};
   std::vector<GroupData> group_data{};
+  std::vector<RootNodes> roots{};             ///< For each group whose trees lanes walk, the trees' roots.
   std::vector<std::uint8_t> tile_exits{};     ///< Ways out of tiles: see GroupData::exits.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   LeafVectors vectors{};                      ///< Vectors of leaves, which sum_trees adds.

@@ -33,6 +33,7 @@ void PrintTo(const LayoutRow& layout, std::ostream* out) { *out << layout.text; 
 
 namespace {
 
+using host::RootNodes;
 using host::WalkTask;
 using Against = GuardedMemory::Against;
 
@@ -161,6 +162,9 @@ class Guarded {
     data_.exits = put_all<std::uint8_t>(exits_, exits.data(), exits.size(), end);
     data_.tree_count = group.tree_end - group.tree_begin;
     data_.tile_size = group.tile_size;
+    with_view(group.layout, [&]<class View>() {
+      if constexpr (requires { View::kLeafWord; }) roots_ = RootNodes::of<View>(data_, tree_count);
+    });
     numbers_at_ = put_all<std::uint32_t>(numbers_, forest.program.leaf_numbers().data() + group.first_number,
                                          numbers, end);
     const auto wide = forest.program.wide_leaves();
@@ -198,6 +202,7 @@ class Guarded {
   WalkTask trees_of(const Call& call) const {
     WalkTask task{};
     task.group = data_;
+    task.roots = &roots_;
     task.numbers = numbers_at_;
     task.wide_leaves = wide_at_;
     task.tree_range = call.trees;
@@ -267,6 +272,7 @@ class Guarded {
   GroupData data_{};
   const std::uint32_t* numbers_at_ = nullptr;
   const double* wide_at_ = nullptr;
+  RootNodes roots_;
 };
 
 template <class T>

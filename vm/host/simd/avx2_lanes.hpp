@@ -8,6 +8,7 @@
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/sparse8.hpp>
 
+#include "vm/host/simd/avx2_gathers.hpp"
 #include "vm/host/simd/ordered_sums.hpp"
 
 namespace forestvm::host {
@@ -26,34 +27,54 @@ struct Avx2Lanes : OrderedSums {
   FVM_INLINE static Ints least(Ints a, Ints b) { return _mm256_min_epu32(a, b); }
   FVM_INLINE static Ints times(Ints a, std::uint32_t by) { return _mm256_mullo_epi32(a, all(by)); }
   FVM_INLINE static Ints add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
-  FVM_INLINE static Floats gather(const float* at, Ints index) { return _mm256_i32gather_ps(at, index, 4); }
+  FVM_INLINE static Floats gather(const float* at, Ints index) { return gather_floats<4>(at, index); }
   FVM_INLINE static void store(float* to, Floats values) { _mm256_storeu_ps(to, values); }
   FVM_INLINE static void store(std::uint32_t* to, Ints values) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), values);
   }
 
-  /// Returns the first nodes of trees, by the trees' numbers.
-  FVM_INLINE static Ints roots(const TreeDesc* trees, Ints index) {
-    static_assert(sizeof(TreeDesc) % 4 == 0);
-    return _mm256_i32gather_epi32(reinterpret_cast<const int*>(&trees->first_node),
-                                  times(index, sizeof(TreeDesc) / 4), 4);
+  /// Loads as many words as there are lanes.
+  FVM_INLINE static Ints load(const std::uint32_t* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   }
-  FVM_INLINE static Floats values(const Sparse8View::Node* nodes, Ints at) {
-    return _mm256_i32gather_ps(&nodes->value, at, sizeof *nodes);
+
+  /// A node of the sparse8 layout in each lane.
+  struct Nodes8 {
+    Floats value;
+    Ints word;
+  };
+  FVM_INLINE static Nodes8 fetch(const Sparse8View::Node* nodes, Ints at) {
+    return apart(gather_pairs<sizeof *nodes>(nodes, _mm256_castsi256_si128(at)),
+                 gather_pairs<sizeof *nodes>(nodes, _mm256_extracti128_si256(at, 1)));
   }
+  FVM_INLINE static Nodes8 load(const Sparse8View::Node* from) {
+    return apart(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)),
+                 _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + kLanes / 2)));
+  }
+  FVM_INLINE static Nodes8 same(const Sparse8View::Node& node) {
+    return {_mm256_set1_ps(node.value), all(node.word)};
+  }
+
+  /// A node of the sparse4 layout in each lane.
+  struct Nodes4 {
+    Ints word;
+  };
+  FVM_INLINE static Nodes4 fetch(const Sparse4View::Node* nodes, Ints at) {
+    return {gather_words<sizeof *nodes>(nodes, at)};
+  }
+  FVM_INLINE static Nodes4 load(const Sparse4View::Node* from) { return {load(&from->word)}; }
 
   struct Step {
     Ints at;
     bool walking;  ///< True if some lane was not at a leaf before the step.
   };
 
-  /// Takes one step in each lane; a lane at a leaf stays there. value(vector, feature) returns what the lanes
-  /// test.
+  /// Takes one step in each lane from `node` at `at`; a lane at a leaf stays there. value(vector, feature) returns what
+  /// the lanes test.
   template <class Value>
-  FVM_INLINE static Step step(const Sparse8View::Node* nodes, Ints at, unsigned vector, const Value& value) {
-    const __m256 threshold = values(nodes, at);
-    const __m256i word =
-        _mm256_i32gather_epi32(reinterpret_cast<const int*>(&nodes->word), at, sizeof *nodes);
+  FVM_INLINE static Step step(const Nodes8& node, Ints at, unsigned vector, const Value& value) {
+    const __m256 threshold = node.value;
+    const __m256i word = node.word;
     const __m256i feature =
         _mm256_srli_epi32(_mm256_and_si256(word, all(kFeatureMask)), Sparse8View::kDistanceBits);
     const __m256 x = value(vector, feature);
@@ -76,34 +97,63 @@ struct Avx2Lanes : OrderedSums {
   };
 
   /// The codes of a row, read from memory. Only the lowest byte of a lane counts.
-  struct RowCodes {
+  struct CodesInMemory {
     const std::uint8_t* row;
     std::uint32_t last;
-    FVM_INLINE RowCodes(const std::uint8_t* from, std::size_t columns)
+    FVM_INLINE CodesInMemory(const std::uint8_t* from, std::size_t columns)
         : row(from), last(columns == 0 ? 0 : static_cast<std::uint32_t>(columns - 1)) {}
     FVM_INLINE Ints operator[](Ints column) const {
       // A leaf's bits may name no column.
       const Ints known = least(_mm256_and_si256(column, all(Sparse4View::kMaxColumns - 1)), all(last));
-      return _mm256_i32gather_epi32(reinterpret_cast<const int*>(row),
-                                    _mm256_slli_epi32(known, std::bit_width(kCodeRows) - 1), 1);
+      return gather_words<1>(row, _mm256_slli_epi32(known, std::bit_width(kCodeRows) - 1));
     }
   };
 
+  /// The codes of a row in registers: up to Parts x 16 columns. Only the lowest byte of a lane counts.
+  template <unsigned Parts>
+  struct CodesInRegisters {
+    static constexpr unsigned kInPart = 16;
+    __m256i parts[Parts];  ///< The codes of 16 columns in each half.
+
+    FVM_INLINE CodesInRegisters(const std::uint8_t* from, std::size_t columns) {
+      alignas(kInPart) std::uint8_t row[Parts * kInPart];
+      for (std::size_t c = 0; c < columns; ++c) row[c] = from[c * kCodeRows];
+      for (unsigned p = 0; p < Parts; ++p)
+        parts[p] = _mm256_broadcastsi128_si256(
+            _mm_load_si128(reinterpret_cast<const __m128i*>(row + std::size_t{p} * kInPart)));
+    }
+    FVM_INLINE Ints operator[](Ints column) const {
+      // The shuffle gives zero for an index whose highest bit is set. The index of a column of an earlier part is
+      // negative; that of a later part is at least 0x80 when 0x70 is added, which leaves the lowest four bits as they
+      // are.
+      Ints found = all(0);
+      for (unsigned p = 0; p < Parts; ++p) {
+        Ints index = column;
+        if (p != 0) index = _mm256_sub_epi8(index, _mm256_set1_epi8(static_cast<char>(p * kInPart)));
+        if (p + 1 != Parts) index = _mm256_adds_epu8(index, _mm256_set1_epi8(0x70));
+        found = _mm256_or_si256(found, _mm256_shuffle_epi8(parts[p], index));
+      }
+      return found;
+    }
+  };
+
+  /// Calls visit.operator()<RowCodes>() with the type that suits the number of columns.
   template <class Visit>
-  FVM_INLINE static void with_row_codes(std::size_t, const Visit& visit) {
-    visit.template operator()<RowCodes>();
+  FVM_INLINE static void with_row_codes(std::size_t columns, const Visit& visit) {
+    if (columns <= 32) return visit.template operator()<CodesInRegisters<2>>();
+    if (columns <= 64) return visit.template operator()<CodesInRegisters<4>>();
+    visit.template operator()<CodesInMemory>();
   }
 
   /// Returns the numbers of the leaves where walks have ended.
-  FVM_INLINE static Ints leaves(const Sparse4View::Node* nodes, Ints at) {
-    const Ints word = _mm256_i32gather_epi32(reinterpret_cast<const int*>(nodes), at, sizeof *nodes);
-    const Ints leaf = _mm256_cmpeq_epi32(_mm256_and_si256(word, all(0xff)), all(kNeverRight));
-    return _mm256_and_si256(leaf, _mm256_srli_epi32(word, Sparse4View::kLeafShift));
+  FVM_INLINE static Ints leaves(const Nodes4& node) {
+    const Ints leaf = _mm256_cmpeq_epi32(_mm256_and_si256(node.word, all(0xff)), all(kNeverRight));
+    return _mm256_and_si256(leaf, _mm256_srli_epi32(node.word, Sparse4View::kLeafShift));
   }
 
   template <class Value>
-  FVM_INLINE static Step step(const Sparse4View::Node* nodes, Ints at, unsigned vector, const Value& value) {
-    const Ints word = _mm256_i32gather_epi32(reinterpret_cast<const int*>(nodes), at, sizeof *nodes);
+  FVM_INLINE static Step step(const Nodes4& node, Ints at, unsigned vector, const Value& value) {
+    const Ints word = node.word;
     const Ints x =
         _mm256_and_si256(value(vector, _mm256_srli_epi32(word, Sparse4View::kColumnShift)), all(0xff));
     const Ints code = _mm256_and_si256(word, all(0xff));
@@ -112,6 +162,17 @@ struct Avx2Lanes : OrderedSums {
     // The comparison gives -1 in lanes that go right.
     const Ints next = _mm256_sub_epi32(add(at, distance), _mm256_cmpgt_epi32(x, code));
     return {next, _mm256_movemask_ps(_mm256_castsi256_ps(leaf)) != 0xff};
+  }
+
+ private:
+  /// Takes eight nodes apart, of which the first four are in `low`.
+  FVM_INLINE static Nodes8 apart(__m256i low, __m256i high) {
+    const __m256 a = _mm256_castsi256_ps(low), b = _mm256_castsi256_ps(high);
+    const auto in_order = [](__m256 x) {
+      return _mm256_permute4x64_epi64(_mm256_castps_si256(x), _MM_SHUFFLE(3, 1, 2, 0));
+    };
+    return {_mm256_castsi256_ps(in_order(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)))),
+            in_order(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)))};
   }
 };
 

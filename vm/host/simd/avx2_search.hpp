@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "vm/host/picked_values.hpp"
+#include "vm/host/simd/avx2_gathers.hpp"
 #include "vm/host/simd/baseline_search.hpp"
 
 namespace forestvm::host {
@@ -47,7 +48,7 @@ struct Avx2Search {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
                   offsets = _mm256_mullo_epi32(lanes, _mm256_set1_epi32(static_cast<int>(stride)));
     encode_all(search, whole, codes, AsTheyAre(),
-               [&](unsigned r) { return _mm256_i32gather_ps(values + r * stride, offsets, 4); });
+               [&](unsigned r) { return gather_floats<4>(values + r * stride, offsets); });
     encode_each(search, values, stride, whole, count, codes, AsTheyAre());
   }
 
@@ -174,8 +175,7 @@ struct Avx2Search {
     h = times(_mm256_xor_si256(h, _mm256_srli_epi32(h, 15)), kMixFactor);
     h = _mm256_and_si256(_mm256_xor_si256(h, _mm256_srli_epi32(h, 13)),
                          _mm256_set1_epi32(static_cast<int>(task.filter_mask)));
-    const __m256i words =
-        _mm256_i32gather_epi32(reinterpret_cast<const int*>(task.filter), _mm256_srli_epi32(h, 5), 4);
+    const __m256i words = gather_words<4>(task.filter, _mm256_srli_epi32(h, 5));
     const __m256i bit = _mm256_srlv_epi32(words, _mm256_and_si256(h, _mm256_set1_epi32(31)));
     const __m256i hit = _mm256_slli_epi32(_mm256_and_si256(bit, between), 31);
     return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(hit)));
@@ -205,6 +205,13 @@ struct Avx2Search {
     unsigned saved_;
   };
 
+  /// Loads a value that may lie at any address. _mm_load_sd, the same instruction, promises one for a double.
+  FVM_INLINE static __m128d load_low(const double* from) {
+    double value;
+    __builtin_memcpy(&value, static_cast<const void*>(from), sizeof value);
+    return _mm_set_sd(value);
+  }
+
   /// Picks values of a few rows, for which the numbers of features are loaded once.
   template <unsigned kRows>
   FVM_INLINE static void pick_rows(const PickStrip& strip, const RoundingUp& rounding, const double* rows,
@@ -215,8 +222,8 @@ struct Avx2Search {
       for (std::size_t k = 0; k < 4; ++k) at[k] = strip.features[std::min(i + k, last)].feature;
       for (unsigned r = 0; r < kRows; ++r) {
         const double* const row = rows + r * stride;
-        const __m128d low = _mm_loadh_pd(_mm_load_sd(row + at[0]), row + at[1]),
-                      high = _mm_loadh_pd(_mm_load_sd(row + at[2]), row + at[3]);
+        const __m128d low = _mm_loadh_pd(load_low(row + at[0]), row + at[1]),
+                      high = _mm_loadh_pd(load_low(row + at[2]), row + at[3]);
         _mm_storeu_ps(to + r * kPickedStride + i, rounding.convert(_mm256_set_m128d(high, low)));
       }
     }
@@ -257,7 +264,7 @@ struct Avx2Search {
     for (unsigned more = (1u << by_gather) / 2; more != 0; more /= 2) {
       const __m256i up = _mm256_set1_epi32(static_cast<int>(more));
       for (unsigned v = 0; v < Vectors; ++v) {
-        const __m256 at = _mm256_i32gather_ps(search.thresholds + more - 1, rank[v], 4);
+        const __m256 at = gather_floats<4>(search.thresholds + more - 1, rank[v]);
         const __m256i right = _mm256_castps_si256(_mm256_cmp_ps(x[v], at, _CMP_GE_OQ));
         rank[v] = _mm256_add_epi32(rank[v], _mm256_and_si256(right, up));
         tie[v] = _mm256_or_ps(tie[v], _mm256_cmp_ps(x[v], at, _CMP_EQ_OQ));

@@ -11,6 +11,8 @@
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/platform.hpp>
 
+#include "vm/host/simd/avx512_gathers.hpp"
+
 namespace forestvm::host {
 
 struct Avx512Bytes {
@@ -225,9 +227,7 @@ struct Avx512Bytes {
 
   struct ManyLeaves {
     const float* leaves;
-    FVM_INLINE __m512 operator[](__m512i at) const {
-      return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, at, leaves, 4);
-    }
+    FVM_INLINE __m512 operator[](__m512i at) const { return gather_floats<4>(leaves, at); }
   };
 
   /// Up to 16 or 32 float64 leaves, in registers.
@@ -254,7 +254,7 @@ struct Avx512Bytes {
   struct ManyWideLeaves {
     const double* leaves;
     FVM_INLINE __m512d operator[](__m128i at) const {
-      return _mm512_i32gather_pd(_mm256_cvtepu8_epi32(at), leaves, 8);
+      return gather_doubles<8>(leaves, _mm256_cvtepu8_epi32(at));
     }
   };
 

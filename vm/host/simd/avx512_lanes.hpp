@@ -1,5 +1,4 @@
-// Sixteen walks in the lanes of AVX-512 vectors. Gathers start from zero: with an undefined register each
-// would wait for what wrote the register last.
+// Sixteen walks in the lanes of AVX-512 vectors.
 #pragma once
 
 #include <immintrin.h>
@@ -9,6 +8,7 @@
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/sparse8.hpp>
 
+#include "vm/host/simd/avx512_gathers.hpp"
 #include "vm/host/simd/ordered_sums.hpp"
 
 namespace forestvm::host {
@@ -27,38 +27,49 @@ struct Avx512Lanes : OrderedSums {
   FVM_INLINE static Ints least(Ints a, Ints b) { return _mm512_min_epu32(a, b); }
   FVM_INLINE static Ints times(Ints a, std::uint32_t by) { return _mm512_mullo_epi32(a, all(by)); }
   FVM_INLINE static Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
-  FVM_INLINE static Floats gather(const float* at, Ints index) {
-    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, index, at, 4);
-  }
+  FVM_INLINE static Floats gather(const float* at, Ints index) { return gather_floats<4>(at, index); }
   FVM_INLINE static void store(float* to, Floats values) { _mm512_storeu_ps(to, values); }
   FVM_INLINE static void store(std::uint32_t* to, Ints values) { _mm512_storeu_si512(to, values); }
 
-  /// Returns the first nodes of trees, by the trees' numbers.
-  FVM_INLINE static Ints roots(const TreeDesc* trees, Ints index) {
-    static_assert(sizeof(TreeDesc) % 4 == 0);
-    return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, times(index, sizeof(TreeDesc) / 4),
-                                       &trees->first_node, 4);
+  /// Loads as many words as there are lanes.
+  FVM_INLINE static Ints load(const std::uint32_t* from) { return _mm512_loadu_si512(from); }
+
+  /// A node of the sparse8 layout in each lane.
+  struct Nodes8 {
+    Floats value;
+    Ints word;
+  };
+  FVM_INLINE static Nodes8 fetch(const Sparse8View::Node* nodes, Ints at) {
+    return apart(gather_pairs<sizeof *nodes>(nodes, _mm512_castsi512_si256(at)),
+                 gather_pairs<sizeof *nodes>(nodes, _mm512_extracti64x4_epi64(at, 1)));
   }
-  FVM_INLINE static Floats values(const Sparse8View::Node* nodes, Ints at) {
-    return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, at, &nodes->value, sizeof *nodes);
+  FVM_INLINE static Nodes8 load(const Sparse8View::Node* from) {
+    return apart(_mm512_loadu_si512(from), _mm512_loadu_si512(from + kLanes / 2));
   }
+  FVM_INLINE static Nodes8 same(const Sparse8View::Node& node) {
+    return {_mm512_set1_ps(node.value), all(node.word)};
+  }
+
+  /// A node of the sparse4 layout in each lane.
+  struct Nodes4 {
+    Ints word;
+  };
+  FVM_INLINE static Nodes4 fetch(const Sparse4View::Node* nodes, Ints at) {
+    return {gather_words<sizeof *nodes>(nodes, at)};
+  }
+  FVM_INLINE static Nodes4 load(const Sparse4View::Node* from) { return {_mm512_loadu_si512(from)}; }
 
   struct Step {
     Ints at;
     bool walking;  ///< True if some lane was not at a leaf before the step.
   };
 
-  /// Takes one step in each lane; a lane at a leaf stays there. value(vector, feature) returns what the lanes
-  /// test.
+  /// Takes one step in each lane from `node` at `at`; a lane at a leaf stays there. value(vector, feature) returns what
+  /// the lanes test.
   template <class Value>
-  FVM_INLINE static Step step(const Sparse8View::Node* nodes, Ints at, unsigned vector, const Value& value) {
-    const __m512i low = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), 0xff, _mm512_castsi512_si256(at),
-                                                    nodes, sizeof *nodes);
-    const __m512i high = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), 0xff,
-                                                     _mm512_extracti64x4_epi64(at, 1), nodes, sizeof *nodes);
-    const __m512i evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    const __m512 threshold = _mm512_castsi512_ps(_mm512_permutex2var_epi32(low, evens, high));
-    const __m512i word = _mm512_permutex2var_epi32(low, add(evens, all(1)), high);
+  FVM_INLINE static Step step(const Nodes8& node, Ints at, unsigned vector, const Value& value) {
+    const __m512 threshold = node.value;
+    const __m512i word = node.word;
     const __m512i feature =
         _mm512_srli_epi32(_mm512_and_si512(word, all(kFeatureMask)), Sparse8View::kDistanceBits);
     const __m512 x = value(vector, feature);
@@ -110,8 +121,7 @@ struct Avx512Lanes : OrderedSums {
     FVM_INLINE Ints operator[](Ints column) const {
       // A leaf's bits may name no column.
       const Ints known = least(_mm512_and_si512(column, all(Sparse4View::kMaxColumns - 1)), all(last));
-      return _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff,
-                                         _mm512_slli_epi32(known, std::bit_width(kCodeRows) - 1), row, 1);
+      return gather_words<1>(row, _mm512_slli_epi32(known, std::bit_width(kCodeRows) - 1));
     }
   };
 
@@ -125,15 +135,14 @@ struct Avx512Lanes : OrderedSums {
   }
 
   /// Returns the numbers of the leaves where walks have ended.
-  FVM_INLINE static Ints leaves(const Sparse4View::Node* nodes, Ints at) {
-    const Ints word = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, at, nodes, sizeof *nodes);
-    const __mmask16 leaf = _mm512_cmpeq_epi32_mask(_mm512_and_si512(word, all(0xff)), all(kNeverRight));
-    return _mm512_maskz_srli_epi32(leaf, word, Sparse4View::kLeafShift);
+  FVM_INLINE static Ints leaves(const Nodes4& node) {
+    const __mmask16 leaf = _mm512_cmpeq_epi32_mask(_mm512_and_si512(node.word, all(0xff)), all(kNeverRight));
+    return _mm512_maskz_srli_epi32(leaf, node.word, Sparse4View::kLeafShift);
   }
 
   template <class Value>
-  FVM_INLINE static Step step(const Sparse4View::Node* nodes, Ints at, unsigned vector, const Value& value) {
-    const Ints word = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, at, nodes, sizeof *nodes);
+  FVM_INLINE static Step step(const Nodes4& node, Ints at, unsigned vector, const Value& value) {
+    const Ints word = node.word;
     const Ints x =
         _mm512_and_si512(value(vector, _mm512_srli_epi32(word, Sparse4View::kColumnShift)), all(0xff));
     const Ints code = _mm512_and_si512(word, all(0xff));
@@ -141,6 +150,14 @@ struct Avx512Lanes : OrderedSums {
     const Ints next =
         _mm512_mask_add_epi32(at, split, at, _mm512_srli_epi32(word, Sparse4View::kDistanceShift));
     return {_mm512_mask_add_epi32(next, _mm512_cmpgt_epi32_mask(x, code), next, all(1)), split != 0};
+  }
+
+ private:
+  /// Takes sixteen nodes apart, of which the first eight are in `low`.
+  FVM_INLINE static Nodes8 apart(__m512i low, __m512i high) {
+    const __m512i evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return {_mm512_castsi512_ps(_mm512_permutex2var_epi32(low, evens, high)),
+            _mm512_permutex2var_epi32(low, add(evens, all(1)), high)};
   }
 };
 

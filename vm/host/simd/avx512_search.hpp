@@ -9,6 +9,7 @@
 #include "vm/host/derive_codes.hpp"
 #include "vm/host/encode_rows.hpp"
 #include "vm/host/picked_values.hpp"
+#include "vm/host/simd/avx512_gathers.hpp"
 
 namespace forestvm::host {
 
@@ -46,7 +47,7 @@ struct Avx512Search {
   FVM_INLINE static void encode(const FeatureSearch& search, const float* rows, std::size_t stride,
                                 unsigned count, std::uint8_t* codes) {
     const float* const values = rows + search.feature;
-    if (count <= kFewRows || stride > kMaxStride) return encode_few(search, values, stride, count, codes);
+    if (stride > kMaxStride) return encode_few(search, values, stride, count, codes);
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
                   offsets = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(static_cast<int>(stride)));
     encode_all(search, count, codes, AsTheyAre(), [&](unsigned v) {
@@ -202,7 +203,7 @@ struct Avx512Search {
     const __m128i shift = _mm_cvtsi32_si128(static_cast<int>(std::bit_width(table.columns.size() - 1)));
     for (unsigned i = 0; i < count; i += 16) {
       const __m512i entries = _mm512_sll_epi32(_mm512_load_si512(indices + i), shift);
-      __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), 0xffff, entries, table.codes, 1);
+      __m512i words = gather_words<1>(table.codes, entries);
       for (const std::uint32_t column : table.columns) {
         put_codes(column, i, _mm512_cvtepi32_epi8(words), codes);
         words = _mm512_srli_epi32(words, 8);
@@ -398,8 +399,7 @@ struct Avx512Search {
     for (unsigned step = (1u << by_gather) / 2; step != 0; step /= 2) {
       const __m512i more = _mm512_set1_epi32(static_cast<int>(step));
       for (unsigned v = 0; v < kVectors; ++v) {
-        const __m512 at =
-            _mm512_mask_i32gather_ps(_mm512_setzero_ps(), 0xffff, rank[v], search.thresholds + step - 1, 4);
+        const __m512 at = gather_floats<4>(search.thresholds + step - 1, rank[v]);
         const __mmask16 right = _mm512_cmp_ps_mask(x[v], at, _CMP_GE_OQ);
         rank[v] = _mm512_mask_add_epi32(rank[v], right, rank[v], more);
         reached[v] = _mm512_mask_mov_ps(reached[v], right, at);

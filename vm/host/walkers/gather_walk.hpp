@@ -31,6 +31,8 @@ class GatherWalk {
   using Floats = typename Lanes::Floats;
   using Ints = typename Lanes::Ints;
   using Node = typename View::Node;
+  /// A node in each lane.
+  using Nodes = decltype(Lanes::fetch(static_cast<const Node*>(nullptr), Ints{}));
   static constexpr unsigned kLanes = Lanes::kLanes;
 
  public:
@@ -119,7 +121,9 @@ class GatherWalk {
         for (unsigned i = begin; i < end; ++i) sums[output(i)] += leaves.values[i];
       }
     }
-    FVM_INLINE void add_all() { add(count_); }
+    FVM_INLINE void add_all() {
+      if (next_ != count_) add_rest();
+    }
 
     /// Adds the remaining leaves. The leaves in free(), of `count` trees, are then the next to be added.
     FVM_INLINE void turn(const WalkTask& task, const TreeDesc* descs, std::uint32_t row, unsigned count) {
@@ -134,6 +138,7 @@ class GatherWalk {
     }
 
    private:
+    [[gnu::noinline]] void add_rest() { add(count_); }
     FVM_INLINE std::uint32_t output(unsigned i) const { return one_sum_ ? 0 : descs_[i].output; }
 
     Leaves leaves_[2];
@@ -173,8 +178,10 @@ class GatherWalk {
     // Lanes beyond the last row walk the last row again.
     const Ints lanes = Lanes::least(Lanes::from(0), Lanes::all(count - 1));
     const Ints offsets = Lanes::times(lanes, static_cast<std::uint32_t>(task.row_stride));
+    Nodes node[kVectors];
+    for (unsigned v = 0; v < kVectors; ++v) node[v] = Lanes::same(*nodes[v / V]);
     descend<kVectors>(
-        task, [&](unsigned v) { return nodes[v / V]; }, at,
+        task, [&](unsigned v) { return nodes[v / V]; }, at, node,
         [&](unsigned v, Ints feature) {
           return Lanes::gather(x + v % V * kLanes * task.row_stride, Lanes::add(offsets, feature));
         },
@@ -190,8 +197,7 @@ class GatherWalk {
       return;
     }
     alignas(64) float values[kVectors * kLanes];
-    for (unsigned v = 0; v < kVectors; ++v)
-      Lanes::store(values + v * kLanes, Lanes::values(nodes[v / V], at[v]));
+    for (unsigned v = 0; v < kVectors; ++v) Lanes::store(values + v * kLanes, node[v].value);
     for (unsigned i = 0; i < Trees; ++i) {
       const float* const of_tree = values + i * V * kLanes;
       if (task.delivery == Delivery::F32 && !task.atomic) [[likely]] {
@@ -223,15 +229,20 @@ class GatherWalk {
                                       unsigned count, const Row& x, Pending& pending) {
     const auto* const nodes = reinterpret_cast<const Node*>(task.group.nodes);
     const TreeDesc* const descs = task.group.trees + (t - task.first_tree);
+    const std::uint32_t* const positions = task.roots->positions() + (t - task.first_tree);
+    const auto* const roots = task.roots->template nodes<Node>() + (t - task.first_tree);
     Ints at[Vectors];
-    // Lanes beyond the last tree walk the last tree again.
-    for (unsigned v = 0; v < Vectors; ++v)
-      at[v] = Lanes::roots(descs, Lanes::least(Lanes::from(v * kLanes), Lanes::all(count - 1)));
+    Nodes node[Vectors];
+    // Lanes beyond the last tree walk other trees, or RootNodes' leaves behind the group's trees.
+    for (unsigned v = 0; v < Vectors; ++v) {
+      at[v] = Lanes::load(positions + v * kLanes);
+      node[v] = Lanes::load(roots + v * kLanes);
+    }
     descend<Vectors>(
-        task, [&](unsigned) { return nodes; }, at, [&](unsigned, Ints position) { return x[position]; },
+        task, [&](unsigned) { return nodes; }, at, node, [&](unsigned, Ints position) { return x[position]; },
         [&] { pending.add(Vectors * kLanes / kStepsBesideSums); });
     if constexpr (View::kLeavesAside)
-      for (Ints& a : at) a = Lanes::leaves(nodes, a);
+      for (unsigned v = 0; v < Vectors; ++v) at[v] = Lanes::leaves(node[v]);
     if (adds_wide(task)) {
       for (unsigned v = 0; v < Vectors; ++v) Lanes::store(pending.free().indices + v * kLanes, at[v]);
       return pending.turn(task, descs, row, count);
@@ -241,7 +252,7 @@ class GatherWalk {
       if constexpr (View::kLeavesAside)
         Lanes::store(values + v * kLanes, Lanes::gather(task.group.leaves, at[v]));
       else
-        Lanes::store(values + v * kLanes, Lanes::values(nodes, at[v]));
+        Lanes::store(values + v * kLanes, node[v].value);
     }
     if (task.delivery == Delivery::F32 && !task.atomic) [[likely]]
       return pending.turn(task, descs, row, count);
@@ -261,28 +272,51 @@ class GatherWalk {
     }
   }
 
-  /// Takes every lane to its leaf. nodes(v) returns the nodes through which vector v walks, value(v, position)
-  /// what its lanes test; beside() is called at each step.
-  template <unsigned Vectors, class Nodes, class Value, class Beside>
-  FVM_INLINE static void descend(const WalkTask& task, const Nodes& nodes, Ints (&at)[Vectors],
-                                 const Value& value, const Beside& beside) {
+  /// Takes every lane to its leaf. `at` has the lanes' positions and `node` the nodes there, first the roots. nodes(v)
+  /// returns the nodes through which vector v walks, value(v, position) what its lanes test; beside() is called at each
+  /// step.
+  template <unsigned Vectors, class Forest, class Value, class Beside>
+  FVM_INLINE static void descend(const WalkTask& task, const Forest& nodes, Ints (&at)[Vectors],
+                                 Nodes (&node)[Vectors], const Value& value, const Beside& beside) {
     for (std::uint32_t i = 0; i < task.steps; ++i) {
-      for (unsigned v = 0; v < Vectors; ++v) at[v] = Lanes::step(nodes(v), at[v], v, value).at;
-      beside();
-    }
-    if (task.exact) return;
-    bool walking[Vectors];
-    for (bool& w : walking) w = true;
-    for (bool any = true; any;) {
-      any = false;
       for (unsigned v = 0; v < Vectors; ++v) {
-        if (!walking[v]) continue;
-        const auto step = Lanes::step(nodes(v), at[v], v, value);
-        at[v] = step.at;
-        walking[v] = step.walking;
-        any |= step.walking;
+        at[v] = Lanes::step(node[v], at[v], v, value).at;
+        node[v] = Lanes::fetch(nodes(v), at[v]);
       }
       beside();
+    }
+    if (!task.exact) descend_to_leaves<Vectors>(nodes, at, node, value);
+  }
+
+  /// Takes steps until every lane is at a leaf. It has arrays of its own, because a loop that picks vectors by number
+  /// keeps them in memory, and those of descend's loop should stay in registers.
+  template <unsigned Vectors, class Forest, class Value>
+  FVM_INLINE static void descend_to_leaves(const Forest& nodes, Ints (&at)[Vectors], Nodes (&node)[Vectors],
+                                           const Value& value) {
+    Ints position[Vectors];
+    Nodes here[Vectors];
+    bool walking[Vectors];
+    for (unsigned v = 0; v < Vectors; ++v) {
+      position[v] = at[v];
+      here[v] = node[v];
+      walking[v] = true;
+    }
+    for (bool any = true; any;) {
+      any = false;
+#pragma GCC unroll 1
+      for (unsigned v = 0; v < Vectors; ++v) {
+        if (!walking[v]) continue;
+        const auto step = Lanes::step(here[v], position[v], v, value);
+        walking[v] = step.walking;
+        if (!step.walking) continue;
+        any = true;
+        position[v] = step.at;
+        here[v] = Lanes::fetch(nodes(v), step.at);
+      }
+    }
+    for (unsigned v = 0; v < Vectors; ++v) {
+      at[v] = position[v];
+      node[v] = here[v];
     }
   }
 };

@@ -39,6 +39,9 @@ struct Sparse4View : TreesInSequence {
   static constexpr bool kLeavesHoldStill = true;
   static constexpr bool kCoded = true;
 
+  /// The word of the leaf with number 0.
+  static constexpr std::uint32_t kLeafWord = kNeverRight;
+
   struct Tree {
     const Node* nodes;
     const float* leaves;  ///< The group's leaves.

@@ -22,6 +22,8 @@ static_assert(sizeof(Sparse8Node) == 8);
 struct Sparse8View : SingleNodes<Sparse8Node> {
   static constexpr unsigned kFeatureBits = 12, kDistanceBits = 18;
   static constexpr std::uint32_t kDistanceMask = (std::uint32_t{1} << kDistanceBits) - 1;
+  /// The word of each leaf.
+  static constexpr std::uint32_t kLeafWord = kLeaf;
 
   FVM_INLINE static bool is_leaf(Tree tree, std::uint32_t at) { return (tree[at].word & kLeaf) != 0; }
   FVM_INLINE static std::uint32_t feature_word(std::uint32_t word) {
@@ -49,7 +51,7 @@ struct Sparse8View : SingleNodes<Sparse8Node> {
                                     const NodeFacts& facts) {
     const std::uint32_t word = nodes[slot].word, distance = word & kDistanceMask;
     const std::uint32_t leaf = all_bits((word & kLeaf) != 0), split = ~leaf;
-    return rule_bit(0, leaf & all_bits(word != kLeaf)) |
+    return rule_bit(0, leaf & all_bits(word != kLeafWord)) |
            rule_bit(1, split & all_bits((feature_word(word) & kFeatureMask) >= facts.num_features)) |
            rule_bit(2, split & all_bits(distance == 0)) |
            rule_bit(3, split & all_bits(distance >= tree.node_count - 1 - slot));
