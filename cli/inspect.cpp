@@ -235,35 +235,74 @@ std::uint64_t scattered_children(const Model& model) {
 // The functions below make each JSON object before they set its members: if memory runs out while operator[] makes an
 // object, the JSON library leaves a value behind that its destructor cannot handle.
 
+/// The facts with which a document begins. Lists that are empty are left out.
+struct Head {
+  const char* kind;
+  std::string_view format, trainer, version, objective;
+  std::uint32_t features;
+  Json feature_names;
+  std::uint32_t outputs;
+  ClassRule class_rule;
+  Json class_labels, categories;
+  Transform transform;
+  Json base;
+};
+
+Json document_with(const std::string& path, Head head) {
+  Json document = Json::object();
+  const auto add_list = [&](const char* key, Json& list) {
+    if (!list.empty()) document[key] = std::move(list);
+  };
+  document["file"] = path;
+  document["kind"] = head.kind;
+  document["format"] = head.format;
+  document["trainer"] =
+      head.version.empty() ? std::string(head.trainer) : formatted("{} {}", head.trainer, head.version);
+  document["objective"] = head.objective;
+  document["features"] = head.features;
+  add_list("feature names", head.feature_names);
+  document["outputs"] = head.outputs;
+  document["classes"] = class_count(head.class_rule, head.outputs);
+  add_list("class labels", head.class_labels);
+  add_list("categories", head.categories);
+  document["transform"] = name_of(head.transform);
+  document["class rule"] = name_of(head.class_rule);
+  document["base"] = std::move(head.base);
+  return document;
+}
+
+/// Adds the size of a forest, and the depths of its trees.
+void add_size(Json& document, std::uint64_t nodes, std::uint64_t leaves, std::uint32_t min_depth,
+              double mean_depth, std::uint32_t max_depth) {
+  document["nodes"] = nodes;
+  document["leaves"] = leaves;
+  document["depth"] = {{"min", min_depth}, {"mean", mean_depth}, {"max", max_depth}};
+}
+
 /// Describes a model. `program` is its program, or the error that says why there is none.
 Json document_of(const std::string& path, const Model& model, const Result<Program>& program) {
-  Json document = Json::object();
-  document["file"] = path;
-  document["kind"] = "model";
-  document["format"] = model.format;
-  document["trainer"] =
-      model.version.empty() ? model.trainer : formatted("{} {}", model.trainer, model.version);
-  document["objective"] = model.objective;
-  document["features"] = model.num_features;
-  if (!model.feature_names.empty()) document["feature names"] = model.feature_names;
-  document["outputs"] = model.num_outputs;
-  document["classes"] = class_count(model.class_rule, model.num_outputs);
-  if (!model.class_labels.empty()) document["class labels"] = model.class_labels;
   Json categories = Json::object();
   for (const FeatureCategories& named : model.categories)
     categories[std::to_string(named.feature)] = named.names;
-  if (!categories.empty()) document["categories"] = std::move(categories);
-  document["transform"] = name_of(model.transform);
-  document["class rule"] = name_of(model.class_rule);
-  document["base"] = model.base;
+  Json document = document_with(path, {.kind = "model",
+                                       .format = model.format,
+                                       .trainer = model.trainer,
+                                       .version = model.version,
+                                       .objective = model.objective,
+                                       .features = model.num_features,
+                                       .feature_names = model.feature_names,
+                                       .outputs = model.num_outputs,
+                                       .class_rule = model.class_rule,
+                                       .class_labels = model.class_labels,
+                                       .categories = std::move(categories),
+                                       .transform = model.transform,
+                                       .base = model.base});
   document["arithmetic"] = model.score_type == ScalarType::Float32 ? "float32" : "float64";
   document["trees"] = model.trees.size();
   if (model.best_round) document["best round"] = *model.best_round;
   document["rounds"] = model.round_begins.empty() ? 0 : model.round_begins.size() - 1;
   const ForestStatistics numbers = statistics(model);
-  document["nodes"] = numbers.nodes;
-  document["leaves"] = numbers.leaves;
-  document["depth"] = {{"min", numbers.min_depth}, {"mean", numbers.mean_depth}, {"max", numbers.max_depth}};
+  add_size(document, numbers.nodes, numbers.leaves, numbers.min_depth, numbers.mean_depth, numbers.max_depth);
   add_splits(document, thresholds_per_feature(model), numbers.category_splits,
              forestvm::category_sets_per_feature(model));
   if (const auto count = scattered_children(model); count > 0) document["right child not after left"] = count;
@@ -285,35 +324,28 @@ Json names(std::uint32_t count, Get get) {
 
 Json document_of(const std::string& path, const Program& program) {
   const ProgramMeta& meta = program.meta();
-  Json document = Json::object();
-  document["file"] = path;
-  document["kind"] = "program";
-  document["format"] = program.text(StringId::Format);
-  document["trainer"] = std::string(program.text(StringId::Trainer));
-  if (const auto version = program.text(StringId::Version); !version.empty())
-    document["trainer"] = formatted("{} {}", program.text(StringId::Trainer), version);
-  document["objective"] = program.text(StringId::Objective);
-  document["features"] = meta.num_features;
-  if (meta.num_feature_names > 0)
-    document["feature names"] =
-        names(meta.num_feature_names, [&](std::uint32_t i) { return program.feature_name(i); });
-  document["outputs"] = meta.num_outputs;
-  document["classes"] = class_count(meta.class_rule, meta.num_outputs);
-  if (meta.num_class_labels > 0)
-    document["class labels"] =
-        names(meta.num_class_labels, [&](std::uint32_t i) { return program.class_label(i); });
   Json categories = Json::object();
   for (const CategoryNames& named : program.category_names())
     categories[std::to_string(named.feature)] = program.category_names(named.feature);
-  if (!categories.empty()) document["categories"] = std::move(categories);
-  document["transform"] = name_of(meta.transform);
-  document["class rule"] = name_of(meta.class_rule);
   const auto base = program.base();
-  document["base"] = std::vector<double>(base.begin(), base.end());
+  Json document = document_with(
+      path,
+      {.kind = "program",
+       .format = program.text(StringId::Format),
+       .trainer = program.text(StringId::Trainer),
+       .version = program.text(StringId::Version),
+       .objective = program.text(StringId::Objective),
+       .features = meta.num_features,
+       .feature_names =
+           names(meta.num_feature_names, [&](std::uint32_t i) { return program.feature_name(i); }),
+       .outputs = meta.num_outputs,
+       .class_rule = meta.class_rule,
+       .class_labels = names(meta.num_class_labels, [&](std::uint32_t i) { return program.class_label(i); }),
+       .categories = std::move(categories),
+       .transform = meta.transform,
+       .base = std::vector<double>(base.begin(), base.end())});
   document["trees"] = meta.num_trees;
-  document["nodes"] = meta.forest_nodes;
-  document["leaves"] = meta.forest_leaves;
-  document["depth"] = {{"min", meta.min_depth}, {"mean", meta.mean_depth}, {"max", meta.max_depth}};
+  add_size(document, meta.forest_nodes, meta.forest_leaves, meta.min_depth, meta.mean_depth, meta.max_depth);
   const auto thresholds = program.thresholds();
   add_splits(document, {thresholds.begin(), thresholds.end()}, meta.category_splits,
              category_sets_per_feature(program));

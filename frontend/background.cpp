@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "split_tests.hpp"
+#include "frontend/split_tests.hpp"
 
 namespace forestvm {
 

@@ -7,11 +7,11 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "catboost_document.hpp"
-#include "catboost_parts.hpp"
-#include "catboost_tree.hpp"
-#include "file_text.hpp"
-#include "flat_buffer.hpp"
+#include "frontend/catboost_document.hpp"
+#include "frontend/catboost_parts.hpp"
+#include "frontend/catboost_tree.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/flat_buffer.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -1,7 +1,7 @@
 // See catboost_columns.hpp. A counter's value depends on nothing but its table's row, so it is computed here, in
 // float32 as CatBoost does, for each row of its table and for the keys that the table lacks. Counters of one
 // combination share a Lookup.
-#include "catboost_columns.hpp"
+#include "frontend/catboost_columns.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "derived_columns.hpp"
-#include "file_text.hpp"
+#include "frontend/derived_columns.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

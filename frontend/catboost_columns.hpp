@@ -10,7 +10,7 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "catboost_parts.hpp"
+#include "frontend/catboost_parts.hpp"
 
 namespace forestvm::frontend {
 

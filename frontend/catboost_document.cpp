@@ -1,4 +1,4 @@
-#include "catboost_document.hpp"
+#include "frontend/catboost_document.hpp"
 
 #include <algorithm>
 #include <bitset>
@@ -9,9 +9,9 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "catboost_tree.hpp"
-#include "file_text.hpp"
-#include "json_events.hpp"
+#include "frontend/catboost_tree.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/json_events.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -190,12 +190,12 @@ struct Row {
   const char* expected = "";
 };
 
-constexpr Row rows[] = {
+constexpr Row kRows[] = {
 #define FVM_OBJECT(parent, key, container) {Container::parent, key, Shape::Object, Container::container},
 #define FVM_ARRAY(parent, key, container) {Container::parent, key, Shape::Array, Container::container},
 #define FVM_SCALAR(parent, key, call, expected) \
   {Container::parent, key, Shape::Scalar, {}, [](Reading& r, const Scalar& s) { return call; }, expected},
-#include "catboost_fields.def"
+#include "frontend/catboost_fields.def"
 };
 
 class Sink final : public EventSink {
@@ -235,10 +235,10 @@ class Sink final : public EventSink {
   struct Frame {
     Container container = Container::Skipped;
     bool array = false;
-    std::string key;                    // object: the latest key
-    std::size_t count = 0;              // array: values so far, the latest included
-    std::size_t branch = 0;             // Branch: its number
-    std::bitset<std::size(rows)> seen;  // object: rows whose key was read
+    std::string key;                     // object: the latest key
+    std::size_t count = 0;               // array: values so far, the latest included
+    std::size_t branch = 0;              // Branch: its number
+    std::bitset<std::size(kRows)> seen;  // object: rows whose key was read
   };
 
   static const Row* row_of(Container parent, std::string_view key, Shape shape);
@@ -265,7 +265,7 @@ class Sink final : public EventSink {
 };
 
 const Row* Sink::row_of(Container parent, std::string_view key, Shape shape) {
-  for (const Row& row : rows)
+  for (const Row& row : kRows)
     if (row.parent == parent && row.shape == shape && (row.key == key || row.key == "*")) return &row;
   return nullptr;
 }
@@ -292,9 +292,9 @@ bool Sink::on_key(const std::string& name) {
   frame.key = name;
   if (frame.container == Container::Skipped) return true;
   bool known = false;
-  for (std::size_t i = 0; i < std::size(rows); ++i) {
-    if (rows[i].parent != frame.container || (rows[i].key != name && rows[i].key != "*")) continue;
-    if (rows[i].key != "*" && frame.seen[i]) return refuse("given twice");
+  for (std::size_t i = 0; i < std::size(kRows); ++i) {
+    if (kRows[i].parent != frame.container || (kRows[i].key != name && kRows[i].key != "*")) continue;
+    if (kRows[i].key != "*" && frame.seen[i]) return refuse("given twice");
     known = frame.seen[i] = true;
   }
   if (frame.container == Container::Branch && (name == "value" || name == "weight") &&

@@ -6,7 +6,7 @@
 #include <forestvm/load.hpp>
 #include <forestvm/result.hpp>
 
-#include "catboost_parts.hpp"
+#include "frontend/catboost_parts.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // CatBoost's parts -> Model: splits, outputs, loss, classes.
-#include "catboost_model.hpp"
+#include "frontend/catboost_model.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,9 +10,9 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "catboost_columns.hpp"
-#include "catboost_parts.hpp"
-#include "file_text.hpp"
+#include "frontend/catboost_columns.hpp"
+#include "frontend/catboost_parts.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -25,10 +25,10 @@ struct Loss {
   std::uint32_t outputs;  ///< 0: any number
 };
 
-constexpr Loss losses[] = {
+constexpr Loss kLosses[] = {
 #define FVM_CATBOOST_LOSS(name, transform, pair, class_rule, outputs) \
   {name, Transform::transform, Pair::pair, ClassRule::class_rule, outputs},
-#include "catboost_losses.def"
+#include "frontend/catboost_losses.def"
 };
 
 /// Returns "1.2.10" for the text "... Branch: tags/v1.2.10 ...", and "" for texts without such a version.
@@ -225,9 +225,9 @@ void add_uncertainty(const CatboostParts& parts, Model& model) {
 /// Sets what is computed from raw scores.
 Result<void> add_loss(CatboostParts& parts, const LoadLimits& limits, Model& model) {
   model.objective = parts.loss;
-  const auto* loss = std::find_if(std::begin(losses), std::end(losses),
+  const auto* loss = std::find_if(std::begin(kLosses), std::end(kLosses),
                                   [&](const Loss& known) { return known.name == parts.loss; });
-  if (loss == std::end(losses)) return {};
+  if (loss == std::end(kLosses)) return {};
   if (loss->outputs != 0 && loss->outputs != model.num_outputs)
     return refused("loss_function", "{} with {} outputs", quoted(parts.loss), model.num_outputs);
   model.transform = loss->transform;

@@ -1,4 +1,4 @@
-#include "catboost_tree.hpp"
+#include "frontend/catboost_tree.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -1,5 +1,5 @@
 // See category_names.hpp.
-#include "category_names.hpp"
+#include "frontend/category_names.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -1,4 +1,4 @@
-#include "check_columns.hpp"
+#include "frontend/check_columns.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // See check_model.hpp. Nothing here is recursive: a tree may be a chain of millions of nodes.
-#include "check_model.hpp"
+#include "frontend/check_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "check_columns.hpp"
+#include "frontend/check_columns.hpp"
 
 namespace forestvm::frontend {
 namespace {

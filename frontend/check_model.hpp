@@ -5,7 +5,7 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "parsed_model.hpp"
+#include "frontend/parsed_model.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // See dependence_pieces.hpp.
-#include "dependence_pieces.hpp"
+#include "frontend/dependence_pieces.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "reference_walk.hpp"
+#include "frontend/reference_walk.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -1,4 +1,4 @@
-#include "derived_columns.hpp"
+#include "frontend/derived_columns.hpp"
 
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // Reads a whole file or pipe, up to a limit.
-#include "file_bytes.hpp"
+#include "frontend/file_bytes.hpp"
 
 #include <sys/mman.h>
 

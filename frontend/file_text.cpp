@@ -1,14 +1,14 @@
 // Text out of a user's file: checks that it is UTF-8, and prepares it for error messages.
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 #include <cstdint>
 
 namespace forestvm::frontend {
 namespace {
 
-constexpr std::uint32_t broken = 0xffffffff;
+constexpr std::uint32_t kBroken = 0xffffffff;
 
-/// Returns the code point that starts at `at`, and moves `at` past it; `broken` if there is none.
+/// Returns the code point that starts at `at`, and moves `at` past it; `kBroken` if there is none.
 std::uint32_t next_code_point(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) {
     return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i]));
@@ -20,23 +20,23 @@ std::uint32_t next_code_point(std::string_view text, std::size_t& at) {
                            : lead < 0xf0 ? 2
                            : lead < 0xf5 ? 3
                                          : 9;
-  if (more == 9 || text.size() - at <= more) return broken;
+  if (more == 9 || text.size() - at <= more) return kBroken;
   std::uint32_t point = more == 0 ? lead : lead & (0x3fu >> more);
   for (std::size_t i = 1; i <= more; ++i) {
-    if ((byte(at + i) & 0xc0u) != 0x80u) return broken;
+    if ((byte(at + i) & 0xc0u) != 0x80u) return kBroken;
     point = (point << 6) | (byte(at + i) & 0x3fu);
   }
   at += more + 1;
   const bool overlong = (more == 2 && point < 0x800) || (more == 3 && point < 0x10000);
   const bool surrogate = point >= 0xd800 && point < 0xe000;
-  return overlong || surrogate || point > 0x10ffff ? broken : point;
+  return overlong || surrogate || point > 0x10ffff ? kBroken : point;
 }
 
 }  // namespace
 
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();)
-    if (next_code_point(text, at) == broken) return false;
+    if (next_code_point(text, at) == kBroken) return false;
   return true;
 }
 

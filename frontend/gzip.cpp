@@ -6,7 +6,7 @@
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/inflate.hpp>
 
-#include "file_bytes.hpp"
+#include "frontend/file_bytes.hpp"
 
 namespace forestvm::frontend {
 namespace {

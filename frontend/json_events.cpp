@@ -1,5 +1,5 @@
 // The adapter from nlohmann_json's SAX calls to EventSink, with the limits applied before anything is stored.
-#include "json_events.hpp"
+#include "frontend/json_events.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -188,7 +188,7 @@ bool SaxAdapter::parse_error(std::size_t position, const std::string&, const jso
 
 Result<void> read_events(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth,
                          EventSink& sink) {
-  const std::uint32_t deepest = syntax == Syntax::Ubjson ? std::min(max_depth, deepest_nesting) : max_depth;
+  const std::uint32_t deepest = syntax == Syntax::Ubjson ? std::min(max_depth, kDeepestNesting) : max_depth;
   const auto format = syntax == Syntax::Ubjson ? json::input_format_t::ubjson : json::input_format_t::json;
   try {
     std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());

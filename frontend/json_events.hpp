@@ -15,7 +15,7 @@
 namespace forestvm::frontend {
 
 /// The largest limit of nesting that a caller may set for UBJSON, whose reader in the library recurses.
-constexpr std::uint32_t deepest_nesting = 512;
+constexpr std::uint32_t kDeepestNesting = 512;
 
 /// JsonWithNan is JSON in which NaN may stand in place of a number, as XGBoost 1.7 to 2.1 write it. The sink is told
 /// NaN.

@@ -1,6 +1,6 @@
 // See lightgbm_dump.hpp. The sink keeps the header's members, and the nodes of one tree at a time, which it turns into
 // a Tree at the tree's end.
-#include "lightgbm_dump.hpp"
+#include "frontend/lightgbm_dump.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
-#include "json_events.hpp"
-#include "lightgbm_dump_tree.hpp"
-#include "lightgbm_header.hpp"
-#include "pandas_categories.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/json_events.hpp"
+#include "frontend/lightgbm_dump_tree.hpp"
+#include "frontend/lightgbm_header.hpp"
+#include "frontend/pandas_categories.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -1,5 +1,5 @@
 // See lightgbm_dump_tree.hpp.
-#include "lightgbm_dump_tree.hpp"
+#include "frontend/lightgbm_dump_tree.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +10,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

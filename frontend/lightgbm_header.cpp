@@ -1,5 +1,5 @@
 // See lightgbm_header.hpp.
-#include "lightgbm_header.hpp"
+#include "frontend/lightgbm_header.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -9,8 +9,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
-#include "pandas_categories.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/pandas_categories.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -33,10 +33,10 @@ struct Objective {
   }
 };
 
-constexpr Objective objectives[] = {
+constexpr Objective kObjectives[] = {
 #define FVM_LIGHTGBM_OBJECTIVE(name, transform, class_rule, parameters, early_stop) \
   {name, Transform::transform, ClassRule::class_rule, Parameters::parameters, EarlyStopRule::early_stop},
-#include "lightgbm_objectives.def"
+#include "frontend/lightgbm_objectives.def"
 };
 
 /// The parameters after the objective's name: "sqrt", "sigmoid:1", "num_class:4".
@@ -69,12 +69,12 @@ bool read_parameter(const Objective& row, std::string_view word, Given& given) {
 Result<void> add_objective(const LightgbmEntry& entry, Model& model) {
   const std::vector<std::string_view> words = words_of(entry.text);
   if (words.empty()) return {};  // a user-defined objective: raw scores
-  const auto wrong = [&](std::string message) {
-    return refused(location_of(entry), "objective {}: {}", quoted(words[0]), std::move(message));
+  const auto wrong = [&](std::string_view message) {
+    return refused(location_of(entry), "objective {}: {}", quoted(words[0]), message);
   };
-  const auto* row = std::find_if(std::begin(objectives), std::end(objectives),
+  const auto* row = std::find_if(std::begin(kObjectives), std::end(kObjectives),
                                  [&](const Objective& known) { return known.name == words[0]; });
-  if (row == std::end(objectives)) return wrong("not one that LightGBM has");
+  if (row == std::end(kObjectives)) return wrong("not one that LightGBM has");
   Given given;
   for (std::size_t i = 1; i < words.size(); ++i)
     if (!read_parameter(*row, words[i], given)) return wrong("unexpected or damaged: " + quoted(words[i]));

@@ -1,5 +1,5 @@
 // A LightGBM text model -> Model.
-#include "lightgbm_model.hpp"
+#include "frontend/lightgbm_model.hpp"
 
 #include <cstdint>
 #include <string>
@@ -9,9 +9,9 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "lightgbm_header.hpp"
-#include "lightgbm_text.hpp"
-#include "lightgbm_tree.hpp"
+#include "frontend/lightgbm_header.hpp"
+#include "frontend/lightgbm_text.hpp"
+#include "frontend/lightgbm_tree.hpp"
 
 namespace forestvm::frontend {
 

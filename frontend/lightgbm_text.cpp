@@ -1,5 +1,5 @@
 // See lightgbm_text.hpp. The keys that are read are rows of tables.
-#include "lightgbm_text.hpp"
+#include "frontend/lightgbm_text.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -23,7 +23,7 @@ struct Key {
 };
 
 /// THE KEYS. LightGBM takes a file without tree_sizes, and files before 3.2 lack is_linear.
-constexpr Key<LightgbmHeader> header_keys[] = {
+constexpr Key<LightgbmHeader> kHeaderKeys[] = {
     {"version", &LightgbmHeader::version, Need::Required},
     {"num_class", &LightgbmHeader::num_class, Need::Required},
     {"num_tree_per_iteration", &LightgbmHeader::num_tree_per_iteration, Need::Required},
@@ -34,7 +34,7 @@ constexpr Key<LightgbmHeader> header_keys[] = {
     {"feature_infos", &LightgbmHeader::feature_infos, Need::Required},
     {"tree_sizes", &LightgbmHeader::tree_sizes, Need::Optional},
 };
-constexpr Key<LightgbmTree> tree_keys[] = {
+constexpr Key<LightgbmTree> kTreeKeys[] = {
     {"num_leaves", &LightgbmTree::num_leaves, Need::Required},
     {"num_cat", &LightgbmTree::num_cat, Need::Required},
     {"split_feature", &LightgbmTree::split_feature, Need::Required},
@@ -54,13 +54,13 @@ constexpr Key<LightgbmTree> tree_keys[] = {
     {"cat_threshold", &LightgbmTree::cat_threshold, Need::Optional},
 };
 
-constexpr std::string_view flag_key = "average_output";  // the one line without '='
-constexpr std::string_view tree_prefix = "Tree=";
-constexpr std::string_view end_line = "end of trees";
-constexpr std::string_view old_end_line =
-    "feature importances:";  // ends the trees in files before 2.2, which lack end_line
-constexpr std::string_view categorical_prefix = "[categorical_feature: ";  // a training parameter
-constexpr std::string_view pandas_prefix = "pandas_categorical:";          // the last line
+constexpr std::string_view kFlagKey = "average_output";  // the one line without '='
+constexpr std::string_view kTreePrefix = "Tree=";
+constexpr std::string_view kEndLine = "end of trees";
+constexpr std::string_view kOldEndLine =
+    "feature importances:";  // ends the trees in files before 2.2, which lack kEndLine
+constexpr std::string_view kCategoricalPrefix = "[categorical_feature: ";  // a training parameter
+constexpr std::string_view kPandasPrefix = "pandas_categorical:";          // the last line
 
 std::string line_text(std::size_t line) { return formatted("line {}", line); }
 std::string line_text(std::size_t line, std::size_t tree) {
@@ -85,9 +85,9 @@ class Lines {
   std::string_view line() const { return line_; }
   std::size_t begin() const { return begin_; }
   std::size_t number() const { return number_; }
-  bool at_tree() const { return line_.starts_with(tree_prefix); }
-  bool at_old_end() const { return line_ == old_end_line; }
-  bool at_end() const { return line_ == end_line || at_old_end(); }
+  bool at_tree() const { return line_.starts_with(kTreePrefix); }
+  bool at_old_end() const { return line_ == kOldEndLine; }
+  bool at_end() const { return line_ == kEndLine || at_old_end(); }
 
  private:
   std::string_view text_;
@@ -105,7 +105,7 @@ Result<void> take(const Lines& lines, const Key<Record> (&keys)[count], Record& 
   if (line.ends_with('\r'))
     return refused(where, "a Windows line end (CR LF), which LightGBM cannot read: convert the file");
   const std::size_t equals = line.find('=');
-  if (equals == std::string_view::npos && line != flag_key)
+  if (equals == std::string_view::npos && line != kFlagKey)
     return refused(where, "expected key=value, found {}", quoted(line));
   const std::string_view name = line.substr(0, equals);
   for (const Key<Record>& key : keys) {
@@ -137,12 +137,12 @@ Result<LightgbmTree> read_tree(Lines& lines, std::size_t number) {
   tree.number = number;
   tree.line = lines.number();
   const std::string where = line_text(tree.line, number);
-  if (lines.line().substr(tree_prefix.size()) != std::to_string(number))
+  if (lines.line().substr(kTreePrefix.size()) != std::to_string(number))
     return refused(where, "expected \"Tree={}\", found {}", number, quoted(lines.line()));
   bool ended = false;  // an empty line ends the entries; LightGBM does not look at what follows it
   while (lines.next()) {
     if (lines.at_tree() || lines.at_end()) {
-      FVM_TRY(check_complete(tree_keys, tree, where));
+      FVM_TRY(check_complete(kTreeKeys, tree, where));
       return tree;
     }
     if (lines.line().empty()) {
@@ -153,7 +153,7 @@ Result<LightgbmTree> read_tree(Lines& lines, std::size_t number) {
       return refused(line_text(lines.number(), number),
                      "after an empty line, expected the next tree or \"end of trees\", found {}",
                      quoted(lines.line()));
-    FVM_TRY(take(lines, tree_keys, tree, line_text(lines.number(), number)));
+    FVM_TRY(take(lines, kTreeKeys, tree, line_text(lines.number(), number)));
   }
   return cut_short(lines);
 }
@@ -165,12 +165,12 @@ void read_end(Lines& lines, LightgbmHeader& header) {
   while (lines.next()) {
     const std::string_view line = lines.line();
     if (!line.empty()) pandas = {};
-    if (line.starts_with(pandas_prefix))
-      pandas = {"pandas_categorical", line.substr(pandas_prefix.size()), lines.number()};
-    if (line.starts_with(categorical_prefix) && line.ends_with(']'))
+    if (line.starts_with(kPandasPrefix))
+      pandas = {"pandas_categorical", line.substr(kPandasPrefix.size()), lines.number()};
+    if (line.starts_with(kCategoricalPrefix) && line.ends_with(']'))
       header.categorical_feature = {
           "categorical_feature",
-          line.substr(categorical_prefix.size(), line.size() - categorical_prefix.size() - 1),
+          line.substr(kCategoricalPrefix.size(), line.size() - kCategoricalPrefix.size() - 1),
           lines.number()};
   }
 }
@@ -209,9 +209,9 @@ Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmT
   while (true) {
     if (!lines.next()) return cut_short(lines);
     if (lines.at_tree() || lines.at_end()) break;
-    if (!lines.line().empty()) FVM_TRY(take(lines, header_keys, header, line_text(lines.number())));
+    if (!lines.line().empty()) FVM_TRY(take(lines, kHeaderKeys, header, line_text(lines.number())));
   }
-  FVM_TRY(check_complete(header_keys, header, line_text(lines.number())));
+  FVM_TRY(check_complete(kHeaderKeys, header, line_text(lines.number())));
   while (!lines.at_end()) {
     const std::size_t begin = lines.begin();
     FVM_ASSIGN(const LightgbmTree tree, read_tree(lines, header.tree_bytes.size()));

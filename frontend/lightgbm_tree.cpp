@@ -1,5 +1,5 @@
 // One LightGBM tree: its entries -> Tree.
-#include "lightgbm_tree.hpp"
+#include "frontend/lightgbm_tree.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -13,15 +13,15 @@ namespace forestvm::frontend {
 namespace {
 
 // The bits of decision_type.
-constexpr std::int64_t category_bit = 1;
-constexpr std::int64_t default_left_bit = 2;
-constexpr int missing_shift = 2;
-constexpr std::int64_t most_decision_type = 2 << missing_shift | default_left_bit | category_bit;
+constexpr std::int64_t kCategoryBit = 1;
+constexpr std::int64_t kDefaultLeftBit = 2;
+constexpr int kMissingShift = 2;
+constexpr std::int64_t kMaxDecisionType = 2 << kMissingShift | kDefaultLeftBit | kCategoryBit;
 
-constexpr std::int64_t max_leaves = std::int64_t{1} << 30;  // a node's index fits 31 bits then
+constexpr std::int64_t kMaxLeaves = std::int64_t{1} << 30;  // a node's index fits 31 bits then
 
 Missing missing_of(std::int64_t decision_type) {
-  switch (decision_type >> missing_shift) {
+  switch (decision_type >> kMissingShift) {
     case 0:
       return Missing::None;
     case 1:
@@ -67,12 +67,12 @@ Result<void> add_covers(const LightgbmTree& entries, const LightgbmEntry& entry,
 Result<void> add_decisions(const LightgbmTree& entries, std::size_t splits, Tree& tree) {
   FVM_ASSIGN(const std::vector<std::int64_t> types, integers_of(entries.decision_type, splits, &entries));
   for (std::size_t i = 0; i < splits; ++i) {
-    if (types[i] < 0 || types[i] > most_decision_type)
+    if (types[i] < 0 || types[i] > kMaxDecisionType)
       return node_error(entries, entries.decision_type, i, formatted("unknown decision type {}", types[i]));
     Node& node = tree.nodes[i];
-    node.kind = (types[i] & category_bit) != 0 ? NodeKind::Category : NodeKind::LessEqual;
+    node.kind = (types[i] & kCategoryBit) != 0 ? NodeKind::Category : NodeKind::LessEqual;
     if (node.kind == NodeKind::Category) continue;  // NaN is in no set, whatever decision_type says
-    node.missing_left = (types[i] & default_left_bit) != 0;
+    node.missing_left = (types[i] & kDefaultLeftBit) != 0;
     node.missing = missing_of(types[i]);
   }
   return {};
@@ -144,7 +144,7 @@ Result<void> add_splits(const LightgbmTree& entries, std::size_t leaves, Tree& t
   FVM_ASSIGN(const std::vector<std::int64_t> features, integers_of(entries.split_feature, splits, &entries));
   FVM_ASSIGN(const std::vector<double> thresholds, reals_of(entries.threshold, splits, &entries));
   FVM_TRY(add_decisions(entries, splits, tree));
-  FVM_ASSIGN(const std::int64_t sets, number_of(entries.num_cat, 0, max_leaves, &entries));
+  FVM_ASSIGN(const std::int64_t sets, number_of(entries.num_cat, 0, kMaxLeaves, &entries));
   const auto categorical = std::count_if(tree.nodes.begin(), tree.nodes.end(),
                                          [](const Node& node) { return node.kind == NodeKind::Category; });
   if (sets != categorical)
@@ -200,7 +200,7 @@ Result<void> add_linear_leaves(const LightgbmTree& entries, std::size_t leaves, 
 }  // namespace
 
 Result<Tree> tree_of(const LightgbmTree& entries) {
-  FVM_ASSIGN(const std::int64_t num_leaves, number_of(entries.num_leaves, 1, max_leaves, &entries));
+  FVM_ASSIGN(const std::int64_t num_leaves, number_of(entries.num_leaves, 1, kMaxLeaves, &entries));
   const auto leaves = static_cast<std::size_t>(num_leaves);
   const std::size_t splits = leaves - 1;
   std::int64_t linear = 0;

@@ -5,7 +5,7 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "lightgbm_text.hpp"
+#include "frontend/lightgbm_text.hpp"
 
 namespace forestvm::frontend {
 

@@ -10,19 +10,19 @@
 #include <system_error>
 #include <vector>
 
-#include "catboost_model.hpp"
-#include "check_model.hpp"
-#include "file_bytes.hpp"
-#include "file_text.hpp"
-#include "lightgbm_dump.hpp"
-#include "lightgbm_model.hpp"
-#include "onnx_model.hpp"
-#include "parsed_model.hpp"
-#include "pmml_model.hpp"
-#include "skops_file.hpp"
-#include "treelite_model.hpp"
-#include "xgboost_model.hpp"
-#include "ydf_model.hpp"
+#include "frontend/catboost_model.hpp"
+#include "frontend/check_model.hpp"
+#include "frontend/file_bytes.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/lightgbm_dump.hpp"
+#include "frontend/lightgbm_model.hpp"
+#include "frontend/onnx_model.hpp"
+#include "frontend/parsed_model.hpp"
+#include "frontend/pmml_model.hpp"
+#include "frontend/skops_file.hpp"
+#include "frontend/treelite_model.hpp"
+#include "frontend/xgboost_model.hpp"
+#include "frontend/ydf_model.hpp"
 
 namespace forestvm {
 namespace {
@@ -35,9 +35,9 @@ struct Format {
   Result<frontend::ParsedModel> (*read)(Bytes, const LoadLimits&);
 };
 
-constexpr Format formats[] = {
+constexpr Format kFormats[] = {
 #define FVM_FORMAT(name, sniff, reader, description) {name, frontend::sniff, frontend::reader},
-#include "formats.def"
+#include "frontend/formats.def"
 };
 
 struct Foreign {
@@ -47,12 +47,12 @@ struct Foreign {
   bool as_text;  ///< True if the file's opening is compared without blanks, quotes and backslashes.
 };
 
-constexpr Foreign foreign_formats[] = {
+constexpr Foreign kForeignFormats[] = {
 #define FVM_FOREIGN(first_bytes, sentence) FVM_FOREIGN_AT(0, first_bytes, sentence)
 #define FVM_FOREIGN_AT(offset, bytes, sentence) \
   {offset, std::string_view(bytes, sizeof(bytes) - 1), sentence, false},
 #define FVM_FOREIGN_TEXT(characters, sentence) {0, characters, sentence, true},
-#include "formats.def"
+#include "frontend/formats.def"
 };
 
 /// Returns the first characters of a text without blanks, quotes and backslashes, which programs write differently.
@@ -67,20 +67,20 @@ Error unknown_format(Bytes bytes) {
   if (bytes.empty()) return refused("byte 0", "the file is empty");
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::string bare = bare_opening(text);
-  for (const Foreign& foreign : foreign_formats)
+  for (const Foreign& foreign : kForeignFormats)
     if (foreign.as_text ? bare.starts_with(foreign.bytes)
                         : text.substr(std::min(foreign.offset, text.size())).starts_with(foreign.bytes))
       return refused("byte 0", foreign.sentence);
   std::string known;
-  for (const Format& format : formats) known.append(known.empty() ? "" : ", ").append(format.name);
+  for (const Format& format : kFormats) known.append(known.empty() ? "" : ", ").append(format.name);
   return refused("byte 0", "not a model file of a known format ({}): it starts with {}", known,
                  frontend::quoted(text, 16));
 }
 
 const Format* find_format(Bytes bytes) {
-  const auto found = std::find_if(std::begin(formats), std::end(formats),
+  const auto found = std::find_if(std::begin(kFormats), std::end(kFormats),
                                   [&](const Format& row) { return row.sniff(bytes); });
-  return found == std::end(formats) ? nullptr : found;
+  return found == std::end(kFormats) ? nullptr : found;
 }
 
 Result<Model> checked(Result<frontend::ParsedModel> parsed) {

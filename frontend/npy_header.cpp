@@ -5,7 +5,7 @@
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/npy_header.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm {
 namespace {

@@ -1,5 +1,5 @@
 // See numpy_array.hpp.
-#include "numpy_array.hpp"
+#include "frontend/numpy_array.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/npy_header.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

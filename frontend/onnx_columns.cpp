@@ -1,5 +1,5 @@
 // See onnx_columns.hpp.
-#include "onnx_columns.hpp"
+#include "frontend/onnx_columns.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 #include <forestvm/core/transform.hpp>
 #include <forestvm/model.hpp>
 
-#include "onnx_proto.hpp"
+#include "frontend/onnx_proto.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // See onnx_forest.hpp. Lists are read straight into the nodes. All lists about nodes must be as long as the first one.
-#include "onnx_forest.hpp"
+#include "frontend/onnx_forest.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -87,8 +87,8 @@ class ListReader {
   }
 
  protected:
-  Error error(std::string_view name, std::string message) const {
-    return attributes_.error(name, std::move(message));
+  Error error(std::string_view name, std::string_view message) const {
+    return attributes_.error(name, message);
   }
 
   Result<void> check_count(std::string_view name, std::size_t count, std::size_t expected) const {

@@ -1,5 +1,5 @@
 // See onnx_graph.hpp. Nodes are read in the file's order, which is that of their computation.
-#include "onnx_graph.hpp"
+#include "frontend/onnx_graph.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

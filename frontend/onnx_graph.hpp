@@ -9,9 +9,9 @@
 
 #include <forestvm/load.hpp>
 
-#include "onnx_columns.hpp"
-#include "onnx_forest.hpp"
-#include "onnx_proto.hpp"
+#include "frontend/onnx_columns.hpp"
+#include "frontend/onnx_forest.hpp"
+#include "frontend/onnx_proto.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // See onnx_model.hpp. Rules for classes and transforms that ONNX leaves open are ONNX Runtime's.
-#include "onnx_model.hpp"
+#include "frontend/onnx_model.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -7,8 +7,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "onnx_graph.hpp"
-#include "onnx_tree.hpp"
+#include "frontend/onnx_graph.hpp"
+#include "frontend/onnx_tree.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -1,12 +1,12 @@
 // See onnx_proto.hpp. Field numbers are those of onnx-ml.proto.
-#include "onnx_proto.hpp"
+#include "frontend/onnx_proto.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

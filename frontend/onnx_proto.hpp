@@ -12,7 +12,7 @@
 
 #include <forestvm/result.hpp>
 
-#include "protobuf_wire.hpp"
+#include "frontend/protobuf_wire.hpp"
 
 namespace forestvm::frontend {
 

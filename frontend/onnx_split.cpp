@@ -1,5 +1,5 @@
 // See onnx_split.hpp.
-#include "onnx_split.hpp"
+#include "frontend/onnx_split.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -10,8 +10,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "onnx_columns.hpp"
-#include "onnx_forest.hpp"
+#include "frontend/onnx_columns.hpp"
+#include "frontend/onnx_forest.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // See onnx_tree.hpp. Nothing here is recursive over the depth of trees.
-#include "onnx_tree.hpp"
+#include "frontend/onnx_tree.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "onnx_split.hpp"
+#include "frontend/onnx_split.hpp"
 
 namespace forestvm::frontend {
 namespace {

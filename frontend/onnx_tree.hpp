@@ -7,8 +7,8 @@
 #include <forestvm/load.hpp>
 #include <forestvm/model.hpp>
 
-#include "onnx_columns.hpp"
-#include "onnx_forest.hpp"
+#include "frontend/onnx_columns.hpp"
+#include "frontend/onnx_forest.hpp"
 
 namespace forestvm::frontend {
 

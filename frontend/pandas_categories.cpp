@@ -1,5 +1,5 @@
 // See pandas_categories.hpp.
-#include "pandas_categories.hpp"
+#include "frontend/pandas_categories.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,8 +10,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "category_names.hpp"
-#include "file_text.hpp"
+#include "frontend/category_names.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -11,8 +11,8 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "json_events.hpp"
-#include "lightgbm_text.hpp"
+#include "frontend/json_events.hpp"
+#include "frontend/lightgbm_text.hpp"
 
 namespace forestvm::frontend {
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <utility>
 
-#include "dependence_pieces.hpp"
-#include "split_tests.hpp"
+#include "frontend/dependence_pieces.hpp"
+#include "frontend/split_tests.hpp"
 
 namespace forestvm {
 namespace {

@@ -1,6 +1,6 @@
 // See pmml_derived.hpp. Functions of numbers rise or fall with their argument, except where they replace one value. So
 // a comparison of the function is one of its argument with a number, which is found by bisection.
-#include "pmml_derived.hpp"
+#include "frontend/pmml_derived.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -9,7 +9,7 @@
 
 #include <forestvm/result.hpp>
 
-#include "pmml_tree.hpp"
+#include "frontend/pmml_tree.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // See pmml_document.hpp. The reader keeps only what the model needs, and a tree's nodes until the tree ends.
-#include "pmml_document.hpp"
+#include "frontend/pmml_document.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,9 +10,9 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
-#include "pmml_leaves.hpp"
-#include "xml_events.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/pmml_leaves.hpp"
+#include "frontend/xml_events.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::size_t kMaxNames = 1000;
 
 enum class Element : std::uint8_t {
 #define FVM_PMML_ELEMENT(Name, parents, attributes) Name,
-#include "pmml_elements.def"
+#include "frontend/pmml_elements.def"
 };
 
 struct ElementRow {
@@ -33,12 +33,12 @@ struct ElementRow {
 
 constexpr ElementRow kElements[] = {
 #define FVM_PMML_ELEMENT(Name, parents, attributes) {#Name, parents, attributes},
-#include "pmml_elements.def"
+#include "frontend/pmml_elements.def"
 };
 
 constexpr std::string_view kSkipped[] = {
 #define FVM_PMML_SKIPPED(name) name,
-#include "pmml_elements.def"
+#include "frontend/pmml_elements.def"
 };
 
 /// Returns whether a list of words, with spaces between them, has a word.

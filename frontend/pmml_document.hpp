@@ -11,8 +11,8 @@
 #include <forestvm/load.hpp>
 #include <forestvm/model.hpp>
 
-#include "pmml_fields.hpp"
-#include "pmml_tree_reader.hpp"
+#include "frontend/pmml_fields.hpp"
+#include "frontend/pmml_tree_reader.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // See pmml_fields.hpp.
-#include "pmml_fields.hpp"
+#include "frontend/pmml_fields.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -9,8 +9,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "category_names.hpp"
-#include "file_text.hpp"
+#include "frontend/category_names.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

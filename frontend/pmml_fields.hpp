@@ -13,8 +13,8 @@
 #include <forestvm/load.hpp>
 #include <forestvm/model.hpp>
 
-#include "pmml_function.hpp"
-#include "xml_events.hpp"
+#include "frontend/pmml_function.hpp"
+#include "frontend/xml_events.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // See pmml_function.hpp.
-#include "pmml_function.hpp"
+#include "frontend/pmml_function.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

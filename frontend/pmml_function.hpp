@@ -14,7 +14,7 @@
 
 #include <forestvm/result.hpp>
 
-#include "xml_events.hpp"
+#include "frontend/xml_events.hpp"
 
 namespace forestvm::frontend {
 

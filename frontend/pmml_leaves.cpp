@@ -1,5 +1,5 @@
 // See pmml_leaves.hpp.
-#include "pmml_leaves.hpp"
+#include "frontend/pmml_leaves.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,7 +7,7 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "pmml_document.hpp"
+#include "frontend/pmml_document.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // See pmml_model.hpp. Engines of PMML differ; the model answers as JPMML-Evaluator does.
-#include "pmml_model.hpp"
+#include "frontend/pmml_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +12,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
-#include "pmml_document.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/pmml_document.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -2,7 +2,7 @@
 // rows do not decide, it divides these values into parts, finds the position to which each part goes next, and writes
 // splits that separate parts with different positions. It keeps a stack of its own instead of recursing, because trees
 // may be deep.
-#include "pmml_tree.hpp"
+#include "frontend/pmml_tree.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "pmml_values.hpp"
+#include "frontend/pmml_values.hpp"
 
 namespace forestvm::frontend {
 namespace {

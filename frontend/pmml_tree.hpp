@@ -10,7 +10,7 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "pmml_fields.hpp"
+#include "frontend/pmml_fields.hpp"
 
 namespace forestvm::frontend {
 

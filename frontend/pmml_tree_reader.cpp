@@ -1,5 +1,5 @@
 // See pmml_tree_reader.hpp.
-#include "pmml_tree_reader.hpp"
+#include "frontend/pmml_tree_reader.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -8,8 +8,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
-#include "pmml_derived.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/pmml_derived.hpp"
 
 namespace forestvm::frontend {
 namespace {

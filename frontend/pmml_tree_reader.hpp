@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "pmml_tree.hpp"
-#include "xml_events.hpp"
+#include "frontend/pmml_tree.hpp"
+#include "frontend/xml_events.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // See pmml_values.hpp.
-#include "pmml_values.hpp"
+#include "frontend/pmml_values.hpp"
 
 #include <algorithm>
 #include <cmath>

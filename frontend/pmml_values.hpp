@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "pmml_tree.hpp"
+#include "frontend/pmml_tree.hpp"
 
 namespace forestvm::frontend {
 

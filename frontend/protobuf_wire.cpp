@@ -1,11 +1,11 @@
 // See protobuf_wire.hpp. Nothing here is recursive and nothing takes memory.
-#include "protobuf_wire.hpp"
+#include "frontend/protobuf_wire.hpp"
 
 #include <bit>
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

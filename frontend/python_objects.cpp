@@ -1,11 +1,11 @@
-#include "python_objects.hpp"
+#include "frontend/python_objects.hpp"
 
 #include <limits>
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

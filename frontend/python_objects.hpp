@@ -11,7 +11,7 @@
 
 #include <forestvm/result.hpp>
 
-#include "numpy_array.hpp"
+#include "frontend/numpy_array.hpp"
 
 namespace forestvm::frontend {
 

@@ -14,8 +14,8 @@
 #include <cmath>
 #include <vector>
 
-#include "derived_columns.hpp"
-#include "reference_walk.hpp"
+#include "frontend/derived_columns.hpp"
+#include "frontend/reference_walk.hpp"
 
 namespace forestvm {
 namespace {

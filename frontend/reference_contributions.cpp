@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "derived_columns.hpp"
-#include "reference_walk.hpp"
+#include "frontend/derived_columns.hpp"
+#include "frontend/reference_walk.hpp"
 
 namespace forestvm {
 namespace {

@@ -1,5 +1,5 @@
 // See sklearn_estimator.hpp: what all estimators have in common, and Pipelines.
-#include "sklearn_estimator.hpp"
+#include "frontend/sklearn_estimator.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -17,9 +17,9 @@ struct Row {
   Result<void> (*read)(SklearnReader&);
 };
 
-constexpr Row rows[] = {
+constexpr Row kRows[] = {
 #define FVM_SKLEARN(name, reader) {name, reader},
-#include "sklearn_estimators.def"
+#include "frontend/sklearn_estimators.def"
 };
 
 constexpr std::string_view kPipeline = "sklearn.pipeline.Pipeline";
@@ -175,8 +175,8 @@ Result<ParsedModel> read_sklearn_estimator(const PythonObjects& objects, PythonO
   }
   const std::string type = estimator.type();
   const auto* row =
-      std::find_if(std::begin(rows), std::end(rows), [&](const Row& known) { return known.type == type; });
-  if (row == std::end(rows))
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& known) { return known.type == type; });
+  if (row == std::end(kRows))
     return estimator.error(printable(type) + " is not a supported estimator of trees: see docs/formats.md");
   ParsedModel parsed;
   FVM_ASSIGN(const SklearnVersion version, version_of(estimator, parsed.model.version));

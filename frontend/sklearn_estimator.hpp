@@ -11,14 +11,14 @@
 
 #include <forestvm/load.hpp>
 
-#include "parsed_model.hpp"
-#include "python_objects.hpp"
-#include "sklearn_tree.hpp"
+#include "frontend/parsed_model.hpp"
+#include "frontend/python_objects.hpp"
+#include "frontend/sklearn_tree.hpp"
 
 namespace forestvm::frontend {
 
 /// Reads the estimator, or the last step of a Pipeline whose other steps change nothing.
-Result<ParsedModel> read_sklearn_estimator(const PythonObjects& objects, PythonObjects::Id estimator,
+Result<ParsedModel> read_sklearn_estimator(const PythonObjects& objects, PythonObjects::Id id,
                                            const LoadLimits& limits);
 
 /// A release of scikit-learn. Several formulas changed between releases.

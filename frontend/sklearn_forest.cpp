@@ -4,8 +4,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "sklearn_estimator.hpp"
-#include "sklearn_probabilities.hpp"
+#include "frontend/sklearn_estimator.hpp"
+#include "frontend/sklearn_probabilities.hpp"
 
 namespace forestvm::frontend {
 namespace {

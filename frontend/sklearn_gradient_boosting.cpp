@@ -7,9 +7,9 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
-#include "sklearn_estimator.hpp"
-#include "sklearn_probabilities.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/sklearn_estimator.hpp"
+#include "frontend/sklearn_probabilities.hpp"
 
 namespace forestvm::frontend {
 namespace {

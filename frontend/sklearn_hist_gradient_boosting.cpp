@@ -12,8 +12,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
-#include "sklearn_estimator.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/sklearn_estimator.hpp"
 
 namespace forestvm::frontend {
 namespace {

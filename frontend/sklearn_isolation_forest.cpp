@@ -7,7 +7,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "sklearn_estimator.hpp"
+#include "frontend/sklearn_estimator.hpp"
 
 namespace forestvm::frontend {
 namespace {

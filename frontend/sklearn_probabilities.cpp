@@ -1,4 +1,4 @@
-#include "sklearn_probabilities.hpp"
+#include "frontend/sklearn_probabilities.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sklearn_estimator.hpp"
+#include "frontend/sklearn_estimator.hpp"
 
 namespace forestvm::frontend {
 

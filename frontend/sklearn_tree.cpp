@@ -1,6 +1,6 @@
 // See sklearn_tree.hpp. The fields are those of scikit-learn's sklearn/tree/_tree.pxd; missing_go_to_left is there from
 // 1.3.
-#include "sklearn_tree.hpp"
+#include "frontend/sklearn_tree.hpp"
 
 #include <cmath>
 #include <limits>
@@ -8,7 +8,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -10,7 +10,7 @@
 
 #include <forestvm/model.hpp>
 
-#include "python_objects.hpp"
+#include "frontend/python_objects.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // See skops_file.hpp.
-#include "skops_file.hpp"
+#include "frontend/skops_file.hpp"
 
 #include <charconv>
 #include <limits>
@@ -8,12 +8,12 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
-#include "json_events.hpp"
-#include "python_objects.hpp"
-#include "sklearn_estimator.hpp"
-#include "skops_schema.hpp"
-#include "zip_file.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/json_events.hpp"
+#include "frontend/python_objects.hpp"
+#include "frontend/sklearn_estimator.hpp"
+#include "frontend/skops_schema.hpp"
+#include "frontend/zip_file.hpp"
 
 namespace forestvm::frontend {
 namespace {

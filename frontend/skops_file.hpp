@@ -8,7 +8,7 @@
 
 #include <forestvm/load.hpp>
 
-#include "parsed_model.hpp"
+#include "frontend/parsed_model.hpp"
 
 namespace forestvm::frontend {
 

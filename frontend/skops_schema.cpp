@@ -1,13 +1,13 @@
 // See skops_schema.hpp. In schema.json an object is {"__class__", "__module__", "__loader__", ...}; what it consists of
 // is in further members, most often "content": objects, arrays of objects, or plain JSON objects whose members are
 // objects.
-#include "skops_schema.hpp"
+#include "frontend/skops_schema.hpp"
 
 #include <optional>
 #include <utility>
 
-#include "file_text.hpp"
-#include "json_events.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/json_events.hpp"
 
 namespace forestvm::frontend {
 namespace {

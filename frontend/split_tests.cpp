@@ -1,5 +1,5 @@
 // See split_tests.hpp.
-#include "split_tests.hpp"
+#include "frontend/split_tests.hpp"
 
 #include <cmath>
 #include <map>
@@ -7,8 +7,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "derived_columns.hpp"
-#include "reference_walk.hpp"
+#include "frontend/derived_columns.hpp"
+#include "frontend/reference_walk.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -11,7 +11,7 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "dependence_pieces.hpp"
+#include "frontend/dependence_pieces.hpp"
 
 namespace forestvm::frontend {
 

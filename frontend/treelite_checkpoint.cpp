@@ -1,5 +1,5 @@
 // See treelite_checkpoint.hpp. Every length is compared with what is left of the file before it is used.
-#include "treelite_checkpoint.hpp"
+#include "frontend/treelite_checkpoint.hpp"
 
 #include <algorithm>
 #include <string_view>

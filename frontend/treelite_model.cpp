@@ -1,5 +1,5 @@
 // See treelite_model.hpp.
-#include "treelite_model.hpp"
+#include "frontend/treelite_model.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
-#include "treelite_tree.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/treelite_tree.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -24,10 +24,10 @@ struct Postprocessor {
   Takes takes;
 };
 
-constexpr Postprocessor postprocessors[] = {
+constexpr Postprocessor kPostprocessors[] = {
 #define FVM_TREELITE_POSTPROCESSOR(name, narrow, wide, takes) \
   {name, Transform::narrow, Transform::wide, Takes::takes},
-#include "treelite_postprocessors.def"
+#include "frontend/treelite_postprocessors.def"
 };
 
 Error header_error(const char* field, std::string_view message) {
@@ -72,9 +72,9 @@ Result<void> set_postprocessor(const TreeliteHeader& header, Model& model) {
   };
   if (!is_utf8(header.postprocessor)) return wrong(" is not UTF-8");
   const auto* row =
-      std::find_if(std::begin(postprocessors), std::end(postprocessors),
+      std::find_if(std::begin(kPostprocessors), std::end(kPostprocessors),
                    [&](const Postprocessor& known) { return known.name == header.postprocessor; });
-  if (row == std::end(postprocessors)) return wrong(" is not one that Treelite has");
+  if (row == std::end(kPostprocessors)) return wrong(" is not one that Treelite has");
   const std::size_t targets = header.num_classes.size();
   if (row->takes == Takes::OneTarget && targets != 1)
     return wrong(formatted(" of {} targets is not supported", targets));

@@ -8,8 +8,8 @@
 #include <forestvm/load.hpp>
 #include <forestvm/result.hpp>
 
-#include "parsed_model.hpp"
-#include "treelite_checkpoint.hpp"
+#include "frontend/parsed_model.hpp"
+#include "frontend/treelite_checkpoint.hpp"
 
 namespace forestvm::frontend {
 

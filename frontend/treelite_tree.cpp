@@ -1,5 +1,5 @@
 // See treelite_tree.hpp.
-#include "treelite_tree.hpp"
+#include "frontend/treelite_tree.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -4,7 +4,7 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "treelite_checkpoint.hpp"
+#include "frontend/treelite_checkpoint.hpp"
 
 namespace forestvm::frontend {
 

@@ -1,5 +1,5 @@
 // See xgboost_categories.hpp.
-#include "xgboost_categories.hpp"
+#include "frontend/xgboost_categories.hpp"
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "category_names.hpp"
+#include "frontend/category_names.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -1,6 +1,6 @@
 // The fields that are read from an XGBoost document, as a table of paths, and the sink that fills them.
 // Everything that the table does not name is skipped without being stored.
-#include "xgboost_document.hpp"
+#include "frontend/xgboost_document.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -36,7 +36,7 @@ struct Row {
 };
 
 /// THE FIELDS. DART files nest "model" in one more object, "gbtree", see choose_member.
-constexpr Row rows[] = {
+constexpr Row kRows[] = {
     {"version", &Header::version, Need::Optional},
     {"learner.attributes.best_iteration", &Header::best_iteration, Need::Optional},
     {"learner.feature_names", &Header::feature_names, Need::Optional},
@@ -95,7 +95,7 @@ class FieldTree {
  public:
   FieldTree() {
     all_.push_back(&root_);
-    for (const Row& row : rows) {
+    for (const Row& row : kRows) {
       FieldNode* node = &root_;
       for (std::size_t at = 0; at <= row.path.size();) {
         std::string_view name = row.path.substr(at, row.path.find('.', at) - at);
@@ -508,7 +508,7 @@ void XgboostTree::clear() {
 
 Result<XgboostHeader> read_xgboost_document(std::span<const std::byte> bytes, Syntax syntax,
                                             std::uint32_t max_depth, const TreeReceiver& receive) {
-  const std::uint32_t depth = std::min(max_depth, deepest_nesting);
+  const std::uint32_t depth = std::min(max_depth, kDeepestNesting);
   Sink sink(receive, depth);
   FVM_TRY(read_events(bytes, syntax, depth, sink));
   return sink.finish();

@@ -13,7 +13,7 @@
 
 #include <forestvm/result.hpp>
 
-#include "json_events.hpp"
+#include "frontend/json_events.hpp"
 
 namespace forestvm::frontend {
 

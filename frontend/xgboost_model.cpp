@@ -1,5 +1,5 @@
 // XGBoost's header and trees -> Model: outputs, base margins, rounds, DART weights, objective.
-#include "xgboost_model.hpp"
+#include "frontend/xgboost_model.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,10 +10,10 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
-#include "xgboost_categories.hpp"
-#include "xgboost_document.hpp"
-#include "xgboost_tree.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/xgboost_categories.hpp"
+#include "frontend/xgboost_document.hpp"
+#include "frontend/xgboost_tree.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -31,10 +31,10 @@ struct Objective {
   Link old_link;
 };
 
-constexpr Objective objectives[] = {
+constexpr Objective kObjectives[] = {
 #define FVM_XGBOOST_OBJECTIVE(name, transform, class_rule, outputs, link, old_link) \
   {name, Transform::transform, ClassRule::class_rule, Outputs::outputs, Link::link, Link::old_link},
-#include "xgboost_objectives.def"
+#include "frontend/xgboost_objectives.def"
 };
 
 /// Returns true if a file was written before a release. The releases at which something changed were found by
@@ -50,16 +50,16 @@ bool adds_base_last(const XgboostHeader& header) {
 }
 
 Result<Objective> objective_of(std::string_view name) {
-  for (const Objective& row : objectives)
+  for (const Objective& row : kObjectives)
     if (row.name == name) return row;
   return refused("learner.objective.name",
                  "{} is no objective of XGBoost 1.0 to 3.4: what its scores mean is not known", quoted(name));
 }
 
-constexpr const char* param_path = "learner.learner_model_param.";
+constexpr const char* kParamPath = "learner.learner_model_param.";
 
 Error bad_param(const char* name, std::string_view message) {
-  return refused(std::string(param_path) + name, message);
+  return refused(std::string(kParamPath) + name, message);
 }
 
 /// Returns a count of the header. Refuses one outside [least, most].

@@ -1,5 +1,5 @@
 // One XGBoost tree: its columns -> Tree.
-#include "xgboost_tree.hpp"
+#include "frontend/xgboost_tree.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 namespace forestvm::frontend {
 namespace {
 
-constexpr std::int32_t leaf_marker = -1;  // in left_children
-constexpr std::int32_t deleted_marker =
+constexpr std::int32_t kLeafMarker = -1;  // in left_children
+constexpr std::int32_t kDeletedMarker =
     std::numeric_limits<std::int32_t>::max();  // in split_indices: a pruned node
 
 /// Errors of one tree: "learner...trees[3].split_type[7]: tree 3, node 7: message".
@@ -65,12 +65,12 @@ Result<Node> node_of(const XgboostTree& columns, std::size_t i, std::uint32_t le
   Node node;
   if (!columns.sum_hessian.empty()) node.cover = columns.sum_hessian[i];
   if (!std::isfinite(node.cover)) return errors.node("sum_hessian", i, "a number that is not finite");
-  if (columns.split_indices[i] == deleted_marker) {
+  if (columns.split_indices[i] == kDeletedMarker) {
     node.kind = NodeKind::Unused;
     return node;
   }
   const float condition = columns.split_conditions[i];
-  const bool leaf = columns.left_children[i] == leaf_marker;
+  const bool leaf = columns.left_children[i] == kLeafMarker;
   if (leaf && leaf_width > 1) return node;
   const std::int32_t type = leaf || columns.split_type.empty() ? 0 : columns.split_type[i];
   if (type != 0 && type != 1) return errors.node("split_type", i, formatted("unknown split type {}", type));

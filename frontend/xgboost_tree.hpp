@@ -8,7 +8,7 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "xgboost_document.hpp"
+#include "frontend/xgboost_document.hpp"
 
 namespace forestvm::frontend {
 

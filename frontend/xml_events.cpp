@@ -1,5 +1,5 @@
 // See xml_events.hpp.
-#include "xml_events.hpp"
+#include "frontend/xml_events.hpp"
 
 #include <expat.h>
 

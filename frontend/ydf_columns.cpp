@@ -1,11 +1,11 @@
 // See ydf_columns.hpp. Field numbers are those of YDF's data_spec.proto.
-#include "ydf_columns.hpp"
+#include "frontend/ydf_columns.hpp"
 
 #include <optional>
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

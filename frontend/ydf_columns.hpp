@@ -8,7 +8,7 @@
 
 #include <forestvm/result.hpp>
 
-#include "protobuf_wire.hpp"
+#include "frontend/protobuf_wire.hpp"
 
 namespace forestvm::frontend {
 
@@ -32,6 +32,6 @@ struct YdfColumn {
 Result<std::vector<WireMessage>> ydf_columns_of(WireMessage data_spec);
 
 /// Reads a column. Refuses, by name, a type that no tree can test here.
-Result<YdfColumn> read_ydf_column(WireMessage column);
+Result<YdfColumn> read_ydf_column(WireMessage message);
 
 }  // namespace forestvm::frontend

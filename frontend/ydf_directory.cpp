@@ -1,5 +1,5 @@
 // See ydf_directory.hpp.
-#include "ydf_directory.hpp"
+#include "frontend/ydf_directory.hpp"
 
 #include <dirent.h>
 
@@ -13,8 +13,8 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_bytes.hpp"
-#include "file_text.hpp"
+#include "frontend/file_bytes.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

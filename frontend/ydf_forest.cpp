@@ -1,5 +1,5 @@
 // See ydf_forest.hpp.
-#include "ydf_forest.hpp"
+#include "frontend/ydf_forest.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,8 +7,8 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "ydf_header.hpp"
-#include "ydf_tree.hpp"
+#include "frontend/ydf_header.hpp"
+#include "frontend/ydf_tree.hpp"
 
 namespace forestvm::frontend {
 

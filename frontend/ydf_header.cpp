@@ -1,9 +1,9 @@
 // See ydf_header.hpp. Field numbers are those of YDF's abstract_model.proto and of the headers of its models.
-#include "ydf_header.hpp"
+#include "frontend/ydf_header.hpp"
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

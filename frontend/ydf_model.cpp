@@ -1,14 +1,14 @@
 // See ydf_model.hpp.
-#include "ydf_model.hpp"
+#include "frontend/ydf_model.hpp"
 
 #include <cstdio>
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
-#include "ydf_directory.hpp"
-#include "ydf_forest.hpp"
+#include "frontend/file_text.hpp"
+#include "frontend/ydf_directory.hpp"
+#include "frontend/ydf_forest.hpp"
 
 namespace forestvm::frontend {
 namespace {

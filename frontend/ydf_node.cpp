@@ -1,5 +1,5 @@
 // See ydf_node.hpp. Field numbers are those of YDF's decision_tree.proto.
-#include "ydf_node.hpp"
+#include "frontend/ydf_node.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // See ydf_tree.hpp.
-#include "ydf_tree.hpp"
+#include "frontend/ydf_tree.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

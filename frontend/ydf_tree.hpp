@@ -11,8 +11,8 @@
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 
-#include "ydf_columns.hpp"
-#include "ydf_node.hpp"
+#include "frontend/ydf_columns.hpp"
+#include "frontend/ydf_node.hpp"
 
 namespace forestvm::frontend {
 

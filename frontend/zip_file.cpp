@@ -1,13 +1,13 @@
 // See zip_file.hpp. Names and numbers are those of PKWARE's APPNOTE.TXT 6.3. Every offset is checked against the bytes
 // that are there before it is used.
-#include "zip_file.hpp"
+#include "frontend/zip_file.hpp"
 
 #include <algorithm>
 
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/inflate.hpp>
 
-#include "file_text.hpp"
+#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

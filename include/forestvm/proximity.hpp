@@ -14,9 +14,6 @@
 
 namespace forestvm {
 
-/// The largest leaf number that KeptLeaves takes.
-inline constexpr std::int32_t kMaxLeafNumber = (std::int32_t{1} << 28) - 1;
-
 /// The leaves of rows, packed for comparison with those of other rows. A leaf takes a byte where at most 255 leaves of
 /// its tree were met before, otherwise two bytes or four. Methods that are const may be called from many threads at
 /// once.
@@ -31,7 +28,7 @@ class KeptLeaves {
   ~KeptLeaves();
 
   /// Keeps more rows: row-major leaf numbers, `trees` for each row. Usage error for a part of a row and for a number
-  /// below 0 or above kMaxLeafNumber.
+  /// below 0.
   Result<void> add(std::span<const std::int32_t> leaves);
 
   std::size_t rows() const;

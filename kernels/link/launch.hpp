@@ -75,7 +75,7 @@ struct LaunchCopy {
 /// Bytes of a barrier that bulk copies arrive at.
 inline constexpr unsigned kBulkBarrierBytes = 8;
 
-/// Where an accumulator lies in memory.
+/// An accumulator of a launch, and the address at which it lies in global memory or in the block's shared memory.
 struct LaunchAccumulator {
   std::byte* memory;        ///< row 0 of the first copy, in global memory; null if it lies in shared memory
   std::uint32_t offset;     ///< bytes from the beginning of shared memory to the block's first row

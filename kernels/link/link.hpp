@@ -72,7 +72,7 @@ struct LinkedCall {
   std::array<std::size_t, kAccumulators> global_bytes{};
 };
 
-/// Where an accumulator lies in memory, which may be global or shared.
+/// The room that an accumulator takes, wherever a phase puts it.
 struct AccumulatorMemory {
   std::uint32_t storage;      ///< number of the accumulator whose memory it lies in, often its own
   std::uint32_t copy_stride;  ///< distance from one of its copies to the next, in copies of `storage`

@@ -112,7 +112,7 @@ SmallSkops::SmallSkops() {
   attributes["estimators_"] = json_list({tree(), tree()});
 }
 
-std::string SmallSkops::tree() const {
+std::string SmallSkops::tree() {
   return json_object(
       "sklearn.tree._classes.DecisionTreeClassifier",
       {{"classes_", json_array("classes.npy")},

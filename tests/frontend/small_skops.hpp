@@ -40,7 +40,7 @@ struct SmallSkops {
   std::map<std::string, std::string> entries;     ///< Arrays, by the names of their files.
 
   SmallSkops();
-  std::string tree() const;  ///< One tree of the ensemble.
+  static std::string tree();  ///< One tree of the ensemble.
   std::string schema() const;
   std::string file() const;
 };

@@ -199,23 +199,23 @@ TEST(DamagedSkops, Bombs) {
         small.entries["nodes.npy"] = npy(kSkopsNodeType, "(5000,)", std::string(5000 * 64, '\xff'));
         small.entries["values.npy"] =
             npy("'<f8'", "(5000, 1, 2)", bytes_of_numbers(std::vector<double>(10'000, 0.5)));
-        small.attributes["estimators_"] = json_list(std::vector<std::string>(100, small.tree()));
+        small.attributes["estimators_"] = json_list(std::vector<std::string>(100, SmallSkops::tree()));
       }));
   ASSERT_TRUE(shared);
   EXPECT_NE(shared->message.find("too many objects share it"), std::string::npos) << shared->text();
   // Leaves of 60,000 classes, of which each tree knows two.
-  const auto wide =
-      refusal_of("wide leaves", changed([](SmallSkops& small) {
-                   small.type = "sklearn.ensemble._bagging.BaggingClassifier";
-                   small.entries["many.npy"] = npy("'<i4'", "(60000,)", std::string(240'000, '\0'));
-                   small.entries["classes.npy"] = npy("'<i8'", "(2,)", std::string(16, '\0'));
-                   small.entries["features.npy"] = npy("'<i8'", "(3,)", std::string(24, '\0'));
-                   small.attributes["classes_"] = json_array("many.npy");
-                   small.attributes["n_estimators"] = json_value("100");
-                   small.attributes["estimators_"] = json_list(std::vector<std::string>(100, small.tree()));
-                   small.attributes["estimators_features_"] =
-                       json_list(std::vector<std::string>(100, json_array("features.npy")));
-                 }));
+  const auto wide = refusal_of(
+      "wide leaves", changed([](SmallSkops& small) {
+        small.type = "sklearn.ensemble._bagging.BaggingClassifier";
+        small.entries["many.npy"] = npy("'<i4'", "(60000,)", std::string(240'000, '\0'));
+        small.entries["classes.npy"] = npy("'<i8'", "(2,)", std::string(16, '\0'));
+        small.entries["features.npy"] = npy("'<i8'", "(3,)", std::string(24, '\0'));
+        small.attributes["classes_"] = json_array("many.npy");
+        small.attributes["n_estimators"] = json_value("100");
+        small.attributes["estimators_"] = json_list(std::vector<std::string>(100, SmallSkops::tree()));
+        small.attributes["estimators_features_"] =
+            json_list(std::vector<std::string>(100, json_array("features.npy")));
+      }));
   ASSERT_TRUE(wide);
   EXPECT_NE(wide->message.find("much more memory than the file"), std::string::npos) << wide->text();
 }
@@ -228,7 +228,7 @@ TEST(RefusedSkops, Estimators) {
   };
   const auto steps = [](const std::string& first) {
     return json_list({json_list({json_value("\"scale\""), first}),
-                      json_list({json_value("\"trees\""), SmallSkops{}.tree()})});
+                      json_list({json_value("\"trees\""), SmallSkops::tree()})});
   };
   const std::string scaler = json_object("sklearn.preprocessing._data.StandardScaler", {});
   const std::string boosting = "sklearn.ensemble._gb.GradientBoostingRegressor";

@@ -46,10 +46,10 @@ if [ -z "$files" ]; then
   exit 0
 fi
 echo "clang-tidy: $(echo "$files" | wc -l) files"
-# Clang refuses an option of GCC's for code that it does not know, so clang-tidy reads a copy of the commands without it.
+# Clang refuses options of GCC's that it does not know, so clang-tidy reads a copy of the commands without them.
 commands=$(mktemp -d)
 trap 'rm -rf "$commands"' EXIT
-sed 's/ -mmemset-strategy=[^ "]*//g' "$build/compile_commands.json" >"$commands/compile_commands.json"
+sed 's/ -mmemset-strategy=[^ "]*//g; s/ -fno-ipa-sra//g' "$build/compile_commands.json" >"$commands/compile_commands.json"
 # Prints a file's findings together, because two runs are under way at once.
 if ! echo "$files" | tr '\n' '\0' | xargs -0 -n 1 -P 2 sh -c '
   out=$("$0" --quiet -p "$1" "$2" 2>&1) || { printf "%s\n" "$out" | grep -v " warnings.* generated"; exit 1; }

@@ -261,6 +261,33 @@ std::vector<Program> rich_programs() {
 
 Program rich_program() { return compiled(small_forest(), kRichSchedule); }
 
+Program hashed_program() {
+  Model model = small_forest({.depth = 2});
+  derive_columns(model);
+  model.hashed_features = {1};
+  model.computed_columns[0].terms[1].feature = 0;
+  model.lookups[0].categories = {1};
+  model.lookups[0].code_tests = {{1, 5}};
+  return compiled(model, "encode(u8)");
+}
+
+void make_whole(std::vector<float>& rows, const Program& program) {
+  const std::size_t features = program.meta().num_features;
+  for (const std::uint32_t feature : program.hashed_features())
+    for (std::size_t row = 0; row < rows.size() / features; ++row)
+      rows[row * features + feature] = static_cast<float>(row);
+}
+
+Program uncertain_program() {
+  Model model = small_forest({.depth = 2});
+  make_wide(model);
+  model.uncertainty = UncertaintyRule::Classes;
+  model.shrinkage = 0.125f;
+  CompileOptions options;
+  options.keeps_leaves = true;
+  return compiled(model, "", options);
+}
+
 ProgramParts parts_of(const Program& program) {
   ProgramParts parts;
 #define FVM_RECORD(number, Name, name, Record, meaning) parts.name = program.name();

@@ -77,6 +77,14 @@ Program program_of(const Model& model, const RichCase& rich);
 const std::vector<RichCase>& rich_cases();
 std::vector<Program> rich_programs();
 
+/// Returns a program with a hashed feature, for which rows hold whole numbers.
+Program hashed_program();
+/// Replaces the values of a program's hashed features in row-major rows by whole numbers.
+void make_whole(std::vector<float>& rows, const Program& program);
+
+/// Returns a program with virtual ensembles.
+Program uncertain_program();
+
 /// Returns the parts from which build_program would make `program`.
 ProgramParts parts_of(const Program& program);
 

@@ -143,15 +143,13 @@ void Machine::cache_trees(const Inst& inst) {
   const std::uint32_t begin = std::max(trees.begin, group.tree_begin),
                       end = std::min(trees.end, group.tree_end);
   if (begin >= end) return;
+  const std::size_t node_bytes = node_size(group.layout);
+  const GroupData& data = loaded_->group_data[args.group];
   std::size_t budget = kMaxPrefetched;
-  with_view(group.layout, [&]<class View>() {
-    const GroupData& data = loaded_->group_data[args.group];
-    for (std::uint32_t tree = begin; tree < end && budget != 0; ++tree) {
-      const TreeDesc& desc = data.trees[tree - group.tree_begin];
-      const auto* nodes = reinterpret_cast<const typename View::Node*>(data.nodes);
-      prefetch(nodes + desc.first_node, desc.node_count * sizeof(typename View::Node), budget);
-    }
-  });
+  for (std::uint32_t tree = begin; tree < end && budget != 0; ++tree) {
+    const TreeDesc& desc = data.trees[tree - group.tree_begin];
+    prefetch(data.nodes + desc.first_node * node_bytes, desc.node_count * node_bytes, budget);
+  }
 }
 
 void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {

@@ -36,7 +36,7 @@ struct LoadedWalker {
   WalkTask task;  ///< The part that is the same in all calls: nodes, trees, steps, order.
 };
 
-/// Where an accumulator lies in the scratch memory.
+/// An accumulator of the host, and its place in the scratch memory of a pass.
 struct LoadedAccumulator {
   AccumulatorKind kind;
   std::uint32_t parent;

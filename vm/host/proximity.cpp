@@ -59,12 +59,55 @@ std::uint32_t load_code(const std::byte* at, unsigned width) {
   return width == 0 ? narrow : width == 1 ? middle : code;
 }
 
+/// The codes of a tree's leaf numbers. A hash table, which takes memory for the leaves that rows reached, however large
+/// their numbers are.
+class LeafCodes {
+ public:
+  /// Returns the code of a leaf number; kNoCode if it has none.
+  std::uint32_t find(std::int32_t number) const {
+    return slots_.empty() ? kNoCode : slots_[slot_of(number)].code;
+  }
+
+  /// Returns the code of a leaf number. Numbers without one get the next.
+  std::uint32_t find_or_add(std::int32_t number) {
+    if (slots_.size() < 2 * (std::size_t{count_} + 1)) grow();
+    Slot& slot = slots_[slot_of(number)];
+    if (slot.code == kNoCode) slot = {number, count_++};
+    return slot.code;
+  }
+
+ private:
+  struct Slot {
+    std::int32_t number = 0;
+    std::uint32_t code = kNoCode;
+  };
+
+  /// Returns the slot of a number, or the empty one in which it belongs.
+  std::size_t slot_of(std::int32_t number) const {
+    const std::uint64_t hash = static_cast<std::uint32_t>(number) * std::uint64_t{0x9e37'79b9'7f4a'7c15};
+    std::size_t at = hash >> shift_;
+    while (slots_[at].code != kNoCode && slots_[at].number != number) at = (at + 1) & (slots_.size() - 1);
+    return at;
+  }
+
+  void grow() {
+    --shift_;
+    const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(std::size_t{1} << (64 - shift_)));
+    for (const Slot& slot : old)
+      if (slot.code != kNoCode) slots_[slot_of(slot.number)] = slot;
+  }
+
+  std::vector<Slot> slots_;  ///< A power of two of them, at most half of them used.
+  unsigned shift_ = 62;      ///< The bits of a hash below those that say where the search for it begins.
+  std::uint32_t count_ = 0;
+};
+
 }  // namespace
 
 struct KeptLeaves::Parts {
   const host::Target* target = nullptr;
   std::size_t trees = 0, rows = 0;
-  std::vector<std::vector<std::uint32_t>> codes;   ///< Codes by tree and leaf number; kNoCode if not met.
+  std::vector<LeafCodes> codes;                    ///< Codes of each tree's leaf numbers.
   std::vector<std::vector<std::uint32_t>> counts;  ///< Kept rows in each leaf, by tree and code.
   std::vector<Shape> shapes;
   std::vector<Tile> tiles;
@@ -103,11 +146,6 @@ struct KeptLeaves::Parts {
         store_code(bytes + offset + (r << width), width, last[r * trees + tree]);
     });
     return tile;
-  }
-
-  std::uint32_t code_of(std::size_t tree, std::int32_t leaf) const {
-    const auto number = static_cast<std::size_t>(leaf);
-    return leaf >= 0 && number < codes[tree].size() ? codes[tree][number] : kNoCode;
   }
 
   /// Returns the codes of a few of the kept rows, row by row.
@@ -205,7 +243,7 @@ Result<void> KeptLeaves::Parts::compare_leaves(std::span<const std::int32_t> lea
     return usage(formatted("{} leaf numbers are no rows of {} trees", leaves.size(), trees));
   const auto codes_of = [&](std::size_t first, std::size_t count) {
     std::vector<std::uint32_t> all(count * trees);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = code_of(i % trees, leaves[first * trees + i]);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = codes[i % trees].find(leaves[first * trees + i]);
     return all;
   };
   return compare_all(leaves.size() / trees, codes_of, out);
@@ -250,21 +288,15 @@ Result<void> KeptLeaves::add(std::span<const std::int32_t> leaves) {
   if (leaves.size() % trees != 0)
     return usage(formatted("{} leaf numbers are no rows of {} trees", leaves.size(), trees));
   for (std::size_t i = 0; i < leaves.size(); ++i)
-    if (leaves[i] < 0 || leaves[i] > kMaxLeafNumber)
-      return usage(formatted("row {}, tree {}: leaf number {}, expected 0 to {}", i / trees, i % trees,
-                             leaves[i], kMaxLeafNumber));
+    if (leaves[i] < 0)
+      return usage("row {}, tree {}: leaf number {}, expected 0 or more", i / trees, i % trees, leaves[i]);
   if (!parts.last.empty()) parts.tiles.pop_back();  // It is packed again with more rows.
   for (std::size_t begin = 0; begin < leaves.size(); begin += trees) {
     for (std::size_t t = 0; t < trees; ++t) {
-      const auto number = static_cast<std::size_t>(leaves[begin + t]);
-      std::vector<std::uint32_t>& codes = parts.codes[t];
-      if (number >= codes.size()) codes.resize(number + 1, kNoCode);
-      if (codes[number] == kNoCode) {
-        codes[number] = static_cast<std::uint32_t>(parts.counts[t].size());
-        parts.counts[t].push_back(0);
-      }
-      ++parts.counts[t][codes[number]];
-      parts.last.push_back(codes[number]);
+      const std::uint32_t code = parts.codes[t].find_or_add(leaves[begin + t]);
+      if (code == parts.counts[t].size()) parts.counts[t].push_back(0);
+      ++parts.counts[t][code];
+      parts.last.push_back(code);
     }
     ++parts.rows;
     if (parts.rows % kTileRows != 0) continue;

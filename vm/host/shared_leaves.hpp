@@ -58,6 +58,8 @@ FVM_INLINE void count_equal(const Code* tile, unsigned trees, const Code* row, s
       }
       Code lanes[kVectors * kLanes];
       std::memcpy(lanes, sums, sizeof lanes);
+      // GCC would repeat this loop and the next one, and write 6 kB that save no time.
+#pragma GCC unroll 1
       for (unsigned i = 0; i < kVectors * kLanes; ++i) counts[first + i] += lanes[i];
     }
     begin = end;
@@ -76,6 +78,7 @@ FVM_INLINE void add_weights(const Code* tile, unsigned trees, const Code* row, c
       const Code* const other = tile + std::size_t{t} * kTileRows + first;
       const Code code = row[t];
       const double weight = weights[t];
+#pragma GCC unroll 1
       for (unsigned i = 0; i < kAtOnce; ++i) mine[i] += other[i] == code ? weight : 0;
     }
     std::memcpy(sums + first, mine, sizeof mine);

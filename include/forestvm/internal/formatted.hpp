@@ -61,7 +61,7 @@ struct FormatText {
 };
 
 /// Appends an argument to a text.
-inline void append_format(std::string& text, FormatKind kind, FormatValue value) {
+[[gnu::cold]] inline void append_format(std::string& text, FormatKind kind, FormatValue value) {
   switch (kind) {
     case FormatKind::End:
       return;

@@ -286,8 +286,8 @@ TEST(WideRows, AreReadWhereTheyLie) {
                        std::to_string(step) + ", rows " + std::to_string(count));
           // A few rows have few values on thresholds, so others are taken too.
           for (std::size_t from = 0; from < (count < 8 ? 100u : 1u); ++from)
-            rows.check_rows(**predictor, from, count, from % 2 * 4);
-          rows.check_rows(**predictor, 0, count, 4);
+            rows.check_rows(**predictor, from, count, from % 2 * 3);
+          rows.check_rows(**predictor, 0, count, 3);
           rows.check_columns(**predictor, count);
         }
       }

@@ -23,28 +23,6 @@ constexpr std::uint8_t kByteValues[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
 
 constexpr std::size_t kChecksumAt = offsetof(bytecode::FileHeader, checksum);
 
-/// Returns a program with a hashed feature, for which rows hold whole numbers.
-Program hashed_program() {
-  Model model = small_forest({.depth = 2});
-  derive_columns(model);
-  model.hashed_features = {1};
-  model.computed_columns[0].terms[1].feature = 0;
-  model.lookups[0].categories = {1};
-  model.lookups[0].code_tests = {{1, 5}};
-  return compiled(model, "encode(u8)");
-}
-
-/// Returns a program with virtual ensembles.
-Program uncertain_program() {
-  Model model = small_forest({.depth = 2});
-  make_wide(model);
-  model.uncertainty = UncertaintyRule::Classes;
-  model.shrinkage = 0.125f;
-  CompileOptions options;
-  options.keeps_leaves = true;
-  return compiled(model, "", options);
-}
-
 /// Returns small images that together use every section.
 const std::vector<Bytes>& images() {
   static const std::vector<Bytes> all = [] {
@@ -83,8 +61,7 @@ void run_program(const Program& program, unsigned threads) {
     static const std::vector<float> pool = small_rows(7, 3);
     std::vector<float> rows(count * features);
     for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = pool[i % pool.size()];
-    for (const std::uint32_t feature : program.hashed_features())
-      for (std::size_t row = 0; row < count; ++row) rows[row * features + feature] = static_cast<float>(row);
+    make_whole(rows, program);
     const RowBlock block{rows.data(), count, features};
     for (const OutputKind kind : {OutputKind::Raw, OutputKind::Value}) {
       std::vector<float> out(count * output_width(program, kind));

@@ -37,8 +37,16 @@ void print(std::ostream& out, const char* name, const std::vector<Number>& numbe
     out << numbers[i] << ((i + 1) % per_line == 0 ? "\n" : " ");
 }
 
-/// Returns rows and answers as text, float32 numbers as their bits.
-std::string text_of(const std::vector<float>& rows, const Answers& answers) {
+/// The answers of a program, and the bits of its virtual ensembles' float64 scores, if it has any. Uncertainty is left
+/// out: the C library's exp and log, from which it is computed, differ.
+struct KeptAnswers {
+  Answers usual;
+  std::vector<std::uint64_t> ensembles;
+};
+
+/// Returns rows and answers as text, floating-point numbers as their bits.
+std::string text_of(const std::vector<float>& rows, const KeptAnswers& kept) {
+  const Answers& answers = kept.usual;
   const std::size_t count = rows.size() / kFeatures;
   std::vector<std::uint32_t> bits;
   for (const float x : rows) bits.push_back(std::bit_cast<std::uint32_t>(x));
@@ -47,6 +55,7 @@ std::string text_of(const std::vector<float>& rows, const Answers& answers) {
   print(out, "rows", bits, kFeatures);
   print(out, "raw", answers.raw, answers.raw.size() / count);
   print(out, "value", answers.value, answers.value.size() / count);
+  if (!kept.ensembles.empty()) print(out, "ensembles", kept.ensembles, kept.ensembles.size() / count);
   out << std::dec;
   print(out, "labels", answers.labels, answers.labels.size() / count);
   print(out, "leaves", answers.leaves, answers.leaves.size() / count);
@@ -62,10 +71,22 @@ std::vector<float> rows_of(const std::string& text) {
   return rows;
 }
 
-Answers answers_of(const Program& program, const std::vector<float>& rows) {
-  const auto predictor = program.mapped() ? emulator_backend(program) : host_backend(program);
-  if (!predictor.ok()) throw std::runtime_error(predictor.error().text());
-  return answers(**predictor, RowBlock{rows.data(), rows.size() / kFeatures, kFeatures});
+KeptAnswers answers_of(const Program& program, const std::vector<float>& rows) {
+  const auto made = program.mapped() ? emulator_backend(program) : host_backend(program);
+  if (!made.ok()) throw std::runtime_error(made.error().text());
+  const Predictor& predictor = **made;
+  const RowBlock block{rows.data(), rows.size() / kFeatures, kFeatures};
+  KeptAnswers kept{answers(predictor, block), {}};
+  if (program.uncertainty().empty()) return kept;
+  CallOptions options;
+  options.ensembles = 2;
+  const OutputKind output = OutputKind::VirtEnsembles;
+  std::vector<double> out(block.count * output_width(program, output, options));
+  const auto context = predictor.make_context();
+  const auto done = predictor.predict_with(*context, block, output, ResultType::Float64, options, out.data());
+  if (!done.ok()) throw std::runtime_error(done.error().text());
+  for (const double x : out) kept.ensembles.push_back(std::bit_cast<std::uint64_t>(x));
+  return kept;
 }
 
 struct LayoutRow {
@@ -102,14 +123,16 @@ const RichCase kMappedCases[] = {
      Contract::Reproducible},
 };
 
-/// Returns programs with the opcodes that no schedule of small forests needs.
+/// Returns programs with the opcodes and sections that no schedule of small forests needs.
 std::vector<Sample> samples_of_kinds() {
   Model base_last = small_forest({.depth = 2});
   base_last.base_last = true;
   RichCase explained{.schedule = "layout(tree, sparse8)", .contract = Contract::Trainer};
   explained.contributions = true;
   return {{"base-last", compiled(base_last, "")},
-          {"attributions", program_of(forest_of(explained), explained)}};
+          {"attributions", program_of(forest_of(explained), explained)},
+          {"hashed", hashed_program()},
+          {"uncertainty", uncertain_program()}};
 }
 
 /// Returns a program in each layout, programs that together have every kind of accumulator and reduction, and programs
@@ -137,7 +160,8 @@ std::string bytes_of(const fs::path& path) {
 void write_sample(const Sample& sample, const fs::path& path) {
   fs::create_directories(path.parent_path());
   ASSERT_TRUE(sample.program.save(path.string()).ok());
-  const std::vector<float> rows = small_rows(24, kFeatures, 7);
+  std::vector<float> rows = small_rows(24, kFeatures, 7);
+  make_whole(rows, sample.program);
   fs::path text = path;
   std::ofstream file(text.replace_extension(".txt"), std::ios::binary);
   file << text_of(rows, answers_of(sample.program, rows));
@@ -161,17 +185,24 @@ TEST(CommittedPrograms, HaveTheirLayouts) {
   }
 }
 
-TEST(CommittedPrograms, HaveEveryOpcode) {
+TEST(CommittedPrograms, HaveEveryOpcodeAndSection) {
   std::set<Op> opcodes;
+  std::set<std::string> sections;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_of(kProgramFormat))) {
     if (entry.path().extension() != ".fvm") continue;
     const auto program = Program::load(entry.path().string());
     ASSERT_TRUE(program.ok()) << entry.path() << ": " << program.error().text();
     for (const Inst& inst : program->code()) opcodes.insert(inst.op);
+#define FVM_RECORD(number, Name, name, Record, meaning) sections.insert(#name);
+#define FVM_SECTION(number, Name, name, Record, meaning) \
+  if (!program->name().empty()) sections.insert(#name);
+#include <forestvm/internal/sections.def>
   }
 #define FVM_OPCODE(number, Name, text, role, operands, meaning) \
   EXPECT_TRUE(opcodes.contains(Op::Name)) << text;
 #include <forestvm/core/opcodes.def>
+#define FVM_SECTION(number, Name, name, Record, meaning) EXPECT_TRUE(sections.contains(#name)) << #name;
+#include <forestvm/internal/sections.def>
 }
 
 TEST(CommittedPrograms, OfEveryReadableFormatGiveTheSameBits) {

@@ -205,6 +205,13 @@ struct Avx2Search {
     unsigned saved_;
   };
 
+  /// Loads a value that may lie at any address. _mm_load_sd, the same instruction, promises one for a double.
+  FVM_INLINE static __m128d load_low(const double* from) {
+    double value;
+    __builtin_memcpy(&value, static_cast<const void*>(from), sizeof value);
+    return _mm_set_sd(value);
+  }
+
   /// Picks values of a few rows, for which the numbers of features are loaded once.
   template <unsigned kRows>
   FVM_INLINE static void pick_rows(const PickStrip& strip, const RoundingUp& rounding, const double* rows,
@@ -215,8 +222,8 @@ struct Avx2Search {
       for (std::size_t k = 0; k < 4; ++k) at[k] = strip.features[std::min(i + k, last)].feature;
       for (unsigned r = 0; r < kRows; ++r) {
         const double* const row = rows + r * stride;
-        const __m128d low = _mm_loadh_pd(_mm_load_sd(row + at[0]), row + at[1]),
-                      high = _mm_loadh_pd(_mm_load_sd(row + at[2]), row + at[3]);
+        const __m128d low = _mm_loadh_pd(load_low(row + at[0]), row + at[1]),
+                      high = _mm_loadh_pd(load_low(row + at[2]), row + at[3]);
         _mm_storeu_ps(to + r * kPickedStride + i, rounding.convert(_mm256_set_m128d(high, low)));
       }
     }

@@ -9,18 +9,14 @@
 namespace forestvm::bytecode {
 namespace {
 
-Failure wrong(const char* section, std::size_t record, std::string_view what) {
-  return refused(formatted("{} section: record {}", section, record), what);
-}
-
 Result<void> verify_leaves(const Program& program) {
   const auto leaves = program.attributed_leaves();
   if (leaves.empty() || leaves[0] != 0 || leaves.back() != program.attributions().size())
     return refused("attributed_leaves section", "it does not begin and end with the attributions");
   const auto descends = std::is_sorted_until(leaves.begin(), leaves.end());
   if (descends == leaves.end()) return {};
-  return wrong("attributed_leaves", static_cast<std::size_t>(descends - leaves.begin()),
-               "it is below the record before it");
+  return record_error("attributed_leaves", static_cast<std::size_t>(descends - leaves.begin()),
+                      "it is below the record before it");
 }
 
 Result<void> verify_numbers(const Program& program, std::uint64_t width) {
@@ -29,9 +25,9 @@ Result<void> verify_numbers(const Program& program, std::uint64_t width) {
     const Attribution& attribution = attributions[i];
     if (attribution.index >= width ||
         attribution.index % (program.meta().num_features + std::uint64_t{1}) == program.meta().num_features)
-      return wrong("attributions", i, "its feature does not exist");
-    if (!std::isfinite(attribution.value)) return wrong("attributions", i, "its number is not finite");
-    if (attribution.reserved != 0) return wrong("attributions", i, "a reserved byte is not zero");
+      return record_error("attributions", i, "its feature does not exist");
+    if (!std::isfinite(attribution.value)) return record_error("attributions", i, "its number is not finite");
+    if (attribution.reserved != 0) return record_error("attributions", i, "a reserved byte is not zero");
   }
   return {};
 }
@@ -52,13 +48,13 @@ Result<void> verify_attributions(const Program& program) {
   if (base.size() != meta.num_outputs)
     return refused("attribution_base section", "{} numbers, but {} outputs", base.size(), meta.num_outputs);
   for (std::size_t k = 0; k < base.size(); ++k)
-    if (!std::isfinite(base[k])) return wrong("attribution_base", k, "it is not finite");
+    if (!std::isfinite(base[k])) return record_error("attribution_base", k, "it is not finite");
   if (trees.size() != meta.num_trees)
     return refused("attributed_trees section", "{} records, but {} trees", trees.size(), meta.num_trees);
   FVM_TRY(verify_leaves(program));
   for (std::size_t t = 0; t < trees.size(); ++t)
     if (std::uint64_t{trees[t].first_leaf} + trees[t].leaf_count >= program.attributed_leaves().size())
-      return wrong("attributed_trees", t, "its leaves leave the attributed_leaves section");
+      return record_error("attributed_trees", t, "its leaves leave the attributed_leaves section");
   return verify_numbers(program, width);
 }
 

@@ -73,50 +73,51 @@ Result<void> verify_section_table(std::span<const std::byte> image, std::size_t 
 }
 
 Result<void> verify_meta(const ProgramMeta& meta) {
-  const auto wrong = [](std::string_view what) { return refused("meta section", what); };
+  constexpr const char* kWhere = "meta section";
   // A leaf of a fixed-length walk reads feature 0 and ignores it: a row has at least one.
   if (meta.num_features == 0 || meta.num_features > kMaxFeatures)
-    return wrong(formatted("{} features, expected 1 to {}", meta.num_features, kMaxFeatures));
+    return refused(kWhere, "{} features, expected 1 to {}", meta.num_features, kMaxFeatures);
   if (meta.derived_columns > kMaxFeatures - meta.num_features)
-    return wrong(formatted("{} derived columns, expected at most {} with the features", meta.derived_columns,
-                           kMaxFeatures));
+    return refused(kWhere, "{} derived columns, expected at most {} with the features", meta.derived_columns,
+                   kMaxFeatures);
   if (meta.num_outputs == 0 || meta.num_outputs > 65536)
-    return wrong(formatted("{} outputs, expected 1 to 65536", meta.num_outputs));
-  if (!is_declared(meta.transform)) return wrong("unknown transform");
-  if (!is_declared(meta.class_rule)) return wrong("unknown class rule");
-  if (!is_declared(meta.contract)) return wrong("unknown numeric contract");
-  if (meta.sums_in_model_order > 1) return wrong("sums_in_model_order is neither 0 nor 1");
+    return refused(kWhere, "{} outputs, expected 1 to 65536", meta.num_outputs);
+  if (!is_declared(meta.transform)) return refused(kWhere, "unknown transform");
+  if (!is_declared(meta.class_rule)) return refused(kWhere, "unknown class rule");
+  if (!is_declared(meta.contract)) return refused(kWhere, "unknown numeric contract");
+  if (meta.sums_in_model_order > 1) return refused(kWhere, "sums_in_model_order is neither 0 nor 1");
   if (meta.num_feature_names != 0 && meta.num_feature_names != meta.num_features)
-    return wrong(formatted("{} feature names for {} features", meta.num_feature_names, meta.num_features));
+    return refused(kWhere, "{} feature names for {} features", meta.num_feature_names, meta.num_features);
   if (meta.sum_unit < kLowestUnit || meta.sum_unit > kHighestUnit)
-    return wrong(
-        formatted("exact sums count 2^{}, expected 2^{} to 2^{}", meta.sum_unit, kLowestUnit, kHighestUnit));
-  if (static_cast<std::uint8_t>(meta.rounds) >= kRoundRules) return wrong("unknown rule of rounds");
-  if (meta.reserved2 != 0) return wrong("a reserved byte is not zero");
-  if (meta.contributions > 2) return wrong("contributions is neither 0, 1 nor 2");
-  if (meta.takes_margins > 1) return wrong("takes_margins is neither 0 nor 1");
+    return refused(kWhere, "exact sums count 2^{}, expected 2^{} to 2^{}", meta.sum_unit, kLowestUnit,
+                   kHighestUnit);
+  if (static_cast<std::uint8_t>(meta.rounds) >= kRoundRules) return refused(kWhere, "unknown rule of rounds");
+  if (meta.reserved2 != 0) return refused(kWhere, "a reserved byte is not zero");
+  if (meta.contributions > 2) return refused(kWhere, "contributions is neither 0, 1 nor 2");
+  if (meta.takes_margins > 1) return refused(kWhere, "takes_margins is neither 0 nor 1");
   if (static_cast<std::uint8_t>(meta.early_stop) >= kEarlyStopRules)
-    return wrong("unknown rule of early stop");
+    return refused(kWhere, "unknown rule of early stop");
   if (meta.early_stop == EarlyStopRule::Lead && meta.num_outputs < 2)
-    return wrong("a lead of a single output");
-  if (meta.score_type > ScalarType::Float64) return wrong("unknown type of the scores");
-  if (meta.row_type > ScalarType::Float64) return wrong("unknown type of the rows");
-  if (meta.row_type > meta.score_type) return wrong("float64 rows and float32 scores");
-  if (!is_declared(meta.pair)) return wrong("unknown pair");
+    return refused(kWhere, "a lead of a single output");
+  if (meta.score_type > ScalarType::Float64) return refused(kWhere, "unknown type of the scores");
+  if (meta.row_type > ScalarType::Float64) return refused(kWhere, "unknown type of the rows");
+  if (meta.row_type > meta.score_type) return refused(kWhere, "float64 rows and float32 scores");
+  if (!is_declared(meta.pair)) return refused(kWhere, "unknown pair");
   if (meta.pair != Pair::None && meta.num_outputs != 1)
-    return wrong("pairs of values for more than one output");
+    return refused(kWhere, "pairs of values for more than one output");
   if (meta.transform == Transform::Uncertainty && meta.num_outputs != 2)
-    return wrong(formatted("means and variances for {} outputs", meta.num_outputs));
+    return refused(kWhere, "means and variances for {} outputs", meta.num_outputs);
   if (meta.transform == Transform::WeightedMedian && meta.num_outputs % 2 != 0)
-    return wrong(
-        formatted("a weighted median of {} outputs, which are scores and as many weights", meta.num_outputs));
+    return refused(kWhere, "a weighted median of {} outputs, which are scores and as many weights",
+                   meta.num_outputs);
   if (!are_group_ends(meta.class_rule, meta.num_outputs, meta.group_ends))
-    return wrong(formatted("the groups of outputs do not cover {} outputs", meta.num_outputs));
+    return refused(kWhere, "the groups of outputs do not cover {} outputs", meta.num_outputs);
   if (!std::isfinite(meta.divisor) || !std::isfinite(meta.slope) || meta.divisor == 0)
-    return wrong("the transform's divisor or slope is not a finite number, or the divisor is zero");
-  if (!std::isfinite(meta.offset)) return wrong("the transform's offset is not a finite number");
-  if (!std::isfinite(meta.scale) || meta.scale == 0) return wrong("the scale is zero or no finite number");
-  if (!std::isfinite(meta.mean_depth)) return wrong("the mean depth is not a number");
+    return refused(kWhere, "the transform's divisor or slope is not a finite number, or the divisor is zero");
+  if (!std::isfinite(meta.offset)) return refused(kWhere, "the transform's offset is not a finite number");
+  if (!std::isfinite(meta.scale) || meta.scale == 0)
+    return refused(kWhere, "the scale is zero or no finite number");
+  if (!std::isfinite(meta.mean_depth)) return refused(kWhere, "the mean depth is not a number");
   return {};
 }
 
@@ -138,9 +139,7 @@ Result<void> verify_wide_features(const Program& program) {
   std::size_t taken = 0;
   for (std::size_t i = 0; i < features.size(); ++i) {
     const WideFeature& wide = features[i];
-    const auto wrong = [i](const char* what) {
-      return refused(formatted("wide_features section: record {}", i), what);
-    };
+    const auto wrong = [i](const char* what) { return record_error("wide_features", i, what); };
     if (meta.row_type != ScalarType::Float64) return wrong("the program does not compare in float64");
     if (wide.feature >= meta.num_features) return wrong("its feature lies outside the row");
     if (i != 0 && wide.feature <= features[i - 1].feature) return wrong("its feature does not ascend");
@@ -173,9 +172,7 @@ Result<void> verify_leaf_functions(const Program& program) {
     return whole("the program's leaves have vectors, too");
   std::uint64_t taken = 0;
   for (std::size_t i = 0; i < functions.size(); ++i) {
-    const auto wrong = [i](const char* what) {
-      return refused(formatted("leaf_functions section: record {}", i), what);
-    };
+    const auto wrong = [i](const char* what) { return record_error("leaf_functions", i, what); };
     if (!std::isfinite(functions[i].constant) || !std::isfinite(functions[i].value))
       return wrong("a number is not finite");
     if (functions[i].first_term != taken) return wrong("its terms do not follow the record before");
@@ -185,9 +182,7 @@ Result<void> verify_leaf_functions(const Program& program) {
   if (taken != terms.size())
     return refused("leaf_terms section", "{} terms, but the functions have {}", terms.size(), taken);
   for (std::size_t i = 0; i < terms.size(); ++i) {
-    const auto wrong = [i](const char* what) {
-      return refused(formatted("leaf_terms section: record {}", i), what);
-    };
+    const auto wrong = [i](const char* what) { return record_error("leaf_terms", i, what); };
     if (terms[i].feature >= meta.num_features) return wrong("its feature lies outside the row");
     if (!std::isfinite(terms[i].coefficient)) return wrong("its coefficient is not finite");
     if (terms[i].reserved != 0) return wrong("a reserved field is not zero");
@@ -199,9 +194,7 @@ Result<void> verify_category_names(const Program& program) {
   const auto records = program.category_names();
   for (std::size_t i = 0; i < records.size(); ++i) {
     const CategoryNames& named = records[i];
-    const auto wrong = [i](const char* what) {
-      return refused(formatted("category_names section: record {}", i), what);
-    };
+    const auto wrong = [i](const char* what) { return record_error("category_names", i, what); };
     if (named.feature >= program.meta().num_features) return wrong("its feature lies outside the row");
     if (i != 0 && named.feature <= records[i - 1].feature) return wrong("its feature does not ascend");
     if (named.count > kMaxCategories) return wrong("it has too many categories");
@@ -349,8 +342,7 @@ Result<void> verify_rounds(const Program& program) {
   if (begins.front() != 0 || begins.back() != program.meta().num_trees)
     return refused("round_begins section", "the rounds do not cover the {} trees", program.meta().num_trees);
   for (std::size_t i = 1; i < begins.size(); ++i)
-    if (begins[i] < begins[i - 1])
-      return refused(formatted("round_begins section: record {}", i), "it does not ascend");
+    if (begins[i] < begins[i - 1]) return record_error("round_begins", i, "it does not ascend");
   return {};
 }
 
@@ -376,9 +368,7 @@ Result<void> verify_tables(const Program& program) {
     return refused("base section", "{} base scores for {} outputs", program.base().size(), meta.num_outputs);
   const auto thresholds = program.thresholds();
   for (std::size_t i = 0; i < thresholds.size(); ++i) {
-    const auto wrong = [i](const char* what) {
-      return refused(formatted("thresholds section: record {}", i), what);
-    };
+    const auto wrong = [i](const char* what) { return record_error("thresholds", i, what); };
     if (thresholds[i].feature >= row_width(meta)) return wrong("its feature lies outside the row");
     if (i != 0 && thresholds[i].feature <= thresholds[i - 1].feature)
       return wrong("its feature does not ascend");
@@ -397,9 +387,9 @@ Result<void> verify_tables(const Program& program) {
   const auto zero_missing = program.zero_missing();
   for (std::size_t i = 0; i < zero_missing.size(); ++i) {
     if (zero_missing[i] >= meta.num_features)
-      return refused(formatted("zero_missing section: record {}", i), "its feature lies outside the row");
+      return record_error("zero_missing", i, "its feature lies outside the row");
     if (i != 0 && zero_missing[i] <= zero_missing[i - 1])
-      return refused(formatted("zero_missing section: record {}", i), "its feature does not ascend");
+      return record_error("zero_missing", i, "its feature does not ascend");
   }
   FVM_TRY(verify_wide_features(program));
   FVM_TRY(verify_leaf_functions(program));

@@ -11,18 +11,14 @@
 namespace forestvm::bytecode {
 namespace {
 
-Failure wrong_record(const char* section, std::size_t record, std::string_view what) {
-  return refused(formatted("{} section: record {}", section, record), what);
-}
-
 constexpr const char* kOutsideRow = "its feature lies outside the row";
 
 Result<void> verify_hashed_features(const Program& program) {
   const auto features = program.hashed_features();
   for (std::size_t i = 0; i < features.size(); ++i) {
-    if (features[i] >= program.meta().num_features) return wrong_record("hashed_features", i, kOutsideRow);
+    if (features[i] >= program.meta().num_features) return record_error("hashed_features", i, kOutsideRow);
     if (i != 0 && features[i] <= features[i - 1])
-      return wrong_record("hashed_features", i, "its feature does not ascend");
+      return record_error("hashed_features", i, "its feature does not ascend");
   }
   return {};
 }
@@ -59,7 +55,7 @@ Result<void> verify_lookups(const Program& program, std::uint64_t& columns) {
   std::uint64_t parts = 0, taken = 0;
   for (std::size_t i = 0; i < lookups.size(); ++i) {
     const LookupDesc& lookup = lookups[i];
-    const auto wrong = [i](const char* what) { return wrong_record("lookups", i, what); };
+    const auto wrong = [i](const char* what) { return record_error("lookups", i, what); };
     if (lookup.first_part != parts) return wrong("its parts do not follow the record before");
     parts += lookup.part_count;
     if (parts > program.key_parts().size()) return wrong("its parts leave the key_parts section");
@@ -76,7 +72,7 @@ Result<void> verify_lookups(const Program& program, std::uint64_t& columns) {
   const auto key_parts = program.key_parts();
   for (std::size_t i = 0; i < key_parts.size(); ++i)
     if (const char* rule = part_rule(key_parts[i], program.hashed_features(), program.meta().num_features))
-      return wrong_record("key_parts", i, rule);
+      return record_error("key_parts", i, rule);
   return {};
 }
 
@@ -86,15 +82,15 @@ Result<void> verify_computed_columns(const Program& program) {
   std::uint64_t taken = 0;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (static_cast<std::uint32_t>(columns[i].kind) >= kColumnKinds)
-      return wrong_record("computed_columns", i, "its kind is unknown");
+      return record_error("computed_columns", i, "its kind is unknown");
     const auto [least, most] = term_counts(columns[i].kind);
     if (columns[i].term_count < least || columns[i].term_count > most)
-      return wrong_record("computed_columns", i, "its kind has another number of terms");
+      return record_error("computed_columns", i, "its kind has another number of terms");
     if (columns[i].first_term != taken)
-      return wrong_record("computed_columns", i, "its terms do not follow the record before");
+      return record_error("computed_columns", i, "its terms do not follow the record before");
     taken += columns[i].term_count;
     if (taken > terms.size())
-      return wrong_record("computed_columns", i, "its terms leave the column_terms section");
+      return record_error("computed_columns", i, "its terms leave the column_terms section");
   }
   if (taken != terms.size())
     return refused("column_terms section", "{} terms, but the columns have {}", terms.size(), taken);
@@ -105,9 +101,9 @@ Result<void> verify_computed_columns(const Program& program) {
       const std::uint32_t feature = terms[i].feature;
       const bool computed_before = feature >= first && feature < first + c;
       if (feature >= program.meta().num_features && !computed_before)
-        return wrong_record("column_terms", i, "its column is no feature, nor computed before");
+        return record_error("column_terms", i, "its column is no feature, nor computed before");
       if (std::binary_search(hashed.begin(), hashed.end(), feature))
-        return wrong_record("column_terms", i, "its feature has codes instead of numbers");
+        return record_error("column_terms", i, "its feature has codes instead of numbers");
     }
   return {};
 }

@@ -81,9 +81,7 @@ Result<void> verify_trees(const Program& program) {
   const auto nodes = program.paths();
   std::uint64_t taken = 0;
   for (std::size_t t = 0; t < trees.size(); ++t) {
-    const auto wrong = [t](std::string_view what) {
-      return refused(formatted("explained_trees section: record {}", t), what);
-    };
+    const auto wrong = [t](std::string_view what) { return record_error("explained_trees", t, what); };
     if (trees[t].output >= program.meta().num_outputs) return wrong("its output does not exist");
     if (!std::isfinite(trees[t].expected)) return wrong("its expected value is not finite");
     if (trees[t].node_count > kMaxPathNodes) return wrong(formatted("more than {} nodes", kMaxPathNodes));
@@ -92,7 +90,7 @@ Result<void> verify_trees(const Program& program) {
     for (std::uint64_t n = taken; n < taken + trees[t].node_count; ++n) {
       const char* rule = node_rule(program, nodes[n]);
       if (rule == nullptr) rule = follower.take(nodes[n]);
-      if (rule != nullptr) return refused(formatted("paths section: record {}", n), rule);
+      if (rule != nullptr) return record_error("paths", n, rule);
     }
     if (!follower.done()) return wrong("nodes are missing");
     taken += trees[t].node_count;
@@ -135,8 +133,8 @@ Result<void> verify_explained_trees(const Program& program) {
                : !program.pattern_leaves().empty())
     return refused("background section", "it does not go with the rest of the program");
   if (const auto leaf = wrong_pattern(program))
-    return refused(formatted("pattern_leaves section: record {}", *leaf),
-                   "its output, a test or its numbers do not exist, or a number is not finite");
+    return record_error("pattern_leaves", *leaf,
+                        "its output, a test or its numbers do not exist, or a number is not finite");
   if (meta.contributions == 0) {
     if (program.explained_trees().empty() && program.paths().empty()) return {};
     return refused("meta section", "the program has paths, but no contributions");

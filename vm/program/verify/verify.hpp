@@ -56,6 +56,9 @@ Result<CodeMap> verify_code(const Program& program);
 /// the most steps that a call takes for each of its rows: see steps_per_row in program_tools.hpp.
 Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map);
 
+/// Returns a refusal of a record of a section.
+Failure record_error(const char* section, std::size_t record, std::string_view what);
+
 /// Returns a refusal of the instruction at `pc`.
 Failure code_error(const Program& program, std::size_t pc, std::string_view what);
 
