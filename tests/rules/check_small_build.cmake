@@ -1,6 +1,6 @@
 # Builds the runtime library for each CPU target alone; for the smallest target also without support for GPUs, then with
-# a few layouts; and checks its sizes. Then builds the program, and predicts with a layout that it has, with one that it lacks,
-# and with a GPU, which it lacks too.
+# a few layouts; and checks its sizes. Then builds the program, and predicts with a layout that it has, with one that it
+# lacks, and with a GPU, which it lacks too.
 #   cmake -DROOT=… -DMODEL=<model file> -DROWS=… -DSTRIP=… -DOPTIONS=<of the configuration> -DGENERATOR=<CMake's> -P check_small_build.cmake
 include(${CMAKE_CURRENT_LIST_DIR}/../support/run.cmake)
 set(folder $ENV{TMPDIR})
