@@ -54,7 +54,8 @@ struct LoadedAccumulator {
 
 /// A loaded program, which all calls share.
 struct LoadedProgram {
-  explicit LoadedProgram(Program of) : program(std::move(of)), meta(program.meta()), code(program.code().data()) {}
+  explicit LoadedProgram(Program of)
+      : program(std::move(of)), meta(program.meta()), code(program.code().data()) {}
 
   Program program;
   const ProgramMeta& meta;  ///< The program's meta section.
