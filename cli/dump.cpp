@@ -20,9 +20,10 @@ namespace {
 /// Returns the text of a stage. If a later pass refuses the schedule, earlier stages are still printed.
 Result<std::string> stage_text(const Arguments& arguments, const std::string& path, Model model,
                                Stage stage) {
-  FVM_ASSIGN(const ChosenSchedule chosen, choose_schedule(arguments.get("schedule", "auto"), model));
   std::optional<std::string> text;
   CompileOptions options;
+  FVM_ASSIGN(const ChosenSchedule chosen,
+             choose_schedule(arguments.get("schedule", "auto"), model, options.contract));
   options.on_stage = [&text, stage](Stage shown, const std::function<std::string()>& print) {
     if (shown == stage) text = print();
   };

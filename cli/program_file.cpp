@@ -104,8 +104,8 @@ Result<void> add_capabilities(const Arguments& arguments, CompileOptions& option
 
 Result<Requested> requested_of(const Arguments& arguments, const Model& model, const std::string& schedule) {
   Requested requested;
-  FVM_ASSIGN(requested.chosen, choose_schedule(schedule, model));
   FVM_ASSIGN(requested.options.contract, arguments.choice("contract", requested.options.contract));
+  FVM_ASSIGN(requested.chosen, choose_schedule(schedule, model, requested.options.contract));
   requested.options.strict = arguments.has("strict");
   FVM_TRY(add_capabilities(arguments, requested.options));
   if (!arguments.has("background")) return requested;
@@ -252,13 +252,13 @@ constinit const Option kWithOption = {
     {capability_names}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 
-Result<ChosenSchedule> choose_schedule(const std::string& value, const Model& model) {
+Result<ChosenSchedule> choose_schedule(const std::string& value, const Model& model, Contract contract) {
   if (value.find('(') != std::string::npos) {
     FVM_ASSIGN(Schedule schedule, in_file("--schedule", parse_schedule(value)));
     return ChosenSchedule{std::move(schedule), "--schedule"};
   }
   if (value.find_first_of("/.") == std::string::npos) {
-    auto schedule = schedule_by_name(model, value);
+    auto schedule = schedule_by_name(model, value, contract);
     if (!schedule) return in_file("--schedule", schedule.error());
     return ChosenSchedule{std::move(*schedule), "schedule " + value};
   }

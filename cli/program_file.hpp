@@ -54,7 +54,7 @@ struct ChosenSchedule {
 
 /// Returns the schedule that a value of --schedule names: a value with a parenthesis is the schedule's text, one with a
 /// slash or a dot is a file.
-Result<ChosenSchedule> choose_schedule(const std::string& value, const Model& model);
+Result<ChosenSchedule> choose_schedule(const std::string& value, const Model& model, Contract contract);
 
 /// Compiles a model with --schedule, --contract, --strict, --with and --background. Warnings go to standard error.
 /// `otherwise` is the schedule if there is no --schedule. The second form takes the model over, which needs less

@@ -141,7 +141,7 @@ Points account_points(const Model& model, const std::vector<Case>& cases, std::s
 void account_named(const Model& model, const std::vector<Case>& cases) {
   for (const NamedSchedule& named : named_schedules()) {
     if (named.backend != ScheduleBackend::Gpu) continue;
-    const auto schedule = schedule_by_name(model, named.name);
+    const auto schedule = schedule_by_name(model, named.name, Contract::Fast);
     const auto costs = schedule.ok() ? costs_of(model, *schedule, cases) : schedule.error();
     std::printf("named\t%s", std::string(named.name).c_str());
     print_costs(costs.ok() ? *costs : Costs(cases.size()));

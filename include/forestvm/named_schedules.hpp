@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include <forestvm/core/contract.hpp>
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
 #include <forestvm/schedule.hpp>
@@ -14,7 +15,7 @@ namespace forestvm {
 /// on the host only.
 enum class ScheduleBackend { Host, Gpu };
 
-/// A named schedule. Its directives may depend on the model: schedule_by_name makes them.
+/// A named schedule. Its directives may depend on the model and the contract: schedule_by_name makes them.
 struct NamedSchedule {
   std::string_view name;
   ScheduleBackend backend;
@@ -28,7 +29,9 @@ std::span<const NamedSchedule> named_schedules();
 /// of its trees. It measures nothing, so that a model always gets the same one.
 Schedule automatic_schedule(const Model& model);
 
-/// Returns the schedule called `name`: auto, or one of named_schedules(). Refused with the list otherwise.
-Result<Schedule> schedule_by_name(const Model& model, std::string_view name);
+/// Returns the schedule called `name`: auto, or one of named_schedules(). Refused with the list otherwise. `contract`
+/// is the one that the schedule is to be compiled under: one that adds trees in any order suits no other contract.
+Result<Schedule> schedule_by_name(const Model& model, std::string_view name,
+                                  Contract contract = Contract::Trainer);
 
 }  // namespace forestvm

@@ -16,10 +16,10 @@ constexpr NamedSchedule kSchedules[] = {
 #include "scheduler/choose/named_schedules.def"
 };
 
-/// The source of a schedule: its text, or a function of the model.
+/// The source of a schedule: its text, or a function of the model and the contract.
 struct Origin {
   std::string_view text;
-  Schedule (*make)(const Model&);
+  Schedule (*make)(const Model&, Contract);
 };
 
 constexpr Origin kOrigins[] = {
@@ -32,14 +32,15 @@ constexpr Origin kOrigins[] = {
 
 std::span<const NamedSchedule> named_schedules() { return kSchedules; }
 
-Result<Schedule> schedule_by_name(const Model& model, std::string_view name) {
+Result<Schedule> schedule_by_name(const Model& model, std::string_view name, Contract contract) {
   if (name == "auto") return automatic_schedule(model);
   std::vector<std::string_view> known{"auto"};
   std::string list = "auto";
   for (std::size_t i = 0; i < std::size(kSchedules); ++i) {
     const Origin& origin = kOrigins[i];
     if (kSchedules[i].name == name)
-      return origin.make != nullptr ? Result<Schedule>(origin.make(model)) : parse_schedule(origin.text);
+      return origin.make != nullptr ? Result<Schedule>(origin.make(model, contract))
+                                    : parse_schedule(origin.text);
     known.push_back(kSchedules[i].name);
     list += ", " + std::string(kSchedules[i].name);
   }

@@ -70,7 +70,7 @@ std::vector<std::string> split_by_depth(const Model& model, Schedule& schedule) 
 
 }  // namespace
 
-Schedule paper_figure_1b(const Model& model) {
+Schedule paper_figure_1b(const Model& model, Contract) {
   Schedule schedule;
   schedule.orderTrees("depth").reorder("tree", "batch");
   for (const std::string& part : split_by_depth(model, schedule)) schedule.unrollWalk(part + ".batch");
@@ -79,7 +79,7 @@ Schedule paper_figure_1b(const Model& model) {
 
 /// Makes the schedule of figure 1c. The paper tiles the trees first and splits the loop over tiles; the parts are
 /// then whole tiles. Here the trees are split first, so that no tile holds trees of two depths.
-Schedule paper_figure_1c(const Model& model) {
+Schedule paper_figure_1c(const Model& model, Contract) {
   Schedule schedule;
   schedule.orderTrees("depth").gpuDimension("batch", "grid.x");
   for (const std::string& part : split_by_depth(model, schedule))

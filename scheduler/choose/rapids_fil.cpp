@@ -12,7 +12,7 @@ constexpr std::size_t kTreeThreads = 256, kRows = 4;
 
 }  // namespace
 
-Schedule rapids_fil(const Model& model) {
+Schedule rapids_fil(const Model& model, Contract) {
   const std::size_t run = std::max<std::size_t>(1, (model.trees.size() + kTreeThreads - 1) / kTreeThreads);
   return Schedule()
       .tile("batch", "b0", "b1", kRows)

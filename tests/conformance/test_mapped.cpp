@@ -1,14 +1,17 @@
 // Programs mapped to a GPU launch, in the emulator: under contract reproducible the answers equal the default
-// schedule's on the host, bit for bit, whatever the order in which threads run.
+// schedule's on the host, bit for bit, whatever the order in which threads run. Those of `gpu` also do under trainer.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdio>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/internal/emulator.hpp>
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/named_schedules.hpp>
 
@@ -90,12 +93,55 @@ class MappedPrograms : public testing::Test {
 
 TEST_F(MappedPrograms, EveryNamedOne) {
   for (const NamedSchedule& named : named_schedules()) {
-    const auto schedule = schedule_by_name(model_, named.name);
+    const auto schedule = schedule_by_name(model_, named.name, Contract::Reproducible);
     ASSERT_TRUE(schedule.ok());
     check(*schedule, std::string(named.name));
     if (HasFailure()) return;
   }
   EXPECT_EQ(refused_, 0u);
+}
+
+/// Returns the plans of a schedule, each as a schedule for calls of any number of rows.
+std::vector<Schedule> plans_of(const Schedule& schedule) {
+  std::vector<Schedule> plans;
+  for (const Directive& directive : schedule.directives)
+    if (directive.kind == DirectiveKind::Plan)
+      plans.emplace_back();
+    else
+      plans.back().directives.push_back(directive);
+  return plans;
+}
+
+TEST(ScheduleGpu, EveryPlanAnswersAsTheHost) {
+  std::set<std::string> checked;
+  for (const auto& [features, copies, outputs] :
+       {std::array<std::uint32_t, 3>{8, 4, 1}, {8, 40, 2}, {700, 40, 1}, {3000, 20, 1}, {20'000, 4, 1}})
+    for (const Contract contract : {Contract::Trainer, Contract::Reproducible}) {
+      std::vector<Tree> trees;
+      for (std::uint32_t i = 0; i < copies; ++i)
+        for (const Tree& tree : support::six_trees()) trees.push_back(tree);
+      Model model = support::model_of(trees, outputs);
+      model.num_features = features;
+      CompileOptions options;
+      options.contract = contract;
+      options.strict = true;
+      Dice dice(features);
+      const std::vector<float> rows = random_rows(dice, model, 37);
+      const auto host = compile(model, {}, options);
+      ASSERT_TRUE(host.ok());
+      const Scores expected = scores(**host_backend(host->program), rows);
+      for (const Schedule& plan : plans_of(*schedule_by_name(model, "gpu", contract))) {
+        if (!checked.insert(formatted("{} {} {} {}", features, copies, name_of(contract), print(plan)))
+                 .second)
+          continue;
+        const auto mapped = compile(model, plan, options);
+        ASSERT_TRUE(mapped.ok()) << mapped.error().text();
+        const auto emulated = emulator_backend(mapped->program, {checked.size()});
+        ASSERT_TRUE(emulated.ok()) << emulated.error().text();
+        EXPECT_TRUE(scores(**emulated, rows) == expected) << features << " features\n" << print(plan);
+      }
+    }
+  EXPECT_GT(checked.size(), 15u);
 }
 
 TEST_F(MappedPrograms, EveryPointOfTheTemplate) {

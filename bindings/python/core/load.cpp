@@ -102,11 +102,12 @@ Error in(const char* option, const Error& error) {
   return {error.code, error.where.empty() ? option : formatted("{}: {}", option, error.where), error.message};
 }
 
-Result<Schedule> asked_schedule(const Options& options, const Model& model) {
+Result<Schedule> asked_schedule(const Options& options, const Model& model, Contract contract) {
   const std::string text = options.schedule != nullptr ? options.schedule
                            : options.device != nullptr ? "gpu"
                                                        : "auto";
-  auto schedule = text.find('(') != std::string::npos ? parse_schedule(text) : schedule_by_name(model, text);
+  auto schedule =
+      text.find('(') != std::string::npos ? parse_schedule(text) : schedule_by_name(model, text, contract);
   if (!schedule) return in("schedule", schedule.error());
   return schedule;
 }
@@ -126,9 +127,9 @@ Result<void> keep_asked_rounds(const Options& options, Model& model) {
 Result<Compiled> program_of(Loaded loaded, const Options& options) {
   if (auto* const model = std::get_if<Model>(&loaded)) {
     FVM_TRY(keep_asked_rounds(options, *model));
-    FVM_ASSIGN(const Schedule schedule, asked_schedule(options, *model));
     CompileOptions compile_options;
     FVM_ASSIGN(compile_options.contract, asked_contract(options, Contract::Trainer));
+    FVM_ASSIGN(const Schedule schedule, asked_schedule(options, *model, compile_options.contract));
     compile_options.strict = options.strict != 0;
     compile_options.contributions = options.contributions != 0;
     compile_options.keeps_leaves = options.keep_leaves != 0;
