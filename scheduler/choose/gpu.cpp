@@ -118,7 +118,8 @@ std::optional<Candidate> candidate(const Facts& facts, const Shape& shape) {
   const auto bytes = [&](std::size_t values) {
     return shape.rows * (static_cast<double>(values) * sizeof(float) + sums);
   };
-  const bool coded = categories || (facts.coded && !spread && bytes(facts.codes) <= kSharedBytes);
+  const bool one_tree = !spread || shape.rows % 32 == 0;  // for all lanes of a warp
+  const bool coded = categories || (facts.coded && one_tree && bytes(facts.codes) <= kSharedBytes);
   const double used = bytes(coded ? facts.codes : facts.values);
   if (used <= kSharedBytes) return Candidate{shape, true, coded, used};
   if (spread) return std::nullopt;
@@ -133,7 +134,10 @@ double clocks(const Facts& facts, const Candidate& one, double rows) {
                        : several_trees ? kLoadsOfTrees
                        : one.coded     ? kLoadsOfCodes
                                        : kLoadsOfValues;
-  const double warps = std::min(one.shape.warps(), std::ceil(rows * one.shape.tree_threads / 32));
+  const double here = std::min<double>(one.shape.rows, rows);  // rows of a block
+  // Lanes are rows where a block has whole warps of them, otherwise rows and parts of the trees.
+  const double warps = one.shape.rows % 32 == 0 ? std::ceil(here / 32) * one.shape.tree_threads
+                                                : std::ceil(here * one.shape.tree_threads / 32);
   const double latency =
       visits * (one.staged ? kVisitNear : kVisitFar) + kClocksOfReducing * one.shape.tree_threads;
   const double blocks = std::ceil(std::ceil(rows / one.shape.rows) / kMultiprocessors);

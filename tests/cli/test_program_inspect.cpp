@@ -37,6 +37,7 @@ class Inspect : public ProgramTest {
 
 TEST_F(Inspect, AccountsAreAsReviewed) {
   expect_golden_of("gpu", {});
+  expect_golden_of("gpu-reproducible", {"--contract", "reproducible", "--rows", "64"});
   expect_golden_of("rapids-fil", {"--schedule", "rapids-fil", "--rows", "1000", "--device-model", "a100"});
   expect_golden_of("tahoe-shared-forest", {"--schedule", "tahoe-shared-forest"});
   expect_golden_of("tahoe-shared-partial-forest",
