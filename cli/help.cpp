@@ -73,7 +73,10 @@ std::string general_help() {
   std::string text =
       "forestvm: predicts with trained decision forests on a bytecode VM\n\n"
       "Usage:\n  forestvm COMMAND [arguments]\n\nCommands:\n";
-  for (const Command* command : commands()) append_row(text, command->name, command->meaning, 12);
+  std::size_t longest = 0;
+  for (const Command* command : commands())
+    longest = std::max(longest, std::string_view(command->name).size());
+  for (const Command* command : commands()) append_row(text, command->name, command->meaning, longest + 4);
   return formatted(
       "{}\nforestvm help COMMAND (or forestvm COMMAND --help) explains a command,\nforestvm help schedules the schedule language.\n\nExample:\n  forestvm run model.json rows.csv -o predictions.npy\n\n{}",
       text, kExitCodes);
