@@ -43,7 +43,7 @@ struct PhaseAccount {
   std::array<std::uint32_t, kDimensions> extent{};
   std::uint32_t threads = 0;
   std::uint32_t shared_bytes = 0;
-  std::uint32_t registers = 0;  ///< registers of a thread, see registers.def
+  std::uint32_t registers = 0;  ///< registers of a thread, see layout_kernels.def
   Occupancy occupancy;
   double visits = 0;        ///< visits of nodes per row
   double instructions = 0;  ///< instructions of a warp per visit

@@ -23,26 +23,21 @@ struct LayoutRegisters {
   std::array<std::uint32_t, std::size(kArchitectures)> counts;
 };
 constexpr LayoutRegisters kRegisters[] = {
-#define FVM_REGISTERS(layout, ...) {Layout::layout, {__VA_ARGS__}},
-#include "kernels/account/registers.def"
+#define FVM_LAYOUT_KERNEL(layout, ...) {Layout::layout, {__VA_ARGS__}},
+#include "kernels/link/layout_kernels.def"
 };
 
-constexpr std::size_t kLayouts = 0
-#define FVM_LAYOUT(number, Name, text, word, View, meaning) +1
-#include <forestvm/core/layouts.def>
-    ;
-
-/// Returns whether each layout's number is the index of its row of registers.def, and the row has a number for each
-/// architecture.
+/// Returns whether each row of layout_kernels.def has a number for each architecture.
 constexpr bool is_complete() {
-  for (std::size_t i = 0; i < std::size(kRegisters); ++i) {
-    if (kRegisters[i].layout != static_cast<Layout>(i)) return false;
-    for (const std::uint32_t count : kRegisters[i].counts)
+  for (const LayoutRegisters& row : kRegisters)
+    for (const std::uint32_t count : row.counts)
       if (count == 0) return false;
-  }
-  return std::size(kRegisters) == kLayouts;
+  return true;
 }
-static_assert(is_complete(), "registers.def needs a row for each layout, in the order of layouts.def");
+static_assert(is_complete());
+
+/// The most registers that a kernel may use. A kernel that has not been compiled is taken to use all of them.
+constexpr std::uint32_t max_registers(Vendor vendor) { return vendor == Vendor::Hip ? 128 : 64; }
 
 constexpr std::uint32_t round_up(std::uint32_t value, std::uint32_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -74,7 +69,9 @@ DeviceLimits limits_of(const DeviceModel& device) {
 }
 
 std::uint32_t registers_of(Layout layout, Architecture architecture) {
-  return kRegisters[static_cast<std::size_t>(layout)].counts[static_cast<std::size_t>(architecture)];
+  for (const LayoutRegisters& kernel : kRegisters)
+    if (kernel.layout == layout) return kernel.counts[static_cast<std::size_t>(architecture)];
+  return max_registers(info(architecture).vendor);
 }
 
 std::string_view name_of(OccupancyLimit limit) {

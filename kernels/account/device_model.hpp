@@ -43,7 +43,8 @@ std::span<const DeviceModel> device_models();
 /// Returns the limits that a device sets for launches.
 DeviceLimits limits_of(const DeviceModel& device);
 
-/// Returns the number of registers of a thread that walks a declared layout, from registers.def.
+/// Returns the number of registers of a thread that walks a declared layout, from layout_kernels.def. A layout without
+/// a kernel has the most that a kernel may use.
 std::uint32_t registers_of(Layout layout, Architecture architecture);
 
 /// The limit that keeps an SM from holding one more block.

@@ -1,4 +1,4 @@
-// The kernels of a vendor's library, by layout. kernels/gpu/CMakeLists.txt writes the table.
+// The kernels of a vendor's library, by layout.
 #pragma once
 
 #include <span>

@@ -20,8 +20,11 @@ bool on_grid(const LinkedInst& inst) {
 /// An instruction's part in phases.
 enum class PhaseRole {
   End,        ///< Ends the program, or a block, and is added with the instruction that opens it.
-  Loop,       ///< Opens a loop.
-  Condition,  ///< Opens a block that some calls take: cutting decides which.
+  Loop,       ///< Opens a loop that threads run, together or each an iteration of its own.
+  HostLoop,   ///< Opens a loop of the host, which no phase contains.
+  ForOutput,  ///< Opens a block for calls of an output; cutting decides.
+  ForOthers,  ///< Opens a block for calls of every other output.
+  ForCounts,  ///< Opens a block for calls of some numbers of rows.
   Setting,    ///< Sets what later phases inside the same loops need. A launch of settings would do nothing.
   Effect,     ///< Does what launches are for.
   SettingWithEffect,
@@ -33,13 +36,16 @@ PhaseRole role_of(Op op) {
     case Op::End:
       return PhaseRole::End;
     case Op::For:
-    case Op::Par:
     case Op::Map:
       return PhaseRole::Loop;
+    case Op::Par:
+      return PhaseRole::HostLoop;
     case Op::When:
+      return PhaseRole::ForOutput;
     case Op::Unless:
+      return PhaseRole::ForOthers;
     case Op::Plan:
-      return PhaseRole::Condition;
+      return PhaseRole::ForCounts;
     case Op::Slice:
     case Op::CacheRows:
     case Op::CacheTrees:
@@ -109,10 +115,21 @@ class PhaseCutter {
           FVM_TRY(add_loop(pc, loop_operands(inst).partner));
           pc = loop_operands(inst).partner;
           break;
-        case PhaseRole::Condition: {
-          const Block block = condition(inst);
-          if (block.is_taken) FVM_TRY(add(pc + 1, block.close));
-          pc = block.close;
+        case PhaseRole::HostLoop:
+          return refused(formatted("pc {}", pc), "a parallel loop of the host among loops mapped to a GPU");
+        case PhaseRole::ForOutput: {
+          const auto [output, close] = operands<Op::When>(inst);
+          FVM_ASSIGN(pc, add_block(pc, close, request_.output == output));
+          break;
+        }
+        case PhaseRole::ForOthers: {
+          const auto [output, close] = operands<Op::Unless>(inst);
+          FVM_ASSIGN(pc, add_block(pc, close, request_.output != output));
+          break;
+        }
+        case PhaseRole::ForCounts: {
+          const auto [least, most, close] = operands<Op::Plan>(inst);
+          FVM_ASSIGN(pc, add_block(pc, close, request_.plan_rows >= least && request_.plan_rows <= most));
           break;
         }
         case PhaseRole::Setting:
@@ -125,26 +142,13 @@ class PhaseCutter {
     return {};
   }
 
-  /// A block that some calls take, and the pc of its end.
-  struct Block {
-    bool is_taken;
-    std::uint32_t close;
-  };
-
-  /// Returns the block that a `when`, `unless` or `plan` opens.
-  Block condition(const Inst& inst) const {
-    if (inst.op != Op::Plan) {
-      const bool when = inst.op == Op::When;
-      const auto block = when ? operands<Op::When>(inst) : operands<Op::Unless>(inst);
-      return {(request_.output == static_cast<OutputKind>(block.output)) == when, block.partner};
-    }
-    const auto plan = operands<Op::Plan>(inst);
-    return {request_.plan_rows >= plan.least && request_.plan_rows <= plan.most, plan.partner};
+  /// Adds the block from `pc` to `close` if the call takes it. Returns `close`.
+  Result<std::uint32_t> add_block(std::uint32_t pc, std::uint32_t close, bool is_taken) {
+    if (is_taken) FVM_TRY(add(pc + 1, close));
+    return close;
   }
 
   Result<void> add_loop(std::uint32_t pc, std::uint32_t close) {
-    if (code_[pc].op == Op::Par)
-      return refused(formatted("pc {}", pc), "a parallel loop of the host among loops mapped to a GPU");
     const InstAt loop{keep_operands(code_[pc]), pc};
     if (on_grid(loop.inst)) {
       if (depth_ != 0)

@@ -51,7 +51,7 @@ class Memory : public ProgramTest {
     }
   }
 
-  /// Writes a file without holding it in memory: a child process inherits its parent's peak memory.
+  /// Writes a file without holding it in memory: a child process's peak includes its parent's memory.
   std::string write_repeated(const std::string& name, const std::string& begin, const std::string& piece,
                              std::size_t count) const {
     std::string pieces;

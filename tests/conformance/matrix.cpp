@@ -27,8 +27,8 @@
 #include "support/floats.hpp"
 #include "support/layout_names.hpp"
 #include "support/nightly.hpp"
-#include "support/schedule_case.hpp"
 #include "support/targets_here.hpp"
+#include "support/test_name.hpp"
 
 namespace forestvm::test {
 namespace {

@@ -14,7 +14,7 @@
 #include <forestvm/load.hpp>
 
 #include "support/model_folders.hpp"
-#include "support/schedule_case.hpp"
+#include "support/test_name.hpp"
 
 namespace forestvm::test {
 namespace {

@@ -11,7 +11,7 @@
 #include "model_conformance.hpp"
 #include "support/floats.hpp"
 #include "support/npy.hpp"
-#include "support/schedule_case.hpp"
+#include "support/test_name.hpp"
 
 namespace forestvm::test {
 namespace {

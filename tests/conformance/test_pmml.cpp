@@ -4,7 +4,7 @@
 #include <forestvm/load.hpp>
 
 #include "support/pmml_folders.hpp"
-#include "support/schedule_case.hpp"
+#include "support/test_name.hpp"
 #include "wide_conformance.hpp"
 
 namespace forestvm::test {

@@ -4,7 +4,7 @@
 #include "answers.hpp"
 #include "matrix.hpp"
 #include "model_conformance.hpp"
-#include "support/schedule_case.hpp"
+#include "support/test_name.hpp"
 
 namespace forestvm::test {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "support/golden.hpp"
 #include "support/schedule_case.hpp"
+#include "support/test_name.hpp"
 
 namespace forestvm::test {
 namespace {

@@ -10,6 +10,7 @@
 #include <forestvm/load.hpp>
 
 #include "support/allocations.hpp"
+#include "support/test_name.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -44,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "diabetes/model.json", "lightgbm/4.7.0_pandas/model.json",
                     "lightgbm/4.7.0_pandas/model.txt", "onnx/argmax/model.onnx",
                     "pmml/drawn_votes/model.pmml", "skops/1.1_ada_logarithms/model.skops",
-                    "treelite/3.9.1_categories/model.treelite", "ydf/0.16.1_isolation/model"));
+                    "treelite/3.9.1_categories/model.treelite", "ydf/0.16.1_isolation/model"),
+    [](const auto& test) { return support::test_name(test.param); });
 
 }  // namespace
 }  // namespace forestvm::test

@@ -14,6 +14,7 @@
 #include <forestvm/reference.hpp>
 
 #include "support/npy.hpp"
+#include "support/test_name.hpp"
 
 namespace forestvm {
 namespace {
@@ -87,7 +88,8 @@ INSTANTIATE_TEST_SUITE_P(
                       "lightgbm/4.7.0_nan/model.txt", "lightgbm/4.7.0_zero/model.txt",
                       "catboost/1.2.10_scaled/model.cbm", "catboost/1.2.10_nan_max/model.cbm",
                       "skops/1.9_forest/model.skops", "skops/1.9_hist_categories/model.skops",
-                      "lightgbm/4.7.0_none/model.txt"));
+                      "lightgbm/4.7.0_none/model.txt"),
+    [](const auto& test) { return support::test_name(test.param); });
 
 /// Categories of CatBoost are compared through columns that are computed from them.
 TEST(PartialDependence, IsNotThatOfFeaturesWhichOtherColumnsRead) {

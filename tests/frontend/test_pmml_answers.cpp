@@ -6,7 +6,7 @@
 #include <forestvm/load.hpp>
 
 #include "support/pmml_folders.hpp"
-#include "support/schedule_case.hpp"
+#include "support/test_name.hpp"
 
 namespace forestvm::test {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "support/model_folders.hpp"
 #include "support/pmml_folders.hpp"
-#include "support/schedule_case.hpp"
+#include "support/test_name.hpp"
 #include "support/trainer_answers.hpp"
 
 namespace forestvm::test {

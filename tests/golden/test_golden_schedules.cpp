@@ -16,6 +16,7 @@
 #include "scheduler/choose/gpu_template.hpp"
 #include "support/golden.hpp"
 #include "support/schedule_case.hpp"
+#include "support/test_name.hpp"
 
 namespace forestvm {
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -55,13 +54,6 @@ inline std::vector<std::string> case_names(const std::filesystem::path& folder) 
     if (entry.path().extension() == ".txt") names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
-}
-
-/// Returns a name that GoogleTest accepts: letters and digits.
-inline std::string test_name(std::string text) {
-  for (char& c : text)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  return text;
 }
 
 }  // namespace forestvm::support

@@ -158,7 +158,8 @@ TEST_F(Fork, TheChildEndsLikeAnyProcess) {
 class ForkExecutor : public testing::TestWithParam<host::MakeExecutor*> {};
 
 INSTANTIATE_TEST_SUITE_P(All, ForkExecutor,
-                         testing::Values(&host::make_executor, &host::make_thread_executor));
+                         testing::Values(&host::make_executor, &host::make_thread_executor),
+                         [](const auto& test) { return test.index == 0 ? "Default" : "Threads"; });
 
 TEST_P(ForkExecutor, RunsLoopsInAChild) {
   if (!support::kChildrenHaveThreads)

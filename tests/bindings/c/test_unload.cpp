@@ -58,7 +58,8 @@ std::vector<float> predictions(const Library& library, const std::string& path) 
 class Unload : public cli::ProgramTest, public testing::WithParamInterface<const char*> {};
 
 /// The shared runtime, and a host's plugin that contains the static one.
-INSTANTIATE_TEST_SUITE_P(Libraries, Unload, testing::Values(FORESTVM_RUNTIME, FORESTVM_EMBEDDING));
+INSTANTIATE_TEST_SUITE_P(Libraries, Unload, testing::Values(FORESTVM_RUNTIME, FORESTVM_EMBEDDING),
+                         [](const auto& test) { return test.index == 0 ? "Shared" : "Static"; });
 
 TEST_P(Unload, AfterParallelPredictions) {
   const std::string program = file("model.fvm");
