@@ -39,7 +39,8 @@ A comment on the line before a block changes that:
                                  checks that there is one
     <!-- new file: FILE -->      `follow` writes it to FILE of the tree; `links` checks that there is no such file
     <!-- in the tree -->         an sh block that only `follow` runs
-    <!-- file: NAME -->          written to NAME in the page's folder, for the blocks after it; not run by itself
+    <!-- file: NAME -->          written to NAME in the page's folder, and by `follow` to the top of the copy, for the
+                                 blocks after it; not run by itself
     <!-- exits: CODE -->         an sh block that must end with this exit code
     <!-- refused -->             a schedule block that must be refused
     <!-- output -->              a text block that must be what the last block printed; `...` stands for any text
@@ -454,6 +455,8 @@ def follow(root, page, options):
                 (tree / file).write_text(changed((tree / file).read_text(), anchor, block))
             elif "new file" in block.notes:
                 (tree / block.notes["new file"]).write_text(block.text)
+            elif "file" in block.notes:
+                (tree / block.notes["file"]).write_text(block.text)
             elif "in the tree" in block.notes:
                 run(block.line, block.text)
             if problems:
