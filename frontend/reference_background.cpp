@@ -40,7 +40,8 @@ class Comparer {
       add(pair, 0, {}, out);
       const std::size_t leaf = frontend::leaf_in<Scalar>(model_, tree, background);
       for (std::size_t k = 0; k < tree.leaf_width; ++k)
-        out[output(tree, k) * width_ + width_ - 1] += share * value_of(tree, leaf, k);
+        out[output(tree, k) * width_ + width_ - 1] +=
+            share * frontend::weighted_output(model_, tree, tree.nodes[leaf], k);
     }
   }
 
@@ -84,24 +85,14 @@ class Comparer {
     // one of the a is the last, in a part of 1 / b a given one of the b is the first.
     const long double orders = std::tgamma(a + 1) * std::tgamma(b + 1) / std::tgamma(a + b + 1);
     for (std::size_t k = 0; k < pair.tree.leaf_width; ++k) {
-      const long double value = pair.share * orders * value_of(pair.tree, n, k);
+      const long double value =
+          pair.share * orders * frontend::weighted_output(model_, pair.tree, pair.tree.nodes[n], k);
       long double* const to = out.data() + output(pair.tree, k) * width_;
       for (const Player& player : players) {
         if (only_row(player)) to[player.feature] += value / a;
         if (only_background(player)) to[player.feature] -= value / b;
       }
     }
-  }
-
-  long double value_of(const Tree& tree, std::size_t n, std::size_t k) const {
-    const Node& node = tree.nodes[n];
-    const double value = tree.leaf_width == 1
-                             ? node.value
-                             : tree.leaf_vectors[std::size_t{node.payload} * tree.leaf_width + k];
-    const double weighted = model_.score_type == ScalarType::Float32
-                                ? static_cast<double>(tree.weight * static_cast<float>(value))
-                                : static_cast<double>(tree.weight) * value;
-    return static_cast<long double>(weighted) * static_cast<long double>(model_.scale);
   }
 
   const Model& model_;

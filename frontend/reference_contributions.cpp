@@ -170,13 +170,7 @@ class Explainer {
     const Node& node = tree.nodes[n];
     if (model_.trainer == "catboost" && node.cover == 0 && n != 0)
       return 0;  // CatBoost leaves such leaves out
-    const double value = tree.leaf_width == 1
-                             ? node.value
-                             : tree.leaf_vectors[std::size_t{node.payload} * tree.leaf_width + k];
-    const double weighted = model_.score_type == ScalarType::Float32
-                                ? static_cast<double>(tree.weight * static_cast<float>(value))
-                                : static_cast<double>(tree.weight) * value;
-    return static_cast<long double>(weighted) * static_cast<long double>(model_.scale);
+    return frontend::weighted_output(model_, tree, node, k);
   }
 
   /// Returns the Shapley value of a player, or the Shapley interaction of two, in the game of a leaf of value 1.

@@ -1,4 +1,5 @@
-// The tests of splits as the reference predictor makes them: in the trainer's types, on the model itself.
+// The tests of splits and the outputs of leaves as the reference predictor takes them: in the trainer's types, from
+// the model itself.
 #pragma once
 
 #include <algorithm>
@@ -68,6 +69,17 @@ bool row_goes_left(const Model& model, const Tree& tree, const Node& node, std::
   auto x = static_cast<Scalar>(row[node.feature]);
   if (model.tiny_is_zero && is_tiny(static_cast<double>(x))) x = 0;
   return goes_left(tree, node, x);
+}
+
+/// Returns what a leaf adds to output k of a tree with vector leaves, or to the tree's output, in sums that are not
+/// rounded: its value with the weights of the tree, rounded as the trainer does, and of the model.
+inline long double weighted_output(const Model& model, const Tree& tree, const Node& leaf, std::size_t k) {
+  const double value =
+      tree.leaf_width == 1 ? leaf.value : tree.leaf_vectors[std::size_t{leaf.payload} * tree.leaf_width + k];
+  const double weighted = model.score_type == ScalarType::Float32
+                              ? static_cast<double>(tree.weight * static_cast<float>(value))
+                              : static_cast<double>(tree.weight) * value;
+  return static_cast<long double>(weighted) * static_cast<long double>(model.scale);
 }
 
 /// Returns the index of the leaf that a row reaches. Scalar is the model's row_type.
