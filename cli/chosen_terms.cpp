@@ -63,8 +63,8 @@ Result<ChosenTerms> ChosenTerms::make(const Arguments& arguments, OutputKind out
   for (const char* const option : {"features", "top", "sparse"})
     if (arguments.has(option) && !explains_scores(output))
       return usage_error(formatted("--{}: is for contributions and interactions", option));
-  chosen.is_asked_ = arguments.has("features");
-  chosen.asked_ = arguments.get("features");
+  chosen.is_chosen_ = arguments.has("features");
+  chosen.text_ = arguments.get("features");
   FVM_ASSIGN(const std::uint64_t top, arguments.number("top", 1, UINT32_MAX, 0));
   chosen.top_ = static_cast<std::size_t>(top);
   chosen.sparse_ = arguments.has("sparse");
@@ -79,13 +79,13 @@ Result<ChosenTerms> ChosenTerms::make(const Arguments& arguments, OutputKind out
 Result<void> ChosenTerms::find(const Program& program, OutputKind output, const std::string& model) {
   all_features_ = program.meta().num_features;
   outputs_ = program.meta().num_outputs;
-  if (!is_asked_) {
+  if (!is_chosen_) {
     if ((sparse_ || top_ != 0) && output != OutputKind::ApproxContributions)
       features_ = tested_features(program);
   } else {
-    for (std::size_t begin = 0; begin <= asked_.size();) {
-      const std::size_t end = std::min(asked_.find(',', begin), asked_.size());
-      const std::string_view name = std::string_view(asked_).substr(begin, end - begin);
+    for (std::size_t begin = 0; begin <= text_.size();) {
+      const std::size_t end = std::min(text_.find(',', begin), text_.size());
+      const std::string_view name = std::string_view(text_).substr(begin, end - begin);
       const auto feature = feature_called(program, name);
       if (!feature) return in_file(model, refused("--features: has no feature " + in_quotes(name)));
       features_.push_back(*feature);
@@ -94,7 +94,7 @@ Result<void> ChosenTerms::find(const Program& program, OutputKind output, const 
     std::sort(features_.begin(), features_.end());
     const auto twice = std::adjacent_find(features_.begin(), features_.end());
     if (twice != features_.end())
-      return usage_error(formatted("--features {}: feature {} comes twice", in_quotes(asked_), *twice));
+      return usage_error(formatted("--features {}: feature {} comes twice", in_quotes(text_), *twice));
   }
   const std::size_t most = is_pair_ ? called() * (called() + 1) / 2 : called();
   if (top_ <= most) return {};
@@ -103,7 +103,7 @@ Result<void> ChosenTerms::find(const Program& program, OutputKind output, const 
 }
 
 std::uint64_t ChosenTerms::index(std::size_t i) const {
-  if (is_asked_ || features_.empty()) return i;
+  if (is_chosen_ || features_.empty()) return i;
   return i == features_.size() ? all_features_ : features_[i];
 }
 

@@ -55,14 +55,14 @@ class ChosenTerms {
 
  private:
   /// Returns the number of terms of a row of the sparse matrix: the features that are asked for, or all, and one more.
-  std::uint64_t terms() const { return (is_asked_ ? features_.size() : all_features_) + 1; }
+  std::uint64_t terms() const { return (is_chosen_ ? features_.size() : all_features_) + 1; }
   /// Returns the index among terms() of a call's term number `i`.
   std::uint64_t index(std::size_t i) const;
   /// Returns the number of features whose numbers a call gives.
   std::size_t called() const { return features_.empty() ? all_features_ : features_.size(); }
 
-  std::string asked_;  ///< Value of --features.
-  bool is_asked_ = false;
+  std::string text_;  ///< Value of --features.
+  bool is_chosen_ = false;
   std::vector<std::uint32_t> features_;
   std::size_t top_ = 0;
   bool sparse_ = false;

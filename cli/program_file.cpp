@@ -164,7 +164,7 @@ std::optional<std::uint32_t> round_number(std::string_view text, std::uint32_t o
 }
 
 /// Returns the rounds that a text asks for, of `count`.
-Result<Rounds> asked_rounds(std::uint32_t count, const std::string& text) {
+Result<Rounds> requested_rounds(std::uint32_t count, const std::string& text) {
   const std::size_t colon = text.find(':');
   const auto begin = round_number(text.substr(0, colon), 0);
   const auto end = colon == std::string::npos ? std::nullopt : round_number(text.substr(colon + 1), count);
@@ -172,9 +172,9 @@ Result<Rounds> asked_rounds(std::uint32_t count, const std::string& text) {
   return usage_error(formatted("--rounds {}: expected A:B, two numbers of rounds, or best", in_quotes(text)));
 }
 
-Result<Rounds> asked_rounds(const Model& model, const std::string& path, const std::string& text) {
+Result<Rounds> requested_rounds(const Model& model, const std::string& path, const std::string& text) {
   if (text == "best") return in_file(path, best_rounds(model));
-  return asked_rounds(round_count(model), text);
+  return requested_rounds(round_count(model), text);
 }
 
 /// Says on standard error which rounds of a model that stopped early are used.
@@ -195,7 +195,7 @@ Result<void> choose_rounds(const Arguments& arguments, const std::string& path, 
     report_rounds(model, path);
     return {};
   }
-  FVM_ASSIGN(const Rounds rounds, asked_rounds(model, path, arguments.get("rounds")));
+  FVM_ASSIGN(const Rounds rounds, requested_rounds(model, path, arguments.get("rounds")));
   return in_file(path, keep_rounds(model, rounds));
 }
 
@@ -339,7 +339,7 @@ Result<std::optional<Rounds>> rounds_of_calls(const Arguments& arguments, const 
                                  in_quotes(path)));
   const std::size_t begins = program.round_begins().size();
   FVM_ASSIGN(const Rounds rounds,
-             asked_rounds(begins == 0 ? 0 : static_cast<std::uint32_t>(begins - 1), text));
+             requested_rounds(begins == 0 ? 0 : static_cast<std::uint32_t>(begins - 1), text));
   return std::optional<Rounds>(rounds);
 }
 

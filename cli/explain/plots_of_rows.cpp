@@ -108,8 +108,8 @@ Plot beeswarm_plot(const Explanation& all) {
 
 Plot waterfall_plot(const Explanation& all, const ExplainedRow& row) {
   constexpr double kTop = 34, kHeight = 24, kLabels = 250, kRight = kDrawingWidth - 70;
-  constexpr std::size_t kMost = 14;
-  const std::vector<Fall> falls = falls_of(all, row, kMost);
+  constexpr std::size_t kMaxFalls = 14;
+  const std::vector<Fall> falls = falls_of(all, row, kMaxFalls);
   const double bottom = kTop + kHeight * static_cast<double>(falls.size());
   double at = row.contributions.back(), low = at, high = at;
   for (const Fall& fall : falls) {

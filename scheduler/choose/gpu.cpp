@@ -35,7 +35,7 @@ constexpr Shape kShapes[] = {{256, 1}, {128, 1}, {64, 1},  {32, 1},  {16, 1}, {8
 /// A later shape of kShapes is taken if it costs less than this part of what the best one before it costs.
 constexpr double kGain = 0.95;
 
-constexpr double kLeastRows = 32;  ///< blocks of up to this many rows are candidates for calls of fewer rows
+constexpr double kFewRows = 32;  ///< blocks of up to this many rows are candidates for calls of fewer rows
 
 /// The numbers of rows for which shapes are compared; each is the most rows of a plan. The last one is BATCH.
 constexpr std::uint32_t kCalls[] = {1, 16, 64, 512, 2048, 16384, 65536, 1u << 20};
@@ -151,7 +151,7 @@ Candidate cheapest(const Facts& facts, double rows) {
   std::optional<Candidate> best;
   double least = 0;
   for (const Shape& shape : kShapes) {
-    if (shape.rows > std::max(rows, kLeastRows)) continue;  // no call would fill the block
+    if (shape.rows > std::max(rows, kFewRows)) continue;  // no call would fill the block
     const std::optional<Candidate> one = candidate(facts, shape);
     if (!one) continue;
     const double cost = clocks(facts, *one, rows);

@@ -12,8 +12,6 @@
 namespace forestvm::scheduler {
 namespace {
 
-std::string number(std::uint64_t value) { return std::to_string(value); }
-
 /// The directives at a site's loops that decide how its trees lie and its walks end; null where there is none.
 struct Requests {
   const Requested<std::uint32_t>* unroll = nullptr;
@@ -83,7 +81,7 @@ Result<void> end_walks(const Lowering& lowering, const Requests& requests, const
         requests.unroll->value == 0 ? depth : std::min(depth, requests.unroll->value);
     if (wanted > UINT16_MAX)
       return lowering.refuse(requests.unroll->directive,
-                             formatted("a tree of depth {} cannot be unrolled", number(depth)));
+                             formatted("a tree of depth {} cannot be unrolled", depth));
     walker.steps = static_cast<std::uint16_t>(wanted);
     if (wanted == depth) walker.end = WalkEnd::Exact;
   }
@@ -92,7 +90,7 @@ Result<void> end_walks(const Lowering& lowering, const Requests& requests, const
       const std::uint32_t shallowest = lowering.forest.tree(group.tiling, t).shallowest;
       if (shallowest < requests.peel->value)
         return lowering.refuse(requests.peel->directive,
-                               formatted("tree {} has a leaf at depth {}", number(t), number(shallowest)));
+                               formatted("tree {} has a leaf at depth {}", t, shallowest));
     }
     walker.steps = static_cast<std::uint16_t>(std::min<std::uint32_t>(requests.peel->value, UINT16_MAX));
   }
@@ -155,14 +153,13 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
   const bool choice = std::any_of(std::begin(kLayouts), std::end(kLayouts), [&](const LayoutRow& row) {
     return is_named(row, name, group) && takes_codes(row.layout) == coded;
   });
-  std::string problem =
-      formatted("there is no layout '{}' of tiles of {} nodes", name, number(group.tiling.size));
+  std::string problem = formatted("there is no layout '{}' of tiles of {} nodes", name, group.tiling.size);
   for (const LayoutRow& row : kLayouts) {
     if (!is_named(row, name, group) || (choice && takes_codes(row.layout) != coded)) continue;
     set_layout(group, row.layout, steps);
     const auto reason = why_not(lowering.forest, group);
     if (reason) {
-      problem = formatted("trees {} to {}: {}", number(group.tree_begin), number(group.tree_end), *reason);
+      problem = formatted("trees {} to {}: {}", group.tree_begin, group.tree_end, *reason);
       continue;
     }
     const GroupSize size = size_of(lowering.forest, group);
@@ -171,8 +168,7 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
     if (size.slots <= most_padding * size.nodes && size.bytes <= kMaxGroupBytes) return {};
     return refused(formatted(
         "trees {} to {} with {} nodes would take {} slots ({} bytes), more than {} a node or 1 GiB: use layout sparse",
-        number(group.tree_begin), number(group.tree_end), number(size.nodes), number(size.slots),
-        number(size.bytes), number(most_padding)));
+        group.tree_begin, group.tree_end, size.nodes, size.slots, size.bytes, most_padding));
   }
   return refused(problem);
 }
