@@ -14,6 +14,7 @@
 #include "frontend/check_model.hpp"
 #include "frontend/file_bytes.hpp"
 #include "frontend/file_text.hpp"
+#include "frontend/foreign_formats.hpp"
 #include "frontend/lightgbm_dump.hpp"
 #include "frontend/lightgbm_model.hpp"
 #include "frontend/onnx_model.hpp"
@@ -40,37 +41,10 @@ constexpr Format kFormats[] = {
 #include "frontend/formats.def"
 };
 
-struct Foreign {
-  std::size_t offset;
-  std::string_view bytes;
-  const char* sentence;
-  bool as_text;  ///< True if the file's opening is compared without blanks, quotes and backslashes.
-};
-
-constexpr Foreign kForeignFormats[] = {
-#define FVM_FOREIGN(first_bytes, sentence) FVM_FOREIGN_AT(0, first_bytes, sentence)
-#define FVM_FOREIGN_AT(offset, bytes, sentence) \
-  {offset, std::string_view(bytes, sizeof(bytes) - 1), sentence, false},
-#define FVM_FOREIGN_TEXT(characters, sentence) {0, characters, sentence, true},
-#include "frontend/formats.def"
-};
-
-/// Returns the first characters of a text without blanks, quotes and backslashes, which programs write differently.
-std::string bare_opening(std::string_view text) {
-  std::string bare;
-  for (const char c : text.substr(0, 256))
-    if (std::string_view(" \t\r\n\"\\").find(c) == std::string_view::npos) bare += c;
-  return bare;
-}
-
 Error unknown_format(Bytes bytes) {
   if (bytes.empty()) return refused("byte 0", "the file is empty");
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const std::string bare = bare_opening(text);
-  for (const Foreign& foreign : kForeignFormats)
-    if (foreign.as_text ? bare.starts_with(foreign.bytes)
-                        : text.substr(std::min(foreign.offset, text.size())).starts_with(foreign.bytes))
-      return refused("byte 0", foreign.sentence);
+  if (const char* const sentence = frontend::foreign_file(bytes)) return refused("byte 0", sentence);
   std::string known;
   for (const Format& format : kFormats) known.append(known.empty() ? "" : ", ").append(format.name);
   return refused("byte 0", "not a model file of a known format ({}): it starts with {}", known,

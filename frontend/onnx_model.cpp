@@ -7,6 +7,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
+#include "frontend/foreign_formats.hpp"
 #include "frontend/onnx_graph.hpp"
 #include "frontend/onnx_tree.hpp"
 
@@ -132,6 +133,7 @@ bool sniff_onnx(std::span<const std::byte> bytes) {
   constexpr std::int64_t kMaxIrVersion = 1000;
   // Fields of ModelProto, each with its wire type; the first is the version, which all files have.
   constexpr std::uint32_t kNumbers[] = {1, 5}, kTexts[] = {2, 3, 4, 6, 7, 8, 14, 20, 25};
+  if (is_core_ml(bytes) || is_saved_model(bytes)) return false;  // they begin alike
   WireReader reader({bytes, 0});
   for (bool first = true; !reader.at_end(); first = false) {
     const Result<WireField> field = reader.next();

@@ -9,6 +9,7 @@
 #include <forestvm/internal/formatted.hpp>
 
 #include "frontend/file_text.hpp"
+#include "frontend/foreign_formats.hpp"
 #include "frontend/json_events.hpp"
 #include "frontend/python_objects.hpp"
 #include "frontend/sklearn_estimator.hpp"
@@ -19,7 +20,6 @@ namespace forestvm::frontend {
 namespace {
 
 constexpr std::string_view kSchema = "schema.json";
-constexpr std::string_view kMojo = "model.ini";  ///< a file that each MOJO archive of H2O has
 constexpr std::int64_t kLastProtocol = 2;
 
 /// Takes the one text of a JSON document.
@@ -172,16 +172,16 @@ std::string SkopsObjects::place(Id object) const {
 
 bool sniff_skops(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  constexpr std::size_t kFirstName = 30;  // the name of the first file in the archive
-  const bool mojo = text.size() > kFirstName && text.substr(kFirstName).starts_with(kMojo);
-  return text.starts_with("PK\x03\x04") && !mojo;
+  return text.starts_with("PK\x03\x04");
 }
 
 Result<ParsedModel> read_skops(std::span<const std::byte> bytes, const LoadLimits& limits) {
   FVM_ASSIGN(ZipFile zip, ZipFile::open(bytes, limits));
-  if (zip.has(kMojo)) return refused("byte 0", "an H2O MOJO: not supported");
-  if (!zip.has(kSchema))
+  if (!zip.has(kSchema)) {
+    const char* const known = foreign_archive([&](std::string_view name) { return zip.has(name); });
+    if (known != nullptr) return refused("byte 0", known);
     return refused("byte 0", "a zip archive without schema.json, so no .skops file: unpack it first");
+  }
   SkopsSchema schema;
   {
     FVM_ASSIGN(const std::vector<std::byte> json, zip.read(kSchema));

@@ -15,6 +15,7 @@
 
 #include "frontend/file_bytes.hpp"
 #include "frontend/file_text.hpp"
+#include "frontend/foreign_formats.hpp"
 
 namespace forestvm::frontend {
 namespace {
@@ -50,13 +51,17 @@ Result<std::vector<std::string>> names_in(const std::string& path) {
   }
 }
 
+/// Returns the error for a directory without a model of YDF.
 Error no_model(const std::string& path) {
   std::error_code ignored;
-  const bool saved_model = fs::exists(fs::path(path) / "saved_model.pb", ignored);
-  return refused(
-      "directory",
-      std::string("has no file data_spec.pb, so it is not a YDF model; other models are single files") +
-          (saved_model ? "; the model of a TF-DF SavedModel is its folder assets" : ""));
+  if (fs::exists(fs::path(path) / "saved_model.pb", ignored))
+    return refused(
+        "directory",
+        "has no file data_spec.pb: it is a TensorFlow SavedModel, and only those of TF-DF hold forests: give "
+        "their folder assets");
+  if (const char* const sentence = foreign_directory(path)) return refused("directory", sentence);
+  return refused("directory",
+                 "has no file data_spec.pb, so it is not a YDF model; other models are single files");
 }
 
 }  // namespace

@@ -136,6 +136,20 @@ const Foreign kForeign[] = {
 #define FVM_FOREIGN_AT(offset, bytes, sentence) \
   {" at byte " #offset, std::string_view(bytes, sizeof(bytes) - 1), sentence},
 #define FVM_FOREIGN_TEXT(characters, sentence) {" as text", characters, sentence},
+#define FVM_FOREIGN_FORMAT(mark, sniff, sentence) {mark, "", sentence},
+#include "frontend/formats.def"
+};
+
+/// A file in a directory or a zip archive, and what is said of the whole.
+struct ForeignEntry {
+  const char* where;
+  const char* entry;
+  const char* sentence;
+};
+
+const ForeignEntry kForeignEntries[] = {
+#define FVM_FOREIGN_DIRECTORY(entry, sentence) {"directory", entry, sentence},
+#define FVM_FOREIGN_ARCHIVE(entry, sentence) {"zip archive", entry, sentence},
 #include "frontend/formats.def"
 };
 
@@ -191,7 +205,12 @@ std::string refused_files() {
       "compared without blanks, quotes\nand backslashes.\n\n"
       "| bytes | what is said |\n|---|---|\n";
   for (const Foreign& row : kForeign)
-    page += "| `" + escaped(row.bytes) + "`" + row.place + " | " + std::string(row.sentence) + " |\n";
+    page += "| " + (row.bytes.empty() ? row.place : "`" + escaped(row.bytes) + "`" + row.place) + " | " +
+            std::string(row.sentence) + " |\n";
+  page +=
+      "\nDirectories and zip archives are known by what they contain.\n\n| contents | what is said |\n|---|---|\n";
+  for (const ForeignEntry& row : kForeignEntries)
+    page += std::string("| a ") + row.where + " with `" + row.entry + "` | " + row.sentence + " |\n";
   page +=
       "\n## Forms that are refused by name\n\nTheir formats are read, but not these forms of them.\n\n"
       "| what | what is said |\n|---|---|\n";

@@ -106,6 +106,11 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups)
     loaded.group_data.push_back(group_data(program, group, loaded.tile_exits.data()));
+  loaded.trees_ascend =
+      std::all_of(loaded.group_data.begin(), loaded.group_data.end(), [](const GroupData& group) {
+        return std::is_sorted(group.trees, group.trees + group.tree_count,
+                              [](const TreeDesc& a, const TreeDesc& b) { return a.number < b.number; });
+      });
   loaded.roots.resize(loaded.groups.size());
   for (const WalkerDesc& desc : program.walkers()) {
     FVM_ASSIGN(const LoadedWalker walker, load_walker(program, loaded, desc, target));

@@ -69,6 +69,7 @@ struct LoadedProgram {
   std::vector<GroupData> group_data{};
   std::vector<RootNodes> roots{};             ///< For each group whose trees lanes walk, the trees' roots.
   std::vector<std::uint8_t> tile_exits{};     ///< Ways out of tiles: see GroupData::exits.
+  bool trees_ascend = false;                  ///< True if the trees of each group are in the model's order.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   LeafVectors vectors{};                      ///< Vectors of leaves, which sum_trees adds.
   LeafFunctions functions{};                  ///< Functions of leaves, whose outputs sum_trees adds.
@@ -97,6 +98,13 @@ constexpr std::size_t member_numbers(std::size_t outputs, std::size_t ensembles)
   return std::max<std::size_t>(outputs * ensembles, 4096);
 }
 
+/// The sums of rows whose prediction may stop early, from one stage of their trees to the next: see UndecidedRows.
+struct StageSums {
+  double* scores;         ///< The sums of each row.
+  std::uint8_t* decided;  ///< For each row, 1 if its sums need no more trees.
+  bool begun;             ///< False in the first stage: the program sets the sums from which rows start.
+};
+
 /// One pass of a call.
 struct Pass {
   const float* rows;  ///< Float32 rows; null if the rows came encoded or are `doubles`, `csr` or `columns`.
@@ -122,9 +130,10 @@ struct Pass {
   const CallOptions* options;  ///< Options of the call.
   std::size_t width;           ///< Numbers of a row in the output.
   const std::uint32_t*
-      output_indices;              ///< Index of each feature in the output, or kLeftOut; null: all features.
-  Range trees;                     ///< Trees of the call's rounds, by their numbers in the model.
-  const double* base;              ///< Base scores of the call's rounds.
+      output_indices;  ///< Index of each feature in the output, or kLeftOut; null: all features.
+  Range trees;         ///< Trees of the call's rounds, or of a stage of them, by their numbers in the model.
+  StageSums* stage;    ///< Sums of an early stop; null if the call has none.
+  const double* base;  ///< Base scores of the call's rounds.
   TransformParameters parameters;  ///< Parameters of the transform of their sums.
   /// Row 0 of the first copy of each accumulator that has memory of its own.
   std::byte* accumulators[kAccumulators];
@@ -198,6 +207,7 @@ class Machine {
   const LoadedWalker& selected_walker(std::uint32_t walker, std::uint32_t select) const {
     return loaded_->walkers[walker + ranges[select].iteration];
   }
+  Range wanted_trees(const WalkTask& task, const Range& trees) const;
   void walk_rows(const LoadedWalker& walker, WalkTask& task) const;
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
   void reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place);

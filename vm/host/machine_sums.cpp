@@ -230,32 +230,40 @@ constexpr std::uint32_t kRowsDecidedTogether = 16;
 
 }  // namespace
 
-/// Adds the leaves of some rows, round after round, until the scores of all are decided: see EarlyStop. A row's scores
-/// remain those with which it was decided.
+/// Adds the leaves of the stage's trees to the sums of some rows, round after round, until all rows are decided: see
+/// EarlyStop. A row's sums remain those with which it was decided.
 template <class Score>
 void Machine::add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const {
   const auto outputs = static_cast<std::uint32_t>(outputs_);
   const EarlyStop& stop = *pass_->options->early_stop;
+  const StageSums& stage = *pass_->stage;
   const Range& all = pass_->trees;
   const auto step = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::uint64_t{stop.every} * outputs, std::max(all.size(), 1u)));
   Score* const sums = accumulator_row<Score>(to, rows.begin);
-  Score decided[kMaxSums];
-  bool is_row_decided[kRowsDecidedTogether] = {};
-  std::uint32_t left = rows.size();
-  for (std::uint32_t c = 0; c < iterations(all.size(), step); ++c) {
+  double* const kept = stage.scores + rows.begin * outputs_;
+  std::uint8_t* const is_row_decided = stage.decided + rows.begin;
+  if (stage.begun)
+    for (std::size_t i = 0; i < rows.size() * outputs_; ++i) sums[i] = static_cast<Score>(kept[i]);
+  std::uint32_t left = 0;
+  for (std::uint32_t i = 0; i < rows.size(); ++i) left += is_row_decided[i] == 0 ? 1u : 0u;
+  for (std::uint32_t c = 0; left != 0 && c < iterations(all.size(), step); ++c) {
     add_leaves<Score>(to, from, rows, chunk(all, step, c));
     for (std::uint32_t i = 0; i < rows.size(); ++i) {
       const Score* const row = sums + i * outputs_;
-      if (is_row_decided[i] || !is_decided(loaded_->meta.early_stop, row, outputs, stop.margin)) continue;
-      is_row_decided[i] = true;
-      if (--left == 0 && rows.size() == 1) return;
-      std::copy_n(row, outputs, decided + i * outputs_);
+      if (is_row_decided[i] != 0 || !is_decided(loaded_->meta.early_stop, row, outputs, stop.margin))
+        continue;
+      is_row_decided[i] = 1;
+      --left;
+      std::copy_n(row, outputs, kept + i * outputs_);
     }
-    if (left == 0) break;
   }
   for (std::uint32_t i = 0; i < rows.size(); ++i)
-    if (is_row_decided[i]) std::copy_n(decided + i * outputs_, outputs, sums + i * outputs_);
+    if (is_row_decided[i] == 0)
+      std::copy_n(sums + i * outputs_, outputs, kept + i * outputs_);
+    else
+      for (std::size_t k = 0; k < outputs; ++k)
+        sums[i * outputs_ + k] = static_cast<Score>(kept[i * outputs_ + k]);
 }
 
 void Machine::sum_trees(const Inst& inst) {
@@ -263,7 +271,7 @@ void Machine::sum_trees(const Inst& inst) {
   const Range& rows = ranges[args.rows];
   read_leaf_values(rows);
   with_scores(args.acc_out, [&]<class Score>() {
-    if (pass_->options->early_stop)
+    if (pass_->stage != nullptr)
       LeafOffsets::for_parts(rows, rows_together(outputs_, kRowsDecidedTogether), [&](const Range& some) {
         add_until_decided<Score>(args.acc_out, args.acc_in, some);
       });

@@ -361,8 +361,43 @@ class HostPredictor final : public CallPredictor {
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       pass.accumulators[i] = take(loaded_.accumulators[i].bytes(pass.row_count));
     pass.leaf_values = reinterpret_cast<double*>(take(plan_.leaf_value_bytes(pass.row_count)));
-    interpret_with(pass, scratch);
+    if (pass.options->early_stop) {
+      std::byte* const memory = take(plan_.stage_bytes(pass, pass.row_count));
+      interpret_in_stages(pass, memory, scratch);
+    } else {
+      interpret_with(pass, scratch);
+    }
     pass.slots = nullptr;
+  }
+
+  /// Interprets a pass that may stop early, some trees at a time: see UndecidedRows. `memory` is for the rows' sums,
+  /// `codes` for the codes of its rows.
+  [[gnu::cold]] void interpret_in_stages(Pass& pass, std::byte* memory, std::byte* codes) const {
+    const Range all = pass.trees;
+    Pass stage = pass;
+    stage.output = OutputKind::Raw;  // whatever the call wants: stages give sums alone
+    stage.values = nullptr;
+    stage.wide_values = nullptr;
+    stage.labels = nullptr;
+    UndecidedRows rows(pass, loaded_.meta.num_outputs, columns(), plan_.stage_values(pass, pass.row_count),
+                       memory);
+    // The values that functions of leaves read belong to rows by their numbers in the call.
+    const bool packs = loaded_.functions.empty();
+    stage.stage = &rows.sums();
+    const std::uint32_t step = plan_.stage_trees(pass);
+    for (std::uint32_t c = 0; c < iterations(all.size(), step); ++c) {
+      stage.trees = chunk(all, step, c);
+      interpret_with(stage, codes);
+      stage.encode_to = nullptr;
+      if (!rows.next(stage, packs)) break;
+    }
+    // The last interpretation walks no trees.
+    pass.trees = {all.end, all.end, 0};
+    pass.stage = &rows.finish();
+    if (pass.codes == nullptr) pass.codes = reinterpret_cast<std::uint8_t*>(codes);
+    interpret_with(pass, codes);
+    pass.trees = all;
+    pass.stage = nullptr;
   }
 
   /// Interprets a pass. `codes` is memory for the codes of its rows.

@@ -1,0 +1,141 @@
+// An early stop against the scores of stages: a row gets the raw scores after the first rounds that decide it. Rows that
+// are decided leave the walks, so all forms of rows, numbers of threads and ways to read rows are tried.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/core/early_stop.hpp>
+
+#include "support/small_models.hpp"
+#include "vm/small_program.hpp"
+
+namespace forestvm::test {
+namespace {
+
+constexpr std::size_t kRows = 700;
+
+Model stopping_model(EarlyStopRule rule, bool linear) {
+  const bool lead = rule == EarlyStopRule::Lead;
+  Model model =
+      small_forest({.trees = lead ? 180u : 90u, .features = 5, .outputs = lead ? 3u : 1u, .depth = 4});
+  model.round_begins.clear();
+  for (std::uint32_t t = 0; t <= model.trees.size(); t += model.num_outputs) model.round_begins.push_back(t);
+  if (!lead) {
+    model.transform = Transform::Identity;
+    model.class_rule = ClassRule::None;
+    model.class_labels.clear();
+  }
+  if (linear) support::make_linear(model);
+  model.early_stop = rule;
+  model.takes_margins = true;
+  return model;
+}
+
+Program keeping(const Model& model, const std::string& schedule) {
+  CompileOptions options;
+  options.keeps_leaves = true;
+  return compiled(model, schedule, options);
+}
+
+std::vector<double> scores_of(const Predictor& predictor, const AnyRows& rows, OutputKind output,
+                              const CallOptions& options) {
+  const auto context = predictor.make_context();
+  std::vector<double> out(row_count(rows) * output_width(predictor.program(), output, options));
+  const auto done = predictor.predict_with(*context, rows, output, ResultType::Float64, options, out.data());
+  EXPECT_TRUE(done.ok()) << done.error().text();
+  return out;
+}
+
+/// Returns the scores of each row's first stage that is decided, or of its last one.
+std::vector<double> first_decided(const Program& program, const std::vector<double>& staged, double margin) {
+  const std::uint32_t outputs = program.meta().num_outputs;
+  const std::size_t width = staged.size() / kRows;
+  std::vector<double> expected;
+  for (std::size_t row = 0; row < kRows; ++row) {
+    std::size_t at = row * width;
+    const std::size_t last = at + width - outputs;
+    while (at != last && !is_decided(program.meta().early_stop, staged.data() + at, outputs, margin))
+      at += outputs;
+    for (std::uint32_t k = 0; k < outputs; ++k) expected.push_back(staged[at + k]);
+  }
+  return expected;
+}
+
+/// The rows in all forms that read rows differently.
+struct Forms {
+  explicit Forms(std::size_t width) : floats(small_rows(kRows, static_cast<std::uint32_t>(width))) {
+    doubles.assign(floats.begin(), floats.end());
+    turned.resize(doubles.size());
+    offsets = {0};
+    for (std::size_t i = 0; i < doubles.size(); ++i) {
+      turned[i % width * kRows + i / width] = doubles[i];
+      columns.push_back(static_cast<std::int32_t>(i % width));
+      if ((i + 1) % width == 0) offsets.push_back(static_cast<std::int64_t>(i + 1));
+    }
+    all = {{"float32", RowBlock{floats.data(), kRows, width}},
+           {"float64", RowBlock{doubles.data(), kRows, width, RowType::Float64}},
+           {"columns", RowBlock{turned.data(), kRows, 1, RowType::Float64, kRows}},
+           {"sparse", CsrRows{kRows, offsets.data(), columns.data(), doubles.data(), doubles.size(),
+                              Absent::Zero, RowType::Float64}}};
+  }
+  std::vector<float> floats;
+  std::vector<double> doubles, turned;
+  std::vector<std::int64_t> offsets;
+  std::vector<std::int32_t> columns;
+  std::vector<std::pair<const char*, AnyRows>> all;
+};
+
+const char* const kSchedules[] = {"",
+                                  "encode(u8)",
+                                  "encode(u8); parallel(batch)",
+                                  "layout(tree, array)",
+                                  "layout(tree, sparse); parallel(batch)",
+                                  "plan(8); layout(tree, sparse); plan(BATCH); encode(u8)"};
+
+void check_stops(const Model& model) {
+  const Forms forms(model.num_features);
+  for (const char* const schedule : kSchedules)
+    for (const unsigned threads : {1u, 3u}) {
+      const Program program = keeping(model, schedule);
+      const auto predictor = host_backend(program, {.threads = threads});
+      ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+      for (const auto& [form, rows] : forms.all)
+        for (const EarlyStop stop :
+             {EarlyStop{0, 1}, EarlyStop{0.5, 7}, EarlyStop{2, 4}, EarlyStop{1e9, 10}}) {
+          SCOPED_TRACE(std::string(schedule) + ", " + form + ", " + std::to_string(threads) +
+                       " threads, margin " + std::to_string(stop.margin));
+          const std::vector<double> staged =
+              scores_of(**predictor, rows, OutputKind::Staged, {.every = stop.every});
+          EXPECT_EQ(scores_of(**predictor, rows, OutputKind::Raw, {.early_stop = stop}),
+                    first_decided(program, staged, stop.margin));
+        }
+    }
+}
+
+TEST(EarlyStop, GivesTheScoresOfTheFirstDecidedStage) {
+  check_stops(stopping_model(EarlyStopRule::Distance, false));
+  check_stops(stopping_model(EarlyStopRule::Lead, false));
+}
+
+TEST(EarlyStop, OfLinearLeaves) { check_stops(stopping_model(EarlyStopRule::Lead, true)); }
+
+TEST(EarlyStop, OfRoundsAndMargins) {
+  const Model model = stopping_model(EarlyStopRule::Lead, false);
+  const Forms forms(model.num_features);
+  const std::vector<double> margins(kRows * 3, 0.125);
+  const Program program = keeping(model, "encode(u8)");
+  const auto predictor = host_backend(program);
+  CallOptions options{.base_margin = {margins.data(), kRows, 3, true}, .rounds = Rounds{5, 50}, .every = 3};
+  const std::vector<double> staged = scores_of(**predictor, forms.all[0].second, OutputKind::Staged, options);
+  options.early_stop = EarlyStop{1, 3};
+  EXPECT_EQ(scores_of(**predictor, forms.all[0].second, OutputKind::Raw, options),
+            first_decided(program, staged, 1));
+}
+
+}  // namespace
+}  // namespace forestvm::test

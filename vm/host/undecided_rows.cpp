@@ -1,0 +1,118 @@
+// See undecided_rows.hpp.
+#include "vm/host/undecided_rows.hpp"
+
+#include <algorithm>
+
+#include <forestvm/core/encoder.hpp>
+
+namespace forestvm::host {
+namespace {
+
+/// Parts of the memory begin on cache lines of their own.
+constexpr std::size_t kLine = 64;
+constexpr std::size_t lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+/// The rows of a stage are packed when at most this share of them is undecided.
+constexpr std::uint32_t kPackedShare = 2;
+
+constexpr std::size_t packed_rows(std::size_t rows) { return rows / kPackedShare + 1; }
+
+std::size_t packed_code_bytes(std::size_t rows, std::size_t columns) {
+  return columns == 0 ? 0 : lines(code_bytes(packed_rows(rows), columns) + kCodeSlack);
+}
+
+/// Copies the codes of some rows, whose numbers ascend, one block of packed rows after the other. `to` may be `from`:
+/// no row is written before it is read.
+void pack_codes(const std::uint8_t* from, const std::uint32_t* rows, std::uint32_t count, std::size_t columns,
+                std::uint8_t* to) {
+  std::size_t offsets[kCodeRows];
+  for (std::uint32_t begin = 0; begin < count; begin += kCodeRows) {
+    const std::uint32_t here = std::min<std::uint32_t>(count - begin, kCodeRows);
+    for (std::uint32_t i = 0; i < here; ++i) offsets[i] = code_offset(rows[begin + i], columns);
+    std::uint8_t* const block = to + code_offset(begin, columns);
+    for (std::size_t c = 0; c < columns; ++c)
+      for (std::uint32_t i = 0; i < here; ++i) block[c * kCodeRows + i] = from[offsets[i] + c * kCodeRows];
+  }
+}
+
+}  // namespace
+
+std::size_t UndecidedRows::bytes(std::size_t rows, std::size_t outputs, std::size_t columns,
+                                 std::size_t values) {
+  return 2 * lines(rows * outputs * sizeof(double)) + 2 * lines(rows * sizeof(std::uint32_t)) + lines(rows) +
+         packed_code_bytes(rows, columns) + lines(packed_rows(rows) * values * sizeof(float));
+}
+
+UndecidedRows::UndecidedRows(const Pass& pass, std::size_t outputs, std::size_t columns, std::size_t values,
+                             std::byte* memory)
+    : outputs_(outputs),
+      columns_(columns),
+      values_(values),
+      rows_(pass.row_count),
+      all_rows_(pass.row_count) {
+  const auto take = [&]<class T>(T*& part, std::size_t bytes) {
+    part = reinterpret_cast<T*>(memory);
+    memory += lines(bytes);
+  };
+  take(all_, rows_ * outputs * sizeof(double));
+  take(stage_.scores, rows_ * outputs * sizeof(double));
+  take(numbers_, rows_ * sizeof(std::uint32_t));
+  take(kept_, rows_ * sizeof(std::uint32_t));
+  take(stage_.decided, rows_);
+  take(packed_codes_, packed_code_bytes(rows_, columns));
+  take(packed_values_, packed_rows(rows_) * values * sizeof(float));
+  std::fill_n(stage_.decided, rows_, std::uint8_t{0});
+  for (std::uint32_t row = 0; row < rows_; ++row) numbers_[row] = row;
+}
+
+/// Writes the numbers of the undecided rows to kept_, and returns how many there are.
+std::uint32_t UndecidedRows::keep_undecided() {
+  std::uint32_t left = 0;
+  for (std::uint32_t row = 0; row < rows_; ++row) {
+    kept_[left] = row;
+    left += stage_.decided[row] == 0 ? 1u : 0u;
+  }
+  return left;
+}
+
+void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
+  std::uint32_t k = 0;
+  for (std::uint32_t row = 0; row < rows_; ++row) {
+    const double* const sums = stage_.scores + row * outputs_;
+    if (k == left || kept_[k] != row) {
+      std::copy_n(sums, outputs_, all_ + numbers_[row] * outputs_);
+      continue;
+    }
+    std::copy_n(sums, outputs_, stage_.scores + k * outputs_);
+    numbers_[k++] = numbers_[row];
+  }
+  std::fill_n(stage_.decided, left, std::uint8_t{0});
+  if (columns_ != 0) {
+    pack_codes(pass.codes, kept_, left, columns_, packed_codes_);
+    pass.codes = packed_codes_;
+  }
+  if (values_ != 0) {
+    for (std::uint32_t i = 0; i < left; ++i)
+      std::copy_n(pass.rows + kept_[i] * pass.row_stride, values_, packed_values_ + i * values_);
+    pass.rows = packed_values_;
+    pass.row_stride = values_;
+  }
+  rows_ = pass.row_count = left;
+}
+
+bool UndecidedRows::next(Pass& pass, bool packs) {
+  stage_.begun = true;
+  const std::uint32_t left = keep_undecided();
+  if (packs && left != 0 && left <= rows_ / kPackedShare) pack(pass, left);
+  return left != 0;
+}
+
+StageSums& UndecidedRows::finish() {
+  for (std::uint32_t row = 0; row < rows_; ++row)
+    std::copy_n(stage_.scores + row * outputs_, outputs_, all_ + numbers_[row] * outputs_);
+  stage_.scores = all_;
+  std::fill_n(stage_.decided, all_rows_, std::uint8_t{1});
+  return stage_;
+}
+
+}  // namespace forestvm::host
