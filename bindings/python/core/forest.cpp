@@ -112,15 +112,18 @@ OutputForm form_of(const Program& program, Output output, ProbabilitySource prob
 
 }  // namespace
 
-Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend, const CallOptions& options)
+Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend, const CallOptions& options,
+               std::vector<std::uint32_t> chosen)
     : program(std::move(loaded)),
       predictor(std::move(backend)),
+      features(std::move(chosen)),
       call(options),
       names(program),
       num_features(program.meta().num_features),
       row_cost(program.meta().num_trees + num_features / 8 + 1),
       probabilities(probability_source(program)),
       takes_texts(!program.category_names().empty() || !program.hashed_features().empty()) {
+  call.features = features;
   for (std::size_t i = 0; i < kOutputCount; ++i)
     forms[i] = form_of(program, static_cast<Output>(i), probabilities, call);
 }
@@ -315,7 +318,7 @@ constexpr const char* kPredictOne =
 #undef FVM_ROWS_SIGNATURE
 constexpr const char* kFingerprint =
     "16 hexadecimal digits that name the model. Programs of one model have the same ones, whatever their schedule,\n"
-    "contract and outputs: compare the bytes of two forests to tell their programs apart.";
+    "contract and outputs: program_fingerprint tells their programs apart.";
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/program.hpp>
@@ -61,13 +62,16 @@ struct OutputForm {
 };
 
 struct Forest {
-  /// Makes a forest whose calls all have `options`.
-  Forest(Program loaded, std::shared_ptr<const Predictor> backend, const CallOptions& options = {});
+  /// Makes a forest whose calls all have `options`, but for the features, which are `chosen`: calls for contributions
+  /// and interactions compute these alone; all if there are none.
+  Forest(Program loaded, std::shared_ptr<const Predictor> backend, const CallOptions& options = {},
+         std::vector<std::uint32_t> chosen = {});
 
   const OutputForm& form(Output output) const { return forms[static_cast<std::size_t>(output)]; }
 
   Program program;
   std::shared_ptr<const Predictor> predictor;
+  std::vector<std::uint32_t> features;  ///< The features of `call`.
   CallOptions call;
   c_api::Names names;
   ContextPool contexts;

@@ -255,19 +255,25 @@ PyObject* load(PyObject* type, PyObject* args) {
   });
 }
 
-/// Forest._calling(first_round, end_round, every, ensembles): a forest of the same program whose calls have these
-/// options; an end_round of 0 means all rounds.
+/// Forest._calling(first_round, end_round, every, ensembles, features): a forest of the same program whose calls have
+/// these options. An end_round of 0 means all rounds; `features` is an array of uint32, and an empty one means all.
 PyObject* calling(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     CallOptions call;
     Rounds rounds;
-    if (PyArg_ParseTuple(args, "IIII", &rounds.begin, &rounds.end, &call.every, &call.ensembles) == 0)
+    PyObject* array = nullptr;
+    if (PyArg_ParseTuple(args, "IIIIO", &rounds.begin, &rounds.end, &call.every, &call.ensembles, &array) == 0)
       return nullptr;
     if (rounds != Rounds{}) call.rounds = rounds;
     const Forest& forest = forest_of(self);
     if (const auto checked = check_call(forest.program, OutputKind::Raw, call); !checked)
       return raise(checked.error());
-    auto made = std::make_unique<Forest>(forest.program, forest.predictor, call);
+    Buffer buffer;
+    if (!buffer.open(array, PyBUF_SIMPLE)) return nullptr;
+    const auto* const first = static_cast<const std::uint32_t*>(buffer->buf);
+    const std::size_t count = static_cast<std::size_t>(buffer->len) / sizeof(std::uint32_t);
+    auto made = std::make_unique<Forest>(forest.program, forest.predictor, call,
+                                         std::vector<std::uint32_t>(first, first + count));
     Ref object = Ref::take(PyType_GenericAlloc(Py_TYPE(self), 0));
     if (!object) return nullptr;
     reinterpret_cast<ForestObject*>(object.get())->forest = made.release();

@@ -113,10 +113,46 @@ def _column_names(rows: Any, package: str) -> list[str]:
 
 def check_array(rows: Array, features: int) -> None:
     """Refuses arrays that trainers refuse or treat in ways of their own."""
-    if rows.dtype.kind not in "fiub" or rows.dtype.itemsize > 8:
+    if not _is_plain(rows.dtype):
         raise NotTaken(f"the rows are an array of {rows.dtype}")
     if rows.ndim != 2 or rows.shape[1] != features or rows.shape[0] == 0:
         raise NotTaken(f"the rows have the shape {rows.shape}")
+
+
+def _is_plain(kind: np.dtype[Any]) -> bool:
+    return kind.kind in "fiub" and kind.itemsize <= 8 and kind.isnative
+
+
+#: The names of Arrow's types of numbers, and those of polars.
+_NUMBERS = frozenset(
+    ["float", "double", "bool", "Float32", "Float64", "Boolean"]
+    + [f"{sign}{bits}" for sign in ("int", "uint", "Int", "UInt") for bits in (8, 16, 32, 64)]
+)
+
+
+def check_frame(rows: Any, package: str, categories: bool) -> None:
+    """Refuses frames with columns that trainers refuse, or convert in ways of their own. Takes plain numbers and, if
+    `categories` is true, categories of pandas."""
+    if package == "pandas":
+        categorical = sys.modules["pandas"].CategoricalDtype
+        kinds = [
+            (name, kind)
+            for name, kind in zip(rows.columns, rows.dtypes)
+            if not (_is_plain(kind) if isinstance(kind, np.dtype) else categories and isinstance(kind, categorical))
+        ]
+    else:
+        pairs = zip(rows.columns, rows.dtypes) if package == "polars" else zip(rows.column_names, rows.schema.types)
+        kinds = [(name, kind) for name, kind in pairs if str(kind) not in _NUMBERS]
+    for name, kind in kinds[:1]:
+        raise NotTaken(f"the column {name!r} has values of type {kind}, not plain numbers")
+    if rows.shape[0] == 0 or rows.shape[1] == 0:
+        raise NotTaken("there are no rows" if rows.shape[0] == 0 else "there are no columns")
+
+
+def categories_of(frame: Any) -> set[str]:
+    """Returns the names of the columns of a frame of pandas that hold categories."""
+    categorical = sys.modules["pandas"].CategoricalDtype
+    return {str(name) for name, kind in zip(frame.columns, frame.dtypes) if isinstance(kind, categorical)}
 
 
 def unknown_rows(rows: object) -> NotTaken:
@@ -134,6 +170,8 @@ class XgboostAdapter(Adapter):
         booster, rounds = _xgboost_booster(estimator)
         super().__init__(_xgboost_forest(booster, rounds, options), estimator)
         self._names = booster.feature_names
+        types = booster.feature_types or []
+        self._categories = {name for name, kind in zip(self._names or [], types) if kind == "c"}
         # XGBModel predicts in place, and there DART adds (leaf + base score - base score) * weight, rounded each time.
         self._is_dart = json.loads(booster.save_config())["learner"]["gradient_booster"]["name"] == "dart"
 
@@ -153,12 +191,16 @@ class XgboostAdapter(Adapter):
         package = frame_package(rows)
         if type(rows) is np.ndarray or is_sparse(rows, ("csr",)):
             check_array(rows, self.forest.num_features)
-        elif package is None:
+            if type(rows).__name__ == "csr_array":
+                raise NotTaken("the rows are a sparse array, of which XGBoost makes a DMatrix")
+        elif package is None or type(rows).__module__.partition(".")[0] != package:  # XGBoost takes no subclasses
             raise unknown_rows(rows)
         elif _column_names(rows, package) != self._names:
             raise NotTaken("the columns' names are not the model's")
-        elif rows.shape[0] == 0:
-            raise NotTaken("there are no rows")
+        else:
+            check_frame(rows, package, categories=True)
+            if package == "pandas" and categories_of(rows) != self._categories:
+                raise NotTaken("the columns of categories are not the model's")
         missing = estimator.missing
         if missing is None or (isinstance(missing, float) and math.isnan(missing)):
             return {}
@@ -195,6 +237,8 @@ class XgboostAdapter(Adapter):
 
     def _apply(self, estimator: Any, rows: Any) -> Array:
         arguments = self._rows(estimator, rows)
+        if self._names and frame_package(rows) is None:
+            raise NotTaken("the rows have no names, and the model has some")
         if _holds_infinities(rows):
             raise NotTaken("the rows hold infinities")
         leaves = self.forest.apply(rows, **arguments).astype(np.float32)
@@ -202,7 +246,7 @@ class XgboostAdapter(Adapter):
 
 
 def _holds_infinities(rows: Any) -> bool:
-    """Returns whether XGBoost refuses to make a DMatrix of the rows."""
+    """Returns whether XGBoost refuses to make a DMatrix of the rows, which holds float32 numbers."""
     if frame_package(rows) == "pandas":
         if not all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in rows.dtypes):
             raise NotTaken("the columns of the frame are not all plain numbers, which leaves need")
@@ -211,7 +255,8 @@ def _holds_infinities(rows: Any) -> bool:
         rows = rows.data
     elif type(rows) is not np.ndarray:
         raise NotTaken("leaves are not computed for this kind of frame")
-    return bool(np.isinf(rows).any())
+    with np.errstate(over="ignore"):
+        return bool(np.isinf(rows.astype(np.float32)).any())
 
 
 class LightgbmAdapter(Adapter):
@@ -254,6 +299,8 @@ class LightgbmAdapter(Adapter):
             check_array(rows, self.forest.num_features)
         else:
             raise unknown_rows(rows)
+        if type(rows).__name__ == "csr_array":
+            raise NotTaken("the rows are a sparse array, which LightGBM converts with a warning")
         is_read = rows.dtype == np.float32 or rows.dtype == np.float64
         if not is_read and type(rows) is not np.ndarray:
             raise NotTaken(f"the rows are a sparse matrix of {rows.dtype}")
@@ -264,15 +311,13 @@ class LightgbmAdapter(Adapter):
         names = ["_".join(name.split(" ")) for name in _column_names(rows, package)]
         if names != self._names:
             raise NotTaken("the columns' names are not the model's in their order: LightGBM matches by position")
-        if rows.shape[0] == 0:
-            raise NotTaken("there are no rows")
+        check_frame(rows, package, categories=True)
         if package != "pandas":
             if self._has_categories:
                 raise NotTaken(f"the model has categories, and the rows are a frame of {package}")
             return rows
-        pandas = sys.modules["pandas"]
-        own = [name for name, kind in zip(names, rows.dtypes) if isinstance(kind, pandas.CategoricalDtype)]
-        if set(own) != set(self.forest.categories or ()):
+        own = {"_".join(name.split(" ")) for name in categories_of(rows)}
+        if own != set(self.forest.categories or ()):
             raise NotTaken("the columns of categories are not the model's: LightGBM matches them by position")
         return rows
 

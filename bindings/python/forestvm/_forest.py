@@ -6,8 +6,8 @@ import math
 import operator
 import os
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Union
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from . import _core, _threadpools, _threads
 from ._errors import ContractWarning, UnsupportedInput, Usage
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 # The number of virtual ensembles of calls that do not say it.
 _ENSEMBLES = 10
 
+
+class _Calls(NamedTuple):
+    """Options of calls that the extension's forests keep."""
+
+    every: int = 1
+    ensembles: int = _ENSEMBLES
+    features: tuple[int, ...] = ()  # ascending; none: all
+
+
 Source = Union[str, "os.PathLike[str]", "Buffer"]
 
 
@@ -30,13 +39,13 @@ class Forest(_core.Forest):
     `load`, `from_xgboost`, `from_lightgbm` and `from_sklearn` make one.
     """
 
-    __slots__ = ("__weakref__", "_options", "_names", "_schema", "_stages")
+    __slots__ = ("__weakref__", "_options", "_names", "_schema", "_calls")
 
     _options: dict[str, Any]
     _names: tuple[str, ...]
     _schema: Any  # The columns of the last pandas frame that had the model's names; the next frame often shares them.
-    # `every` and `ensembles` of the last call that had one of them, and the forest that answered it.
-    _stages: tuple[tuple[int, int], Forest] | None
+    # The options of the last call that had some, and the forest that answered it.
+    _calls: tuple[_Calls, Forest] | None
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -47,6 +56,14 @@ class Forest(_core.Forest):
     def classes(self) -> tuple[str, ...]:
         """The labels of the classes, as texts; empty if the model's file has none."""
         return self._classes
+
+    @property
+    def program_fingerprint(self) -> str:
+        """32 hexadecimal digits that name the program: a digest of its bytes, which is computed at each call.
+
+        Forests with the same one have the same bits on the same rows and machine. `fingerprint` names the model.
+        """
+        return digest_of(memoryview(self))
 
     @property
     def categories(self) -> Mapping[str | int, tuple[str, ...]]:
@@ -71,15 +88,24 @@ class Forest(_core.Forest):
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
-    ) -> NDArray[Any]:
+        features: Sequence[str | int] | None = None,
+        top: int | None = None,
+    ) -> Any:
         """Returns what each feature contributes to the raw scores: exact SHAP values by the paths of the trees.
 
         The array has the shape (rows, features + 1), or (rows, outputs, features + 1) if the model has several
         outputs. The last number is the expected score; it and the contributions add up to the raw score. The forest
         must have been loaded with `contributions=True`. If it was loaded with a background, rows are compared with
-        those of the background instead. The options are those of `predict`.
+        those of the background instead.
+
+        features: names or numbers of features: the array has these alone, in this order, and the expected score.
+        top:      returns the largest numbers of each row by their absolute values instead, as two arrays: the numbers
+                  of the features (int64) and their contributions, (rows, top) or (rows, outputs, top). The largest
+                  comes first, and of equal ones the first feature. The expected score is not among them.
+
+        The other options are those of `predict`.
         """
-        return self._explain("contributions", 1, X, out, dtype, missing, columns, extra)
+        return self._explain("contributions", 1, X, out, dtype, missing, columns, extra, features, top)
 
     def interactions(
         self,
@@ -91,21 +117,34 @@ class Forest(_core.Forest):
         columns: str = "name",
         extra: str = "error",
         max_bytes: int = 64 << 20,
-    ) -> NDArray[Any]:
+        features: Sequence[str | int] | None = None,
+        top: int | None = None,
+    ) -> Any:
         """Returns what each two features contribute together to the raw scores: exact SHAP interactions.
 
         The array has the shape (rows, features + 1, features + 1), or (rows, outputs, features + 1, features + 1) if
         the model has several outputs. The matrices are symmetric, and their rows add up to the contributions; what a
         feature contributes alone is on the diagonal, and the expected score is the last number. The forest must have
-        been loaded with `interactions=True`. A row that takes more than `max_bytes` is an error. The other options are
-        those of `predict`.
+        been loaded with `interactions=True`. A row that takes more than `max_bytes` is an error.
+
+        features: names or numbers of features: the matrices have these alone, in this order, and the expected score.
+        top:      returns the largest numbers of each row by their absolute values instead, as two arrays: the numbers
+                  of the two features, (rows, top, 2), and the value in one of their two places, (rows, top), with the
+                  outputs after the rows if there are several. A feature stands with itself for what it does alone.
+
+        The other options are those of `predict`.
         """
+        from . import _terms
+
         _check_array(out)
         size = self._new_result(0, "raw", None, dtype).itemsize if out is None else out.itemsize
-        row_bytes = self.num_outputs * (self.num_features + 1) ** 2 * size
+        if features is not None:
+            features = _terms.numbers_of(self, features)
+        used = self.num_features if features is None else len(features)
+        row_bytes = self.num_outputs * (used + 1) ** 2 * size
         if row_bytes > max_bytes:
             raise Usage(f"the interactions of a row take {row_bytes} bytes, more than {max_bytes}", "max_bytes")
-        return self._explain("interactions", 2, X, out, dtype, missing, columns, extra)
+        return self._explain("interactions", 2, X, out, dtype, missing, columns, extra, features, top)
 
     def approx_contributions(
         self,
@@ -116,13 +155,15 @@ class Forest(_core.Forest):
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
-    ) -> NDArray[Any]:
+        features: Sequence[str | int] | None = None,
+        top: int | None = None,
+    ) -> Any:
         """Returns changes of the mean score at the splits of each feature on a row's way: XGBoost's `approx_contribs`.
 
         The array has the shape of `contributions`, and the numbers add up to the raw score likewise. The forest must
-        have been loaded with `approx_contributions=True`. The options are those of `predict`.
+        have been loaded with `approx_contributions=True`. The options are those of `contributions`.
         """
-        return self._explain("approx-contributions", 1, X, out, dtype, missing, columns, extra)
+        return self._explain("approx-contributions", 1, X, out, dtype, missing, columns, extra, features, top)
 
     def explain(
         self, X: Any, *, missing: float | None = None, columns: str = "name", extra: str = "error"
@@ -148,20 +189,37 @@ class Forest(_core.Forest):
         missing: float | None,
         columns: str,
         extra: str,
-    ) -> NDArray[Any]:
+        features: Sequence[str | int] | None,
+        top: int | None,
+    ) -> Any:
         """Predicts an output of which each row has (features + 1) ** order numbers for each output of the model."""
-        terms = (self.num_features + 1,) * order
+        from . import _terms
+
+        chosen = None if features is None else _terms.numbers_of(self, features)
+        ascending = () if chosen is None else tuple(sorted(chosen))
+        used = len(ascending) or self.num_features
+        if top is not None:
+            _terms.check_top(top, used, order, out)
+        terms = (used + 1,) * order
         shape = terms if self.num_outputs == 1 else (self.num_outputs, *terms)
-        if out is None:
-            flat = self.predict(X, output=output, dtype=dtype, missing=missing, columns=columns, extra=extra)
-            return flat.reshape(len(flat), *shape)
         _check_array(out)
-        if out.shape[1:] != shape or not out.flags.c_contiguous:
+        if out is not None and (out.shape[1:] != shape or not out.flags.c_contiguous):
             wanted = ", ".join(map(str, shape))
             raise Usage(f"expected an array of the shape (rows, {wanted}) in C order, not {out.shape}", "out")
-        flat_out = out.reshape(len(out), math.prod(shape))
-        self.predict(X, output=output, out=flat_out, dtype=dtype, missing=missing, columns=columns, extra=extra)
-        return out
+        calls = self._kept_calls(features=ascending)
+        flat_out = None if out is None else out.reshape(len(out), math.prod(shape))
+        flat = calls.predict(
+            X, output=output, out=flat_out, dtype=dtype, missing=missing, columns=columns, extra=extra
+        )
+        numbers = flat.reshape(len(flat), *shape) if out is None else out
+        if top is not None:
+            return _terms.strongest(numbers, ascending or range(used), top, order)
+        if chosen is not None and chosen != ascending:
+            in_order = _terms.in_order(numbers, ascending, chosen, order)
+            if out is None:
+                return in_order
+            out[...] = in_order
+        return numbers
 
     def trees(
         self,
@@ -231,7 +289,7 @@ class Forest(_core.Forest):
         every: rounds from one stage to the next. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
         """
-        calls = self._kept_calls(_count(every, "every"), _ENSEMBLES)
+        calls = self._kept_calls(every=_count(every, "every"))
         return self._by_output(
             calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
         )
@@ -251,7 +309,7 @@ class Forest(_core.Forest):
         ensembles: at most half of the rounds. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
         """
-        calls = self._kept_calls(1, _count(ensembles, "ensembles"))
+        calls = self._kept_calls(ensembles=_count(ensembles, "ensembles"))
         return self._by_output(
             calls.predict(X, output="virt-ensembles", dtype=dtype, missing=missing, columns=columns, extra=extra)
         )
@@ -273,7 +331,7 @@ class Forest(_core.Forest):
         (rows, 2) or (rows, outputs, 2). The forest must have been loaded with `keep_leaves=True`. The options are those
         of `virt_ensembles`.
         """
-        calls = self._kept_calls(1, _count(ensembles, "ensembles"))
+        calls = self._kept_calls(ensembles=_count(ensembles, "ensembles"))
         flat = calls.predict(X, output="uncertainty", dtype=dtype, missing=missing, columns=columns, extra=extra)
         return flat if flat.shape[1] <= 3 else flat.reshape(len(flat), self.num_outputs, 2)
 
@@ -289,22 +347,25 @@ class Forest(_core.Forest):
         """Returns an array of raw scores after each other in the shape (rows, ..., outputs)."""
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
-    def _kept_calls(self, every: int, ensembles: int) -> Forest:
+    def _kept_calls(self, every: int = 1, ensembles: int = _ENSEMBLES, features: tuple[int, ...] = ()) -> Forest:
         """Returns a forest whose calls have these options. The last one is kept, so that its memory serves the next
         call, too."""
-        asked = (every, ensembles)
-        if asked == (1, _ENSEMBLES):
+        asked = _Calls(every, ensembles, features)
+        if asked == _Calls():
             return self
-        last = self._stages  # read once, because another thread may replace it
+        last = self._calls  # read once, because another thread may replace it
         if last is None or last[0] != asked:
-            last = self._stages = (asked, self._with_calls(self._options.get("rounds"), every, ensembles))
+            last = self._calls = (asked, self._with_calls(self._options.get("rounds"), asked))
         return last[1]
 
-    def _with_calls(self, rounds: tuple[int, int] | None, every: int = 1, ensembles: int = _ENSEMBLES) -> Forest:
-        calls: Forest = self._calling(*(rounds or (0, 0)), every, ensembles)
+    def _with_calls(self, rounds: tuple[int, int] | None, asked: _Calls = _Calls()) -> Forest:
+        import numpy
+
+        features = numpy.array(asked.features, numpy.uint32)
+        calls: Forest = self._calling(*(rounds or (0, 0)), asked.every, asked.ensembles, features)
         calls._options = self._options if rounds is None else {**self._options, "rounds": rounds}
         calls._names = self._names
-        calls._schema = calls._stages = None
+        calls._schema = calls._calls = None
         return calls
 
     def predict_stream(
@@ -404,6 +465,13 @@ class PredictionStream:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._forest._stream(self._rows, *self._options)
+
+
+def digest_of(image: Buffer) -> str:
+    """Returns the fingerprint of the program with these bytes."""
+    import hashlib
+
+    return hashlib.sha256(image).hexdigest()[:32]
 
 
 def _restore(image: Buffer, options: dict[str, Any]) -> Forest:
@@ -532,7 +600,7 @@ def _open(
     )
     forest._options = options
     forest._names = forest._feature_names
-    forest._schema = forest._stages = None
+    forest._schema = forest._calls = None
     for message in messages:
         warnings.warn(message, ContractWarning, stacklevel=3)
     return forest

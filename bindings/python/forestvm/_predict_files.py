@@ -26,6 +26,7 @@ _NO_PYARROW = "needs pyarrow, which reads and writes these files: pip install py
 
 class _Options(NamedTuple):
     forest: Forest
+    program: str  # Forest.program_fingerprint
     output: str
     name: str
     keep: list[str] | None  # Columns that stand beside the predictions; None: all.
@@ -35,7 +36,7 @@ class _Options(NamedTuple):
         """Returns what a file of predictions says of its making, by which a later run tells whether it is complete."""
         keep = "*" if self.keep is None else ",".join(self.keep)
         return {
-            b"forestvm.program": f"{self.forest.fingerprint} {self.forest.contract}".encode(),
+            b"forestvm.program": self.program.encode(),
             b"forestvm.predictions": f"{self.output} as {self.name} beside {keep}".encode(),
         }
 
@@ -101,7 +102,7 @@ def _predict(options: argparse.Namespace) -> None:
     for name in keep or []:
         if (keep or []).count(name) > 1:
             raise Usage(f"--keep names {name!r} twice")
-    how = _Options(forest, options.output, options.name, keep, options.batch_rows)
+    how = _Options(forest, forest.program_fingerprint, options.output, options.name, keep, options.batch_rows)
     files = _files(options.rows, options.predictions)
     progress = _Progress(options.quiet, sum(_row_count(rows) for rows, _ in files))
     for rows, predictions in files:
@@ -175,7 +176,8 @@ def _is_done(path: Path, how: _Options, rows: Path) -> bool:
     with _batches(path, 1) as (schema, _):
         said = schema.metadata or {}
     if any(said.get(key) != value for key, value in how.metadata().items()):
-        raise Refused(f"{path}: this file was not written by this command with this model: remove it first", str(path))
+        text = "this file was not written by this command with this program and these options: remove it first"
+        raise Refused(f"{path}: {text}", str(path))
     return path.stat().st_mtime >= rows.stat().st_mtime
 
 

@@ -13,6 +13,7 @@ from ._adapters import (
     Method,
     NotTaken,
     check_array,
+    check_frame,
     check_names,
     frame_package,
     is_sparse,
@@ -79,10 +80,8 @@ class SklearnAdapter(Adapter):
 
 def _array_of(frame: Any) -> Array:
     """Returns the numbers of a frame of pandas: without a copy if they have one type, otherwise as float32."""
-    kinds = set(frame.dtypes)
-    if not all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in kinds):
-        raise NotTaken("the frame has columns that are not plain numbers")
-    return np.asarray(frame.to_numpy() if len(kinds) == 1 else frame.to_numpy(dtype=np.float32))
+    check_frame(frame, "pandas", categories=False)
+    return np.asarray(frame.to_numpy() if len(set(frame.dtypes)) == 1 else frame.to_numpy(dtype=np.float32))
 
 
 def _check_finite(numbers: Array, takes_nan: bool) -> None:
@@ -169,8 +168,7 @@ class HistAdapter(SklearnAdapter):
     def rows(self, estimator: Any, rows: Any, named_by: Any = None) -> Any:
         package = frame_package(rows)
         if package == "pandas":
-            if len(rows) == 0:
-                raise NotTaken("there are no rows")
+            check_frame(rows, package, categories=True)
         elif type(rows) is not np.ndarray:
             raise unknown_rows(rows)
         else:

@@ -123,6 +123,73 @@ def test_without_them_is_an_error(tmp_path: Path) -> None:
             forestvm.load(tmp_path / "model.fvm", **{asked: True})
 
 
+def test_chosen_features_are_the_columns_of_all() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS, columns=list("abcde"))
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(frame, np.digitize(TARGET, [-0.5, 0.5]))
+    forest = forestvm.from_lightgbm(model, interactions=True, approx_contributions=True)
+    for method, order in ((forest.contributions, 1), (forest.approx_contributions, 1), (forest.interactions, 2)):
+        whole = method(frame)
+        for features, at in (
+            (["b", "d"], [1, 3, 5]),
+            (["d", 0, np.int32(1)], [3, 0, 1, 5]),
+            ((4,), [4, 5]),
+            (np.array([2, 1]), [2, 1, 5]),
+            (list("abcde"), [0, 1, 2, 3, 4, 5]),
+        ):
+            expected = whole[..., at] if order == 1 else whole[..., at, :][..., at]
+            assert np.array_equal(method(frame, features=features), expected)
+            assert np.array_equal(method(ROWS[:7], features=features), expected[:7])
+            out = np.empty(expected.shape)
+            assert method(frame, features=features, out=out) is out and np.array_equal(out, expected)
+        assert np.array_equal(method(frame), whole)
+    with pytest.raises(forestvm.Usage, match="shape"):
+        forest.contributions(frame, features=["a"], out=np.empty((600, 3, 6)))
+    row_bytes = 3 * 2 * 2 * 8
+    assert forest.interactions(frame, features=["a"], max_bytes=row_bytes).shape == (600, 3, 2, 2)
+    with pytest.raises(forestvm.Usage, match="max_bytes|96 bytes"):
+        forest.interactions(frame, features=["a"], max_bytes=row_bytes - 1)
+
+
+def test_features_that_cannot_be_chosen_are_errors() -> None:
+    forest = small_forest()
+    for unknown in (["a"], [5], [-1], [True], [1.0], [None], [10**30]):
+        with pytest.raises(forestvm.FeatureMismatch, match="has no feature") as caught:
+            forest.contributions(ROWS, features=unknown)
+        assert caught.value.where == "features" and caught.value.extra == (str(unknown[0]),)
+    for wrong, text in (([], "no feature"), ([1, 2, 1], "feature 1 comes twice"), ("f1", "a list"), (3, "a list")):
+        with pytest.raises(forestvm.Usage, match=text):
+            forest.contributions(ROWS, features=wrong)
+
+
+def test_the_strongest_terms_of_each_row() -> None:
+    model = lightgbm.LGBMClassifier(n_estimators=5, verbose=-1).fit(ROWS, np.digitize(TARGET, [-0.5, 0.5]))
+    forest = forestvm.from_lightgbm(model, interactions=True)
+    parts, pairs = forest.contributions(ROWS), forest.interactions(ROWS)
+    features, values = forest.contributions(ROWS, top=3)
+    assert features.shape == values.shape == (600, 3, 3) and features.dtype == np.int64
+    chosen, chosen_values = forest.contributions(ROWS, features=[4, 0, 2], top=2)
+    couples, couple_values = forest.interactions(ROWS, top=4)
+    assert couples.shape == (600, 3, 4, 2) and couple_values.shape == (600, 3, 4)
+    every = [(i, j) for i in range(5) for j in range(i, 5)]
+    for row, output in np.ndindex(600, 3):
+        one, two = parts[row, output], pairs[row, output]
+        best = sorted(range(5), key=lambda f: (-abs(one[f]), f))[:3]
+        assert features[row, output].tolist() == best and values[row, output].tolist() == one[best].tolist()
+        best = sorted((0, 2, 4), key=lambda f: (-abs(one[f]), f))[:2]
+        assert chosen[row, output].tolist() == best and chosen_values[row, output].tolist() == one[best].tolist()
+        both = sorted(every, key=lambda pair: (-abs(two[pair]), pair))[:4]
+        assert couples[row, output].tolist() == [list(pair) for pair in both]
+        assert couple_values[row, output].tolist() == [two[pair] for pair in both]
+    for wrong in (0, 6, -1, True, 1.0, "2"):
+        with pytest.raises(forestvm.Usage, match="top is .*: expected 1 to 5, the number of features"):
+            forest.contributions(ROWS, top=wrong)
+    with pytest.raises(forestvm.Usage, match="expected 1 to 3, the number of pairs"):
+        forest.interactions(ROWS, features=[1, 2], top=4)
+    with pytest.raises(forestvm.Usage, match="takes no out"):
+        forest.contributions(ROWS, top=1, out=np.empty((600, 3, 6)))
+
+
 def test_against_a_background() -> None:
     model = xgboost.XGBRegressor(n_estimators=8, max_depth=3).fit(ROWS, TARGET)
     background, rows = ROWS[:60], ROWS[60:90]

@@ -31,7 +31,7 @@ def test_the_facts_of_a_model(breast_cancer: Path) -> None:
     assert (forest.trainer, forest.objective, forest.contract) == ("xgboost", "binary:logistic", "trainer")
     assert forest.classes == ()
     assert dict(forest.categories) == {}
-    assert len(forest.fingerprint) == 16
+    assert len(forest.fingerprint) == 16 and len(forest.program_fingerprint) == 32
     assert "200 trees" in repr(forest)
     assert forest.num_trees == 200
 

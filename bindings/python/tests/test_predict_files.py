@@ -127,10 +127,11 @@ def test_a_folder_goes_on_where_it_was_interrupted(
     assert np.array_equal(read(out / "day=3/c.parquet")["prediction"].to_numpy(), wanted)
     # A run for another output neither replaces the files nor takes them for its own.
     assert run(rows, out, "--output", "raw") == 1
-    assert "was not written by this command with this model" in capsys.readouterr().err
-    forestvm.load(MODEL, contract="fast").save(tmp_path / "fast.fvm")
-    assert _predict_files.main(["predict", str(tmp_path / "fast.fvm"), str(rows), str(out)]) == 1
-    assert "was not written by this command with this model" in capsys.readouterr().err
+    assert "was not written by this command with this program" in capsys.readouterr().err
+    for options in ({"contract": "fast"}, {"schedule": "layout(tree, sparse8)"}):  # other programs of the model
+        forestvm.load(MODEL, **options).save(tmp_path / "other.fvm")
+        assert _predict_files.main(["predict", str(tmp_path / "other.fvm"), str(rows), str(out)]) == 1
+        assert "was not written by this command with this program" in capsys.readouterr().err
     # Rows that are newer than their predictions are predicted again.
     os.utime(rows / "a.parquet")
     os.utime(out / "a.parquet", (0, 0))

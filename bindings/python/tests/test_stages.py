@@ -113,16 +113,16 @@ def test_integers_of_any_type_are_rounds() -> None:
 
 def test_calls_of_one_kind_share_their_memory() -> None:
     forest = small_forest()
-    assert forest._kept_calls(1, 10) is forest
-    first = forest._kept_calls(4, 10)
-    assert forest._kept_calls(4, 10) is first and forest._kept_calls(3, 10) is not first
+    assert forest._kept_calls() is forest
+    first = forest._kept_calls(every=4)
+    assert forest._kept_calls(every=4) is first and forest._kept_calls(every=3) is not first
     some = forest.of_rounds(0, 5)
     assert some.staged(ROWS, 4).shape == (500, 2, 1) and some.staged(ROWS, 2).shape == (500, 3, 1)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         wanted = {every: forest.staged(ROWS, every) for every in (2, 3, 4)}
         for every, stages in pool.map(lambda n: (2 + n % 3, forest.staged(ROWS, 2 + n % 3)), range(60)):
             assert np.array_equal(stages, wanted[every])
-    kept = weakref.ref(forest._kept_calls(4, 10))
+    kept = weakref.ref(forest._kept_calls(every=4))
     assert kept() is not None
     del forest, first
     gc.collect()

@@ -24,6 +24,7 @@ MODELS = {
     "classes": DATA / "lightgbm" / "4.7.0_classes" / "model.txt",
     "categories": DATA / "lightgbm" / "4.7.0_pandas" / "model.txt",
 }
+UNCERTAIN = DATA / "uncertainty" / "classes.json"  # a model of CatBoost
 ROWS = 3000
 FILE_ROWS = (0, 1, 1, 200_000, 300_000, 250_000, 250_000)  # a million rows and two
 
@@ -60,7 +61,7 @@ def table_of(forest: forestvm.Forest, count: int) -> pa.Table:
 
 
 def case(name: str) -> Case:
-    forest = forestvm.load(MODELS[name], threads=1)
+    forest = forestvm.load(MODELS.get(name, UNCERTAIN), threads=1)
     rows = table_of(forest, ROWS)
     texts = {column: rows[column].cast(pa.string()) for column in forest.categories}
     rows = pa.table({column: texts.get(column, rows[column]) for column in rows.column_names})
@@ -110,6 +111,7 @@ def large() -> forestvm.Forest:
 LISTED = [
     *((name, "contributions") for name in MODELS),
     *(("classes", output) for output in ("approx-contributions", "interactions", "trees", "staged")),
+    *(("uncertain", output) for output in ("virt-ensembles", "uncertainty")),
 ]
 
 
@@ -119,10 +121,12 @@ def listed(request: pytest.FixtureRequest) -> Case:
     chosen."""
     name, output = request.param
     model = case(name)
-    forest = load_with(MODELS[name], output, 1)
+    forest = load_with(MODELS.get(name, UNCERTAIN), output, 1)
     if output in ("trees", "staged"):
         forest = forest.of_rounds(1, 4)
         width = 3 * forest.num_outputs
+    elif name == "uncertain":
+        width = 10 * forest.num_outputs if output == "virt-ensembles" else 2
     else:
         width = forest.num_outputs * (forest.num_features + 1) ** (2 if output == "interactions" else 1)
     values = forest.predict(model.rows, output=output, extra="ignore")

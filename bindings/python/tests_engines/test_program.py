@@ -81,6 +81,7 @@ def test_programs_of_one_model_have_files_of_their_own() -> None:
     options: list[dict[str, Any]] = [{}, {"contract": "fast"}, {"contract": "reproducible"}, {"contributions": True}]
     forests = [forestvm.load(MODELS["float32"], **each) for each in options]
     assert len({forest.fingerprint for forest in forests}) == 1
+    assert len({forest.program_fingerprint for forest in forests}) == len(forests)
     for forest in forests:
         program = _program.program_of(forest, "value", 1)
         opened = program.open(lambda image=memoryview(forest): image)
@@ -93,7 +94,7 @@ def test_rounds_of_a_program_are_kept() -> None:
     values = set()
     for forest in (whole, whole.of_rounds(0, 10), whole.of_rounds(10, 20)):
         program = _program.program_of(forest, "value", 1)
-        assert program.digest == _program.digest_of(memoryview(whole))
+        assert program.digest == whole.program_fingerprint
         assert program.open(lambda: memoryview(whole)).predict(rows).tobytes() == forest.predict(rows).tobytes()
         values.add(forest.predict(rows).tobytes())
     assert len(values) == 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import mmap
 import os
 import re
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from .._errors import Environment, Refused, Usage
-from .._forest import Forest, load
+from .._forest import Forest, digest_of, load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +29,8 @@ LISTS = {
     "interactions": "interactions",
     "trees": "keep_leaves",
     "staged": "keep_leaves",
+    "virt-ensembles": "keep_leaves",
+    "uncertainty": "keep_leaves",
 }
 OUTPUTS = ("value", "raw", "class", "leaf", "proba", *LISTS)
 
@@ -40,8 +41,7 @@ _lock = threading.Lock()
 class Program(NamedTuple):
     """The facts about a program that a task carries: a few bytes, however large the program is."""
 
-    # Digest of the program's bytes; a forest's fingerprint tells models apart, but not two programs of one model.
-    digest: str
+    digest: str  # Forest.program_fingerprint
     threads: int
     rounds: tuple[int, int] | None  # Rounds that Forest.of_rounds chose; the forest still holds the whole program.
 
@@ -84,7 +84,7 @@ def program_of(forest: Forest, output: str, threads: int | None) -> Program:
     if output not in OUTPUTS:
         raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
     no_predictions(forest, output)  # fails here, not in a task, if the model has no such output
-    return Program(digest_of(memoryview(forest)), _threads.thread_count(threads), forest._options.get("rounds"))
+    return Program(forest.program_fingerprint, _threads.thread_count(threads), forest._options.get("rounds"))
 
 
 def load_with(source: str | os.PathLike[str], output: str, threads: int | None) -> Forest:
@@ -98,11 +98,6 @@ def load_with(source: str | os.PathLike[str], output: str, threads: int | None) 
 def no_predictions(forest: Forest, output: str) -> NDArray[Any]:
     """Returns the predictions of no rows, which have the type and the number of columns of all predictions."""
     return forest.predict(numpy.empty((0, forest.num_features), numpy.float32), output=output)
-
-
-def digest_of(image: Buffer) -> str:
-    """Returns a text that tells programs apart, by all of their bytes."""
-    return hashlib.sha256(image).hexdigest()[:32]
 
 
 def folder() -> Path:
