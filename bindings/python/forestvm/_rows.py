@@ -104,7 +104,7 @@ def predict_one(
     else:
         if _device_rows.is_on_gpu(values):
             raise UnsupportedInput("the row lies in a GPU's memory: predict takes rows there", "row")
-        array = numpy.asarray(frozen(values))
+        array = array_of(frozen(values))
         if array.ndim != 1:
             raise UnsupportedInput(f"a row has one dimension, not {array.ndim}: predict takes several rows", "row")
         answers = forest.predict(array[numpy.newaxis], output=output, missing=missing)
@@ -172,11 +172,27 @@ def frozen(values: Any) -> Any:
     return tuple(values) if type(values) is list else values
 
 
+def array_of(values: Any) -> NDArray[Any]:
+    """Returns an array of what NumPy makes arrays of. Masks stay, which numpy.asarray would drop."""
+    if isinstance(values, numpy.ma.MaskedArray) or (
+        type(values) in (list, tuple) and any(isinstance(row, numpy.ma.MaskedArray) for row in values)
+    ):
+        return numpy.ma.asarray(values) if isinstance(values, numpy.ndarray) else _stacked(values)
+    return numpy.asarray(values)
+
+
+def _stacked(rows: Any) -> NDArray[Any]:
+    """Returns the matrix of rows, or the vector of numbers, some of which have masks."""
+    parts = [numpy.ma.asarray(row) for row in rows]
+    stacked: NDArray[Any] = numpy.ma.stack(parts)
+    return stacked
+
+
 def _from_sequence(X: Any) -> NDArray[Any]:
     if type(X) in (list, tuple):
         X = [frozen(row) for row in frozen(X)]
     try:
-        array = numpy.asarray(X)
+        array = array_of(X)
     except ValueError as error:  # rows of different lengths
         raise UnsupportedInput(f"{type(X).__name__}: {error}", "X") from error
     if array.shape == (0,):
@@ -252,9 +268,13 @@ def _objects(values: NDArray[Any], where: str) -> NDArray[Any]:
         if value is None or type(value).__name__ in ("NAType", "NaTType"):
             number = numpy.nan
         elif isinstance(value, (int, float, numpy.number, numpy.bool_)):
-            number = float(value)
-            if isinstance(value, (int, numpy.integer)) and int(number) != int(value):
-                raise Refused(f"{where}: {value} is not a float64 number", where)
+            try:
+                number = float(value)
+            except OverflowError:  # an integer beyond the largest float64
+                number = math.inf
+            if isinstance(value, (int, numpy.integer)) and (math.isinf(number) or int(number) != int(value)):
+                text = str(value) if abs(int(value)) < 10**40 else f"an integer of {int(value).bit_length()} bits"
+                raise Refused(f"{where}: {text} is not a float64 number", where)
         else:
             raise UnsupportedInput(f"{where}: {value!r} is not a number", where)
         out.flat[at] = number

@@ -1,0 +1,164 @@
+"""Rows with masks, Python's objects, and names of several levels: predicted as the numbers they stand for, or refused."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DATA
+from small_models import training_rows
+
+import forestvm
+
+NAMES = tuple("abcdef")
+ROWS = np.nan_to_num(training_rows(count=100), nan=0.5)
+MASK = ROWS > 1
+HOLES = np.where(MASK, np.nan, ROWS)
+
+
+def text_model(names: tuple[str, ...] = NAMES) -> bytes:
+    """Returns a small model of LightGBM with these names, whose trees send missing values to leaves of their own."""
+    tree = """Tree={0}
+num_leaves=3
+num_cat=0
+split_feature={0} {1}
+split_gain=1 1
+threshold=0.3 -0.2
+decision_type=10 10
+left_child=1 -1
+right_child=-2 -3
+leaf_value={2} {3} {4}
+leaf_weight=1 1 1
+leaf_count=1 1 1
+internal_value=0 0
+internal_weight=0 0
+internal_count=3 2
+is_linear=0
+shrinkage=1
+
+
+"""
+    trees = "".join(tree.format(i, (i + 1) % 6, 2.0**i, 3.0**i, -(5.0**i)) for i in range(6))
+    head = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=5\n"
+    head += f"objective=regression\nfeature_names={' '.join(names)}\nfeature_infos={' '.join(['[-9:9]'] * 6)}\n\n"
+    return (head + trees + "end of trees\n").encode()
+
+
+@pytest.fixture(scope="module")
+def forest() -> forestvm.Forest:
+    forest = forestvm.load(text_model())
+    assert not np.array_equal(forest.predict(HOLES), forest.predict(ROWS))
+    return forest
+
+
+def objects(of_missing: Any) -> np.ndarray:
+    out = ROWS.astype(object)
+    out[MASK] = of_missing
+    return out
+
+
+MASKED = {
+    "float64": np.ma.MaskedArray(ROWS, mask=MASK),
+    "float64 that fills with 7": np.ma.MaskedArray(ROWS, mask=MASK, fill_value=7),
+    "Fortran order": np.ma.MaskedArray(np.asfortranarray(ROWS), mask=MASK),
+    "objects": np.ma.MaskedArray(ROWS.astype(object), mask=MASK),
+    "objects with None": objects(None),
+    "objects with NaN": objects(float("nan")),
+    "list of arrays with masks": [np.ma.MaskedArray(row, mask=mask) for row, mask in zip(ROWS, MASK)],
+    "tuple of arrays with masks": tuple(np.ma.MaskedArray(row, mask=mask) for row, mask in zip(ROWS, MASK)),
+    "lists with None": objects(None).tolist(),
+    "columns with masks": {name: np.ma.MaskedArray(ROWS[:, i], mask=MASK[:, i]) for i, name in enumerate(NAMES)},
+    "columns of objects": {name: objects(None)[:, i] for i, name in enumerate(NAMES)},
+    "columns of lists": {name: objects(None)[:, i].tolist() for i, name in enumerate(NAMES)},
+}
+
+
+@pytest.mark.parametrize("kind", MASKED)
+def test_masked_values_are_missing(forest: forestvm.Forest, kind: str) -> None:
+    rows, wanted = MASKED[kind], forest.predict(HOLES)
+    assert np.array_equal(forest.predict(rows), wanted)
+    assert np.array_equal(forest.predict(forest.encode(rows)), wanted)
+    assert np.array_equal(forest.predict(rows, missing=7), wanted)
+    first = {name: column[0] for name, column in rows.items()} if isinstance(rows, dict) else rows[0]
+    assert forest.predict_one(first) == wanted[0]
+
+
+def test_masks_of_other_types(forest: forestvm.Forest) -> None:
+    whole = np.ma.MaskedArray(ROWS.astype(int), mask=MASK)
+    wanted = forest.predict(np.where(MASK, np.nan, ROWS.astype(int)))
+    assert np.array_equal(forest.predict(whole), wanted)
+    truths = np.ma.MaskedArray(ROWS > 0, mask=MASK)
+    assert np.array_equal(forest.predict(truths), forest.predict(np.where(MASK, np.nan, ROWS > 0)))
+    every = np.ma.MaskedArray(ROWS, mask=True)
+    assert np.array_equal(forest.predict(every), forest.predict(np.full_like(ROWS, np.nan)))
+    kind = [(name, "f8") for name in NAMES]
+    structured = np.ma.array([tuple(row) for row in ROWS], dtype=kind, mask=[tuple(row) for row in MASK])
+    assert np.array_equal(forest.predict(structured), forest.predict(HOLES))
+    assert forest.predict_one(np.ma.MaskedArray(ROWS[3], mask=ROWS[3] < 0)) == forest.predict_one(
+        np.where(ROWS[3] < 0, np.nan, ROWS[3])
+    )
+
+
+def test_a_background_with_a_mask(forest: forestvm.Forest) -> None:
+    model = DATA / "breast_cancer" / "model.json"
+    rows = np.load(DATA / "breast_cancer" / "rows.npy")[:20]
+    mask = rows > np.median(rows, axis=0)
+    masked, holes = (
+        forestvm.load(model, contributions=True, background=background).contributions(rows)
+        for background in (np.ma.MaskedArray(rows, mask=mask), np.where(mask, np.nan, rows))
+    )
+    assert np.array_equal(masked, holes)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "said"),
+    [
+        (decimal.Decimal("1.5"), forestvm.UnsupportedInput, "is not a number"),
+        ("1.5", forestvm.UnsupportedInput, "'1.5' is not a number"),
+        (1 + 0j, forestvm.UnsupportedInput, "is not a number"),
+        (datetime.datetime(2026, 1, 1), forestvm.UnsupportedInput, "is not a number"),
+        (10**30, forestvm.Refused, "is not a float64 number"),
+        (2**53 + 1, forestvm.Refused, "9007199254740993 is not a float64 number"),
+        pytest.param(10**400, forestvm.Refused, "an integer of 1329 bits is not a float64 number", id="10**400"),
+        pytest.param(-(10**400), forestvm.Refused, "an integer of 1329 bits is not a float64 number", id="10**400"),
+    ],
+)
+def test_objects_that_are_no_numbers_are_refused(
+    forest: forestvm.Forest, value: Any, error: type[forestvm.Error], said: str
+) -> None:
+    rows = ROWS.astype(object)
+    rows[7, 2] = value
+    with pytest.raises(error, match=said) as caught:
+        forest.predict(rows)
+    assert caught.value.where == "X"
+
+
+def test_names_of_several_levels_match_or_are_refused(forest: forestvm.Forest) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(ROWS, columns=pandas.MultiIndex.from_tuples([("g", name) for name in NAMES]))
+    with pytest.raises(forestvm.FeatureMismatch, match=r"columns are missing: 'a'.*\('g', 'a'\)") as caught:
+        forest.predict(frame)
+    assert caught.value.missing == NAMES and caught.value.extra[0] == "('g', 'a')"
+    wanted = forest.predict(ROWS)
+    assert np.array_equal(forest.predict(frame, columns="position"), wanted)
+    frame.columns = frame.columns.droplevel(0)
+    assert np.array_equal(forest.predict(frame[list(NAMES[::-1])]), wanted)
+    frame.columns = pandas.MultiIndex.from_tuples([(name,) for name in NAMES])
+    with pytest.raises(forestvm.FeatureMismatch):
+        forest.predict(frame)
+
+
+def test_names_of_several_levels_that_xgboost_joined_are_refused_in_any_order() -> None:
+    pandas, xgboost = pytest.importorskip("pandas"), pytest.importorskip("xgboost")
+    frame = pandas.DataFrame(ROWS, columns=pandas.MultiIndex.from_tuples([("g", name) for name in NAMES]))
+    model = xgboost.XGBRegressor(n_estimators=2, max_depth=2).fit(frame, ROWS[:, 0])
+    forest = forestvm.from_xgboost(model)
+    assert forest.feature_names == tuple(f"g {name}" for name in NAMES)
+    for rows in (frame, frame.iloc[:, ::-1]):
+        with pytest.raises(forestvm.FeatureMismatch, match="columns are missing: 'g a'"):
+            forest.predict(rows)
+    joined = frame.set_axis([" ".join(name) for name in frame.columns], axis=1)
+    assert np.array_equal(forest.predict(joined.iloc[:, ::-1]), model.predict(frame))
