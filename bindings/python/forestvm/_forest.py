@@ -549,7 +549,7 @@ def _background(background: Any, contributions: bool) -> NDArray[Any] | None:
 
     try:
         if isinstance(background, numpy.ma.MaskedArray):
-            background = background.astype(numpy.float64).filled(numpy.nan)
+            background = numpy.ma.filled(background.astype(numpy.float64), numpy.nan)
         rows = numpy.ascontiguousarray(background, dtype=numpy.float64)
     except (TypeError, ValueError) as error:
         raise UnsupportedInput(f"is no array of numbers: {error}", "background") from None
