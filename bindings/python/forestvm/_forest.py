@@ -577,8 +577,10 @@ def _open(
     if not is_path and not _has_buffer(source):
         raise Usage(f"expected a path or the bytes of a model, not {type(source).__name__}")
     target = options["target"]
-    if not isinstance(target, str):
-        raise Usage(f"target is {target!r}, not a text", "target")
+    texts = {"target": target, "device": options["device"], "schedule": schedule, "contract": contract}
+    for option, text in texts.items():
+        if not isinstance(text, str) and (text is not None or option == "target"):
+            raise Usage(f"{option} is {text!r}, not a text", option)
     path_or_bytes: Any = os.fsencode(source) if is_path else source  # type: ignore[arg-type]
     threads = _threads.thread_count(options["threads"])
     _threadpools.register()
