@@ -104,7 +104,9 @@ bool find_output(PyObject* name, Output& output) {
       output = static_cast<Output>(i);
       return true;
     }
-  raise(usage("output: expected \"value\", \"raw\", \"class\", \"leaf\" or \"proba\""));
+  std::string known;
+  for (const char* const word : kOutputNames) known += formatted("{}\"{}\"", known.empty() ? "" : ", ", word);
+  raise(usage("output: expected one of {}", known));
   return false;
 }
 

@@ -549,7 +549,7 @@ def _background(background: Any, contributions: bool) -> NDArray[Any] | None:
 
     try:
         if isinstance(background, numpy.ma.MaskedArray):
-            background = background.astype(numpy.float64).filled(numpy.nan)
+            background = numpy.ma.filled(background.astype(numpy.float64), numpy.nan)
         rows = numpy.ascontiguousarray(background, dtype=numpy.float64)
     except (TypeError, ValueError) as error:
         raise UnsupportedInput(f"is no array of numbers: {error}", "background") from None
@@ -577,8 +577,10 @@ def _open(
     if not is_path and not _has_buffer(source):
         raise Usage(f"expected a path or the bytes of a model, not {type(source).__name__}")
     target = options["target"]
-    if not isinstance(target, str):
-        raise Usage(f"target is {target!r}, not a text", "target")
+    texts = {"target": target, "device": options["device"], "schedule": schedule, "contract": contract}
+    for option, text in texts.items():
+        if not isinstance(text, str) and (text is not None or option == "target"):
+            raise Usage(f"{option} is {text!r}, not a text", option)
     path_or_bytes: Any = os.fsencode(source) if is_path else source  # type: ignore[arg-type]
     threads = _threads.thread_count(options["threads"])
     _threadpools.register()

@@ -312,8 +312,9 @@ def test_wrong_numbers_are_errors(draw: Callable[[forestvm.Forest, Any], object]
         with pytest.raises(TypeError):
             draw(forest, wrong)
     assert draw(forest, np.int64(3)) is not None
-    with pytest.raises(forestvm.Usage, match="max_depth is -1"):
-        forest.plot(0, max_depth=-1)
+    for wrong in (-1, "1", 1.0, True):
+        with pytest.raises(forestvm.Usage, match=f"max_depth is {wrong!r}"):
+            forest.plot(0, max_depth=wrong)
 
 
 def test_a_pickle_draws_the_same_trees() -> None:

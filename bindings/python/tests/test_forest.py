@@ -36,6 +36,19 @@ def test_the_facts_of_a_model(breast_cancer: Path) -> None:
     assert forest.num_trees == 200
 
 
+@pytest.mark.parametrize("option", ["schedule", "contract", "target", "device"])
+def test_an_option_that_is_no_text_is_named(breast_cancer: Path, option: str) -> None:
+    with pytest.raises(forestvm.Usage, match=f"{option} is 3, not a text") as caught:
+        forestvm.load(breast_cancer, **{option: 3})
+    assert caught.value.where == option
+
+
+def test_an_unknown_output_is_told_the_known_ones(breast_cancer: Path, rows: Array) -> None:
+    for output in ("values", 3, ""):
+        with pytest.raises(forestvm.Usage, match='output: expected one of "raw", "value", .*, "uncertainty"'):
+            forestvm.load(breast_cancer).predict(rows, output=output)
+
+
 def test_a_model_may_come_from_a_path_bytes_a_buffer_and_a_gzip_file(
     breast_cancer: Path, rows: Array, tmp_path: Path
 ) -> None:
