@@ -119,17 +119,17 @@ class PhaseCutter {
           return refused(formatted("pc {}", pc), "a parallel loop of the host among loops mapped to a GPU");
         case PhaseRole::ForOutput: {
           const auto [output, close] = operands<Op::When>(inst);
-          FVM_ASSIGN(pc, add_block(pc, close, request_.output == output));
+          FVM_TRY(add_block(pc, close, request_.output == output));
           break;
         }
         case PhaseRole::ForOthers: {
           const auto [output, close] = operands<Op::Unless>(inst);
-          FVM_ASSIGN(pc, add_block(pc, close, request_.output != output));
+          FVM_TRY(add_block(pc, close, request_.output != output));
           break;
         }
         case PhaseRole::ForCounts: {
           const auto [least, most, close] = operands<Op::Plan>(inst);
-          FVM_ASSIGN(pc, add_block(pc, close, request_.plan_rows >= least && request_.plan_rows <= most));
+          FVM_TRY(add_block(pc, close, request_.plan_rows >= least && request_.plan_rows <= most));
           break;
         }
         case PhaseRole::Setting:
@@ -142,10 +142,10 @@ class PhaseCutter {
     return {};
   }
 
-  /// Adds the block from `pc` to `close` if the call takes it. Returns `close`.
-  Result<std::uint32_t> add_block(std::uint32_t pc, std::uint32_t close, bool is_taken) {
-    if (is_taken) FVM_TRY(add(pc + 1, close));
-    return close;
+  /// Adds the block that `pc` opens and `close` ends, if the call takes it, and goes to its end.
+  Result<void> add_block(std::uint32_t& pc, std::uint32_t close, bool is_taken) {
+    const std::uint32_t begin = std::exchange(pc, close) + 1;
+    return is_taken ? add(begin, close) : Result<void>();
   }
 
   Result<void> add_loop(std::uint32_t pc, std::uint32_t close) {

@@ -20,6 +20,7 @@
 #include "support/same_bits.hpp"
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
+#include "support/test_name.hpp"
 
 namespace forestvm::test {
 namespace {
@@ -194,7 +195,8 @@ void check_many_rows(const Case& c, const Predictor& predictor, bool has_rounds)
 }
 
 class TreesOfModels : public testing::TestWithParam<support::ModelFile> {};
-INSTANTIATE_TEST_SUITE_P(Repository, TreesOfModels, testing::ValuesIn(support::repository_models()));
+INSTANTIATE_TEST_SUITE_P(Repository, TreesOfModels, testing::ValuesIn(support::repository_models()),
+                         [](const auto& test) { return support::test_name(test.param.name); });
 
 TEST_P(TreesOfModels, AreTheReferences) {
   auto model = load_model(GetParam().path.string());

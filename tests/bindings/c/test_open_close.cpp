@@ -48,7 +48,8 @@ class OpenClose : public testing::TestWithParam<std::uint32_t> {
   fvm_open_options options_ = FVM_OPEN_OPTIONS_INIT;
 };
 
-INSTANTIATE_TEST_SUITE_P(Threads, OpenClose, testing::Values(0u, 1u, 2u, 3u));
+INSTANTIATE_TEST_SUITE_P(Threads, OpenClose, testing::Values(0u, 1u, 2u, 3u),
+                         testing::PrintToStringParamName());
 
 TEST_P(OpenClose, ManyTimes) {
   expect_flat([&] {

@@ -113,7 +113,7 @@ class OutOfMemory : public CApiFile, public testing::WithParamInterface<std::uin
   std::vector<float> scores_ = std::vector<float>(kRows * 3);
 };
 
-INSTANTIATE_TEST_SUITE_P(Threads, OutOfMemory, testing::Values(1u, 2u));
+INSTANTIATE_TEST_SUITE_P(Threads, OutOfMemory, testing::Values(1u, 2u), testing::PrintToStringParamName());
 
 TEST_P(OutOfMemory, OpeningAFile) {
   expect_clean_opens(
