@@ -117,9 +117,12 @@ class Forest:
         self.library.call("fvm_call_width", self.program, kind, ctypes.byref(options), ctypes.byref(width))
         return width.value
 
-    def call(self, rows, output, every=0):
-        """Returns a function that predicts float32 rows, and returns its one array of float32, (rows, numbers)."""
-        options, out = call_options(every), numpy.empty((len(rows), self.width(output, every)), numpy.float32)
+    def call(self, rows, output, every=0, stop=None):
+        """Returns a function that predicts float32 rows, and returns its one array of float32, (rows, numbers).
+
+        `stop` are the margin and the rounds between two checks of an early stop.
+        """
+        options, out = call_options(every, stop), numpy.empty((len(rows), self.width(output, every)), numpy.float32)
         given = api.Rows(kind=api.DENSE, row_count=len(rows), column_count=rows.shape[1], data=rows.ctypes.data)
         given.size = ctypes.sizeof(api.Rows)
 
@@ -139,5 +142,8 @@ class Forest:
         return predict
 
 
-def call_options(every):
-    return CallOptions(size=ctypes.sizeof(CallOptions), early_stop_margin=10.0, stage_every=every)
+def call_options(every, stop=None):
+    margin, rounds = stop or (10.0, 0)
+    return CallOptions(
+        size=ctypes.sizeof(CallOptions), early_stop_every=rounds, early_stop_margin=margin, stage_every=every
+    )
