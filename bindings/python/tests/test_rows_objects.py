@@ -1,4 +1,4 @@
-"""Rows with masks, Python's objects, and names of several levels: predicted as the numbers they stand for, or refused."""
+"""Rows with masks, Python's objects, and names of several levels: predicted as what they stand for, or refused."""
 
 from __future__ import annotations
 

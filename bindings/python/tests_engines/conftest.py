@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import forestvm
+from forestvm.engines import _program
 from forestvm.engines._program import load_with, program_of
 
 pa = pytest.importorskip("pyarrow")
@@ -24,7 +26,7 @@ MODELS = {
     "classes": DATA / "lightgbm" / "4.7.0_classes" / "model.txt",
     "categories": DATA / "lightgbm" / "4.7.0_pandas" / "model.txt",
 }
-UNCERTAIN = DATA / "uncertainty" / "classes.json"  # a model of CatBoost
+UNCERTAIN = DATA / "uncertainty" / "classes.json"  # a model of CatBoost, whose features have no names
 ROWS = 3000
 FILE_ROWS = (0, 1, 1, 200_000, 300_000, 250_000, 250_000)  # a million rows and two
 
@@ -60,8 +62,21 @@ def table_of(forest: forestvm.Forest, count: int) -> pa.Table:
     return pa.table(columns)
 
 
+def path_of(name: str) -> Path:
+    """Returns the path of a model. The one that knows its uncertainty is a copy with names of its features."""
+    if name in MODELS:
+        return MODELS[name]
+    path = _program.folder() / "uncertain.json"
+    if not path.exists():
+        model = json.loads(UNCERTAIN.read_text())
+        for number, feature in enumerate(model["features_info"]["float_features"]):
+            feature["feature_id"] = f"feature {number}"
+        path.write_text(json.dumps(model))
+    return path
+
+
 def case(name: str) -> Case:
-    forest = forestvm.load(MODELS.get(name, UNCERTAIN), threads=1)
+    forest = forestvm.load(path_of(name), threads=1)
     rows = table_of(forest, ROWS)
     texts = {column: rows[column].cast(pa.string()) for column in forest.categories}
     rows = pa.table({column: texts.get(column, rows[column]) for column in rows.column_names})
@@ -121,7 +136,7 @@ def listed(request: pytest.FixtureRequest) -> Case:
     chosen."""
     name, output = request.param
     model = case(name)
-    forest = load_with(MODELS.get(name, UNCERTAIN), output, 1)
+    forest = load_with(path_of(name), output, 1)
     if output in ("trees", "staged"):
         forest = forest.of_rounds(1, 4)
         width = 3 * forest.num_outputs

@@ -106,7 +106,6 @@ def test_workers_keep_no_copy_of_the_program_in_their_own_memory(client: Any, la
     assert_same(predicted.compute().to_numpy(), large.predict(rows.compute()))
     check_one_copy(large, 2)
     after = client.run(data_and_memory)
-    # The collection is still there, and keeps the scattered program.
     assert predicted.npartitions == 8 and all(size < 10_000 for size, _ in after.values()), after
     assert all(own - before[worker][1] < 10_000_000 for worker, (_, own) in after.items()), (before, after)
 
@@ -129,8 +128,19 @@ def test_a_killed_worker_loses_no_rows(client: Any, model: Case) -> None:
     running = client.compute(engine.predict(frame.map_partitions(slow, meta=frame._meta), model.forest, name="p"))
     victim = next(iter(client.run(os.getpid).values()))
     os.kill(victim, signal.SIGKILL)
-    got = running.result(timeout=120)
+    got = running.result(timeout=600)
     assert_same(got if model.values.ndim == 1 else columns_named(got, "p", model.values), model.values)
+
+
+def test_workers_that_start_later_have_the_program(client: Any) -> None:
+    """Dask drops replicas of scattered data that no task waits for; here all workers that saw `predict` are gone."""
+    model = case("classes")
+    predicted = engine.predict(frames.from_pandas(model.rows.to_pandas(), npartitions=4), model.forest, name="p")
+    before = set(client.run(os.getpid).values())
+    Path(os.environ["FORESTVM_PROGRAMS"], f"{model.forest.program_fingerprint}.fvm").unlink()
+    client.restart(timeout=600)
+    assert not before & set(client.run(os.getpid).values())
+    assert_same(columns_named(predicted.compute(), "p", model.values), model.values)
 
 
 def test_what_is_no_collection_is_refused() -> None:
