@@ -110,8 +110,8 @@ Result<std::vector<float>> base_scores_of(std::string_view text) {
   }
 }
 
-/// Returns the probability that a release takes for a base score: from 3.1 on, those near 0 and 1, which constant labels
-/// give, are moved away from them.
+/// Returns the probability that a release takes for a base score: from 3.1 on, those near 0 and 1, which constant
+/// labels give, are moved away from them.
 float taken_probability(float score, const XgboostHeader& header) {
   constexpr float kLeast = 1e-6f;
   if (written_before(header.version, 3, 1) || !(score >= 0 && score <= 1)) return score;
