@@ -110,13 +110,22 @@ Result<std::vector<float>> base_scores_of(std::string_view text) {
   }
 }
 
+/// Returns the probability that a release takes for a base score: from 3.1 on, those near 0 and 1, which constant
+/// labels give, are moved away from them.
+float taken_probability(float score, const XgboostHeader& header) {
+  constexpr float kLeast = 1e-6f;
+  if (written_before(header.version, 3, 1) || !(score >= 0 && score <= 1)) return score;
+  return std::clamp(score, kLeast, 1 - kLeast);
+}
+
 Result<std::vector<double>> base_of(const XgboostHeader& header, Link link, std::uint32_t num_outputs) {
   FVM_ASSIGN(const std::vector<float> scores, base_scores_of(header.base_score));
   if (scores.size() != 1 && scores.size() != num_outputs)
     return bad_param("base_score", formatted("{} numbers for {} outputs", scores.size(), num_outputs));
   std::vector<double> base;
   for (const float score : scores) {
-    FVM_ASSIGN(const float margin, margin_of(score, link));
+    const float taken = link == Link::Logit ? taken_probability(score, header) : score;
+    FVM_ASSIGN(const float margin, margin_of(taken, link));
     base.push_back(margin);
   }
   base.resize(num_outputs, base.front());

@@ -84,6 +84,30 @@ TEST(XgboostLoad, BaseScoreForms) {
   }
 }
 
+/// The margins are those of XGBoost 3.2 for constant labels, and for these base scores.
+TEST(XgboostLoad, ProbabilitiesNearZeroAndOne) {
+  SmallXgboost small;
+  small.objective = "binary:logistic";
+  small.version = {3, 2, 0};
+  for (const char* text : {"0E0", "1E-7", "1E-6"}) {
+    small.base_score = text;
+    EXPECT_EQ(loaded(small.json()).base, std::vector<double>{-13.81551f}) << text;
+  }
+  for (const char* text : {"1E0", "9.9999994E-1"}) {
+    small.base_score = text;
+    EXPECT_EQ(loaded(small.json()).base, std::vector<double>{13.745160102844238}) << text;
+  }
+  for (const char* text : {"-1E-9", "1.0000001E0"}) {
+    small.base_score = text;
+    EXPECT_FALSE(load_text(small.json()).ok()) << text;
+  }
+  small.version = {3, 0, 5};
+  small.base_score = "1E-7";
+  EXPECT_LT(loaded(small.json()).base[0], -16);
+  small.base_score = "0E0";
+  EXPECT_FALSE(load_text(small.json()).ok());
+}
+
 struct ObjectiveCase {
   const char* name;
   Transform transform;

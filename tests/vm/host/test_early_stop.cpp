@@ -1,5 +1,5 @@
-// An early stop against the scores of stages: a row gets the raw scores after the first rounds that decide it. Rows that
-// are decided leave the walks, so all forms of rows, numbers of threads and ways to read rows are tried.
+// An early stop against the scores of stages: a row gets the raw scores after the first rounds that decide it. Rows
+// that are decided leave the walks, so all forms of rows, numbers of threads and ways to read rows are tried.
 #include <gtest/gtest.h>
 
 #include <bit>
