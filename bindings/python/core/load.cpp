@@ -262,7 +262,8 @@ PyObject* calling(PyObject* self, PyObject* args) {
     CallOptions call;
     Rounds rounds;
     PyObject* array = nullptr;
-    if (PyArg_ParseTuple(args, "IIIIO", &rounds.begin, &rounds.end, &call.every, &call.ensembles, &array) == 0)
+    if (PyArg_ParseTuple(args, "IIIIO", &rounds.begin, &rounds.end, &call.every, &call.ensembles, &array) ==
+        0)
       return nullptr;
     if (rounds != Rounds{}) call.rounds = rounds;
     const Forest& forest = forest_of(self);
