@@ -87,13 +87,29 @@ const std::vector<Home> kHomes = {
 };
 
 /// System headers besides the C++ standard library's.
-const std::set<std::string> kSystem = {
-    "dirent.h",   "dlfcn.h",     "errno.h",    "fcntl.h",
-    "pthread.h",  "sched.h",     "signal.h",   "sanitizer/asan_interface.h",
-    "spawn.h",    "stddef.h",    "stdint.h",   "sanitizer/tsan_interface.h",
-    "pty.h",      "sys/ioctl.h", "sys/mman.h", "sys/stat.h",
-    "sys/time.h", "sys/types.h", "sys/uio.h",  "sys/resource.h",
-    "sys/wait.h", "unistd.h"};
+const std::set<std::string> kSystem = {"dirent.h",
+                                       "dlfcn.h",
+                                       "errno.h",
+                                       "fcntl.h",
+                                       "malloc.h",
+                                       "pthread.h",
+                                       "sched.h",
+                                       "signal.h",
+                                       "sanitizer/asan_interface.h",
+                                       "spawn.h",
+                                       "stddef.h",
+                                       "stdint.h",
+                                       "sanitizer/tsan_interface.h",
+                                       "pty.h",
+                                       "sys/ioctl.h",
+                                       "sys/mman.h",
+                                       "sys/stat.h",
+                                       "sys/time.h",
+                                       "sys/types.h",
+                                       "sys/uio.h",
+                                       "sys/resource.h",
+                                       "sys/wait.h",
+                                       "unistd.h"};
 
 /// The standard headers that headers compiled by nvcc and hipcc may include.
 const std::set<std::string> kDeviceSafe = {"bit",     "utility", "cmath",  "cstddef",

@@ -1,6 +1,6 @@
 // The verifier's rules for the trees and nodes of each layout, behind one type, so that what verifies groups
-// is compiled once and not for each layout. What a node may say stands in the layout's view (kNodeRules), because a rule
-// speaks of the bits that the view's other functions take apart, and no kernel calls it.
+// is compiled once and not for each layout. What a node may say stands in the layout's view (kNodeRules), because
+// a rule speaks of the bits that the view's other functions take apart, and no kernel calls it.
 #pragma once
 
 #include <cstddef>
