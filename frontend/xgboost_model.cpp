@@ -110,11 +110,11 @@ Result<std::vector<float>> base_scores_of(std::string_view text) {
   }
 }
 
-/// Returns the probability that a release takes for a base score: from 3.1 on, those near 0 and 1, which constant
+/// Returns the probability that a release takes for a base score: from 3.2 on, those near 0 and 1, which constant
 /// labels give, are moved away from them.
 float taken_probability(float score, const XgboostHeader& header) {
   constexpr float kLeast = 1e-6f;
-  if (written_before(header.version, 3, 1) || !(score >= 0 && score <= 1)) return score;
+  if (written_before(header.version, 3, 2) || !(score >= 0 && score <= 1)) return score;
   return std::clamp(score, kLeast, 1 - kLeast);
 }
 
