@@ -11,6 +11,7 @@
 #include "model_conformance.hpp"
 #include "support/floats.hpp"
 #include "support/npy.hpp"
+#include "support/targets_here.hpp"
 #include "support/test_name.hpp"
 
 namespace forestvm::test {
@@ -80,8 +81,8 @@ TEST(RepositoryModels, Float64ScoresAreTheTrainers) {
         continue;
       }
       ASSERT_TRUE(compiled.ok()) << compiled.error().text();
-      for (const std::string_view target : host_targets()) {
-        const auto predictor = host_backend(compiled->program, {2, std::string(target)});
+      for (const std::string& target : support::targets_here()) {
+        const auto predictor = host_backend(compiled->program, {2, target});
         const auto context = (*predictor)->make_context();
         const RowBlock rows = rows_of(answers, 0, answers.count);
         std::vector<double> raw(answers.raw.size()), value(answers.value.size());

@@ -216,6 +216,7 @@ TEST(XgboostLoad, WhatReleasesChanged) {
 
 TEST(XgboostLoad, BaseScoreOutsideTheLinksDomain) {
   SmallXgboost small;
+  small.version = {3, 1, 3};  // later releases move 0 and 1 into the domain of binary:logistic
   for (const char* objective : {"binary:logistic", "count:poisson"}) {
     small.objective = objective;
     for (const char* base : {"0", "-1E0"}) {

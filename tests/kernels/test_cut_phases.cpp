@@ -82,9 +82,11 @@ class CutPhases : public testing::Test {
     return call.error().text();
   }
 
-  void expect_as_the_host(const Program& gpu) const {
-    const RowBlock block{rows_.data(), kRows, 4};
-    const auto host = host_backend(program(""));
+  void expect_as_the_host(const Program& gpu) const { expect_same(gpu, program("")); }
+
+  void expect_same(const Program& gpu, const Program& on_host) const {
+    const RowBlock block{rows_.data(), rows_.size() / 4, 4};
+    const auto host = host_backend(on_host);
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       const auto emulated = emulator_backend(gpu, {seed});
       ASSERT_TRUE(emulated.ok()) << emulated.error().text();
@@ -116,6 +118,18 @@ TEST_F(CutPhases, RefuseTheGridInsideALoopThatIsNotMapped) {
 /// Every launch of a loop repeats the slices in front of it.
 TEST_F(CutPhases, KnowPartsOfTrees) { expect_as_the_host(program(kParts)); }
 
+/// Phases without a mapped loop, here those that set, reduce and store the sums, cut the rows into blocks.
+TEST_F(CutPhases, CutRowsWhereNoLoopIsMapped) {
+  for (std::size_t i = kRows * 4; i < 300 * 4; ++i)
+    rows_.push_back(static_cast<float>(i * 11 % 29) * 0.3f - 2);
+  const Program mapped = program("tile(tree, t0, t1, 2); reorder(t0, batch, t1); gpuDimension(t0, grid.x)");
+  const auto call = Linker(mapped).link({300, 300, OutputKind::Raw}, {});
+  ASSERT_TRUE(call.ok()) << call.error().text();
+  EXPECT_TRUE(
+      std::ranges::any_of(call->phases, [](const LinkedPhase& phase) { return phase.rows_per_block != 0; }));
+  expect_as_the_host(mapped);
+}
+
 /// The first launch caches rows before it encodes them, and could make their codes in shared memory alone.
 /// The next launch reads the codes too.
 TEST_F(CutPhases, LeaveCodesWhereTheNextFindsThem) {
@@ -137,6 +151,24 @@ TEST_F(CutPhases, LeaveCodesWhereTheNextFindsThem) {
 TEST_F(CutPhases, ReduceWhatAllThreadsHaveSet) {
   const Program mapped = program(kTreesInGrid);
   expect_as_the_host(assembled(inserted(mapped.disassemble(), 9, "init a1, r2"), mapped));
+}
+
+/// Values are stored a few rows at a time, without a barrier behind the transform of all rows of the block: a row is
+/// stored by the thread that transformed it.
+TEST_F(CutPhases, GiveARowToTheSameThreadInEveryRange) {
+  Model model = model_;
+  model.transform = Transform::Softmax;
+  const Program mapped = test::compiled(model, kTreesInGrid, Contract::Reproducible);
+  const std::string text = mapped.disassemble();
+  std::smatch store;
+  ASSERT_TRUE(
+      std::regex_search(text, store, std::regex("transform a0, r2, softmax\n *([0-9]+) +store a0, r2")));
+  const auto pc = static_cast<unsigned>(std::stoul(store[1]));
+  std::string in_parts = inserted(inserted(text, pc + 1, "end @FOR"), pc, "for r7, r2, step 3, @END");
+  in_parts = replaced(in_parts, "end @FOR", "end @" + std::to_string(pc));
+  in_parts = replaced(in_parts, "@END", "@" + std::to_string(pc + 2));
+  in_parts = std::regex_replace(in_parts, std::regex("(step 3, @[0-9]+\n *[0-9]+ +store a0, )r2"), "$1r7");
+  expect_same(assembled(in_parts, mapped), test::compiled(model, "", Contract::Reproducible));
 }
 
 }  // namespace

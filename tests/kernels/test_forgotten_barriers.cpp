@@ -3,6 +3,8 @@
 // right.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,14 +34,13 @@ Program program_of(const Model& model, const std::string& trees = "cache(t0)") {
 
 constexpr std::size_t kRows = 37;
 
-/// Returns the bytes of the predictions, or the emulator's error.
-std::string outcome(const Program& program, const std::vector<float>& rows, OutputKind output,
-                    const EmulatorSettings& settings) {
-  const auto predictor = make_predictor(program, make_emulator_runtime(settings), "the emulator");
+/// Returns the bytes of the predictions, or the backend's error.
+std::string outcome(const Result<std::unique_ptr<Predictor>>& predictor, const std::vector<float>& rows,
+                    OutputKind output) {
   EXPECT_TRUE(predictor.ok());
   const auto context = (*predictor)->make_context();
   const RowBlock block{rows.data(), kRows, 4};
-  const std::size_t width = output_width(program, output);
+  const std::size_t width = output_width((*predictor)->program(), output);
   std::vector<float> scores(output == OutputKind::Raw ? kRows * width : 0);
   std::vector<std::int32_t> leaves(output == OutputKind::Leaf ? kRows * width : 0);
   const auto done = output == OutputKind::Raw ? (*predictor)->predict(*context, block, output, scores.data())
@@ -49,6 +50,11 @@ std::string outcome(const Program& program, const std::vector<float>& rows, Outp
     return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size() * 4);
   };
   return bytes(scores) + bytes(leaves);
+}
+
+std::string outcome(const Program& program, const std::vector<float>& rows, OutputKind output,
+                    const EmulatorSettings& settings) {
+  return outcome(make_predictor(program, make_emulator_runtime(settings), "the emulator"), rows, output);
 }
 
 /// Returns the instructions whose barriers, when forgotten, change the outcome under one of ten orders.
@@ -116,13 +122,37 @@ TEST(ForgottenBarriers, AfterMakingThoseOfBulkCopies) {
   EXPECT_GT(noticed, 0u);
 }
 
+/// Compiles a program that caches only rows.
+Program program_of_rows() {
+  return test::compiled(many_trees(),
+                        "tile(batch, b0, b1, 8); tile(tree, t0, t1, 12); reorder(b0, t0, b1, t1); "
+                        "gpuDimension(b0, grid.x); gpuDimension(t0, block.x); cache(b0)");
+}
+
 TEST(ForgottenBarriers, OfCachedRows) {
-  const Model model = support::model_of(support::six_trees(), 2);
-  const Program program =
-      test::compiled(model,
-                     "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); "
-                     "gpuDimension(b0, grid.x); gpuDimension(t0, block.x); cache(b0)");
-  EXPECT_EQ(noticed(program, some_rows(), OutputKind::Leaf), (std::set<Op>{Op::CacheRows}));
+  EXPECT_EQ(noticed(program_of_rows(), some_rows(), OutputKind::Leaf), (std::set<Op>{Op::CacheRows}));
+}
+
+TEST(Barriers, InTheirPlacesGiveTheHostsAnswers) {
+  const Program on_host = test::compiled(many_trees(), "", Contract::Reproducible);
+  std::map<OutputKind, std::string> right;
+  for (const OutputKind output : {OutputKind::Raw, OutputKind::Leaf})
+    right[output] = outcome(host_backend(on_host), some_rows(), output);
+  const auto check = [&](const Program& program, OutputKind output) {
+    for (std::uint64_t seed = 1; seed <= 10; ++seed)
+      for (const unsigned warp : {32u, 64u})
+        for (const bool bulk : {false, true})
+          ASSERT_EQ(outcome(program, some_rows(), output, {.seed = seed, .warp = warp, .bulk_copies = bulk}),
+                    right[output])
+              << "seed " << seed << ", warps of " << warp << (bulk ? ", bulk copies" : "");
+  };
+  for (const std::string trees : {"cache(t0)", "cache(t0, 1)"}) {
+    SCOPED_TRACE(trees);
+    check(program_of(many_trees(), trees), OutputKind::Raw);
+    check(program_of(many_trees(), trees), OutputKind::Leaf);
+    check(program_of_threads(trees), OutputKind::Leaf);
+  }
+  check(program_of_rows(), OutputKind::Leaf);
 }
 
 }  // namespace
