@@ -174,7 +174,6 @@ class PhaseMeasurer {
       case Op::StoreTrees:
       case Op::StoreStages:
       case Op::Attribute:
-      case Op::Quantiles:
         return;
     }
   }

@@ -77,7 +77,7 @@ TEST(Compile, TimesEveryPass) {
   EXPECT_EQ(names,
             (std::vector<std::string_view>{
                 "cut-plans", "fingerprint", "check-support", "normalize", "explain-trees",
-                "compare-background", "attribute-leaves", "keep-samples", "number-vectors", "number-functions",
+                "compare-background", "attribute-leaves", "number-vectors", "number-functions",
                 "apply-schedule", "order-trees", "check-mapping", "make-walks", "tile-forest",
                 "rank-thresholds", "make-loops", "choose-sums", "legalize-reductions", "emit-program"}));
 }

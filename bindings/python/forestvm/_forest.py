@@ -6,7 +6,7 @@ import math
 import operator
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from . import _core, _threadpools, _threads
@@ -28,7 +28,6 @@ class _Calls(NamedTuple):
     every: int = 1
     ensembles: int = _ENSEMBLES
     features: tuple[int, ...] = ()  # ascending; none: all
-    quantiles: tuple[float, ...] = ()  # none: the default ones
 
 
 Source = Union[str, "os.PathLike[str]", "Buffer"]
@@ -336,30 +335,6 @@ class Forest(_core.Forest):
         flat = calls.predict(X, output="uncertainty", dtype=dtype, missing=missing, columns=columns, extra=extra)
         return flat if flat.shape[1] <= 3 else flat.reshape(len(flat), self.num_outputs, 2)
 
-    def quantiles(
-        self,
-        X: Any,
-        quantiles: Iterable[float] = (0.1, 0.5, 0.9),
-        *,
-        dtype: DTypeLike | None = None,
-        missing: float | None = None,
-        columns: str = "name",
-        extra: str = "error",
-    ) -> NDArray[Any]:
-        """Returns quantiles of the targets that training rows had in a row's leaves: an array (rows, quantiles).
-
-        quantiles: numbers from 0 to 1. The forest must have been loaded with `samples=(X, y)`. The other options are
-        those of `predict`.
-        """
-        try:
-            numbers = tuple(float(quantile) for quantile in quantiles)
-        except (TypeError, ValueError):
-            raise Usage(f"is {quantiles!r}: expected numbers from 0 to 1", "quantiles") from None
-        if not numbers or not all(0 <= number <= 1 for number in numbers):
-            raise Usage(f"is {quantiles!r}: expected numbers from 0 to 1", "quantiles")
-        calls = self._kept_calls(quantiles=numbers)
-        return calls.predict(X, output="quantile", dtype=dtype, missing=missing, columns=columns, extra=extra)
-
     def of_rounds(self, begin: int, end: int) -> Forest:
         """Returns a forest of the same program that predicts with its rounds from `begin` on and before `end`.
 
@@ -372,16 +347,10 @@ class Forest(_core.Forest):
         """Returns an array of raw scores after each other in the shape (rows, ..., outputs)."""
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
-    def _kept_calls(
-        self,
-        every: int = 1,
-        ensembles: int = _ENSEMBLES,
-        features: tuple[int, ...] = (),
-        quantiles: tuple[float, ...] = (),
-    ) -> Forest:
+    def _kept_calls(self, every: int = 1, ensembles: int = _ENSEMBLES, features: tuple[int, ...] = ()) -> Forest:
         """Returns a forest whose calls have these options. The last one is kept, so that its memory serves the next
         call, too."""
-        asked = _Calls(every, ensembles, features, quantiles)
+        asked = _Calls(every, ensembles, features)
         if asked == _Calls():
             return self
         last = self._calls  # read once, because another thread may replace it
@@ -393,8 +362,7 @@ class Forest(_core.Forest):
         import numpy
 
         features = numpy.array(asked.features, numpy.uint32)
-        quantiles = numpy.array(asked.quantiles, numpy.float64)
-        calls: Forest = self._calling(*(rounds or (0, 0)), asked.every, asked.ensembles, features, quantiles)
+        calls: Forest = self._calling(*(rounds or (0, 0)), asked.every, asked.ensembles, features)
         calls._options = self._options if rounds is None else {**self._options, "rounds": rounds}
         calls._names = self._names
         calls._schema = calls._calls = None
@@ -527,7 +495,6 @@ def load(
     interactions: bool = False,
     approx_contributions: bool = False,
     background: Any = None,
-    samples: tuple[Any, Any] | None = None,
 ) -> Forest:
     """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
 
@@ -546,8 +513,6 @@ def load(
     approx_contributions: lets `Forest.approx_contributions` answer; the program then takes more memory.
     background: rows with which contributions compare a row, an array (rows, features) without column names, compiled
               into the program: contributions are then interventional SHAP values, means over these rows.
-    samples:  training rows and their targets, arrays (rows, features) and (rows,), without column names: lets
-              `Forest.quantiles` answer.
     """
     if isinstance(schedule, os.PathLike):
         with open(schedule, encoding="utf-8") as file:
@@ -565,7 +530,6 @@ def load(
         interactions,
         approx_contributions,
         background=_background(background, contributions),
-        samples=_samples(samples),
     )
 
 
@@ -575,47 +539,23 @@ def _background(background: Any, contributions: bool) -> NDArray[Any] | None:
         return None
     if not contributions:
         raise Usage("is for contributions: give contributions=True, too", "background")
-    return _matrix(background, "background")
-
-
-def _samples(samples: tuple[Any, Any] | None) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
-    """Returns training rows and their targets as the extension takes them."""
-    if samples is None:
-        return None, None
-    import numpy
-
-    try:
-        rows, targets = samples
-    except (TypeError, ValueError):
-        raise Usage("expected (X, y), training rows and their targets", "samples") from None
-    try:
-        numbers = numpy.ascontiguousarray(targets, dtype=numpy.float64)
-    except (TypeError, ValueError) as error:
-        raise UnsupportedInput(f"y is no array of numbers: {error}", "samples") from None
-    if numpy.ndim(targets) != 1:
-        raise Usage(f"y has the shape {numpy.shape(targets)}: expected (rows,)", "samples")
-    return _matrix(rows, "samples"), numbers
-
-
-def _matrix(rows: Any, option: str) -> NDArray[Any]:
-    """Returns rows in the order of the model's features as an array of float64."""
-    if isinstance(rows, dict) or hasattr(rows, "columns") or hasattr(rows, "column_names"):
-        name = type(rows).__name__
+    if isinstance(background, dict) or hasattr(background, "columns") or hasattr(background, "column_names"):
+        name = type(background).__name__
         raise UnsupportedInput(
             f"{name} has columns with names, which are not matched: give an array in the order of the model's features",
-            option,
+            "background",
         )
     import numpy
 
     try:
-        if isinstance(rows, numpy.ma.MaskedArray):
-            rows = numpy.ma.filled(rows.astype(numpy.float64), numpy.nan)
-        matrix = numpy.ascontiguousarray(rows, dtype=numpy.float64)
+        if isinstance(background, numpy.ma.MaskedArray):
+            background = numpy.ma.filled(background.astype(numpy.float64), numpy.nan)
+        rows = numpy.ascontiguousarray(background, dtype=numpy.float64)
     except (TypeError, ValueError) as error:
-        raise UnsupportedInput(f"is no array of numbers: {error}", option) from None
-    if matrix.ndim != 2:
-        raise Usage(f"has the shape {matrix.shape}: expected (rows, features)", option)
-    return matrix
+        raise UnsupportedInput(f"is no array of numbers: {error}", "background") from None
+    if rows.ndim != 2:
+        raise Usage(f"has the shape {rows.shape}: expected (rows, features)", "background")
+    return rows
 
 
 def _open(
@@ -631,7 +571,6 @@ def _open(
     approx_contributions: bool = False,
     borrow: bool = False,
     background: NDArray[Any] | None = None,
-    samples: tuple[NDArray[Any] | None, NDArray[Any] | None] = (None, None),
 ) -> Forest:
     """Loads a model or a program. `options` are those that a pickle keeps."""
     is_path = isinstance(source, (str, os.PathLike))
@@ -662,7 +601,6 @@ def _open(
         approx_contributions,
         borrow,
         background,
-        *samples,
     )
     forest._options = options
     forest._names = forest._feature_names

@@ -250,11 +250,6 @@ ProgramParts every_opcode() {
   hand.add(Op::Leaves, {1, 0, 0, 1});
   hand.add(Op::Attribute, {0});
   hand.close();
-  hand.open(Op::When, {number(OutputKind::Quantile)});
-  hand.add(Op::Encode, {0});
-  hand.add(Op::Leaves, {1, 0, 0, 1});
-  hand.add(Op::Quantiles, {0});
-  hand.close();
   parts.code = hand.code();
   return parts;
 }

@@ -88,15 +88,14 @@ class CodeGenerator {
     if (chance(98)) explain(OutputKind::Interactions, 0, false);
     if (chance(98)) store_leaves(Op::StoreTrees, 0, false);
     if (chance(98)) store_leaves(Op::StoreStages, 0, false);
-    if (chance(98)) use_leaf_numbers(Op::Attribute, 0, false);
-    if (chance(98)) use_leaf_numbers(Op::Quantiles, 0, false);
+    if (chance(98)) attribute(0, false);
   }
 
-  /// Adds approximate contributions or quantiles, mostly where they are asked for and leaves are known.
-  void use_leaf_numbers(Op op, std::uint32_t rows, bool anywhere) {
-    const std::uint32_t open = anywhere ? 0 : add(Op::When, {op == Op::Attribute ? 8u : 11u, 0});
+  /// Adds approximate contributions, mostly where they are asked for and leaves are known.
+  void attribute(std::uint32_t rows, bool anywhere) {
+    const std::uint32_t open = anywhere ? 0 : add(Op::When, {8, 0});
     if (chance(95)) add(Op::Leaves, {1, rows, below(4), 1});
-    add(op, {rows});
+    add(Op::Attribute, {rows});
     if (!anywhere) close(open, 0);
   }
 
@@ -157,8 +156,7 @@ class CodeGenerator {
                          chance(5));
         if (contributions_ && chance(50))
           return store_leaves(chance(50) ? Op::StoreTrees : Op::StoreStages, source(kRowAxis), chance(5));
-        if (contributions_ && chance(30))
-          return use_leaf_numbers(chance(50) ? Op::Attribute : Op::Quantiles, source(kRowAxis), chance(5));
+        if (contributions_ && chance(30)) return attribute(source(kRowAxis), chance(5));
         return leaves();
       case 18:
         return convert_or_cache();
