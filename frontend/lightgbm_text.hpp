@@ -46,7 +46,6 @@ struct LightgbmTree {
   LightgbmEntry num_leaves;
   LightgbmEntry num_cat;
   LightgbmEntry split_feature;
-  LightgbmEntry split_gain;
   LightgbmEntry threshold;
   LightgbmEntry decision_type;
   LightgbmEntry left_child;
