@@ -385,7 +385,9 @@ class HostPredictor final : public CallPredictor {
     const bool packs = loaded_.functions.empty();
     stage.stage = &rows.sums();
     const std::uint32_t step = plan_.stage_trees(pass);
-    for (std::uint32_t c = 0; c < iterations(all.size(), step); ++c) {
+    const std::uint32_t stages =
+        std::max(iterations(all.size(), step), 1u);  // base scores come from a stage, too
+    for (std::uint32_t c = 0; c < stages; ++c) {
       stage.trees = chunk(all, step, c);
       interpret_with(stage, codes);
       stage.encode_to = nullptr;

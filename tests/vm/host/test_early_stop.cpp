@@ -134,6 +134,20 @@ TEST(EarlyStop, GivesTheScoresOfTheFirstDecidedStage) {
 
 TEST(EarlyStop, OfLinearLeaves) { check_stops(stopping_model(EarlyStopRule::Lead, true)); }
 
+TEST(EarlyStop, WithoutTreesGivesTheBaseScores) {
+  Model model = stopping_model(EarlyStopRule::Distance, false);
+  model.trees.clear();
+  model.round_begins = {0};
+  model.base = {0.75};
+  const Forms forms(model.num_features);
+  const auto predictor = host_backend(keeping(model, "encode(u8)"));
+  ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+  for (const auto& [form, rows] : forms.all)
+    EXPECT_EQ(scores_of(**predictor, rows, OutputKind::Raw, {.early_stop = EarlyStop{0, 1}}),
+              std::vector<double>(kRows, 0.75))
+        << form;
+}
+
 TEST(EarlyStop, OfRoundsAndMargins) {
   const Model model = stopping_model(EarlyStopRule::Lead, false);
   const Forms forms(model.num_features);
