@@ -11,6 +11,7 @@
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/row_source.hpp>
 
+#include "vm/host/lines.hpp"
 #include "vm/host/machine.hpp"
 #include "vm/host/paths/explain_task.hpp"
 #include "vm/host/targets/target.hpp"
@@ -20,16 +21,6 @@ namespace forestvm::host {
 
 /// The most rows of a pass if nothing else bounds them: row numbers are 32-bit.
 inline constexpr std::size_t kMaxPassRows = std::size_t{1} << 30;
-
-/// A cache line, in which scratch memory is counted.
-struct alignas(64) Line {
-  std::byte bytes[64];
-};
-
-/// Rounds bytes up to whole lines, so that each part of the scratch memory begins on a line of its own.
-constexpr std::size_t whole_lines(std::size_t bytes) {
-  return (bytes + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
-}
 
 class PassPlan {
  public:
@@ -96,7 +87,7 @@ class PassPlan {
     const std::size_t result_bytes = pass.in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
     const std::size_t number_bytes = leaf_number_bytes(pass.output, 1);
     const std::size_t row_bytes = private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1) +
-                                  number_bytes + stage_bytes(pass, 1);
+                                  number_bytes + (stage_bytes(pass, kCodeRows) + kCodeRows - 1) / kCodeRows;
     const std::size_t most = std::min(left, max_pass_rows(row_bytes, number_bytes + leaf_bytes_));
     if (rows.form() == RowForm::Encoded)
       return std::min(left, rows.cut(adds_values() ? std::min(most, max_encoded_rows()) : most));

@@ -2,15 +2,14 @@
 #include "vm/host/undecided_rows.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <forestvm/core/encoder.hpp>
 
+#include "vm/host/lines.hpp"
+
 namespace forestvm::host {
 namespace {
-
-/// Parts of the memory begin on cache lines of their own.
-constexpr std::size_t kLine = 64;
-constexpr std::size_t lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
 
 /// The rows of a stage are packed when at most this share of them is undecided.
 constexpr std::uint32_t kPackedShare = 2;
@@ -18,7 +17,20 @@ constexpr std::uint32_t kPackedShare = 2;
 constexpr std::size_t packed_rows(std::size_t rows) { return rows / kPackedShare + 1; }
 
 std::size_t packed_code_bytes(std::size_t rows, std::size_t columns) {
-  return columns == 0 ? 0 : lines(code_bytes(packed_rows(rows), columns) + kCodeSlack);
+  return columns == 0 ? 0 : code_bytes(packed_rows(rows), columns) + kCodeSlack;
+}
+
+/// Returns the bytes of each part of the memory, in the order in which the constructor takes them.
+std::array<std::size_t, 7> part_bytes(std::size_t rows, std::size_t outputs, std::size_t columns,
+                                      std::size_t values) {
+  const std::size_t scores = rows * outputs * sizeof(double), numbers = rows * sizeof(std::uint32_t);
+  return {scores,
+          scores,
+          numbers,
+          numbers,
+          rows,
+          packed_code_bytes(rows, columns),
+          packed_rows(rows) * values * sizeof(float)};
 }
 
 /// Copies the codes of some rows, whose numbers ascend, one block of packed rows after the other. `to` may be `from`:
@@ -39,8 +51,9 @@ void pack_codes(const std::uint8_t* from, const std::uint32_t* rows, std::uint32
 
 std::size_t UndecidedRows::bytes(std::size_t rows, std::size_t outputs, std::size_t columns,
                                  std::size_t values) {
-  return 2 * lines(rows * outputs * sizeof(double)) + 2 * lines(rows * sizeof(std::uint32_t)) + lines(rows) +
-         packed_code_bytes(rows, columns) + lines(packed_rows(rows) * values * sizeof(float));
+  std::size_t all = 0;
+  for (const std::size_t part : part_bytes(rows, outputs, columns, values)) all += whole_lines(part);
+  return all;
 }
 
 UndecidedRows::UndecidedRows(const Pass& pass, std::size_t outputs, std::size_t columns, std::size_t values,
@@ -50,17 +63,19 @@ UndecidedRows::UndecidedRows(const Pass& pass, std::size_t outputs, std::size_t 
       values_(values),
       rows_(pass.row_count),
       all_rows_(pass.row_count) {
-  const auto take = [&]<class T>(T*& part, std::size_t bytes) {
+  const auto sizes = part_bytes(rows_, outputs, columns, values);
+  const std::size_t* size = sizes.data();
+  const auto take = [&]<class T>(T*& part) {
     part = reinterpret_cast<T*>(memory);
-    memory += lines(bytes);
+    memory += whole_lines(*size++);
   };
-  take(all_, rows_ * outputs * sizeof(double));
-  take(stage_.scores, rows_ * outputs * sizeof(double));
-  take(numbers_, rows_ * sizeof(std::uint32_t));
-  take(kept_, rows_ * sizeof(std::uint32_t));
-  take(stage_.decided, rows_);
-  take(packed_codes_, packed_code_bytes(rows_, columns));
-  take(packed_values_, packed_rows(rows_) * values * sizeof(float));
+  take(all_);
+  take(stage_.scores);
+  take(numbers_);
+  take(kept_);
+  take(stage_.decided);
+  take(packed_codes_);
+  take(packed_values_);
   std::fill_n(stage_.decided, rows_, std::uint8_t{0});
   for (std::uint32_t row = 0; row < rows_; ++row) numbers_[row] = row;
 }
