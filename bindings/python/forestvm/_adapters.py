@@ -143,7 +143,8 @@ def check_frame(rows: Any, package: str, categories: bool) -> None:
     else:
         pairs = zip(rows.columns, rows.dtypes) if package == "polars" else zip(rows.column_names, rows.schema.types)
         kinds = [(name, kind) for name, kind in pairs if str(kind) not in _NUMBERS]
-    for name, kind in kinds[:1]:
+    if kinds:
+        name, kind = kinds[0]
         raise NotTaken(f"the column {name!r} has values of type {kind}, not plain numbers")
     if rows.shape[0] == 0 or rows.shape[1] == 0:
         raise NotTaken("there are no rows" if rows.shape[0] == 0 else "there are no columns")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ._arguments import whole
 from ._errors import Usage
-from ._forest import _whole
 
 if TYPE_CHECKING:
     from ._forest import Forest
@@ -318,7 +318,7 @@ def _svg(boxes: list[Box], name: str) -> str:
 
 
 def plot(forest: Forest, number: int, max_depth: int | None) -> Drawing:
-    levels = 0 if max_depth is None else _whole(max_depth)
+    levels = 0 if max_depth is None else whole(max_depth)
     if levels is None or levels < 0:
         raise Usage(f"max_depth is {max_depth!r}: expected a number from 0, or None", "max_depth")
     tree = tree_of(forest, number)

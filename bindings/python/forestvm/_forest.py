@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 import os
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
-from . import _core, _threadpools, _threads
+from . import _arguments, _core, _threadpools, _threads
 from ._errors import ContractWarning, UnsupportedInput, Usage
 
 if TYPE_CHECKING:
@@ -134,17 +133,7 @@ class Forest(_core.Forest):
 
         The other options are those of `predict`.
         """
-        from . import _terms
-
-        _check_array(out)
-        size = self._new_result(0, "raw", None, dtype).itemsize if out is None else out.itemsize
-        if features is not None:
-            features = _terms.numbers_of(self, features)
-        used = self.num_features if features is None else len(features)
-        row_bytes = self.num_outputs * (used + 1) ** 2 * size
-        if row_bytes > max_bytes:
-            raise Usage(f"the interactions of a row take {row_bytes} bytes, more than {max_bytes}", "max_bytes")
-        return self._explain("interactions", 2, X, out, dtype, missing, columns, extra, features, top)
+        return self._explain("interactions", 2, X, out, dtype, missing, columns, extra, features, top, max_bytes)
 
     def approx_contributions(
         self,
@@ -191,8 +180,10 @@ class Forest(_core.Forest):
         extra: str,
         features: Sequence[str | int] | None,
         top: int | None,
+        max_bytes: int | None = None,
     ) -> Any:
-        """Predicts an output of which each row has (features + 1) ** order numbers for each output of the model."""
+        """Predicts an output of which each row has (features + 1) ** order numbers for each output of the model, and
+        takes at most `max_bytes` bytes."""
         from . import _terms
 
         chosen = None if features is None else _terms.numbers_of(self, features)
@@ -202,7 +193,12 @@ class Forest(_core.Forest):
             _terms.check_top(top, used, order, out)
         terms = (used + 1,) * order
         shape = terms if self.num_outputs == 1 else (self.num_outputs, *terms)
-        _check_array(out)
+        _arguments.check_array(out)
+        if max_bytes is not None:
+            size = self._new_result(0, "raw", None, dtype).itemsize if out is None else out.itemsize
+            row_bytes = math.prod(shape) * size
+            if row_bytes > max_bytes:
+                raise Usage(f"the {output} of a row take {row_bytes} bytes, more than {max_bytes}", "max_bytes")
         if out is not None and (out.shape[1:] != shape or not out.flags.c_contiguous):
             wanted = ", ".join(map(str, shape))
             raise Usage(f"expected an array of the shape (rows, {wanted}) in C order, not {out.shape}", "out")
@@ -289,7 +285,7 @@ class Forest(_core.Forest):
         every: rounds from one stage to the next. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
         """
-        calls = self._kept_calls(every=_count(every, "every"))
+        calls = self._kept_calls(every=_arguments.count_of(every, "every"))
         return self._by_output(
             calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
         )
@@ -309,7 +305,7 @@ class Forest(_core.Forest):
         ensembles: at most half of the rounds. The forest must have been loaded with `keep_leaves=True`. The other
         options are those of `predict`.
         """
-        calls = self._kept_calls(ensembles=_count(ensembles, "ensembles"))
+        calls = self._kept_calls(ensembles=_arguments.count_of(ensembles, "ensembles"))
         return self._by_output(
             calls.predict(X, output="virt-ensembles", dtype=dtype, missing=missing, columns=columns, extra=extra)
         )
@@ -331,7 +327,7 @@ class Forest(_core.Forest):
         (rows, 2) or (rows, outputs, 2). The forest must have been loaded with `keep_leaves=True`. The options are those
         of `virt_ensembles`.
         """
-        calls = self._kept_calls(ensembles=_count(ensembles, "ensembles"))
+        calls = self._kept_calls(ensembles=_arguments.count_of(ensembles, "ensembles"))
         flat = calls.predict(X, output="uncertainty", dtype=dtype, missing=missing, columns=columns, extra=extra)
         return flat if flat.shape[1] <= 3 else flat.reshape(len(flat), self.num_outputs, 2)
 
@@ -341,7 +337,7 @@ class Forest(_core.Forest):
         It has raw scores, values, classes, trees and stages. The forest must have been loaded with `keep_leaves=True`.
         Every tree is still walked: `load(..., rounds=(begin, end))` makes a faster one. `save` writes all rounds.
         """
-        return self._with_calls(_rounds((begin, end)))
+        return self._with_calls(_arguments.rounds_of((begin, end)))
 
     def _by_output(self, flat: NDArray[Any]) -> NDArray[Any]:
         """Returns an array of raw scores after each other in the shape (rows, ..., outputs)."""
@@ -524,38 +520,13 @@ def load(
         schedule,
         contract,
         strict,
-        _rounds(rounds),
+        _arguments.rounds_of(rounds),
         contributions,
         keep_leaves,
         interactions,
         approx_contributions,
-        background=_background(background, contributions),
+        background=_arguments.background_rows(background, contributions),
     )
-
-
-def _background(background: Any, contributions: bool) -> NDArray[Any] | None:
-    """Returns the rows of a background as the extension takes them."""
-    if background is None:
-        return None
-    if not contributions:
-        raise Usage("is for contributions: give contributions=True, too", "background")
-    if isinstance(background, dict) or hasattr(background, "columns") or hasattr(background, "column_names"):
-        name = type(background).__name__
-        raise UnsupportedInput(
-            f"{name} has columns with names, which are not matched: give an array in the order of the model's features",
-            "background",
-        )
-    import numpy
-
-    try:
-        if isinstance(background, numpy.ma.MaskedArray):
-            background = numpy.ma.filled(background.astype(numpy.float64), numpy.nan)
-        rows = numpy.ascontiguousarray(background, dtype=numpy.float64)
-    except (TypeError, ValueError) as error:
-        raise UnsupportedInput(f"is no array of numbers: {error}", "background") from None
-    if rows.ndim != 2:
-        raise Usage(f"has the shape {rows.shape}: expected (rows, features)", "background")
-    return rows
 
 
 def _open(
@@ -574,7 +545,7 @@ def _open(
 ) -> Forest:
     """Loads a model or a program. `options` are those that a pickle keeps."""
     is_path = isinstance(source, (str, os.PathLike))
-    if not is_path and not _has_buffer(source):
+    if not is_path and not _arguments.has_buffer(source):
         raise Usage(f"expected a path or the bytes of a model, not {type(source).__name__}")
     target = options["target"]
     texts = {"target": target, "device": options["device"], "schedule": schedule, "contract": contract}
@@ -608,51 +579,3 @@ def _open(
     for message in messages:
         warnings.warn(message, ContractWarning, stacklevel=3)
     return forest
-
-
-def _has_buffer(source: object) -> bool:
-    try:
-        return memoryview(source).c_contiguous  # type: ignore[arg-type]
-    except TypeError:
-        return False
-
-
-def _rounds(rounds: tuple[int, int] | str | None) -> tuple[int, int]:
-    """Returns the numbers that the extension takes: an end of -1 means all rounds, -2 those up to the best one."""
-    if rounds is None:
-        return 0, -1
-    if rounds == "best":
-        return 0, -2
-    if not isinstance(rounds, tuple) or len(rounds) != 2:
-        raise Usage(f"rounds is {rounds!r}: expected (begin, end) or \"best\"", "rounds")
-    begin, end = map(_whole, rounds)
-    # The extension takes numbers below 2**31, and `of_rounds` gives it 0, 0 for all rounds.
-    if begin is None or end is None or not 0 <= begin < end < 2**31:
-        raise Usage(f"rounds is {rounds!r}: expected (begin, end), where 0 <= begin < end < 2**31", "rounds")
-    return begin, end
-
-
-def _whole(number: Any) -> int | None:
-    """Returns the integer that `number` is, of any type of integers; None if it is none, or a bool."""
-    if type(number).__name__ in ("bool", "bool_"):  # NumPy's bool has both names
-        return None
-    try:
-        return operator.index(number)
-    except TypeError:
-        return None
-
-
-def _count(number: Any, where: str) -> int:
-    """Returns a whole number that the C ABI holds in 32 bits, from 1."""
-    whole = _whole(number)
-    if whole is None or not 0 < whole < 2**32:
-        raise Usage(f"{where} is {number!r}: expected a whole number from 1", where)
-    return whole
-
-
-def _check_array(out: Any) -> None:
-    """Checks that an array was given to write to, or None."""
-    import numpy
-
-    if out is not None and not isinstance(out, numpy.ndarray):
-        raise Usage(f"expected an array of NumPy, not {type(out).__name__}", "out")

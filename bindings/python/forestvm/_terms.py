@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from ._arguments import whole
 from ._errors import FeatureMismatch, Usage
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ def numbers_of(forest: Forest, features: Sequence[str | int]) -> tuple[int, ...]
 
 
 def _number_of(forest: Forest, names: dict[str, int], feature: Any) -> int:
-    from ._forest import _whole
-
-    number = names.get(feature) if isinstance(feature, str) else _whole(feature)
+    number = names.get(feature) if isinstance(feature, str) else whole(feature)
     if number is None or not 0 <= number < forest.num_features:
         raise FeatureMismatch(
             f"the model has no feature {feature!r}", "features", extra=(str(feature),), expected=forest.feature_names
@@ -42,10 +41,8 @@ def _number_of(forest: Forest, names: dict[str, int], feature: Any) -> int:
 
 def check_top(top: Any, features: int, order: int, out: object) -> None:
     """Checks the number of terms that are wanted of each row."""
-    from ._forest import _whole
-
     most = features if order == 1 else features * (features + 1) // 2
-    number = _whole(top)
+    number = whole(top)
     if number is None or not 0 < number <= most:
         what = "features" if order == 1 else "pairs of features"
         raise Usage(f"top is {top!r}: expected 1 to {most}, the number of {what} to choose from", "top")

@@ -67,11 +67,14 @@ def _send(program: Program, forest: Forest) -> None:
     except (ImportError, ValueError):
         program.file_of(forest)
     else:
-        client.register_plugin(_Sender(program.digest, memoryview(forest)))
+        sender = _Sender(program.digest, memoryview(forest))
+        # A lambda is sent itself, so that the scheduler needs no forestvm.
+        if not client.run_on_scheduler(lambda name, dask_scheduler: name in dask_scheduler.worker_plugins, sender.name):
+            client.register_plugin(sender)
 
 
 class _Sender(WorkerPlugin):  # type: ignore[misc]
-    """Brings a program to a worker. The scheduler keeps the first one of a name."""
+    """Brings a program to a worker. The scheduler keeps the first one of a name, and gets no other."""
 
     idempotent = True
 

@@ -1,0 +1,84 @@
+"""Checks of the arguments of calls, before the extension gets them."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from ._errors import UnsupportedInput, Usage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def background_rows(background: Any, contributions: bool) -> NDArray[Any] | None:
+    """Returns the rows of a background as the extension takes them."""
+    if background is None:
+        return None
+    if not contributions:
+        raise Usage("is for contributions: give contributions=True, too", "background")
+    if isinstance(background, dict) or hasattr(background, "columns") or hasattr(background, "column_names"):
+        name = type(background).__name__
+        raise UnsupportedInput(
+            f"{name} has columns with names, which are not matched: give an array in the order of the model's features",
+            "background",
+        )
+    import numpy
+
+    try:
+        if isinstance(background, numpy.ma.MaskedArray):
+            background = numpy.ma.filled(background.astype(numpy.float64), numpy.nan)
+        rows = numpy.ascontiguousarray(background, dtype=numpy.float64)
+    except (TypeError, ValueError) as error:
+        raise UnsupportedInput(f"is no array of numbers: {error}", "background") from None
+    if rows.ndim != 2:
+        raise Usage(f"has the shape {rows.shape}: expected (rows, features)", "background")
+    return rows
+
+
+def has_buffer(source: object) -> bool:
+    try:
+        return memoryview(source).c_contiguous  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def rounds_of(rounds: tuple[int, int] | str | None) -> tuple[int, int]:
+    """Returns the numbers that the extension takes: an end of -1 means all rounds, -2 those up to the best one."""
+    if rounds is None:
+        return 0, -1
+    if rounds == "best":
+        return 0, -2
+    if not isinstance(rounds, tuple) or len(rounds) != 2:
+        raise Usage(f"rounds is {rounds!r}: expected (begin, end) or \"best\"", "rounds")
+    begin, end = map(whole, rounds)
+    # The extension takes numbers below 2**31, and `of_rounds` gives it 0, 0 for all rounds.
+    if begin is None or end is None or not 0 <= begin < end < 2**31:
+        raise Usage(f"rounds is {rounds!r}: expected (begin, end), where 0 <= begin < end < 2**31", "rounds")
+    return begin, end
+
+
+def whole(number: Any) -> int | None:
+    """Returns the integer that `number` is, of any type of integers; None if it is none, or a bool."""
+    if type(number).__name__ in ("bool", "bool_"):  # NumPy's bool has both names
+        return None
+    try:
+        return operator.index(number)
+    except TypeError:
+        return None
+
+
+def count_of(number: Any, where: str) -> int:
+    """Returns a whole number that the C ABI holds in 32 bits, from 1."""
+    found = whole(number)
+    if found is None or not 0 < found < 2**32:
+        raise Usage(f"{where} is {number!r}: expected a whole number from 1", where)
+    return found
+
+
+def check_array(out: Any) -> None:
+    """Checks that an array was given to write to, or None."""
+    import numpy
+
+    if out is not None and not isinstance(out, numpy.ndarray):
+        raise Usage(f"expected an array of NumPy, not {type(out).__name__}", "out")
