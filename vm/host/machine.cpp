@@ -166,11 +166,10 @@ void Machine::encode(const Inst& inst) {
   encode_range(*loaded_, *pass_, ranges[args.rows]);
 }
 
-/// Returns the trees among `trees` that the call's rounds want, as the program counts them; all of them if the
-/// program's order does not tell them apart.
-Range Machine::wanted_trees(const WalkTask& task, const Range& trees) const {
+/// Returns the trees among `trees` that the call's rounds want, as the program counts them. The trees of each group
+/// must be in the model's order.
+[[gnu::cold]] Range Machine::wanted_trees(const WalkTask& task, const Range& trees) const {
   const Range& wanted = pass_->trees;
-  if (wanted.size() == loaded_->meta.num_trees || !loaded_->trees_ascend) return trees;
   const TreeDesc* const first = task.group.trees;
   const auto tree_from = [&](std::uint32_t number) {
     const auto* const found =
@@ -186,8 +185,11 @@ void Machine::walk(const Inst& inst) {
   const auto args = operands<Op::Walk>(inst);
   const LoadedWalker& walker = selected_walker(args.walker, args.select);
   WalkTask task = walker.task;
-  task.tree_range = wanted_trees(task, ranges[args.trees]);
-  if (task.tree_range.size() == 0) return;
+  task.tree_range = ranges[args.trees];
+  if (pass_->trees.size() != loaded_->meta.num_trees && loaded_->trees_ascend) {
+    task.tree_range = wanted_trees(task, task.tree_range);
+    if (task.tree_range.size() == 0) return;
+  }
   task.row_range = ranges[args.rows];
   task.delivery = delivery_of(loaded_->accumulators[args.acc_out].kind);
   task.width = loaded_->accumulators[args.acc_out].width;

@@ -217,6 +217,7 @@ class Machine {
   double leaf_output(std::uint32_t row, double leaf) const;
   template <class Score>
   void add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows, const Range& trees) const;
+  std::uint32_t mark_decided(const Range& rows) const;
   template <class Score>
   void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const;
   template <class Score>

@@ -230,40 +230,48 @@ constexpr std::uint32_t kRowsDecidedTogether = 16;
 
 }  // namespace
 
+/// Marks the rows whose sums are decided, and returns the number of rows that are not.
+[[gnu::cold]] std::uint32_t Machine::mark_decided(const Range& rows) const {
+  const auto outputs = static_cast<std::uint32_t>(outputs_);
+  const StageSums& stage = *pass_->stage;
+  std::uint32_t left = 0;
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row)
+    if (stage.decided[row] == 0) {
+      const bool decided = is_decided(loaded_->meta.early_stop, stage.scores + row * outputs_, outputs,
+                                      pass_->options->early_stop->margin);
+      stage.decided[row] = decided ? 1 : 0;
+      left += decided ? 0u : 1u;
+    }
+  return left;
+}
+
 /// Adds the leaves of the stage's trees to the sums of some rows, round after round, until all rows are decided: see
 /// EarlyStop. A row's sums remain those with which it was decided.
 template <class Score>
-void Machine::add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const {
-  const auto outputs = static_cast<std::uint32_t>(outputs_);
-  const EarlyStop& stop = *pass_->options->early_stop;
+[[gnu::cold]] void Machine::add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const {
   const StageSums& stage = *pass_->stage;
   const Range& all = pass_->trees;
-  const auto step = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(std::uint64_t{stop.every} * outputs, std::max(all.size(), 1u)));
+  const auto step = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+      std::uint64_t{pass_->options->early_stop->every} * outputs_, std::max(all.size(), 1u)));
   Score* const sums = accumulator_row<Score>(to, rows.begin);
   double* const kept = stage.scores + rows.begin * outputs_;
-  std::uint8_t* const is_row_decided = stage.decided + rows.begin;
+  const std::size_t numbers = rows.size() * outputs_;
+  const auto take_kept = [&] {
+    for (std::size_t i = 0; i < numbers; ++i) sums[i] = static_cast<Score>(kept[i]);
+  };
   if (stage.begun)
-    for (std::size_t i = 0; i < rows.size() * outputs_; ++i) sums[i] = static_cast<Score>(kept[i]);
-  std::uint32_t left = 0;
-  for (std::uint32_t i = 0; i < rows.size(); ++i) left += is_row_decided[i] == 0 ? 1u : 0u;
-  for (std::uint32_t c = 0; left != 0 && c < iterations(all.size(), step); ++c) {
+    take_kept();
+  else
+    std::copy_n(sums, numbers, kept);
+  const std::uint8_t* const decided = stage.decided + rows.begin;
+  bool any_left = std::find(decided, decided + rows.size(), 0) != decided + rows.size();
+  for (std::uint32_t c = 0; any_left && c < iterations(all.size(), step); ++c) {
     add_leaves<Score>(to, from, rows, chunk(all, step, c));
-    for (std::uint32_t i = 0; i < rows.size(); ++i) {
-      const Score* const row = sums + i * outputs_;
-      if (is_row_decided[i] != 0 || !is_decided(loaded_->meta.early_stop, row, outputs, stop.margin))
-        continue;
-      is_row_decided[i] = 1;
-      --left;
-      std::copy_n(row, outputs, kept + i * outputs_);
-    }
+    for (std::uint32_t i = 0; i < rows.size(); ++i)
+      if (decided[i] == 0) std::copy_n(sums + i * outputs_, outputs_, kept + i * outputs_);
+    any_left = mark_decided(rows) != 0;
   }
-  for (std::uint32_t i = 0; i < rows.size(); ++i)
-    if (is_row_decided[i] == 0)
-      std::copy_n(sums + i * outputs_, outputs, kept + i * outputs_);
-    else
-      for (std::size_t k = 0; k < outputs; ++k)
-        sums[i * outputs_ + k] = static_cast<Score>(kept[i * outputs_ + k]);
+  take_kept();
 }
 
 void Machine::sum_trees(const Inst& inst) {

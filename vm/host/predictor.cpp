@@ -372,7 +372,8 @@ class HostPredictor final : public CallPredictor {
 
   /// Interprets a pass that may stop early, some trees at a time: see UndecidedRows. `memory` is for the rows' sums,
   /// `codes` for the codes of its rows.
-  [[gnu::cold]] void interpret_in_stages(Pass& pass, std::byte* memory, std::byte* codes) const {
+  [[gnu::cold, gnu::noinline]] void interpret_in_stages(const Pass& pass, std::byte* memory,
+                                                        std::byte* codes) const {
     const Range all = pass.trees;
     Pass stage = pass;
     stage.output = OutputKind::Raw;  // whatever the call wants: stages give sums alone
@@ -385,8 +386,8 @@ class HostPredictor final : public CallPredictor {
     const bool packs = loaded_.functions.empty();
     stage.stage = &rows.sums();
     const std::uint32_t step = plan_.stage_trees(pass);
-    const std::uint32_t stages =
-        std::max(iterations(all.size(), step), 1u);  // base scores come from a stage, too
+    // Base scores come from a stage, so there is one even without trees.
+    const std::uint32_t stages = std::max(iterations(all.size(), step), 1u);
     for (std::uint32_t c = 0; c < stages; ++c) {
       stage.trees = chunk(all, step, c);
       interpret_with(stage, codes);
@@ -394,12 +395,11 @@ class HostPredictor final : public CallPredictor {
       if (!rows.next(stage, packs)) break;
     }
     // The last interpretation walks no trees.
-    pass.trees = {all.end, all.end, 0};
-    pass.stage = &rows.finish();
-    if (pass.codes == nullptr) pass.codes = reinterpret_cast<std::uint8_t*>(codes);
-    interpret_with(pass, codes);
-    pass.trees = all;
-    pass.stage = nullptr;
+    stage = pass;
+    stage.trees = {all.end, all.end, 0};
+    stage.stage = &rows.finish();
+    if (pass.codes == nullptr) stage.codes = reinterpret_cast<std::uint8_t*>(codes);
+    interpret_with(stage, codes);
   }
 
   /// Interprets a pass. `codes` is memory for the codes of its rows.

@@ -20,9 +20,11 @@ std::size_t packed_code_bytes(std::size_t rows, std::size_t columns) {
   return columns == 0 ? 0 : code_bytes(packed_rows(rows), columns) + kCodeSlack;
 }
 
+constexpr std::size_t kParts = 7;
+
 /// Returns the bytes of each part of the memory, in the order in which the constructor takes them.
-std::array<std::size_t, 7> part_bytes(std::size_t rows, std::size_t outputs, std::size_t columns,
-                                      std::size_t values) {
+[[gnu::noinline]] std::array<std::size_t, kParts> part_bytes(std::size_t rows, std::size_t outputs,
+                                                             std::size_t columns, std::size_t values) {
   const std::size_t scores = rows * outputs * sizeof(double), numbers = rows * sizeof(std::uint32_t);
   return {scores,
           scores,
@@ -63,19 +65,19 @@ UndecidedRows::UndecidedRows(const Pass& pass, std::size_t outputs, std::size_t 
       values_(values),
       rows_(pass.row_count),
       all_rows_(pass.row_count) {
+  std::byte* parts[kParts];
   const auto sizes = part_bytes(rows_, outputs, columns, values);
-  const std::size_t* size = sizes.data();
-  const auto take = [&]<class T>(T*& part) {
-    part = reinterpret_cast<T*>(memory);
-    memory += whole_lines(*size++);
-  };
-  take(all_);
-  take(stage_.scores);
-  take(numbers_);
-  take(kept_);
-  take(stage_.decided);
-  take(packed_codes_);
-  take(packed_values_);
+  for (std::size_t i = 0; i < kParts; ++i) {
+    parts[i] = memory;
+    memory += whole_lines(sizes[i]);
+  }
+  all_ = reinterpret_cast<double*>(parts[0]);
+  stage_.scores = reinterpret_cast<double*>(parts[1]);
+  numbers_ = reinterpret_cast<std::uint32_t*>(parts[2]);
+  kept_ = reinterpret_cast<std::uint32_t*>(parts[3]);
+  stage_.decided = reinterpret_cast<std::uint8_t*>(parts[4]);
+  packed_codes_ = reinterpret_cast<std::uint8_t*>(parts[5]);
+  packed_values_ = reinterpret_cast<float*>(parts[6]);
   std::fill_n(stage_.decided, rows_, std::uint8_t{0});
   for (std::uint32_t row = 0; row < rows_; ++row) numbers_[row] = row;
 }

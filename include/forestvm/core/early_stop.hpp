@@ -16,13 +16,12 @@ enum class EarlyStopRule : std::uint8_t {
 inline constexpr std::uint8_t kEarlyStopRules = 3;
 
 /// Returns whether the raw scores of a row are decided.
-template <class Score>
-bool is_decided(EarlyStopRule rule, const Score* scores, std::uint32_t outputs, double margin) {
-  if (rule != EarlyStopRule::Lead) return 2 * std::abs(static_cast<double>(scores[0])) > margin;
-  double best = static_cast<double>(scores[0]), second = static_cast<double>(scores[1]);
+inline bool is_decided(EarlyStopRule rule, const double* scores, std::uint32_t outputs, double margin) {
+  if (rule != EarlyStopRule::Lead) return 2 * std::abs(scores[0]) > margin;
+  double best = scores[0], second = scores[1];
   if (best < second) std::swap(best, second);
   for (std::uint32_t k = 2; k < outputs; ++k) {
-    const auto score = static_cast<double>(scores[k]);
+    const double score = scores[k];
     if (score > best) {
       second = best;
       best = score;
