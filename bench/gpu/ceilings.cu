@@ -74,11 +74,12 @@ __global__ void copy(const float4* from, float4* to, std::size_t count) {
     to[i] = from[i];
 }
 
-/// Stores the clocks that this block took. Storing the sum keeps the loads from being optimized away.
+/// Stores the clocks that this block took. Storing the sum keeps the compiler from leaving out the loads, which it does
+/// for a sum that is only compared with a number that it can rule out.
 __device__ void finish(long long begin, unsigned sum, long long* clocks, unsigned* sink) {
   __syncthreads();
   if (threadIdx.x == 0) clocks[blockIdx.x] = clock64() - begin;
-  if (sum == 0x12345678) *sink = sum;
+  sink[threadIdx.x] = sum;
 }
 
 /// Follows chains of loads from shared memory: each word has the index of the next. Word: 4 or 8 bytes.
@@ -137,11 +138,13 @@ __global__ void l2_loads(const float4* from, std::size_t count, long long* clock
   finish(begin, __float_as_uint(sum), clocks, sink);
 }
 
-/// Follows one chain of dependent loads in one thread; measures the second pass if `warm`.
-__global__ void chase(const unsigned* indices, unsigned steps, bool warm, long long* clocks, unsigned* sink) {
+/// Follows one chain of dependent loads in one thread; measures the second pass if `warm`. `zero` is 0, which the
+/// compiler does not know: it would leave out the first pass.
+__global__ void chase(const unsigned* indices, unsigned steps, bool warm, unsigned zero, long long* clocks,
+                      unsigned* sink) {
   unsigned at = 0;
   for (unsigned i = 0; warm && i < steps; ++i) at = __ldg(indices + at);
-  at &= 0;
+  at &= zero;
   const long long begin = clock64();
   for (unsigned i = 0; i < steps; ++i) at = __ldg(indices + at);
   finish(begin, at, clocks, sink);
@@ -166,7 +169,7 @@ __global__ void nothing(const __grid_constant__ Parameters<kBytes> parameters) {
 
 class Ceilings {
  public:
-  Ceilings() : sink_(1) {
+  Ceilings() : sink_(kThreads) {
     check(cudaGetDeviceProperties(&device_, 0), "no CUDA device");
     blocks_ = static_cast<unsigned>(device_.multiProcessorCount);
   }
@@ -270,7 +273,7 @@ class Ceilings {
     if (in_shared)
       chase_shared<<<1, 1>>>(indices.data(), steps, clocks.data(), sink_.data());
     else
-      chase<<<1, 1>>>(indices.data(), steps, warm, clocks.data(), sink_.data());
+      chase<<<1, 1>>>(indices.data(), steps, warm, 0, clocks.data(), sink_.data());
     check(cudaDeviceSynchronize(), "run");
     return static_cast<double>(clocks.read()[0]) / steps;
   }

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -114,7 +115,6 @@ class RecordingQueue final : public Queue {
     return recording_->write_memory(name + ".after");
   }
   Result<void> replay(Graph&) override { return no_graphs(); }
-  Result<bool> is_captured() const override { return queue_->is_captured(); }
   Result<void> mark() override { return queue_->mark(); }
   Result<void> wait() override { return queue_->wait(); }
 
@@ -140,7 +140,9 @@ class RecordingRuntime final : public Runtime {
   Result<std::unique_ptr<Queue>> queue_on(void* stream) const override {
     return recording(runtime_->queue_on(stream));
   }
-  Result<std::uint64_t> stream_id(void* stream) const override { return runtime_->stream_id(stream); }
+  Result<std::optional<std::uint64_t>> stream_id(void* stream) const override {
+    return runtime_->stream_id(stream);
+  }
   Result<std::unique_ptr<Graph>> capture(const std::function<Result<void>(Operations&)>&) const override {
     return no_graphs();
   }

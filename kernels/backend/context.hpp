@@ -120,7 +120,7 @@ class DeviceContext final : public Context {
   const std::shared_ptr<const Runtime> runtime;  ///< owner of the memory: a context may outlive its backend
   std::array<PassState, kPassStates> states;     ///< for rows from the host
   PassState on_stream;                           ///< for rows on the device
-  std::uint64_t stream_id = 0;                   ///< Runtime::stream_id of the stream that on_stream uses
+  std::optional<std::uint64_t> stream_id;        ///< Runtime::stream_id of the stream that on_stream uses
   std::uint32_t room_for = 0;                    ///< rows of the largest pass for which there was memory
   std::vector<KeptPass> kept;
   std::uint64_t calls = 0;

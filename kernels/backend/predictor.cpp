@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -186,14 +187,14 @@ class DevicePredictor final : public CallPredictor {
   Result<void> run_on_device(DeviceContext& context, PassKind kind, const Destination& to) const {
     PassState& state = context.on_stream;
     void* const stream = kind.rows.stream();
-    FVM_ASSIGN(const std::uint64_t stream_id, runtime_->stream_id(stream));
-    if (state.queue == nullptr || context.stream_id != stream_id) {
+    FVM_ASSIGN(const std::optional<std::uint64_t> stream_id, runtime_->stream_id(stream));
+    kind.stream_is_captured = !stream_id;
+    if (state.queue == nullptr || kind.stream_is_captured || context.stream_id != stream_id) {
       FVM_TRY(state.finish());
       FVM_ASSIGN(state.queue, runtime_->queue_on(stream));
       context.stream_id = stream_id;
     }
     const std::size_t count = kind.rows.count(), width = output_width(program_, kind.output);
-    FVM_ASSIGN(kind.stream_is_captured, state.queue->is_captured());
     FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, count));
     for (std::size_t begin = 0; begin < count;) {
       const std::uint32_t wanted = next_rows(kind, most, count - begin);

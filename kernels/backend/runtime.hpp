@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <forestvm/result.hpp>
@@ -47,9 +48,6 @@ class Queue : public Operations {
   virtual Result<void> mark() = 0;
   /// Returns when all that was given before the last mark is done; its errors may show here.
   virtual Result<void> wait() = 0;
-  /// Returns true if the caller is capturing the queue's stream for a graph of his own. Operations are then done
-  /// when he launches that graph, and graphs cannot be replayed.
-  virtual Result<bool> is_captured() const = 0;
 };
 
 enum class MemoryKind {
@@ -74,8 +72,9 @@ class Runtime {
   /// Returns a queue that gives its work to a stream of the caller's; null is the default stream.
   virtual Result<std::unique_ptr<Queue>> queue_on(void* stream) const = 0;
   /// Returns a number for a stream of the caller's. No other stream has it, not even one that was destroyed
-  /// and had the same address.
-  virtual Result<std::uint64_t> stream_id(void* stream) const = 0;
+  /// and had the same address. Returns nothing while the caller captures the stream for a graph of his own: CUDA does
+  /// not tell then. Operations are done when he launches that graph, and graphs cannot be replayed.
+  virtual Result<std::optional<std::uint64_t>> stream_id(void* stream) const = 0;
   /// Captures the operations that `give` gives, without doing them. Fails with the error of `give`, or if they
   /// cannot be captured.
   virtual Result<std::unique_ptr<Graph>> capture(

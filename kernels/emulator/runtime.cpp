@@ -100,7 +100,6 @@ class EmulatorQueue final : public Queue {
     return {};
   }
   Result<void> wait() override { return stream_ == nullptr ? Result<void>() : stream_->wait_for(marked_); }
-  Result<bool> is_captured() const override { return stream_ != nullptr && stream_->is_captured(); }
 
  private:
   Result<void> copy(void* to, const void* from, std::size_t bytes) {
@@ -143,8 +142,10 @@ class EmulatorRuntime final : public Runtime {
     return std::unique_ptr<Queue>(
         std::make_unique<EmulatorQueue>(settings_, static_cast<emulator::Stream*>(stream)));
   }
-  Result<std::uint64_t> stream_id(void* stream) const override {
-    return stream == nullptr ? 0 : static_cast<const emulator::Stream*>(stream)->id();
+  Result<std::optional<std::uint64_t>> stream_id(void* stream) const override {
+    if (stream == nullptr) return std::optional<std::uint64_t>(0);
+    const auto& callers = *static_cast<const emulator::Stream*>(stream);
+    return callers.is_captured() ? std::nullopt : std::optional(callers.id());
   }
   Result<std::unique_ptr<Graph>> capture(
       const std::function<Result<void>(Operations&)>& give) const override {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,14 @@ Result<int> count_gpus() {
   }
   if (count == 0) return fail(ErrorCode::Environment, none);
   return count;
+}
+
+template <class Api>
+Result<bool> is_captured(int device, typename Api::Stream stream) {
+  bool captured = false;
+  FVM_TRY(OnGpu<Api>(device).call([&] { return Api::is_capturing(&captured, stream); },
+                                  "asking whether the stream is captured"));
+  return captured;
 }
 
 template <class Api>
@@ -71,7 +80,7 @@ class GpuQueue final : public Queue {
   Result<void> replay(Graph& graph) override { return static_cast<GpuGraph<Api>&>(graph).replay(stream_); }
 
   Result<void> mark() override {
-    FVM_ASSIGN(const bool captured, is_captured());
+    FVM_ASSIGN(const bool captured, own_ ? Result<bool>(false) : is_captured<Api>(device_, stream_));
     if (captured) return {};
     if (event_ == nullptr)
       FVM_TRY(
@@ -85,15 +94,6 @@ class GpuQueue final : public Queue {
     if (!std::exchange(marked_, false)) return {};
     const BesideCaptures<Api> here(device_);
     return here.call([&] { return Api::wait(event_); }, "waiting for the device");
-  }
-
-  Result<bool> is_captured() const override {
-    bool captured = false;
-    if (own_) return captured;
-    const OnGpu<Api> here(device_);
-    FVM_TRY(here.call([&] { return Api::is_capturing(&captured, stream_); },
-                      "asking whether the stream is captured"));
-    return captured;
   }
 
  private:
@@ -149,12 +149,14 @@ class GpuRuntime final : public Runtime {
         std::make_unique<GpuQueue<Api>>(device_, static_cast<typename Api::Stream>(stream), false));
   }
 
-  Result<std::uint64_t> stream_id(void* stream) const override {
-    const OnGpu<Api> here(device_);
+  Result<std::optional<std::uint64_t>> stream_id(void* stream) const override {
+    auto* const callers = static_cast<typename Api::Stream>(stream);
+    FVM_ASSIGN(const bool captured, is_captured<Api>(device_, callers));
+    if (captured) return std::optional<std::uint64_t>();
     std::uint64_t id = 0;
-    FVM_TRY(here.call([&] { return Api::stream_id(&id, static_cast<typename Api::Stream>(stream)); },
-                      "asking which stream it is"));
-    return id;
+    FVM_TRY(BesideCaptures<Api>(device_).call([&] { return Api::stream_id(&id, callers); },
+                                              "asking which stream it is"));
+    return std::optional(id);
   }
 
   Result<std::unique_ptr<Graph>> capture(

@@ -202,8 +202,10 @@ struct FakeApi {
   static Status create_stream(Stream* stream) { return make("stream", stream); }
   static Status destroy_stream(Stream stream) { return destroy(stream); }
   static Status stream_id(std::uint64_t* id, const int* stream) {
+    // CUDA refuses to number a stream that is captured.
+    if (calls().captured.contains(stream)) return Status::Failed;
     *id = reinterpret_cast<std::uintptr_t>(stream) + calls().made_again[stream];
-    return used("stream id");
+    return unsafe("stream id");
   }
   static Status create_event(Event* event) { return make("event", event); }
   static Status destroy_event(Event event) { return destroy(event); }

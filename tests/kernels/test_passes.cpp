@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -256,7 +257,9 @@ class ShortOfMemory final : public Runtime {
   const DeviceLimits& limits() const override { return emulator_->limits(); }
   Result<std::unique_ptr<Queue>> make_queue() const override { return emulator_->make_queue(); }
   Result<std::unique_ptr<Queue>> queue_on(void* stream) const override { return emulator_->queue_on(stream); }
-  Result<std::uint64_t> stream_id(void* stream) const override { return emulator_->stream_id(stream); }
+  Result<std::optional<std::uint64_t>> stream_id(void* stream) const override {
+    return emulator_->stream_id(stream);
+  }
   Result<std::unique_ptr<Graph>> capture(
       const std::function<Result<void>(Operations&)>& give) const override {
     return emulator_->capture([&](Operations& to) {
