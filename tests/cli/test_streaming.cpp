@@ -126,7 +126,7 @@ std::string gzip_member(const std::string& text) {
   return out + number(crc32_of(0, std::as_bytes(std::span(text))), 4) + number(text.size(), 4);
 }
 
-/// The names are f0, f1, f2 in each format. By day there are three million rows, of which each text has more bytes than the
+/// The names are f0, f1, f2 in each format. By day there are three million rows, whose texts have more bytes than the
 /// most memory.
 TEST_F(Streaming, ManyRowsFromOtherTexts) {
   if (!support::nightly()) blocks_ = std::min<std::size_t>(blocks_, 300);

@@ -44,8 +44,8 @@ struct DirectiveSet {
 /// Sizes of models by number of nodes: larger ones run fewer cells.
 enum Size { kSmall, kMiddle, kLarge };
 constexpr std::size_t kEmulatedRows = 9;  ///< rows on the emulator, enough for blocks of several sizes
-/// The number of cells of a model that run by day, by its size: about one cell in twenty of a small model, and fewer of a
-/// larger model, because its cells take longer.
+/// The number of cells of a model that run by day, by its size: about one cell in twenty of a small model, and fewer
+/// of a larger model, because its cells take longer.
 constexpr std::size_t kCellsByDay[] = {200, 50, 12};
 constexpr std::uint64_t kSmallNodes = 30'000, kMiddleNodes = 200'000;
 
