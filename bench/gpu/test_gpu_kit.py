@@ -1,7 +1,7 @@
 """Rehearses the kit: packs a few programs with the emulator in the GPU's place, moves the folder, and runs its plan
 there with an empty environment. test_gpu_kit.py BUILD"""
 
-import io, json, lzma, os, runpy, shutil, stat, subprocess, sys, tarfile, tempfile, unittest
+import gzip, io, json, lzma, os, runpy, shutil, stat, subprocess, sys, tarfile, tempfile, unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(f"{HERE}/../..")
@@ -92,7 +92,8 @@ class Rehearsal(Folder):
 
     def test_the_whole_plan(self):
         said, _ = self.go()
-        expected = dict.fromkeys(["ceilings", "answers", *TOOLS, "times", "counters"], "skipped")
+        skipped = ["ceilings", "answers", *TOOLS, "times", "interpreter", "counters", "profiles"]
+        expected = dict.fromkeys(skipped, "skipped")
         expected.update(dict.fromkeys(["device", "first answers", "captures"], "passed"))
         self.assertEqual(self.results(said), expected)
         reasons = {line["step"]: line["reason"] for line in said["steps"]}
@@ -265,6 +266,24 @@ class Reading(unittest.TestCase):
         self.assertEqual(first, dict(kernel="phase", counters=dict(a="1,024 inst", b="50.1 %")))
         self.assertEqual(second, dict(kernel="phase", counters=dict(a="2 inst")))
         self.assertEqual(steps.counters_of(["==ERROR== no permission\n"]), [])
+
+    def test_the_interpreter_and_profiles(self):
+        same = dict(model="m", batch=4096)
+        lines = [dict(same, engine="forestvm", event_us=11.0), dict(same, engine="straight", stream_us=10.0, call_us=12.0)]
+        state = dict(steps.new_step(), done=dict(m=dict(lines=lines)))
+        self.assertIn("| m | 4096 | 11 | 10 | 1.000 | 10.0 % |", summary.details("interpreter", state))
+        self.assertFalse(summary.has_failed("interpreter", state, None))
+        lines.append(dict(model="m", error="no memory"))
+        self.assertTrue(summary.has_failed("interpreter", state, None))
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertIsNone(steps.pages_of("false", f"{folder}/absent", folder))
+            with open(f"{folder}/m-1.ncu-rep", "w"):
+                pass
+            found = steps.pages_of("echo", f"{folder}/m-1", folder)
+            self.assertEqual(found, dict(files=["m-1.source.csv.gz", "m-1.details.csv.gz"]))
+            with gzip.open(f"{folder}/m-1.source.csv.gz", "rt") as file:
+                self.assertIn("--page source", file.read())
+        self.assertIn("| m, 1 rows | a.csv.gz |", summary.details_of_profiles({"m, 1 rows": dict(files=["a.csv.gz"])}))
 
     def test_architectures(self):
         for made_for, there in ((None, "sm_75"), ("sm_90", "sm_90"), ("sm_80", "sm_89")):

@@ -2,9 +2,9 @@
 goes on where an earlier one stopped. It returns True if nothing is left, False if the time is up. It raises Skip if it
 cannot run here, and Stop if answers are wrong, which ends the plan."""
 
-import csv, glob, json, os, queue, shutil, signal, subprocess, sys, tarfile, threading, time, zipfile
+import csv, glob, gzip, json, os, queue, shutil, signal, subprocess, sys, tarfile, threading, time, zipfile
 
-import report
+import answers, report
 
 CHUNK = 60  # programs of a process that compares answers
 GROUP = 12  # programs of a process under a sanitizer
@@ -16,6 +16,9 @@ WORST = 5  # cells whose counters are read
 COUNTED_CALLS = 4
 COUNTED_BYTES = 1 << 28  # most bytes of rows in a call whose counters are read
 SANITIZED_BATCHES, SANITIZED_TURNS = [33], 2
+INTERPRETED_BATCHES, INTERPRETED_BYTES = [1, 4096, 100_000, 1 << 20], 1 << 28
+PROFILED_BATCHES = [1, 4096]
+PROFILED_SECTIONS = ["SourceCounters", "WarpStateStats", "SpeedOfLight", "Occupancy", "MemoryWorkloadAnalysis"]
 TOOL_FOLDERS = ["/usr/local/cuda/bin", "/opt/nvidia/nsight-compute/*", "/usr/local/cuda/nsight-compute*",
                 "/usr/local/cuda/compute-sanitizer"]
 METRICS = ["gpu__time_duration.sum", "smsp__inst_executed.sum",
@@ -448,6 +451,103 @@ def told(engines):
                      for name, one in engines.items())
 
 
+def interpreter(kit, state, until):
+    """Times programs of the schedule "gpu", and kernels that walk them without an interpreter."""
+    if kit.plan["straight"] is None:
+        raise Skip("the kit is a rehearsal and has no program for it")
+    environment = kit.site()
+    if absent := modules(kit, environment, ["numpy", "cupy"]):
+        raise Skip(f"Python has no {', '.join(absent)}")
+    for model in kit.plan["timed"]:
+        name = model["name"]
+        if model["interpreted"] is None or name in state["done"]:
+            continue
+        if time.time() > until:
+            return False
+        folder = kit.unpack(f"models/{name}")
+        program, rows = f"{folder}/{model['interpreted']}", answers.Array(f"{folder}/rows.npy")
+        batches = [batch for batch in INTERPRETED_BATCHES if batch * rows.row_bytes <= INTERPRETED_BYTES]
+        job = dict(case="b2", name=name, rows=f"{folder}/rows.npy", expected=f"{folder}/{model['expected']}",
+                   programs=dict(gpu=program), outputs=1, batches=batches)
+        process = kit.python("worker.py", kit.job("interpreter", **job), environment=environment)
+        try:
+            lines = [dict(line, model=name, engine="forestvm") for line in process.said(until + GRACE)]
+            if process.process.returncode:
+                lines.append(dict(model=name, error=process.why()))
+            lines += straight(kit, name, program, rows, batches, until + GRACE)
+        except TimeUp:
+            return False
+        state["done"][name] = dict(lines=lines)
+    return True
+
+
+def straight(kit, name, program, rows, batches, end):
+    """Returns the times of the kernels without an interpreter."""
+    rows.repeated(max(batches))
+    values, scores = f"{kit.work}/straight.rows", f"{kit.work}/straight.scores"
+    with open(values, "wb") as file:
+        file.write(rows.data)
+    command = [f"{kit.binaries}/{kit.plan['straight']}", program, values, scores, *map(str, batches)]
+    process = Process(command, dict(kit.environment, LD_LIBRARY_PATH=kit.libraries))
+    try:
+        text = "".join(process.until(end))
+    finally:
+        os.remove(values)
+    if process.process.returncode:
+        return [dict(model=name, error=process.why())]
+    return [dict(times, model=name, engine="straight", batch=int(batch)) for batch, times in json.loads(text).items()]
+
+
+def profiles(kit, state, until):
+    """Keeps where warps of the schedule "gpu" wait, by machine instruction, in files beside the report."""
+    if kit.plan["emulated"]:
+        raise Skip("the kit is a rehearsal: the emulator has no counters")
+    ncu = kit.tool("ncu")
+    if ncu is None:
+        raise Skip("ncu is absent")
+    folder = f"{os.path.dirname(kit.state.path)}/profiles"
+    os.makedirs(folder, exist_ok=True)
+    for model in kit.plan["timed"]:
+        for batch in PROFILED_BATCHES:
+            name = cell(model["name"], batch)
+            if name in state["done"] or "gpu" not in model["programs"]:
+                continue
+            if time.time() > until:
+                return False
+            files = kit.unpack(f"models/{model['name']}")
+            item = dict(name=name, program=f"{files}/{model['programs']['gpu']}", rows=f"{files}/rows.npy",
+                        expected=f"{files}/{model['expected']}", batches=[batch], turns=COUNTED_CALLS,
+                        most_bytes=COUNTED_BYTES)
+            report_of_ncu = f"{kit.work}/{model['name']}-{batch}"
+            # Caches keep what the calls before left there, as they do for users.
+            prefix = [ncu, "--clock-control", "none", "--cache-control", "none", "--kernel-name",
+                      "regex:forestvm_phase", "--launch-skip", "2", "--launch-count", "1", "--sampling-interval", "0",
+                      "-f", "-o", report_of_ncu]
+            prefix += [word for section in PROFILED_SECTIONS for word in ("--section", section)]
+            process = kit.python("answers.py", kit.job("profiles", kind="calls", items=[item], until=until), prefix)
+            try:
+                list(process.until(until + GRACE))
+            except TimeUp:
+                return False
+            state["done"][name] = pages_of(ncu, report_of_ncu, folder) or dict(error=process.why())
+            kit.say(f"  {name}")
+    return True
+
+
+def pages_of(ncu, report_of_ncu, folder):
+    """Writes a report's pages as packed CSV. Returns the files' names; None if there is no report."""
+    if not os.path.exists(f"{report_of_ncu}.ncu-rep"):
+        return None
+    names = []
+    for page in ("source", "details"):
+        words = [ncu, "--import", f"{report_of_ncu}.ncu-rep", "--page", page, "--csv"]
+        text = subprocess.run(words, capture_output=True, text=True, timeout=120).stdout
+        names.append(f"{os.path.basename(report_of_ncu)}.{page}.csv.gz")
+        with gzip.open(f"{folder}/{names[-1]}", "wt") as file:
+            file.write(text)
+    return dict(files=names)
+
+
 def worst_cells(kit, done):
     """Returns the cells with the least ratio to nvForest; without nvForest those with the most time for a row and
     tree."""
@@ -515,6 +615,8 @@ STEPS = [
     ("racecheck", 4, sanitized("racecheck")),
     ("synccheck", 2, sanitized("synccheck")),
     ("initcheck", 2, sanitized("initcheck")),
-    ("times", 15, times),
-    ("counters", 5, counters),
+    ("times", 11, times),
+    ("interpreter", 2, interpreter),
+    ("counters", 4, counters),
+    ("profiles", 3, profiles),
 ]

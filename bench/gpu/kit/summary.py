@@ -22,6 +22,7 @@ def has_failed(name, state, stopped):
     if state["broken"] or (stopped and stopped["step"] == name):
         return True
     lines = state["done"].values()
+    lines = [inner for line in lines for inner in (line, *line.get("lines", []))]
     if any(line.get("error") or line.get("result", "passed") != "passed" for line in lines):
         return True
     # Some programs may be refused. A step in which the GPU refuses all of them counts as failed.
@@ -95,6 +96,11 @@ def details_of_counters(done):
     return report.table(["cell", "kernel", "counter", "value"], body)
 
 
+def details_of_profiles(done):
+    body = [[name, line.get("error") or ", ".join(line["files"])] for name, line in done.items()]
+    return "Where warps wait, by machine instruction, in the folder profiles.\n\n" + report.table(["cell", "files"], body)
+
+
 def details(name, state):
     done = state["done"]
     if not done:
@@ -105,8 +111,12 @@ def details(name, state):
         return details_of_sanitizers(done)
     if name == "times":
         return details_of_times(done)
+    if name == "interpreter":
+        return report.b2([line for one in done.values() for line in one["lines"]])
     if name == "counters":
         return details_of_counters(done)
+    if name == "profiles":
+        return details_of_profiles(done)
     return report.b0(list(done.values()))
 
 
