@@ -1,5 +1,7 @@
 """The GPU schedules that the cases time, as texts. A thread handles one row or a few; B4 varies the parameters."""
 
+import re
+
 
 def rows_schedule(rows=128, per_thread=1, trees=1, layout="sparse8", cache_rows=True, cache_trees=0, ahead=False,
                   code=False):
@@ -68,3 +70,28 @@ ABLATIONS = {
     "512 rows": rows_schedule(rows=512, trees=4),
     "1024 rows": rows_schedule(rows=1024, trees=4),
 }
+
+# Forms of blocks: rows, and threads that share the trees of each row. The schedule "gpu" chooses among most of them.
+SHAPES = [(256, 1), (128, 1), (64, 1), (32, 1), (16, 1), (8, 1), (1, 32), (1, 64), (1, 128), (1, 256), (4, 32), (4, 64)]
+SHAPES += [(8, 32), (8, 64), (16, 32), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4), (64, 8), (128, 2), (128, 4)]
+
+
+def shapes(trees, gpu):
+    """Returns label -> schedule for a model of `trees` trees: every form of a block, with rows in shared memory and in
+    global memory. `gpu` is the text of the model's schedule "gpu", which has the layout and the walks."""
+    layout = re.search(r"layout\(t0, \w+\)", gpu).group()
+    walks = ["interleave(t2)", *(["unrollWalk(t2)"] if "unrollWalk(t2)" in gpu else [])]
+    found = {}
+    for rows, threads in SHAPES:
+        if threads == 1:
+            lines = ["tile(tree, t0, t2, 4)", "reorder(b0, b1, t0, t2)"]
+        elif trees < 2 * threads:
+            continue
+        else:
+            share = -(-trees // threads // 4) * 4
+            lines = [f"tile(tree, t0, t, {share})", "tile(t, t1, t2, 4)", "reorder(b0, t0, b1, t1, t2)"]
+            lines += ["gpuDimension(t0, block.y)", "sharedReduce(t0)"]
+        lines = [f"tile(batch, b0, b1, {rows})", *lines, "gpuDimension(b0, grid.x)", "gpuDimension(b1, block.x)", layout]
+        found[f"{rows} x {threads}"] = "\n".join([*lines, *walks, "cache(b0)"])
+        found[f"{rows} x {threads}, global"] = "\n".join([*lines, *walks])
+    return found

@@ -128,7 +128,9 @@ class Preparation(unittest.TestCase):
 
     def test_every_schedule_compiles_and_is_accounted_for(self):
         with tempfile.TemporaryDirectory() as folder:
-            for label, schedule in {**schedules.CANDIDATES, **schedules.ABLATIONS}.items():
+            gpu = "layout(t0, sparse); interleave(t2)"
+            tried = {**schedules.CANDIDATES, **schedules.ABLATIONS, **schedules.shapes(100, gpu)}
+            for label, schedule in tried.items():
                 if "\n" in schedule:
                     with open(f"{folder}/x.schedule", "w") as file:
                         file.write(schedule)

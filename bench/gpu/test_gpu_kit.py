@@ -92,7 +92,7 @@ class Rehearsal(Folder):
 
     def test_the_whole_plan(self):
         said, _ = self.go()
-        skipped = ["ceilings", "answers", *TOOLS, "times", "interpreter", "counters", "profiles"]
+        skipped = ["ceilings", "answers", *TOOLS, "times", "shapes", "interpreter", "counters", "profiles"]
         expected = dict.fromkeys(skipped, "skipped")
         expected.update(dict.fromkeys(["device", "first answers", "captures"], "passed"))
         self.assertEqual(self.results(said), expected)
@@ -266,6 +266,13 @@ class Reading(unittest.TestCase):
         self.assertEqual(first, dict(kernel="phase", counters=dict(a="1,024 inst", b="50.1 %")))
         self.assertEqual(second, dict(kernel="phase", counters=dict(a="2 inst")))
         self.assertEqual(steps.counters_of(["==ERROR== no permission\n"]), [])
+
+    def test_shapes(self):
+        kernels = {f"{n} x 1": float(n) for n in (16, 8, 1, 4, 2, 32)} | {"64 x 1": None}
+        done = dict(a=dict(model="m", batch=7, kernels=kernels), b=dict(model="m", error="8 rows: no memory"))
+        text = summary.details("shapes", dict(steps.new_step(), done=done))
+        self.assertIn("| m | 7 | 1 x 1: 1, 2 x 1: 2, 4 x 1: 4, 8 x 1: 8, 16 x 1: 16 |", text)
+        self.assertIn("- m: 8 rows: no memory", text)
 
     def test_the_interpreter_and_profiles(self):
         same = dict(model="m", batch=4096)

@@ -17,6 +17,7 @@ WAITED_CALLS = 200
 CHOOSING_CALLS = 10  # calls of each candidate
 LONG_CALL = 0.1  # seconds from which FEW_CALLS are enough
 FEW_CALLS = 3
+FEW_ROWS = 32
 now = time.perf_counter
 
 
@@ -230,6 +231,20 @@ def b3(job):
             except Exception as reason:  # forestvm's times are worth keeping without nvForest's
                 say(left_out=f"nvForest, {batch} rows", reason=repr(reason))
         say(batch=batch, engines=results, kernels=kernels)
+
+
+def shapes(job):
+    """Times the kernels of every form of a block; a form of more rows than a batch has only if it has few."""
+    engines = opened(job)
+    rows = cp.asarray(rows_of(job, max(job["batches"])))
+    for batch in job["batches"]:
+        if time.time() > job["until"]:
+            return
+        kernels = {}
+        for label, engine in engines.items():
+            if int(label.split()[0]) <= max(batch, FEW_ROWS):
+                kernels[label] = kernel_us(engine.whole_calls(rows, batch), CHOOSING_CALLS)
+        say(batch=batch, kernels=kernels)
 
 
 def b4(job):

@@ -17,6 +17,7 @@ COUNTED_CALLS = 4
 COUNTED_BYTES = 1 << 28  # most bytes of rows in a call whose counters are read
 SANITIZED_BATCHES, SANITIZED_TURNS = [33], 2
 INTERPRETED_BATCHES, INTERPRETED_BYTES = [1, 4096, 100_000, 1 << 20], 1 << 28
+SHAPED_BATCHES = [1, 16, 64, 512, 2048, 4096, 16384, 65536]
 PROFILED_BATCHES = [1, 4096]
 PROFILED_SECTIONS = ["SourceCounters", "WarpStateStats", "SpeedOfLight", "Occupancy", "MemoryWorkloadAnalysis"]
 TOOL_FOLDERS = ["/usr/local/cuda/bin", "/opt/nvidia/nsight-compute/*", "/usr/local/cuda/nsight-compute*",
@@ -451,6 +452,40 @@ def told(engines):
                      for name, one in engines.items())
 
 
+def shapes(kit, state, until):
+    """Times the kernels of every form of a block, from which the schedule "gpu" chooses by a model of costs."""
+    if kit.plan["emulated"]:
+        raise Skip("the kit is a rehearsal: the emulator's times say nothing")
+    environment = kit.site()
+    if absent := modules(kit, environment, ["numpy", "cupy", "torch"]):
+        raise Skip(f"Python has no {', '.join(absent)}")
+    for model in kit.plan["timed"]:
+        name = model["name"]
+        left = [batch for batch in SHAPED_BATCHES if cell(name, batch) not in state["done"]]
+        if not left:
+            continue
+        if time.time() > until:
+            return False
+        folder = kit.unpack(f"models/{name}")
+        programs = {label: f"{folder}/{file}" for label, file in model["shapes"].items()}
+        job = dict(case="shapes", name=name, rows=f"{folder}/rows.npy", programs=programs, batches=left, until=until)
+        process = kit.python("worker.py", kit.job("shapes", **job), environment=environment)
+        try:
+            for line in process.said(until + GRACE):
+                if "batch" in line:
+                    left.remove(line["batch"])
+                    state["done"][cell(name, line["batch"])] = dict(line, model=name)
+        except TimeUp:
+            return False
+        if left and (process.process.returncode or time.time() < until):
+            why = process.why()
+            for batch in left:
+                state["done"][cell(name, batch)] = dict(model=name, error=f"{batch} rows: {why}")
+        kit.say(f"  {name}")
+    return all(cell(model["name"], batch) in state["done"]
+               for model in kit.plan["timed"] for batch in SHAPED_BATCHES)
+
+
 def interpreter(kit, state, until):
     """Times programs of the schedule "gpu", and kernels that walk them without an interpreter."""
     if kit.plan["straight"] is None:
@@ -609,13 +644,14 @@ STEPS = [
     ("device", 1, device),
     ("ceilings", 1, ceilings),
     ("first answers", 2, first_answers),
-    ("answers", 9, all_answers),
+    ("answers", 6, all_answers),
     ("captures", 1, captures),
     ("memcheck", 3, sanitized("memcheck")),
-    ("racecheck", 4, sanitized("racecheck")),
+    ("racecheck", 3, sanitized("racecheck")),
     ("synccheck", 2, sanitized("synccheck")),
     ("initcheck", 2, sanitized("initcheck")),
-    ("times", 11, times),
+    ("times", 10, times),
+    ("shapes", 5, shapes),
     ("interpreter", 2, interpreter),
     ("counters", 4, counters),
     ("profiles", 3, profiles),

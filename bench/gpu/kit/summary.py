@@ -96,6 +96,18 @@ def details_of_counters(done):
     return report.table(["cell", "kernel", "counter", "value"], body)
 
 
+def details_of_shapes(done):
+    """Makes the table of the fastest forms of blocks; report.json has all of them."""
+    body = []
+    for line in done.values():
+        if "error" in line:
+            continue
+        seen = sorted((us, label) for label, us in line["kernels"].items() if us is not None)
+        body.append([line["model"], line["batch"], ", ".join(f"{label}: {report.number(us)}" for us, label in seen[:5])])
+    text = "Rows of a block x threads that share the trees of a row, and microseconds of kernels a call.\n\n"
+    return text + report.table(["model", "rows", "fastest"], body) + report.errors(list(done.values()))
+
+
 def details_of_profiles(done):
     body = [[name, line.get("error") or ", ".join(line["files"])] for name, line in done.items()]
     return "Where warps wait, by machine instruction, in the folder profiles.\n\n" + report.table(["cell", "files"], body)
@@ -111,6 +123,8 @@ def details(name, state):
         return details_of_sanitizers(done)
     if name == "times":
         return details_of_times(done)
+    if name == "shapes":
+        return details_of_shapes(done)
     if name == "interpreter":
         return report.b2([line for one in done.values() for line in one["lines"]])
     if name == "counters":
