@@ -1,15 +1,17 @@
-// The automatic schedule for GPUs. A block takes R rows, and each of T threads per row a part of the trees, four at a
-// time. The rows of a block are in shared memory if they fit: as rank codes where features are tested often enough to
-// pay for encoding, otherwise as values. Each range of rows has the candidate of kShapes that costs least.
-// A cost is the time of a call on a GPU with 132 multiprocessors: the time in which loads pass, and the latency of the
-// walks of a thread, as if nothing hid it. Its constants come from machine code and data sheets (bench/results/gpu.md),
-// not from measurements. T > 1 changes the order of sums, and is a candidate only where the contract has sums that no
-// order changes, or promises no bits.
+// The automatic schedule for GPUs. A block takes R rows, and each of T threads per row a part of the trees, up to four
+// at a time. The rows of a block are in shared memory if they fit: as rank codes where features are tested often enough
+// to pay for encoding, otherwise as values. Each range of rows has the candidate of kShapes that costs least.
+// A cost is the time of a call on a GPU with 132 multiprocessors: the time in which loads pass, and the latencies of a
+// block. Its constants are fitted to what an H200 took (bench/results/h200.md), for forms of blocks of which few were
+// timed. T > 1 changes the order of sums, and is a candidate only where the contract has sums that no order changes, or
+// promises no bits.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/formatted.hpp>
@@ -28,14 +30,18 @@ struct Shape {
 
   double warps() const { return std::ceil(rows * tree_threads / 32.0); }
 };
-constexpr Shape kShapes[] = {{256, 1}, {128, 1}, {64, 1},  {32, 1},  {16, 1}, {8, 1},
-                             {4, 1},   {1, 1},   {1, 32},  {1, 64},  {4, 64}, {8, 64},
-                             {8, 32},  {16, 32}, {32, 32}, {32, 16}, {32, 8}, {32, 4}};
+constexpr Shape kShapes[] = {{256, 1}, {128, 1}, {64, 1},  {32, 1},  {16, 1},  {8, 1},   {4, 1},   {1, 1},
+                             {1, 32},  {1, 64},  {4, 64},  {8, 64},  {8, 32},  {16, 32}, {32, 32}, {32, 16},
+                             {32, 8},  {32, 4},  {1, 128}, {1, 256}, {1, 512}, {1, 1024}};
 
-/// A later shape of kShapes is taken if it costs less than this part of what the best one before it costs.
-constexpr double kGain = 0.95;
+/// A later shape of kShapes is taken if it costs less than this part of what the best one before it costs. Costs
+/// differ from times by 16 % in the geometric mean.
+constexpr double kGain = 0.9;
 
-constexpr double kFewRows = 32;  ///< blocks of up to this many rows are candidates for calls of fewer rows
+constexpr double kFewRows = 32;  ///< blocks of up to this many rows are candidates for all calls
+
+/// The most plans whose threads share the trees of a row: each takes up to two accumulators.
+constexpr std::size_t kMaxSpreadPlans = 3;
 
 /// The numbers of rows for which shapes are compared; each is the most rows of a plan. The last one is BATCH.
 constexpr std::uint32_t kCalls[] = {1, 16, 64, 512, 2048, 16384, 65536, 1u << 20};
@@ -56,17 +62,25 @@ constexpr double kMaxArrayPadding = 2;  ///< largest ratio of slots to nodes for
 /// Largest ratio of the deepest tree's depth to the mean depth with which walks are unrolled.
 constexpr double kMaxWalkPadding = 1.25;
 
-// Clocks of a multiprocessor (sm_90). A visit is that of a warp whose walks go in lockstep.
+// A multiprocessor (sm_90). Times are clocks: latencies, and the clocks in which the loads of a warp's visit pass.
 constexpr double kMultiprocessors = 132;
 constexpr double kResidentWarps = 32;          ///< warps that 64 registers a thread allow
 constexpr double kResidentBytes = 200u << 10;  ///< shared memory of the blocks of a multiprocessor
-constexpr double kVisitNear = 30;              ///< latency of a visit, rows in shared memory
-constexpr double kVisitFar = 88;               ///< latency of a visit, rows in global memory
-constexpr double kLoadsOfCodes = 2.2;          ///< wavefronts of a visit: all lanes walk one tree, by codes
-constexpr double kLoadsOfValues = 3.7;         ///< wavefronts of a visit: all lanes walk one tree, by values
-constexpr double kLoadsOfTrees = 8.5;          ///< wavefronts of a visit: the lanes walk several trees
-constexpr double kLoadsFar = 34.7;             ///< wavefronts of a visit: rows in global memory
-constexpr double kClocksOfReducing = 30;       ///< clocks of adding the sum of one thread to that of the row
+constexpr double kBlockLatency = 21000;        ///< a block without its walks: fetching and interpreting code
+constexpr double kStageLatency = 225;          ///< a load of kValuesOfLoad values into shared memory
+constexpr double kValuesOfLoad = 4;
+constexpr double kReduceLatency = 21;  ///< adding the sum of one thread to that of the row
+constexpr double kStepOfOne = 376;     ///< a step of one walk
+constexpr double kStepOfTwo = 470;  ///< a step of two walks in lockstep, between the others: it was not timed
+constexpr double kStepOfFour = 632;     ///< a step of four walks in lockstep
+constexpr double kVisitOfCodes = 6;     ///< all lanes walk one tree, by codes
+constexpr double kVisitOfValues = 6.5;  ///< all lanes walk one tree, by values
+constexpr double kVisitOfTrees = 21;    ///< the lanes walk several trees
+constexpr double kVisitFar = 16;        ///< rows of few features, in global memory
+constexpr double kVisitFarWide = 185;   ///< what kWide or more features add to kVisitFar, fewer in proportion
+constexpr double kWide = 2000;
+constexpr double kSparse = 1.2;         ///< factor of steps and visits of sparse layouts
+constexpr double kBytesPerClock = 2.1;  ///< bytes of rows that are copied into shared memory in a clock
 
 bool pays_for_codes(const Model& model, const ForestStatistics& forest) {
   return static_cast<double>(model.trees.size()) * forest.mean_depth >=
@@ -109,10 +123,21 @@ struct Candidate {
   double bytes;  ///< shared memory of a block
 };
 
+/// Returns the trees that each thread of a shape walks.
+std::uint32_t trees_of_thread(const Facts& facts, const Shape& shape) {
+  const auto trees = static_cast<std::uint32_t>(std::ceil(facts.trees / shape.tree_threads));
+  return trees < kLockstep ? trees : (trees + kLockstep - 1) / kLockstep * kLockstep;
+}
+
+/// Returns the threads of a shape that share the trees of a row: those that have trees to walk.
+std::uint32_t threads_of_row(const Facts& facts, const Shape& shape) {
+  return static_cast<std::uint32_t>(std::ceil(facts.trees / trees_of_thread(facts, shape)));
+}
+
 /// Returns the candidate for a shape; std::nullopt where the contract forbids it or a block's memory does not hold it.
 std::optional<Candidate> candidate(const Facts& facts, const Shape& shape) {
   const bool spread = shape.tree_threads != 1;
-  if (spread && (!facts.any_order || facts.trees < 2.0 * shape.tree_threads)) return std::nullopt;
+  if (spread && (!facts.any_order || facts.trees <= shape.tree_threads / 2.0)) return std::nullopt;
   const bool categories = facts.forest.category_splits != 0;
   const double sums = spread ? shape.tree_threads * facts.outputs * kSumBytes : 0;
   const auto bytes = [&](std::size_t values) {
@@ -126,24 +151,37 @@ std::optional<Candidate> candidate(const Facts& facts, const Shape& shape) {
   return Candidate{shape, false, coded, 0};
 }
 
+/// Returns the clocks of a warp's visit.
+double visit_clocks(const Facts& facts, const Candidate& one) {
+  const auto values = static_cast<double>(facts.values);
+  if (!one.staged) return kVisitFar + kVisitFarWide * std::min(1.0, values / kWide);
+  if (one.shape.tree_threads != 1 && one.shape.rows % 32 != 0) return kVisitOfTrees;
+  return one.coded ? kVisitOfCodes : kVisitOfValues;
+}
+
 /// Returns the clocks that a call of `rows` rows takes.
 double clocks(const Facts& facts, const Candidate& one, double rows) {
-  const double visits = facts.trees * facts.forest.mean_depth / one.shape.tree_threads;  // of a thread
-  const bool several_trees = one.shape.tree_threads != 1 && one.shape.rows % 32 != 0;
-  const double loads = !one.staged     ? kLoadsFar
-                       : several_trees ? kLoadsOfTrees
-                       : one.coded     ? kLoadsOfCodes
-                                       : kLoadsOfValues;
+  const double trees = trees_of_thread(facts, one.shape), threads = threads_of_row(facts, one.shape);
   const double here = std::min<double>(one.shape.rows, rows);  // rows of a block
   // Lanes are rows where a block has whole warps of them, otherwise rows and parts of the trees.
-  const double warps = one.shape.rows % 32 == 0 ? std::ceil(here / 32) * one.shape.tree_threads
-                                                : std::ceil(here * one.shape.tree_threads / 32);
-  const double latency =
-      visits * (one.staged ? kVisitNear : kVisitFar) + kClocksOfReducing * one.shape.tree_threads;
+  const double warps =
+      one.shape.rows % 32 == 0 ? std::ceil(here / 32) * threads : std::ceil(here * threads / 32);
+  const double staged = one.staged ? here * static_cast<double>(one.coded ? facts.codes : facts.values) : 0;
+  const double sparse = facts.array ? 1 : kSparse, depth = facts.forest.mean_depth;
+  // At most two walks of rows in global memory go in lockstep.
+  const double tile = one.staged ? kStepOfFour : 2 * kStepOfTwo;
+  const double step = sparse * (trees < kLockstep ? kStepOfOne : tile);
+  const double latency = kBlockLatency + kReduceLatency * threads +
+                         std::ceil(trees / kLockstep) * depth * step +
+                         std::ceil(staged / kValuesOfLoad / (here * threads)) * kStageLatency;
+  const double passing =
+      warps * trees * depth * sparse * visit_clocks(facts, one) + staged * sizeof(float) / kBytesPerClock;
   const double blocks = std::ceil(std::ceil(rows / one.shape.rows) / kMultiprocessors);
-  const double resident = std::max(1.0, std::floor(std::min(kResidentWarps / one.shape.warps(),
-                                                            kResidentBytes / std::max(one.bytes, 1.0))));
-  return std::ceil(blocks / resident) * latency + blocks * warps * visits * loads;
+  const double resident =
+      std::max(1.0, std::floor(std::min(kResidentWarps / warps, kResidentBytes / std::max(one.bytes, 1.0))));
+  // Blocks that follow each other hide latencies in what passes, or the other way round; one block hides neither.
+  return std::max(std::ceil(blocks / resident) * latency, blocks * passing) +
+         std::min(latency, blocks * passing);
 }
 
 /// Returns the candidate that costs least.
@@ -151,7 +189,8 @@ Candidate cheapest(const Facts& facts, double rows) {
   std::optional<Candidate> best;
   double least = 0;
   for (const Shape& shape : kShapes) {
-    if (shape.rows > std::max(rows, kFewRows)) continue;  // no call would fill the block
+    // Larger blocks are for calls that fill blocks on half of the multiprocessors.
+    if (shape.rows > std::max(rows / (kMultiprocessors / 2), kFewRows)) continue;
     const std::optional<Candidate> one = candidate(facts, shape);
     if (!one) continue;
     const double cost = clocks(facts, *one, rows);
@@ -164,9 +203,10 @@ Candidate cheapest(const Facts& facts, double rows) {
 
 /// Says why a plan has its shape.
 std::string why(const Facts& facts, const Candidate& one, double rows) {
-  const std::string threads = one.shape.tree_threads == 1
-                                  ? "a thread walks the trees of a row in the model's order"
-                                  : formatted("{} threads share the trees of a row", one.shape.tree_threads);
+  const std::string threads =
+      one.shape.tree_threads == 1
+          ? "a thread walks the trees of a row in the model's order"
+          : formatted("{} threads share the trees of a row", threads_of_row(facts, one.shape));
   return formatted("blocks of {} rows, {}, {} {}: {} rows cost {} clocks", one.shape.rows, threads,
                    one.coded ? "codes" : "values", one.staged ? "in shared memory" : "in global memory",
                    static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(clocks(facts, one, rows)));
@@ -177,8 +217,8 @@ void add_plan(Schedule& schedule, const Facts& facts, const Candidate& one) {
   const bool spread = threads != 1;
   schedule.tile("batch", "b0", "b1", one.shape.rows);
   if (spread) {
-    const auto steps = static_cast<std::uint32_t>(std::ceil(facts.trees / threads / kLockstep));
-    schedule.tile("tree", "t0", "t", steps * kLockstep).tile("t", "t1", "t2", kLockstep);
+    const std::uint32_t trees = trees_of_thread(facts, one.shape);
+    schedule.tile("tree", "t0", "t", trees).tile("t", "t1", "t2", std::min(trees, kLockstep));
     schedule.reorder("b0", "t0", "b1", "t1", "t2").gpuDimension("t0", "block.y").sharedReduce("t0");
   } else {
     schedule.tile("tree", "t0", "t2", kLockstep).reorder("b0", "b1", "t0", "t2");
@@ -193,21 +233,67 @@ void add_plan(Schedule& schedule, const Facts& facts, const Candidate& one) {
     schedule.unrollWalk("t2");
 }
 
+/// Candidates for the calls of kCalls, those with the same shape in runs.
+using Choice = std::vector<Candidate>;
+
+bool same_shape(const Candidate& one, const Candidate& other) {
+  return one.shape.rows == other.shape.rows && one.shape.tree_threads == other.shape.tree_threads;
+}
+
+/// Returns the end of the run of one shape that begins at `begin`.
+std::size_t run_end(const Choice& choice, std::size_t begin) {
+  std::size_t end = begin + 1;
+  while (end != choice.size() && same_shape(choice[end], choice[begin])) ++end;
+  return end;
+}
+
+std::size_t spread_plans(const Choice& choice) {
+  std::size_t plans = 0;
+  for (std::size_t begin = 0; begin != choice.size(); begin = run_end(choice, begin))
+    plans += choice[begin].shape.tree_threads != 1;
+  return plans;
+}
+
+/// Gives a run with private sums the shape of a neighbour, where that costs least, while a program has no accumulators
+/// for all plans.
+void merge_runs(const Facts& facts, Choice& choice) {
+  while (spread_plans(choice) > kMaxSpreadPlans) {
+    double least = 0;
+    Choice merged;
+    for (std::size_t begin = 0; begin != choice.size(); begin = run_end(choice, begin)) {
+      const std::size_t end = run_end(choice, begin);
+      if (choice[begin].shape.tree_threads == 1) continue;
+      for (const std::size_t neighbour : {begin - 1, end}) {
+        if (neighbour >= choice.size()) continue;
+        double more = 0;
+        for (std::size_t i = begin; i != end; ++i)
+          more = std::max(more,
+                          clocks(facts, choice[neighbour], kCalls[i]) / clocks(facts, choice[i], kCalls[i]));
+        if (!merged.empty() && more >= least) continue;
+        least = more;
+        merged = choice;
+        std::fill(merged.begin() + static_cast<std::ptrdiff_t>(begin),
+                  merged.begin() + static_cast<std::ptrdiff_t>(end), choice[neighbour]);
+      }
+    }
+    choice = std::move(merged);
+  }
+}
+
 }  // namespace
 
 Schedule gpu(const Model& model, Contract contract) {
   const Facts facts = facts_of(model, contract);
+  Choice choice;
+  for (const std::uint32_t rows : kCalls) choice.push_back(cheapest(facts, rows));
+  merge_runs(facts, choice);
   Schedule schedule;
-  for (std::size_t i = 0; i < std::size(kCalls); ++i) {
-    const bool last = i + 1 == std::size(kCalls);
-    const Candidate one = cheapest(facts, kCalls[i]);
-    if (!last) {
-      const Candidate next = cheapest(facts, kCalls[i + 1]);
-      if (next.shape.rows == one.shape.rows && next.shape.tree_threads == one.shape.tree_threads) continue;
-    }
-    schedule.plan(last ? Argument(kBatchSizeName) : Argument(kCalls[i])).directives.back().remark =
-        why(facts, one, kCalls[i]);
-    add_plan(schedule, facts, one);
+  for (std::size_t begin = 0; begin != choice.size(); begin = run_end(choice, begin)) {
+    const std::size_t last = run_end(choice, begin) - 1;
+    schedule.plan(last + 1 == choice.size() ? Argument(kBatchSizeName) : Argument(kCalls[last]))
+        .directives.back()
+        .remark = why(facts, choice[last], kCalls[last]);
+    add_plan(schedule, facts, choice[last]);
   }
   return schedule;
 }

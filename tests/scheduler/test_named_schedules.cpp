@@ -68,15 +68,24 @@ TEST(NamedSchedules, GpuSpreadsTreesWhereTheContractAllowsAnyOrder) {
   EXPECT_EQ(count(text_of(model, "gpu"), "sharedReduce"), 0u);
 }
 
-TEST(NamedSchedules, GpuStagesWideRowsInSmallBlocks) {
-  Model model = complete(60);  // too few steps for codes
+/// Returns a forest as complete() does, of `trees` trees that test 1,024 features in turn.
+Model complete_and_wide(unsigned trees) {
+  Model model = complete(trees);
   model.num_features = 1024;
-  for (const Contract contract : {Contract::Trainer, Contract::Reproducible}) {
-    const std::string text = text_of(model, "gpu", contract);
-    EXPECT_EQ(count(text, "cache(b0)"), count(text, "plan(")) << text;
-    EXPECT_EQ(count(text, "tile(batch, b0, b1, 32)"), 0u) << text;
-  }
-  model = complete(10);
+  std::uint32_t feature = 0;
+  for (Tree& tree : model.trees)
+    for (Node& node : tree.nodes)
+      if (node.kind != NodeKind::Leaf) node.feature = feature++ % model.num_features;
+  return model;
+}
+
+TEST(NamedSchedules, GpuStagesWideRowsInSmallBlocksIfTreesReadThemOften) {
+  const std::string often = text_of(complete_and_wide(1000), "gpu", Contract::Reproducible);
+  EXPECT_EQ(count(often, "cache(b0)"), count(often, "plan(")) << often;
+  EXPECT_EQ(count(often, "tile(batch, b0, b1, 1)"), count(often, "plan(")) << often;
+  const std::string rarely = text_of(complete_and_wide(60), "gpu", Contract::Reproducible);
+  EXPECT_EQ(count(rarely, "cache(b0)"), 1u) << rarely;  // calls of few rows
+  Model model = complete(10);
   model.num_features = 20'000;  // not even one row of values fits, and codes do not pay
   EXPECT_EQ(count(text_of(model, "gpu"), "cache(b0)"), 0u);
 }
