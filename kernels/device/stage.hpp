@@ -22,28 +22,67 @@ struct alignas(16) FourValues {
   float values[4];
 };
 
-/// Visits the parts of rows that the calling thread copies; each row has `parts` of them. Neighbouring threads
-/// visit the same part of neighbouring rows, so that no two threads of a warp write to one bank. Shared memory has
-/// room for `stride` rows.
-template <class Visit>
-FVM_DEVICE void for_parts(std::uint32_t rows, std::uint32_t stride, std::uint32_t parts, BlockThread thread,
-                          const Visit& visit) {
-  std::uint32_t row = thread.number, part = 0, row_step = 0, part_step = 1;
-  if (thread.count != stride) {
-    part_step = thread.count / stride;
-    row_step = thread.count % stride;
-    part = row / stride;
-    row %= stride;
+/// The parts of rows that a thread of a block copies, one after the other. Neighbouring threads have the same part of
+/// neighbouring rows, so that no two threads of a warp write to one bank. Shared memory has room for `stride` rows.
+class ThreadParts {
+ public:
+  FVM_DEVICE ThreadParts(std::uint32_t stride, BlockThread thread)
+      : row(thread.number), part(0), stride_(stride), row_step_(0), part_step_(1) {
+    if (stride == 1) {  // no division for a single row
+      row = 0;
+      part = thread.number;
+      part_step_ = thread.count;
+    } else if (thread.count != stride) {
+      part_step_ = thread.count / stride;
+      row_step_ = thread.count % stride;
+      part = row / stride;
+      row %= stride;
+    }
   }
-  FVM_NO_UNROLL
-  while (part < parts) {
-    if (row < rows) visit(row, part);
-    row += row_step;
-    part += part_step;
-    if (row >= stride) {
-      row -= stride;
+
+  FVM_DEVICE void next() {
+    row += row_step_;
+    part += part_step_;
+    if (row >= stride_) {
+      row -= stride_;
       ++part;
     }
+  }
+
+  std::uint32_t row, part;
+
+ private:
+  std::uint32_t stride_, row_step_, part_step_;
+};
+
+/// Copies the calling thread's parts of `rows` rows of `parts` parts: calls store(row, part, load(row, part)) for each.
+/// While there are several, it loads several before it stores them, because a load takes hundreds of clocks.
+template <class Load, class Store>
+FVM_DEVICE void copy_parts(std::uint32_t rows, std::uint32_t stride, std::uint32_t parts, BlockThread thread,
+                           const Load& load, const Store& store) {
+  constexpr unsigned kAtOnce = 4;
+  if (rows == 0) return;
+  ThreadParts at(stride, thread);
+  FVM_NO_UNROLL
+  while (at.part < parts) {
+    ThreadParts several = at;
+    std::uint32_t row[kAtOnce], part[kAtOnce];
+    for (unsigned i = 0; i < kAtOnce; ++i) {
+      row[i] = several.row;
+      part[i] = several.part;
+      several.next();
+    }
+    if (part[kAtOnce - 1] >= parts) {  // fewer are left
+      if (at.row < rows) store(at.row, at.part, load(at.row, at.part));
+      at.next();
+      continue;
+    }
+    at = several;
+    decltype(load(0, 0)) loaded[kAtOnce];
+    // Loads the last row in place of rows that are not there, so that no load waits for a branch.
+    for (unsigned i = 0; i < kAtOnce; ++i) loaded[i] = load(row[i] < rows ? row[i] : rows - 1, part[i]);
+    for (unsigned i = 0; i < kAtOnce; ++i)
+      if (row[i] < rows) store(row[i], part[i], loaded[i]);
   }
 }
 
@@ -52,14 +91,17 @@ template <class Part>
 FVM_DEVICE void stage_parts(const Launch& launch, const Range& rows, std::uint32_t stride, float* values,
                             BlockThread thread) {
   constexpr std::uint32_t kWidth = sizeof(Part) / sizeof(float);
-  for_parts(rows.size(), stride, launch.program.row_width / kWidth, thread,
-            [&](std::uint32_t row, std::uint32_t part) {
-              const float* const from =
-                  launch.pass.rows + (rows.begin + row) * launch.pass.row_stride + part * kWidth;
-              const Part copied = Device::load_global(reinterpret_cast<const Part*>(from));
-              for (std::uint32_t k = 0; k < kWidth; ++k)
-                values[(part * kWidth + k) * stride + row] = reinterpret_cast<const float*>(&copied)[k];
-            });
+  copy_parts(
+      rows.size(), stride, launch.program.row_width / kWidth, thread,
+      [&](std::uint32_t row, std::uint32_t part) {
+        const float* const from =
+            launch.pass.rows + (rows.begin + row) * launch.pass.row_stride + part * kWidth;
+        return Device::load_global(reinterpret_cast<const Part*>(from));
+      },
+      [&](std::uint32_t row, std::uint32_t part, const Part& copied) {
+        for (std::uint32_t k = 0; k < kWidth; ++k)
+          values[(part * kWidth + k) * stride + row] = reinterpret_cast<const float*>(&copied)[k];
+      });
 }
 
 /// Copies rows to where StagedRows finds them. `stride` is the number of floats from a feature to the next, not
@@ -79,11 +121,14 @@ FVM_DEVICE void stage_rows(const Launch& launch, const Range& rows, std::uint32_
 FVM_DEVICE void stage_codes(const Launch& launch, const Range& rows, std::uint32_t stride,
                             std::uint32_t* words, BlockThread thread) {
   const std::uint32_t columns = launch.program.column_count;
-  for_parts(rows.size(), stride, columns, thread, [&](std::uint32_t row, std::uint32_t column) {
-    const std::uint8_t code =
-        launch.pass.codes[code_offset(rows.begin + row, columns) + std::size_t{column} * kCodeRows];
-    words[column * stride + row] = std::uint32_t{code} << StagedCodes::kShift;
-  });
+  copy_parts(
+      rows.size(), stride, columns, thread,
+      [&](std::uint32_t row, std::uint32_t column) {
+        return launch.pass.codes[code_offset(rows.begin + row, columns) + std::size_t{column} * kCodeRows];
+      },
+      [&](std::uint32_t row, std::uint32_t column, std::uint8_t code) {
+        words[column * stride + row] = std::uint32_t{code} << StagedCodes::kShift;
+      });
 }
 
 }  // namespace forestvm::kernels
