@@ -163,8 +163,8 @@ const Command kExplain = {
      {"plot",
       '\0',
       "PLOT",
-      "what a .svg, .csv or .json file has: importance (mean |contribution|, splits, cover), beeswarm (contributions "
-      "in the sample), waterfall (contributions of rows), dependence (contributions over values), or "
+      "what a .svg, .csv or .json file has: importance (mean |contribution|, gain, splits, cover), beeswarm "
+      "(contributions in the sample), waterfall (contributions of rows), dependence (contributions over values), or "
       "partial-dependence (mean raw score over values)",
       {listed<kPlotNames>}},
      {"row",

@@ -73,6 +73,8 @@ Result<void> TreeCheck::check_shape() const {
   const bool vectors = tree_->leaf_width > 1;
   if (tree_->leaf_vectors.size() % tree_->leaf_width != 0 || (!vectors && !tree_->leaf_vectors.empty()))
     return error({}, "the leaf vectors do not fill whole leaves");
+  if (!tree_->gains.empty() && tree_->gains.size() != tree_->nodes.size())
+    return error({}, formatted("{} gains for {} nodes", tree_->gains.size(), tree_->nodes.size()));
   return {};
 }
 

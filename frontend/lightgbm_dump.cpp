@@ -196,6 +196,7 @@ bool DumpSink::node_number(double value) {
   for (const auto& [name, member] : reals)
     if (key() == name) node().*member = value;
   if (key() == "leaf_const") extras().leaf_const = value;
+  if (key() == "split_gain") node().gain = static_cast<float>(value);
   if (key() == "internal_count" || key() == "leaf_count") node().count = static_cast<float>(value);
   return true;
 }

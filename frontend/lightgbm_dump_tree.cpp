@@ -162,11 +162,13 @@ Result<Node> TreeMaker::leaf_of(std::size_t number) {
 Result<Tree> TreeMaker::make() {
   FVM_TRY(number_nodes());
   tree_.nodes.resize(nodes_.size());
+  tree_.gains.resize(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const bool split = nodes_[i].split_index.has_value();
     FVM_ASSIGN(Node node, split ? split_of(i) : leaf_of(i));
     node.cover = nodes_[i].count;
     tree_.nodes[static_cast<std::size_t>(indices_[i])] = node;
+    tree_.gains[static_cast<std::size_t>(indices_[i])] = nodes_[i].gain;
   }
   if (!tree_.linear_leaves.empty() && tree_.linear_leaves.size() != nodes_.size() - tree_.first_leaf)
     return refused(where_, "only some of the leaves have leaf_const");

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,10 +26,11 @@ struct LightgbmDumpExtras {
 struct LightgbmDumpNode {
   std::optional<std::int64_t> split_index, leaf_index, split_feature;
   std::optional<double> threshold, leaf_value;
-  std::unique_ptr<LightgbmDumpExtras> extras;  ///< null: none of them
-  float count = 0;                             ///< training rows that reached the node
-  std::int32_t left = -1, right = -1;          ///< numbers of the children in the list of nodes; -1: none
-  NodeKind kind = NodeKind::Leaf;              ///< LessEqual or Category, by decision_type
+  std::unique_ptr<LightgbmDumpExtras> extras;            ///< null: none of them
+  float count = 0;                                       ///< training rows that reached the node
+  float gain = std::numeric_limits<float>::quiet_NaN();  ///< a split's gain, if the dump says it
+  std::int32_t left = -1, right = -1;  ///< numbers of the children in the list of nodes; -1: none
+  NodeKind kind = NodeKind::Leaf;      ///< LessEqual or Category, by decision_type
   std::optional<bool> default_left;
   std::optional<Missing> missing;
 };

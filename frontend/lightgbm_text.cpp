@@ -38,6 +38,7 @@ constexpr Key<LightgbmTree> kTreeKeys[] = {
     {"num_leaves", &LightgbmTree::num_leaves, Need::Required},
     {"num_cat", &LightgbmTree::num_cat, Need::Required},
     {"split_feature", &LightgbmTree::split_feature, Need::Required},
+    {"split_gain", &LightgbmTree::split_gain, Need::Optional},
     {"threshold", &LightgbmTree::threshold, Need::Required},
     {"decision_type", &LightgbmTree::decision_type, Need::Required},
     {"left_child", &LightgbmTree::left_child, Need::Required},

@@ -46,6 +46,7 @@ struct LightgbmTree {
   LightgbmEntry num_leaves;
   LightgbmEntry num_cat;
   LightgbmEntry split_feature;
+  LightgbmEntry split_gain;
   LightgbmEntry threshold;
   LightgbmEntry decision_type;
   LightgbmEntry left_child;

@@ -64,6 +64,16 @@ Result<void> add_covers(const LightgbmTree& entries, const LightgbmEntry& entry,
   return {};
 }
 
+/// Sets the gains of the splits. Trees need not have them.
+Result<void> add_gains(const LightgbmTree& entries, std::size_t splits, Tree& tree) {
+  if (entries.split_gain.text.empty()) return {};
+  FVM_ASSIGN(const std::vector<double> gains, reals_of(entries.split_gain, splits, &entries));
+  tree.gains.resize(tree.nodes.size());
+  std::transform(gains.begin(), gains.end(), tree.gains.begin(),
+                 [](double gain) { return static_cast<float>(gain); });
+  return {};
+}
+
 Result<void> add_decisions(const LightgbmTree& entries, std::size_t splits, Tree& tree) {
   FVM_ASSIGN(const std::vector<std::int64_t> types, integers_of(entries.decision_type, splits, &entries));
   for (std::size_t i = 0; i < splits; ++i) {
@@ -221,6 +231,7 @@ Result<Tree> tree_of(const LightgbmTree& entries) {
   if (linear == 1) FVM_TRY(add_linear_leaves(entries, leaves, tree));
   FVM_TRY(add_covers(entries, entries.internal_count, splits, 0, tree));
   FVM_TRY(add_covers(entries, entries.leaf_count, leaves, splits, tree));
+  FVM_TRY(add_gains(entries, splits, tree));
   return tree;
 }
 

@@ -193,8 +193,8 @@ class HistTree {
   PythonRef predictor_;
   const Encoding& encoding_;
   NumpyArray nodes_, bitsets_;
-  NumpyColumn value_, count_, feature_, threshold_, missing_left_, left_, right_, is_leaf_, is_category_,
-      set_, words_;
+  NumpyColumn value_, count_, gain_, feature_, threshold_, missing_left_, left_, right_, is_leaf_,
+      is_category_, set_, words_;
 };
 
 Result<void> HistTree::read() {
@@ -205,6 +205,7 @@ Result<void> HistTree::read() {
     return nodes.error("expected a tree's nodes");
   FVM_ASSIGN(value_, nodes.column(nodes_, "value", Wanted::Numbers));
   FVM_ASSIGN(count_, nodes.column(nodes_, "count", Wanted::Integers));
+  FVM_ASSIGN(gain_, nodes.column(nodes_, "gain", Wanted::Numbers));
   FVM_ASSIGN(feature_, nodes.column(nodes_, "feature_idx", Wanted::Integers));
   FVM_ASSIGN(threshold_, nodes.column(nodes_, "num_threshold", Wanted::Numbers));
   FVM_ASSIGN(missing_left_, nodes.column(nodes_, "missing_go_to_left", Wanted::Integers));
@@ -270,9 +271,11 @@ Result<void> HistTree::read_split(std::size_t number, Node& node, Tree& tree) co
 Result<Tree> HistTree::tree() const {
   Tree tree;
   tree.nodes.resize(size());
+  tree.gains.resize(size());
   for (std::size_t i = 0; i < size(); ++i) {
     Node& node = tree.nodes[i];
     node.cover = static_cast<float>(count_.real(i));
+    tree.gains[i] = static_cast<float>(gain_.real(i));
     if (is_leaf_.integer(i) != 0)
       node.value = value_.real(i);
     else

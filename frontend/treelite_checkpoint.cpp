@@ -300,10 +300,8 @@ class TreeReader {
     FVM_TRY(read("data_count_present", tree_.has_data_count, 0, true));
     FVM_TRY(read("sum_hess", tree_.sum_hess, 0, true));
     FVM_TRY(read("sum_hess_present", tree_.has_sum_hess, 0, true));
-    FileColumn<double> gain;
-    FVM_TRY(read("gain", gain, 0, true));
-    FileColumn<std::uint8_t> has_gain;
-    return read("gain_present", has_gain, 0, true);
+    FVM_TRY(read("gain", tree_.gain, 0, true));
+    return read("gain_present", tree_.has_gain, 0, true);
   }
 
   Result<void> read_nodes_3() {
@@ -327,10 +325,12 @@ class TreeReader {
     tree_.leaf_value = tree_.threshold;
     field(counts, tree_.data_count);
     field(counts + 8, tree_.sum_hess);
+    field(counts + 16, tree_.gain);
     field(flags, tree_.kind);
     field(flags + 1, tree_.comparison);
     field(flags + 2, tree_.has_data_count);
     field(flags + 3, tree_.has_sum_hess);
+    field(flags + 4, tree_.has_gain);
     field(flags + 5, tree_.members_right);
     FVM_ASSIGN(tree_.leaf_vectors, file_.reals("leaf_vector", type_));
     FVM_TRY(read("leaf_vector_begin", tree_.vector_begin));

@@ -87,6 +87,8 @@ struct TreeliteTree {
   FileColumn<std::uint8_t> has_data_count;
   FileColumn<double> sum_hess;  ///< may be empty
   FileColumn<std::uint8_t> has_sum_hess;
+  FileColumn<double> gain;  ///< may be empty
+  FileColumn<std::uint8_t> has_gain;
   bool version_3 = false;
 
   std::size_t nodes() const { return left.size(); }

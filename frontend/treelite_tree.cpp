@@ -2,6 +2,7 @@
 #include "frontend/treelite_tree.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
@@ -21,11 +22,15 @@ class TreeMaker {
 
   Result<Tree> make() && {
     tree_.nodes.reserve(columns_.nodes());
+    tree_.gains.reserve(columns_.nodes());
     for (std::size_t i = 0; i < columns_.nodes(); ++i) {
       Node node;
       FVM_TRY(columns_.is_leaf(i) ? set_leaf(i, node) : set_split(i, node));
       node.cover = cover_of(i);
       tree_.nodes.push_back(node);
+      tree_.gains.push_back(has(i, columns_.gain, columns_.has_gain)
+                                ? static_cast<float>(columns_.gain[i])
+                                : std::numeric_limits<float>::quiet_NaN());
     }
     return std::move(tree_);
   }
@@ -35,12 +40,16 @@ class TreeMaker {
     return refused(formatted("byte {}: tree {}, node {}", columns_.offset, columns_.number, node), message);
   }
 
+  /// Returns whether a column that need not have a number for each node has one for node `i`.
+  template <class T>
+  static bool has(std::size_t i, const FileColumn<T>& numbers, const FileColumn<std::uint8_t>& flags) {
+    return i < numbers.size() && i < flags.size() && flags[i] != 0;
+  }
+
   float cover_of(std::size_t i) const {
-    const auto has = [&](const auto& numbers, const FileColumn<std::uint8_t>& flags) {
-      return i < numbers.size() && i < flags.size() && flags[i] != 0;
-    };
-    if (has(columns_.sum_hess, columns_.has_sum_hess)) return static_cast<float>(columns_.sum_hess[i]);
-    return has(columns_.data_count, columns_.has_data_count) ? static_cast<float>(columns_.data_count[i]) : 0;
+    if (has(i, columns_.sum_hess, columns_.has_sum_hess)) return static_cast<float>(columns_.sum_hess[i]);
+    if (!has(i, columns_.data_count, columns_.has_data_count)) return 0;
+    return static_cast<float>(columns_.data_count[i]);
   }
 
   /// Returns end - begin. Refuses a segment that does not lie in a list of `size` entries, or that makes the segments

@@ -65,6 +65,7 @@ constexpr Row kRows[] = {
     {"learner.gradient_booster.model.trees[].split_conditions", &Columns::split_conditions, Need::Required},
     {"learner.gradient_booster.model.trees[].default_left", &Columns::default_left, Need::Required},
     {"learner.gradient_booster.model.trees[].sum_hessian", &Columns::sum_hessian, Need::Optional},
+    {"learner.gradient_booster.model.trees[].loss_changes", &Columns::loss_changes, Need::Optional},
     {"learner.gradient_booster.model.trees[].split_type", &Columns::split_type, Need::Optional},
     {"learner.gradient_booster.model.trees[].leaf_weights", &Columns::leaf_weights, Need::Optional},
     {"learner.gradient_booster.model.trees[].base_weights", &Columns::base_weights, Need::Optional},
@@ -495,6 +496,7 @@ void XgboostTree::clear() {
   split_type.clear();
   split_conditions.clear();
   sum_hessian.clear();
+  loss_changes.clear();
   default_left.clear();
   leaf_weights.clear();
   base_weights.clear();

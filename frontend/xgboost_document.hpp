@@ -54,6 +54,7 @@ struct XgboostTree {
   std::vector<std::int32_t> split_type;
   std::vector<float> split_conditions;
   std::vector<float> sum_hessian;
+  std::vector<float> loss_changes;
   std::vector<std::uint8_t> default_left;
   std::vector<float>
       leaf_weights;  // vector leaves, row-major; a leaf's row is its right child (3.2 and later)

@@ -47,6 +47,7 @@ Result<void> check_lengths(const XgboostTree& columns, const TreeErrors& errors)
       {"split_conditions", columns.split_conditions.size(), false},
       {"default_left", columns.default_left.size(), false},
       {"sum_hessian", columns.sum_hessian.size(), true},
+      {"loss_changes", columns.loss_changes.size(), true},
       {"split_type", columns.split_type.size(), true},
   };
   for (const auto& column : lengths) {
@@ -200,6 +201,7 @@ Result<Tree> tree_of(const XgboostTree& columns, std::size_t number, const std::
     FVM_ASSIGN(const Node node, node_of(columns, i, tree.leaf_width, errors));
     tree.nodes.push_back(node);
   }
+  tree.gains = columns.loss_changes;
   if (tree.leaf_width > 1) FVM_TRY(add_leaf_vectors(columns, errors, tree));
   FVM_TRY(add_categories(columns, errors, tree));
   return tree;

@@ -117,6 +117,8 @@ Result<void> set_cover(const WireField& field, YdfNode& node) {
 }
 
 Result<void> read_condition(WireMessage message, YdfNode& node) {
+  double weight = std::numeric_limits<double>::quiet_NaN();
+  float score = std::numeric_limits<float>::quiet_NaN();
   for (WireReader reader(message); !reader.at_end();) {
     FVM_ASSIGN(const WireField field, reader.next());
     switch (field.number) {
@@ -137,12 +139,21 @@ Result<void> read_condition(WireMessage message, YdfNode& node) {
       case 4:
         FVM_TRY(set_cover(field, node));
         break;
+      case 5: {
+        FVM_ASSIGN(weight, double_of(field));
+        break;
+      }
+      case 6: {
+        FVM_ASSIGN(score, float_of(field));
+        break;
+      }
       default:
         break;
     }
   }
   if (node.condition == YdfCondition::None)
     return refused(byte_location(message.offset), "a split without a condition that is known");
+  node.gain = static_cast<float>(static_cast<double>(score) * weight);
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include <forestvm/result.hpp>
@@ -42,6 +43,8 @@ struct YdfNode {
   float number = 0;
   std::int64_t num_examples = 0;  ///< Training rows in a leaf of an isolation forest.
   float cover = 0;                ///< training rows that reached the node; 0 if unknown
+  /// Score of the split times the weight of its training rows, as in YDF's SUM_SCORE; NaN if unknown.
+  float gain = std::numeric_limits<float>::quiet_NaN();
 };
 
 /// Reads a node. Refuses, by name, conditions that Model does not have.

@@ -72,6 +72,7 @@ Result<void> YdfTreeMaker::add(const YdfNode& node) {
   }
   Node& added = tree_.nodes.emplace_back();
   added.cover = node.cover;
+  tree_.gains.push_back(node.gain);
   if (node.condition == YdfCondition::None) return leaf_rule_(node, child.depth, added, tree_);
   FVM_TRY(set_split(node, child.below_oblique, added));
   const bool below_oblique = child.below_oblique || node.condition == YdfCondition::Oblique;
@@ -93,6 +94,9 @@ Tree YdfTreeMaker::take() {
     if (is_split(node))
       for (std::int32_t* child : {&node.left, &node.right})
         *child = numbers[static_cast<std::size_t>(*child)];
+  std::vector<float> gains(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) gains[static_cast<std::size_t>(numbers[i])] = tree_.gains[i];
+  tree_.gains = std::move(gains);
   std::stable_partition(nodes.begin(), nodes.end(), is_split);
   Tree whole = std::move(tree_);
   ++number_;

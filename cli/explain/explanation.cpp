@@ -40,14 +40,17 @@ void describe(const Model& model, const ExplainOptions& options, Explanation& al
   all.categories.resize(model.num_features);
   for (const FeatureCategories& named : model.categories) all.categories[named.feature] = named.names;
   all.importance.resize(model.num_features);
+  all.gain.resize(model.num_features);
   all.splits.resize(model.num_features);
   all.cover.resize(model.num_features);
   const std::vector<std::uint32_t> features = features_of_columns(model);
   for (const Tree& tree : model.trees)
-    for (const Node& node : tree.nodes) {
+    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+      const Node& node = tree.nodes[i];
       if (node.kind == NodeKind::Leaf || node.kind == NodeKind::Unused) continue;
       const std::uint32_t feature = features[node.feature];
       if (feature == kSeveralFeatures) continue;
+      all.gain[feature] += tree.gains.empty() ? std::nan("") : static_cast<double>(tree.gains[i]);
       ++all.splits[feature];
       all.cover[feature] += static_cast<double>(node.cover);
     }

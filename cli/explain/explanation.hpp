@@ -56,9 +56,10 @@ struct Explanation {
   std::vector<bool> hashed;  ///< True for features whose values are hashes of texts.
 
   std::uint64_t rows = 0;
-  double expected = 0;                ///< The expected score.
-  double mean = 0;                    ///< The mean raw score of the rows.
-  std::vector<double> importance;     ///< Mean |contribution| of each feature.
+  double expected = 0;             ///< The expected score.
+  double mean = 0;                 ///< The mean raw score of the rows.
+  std::vector<double> importance;  ///< Mean |contribution| of each feature.
+  std::vector<double> gain;  ///< Sum of the gains of each feature's splits; NaN: the file does not say it.
   std::vector<std::uint64_t> splits;  ///< Splits of each feature in the model.
   std::vector<double> cover;          ///< Sum of the training weights that reached them.
 

@@ -118,13 +118,13 @@ Plot importance_plot(const Explanation& all) {
                    axis.at(all.importance[feature]) - x, kHeight - 8);
     svg += svg_text(kDrawingWidth - 4, y + 15, "end", {}, printed("%.4g", all.importance[feature]));
   }
-  PlotNumbers numbers{{"feature", "mean |contribution|", "splits", "cover"}, 1};
+  PlotNumbers numbers{{"feature", "mean |contribution|", "gain", "splits", "cover"}, 1};
   std::vector<std::uint32_t> order(all.names.size());
   for (std::uint32_t f = 0; f < order.size(); ++f) order[f] = f;
   std::stable_sort(order.begin(), order.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return all.importance[a] > all.importance[b]; });
   for (const std::uint32_t f : order)
-    numbers.rows.push_back({all.names[f], all.importance[f], all.splits[f], all.cover[f]});
+    numbers.rows.push_back({all.names[f], all.importance[f], all.gain[f], all.splits[f], all.cover[f]});
   const std::string title = printed("Mean |contribution| of %zu features", all.shown.size());
   return {PlotKind::Importance, title,
           svg_drawing(bottom + 24, title, "A bar for each feature; the table has the numbers", svg),

@@ -115,8 +115,9 @@ std::string explain_page(const Explanation& all) {
   for (const std::string& note : all.notes) body += formatted("<p>{}</p>\n", svg_whole(note));
   body += section(
       "importance", "Importance",
-      "<p>The mean of |contribution| over all rows. The numbers include the splits of each feature in the "
-      "model, and the training weight that reached them (the cover).</p>\n" +
+      "<p>The mean of |contribution| over all rows. The numbers include the importance that the model's file "
+      "holds: the sum of the gains of each feature's splits (a dash if the file does not say them), the number of "
+      "these splits, and the training weight that reached them (the cover).</p>\n" +
           with_numbers(importance_plot(all)));
   body += section("swarm", "Contributions", drawn(beeswarm_plot(all)));
   std::string rows;

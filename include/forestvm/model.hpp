@@ -89,6 +89,9 @@ struct Tree {
   std::vector<double> leaf_vectors;
   std::vector<CategorySet> category_sets;
   std::vector<LinearLeaf> linear_leaves;
+  /// Gain of the split at each node, as the file gives it; NaN at a split, or no vector: the file does not say it.
+  /// Predictions do not depend on it, and only models that readers return have it.
+  std::vector<float> gains;
 };
 
 /// The values of a feature with named categories that a row may hold as text. The code of a name is its index.

@@ -174,6 +174,7 @@ class PhaseMeasurer {
       case Op::StoreTrees:
       case Op::StoreStages:
       case Op::Attribute:
+      case Op::Quantiles:
         return;
     }
   }

@@ -50,6 +50,7 @@ class LeafAttributor : RootedTree {
 
   Result<void> add(std::size_t number) {
     take(number);
+    FVM_TRY(expect_covers());
     of_leaf_.assign(tree_.nodes.size(), {});
     for (std::uint32_t k = 0; k < tree_.leaf_width; ++k) {
       FVM_TRY(find_means(k));
@@ -58,6 +59,17 @@ class LeafAttributor : RootedTree {
       FVM_TRY(attribute(output));
     }
     return emit();
+  }
+
+  /// Refuses trees without covers at the root, before the splits below it are found to lack them.
+  Result<void> expect_covers() const {
+    const Node& root = tree_.nodes[0];
+    if (root.kind == NodeKind::Leaf || tree_.nodes[static_cast<std::size_t>(root.left)].cover != 0 ||
+        tree_.nodes[static_cast<std::size_t>(root.right)].cover != 0)
+      return {};
+    return wrong(
+        0,
+        "the model does not say how many training rows went each way, from which contributions are computed");
   }
 
   /// Computes the mean of each node for an output, children before parents.
@@ -87,10 +99,6 @@ class LeafAttributor : RootedTree {
     const auto left = static_cast<std::size_t>(split.left), right = static_cast<std::size_t>(split.right);
     const auto own = static_cast<Score>(split.cover), to_left = static_cast<Score>(tree_.nodes[left].cover),
                to_right = static_cast<Score>(tree_.nodes[right].cover);
-    if (n == 0 && to_left + to_right == 0)
-      return wrong(
-          n,
-          "the model does not say how many training rows went each way, from which contributions are computed");
     if (own < 0 || to_left < 0 || to_right < 0)
       return wrong(n, "a cover is negative, so contributions are not defined");
     if (own == 0 && model_.trainer == "xgboost")

@@ -225,6 +225,15 @@ TEST(ApproxContributions, AreRefusedByName) {
             std::string::npos)
       << refusal(model);
   model.trainer = "xgboost";
+  const Model deeper = [&] {
+    Model made = support::model_of(
+        {support::split(0, 1, support::leaf(1), support::split(1, 1, support::leaf(2), support::leaf(3)))});
+    made.trainer = "xgboost";
+    return made;
+  }();
+  EXPECT_NE(refusal(deeper).find("tree 0, node 0: the model does not say how many training rows"),
+            std::string::npos)
+      << refusal(deeper);
   support::cover(model.trees[0], 0, 8);
   EXPECT_EQ(refusal(model), "");
   model.trees[0].nodes[0].cover = 0;

@@ -4,8 +4,11 @@
 namespace forestvm::test {
 
 std::string SmallLightgbmTree::text(std::size_t number) const {
+  const char* const gains = split_feature.empty()                          ? ""
+                            : split_feature.find(' ') == std::string::npos ? "3"
+                                                                           : "3 1";
   return "Tree=" + std::to_string(number) + "\nnum_leaves=" + num_leaves + "\nnum_cat=" + num_cat +
-         "\nsplit_feature=" + split_feature + "\nsplit_gain=3 1\nthreshold=" + threshold +
+         "\nsplit_feature=" + split_feature + "\nsplit_gain=" + gains + "\nthreshold=" + threshold +
          "\ndecision_type=" + decision_type + "\nleft_child=" + left_child + "\nright_child=" + right_child +
          "\nleaf_value=" + leaf_value + "\nleaf_weight=30 50 20\nleaf_count=" + leaf_count +
          "\ninternal_value=0 0\ninternal_weight=100 50\ninternal_count=" + internal_count + "\n" + more +

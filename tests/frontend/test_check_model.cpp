@@ -198,6 +198,7 @@ TEST(CheckModel, RefusesWhatIsNotAForest) {
        [](Model& m) {
          m.trees[0].linear_leaves = {{0, {1}, {}}};
        }},
+      {"gains of some nodes", [](Model& m) { m.trees[0].gains = {1}; }},
       {"first leaf past the end", [](Model& m) { m.trees[0].first_leaf = 5; }},
       {"a leaf before the first", [](Model& m) { m.trees[0].first_leaf = 3; }},
       {"slope not finite", [](Model& m) { m.slope = nan; }},

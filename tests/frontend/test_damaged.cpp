@@ -218,6 +218,8 @@ TEST(Damaged, ArraysThatTogetherClaimMoreThanTheFile) {
 TEST(Damaged, ColumnsThatMayBeAbsentAreWholeIfTheyAreThere) {
   for (const auto& [from, to, where] :
        {std::tuple{R"("sum_hessian":[4e+00,4e+00,4e+00])", R"("sum_hessian":[4e+00,4e+00])", "sum_hessian"},
+        {R"("sum_hessian":[4e+00,4e+00,4e+00])", R"("sum_hessian":[4e+00,4e+00,4e+00],"loss_changes":[1,0])",
+         "loss_changes"},
         {R"("split_type":[0,0,0])", R"("split_type":[0,0])", "split_type"},
         {R"("split_type":[0,0,0])", R"("split_type":[0,0,0,0])", "split_type"}})
     expect_refused(where, replaced(SmallXgboost{}.json(), from, to),

@@ -79,6 +79,8 @@ TEST(DamagedLightgbm, Text) {
        "leaf_value=", "line 20: tree 0: leaf_value: 2 numbers instead of 3"},
       {"a split too few", "threshold=0.5 ",
        "threshold=", "line 16: tree 0: threshold: 1 numbers instead of 2"},
+      {"a gain too few", "split_gain=3 1", "split_gain=3",
+       "line 15: tree 0: split_gain: 1 numbers instead of 2"},
       {"a key missing", "threshold=", "thresholds=", "line 11: tree 0: threshold is missing"},
       {"a key twice", "split_gain=3 1", "threshold=1 2",
        "line 16: tree 0: threshold is given twice: first in line 15"},

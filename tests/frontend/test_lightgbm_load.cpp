@@ -147,6 +147,7 @@ TEST(LightgbmLoad, Classes) {
   EXPECT_EQ(model.transform, Transform::Softmax);
   EXPECT_EQ(model.class_rule, ClassRule::Argmax);
   EXPECT_EQ(model.round_begins, (std::vector<std::uint32_t>{0, 2, 4}));
+  EXPECT_EQ(model.trees[0].gains, (std::vector<float>{3, 1, 0, 0, 0}));
   EXPECT_EQ(model.trees[2].output, 0u);
   EXPECT_EQ(model.trees[3].output, 1u);
   small.objective = "objective=multiclassova num_class:2 sigmoid:0.5\n";
