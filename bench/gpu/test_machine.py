@@ -167,6 +167,9 @@ class OfLaunches(unittest.TestCase):
         # One thread runs the loop once, the other twice; the interpreter's first instruction is read before it.
         self.assertEqual(dict(of.by_instruction), {(0, -1, ""): 6 + 3, (0, 0, "halt"): 2 + 2 * 3 + 4})
         self.assertEqual(of.instructions, 21)
+        # The code has 18 instructions of 16 bytes. The loop and what follows it lie in the second and third line of 128.
+        self.assertEqual(of.lines, 3)
+        self.assertEqual(dict(of.lines_by_instruction), {(0, -1, ""): 2, (0, 0, "halt"): 2})
         self.assertEqual(of.kernel.lines[0xF0], "walk.hpp:7")
         self.assertTrue(of.parted)
 
