@@ -29,7 +29,12 @@ template <class Visit>
 FVM_DEVICE void for_parts(std::uint32_t rows, std::uint32_t stride, std::uint32_t parts, BlockThread thread,
                           const Visit& visit) {
   std::uint32_t row = thread.number, part = 0, row_step = 0, part_step = 1;
-  if (thread.count != stride) {
+  if (stride == 1) {  // no division for a single row
+    row = 0;
+    part = thread.number;
+    row_step = 0;
+    part_step = thread.count;
+  } else if (thread.count != stride) {
     part_step = thread.count / stride;
     row_step = thread.count % stride;
     part = row / stride;
