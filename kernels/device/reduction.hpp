@@ -1,5 +1,6 @@
-// Reductions: the threads of a block together add the copies of an accumulator. In: the elements and their copies, to
-// which a Cells object gives pointers: first_copy(reduction, row, column) and sum(reduction, row, column). Out: the sums.
+// Reductions: the threads of a block together add the copies of an accumulator. In: the elements and their copies,
+// to which a Cells object gives pointers: first_copy(reduction, row, column) and sum(reduction, row, column). Out:
+// the sums.
 #pragma once
 
 #include <cstddef>
