@@ -13,15 +13,17 @@ The count of a warp estimates the instructions that a GPU issues for it, includi
 is a sum over basic blocks: the block's instructions times the largest number of times that one lane ran the block. It
 is exact if all lanes take the same way ("together"), and if lanes that part meet again before they run a block twice.
 The table has the mean of all warps. Walk loops are the innermost loops that load and compare; visits are counted in
-them if their loads can be told apart.
+them if their loads can be told apart. Lines are the distinct lines of code, of 128 bytes, that a warp's instructions
+lie in: a warp waits for the first of each if no earlier launch or other warp has brought it into a cache.
 
 --compare REGEX: also runs kernels whose names match, and prints the overhead of each --kernel: its instructions divided
 by those of the matching kernel, minus 1.
 --most X: fails if an overhead is larger. --at-most N: fails if a --kernel takes more instructions.
 --interpreting X: prints the part of a --kernel's instructions that interprets the program; fails if it is larger than
 X.
---profile N: prints the cost of each instruction of the interpreted program and the N most expensive basic blocks; for
-objects compiled with -lineinfo also the N most expensive source lines, each with the opcode for which it ran.
+--profile N: prints the cost of each instruction of the interpreted program, with its lines of code, and the N most
+expensive basic blocks; for objects compiled with -lineinfo also the N most expensive source lines, each with the opcode
+for which it ran.
 """
 
 import argparse
@@ -41,6 +43,7 @@ import opcodes
 import sass
 
 WARP = 32
+CODE_LINE = 128  # bytes of a line of the caches of instructions
 LOCAL_BYTES = 1 << 14
 UNSET = 0xFFFFFFFF  # marks memory that nothing has written
 
@@ -171,6 +174,10 @@ class Block:
     def __init__(self, begin, end, run):
         self.begin, self.end, self.run = begin, end, run
         self.size = (end - begin) // 16
+
+    def lines(self):
+        """Returns the numbers of the lines of code that the block lies in."""
+        return range(self.begin // CODE_LINE, (self.end - 1) // CODE_LINE + 1)
 
 
 class Launch:
@@ -363,8 +370,8 @@ class Count:
 
     def __init__(self, folder, kernel):
         self.kernel, self.blocks = kernel, {}
-        self.by_instruction, self.by_block = Counter(), Counter()
-        self.visits, self.in_loops, self.parted = 0, 0, False
+        self.by_instruction, self.by_block, self.lines_by_instruction = Counter(), Counter(), Counter()
+        self.visits, self.in_loops, self.lines, self.parted = 0, 0, 0, False
         loops = list(walk_loops(kernel))
         for number in range(len(list(folder.glob("*.json")))):
             launch = Launch(folder, number, kernel)
@@ -372,9 +379,11 @@ class Count:
             self.blocks.update(launch.blocks)
             for most, parted in warps:
                 self.parted |= parted
+                lines = set()
                 for (doing, begin), times in most.items():
                     block, times = launch.blocks[begin], times / len(warps)
                     place = number, -1 if doing is None else doing, "" if doing is None else launch.code[doing]
+                    lines.update((place, line) for line in block.lines())
                     self.by_instruction[place] += times * block.size
                     self.by_block[place, begin] += times * block.size
                     for first, last, visit in loops:
@@ -382,6 +391,9 @@ class Count:
                             texts = (launch.text[at] for at in range(begin, block.end, 16))
                             self.in_loops += times * block.size
                             self.visits += times * sum(1 for text in texts if visit.search(text)) if visit else nan
+                self.lines += len({line for _, line in lines}) / len(warps)
+                for place, _ in lines:
+                    self.lines_by_instruction[place] += 1 / len(warps)
         self.instructions = sum(self.by_instruction.values())
 
     def interpreting(self):
@@ -402,20 +414,22 @@ class Count:
 
 
 def print_counts(counts):
-    print(f"{'kernel':34} {'for':7} {'instructions of a warp':>22} {'in walk loops':>13} {'visits':>7} {'per visit':>9}"
-          "  lanes")
+    print(f"{'kernel':34} {'for':7} {'instructions of a warp':>22} {'lines':>5} {'in walk loops':>13} {'visits':>7} "
+          f"{'per visit':>9}  lanes")
     for of in counts:
         visits, per_visit = "-", "-"
         if of.visits > 0:
             visits, per_visit = f"{of.visits:.0f}", f"{of.instructions / of.visits:.2f}"
-        print(f"{of.kernel.name:34} {of.kernel.gpu:7} {of.instructions:22.0f} {of.in_loops:13.0f} {visits:>7} "
-              f"{per_visit:>9}  {'part' if of.parted else 'together'}")
+        print(f"{of.kernel.name:34} {of.kernel.gpu:7} {of.instructions:22.0f} {of.lines:5.0f} {of.in_loops:13.0f} "
+              f"{visits:>7} {per_visit:>9}  {'part' if of.parted else 'together'}")
 
 
 def print_profile(of, most):
-    print(f"\n{of.kernel.name} for {of.kernel.gpu}, by instruction of the program: launch, number, opcode")
+    print(f"\n{of.kernel.name} for {of.kernel.gpu}, by instruction of the program: instructions, lines, launch, "
+          "number, opcode")
     for (launch, number, opcode), count in sorted(of.by_instruction.items()):
-        print(f"{count:9.0f}  {launch} {number if number >= 0 else '':>3} {opcode or 'before the first'}")
+        print(f"{count:9.0f} {of.lines_by_instruction[launch, number, opcode]:5.0f}  {launch} "
+              f"{number if number >= 0 else '':>3} {opcode or 'before the first'}")
     print("by basic block: instructions, times, length, address")
     text = dict(of.kernel.instructions)
     for ((_, _, opcode), begin), count in of.by_block.most_common(most):

@@ -368,7 +368,11 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.row_stride = pass.row_stride;
     launch.pass.leaf_values = pass.leaf_values;
     launch.pass.row_count = pass.row_count;
-    launch.pass.output = pass.output;
+    const ProgramMeta& meta = program_.meta();
+    const bool raw = pass.output == OutputKind::Raw;
+    launch.pass.pair = raw ? Pair::None : meta.pair;
+    launch.pass.value_width =
+        raw ? meta.num_outputs : value_width(meta.transform, meta.pair, meta.num_outputs);
     launch.pass.codes = state.codes.as<const std::uint8_t>();
     launch.pass.encode_to = pass.coded ? nullptr : state.codes.as<std::uint8_t>();
     launch.pass.values = pass.to.values();
@@ -385,6 +389,7 @@ class DevicePredictor final : public CallPredictor {
   std::size_t columns() const { return program_.columns().size(); }
 
   void set_addresses(const PassState& state, const LinkedPhase& phase, Launch& launch) const {
+    launch.peers = phase.peers;
     launch.block_rows = phase.block_rows;
     launch.rows_per_block = phase.rows_per_block;
     std::copy(phase.code.begin(), phase.code.end(), launch.code);
@@ -397,8 +402,9 @@ class DevicePredictor final : public CallPredictor {
       LaunchAccumulator& to = launch.accumulators[a];
       to.memory = linked.shared ? nullptr : state.accumulators[memory.storage].bytes();
       to.offset = linked.offset;
-      to.copy_rows = linked.shared ? linked.copy_rows : launch.pass.row_count;
-      to.copy_stride = memory.copy_stride;
+      to.row_bytes = static_cast<std::uint32_t>(memory.width * element_size(descs[a].kind));
+      to.copy_bytes = std::size_t{linked.shared ? linked.copy_rows : launch.pass.row_count} *
+                      memory.copy_stride * to.row_bytes;
       to.parent = descs[a].parent;
       to.iterations = descs[a].iterations;
       to.width = memory.width;

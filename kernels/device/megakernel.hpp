@@ -22,7 +22,8 @@ using AllLayouts = ListOf<void
 
 template <class Listed>
 FVM_DEVICE void run_phase(const Launch& launch) {
-  ThreadMachine<Listed> machine(launch);
+  ThreadState state(launch);
+  ThreadMachine<Listed> machine(launch, state);
   interpret(launch.code, 0, machine);
 }
 

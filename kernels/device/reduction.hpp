@@ -1,8 +1,9 @@
 // Reductions: the threads of a block together add the copies of an accumulator. In: the elements and their copies,
-// to which a Cells object gives references: copied(reduction, copy, element) and sum(reduction, element). Out: the
-// sums.
+// to which a Cells object gives pointers: first_copy(reduction, row, column) and sum(reduction, row, column). Out:
+// the sums.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -12,40 +13,63 @@
 
 namespace forestvm::kernels {
 
-/// The elements to which the copies of an accumulator are added.
+/// The elements to which the copies of an accumulator are added: `rows` rows of `width` elements.
 struct Reduction {
   std::uint32_t to, from;           ///< Numbers of the accumulators.
   std::uint32_t first_copy, count;  ///< Number of the first copy, and number of copies.
-  std::uint32_t first_row, width;
-  std::uint64_t elements;
-  bool in_place;  ///< True if the elements are the first copy's.
-
-  FVM_DEVICE std::uint32_t row(std::uint64_t element) const {
-    return first_row + static_cast<std::uint32_t>(element / width);
-  }
-  FVM_DEVICE std::uint32_t column(std::uint64_t element) const {
-    return static_cast<std::uint32_t>(element % width);
-  }
+  std::uint32_t first_row, rows, width;
+  std::size_t copy_bytes;  ///< Bytes from a copy to the next.
+  bool in_place;           ///< True if the elements are the first copy's.
 };
+
+/// Calls visit(row, column) for elements first, first + step, first + 2 * step, ..., counted row by row.
+template <class Visit>
+FVM_DEVICE void for_elements(const Reduction& reduction, std::uint32_t first, std::uint32_t step,
+                             const Visit& visit) {
+  std::uint32_t row = first, column = 0, row_step = step, column_step = 0;
+  if (reduction.width != 1) {
+    row = first / reduction.width;
+    column = first % reduction.width;
+    row_step = step / reduction.width;
+    column_step = step % reduction.width;
+  }
+  FVM_NO_UNROLL
+  while (row < reduction.rows) {
+    visit(row, column);
+    row += row_step;
+    column += column_step;
+    if (column >= reduction.width) {
+      column -= reduction.width;
+      ++row;
+    }
+  }
+}
 
 /// The number of a thread among the threads that reduce together, and the number of these threads.
 struct ReducingThread {
   std::uint32_t index, count;
 };
 
+/// Returns an element of a copy, by the element of the first copy.
+template <class Element>
+FVM_DEVICE const Element* copy_of(const Reduction& reduction, const Element* first, std::uint32_t copy) {
+  return reinterpret_cast<const Element*>(reinterpret_cast<const std::byte*>(first) +
+                                          copy * reduction.copy_bytes);
+}
+
 /// Adds the copies of each element in their order. Threads share elements and not rows, because there are
 /// often fewer rows than threads.
 template <class Element, class Cells>
 FVM_DEVICE void reduce_in_order(const Reduction& reduction, const Cells& cells, ReducingThread thread) {
-  FVM_NO_UNROLL
-  for (std::uint64_t i = thread.index; i < reduction.elements; i += thread.count) {
-    Element& sum = cells.template sum<Element>(reduction, i);
-    Element total = reduction.in_place && reduction.count == 0 ? Element{} : sum;
+  for_elements(reduction, thread.index, thread.count, [&](std::uint32_t row, std::uint32_t column) {
+    Element* const sum = cells.template sum<Element>(reduction, row, column);
+    const Element* const first = cells.template first_copy<Element>(reduction, row, column);
+    Element total = reduction.in_place && reduction.count == 0 ? Element{} : *sum;
     FVM_NO_UNROLL
     for (std::uint32_t copy = reduction.in_place ? 1 : 0; copy < reduction.count; ++copy)
-      total.add(cells.template copied<Element>(reduction, copy, i));
-    sum = total;
-  }
+      total.add(*copy_of(reduction, first, copy));
+    *sum = total;
+  });
 }
 
 /// Returns true if a warp for each element is faster than a thread for each. It compares the numbers of additions
@@ -54,12 +78,16 @@ FVM_DEVICE void reduce_in_order(const Reduction& reduction, const Cells& cells, 
 template <class Element>
 FVM_DEVICE bool adds_by_warps(const Reduction& reduction, bool any_order, std::uint32_t threads) {
   constexpr bool kExact = std::is_same_v<Element, Exact64Sum> || std::is_same_v<Element, Exact128Sum>;
-  if (!(kExact || any_order) || reduction.elements >= threads) return false;
+  if (!(kExact || any_order) || reduction.rows >= threads || reduction.width >= threads) return false;
+  const std::uint32_t elements = reduction.rows * reduction.width;
+  if (elements >= threads) return false;
   const std::uint32_t lanes = Device::warp_size(), warps = (threads + lanes - 1) / lanes;
   std::uint32_t steps = (reduction.count + lanes - 1) / lanes;
-  FVM_NO_UNROLL
   for (std::uint32_t by = lanes / 2; by != 0; by /= 2) ++steps;
-  return (reduction.elements + warps - 1) / warps * steps < reduction.count;
+  std::uint32_t additions = steps;  // of a warp that adds as many elements as any
+  FVM_NO_UNROLL
+  for (std::uint32_t left = elements; left > warps; left -= warps) additions += steps;
+  return additions < reduction.count;
 }
 
 /// Adds the copies of each element by a warp: lane i adds copies i, i + lanes, i + 2 * lanes, ...; then half of the
@@ -71,22 +99,22 @@ FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const Cells& cells, 
   const std::uint32_t most = Device::warp_size(), warps = (thread.count + most - 1) / most;
   const std::uint32_t warp = thread.index / most, lane = thread.index % most;
   const std::uint32_t lanes = thread.count - warp * most < most ? thread.count - warp * most : most;
-  FVM_NO_UNROLL
-  for (std::uint64_t i = warp; i < reduction.elements; i += warps) {
+  for_elements(reduction, warp, warps, [&](std::uint32_t row, std::uint32_t column) {
     Element total{};
+    const Element* const first = cells.template first_copy<Element>(reduction, row, column);
     FVM_NO_UNROLL
     for (std::uint32_t copy = lane; copy < reduction.count; copy += lanes)
-      total.add(cells.template copied<Element>(reduction, copy, i));
+      total.add(*copy_of(reduction, first, copy));
     for (std::uint32_t by = most / 2; by != 0; by /= 2) {
       const bool there = lane + by < lanes;
       const Element more = Device::shuffle_down(total, there ? by : 0, barrier);
       if (there) total.add(more);
     }
-    if (lane != 0) continue;
-    Element& sum = cells.template sum<Element>(reduction, i);
-    if (!reduction.in_place) total.add(sum);
-    sum = total;
-  }
+    if (lane != 0) return;
+    Element* const sum = cells.template sum<Element>(reduction, row, column);
+    if (!reduction.in_place) total.add(*sum);
+    *sum = total;
+  });
 }
 
 }  // namespace forestvm::kernels

@@ -29,16 +29,62 @@ namespace forestvm::kernels {
 
 /// The layouts that a kernel walks.
 template <class... Views>
-struct LayoutList {};
+struct LayoutList {
+  static constexpr unsigned kCount = sizeof...(Views);
+  static constexpr bool kTakesValues = kCount == 0 || (!forestvm::kTakesCodes<Views> || ...);
+  static constexpr bool kTakesCodes = (forestvm::kTakesCodes<Views> || ...);
+};
 
 /// Calls visit.operator()<View>() with a layout's view, if the list has it.
 template <class... Views, class Visit>
 FVM_DEVICE void with_listed_view(LayoutList<Views...>, Layout layout, Visit&& visit) {
+  if constexpr (sizeof...(Views) == 1) return (visit.template operator()<Views>(), ...);
   with_view(layout, [&]<class View>() {
     if constexpr ((std::is_same_v<View, Views> || ...)) visit.template operator()<View>();
   });
 }
 
+/// The range registers. Verified code reads none of them before it sets it. Each is aligned, so that a range is loaded
+/// and stored at once.
+class Registers {
+ public:
+  FVM_DEVICE Range& operator[](std::uint32_t number) {
+    return reinterpret_cast<Aligned*>(bytes_)[number].range;
+  }
+
+ private:
+  struct alignas(16) Aligned {
+    Range range;
+  };
+  alignas(Aligned) std::byte bytes_[kRangeRegisters * sizeof(Aligned)];
+};
+
+/// What a thread keeps from an instruction to the next. It lies in the thread's own memory, where ranges and copies are
+/// found by their numbers.
+struct ThreadState {
+  Registers ranges;
+  std::uint32_t copies[kAccumulators] = {};  ///< number of the copy that the thread writes, by accumulator
+  std::uint32_t number = 0;                  ///< the thread's number in its block
+  std::uint32_t idle = 0;  ///< number of open maps, from the first one in which the thread has no iteration
+  /// the thread's number among the threads that share work, and their number
+  std::uint32_t peer = 0, peers = 1;
+  std::uint32_t block_row = 0;  ///< number of the block's first row
+  std::byte* shared = Device::shared();
+  /// The state's address, for functions that are called: otherwise registers would hold it all the time.
+  ThreadState* self = this;
+  bool unsettled = false;  ///< true if threads may have written or read since the last barrier
+  StagedAs staged_as = StagedAs::Values;
+  StagedRows staged_rows{};
+  std::uint32_t staged_rows_end = 0;
+  StagedTrees staged_trees;
+
+  FVM_DEVICE explicit ThreadState(const Launch& launch) : staged_trees(launch) {}
+};
+
+/// Runs instructions. Those that most calls contain are inlined where they read the launch as the constants that it is.
+/// The others are called, and so are sums of other types than float32. A function that is called gets a copy of the
+/// machine: if the machine's own address were known elsewhere, compilers would read its pointer to the launch from
+/// memory, and the launch through that pointer.
 template <class Listed>
 class ThreadMachine {
  public:
@@ -46,32 +92,21 @@ class ThreadMachine {
 
   static constexpr bool kRunsInStep = true;
 
-  /// The range registers. Verified code reads none of them before it sets it.
-  class Registers {
-   public:
-    FVM_DEVICE Range& operator[](std::uint32_t number) { return reinterpret_cast<Range*>(bytes_)[number]; }
-    FVM_DEVICE const Range& operator[](std::uint32_t number) const {
-      return reinterpret_cast<const Range*>(bytes_)[number];
-    }
+  Registers& ranges;
 
-   private:
-    alignas(Range) std::byte bytes_[kRangeRegisters * sizeof(Range)];
-  };
-
-  Registers ranges;
-
-  FVM_DEVICE explicit ThreadMachine(const Launch& launch) : launch_(&launch), staged_trees_(launch) {
-    ranges[kRowsRegister] = {0, launch.pass.row_count, 0};
+  FVM_DEVICE ThreadMachine(const Launch& launch, ThreadState& state)
+      : ranges(state.ranges), launch_(&launch), state_(&state) {
+    Range rows{0, launch.pass.row_count, 0};
     if (launch.rows_per_block != 0)
-      ranges[kRowsRegister] =
-          slice(ranges[kRowsRegister], launch.rows_per_block * index(LaunchDimension::GridX),
-                launch.rows_per_block * (index(LaunchDimension::GridX) + 1));
+      rows = slice(rows, launch.rows_per_block * index(LaunchDimension::GridX),
+                   launch.rows_per_block * (index(LaunchDimension::GridX) + 1));
+    ranges[kRowsRegister] = rows;
     ranges[kTreesRegister] = {0, launch.program.num_trees, 0};
-    share_work();
+    state.block_row = rows.begin;
+    share_work(launch.peers);
+    state.number = state.peer;
     if (StagedTrees::make_barriers(launch, block_thread())) Device::sync(kMaxPhaseCode);
   }
-
-  FVM_DEVICE bool wants(OutputKind output) const { return launch_->pass.output == output; }
 
   FVM_DEVICE bool first(const LinkedInst& loop) {
     set_chunk(loop_operands<Op::For>(loop), 0);
@@ -88,54 +123,46 @@ class ThreadMachine {
 
   FVM_DEVICE void enter(const LinkedInst& loop) {
     const std::uint32_t dimension = linked<Op::Map, Dimension>(loop);
-    if (dimension >= kGridDimensions) settle(loop);
     const LoopOperands operands = loop_operands<Op::Map>(loop);
-    const std::uint32_t iteration = Device::index(dimension);
-    set_chunk(operands, iteration);
-    if (idle_ != 0 || ranges[operands.out].size() == 0) ++idle_;
-    mapped_ |= 1u << dimension;
-    if (dimension >= kGridDimensions) share_work();
+    const bool of_block = dimension >= kGridDimensions;
+    if (of_block) {
+      settle(loop);
+      share_work(linked<Op::Map, Peers>(loop));
+    }
+    const Range chunk = chunk_of(ranges[operands.in], operands.step, Device::index(dimension));
+    ranges[operands.out] = chunk;
+    if (!of_block && operands.out == launch_->block_rows) state_->block_row = chunk.begin;
+    if (state_->idle != 0 || chunk.size() == 0) ++state_->idle;
   }
 
   FVM_DEVICE void leave(const LinkedInst& loop) {
-    const std::uint32_t dimension = linked<Op::Map, Dimension>(loop);
-    if (dimension >= kGridDimensions) settle(loop);
-    if (idle_ != 0) --idle_;
-    mapped_ &= ~(1u << dimension);
-    if (dimension >= kGridDimensions) share_work();
+    if (state_->idle != 0) --state_->idle;
+    if (linked<Op::Map, Dimension>(loop) < kGridDimensions) return;
+    settle(loop);
+    share_work(linked<Op::End, Peers>(launch_->code[linked<Op::Map, Partner>(loop)]));
   }
 
-  FVM_DEVICE_COLD void cache_rows(const LinkedInst& inst) {
+  FVM_DEVICE void cache_rows(const LinkedInst& inst) {
     const std::uint32_t stride = linked<Op::CacheRows, Stride>(inst);
     if (stride == 0) return;  // nothing is kept: walks read global memory
     sync_block(inst);
     const Range rows = ranges[linked<Op::CacheRows, Rows>(inst)];
     std::byte* const to = Device::shared() + linked<Op::CacheRows, Offset>(inst);
-    staged_rows_ = {Device::shared_address(to), rows.begin, stride};
-    staged_rows_end_ = rows.end;
-    staged_as_ = static_cast<StagedAs>(linked<Op::CacheRows, Staged>(inst));
-    if (staged_as_ == StagedAs::Values)
-      stage_rows(*launch_, rows, stride, reinterpret_cast<float*>(to), block_thread());
-    else if (staged_as_ == StagedAs::Codes || launch_->pass.encode_to == nullptr)
-      stage_codes(*launch_, rows, stride, reinterpret_cast<std::uint32_t*>(to), block_thread());
+    const auto staged_as = static_cast<StagedAs>(linked<Op::CacheRows, Staged>(inst));
+    state_->staged_rows = {Device::shared_address(to), rows.begin, stride};
+    state_->staged_rows_end = rows.end;
+    state_->staged_as = staged_as;
+    if (staged_as == StagedAs::Values) {
+      if constexpr (Listed::kTakesValues)
+        stage_rows(*launch_, rows, stride, reinterpret_cast<float*>(to), block_thread());
+    } else if (staged_as == StagedAs::Codes || launch_->pass.encode_to == nullptr) {
+      if constexpr (Listed::kTakesCodes)
+        stage_codes(*launch_, rows, stride, reinterpret_cast<std::uint32_t*>(to), block_thread());
+    }
     sync_block(inst);
   }
 
-  /// Copies trees into shared memory. Trees that are copied ahead go to two buffers, one after the other: when those of
-  /// an iteration have arrived, all threads have left the other buffer, and the trees of the next iteration are on
-  /// their way there.
-  FVM_DEVICE_COLD void cache_trees(const LinkedInst& inst) {
-    const std::uint32_t number = linked<Op::CacheTrees, Copy>(inst);
-    const LaunchCopy& copy = launch_->copies[number];
-    const Range trees = ranges[linked<Op::CacheTrees, Trees>(inst)];
-    if (!copy.ahead) sync_block(inst);
-    if (!copy.ahead || trees.iteration == 0) staged_trees_.begin(*launch_, inst, trees, block_thread());
-    staged_trees_.finish(*launch_, number, barrier_at(inst));
-    sync_block(inst);
-    if (copy.ahead)
-      staged_trees_.begin(*launch_, inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1),
-                          block_thread());
-  }
+  FVM_DEVICE void cache_trees(const LinkedInst& inst) const { copy().copy_trees(inst); }
 
   FVM_DEVICE void init(const LinkedInst& inst) {
     fill(linked<Op::Init, AccOut>(inst), ranges[linked<Op::Init, Rows>(inst)], launch_->program.base);
@@ -145,7 +172,88 @@ class ThreadMachine {
     fill(linked<Op::Zero, AccOut>(inst), ranges[linked<Op::Zero, Rows>(inst)], nullptr);
   }
 
-  FVM_DEVICE_COLD void add_base(const LinkedInst& inst) {
+  FVM_DEVICE void add_base(const LinkedInst& inst) const { copy().add_base_scores(inst); }
+
+  FVM_DEVICE void privatize(const LinkedInst& inst) {
+    const std::uint32_t accumulator = linked<Op::Privatize, AccOut>(inst);
+    const LaunchAccumulator& to = launch_->accumulators[accumulator];
+    const std::uint32_t iteration = ranges[linked<Op::Privatize, RangeIn>(inst)].iteration;
+    state_->copies[accumulator] = state_->copies[to.parent] * to.iterations + iteration;
+    if (to.stored_elsewhere || linked<Op::Privatize, Zeroed>(inst) != 0) return;
+    fill(accumulator, ranges[linked<Op::Privatize, Rows>(inst)], nullptr);
+  }
+
+  FVM_DEVICE void encode(const LinkedInst& inst) const { copy().encode_rows(inst); }
+
+  FVM_DEVICE void walk(const LinkedInst& inst) {
+    const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
+    state_->unsettled = true;
+    if (state_->idle != 0) return;
+    ThreadWalk walk;
+    if (!set_walk(walk, linked<Op::Walk, Walker>(inst), ranges[linked<Op::Walk, Select>(inst)],
+                  ranges[linked<Op::Walk, Trees>(inst)], ranges[linked<Op::Walk, Rows>(inst)]))
+      return;
+    walk.width = launch_->accumulators[accumulator].width;
+    walk.out_row = walk.rows.first;
+    walk.out = accumulator_row<std::byte>(accumulator, walk.out_row);
+    walk.delivery = delivery_of(launch_->accumulators[accumulator].kind);
+    with_rows(walk, [&]<class View>(const auto& rows_at) { walk_rows<View>(walk, rows_at); });
+  }
+
+  FVM_DEVICE void leaves(const LinkedInst& inst) const { copy().write_leaves(inst); }
+
+  FVM_DEVICE void reduce_dim(const LinkedInst& inst) const {
+    const ReductionFields fields = reduction_fields<Op::ReduceDim>(inst);
+    if (launch_->accumulators[fields.to].kind == AccumulatorKind::F32)
+      reduce<F32Sum>(inst, fields, false);
+    else
+      copy().template reduce_others<Op::ReduceDim>(inst);
+  }
+  FVM_DEVICE void reduce_inplace(const LinkedInst& inst) const {
+    copy().template reduce_others<Op::ReduceInplace>(inst);
+  }
+
+  FVM_DEVICE void round(const LinkedInst& inst) const { copy().round_sums(inst); }
+
+  FVM_DEVICE void sum_trees(const LinkedInst& inst) const { copy().add_trees(inst); }
+  FVM_DEVICE void transform(const LinkedInst& inst) const { copy().transform_rows(inst); }
+
+  FVM_DEVICE void store(const LinkedInst& inst) const {
+    const std::uint32_t accumulator = linked<Op::Store, AccIn>(inst);
+    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 &&
+        launch_->pass.wide_values == nullptr)
+      store_rows<float>(accumulator, ranges[linked<Op::Store, Rows>(inst)], launch_->pass.values);
+    else
+      copy().store_others(accumulator, ranges[linked<Op::Store, Rows>(inst)]);
+  }
+  FVM_DEVICE void label(const LinkedInst& inst) const { copy().label_rows(inst); }
+
+ private:
+  /// Returns a copy, on which functions that are not inlined are called.
+  FVM_DEVICE ThreadMachine copy() const { return {launch_, state_->self}; }
+  FVM_DEVICE ThreadMachine(const Launch* launch, ThreadState* state)
+      : ranges(state->ranges), launch_(launch), state_(state) {}
+
+  // --- instructions that are not inlined ---
+
+  /// Copies trees into shared memory. Trees that are copied ahead go to two buffers, one after the other: when those of
+  /// an iteration have arrived, all threads have left the other buffer, and the trees of the next iteration are on
+  /// their way there.
+  FVM_DEVICE_COLD void copy_trees(const LinkedInst& inst) {
+    const std::uint32_t number = linked<Op::CacheTrees, Copy>(inst);
+    const LaunchCopy& copy = launch_->copies[number];
+    const Range trees = ranges[linked<Op::CacheTrees, Trees>(inst)];
+    if (!copy.ahead) sync_block(inst);
+    if (!copy.ahead || trees.iteration == 0)
+      state_->staged_trees.begin(*launch_, inst, trees, block_thread());
+    state_->staged_trees.finish(*launch_, number, barrier_at(inst));
+    sync_block(inst);
+    if (copy.ahead)
+      state_->staged_trees.begin(*launch_, inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1),
+                                 block_thread());
+  }
+
+  FVM_DEVICE_COLD void add_base_scores(const LinkedInst& inst) {
     const std::uint32_t accumulator = linked<Op::AddBase, AccOut>(inst);
     const Range& rows = ranges[linked<Op::AddBase, Rows>(inst)];
     const LaunchProgram& program = launch_->program;
@@ -168,16 +276,7 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE void privatize(const LinkedInst& inst) {
-    const std::uint32_t accumulator = linked<Op::Privatize, AccOut>(inst);
-    const LaunchAccumulator& to = launch_->accumulators[accumulator];
-    const std::uint32_t iteration = ranges[linked<Op::Privatize, RangeIn>(inst)].iteration;
-    copies_[accumulator] = copies_[to.parent] * to.iterations + iteration;
-    if (to.stored_elsewhere || linked<Op::Privatize, Zeroed>(inst) != 0) return;
-    fill(accumulator, ranges[linked<Op::Privatize, Rows>(inst)], nullptr);
-  }
-
-  FVM_DEVICE_COLD void encode(const LinkedInst& inst) {
+  FVM_DEVICE_COLD void encode_rows(const LinkedInst& inst) {
     const LaunchProgram& program = launch_->program;
     const LaunchPass& pass = launch_->pass;
     if (pass.encode_to == nullptr) return;
@@ -186,7 +285,7 @@ class ThreadMachine {
       if (const std::uint32_t stride = linked<Op::Encode, Stride>(inst); stride != 0) {
         auto* const words =
             reinterpret_cast<std::uint32_t*>(Device::shared() + linked<Op::Encode, Offset>(inst)) +
-            (row - staged_rows_.first);
+            (row - state_->staged_rows.first);
         encode_row(program, values, [&](std::uint32_t column, std::uint8_t code) {
           words[column * stride] = std::uint32_t{code} << StagedCodes::kShift;
         });
@@ -199,26 +298,9 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE void walk(const LinkedInst& inst) {
-    const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
-    unsettled_ = true;
-    if (idle_ != 0) return;
-    ThreadWalk walk;
-    if (!set_walk(walk, linked<Op::Walk, Walker>(inst), ranges[linked<Op::Walk, Select>(inst)],
-                  ranges[linked<Op::Walk, Trees>(inst)], ranges[linked<Op::Walk, Rows>(inst)]))
-      return;
-    walk.width = launch_->accumulators[accumulator].width;
-    walk.out_row = walk.rows.first;
-    with_element(accumulator, [&]<class Element>() {
-      walk.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(accumulator, walk.out_row));
-    });
-    walk.delivery = delivery_of(launch_->accumulators[accumulator].kind);
-    with_rows(walk, [&]<class View>(const auto& rows_at) { walk_rows<View>(walk, rows_at); });
-  }
-
-  FVM_DEVICE_COLD void leaves(const LinkedInst& inst) {
-    unsettled_ = true;
-    if (idle_ != 0 || launch_->pass.leaves == nullptr) return;
+  FVM_DEVICE_COLD void write_leaves(const LinkedInst& inst) {
+    state_->unsettled = true;
+    if (state_->idle != 0 || launch_->pass.leaves == nullptr) return;
     ThreadWalk walk;
     if (!set_walk(walk, linked<Op::Leaves, Walker>(inst), ranges[linked<Op::Leaves, Select>(inst)],
                   ranges[linked<Op::Leaves, Trees>(inst)], ranges[linked<Op::Leaves, Rows>(inst)]))
@@ -230,10 +312,7 @@ class ThreadMachine {
     with_rows(walk, [&]<class View>(const auto& rows_at) { deliver_leaves<View>(walk, rows_at); });
   }
 
-  FVM_DEVICE void reduce_dim(const LinkedInst& inst) { reduce(inst, false); }
-  FVM_DEVICE void reduce_inplace(const LinkedInst& inst) { reduce(inst, true); }
-
-  FVM_DEVICE_COLD void round(const LinkedInst& inst) {
+  FVM_DEVICE_COLD void round_sums(const LinkedInst& inst) {
     const std::uint32_t to = linked<Op::Round, AccOut>(inst);
     const std::uint32_t from = linked<Op::Round, AccIn>(inst);
     with_element(from, [&]<class Element>() {
@@ -249,7 +328,7 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE_COLD void sum_trees(const LinkedInst& inst) {
+  FVM_DEVICE_COLD void add_trees(const LinkedInst& inst) {
     const std::uint32_t to = linked<Op::SumTrees, AccOut>(inst);
     const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
     const LaunchProgram& program = launch_->program;
@@ -271,7 +350,7 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE_COLD void transform(const LinkedInst& inst) {
+  FVM_DEVICE_COLD void transform_rows(const LinkedInst& inst) {
     const std::uint32_t accumulator = linked<Op::Transform, AccOut>(inst);
     const auto kind = static_cast<Transform>(linked<Op::Transform, TransformKind>(inst));
     with_scores(accumulator, [&]<class Score>() {
@@ -280,14 +359,7 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE_COLD void store(const LinkedInst& inst) {
-    const std::uint32_t accumulator = linked<Op::Store, AccIn>(inst);
-    const Range& rows = ranges[linked<Op::Store, Rows>(inst)];
-    if (launch_->pass.wide_values != nullptr) store_rows(accumulator, rows, launch_->pass.wide_values);
-    if (launch_->pass.values != nullptr) store_rows(accumulator, rows, launch_->pass.values);
-  }
-
-  FVM_DEVICE_COLD void label(const LinkedInst& inst) {
+  FVM_DEVICE_COLD void label_rows(const LinkedInst& inst) {
     if (launch_->pass.labels == nullptr) return;
     const std::uint32_t accumulator = linked<Op::Label, AccIn>(inst);
     const auto rule = static_cast<ClassRule>(linked<Op::Label, Rule>(inst));
@@ -301,7 +373,6 @@ class ThreadMachine {
     });
   }
 
- private:
   /// Turns the scores of a row into values. It is not inlined, because phases would otherwise take more than 128
   /// registers on gfx90a.
   template <class Score>
@@ -334,37 +405,26 @@ class ThreadMachine {
 
   // --- how threads share work ---
 
-  /// Numbers the threads of the block that are in the same iterations: sets peer_, and their number peers_.
-  FVM_DEVICE void share_work() {
-    peer_ = 0;
-    peers_ = 1;
-    for (unsigned dimension = kDimensions; dimension-- > kGridDimensions;) {
-      if ((mapped_ >> dimension & 1) != 0) continue;
-      peer_ = peer_ * Device::extent(dimension) + Device::index(dimension);
-      peers_ *= Device::extent(dimension);
-    }
+  /// Sets the thread's number among its peers, and their number.
+  FVM_DEVICE void share_work(std::uint32_t word) const {
+    using enum LaunchDimension;
+    const Sharing sharing = Sharing::of(word);
+    state_->peer =
+        sharing.x_step * index(BlockX) + sharing.y_step * index(BlockY) + sharing.z_step * index(BlockZ);
+    state_->peers = sharing.count;
   }
 
   FVM_DEVICE static std::uint32_t index(LaunchDimension dimension) {
     return Device::index(static_cast<unsigned>(dimension));
   }
-  FVM_DEVICE static std::uint32_t extent(LaunchDimension dimension) {
-    return Device::extent(static_cast<unsigned>(dimension));
-  }
 
-  FVM_DEVICE BlockThread block_thread() const {
-    using enum LaunchDimension;
-    return {(index(BlockZ) * extent(BlockY) + index(BlockY)) * extent(BlockX) + index(BlockX), threads()};
-  }
-  FVM_DEVICE std::uint32_t threads() const {
-    using enum LaunchDimension;
-    return extent(BlockX) * extent(BlockY) * extent(BlockZ);
-  }
+  FVM_DEVICE BlockThread block_thread() const { return {state_->number, threads()}; }
+  FVM_DEVICE std::uint32_t threads() const { return Sharing::of(launch_->peers).count; }
 
   /// Waits for all threads of the block, which must all come to this instruction.
-  FVM_DEVICE void sync_block(const LinkedInst& inst) {
+  FVM_DEVICE void sync_block(const LinkedInst& inst) const {
     Device::sync(barrier_at(inst));
-    unsettled_ = false;
+    state_->unsettled = false;
   }
 
   /// Returns the number of the barrier that stands at an instruction: its pc.
@@ -373,8 +433,8 @@ class ThreadMachine {
   }
 
   /// Makes what threads have written visible to all threads of the block.
-  FVM_DEVICE void settle(const LinkedInst& inst) {
-    if (unsettled_) sync_block(inst);
+  FVM_DEVICE void settle(const LinkedInst& inst) const {
+    if (state_->unsettled) sync_block(inst);
   }
 
   /// Returns the chunk of an iteration; an empty chunk if the iteration lies past the end of the range.
@@ -389,20 +449,34 @@ class ThreadMachine {
     ranges[loop.out] = chunk_of(ranges[loop.in], loop.step, iteration);
   }
 
+  /// Returns the first of the thread's rows from `begin` on. Most ranges begin where the block's rows do, or belong to
+  /// one thread, and take no division.
+  FVM_DEVICE std::uint32_t first_row(std::uint32_t begin) const {
+    const std::uint32_t number = begin - state_->block_row, peer = state_->peer, peers = state_->peers;
+    if (number == 0 || peers == 1) return begin + peer;
+    return begin + peers_before(number, peer, peers);
+  }
+  /// Returns the distance from row `number` of the block to the first row that the peer takes from there on.
+  FVM_DEVICE_COLD static std::uint32_t peers_before(std::uint32_t number, std::uint32_t peer,
+                                                    std::uint32_t peers) {
+    const std::uint32_t first = number % peers;
+    return peer < first ? peer + peers - first : peer - first;
+  }
+
   /// Returns the thread's part of these rows.
   FVM_DEVICE ThreadRows rows_of_thread(const Range& rows) const {
-    if (peers_ == 1) return {rows.begin, 1, rows.size()};
-    const std::uint32_t first = rows.begin + (peer_ + peers_ - rows.begin % peers_) % peers_;
-    return {first, peers_, first < rows.end ? (rows.end - first - 1) / peers_ + 1 : 0};
+    const std::uint32_t first = first_row(rows.begin), peers = state_->peers;
+    const std::uint32_t left = first < rows.end ? rows.end - first : 0;
+    return {first, peers, left <= 1 || peers == 1 ? left : (left - 1) / peers + 1};
   }
 
   template <class Visit>
-  FVM_DEVICE void for_rows(const Range& range, const Visit& visit) {
-    unsettled_ = true;
-    if (idle_ != 0) return;
-    const ThreadRows rows = rows_of_thread(range);
+  FVM_DEVICE void for_rows(const Range& range, const Visit& visit) const {
+    state_->unsettled = true;
+    if (state_->idle != 0) return;
+    const std::uint32_t step = state_->peers, end = range.end;
     FVM_NO_UNROLL
-    for (std::uint32_t i = 0; i < rows.count; ++i) visit(rows[i]);
+    for (std::uint32_t row = first_row(range.begin); row < end; row += step) visit(row);
   }
 
   // --- sums ---
@@ -412,14 +486,13 @@ class ThreadMachine {
                                       std::uint32_t row) const {
     const LaunchAccumulator& a = launch_->accumulators[accumulator];
     const bool shared = a.memory == nullptr;
-    std::byte* const memory = shared ? Device::shared() + a.offset : a.memory;
-    const std::size_t at = shared ? row - ranges[launch_->block_rows].begin : row;
-    return reinterpret_cast<Element*>(memory) +
-           (std::size_t{copy} * a.copy_stride * a.copy_rows + at) * a.width;
+    std::byte* const memory = (shared ? state_->shared : a.memory) + a.offset;
+    const std::uint32_t at = shared ? row - state_->block_row : row;
+    return reinterpret_cast<Element*>(memory + copy * a.copy_bytes + std::uint64_t{at} * a.row_bytes);
   }
   template <class Element>
   FVM_DEVICE Element* accumulator_row(std::uint32_t accumulator, std::uint32_t row) const {
-    return accumulator_row<Element>(accumulator, copies_[accumulator], row);
+    return accumulator_row<Element>(accumulator, state_->copies[accumulator], row);
   }
 
   template <class Visit>
@@ -441,43 +514,65 @@ class ThreadMachine {
   }
 
   /// Sets the rows of an accumulator to `values`, one for each output; null: to zero.
-  FVM_DEVICE_COLD void fill(std::uint32_t accumulator, const Range& rows, const double* values) {
+  FVM_DEVICE void fill(std::uint32_t accumulator, Range rows, const double* values) const {
+    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32)
+      fill_rows<F32Sum>(accumulator, rows, values);
+    else
+      copy().fill_others(accumulator, rows, values);
+  }
+  FVM_DEVICE_COLD void fill_others(std::uint32_t accumulator, Range rows, const double* values) const {
+    with_element(accumulator, [&]<class Element>() { fill_rows<Element>(accumulator, rows, values); });
+  }
+  template <class Element>
+  FVM_DEVICE void fill_rows(std::uint32_t accumulator, Range rows, const double* values) const {
     const std::uint32_t width = launch_->accumulators[accumulator].width;
-    with_element(accumulator, [&]<class Element>() {
-      for_rows(rows, [&](std::uint32_t row) {
-        Element* const sums = accumulator_row<Element>(accumulator, row);
-        FVM_NO_UNROLL
-        for (std::uint32_t k = 0; k < width; ++k)
-          sums[k] = values == nullptr ? Element{} : Element::of(values[k], launch_->program.scale);
-      });
+    for_rows(rows, [&](std::uint32_t row) {
+      Element* const sums = accumulator_row<Element>(accumulator, row);
+      FVM_NO_UNROLL
+      for (std::uint32_t k = 0; k < width; ++k)
+        sums[k] = values == nullptr ? Element{} : Element::of(values[k], launch_->program.scale);
     });
   }
 
-  FVM_DEVICE_COLD void reduce(const LinkedInst& inst, bool in_place) {
+  template <Op op>
+  FVM_DEVICE_COLD void reduce_others(const LinkedInst& inst) const {
+    const ReductionFields fields = reduction_fields<op>(inst);
+    with_element(fields.to, [&]<class Element>() { reduce<Element>(inst, fields, op == Op::ReduceInplace); });
+  }
+  template <class Element>
+  FVM_DEVICE void reduce(const LinkedInst& inst, const ReductionFields& fields, bool in_place) const {
     settle(inst);
-    unsettled_ = true;
-    if (idle_ == 0) {
-      const ReductionFields fields =
-          in_place ? reduction_fields<Op::ReduceInplace>(inst) : reduction_fields<Op::ReduceDim>(inst);
-      const std::uint32_t to = fields.to;
-      const Range& rows = ranges[fields.rows];
-      const std::uint32_t width = launch_->accumulators[to].width;
-      const Reduction reduction{to,
+    state_->unsettled = true;
+    if (state_->idle == 0) {
+      const Range rows = ranges[fields.rows];
+      const LaunchAccumulator& from = launch_->accumulators[fields.from];
+      const Reduction reduction{fields.to,
                                 fields.from,
-                                copies_[to] * launch_->accumulators[fields.from].iterations,
-                                iterations(ranges[fields.reduced].size(), fields.step),
+                                state_->copies[fields.to] * from.iterations,
+                                copies_made(ranges[fields.reduced].size(), fields.step, from.iterations),
                                 rows.begin,
-                                width,
-                                std::uint64_t{rows.size()} * width,
+                                rows.size(),
+                                launch_->accumulators[fields.to].width,
+                                from.copy_bytes,
                                 in_place};
-      with_element(to, [&]<class Element>() {
-        if (peers_ == threads() && adds_by_warps<Element>(reduction, launch_->program.any_order, peers_))
-          reduce_by_warps<Element>(reduction, Cells{*this}, {peer_, peers_}, barrier_at(inst));
-        else
-          reduce_in_order<Element>(reduction, Cells{*this}, {peer_, peers_});
-      });
+      const ReducingThread thread{state_->peer, state_->peers};
+      if (thread.count == threads() &&
+          adds_by_warps<Element>(reduction, launch_->program.any_order, thread.count))
+        reduce_by_warps<Element>(reduction, Cells{*this}, thread, barrier_at(inst));
+      else
+        reduce_in_order<Element>(reduction, Cells{*this}, thread);
     }
     settle(inst);  // the instructions that follow share rows, not elements
+  }
+
+  /// Returns the number of iterations of the loop that made the copies. It is `most` but for short ranges of trees, and
+  /// then takes no division.
+  FVM_DEVICE static std::uint32_t copies_made(std::uint32_t size, std::uint32_t step, std::uint32_t most) {
+    const std::uint64_t before_last = std::uint64_t{most - 1} * step;
+    return size > before_last && size - before_last <= step ? most : fewer_copies(size, step);
+  }
+  FVM_DEVICE_COLD static std::uint32_t fewer_copies(std::uint32_t size, std::uint32_t step) {
+    return iterations(size, step);
   }
 
   /// The Cells of reductions (see reduction.hpp): the elements of accumulators, wherever they lie.
@@ -485,32 +580,35 @@ class ThreadMachine {
     const ThreadMachine& machine;
 
     template <class Element>
-    FVM_DEVICE Element& copied(const Reduction& reduction, std::uint32_t copy, std::uint64_t element) const {
-      return machine.template accumulator_row<Element>(reduction.from, reduction.first_copy + copy,
-                                                       reduction.row(element))[reduction.column(element)];
+    FVM_DEVICE Element* first_copy(const Reduction& reduction, std::uint32_t row,
+                                   std::uint32_t column) const {
+      return machine.template accumulator_row<Element>(reduction.from, reduction.first_copy,
+                                                       reduction.first_row + row) +
+             column;
     }
     template <class Element>
-    FVM_DEVICE Element& sum(const Reduction& reduction, std::uint64_t element) const {
-      if (reduction.in_place) return copied<Element>(reduction, 0, element);
-      return machine.template accumulator_row<Element>(reduction.to,
-                                                       reduction.row(element))[reduction.column(element)];
+    FVM_DEVICE Element* sum(const Reduction& reduction, std::uint32_t row, std::uint32_t column) const {
+      if (reduction.in_place) return first_copy<Element>(reduction, row, column);
+      return machine.template accumulator_row<Element>(reduction.to, reduction.first_row + row) + column;
     }
   };
 
-  template <class Value>
-  FVM_DEVICE void store_rows(std::uint32_t accumulator, const Range& range, Value* values) {
-    const LaunchProgram& program = launch_->program;
-    const bool raw = wants(OutputKind::Raw);
-    const Pair pair = raw ? Pair::None : program.pair;
-    const std::uint32_t width =
-        raw ? program.num_outputs : value_width(program.transform, pair, program.num_outputs);
+  FVM_DEVICE_COLD void store_others(std::uint32_t accumulator, Range rows) const {
     with_scores(accumulator, [&]<class Score>() {
-      for_rows(range, [&](std::uint32_t row) {
-        const Score* const scores = accumulator_row<Score>(accumulator, row);
-        FVM_NO_UNROLL
-        for (std::uint32_t k = 0; k < width; ++k)
-          values[std::size_t{row} * width + k] = static_cast<Value>(value_of(pair, scores, k));
-      });
+      store_rows<Score>(accumulator, rows, launch_->pass.wide_values);
+      store_rows<Score>(accumulator, rows, launch_->pass.values);
+    });
+  }
+  template <class Score, class Value>
+  FVM_DEVICE void store_rows(std::uint32_t accumulator, Range range, Value* values) const {
+    if (values == nullptr) return;
+    const Pair pair = launch_->pass.pair;
+    const std::uint32_t width = launch_->pass.value_width;
+    for_rows(range, [&](std::uint32_t row) {
+      const Score* const scores = accumulator_row<Score>(accumulator, row);
+      FVM_NO_UNROLL
+      for (std::uint32_t k = 0; k < width; ++k)
+        values[std::size_t{row} * width + k] = static_cast<Value>(value_of(pair, scores, k));
     });
   }
 
@@ -529,7 +627,7 @@ class ThreadMachine {
     walk.staged = false;
     walk.first_tree = group.first_tree;
     walk.scale = launch_->program.scale;
-    staged_trees_.for_groups([&](const StagedGroup& staged) {
+    state_->staged_trees.for_groups([&](const StagedGroup& staged) {
       if (staged.group != walk.walker->group || staged.begin > trees.begin || trees.end > staged.end) return;
       walk.staged = true;
       walk.staged_offset = staged.offset;
@@ -544,17 +642,17 @@ class ThreadMachine {
   FVM_DEVICE void with_rows(const ThreadWalk& walk, const Visit& visit) const {
     const LaunchPass& pass = launch_->pass;
     const std::uint32_t last = walk.rows[walk.rows.count - 1];
-    const bool there = staged_rows_.first <= walk.rows.first && last < staged_rows_end_;
-    const bool values = staged_as_ == StagedAs::Values;
+    const bool there = state_->staged_rows.first <= walk.rows.first && last < state_->staged_rows_end;
+    const bool values = state_->staged_as == StagedAs::Values;
     with_listed_view(Listed{}, launch_->program.groups[walk.walker->group].layout, [&]<class View>() {
       if constexpr (kTakesCodes<View>) {
         if (there && !values)
-          visit.template operator()<View>(
-              StagedCodes{staged_rows_.address, staged_rows_.first, staged_rows_.stride});
+          visit.template operator()<View>(StagedCodes{state_->staged_rows.address, state_->staged_rows.first,
+                                                      state_->staged_rows.stride});
         else
           visit.template operator()<View>(CodedTiles{pass.codes, launch_->program.column_count});
       } else if (there && values) {
-        visit.template operator()<View>(staged_rows_);
+        visit.template operator()<View>(state_->staged_rows);
       } else {
         visit.template operator()<View>(GlobalRows{pass.rows, pass.row_stride});
       }
@@ -562,16 +660,7 @@ class ThreadMachine {
   }
 
   const Launch* launch_;
-  std::uint32_t copies_[kAccumulators] = {};  ///< number of the copy that the thread writes, by accumulator
-  std::uint32_t mapped_ = 0;                  ///< bit d is set inside a map of dimension d
-  std::uint32_t idle_ = 0;  ///< number of open maps, from the first one in which the thread has no iteration
-  /// the thread's number among the threads that share work, and their number
-  std::uint32_t peer_ = 0, peers_ = 1;
-  bool unsettled_ = false;  ///< true if threads may have written or read since the last barrier
-  StagedRows staged_rows_{};
-  std::uint32_t staged_rows_end_ = 0;
-  StagedAs staged_as_ = StagedAs::Values;
-  StagedTrees staged_trees_;
+  ThreadState* state_;
 };
 
 }  // namespace forestvm::kernels

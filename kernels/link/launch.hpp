@@ -78,11 +78,10 @@ inline constexpr unsigned kBulkBarrierBytes = 8;
 /// An accumulator of a launch, and the address at which it lies in global memory or in the block's shared memory.
 struct LaunchAccumulator {
   std::byte* memory;        ///< row 0 of the first copy, in global memory; null if it lies in shared memory
-  std::uint32_t offset;     ///< bytes from the beginning of shared memory to the block's first row
-  std::uint32_t copy_rows;  ///< number of rows for which each copy has room
-  /// Distance from one of its copies to the next, in copies of the accumulator whose memory it lies in: 1 if
-  /// that is its own.
-  std::uint32_t copy_stride;
+  std::size_t copy_bytes;   ///< bytes from one of its copies to the next
+  std::uint32_t row_bytes;  ///< bytes from a row to the next
+  std::uint32_t
+      offset;  ///< bytes from the beginning of shared memory to the block's first row; 0 in global memory
   std::uint32_t parent;
   std::uint32_t iterations;
   std::uint32_t width;  ///< elements of a row
@@ -121,13 +120,32 @@ struct LaunchPass {
   /// Values of the features that functions of leaves read, one row after the other; null if `rows` holds them.
   const double* leaf_values;
   std::uint32_t row_count;
-  OutputKind output;
+  std::uint32_t value_width;  ///< numbers of a row in `values` or `wide_values`
+  Pair pair;                  ///< the numbers that a row's only score gives
   const std::uint8_t* codes;  ///< rank codes of the pass's rows
   std::uint8_t* encode_to;    ///< memory of `codes`, to which rows are encoded; null if they came encoded
   float* values;              ///< results in float32, for outputs Raw and Value; null otherwise
   double* wide_values;        ///< results in float64, for outputs Raw and Value; null otherwise
   std::int64_t* labels;       ///< results, for output Class; null otherwise
   std::int32_t* leaves;       ///< results, for output Leaf; null otherwise
+};
+
+/// Most threads of a block, which Sharing has room for.
+inline constexpr std::uint32_t kMaxBlockThreads = 1024;
+
+/// How the threads of a block share work: threads that are in the same iterations of all maps are peers. The thread at
+/// (x, y, z) of the block is number x * x_step + y * y_step + z * z_step of `count` peers. Linking knows it for every
+/// point of the code, and packs it into a word.
+struct Sharing {
+  std::uint32_t count = 1;
+  std::uint32_t x_step = 0, y_step = 0, z_step = 0;
+
+  FVM_HOST_DEVICE constexpr std::uint32_t word() const {
+    return count | x_step << 11 | y_step << 12 | z_step << 22;
+  }
+  FVM_HOST_DEVICE static constexpr Sharing of(std::uint32_t word) {
+    return {word & 2047, word >> 11 & 1, word >> 12 & 1023, word >> 22};
+  }
 };
 
 /// The most instructions that a phase may have. A launch of HIP has 4096 bytes for its arguments, of which
@@ -140,6 +158,7 @@ struct Launch {
   LaunchAccumulator accumulators[kAccumulators];
   LaunchCopy copies[kStagedTrees];
   std::uint32_t copy_count;
+  std::uint32_t peers;           ///< Sharing::word() before the first instruction
   std::uint32_t block_rows;      ///< number of the range register that holds all rows of a block
   std::uint32_t rows_per_block;  ///< number of the pass's rows that r0 holds in a block; 0: r0 holds all rows
   LinkedInst code[kMaxPhaseCode];

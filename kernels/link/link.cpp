@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <utility>
 
 #include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/interpret.hpp>
@@ -52,7 +53,7 @@ class PhaseMeasurer {
         rows_(request.rows),
         pcs_(std::move(code.pcs)),
         ranges_(map_.ranges.size()),
-        most_threads_(limits.threads) {
+        most_threads_(std::min(limits.threads, kMaxBlockThreads)) {
     phase_.code = std::move(code.code);
   }
 
@@ -64,7 +65,9 @@ class PhaseMeasurer {
     share_unmapped();
     for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) measure(pc);
     FVM_TRY(choose_kernel());
-    return check_extent();
+    FVM_TRY(check_extent());
+    share_work();
+    return {};
   }
 
   /// Allocates shared memory for the rows and trees that are to be cached. Called after run(). `codes_elsewhere`
@@ -123,6 +126,37 @@ class PhaseMeasurer {
     phase_.rows_per_block = kUnmappedThreads;
     phase_.extent[0] = std::max<std::uint32_t>(1, iterations(rows_, kUnmappedThreads));
     rows_ = std::min(rows_, kUnmappedThreads);
+  }
+
+  /// Says in the code how threads share work. It changes where a map of a dimension of the block begins and ends.
+  void share_work() {
+    std::array<bool, kDimensions> mapped{};
+    phase_.peers = sharing(mapped).word();
+    for (LinkedInst& inst : phase_.code) {
+      if (inst.op == Op::Map) {
+        mapped[linked<Op::Map, Dimension>(inst)] = true;
+        set_linked<Op::Map, Peers>(inst, sharing(mapped).word());
+      }
+      if (inst.op != Op::End) continue;
+      const LinkedInst& open = phase_.code[linked<Op::End, Partner>(inst)];
+      if (open.op != Op::Map) continue;
+      mapped[linked<Op::Map, Dimension>(open)] = false;
+      set_linked<Op::End, Peers>(inst, sharing(mapped).word());
+    }
+  }
+
+  /// Returns how threads share work inside the maps of some dimensions.
+  Sharing sharing(const std::array<bool, kDimensions>& mapped) const {
+    Sharing result;
+    const auto add = [&](unsigned dimension) {
+      const std::uint32_t extent = phase_.extent[dimension];
+      // A step is of use only between several threads, so that it is smaller than a block.
+      return mapped[dimension] || extent == 1 ? 0 : std::exchange(result.count, result.count * extent);
+    };
+    result.x_step = add(kGridDimensions);
+    result.y_step = add(kGridDimensions + 1);
+    result.z_step = add(kGridDimensions + 2);
+    return result;
   }
 
   void measure(std::uint32_t pc) {

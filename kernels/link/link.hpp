@@ -58,6 +58,7 @@ struct LinkedPhase {
   std::array<std::uint32_t, kDimensions> extent{};
   std::optional<Layout> layout;  ///< layout of the trees that the phase walks; none: any kernel can run it
   std::uint32_t shared_bytes = 0;
+  std::uint32_t peers = 0;  ///< Sharing::word() before the first instruction
   std::uint32_t block_rows = 0;
   std::uint32_t rows_per_block = 0;
   std::array<LinkedAccumulator, kAccumulators> accumulators{};

@@ -28,9 +28,19 @@ struct Device {
     return argument;
   }
 
+  /// Reads a thread's index by volatile assembly, so that it is read where it is needed: compilers would otherwise read
+  /// all three once, and keep them in registers.
   FVM_DEVICE static unsigned index(unsigned dimension) {
-    const uint3 of = dimension < 3 ? blockIdx : threadIdx;
-    return component(of.x, of.y, of.z, dimension < 3 ? dimension : dimension - 3);
+    unsigned index;
+    if (dimension < 3)
+      index = component(blockIdx.x, blockIdx.y, blockIdx.z, dimension);
+    else if (dimension == 3)
+      asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+    else if (dimension == 4)
+      asm volatile("mov.u32 %0, %%tid.y;" : "=r"(index));
+    else
+      asm volatile("mov.u32 %0, %%tid.z;" : "=r"(index));
+    return index;
   }
   FVM_DEVICE static unsigned extent(unsigned dimension) {
     const dim3 of = dimension < 3 ? gridDim : blockDim;
@@ -156,15 +166,14 @@ struct Device {
 
   FVM_DEVICE static unsigned warp_size() { return 32; }
 
+  /// The mask may name lanes that the block does not have: like threads that have ended, they are not waited for.
   template <class T>
   FVM_DEVICE static T shuffle_down(T value, unsigned by, std::uint32_t) {
     static_assert(sizeof(T) % sizeof(unsigned) == 0);
-    const unsigned thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-    const unsigned left = blockDim.x * blockDim.y * blockDim.z - thread / 32 * 32;
-    const unsigned lanes = left < 32 ? (1u << left) - 1 : ~0u;
+
     unsigned words[sizeof(T) / sizeof(unsigned)];
     std::memcpy(words, &value, sizeof value);
-    for (unsigned& word : words) word = __shfl_down_sync(lanes, word, by);
+    for (unsigned& word : words) word = __shfl_down_sync(~0u, word, by);
     std::memcpy(&value, words, sizeof value);
     return value;
   }

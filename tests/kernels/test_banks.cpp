@@ -102,6 +102,7 @@ std::vector<std::uint32_t> words_written(const Staging& staging, std::uint32_t t
   std::vector<float> values(std::size_t{rows} * staging.features);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
   Launch launch{};
+  launch.peers = staging.phase.peers;
   launch.program.row_width = staging.features;
   launch.pass.rows = values.data();
   launch.pass.row_stride = staging.features;
@@ -118,7 +119,8 @@ std::vector<std::uint32_t> words_written(const Staging& staging, std::uint32_t t
   std::vector<float> shared(staging.phase.shared_bytes / sizeof(float), kUntouched);
   emulator::running = {{}, staging.phase.extent, reinterpret_cast<std::byte*>(shared.data()), 32};
   emulator::running.index[kGridDimensions] = thread;
-  ThreadMachine<LayoutList<>> machine(launch);
+  ThreadState state(launch);
+  ThreadMachine<LayoutList<>> machine(launch, state);
   interpret(launch.code, 0, machine);
 
   std::vector<std::pair<float, std::uint32_t>> found;

@@ -64,6 +64,38 @@ TEST(Link, RowsAndPrivateSumsInSharedMemory) {
   EXPECT_EQ(call.phases[0].shared_bytes, 8 * 4 * 4 + 5 * 8 * 4 + 8 * 4u);
 }
 
+TEST(Link, CodeSaysHowThreadsShareWork) {
+  const LinkedCall call = linked(
+      "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+      "gpuDimension(t0, block.y); gpuDimension(b1, block.x)",
+      20);
+  ASSERT_EQ(call.phases.size(), 1u);
+  const LinkedPhase& phase = call.phases[0];
+  ASSERT_EQ(phase.extent, (Extent{3, 1, 1, 8, 5, 1}));
+  const std::uint32_t all = Sharing{40, 1, 8, 0}.word(), of_rows = Sharing{8, 1, 0, 0}.word();
+  const std::uint32_t alone = Sharing{1, 0, 0, 0}.word();
+  std::vector<std::uint32_t> words = {phase.peers};
+  for (const LinkedInst& inst : phase.code) {
+    if (inst.op == Op::Map) words.push_back(linked<Op::Map, LinkedField::Peers>(inst));
+    if (inst.op != Op::End) continue;
+    EXPECT_EQ(phase.code[(linked<Op::End, LinkedField::Partner>(inst))].op, Op::Map);
+    words.push_back(linked<Op::End, LinkedField::Peers>(inst));
+  }
+  // The maps of grid.x, block.y and block.x, and their ends.
+  EXPECT_EQ(words, (std::vector<std::uint32_t>{all, all, of_rows, alone, of_rows, all, all}));
+}
+
+TEST(Link, AWordHoldsTheSharingOfTheLargestBlock) {
+  for (const Sharing& sharing :
+       {Sharing{kMaxBlockThreads, 1, 512, 0}, Sharing{kMaxBlockThreads, 0, 1, 512}}) {
+    const Sharing read = Sharing::of(sharing.word());
+    EXPECT_EQ(read.count, sharing.count);
+    EXPECT_EQ(read.x_step, sharing.x_step);
+    EXPECT_EQ(read.y_step, sharing.y_step);
+    EXPECT_EQ(read.z_step, sharing.z_step);
+  }
+}
+
 TEST(Link, APhaseEndsWhereTheGridChanges) {
   const LinkedCall call = linked(kTreesInGrid, 20);
   ASSERT_EQ(call.phases.size(), 3u);  // base scores; walks; adding up the copies
