@@ -35,8 +35,7 @@ struct Statement {
     Encode,
     StoreTrees,
     StoreStages,
-    Attribute,
-    Quantiles
+    Attribute
   };
 
   Kind kind = Kind::Loop;

@@ -178,7 +178,6 @@ class PhaseCounter {
         case Op::StoreTrees:
         case Op::StoreStages:
         case Op::Attribute:
-        case Op::Quantiles:
           break;
       }
     }

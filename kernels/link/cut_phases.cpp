@@ -69,7 +69,6 @@ PhaseRole role_of(Op op) {
     case Op::StoreTrees:
     case Op::StoreStages:
     case Op::Attribute:
-    case Op::Quantiles:
       return PhaseRole::Effect;
   }
   __builtin_unreachable();  // verified
@@ -247,7 +246,6 @@ class PhaseCutter {
       case Op::StoreTrees:
       case Op::StoreStages:
       case Op::Attribute:
-      case Op::Quantiles:
         break;
     }
     return result;

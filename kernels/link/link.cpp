@@ -208,7 +208,6 @@ class PhaseMeasurer {
       case Op::StoreTrees:
       case Op::StoreStages:
       case Op::Attribute:
-      case Op::Quantiles:
         return;
     }
   }
