@@ -168,8 +168,8 @@ class ByHand {
 
 std::uint32_t number(OutputKind kind) { return static_cast<std::uint32_t>(kind); }
 
-/// Returns a program that contains every opcode.
-ProgramParts every_opcode() {
+/// Returns what the code of every_opcode() needs besides itself.
+ProgramParts parts_for_every_opcode() {
   Model model = small_forest({.trees = 4, .outputs = 2});
   for (Tree& tree : model.trees) support::cover(tree, 0, 64);
   CompileOptions options;
@@ -184,6 +184,12 @@ ProgramParts every_opcode() {
                         {3, 1, 1, 3, Exact64, {}},
                         {4, 1, 1, 4, PerTree, {}}};
   parts.walkers = {{0, 0, WalkEnd::UntilLeaf, WalkOrder::RowsOuter, 1, 1, 0, 0}};
+  return parts;
+}
+
+/// Returns a program that contains every opcode.
+ProgramParts every_opcode() {
+  ProgramParts parts = parts_for_every_opcode();
   ByHand hand;
   const auto vector = static_cast<std::uint32_t>(ReductionForm::Vector);
   hand.open(Op::Plan, {1, UINT32_MAX});
