@@ -1,14 +1,14 @@
 """Rehearses the kit: packs a few programs with the emulator in the GPU's place, moves the folder, and runs its plan
 there with an empty environment. test_gpu_kit.py BUILD"""
 
-import gzip, io, json, lzma, os, runpy, shutil, stat, subprocess, sys, tarfile, tempfile, unittest
+import gzip, io, json, lzma, os, runpy, shutil, stat, subprocess, sys, tarfile, tempfile, time, unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(f"{HERE}/../..")
 BUILD = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else f"{ROOT}/build/release"
 sys.path.insert(1, f"{HERE}/kit")
 
-import kernel_times, report, steps, summary  # noqa: E402
+import kernel_times, report, runs, steps, summary, timing  # noqa: E402
 
 MODEL = "diabetes"
 SCHEDULES = "gpu;rapids-fil;tahoe-shared-partial-forest"
@@ -262,31 +262,51 @@ class Reading(unittest.TestCase):
     def test_counters(self):
         head = '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"\n'
         rows = ['"0","phase","a","inst","1,024"\n', '"0","phase","b","%","50.1"\n', '"1","phase","a","inst","2"\n']
-        first, second = steps.counters_of(["==PROF== Connected\n", head, *rows])
+        first, second = timing.counters_of(["==PROF== Connected\n", head, *rows])
         self.assertEqual(first, dict(kernel="phase", counters=dict(a="1,024 inst", b="50.1 %")))
         self.assertEqual(second, dict(kernel="phase", counters=dict(a="2 inst")))
-        self.assertEqual(steps.counters_of(["==ERROR== no permission\n"]), [])
+        self.assertEqual(timing.counters_of(["==ERROR== no permission\n"]), [])
+
+    def test_a_worker_that_ends_early(self):
+        lines = [dict(left_out="b", reason="too large"), dict(batch=1, kernels={"a": 2.0})]
+        code = f"import json; [print(json.dumps(line), flush=True) for line in {lines!r}]; raise SystemExit('no memory')"
+
+        class Kit:
+            plan = dict(timed=[dict(name="m")])
+            state = type("State", (), dict(save_sometimes=lambda self: None))()
+            unpack = job = staticmethod(lambda *words, **more: "/folder")
+            python = staticmethod(lambda *words, **more: runs.Process([sys.executable, "-c", code], None))
+
+        told, state = [], runs.new_step()
+        job, end = lambda model, folder: dict(case="x", programs={}), time.time() + 60
+        ended = timing.timed(Kit, state, end, None, [1, 16, 64], job, lambda name, line: told.append(name))
+        self.assertTrue(ended)
+        self.assertEqual(told, ["m, 1 rows"])
+        self.assertEqual(state["done"]["m, 1 rows"]["kernels"], {"a": 2.0})
+        self.assertIn("no memory", state["done"]["m, 16 rows"]["error"])
+        self.assertEqual(state["done"]["m, 64 rows"]["error"], "64 rows: given up")
+        self.assertIn(dict(left_out="b", reason="too large", model="m"), state["done"].values())
 
     def test_shapes(self):
         kernels = {f"{n} x 1": float(n) for n in (16, 8, 1, 4, 2, 32)} | {"64 x 1": None}
         done = dict(a=dict(model="m", batch=7, kernels=kernels), b=dict(model="m", error="8 rows: no memory"))
-        text = summary.details("shapes", dict(steps.new_step(), done=done))
+        text = summary.details("shapes", dict(runs.new_step(), done=done))
         self.assertIn("| m | 7 | 1 x 1: 1, 2 x 1: 2, 4 x 1: 4, 8 x 1: 8, 16 x 1: 16 |", text)
         self.assertIn("- m: 8 rows: no memory", text)
 
     def test_the_interpreter_and_profiles(self):
         same = dict(model="m", batch=4096)
         lines = [dict(same, engine="forestvm", event_us=11.0), dict(same, engine="straight", stream_us=10.0, call_us=12.0)]
-        state = dict(steps.new_step(), done=dict(m=dict(lines=lines)))
+        state = dict(runs.new_step(), done=dict(m=dict(lines=lines)))
         self.assertIn("| m | 4096 | 11 | 10 | 1.000 | 10.0 % |", summary.details("interpreter", state))
         self.assertFalse(summary.has_failed("interpreter", state, None))
         lines.append(dict(model="m", error="no memory"))
         self.assertTrue(summary.has_failed("interpreter", state, None))
         with tempfile.TemporaryDirectory() as folder:
-            self.assertIsNone(steps.pages_of("false", f"{folder}/absent", folder))
+            self.assertIsNone(timing.pages_of("false", f"{folder}/absent", folder))
             with open(f"{folder}/m-1.ncu-rep", "w"):
                 pass
-            found = steps.pages_of("echo", f"{folder}/m-1", folder)
+            found = timing.pages_of("echo", f"{folder}/m-1", folder)
             self.assertEqual(found, dict(files=["m-1.source.csv.gz", "m-1.details.csv.gz"]))
             with gzip.open(f"{folder}/m-1.source.csv.gz", "rt") as file:
                 self.assertIn("--page source", file.read())
@@ -296,7 +316,7 @@ class Reading(unittest.TestCase):
         for made_for, there in ((None, "sm_75"), ("sm_90", "sm_90"), ("sm_80", "sm_89")):
             steps.check_architecture(made_for, there)
         for made_for, there in (("sm_90", "sm_100"), ("sm_89", "sm_80"), ("sm_80", "sm_75")):
-            with self.assertRaisesRegex(steps.NoDevice, f"the GPU is {there}, and this kit is for {made_for}"):
+            with self.assertRaisesRegex(runs.NoDevice, f"the GPU is {there}, and this kit is for {made_for}"):
                 steps.check_architecture(made_for, there)
 
     def test_worst_cells_and_tables(self):
@@ -311,13 +331,13 @@ class Reading(unittest.TestCase):
             plan = dict(timed=[dict(name="m", trees=10), dict(name="n", trees=100)])
 
         beside = dict(a=line("m", 1, 4.0, 8.0), b=line("m", 16, 9.0, 3.0), c=dict(model="m", error="no memory"))
-        self.assertEqual([one["batch"] for one in steps.worst_cells(Plan, beside)], [16, 1])
+        self.assertEqual([one["batch"] for one in timing.worst_cells(Plan, beside)], [16, 1])
         text = summary.details_of_times(beside)
         for part in ("| m | 16 | 9 | 3 | **0.33x** | 20 | 20 | 1.00x | gpu | layered, chunk 4 |", "- m: no memory",
                      "| m | 1 | rapids-fil | - |"):
             self.assertIn(part, text)
         alone = dict(a=line("m", 10, 4.0), b=line("n", 10, 8.0))
-        self.assertEqual([one["model"] for one in steps.worst_cells(Plan, alone)], ["m", "n"])
+        self.assertEqual([one["model"] for one in timing.worst_cells(Plan, alone)], ["m", "n"])
         self.assertIn("| m | 10 | 4 | - | **-** |", summary.details_of_times(alone))
         self.assertEqual(report.ratios(report.cells_of(list(alone.values()))), {})
 

@@ -2,7 +2,7 @@
 
 import json, time
 
-import report, steps
+import report, runs, steps
 
 SHOWN = 10  # reasons of refusals
 
@@ -136,7 +136,7 @@ def details(name, state):
 
 def write(kit, data, folder):
     """Replaces the report's files."""
-    every = [(name, data["steps"].get(name) or steps.new_step()) for name, _, _ in steps.STEPS]
+    every = [(name, data["steps"].get(name) or runs.new_step()) for name, _, _ in steps.STEPS]
     lines = []
     for name, state in every:
         outcome, reason = result(name, state, data["stopped"])
@@ -148,8 +148,8 @@ def write(kit, data, folder):
     facts = dict(dates, calls=data["calls"], kit=data["kit"], device=found)
     whole = dict(facts, stopped=data["stopped"], left_out_of_the_kit=len(kit.plan["left_out"]), steps=lines,
                  results={name: state["done"] for name, state in every})
-    steps.replace_file(f"{folder}/report.json", json.dumps(whole, indent=1))
-    steps.replace_file(f"{folder}/report.md", text_of(data, facts, every, lines))
+    runs.replace_file(f"{folder}/report.json", json.dumps(whole, indent=1))
+    runs.replace_file(f"{folder}/report.md", text_of(data, facts, every, lines))
 
 
 def text_of(data, facts, every, lines):
