@@ -1,8 +1,8 @@
 // The machine of one GPU thread: what interpret() runs a phase of a program on, in every thread of a launch at
 // once. A map gives each thread an iteration of its own. Code outside the maps of some dimensions of the block is
 // shared by the threads that differ in those dimensions only: thread i of n such threads takes the rows whose
-// numbers are i modulo n. A thread without an iteration goes through the code idly, because it must come to the
-// barriers.
+// numbers, counted from the block's first row, are i modulo n. A thread without an iteration goes through the code
+// idly, because it must come to the barriers.
 //
 // Barriers stand where what threads have written may next be read by others: where a map of the block begins
 // and ends, around reductions, and around copies into shared memory. All threads run the same instructions,
@@ -21,6 +21,7 @@
 #include "kernels/device/reduction.hpp"
 #include "kernels/device/stage.hpp"
 #include "kernels/device/stage_trees.hpp"
+#include "kernels/device/thread_state.hpp"
 #include "kernels/device/walk.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
@@ -43,43 +44,6 @@ FVM_DEVICE void with_listed_view(LayoutList<Views...>, Layout layout, Visit&& vi
     if constexpr ((std::is_same_v<View, Views> || ...)) visit.template operator()<View>();
   });
 }
-
-/// The range registers. Verified code reads none of them before it sets it. Each is aligned, so that a range is loaded
-/// and stored at once.
-class Registers {
- public:
-  FVM_DEVICE Range& operator[](std::uint32_t number) {
-    return reinterpret_cast<Aligned*>(bytes_)[number].range;
-  }
-
- private:
-  struct alignas(16) Aligned {
-    Range range;
-  };
-  alignas(Aligned) std::byte bytes_[kRangeRegisters * sizeof(Aligned)];
-};
-
-/// What a thread keeps from an instruction to the next. It lies in the thread's own memory, where ranges and copies are
-/// found by their numbers.
-struct ThreadState {
-  Registers ranges;
-  std::uint32_t copies[kAccumulators] = {};  ///< number of the copy that the thread writes, by accumulator
-  std::uint32_t number = 0;                  ///< the thread's number in its block
-  std::uint32_t idle = 0;  ///< number of open maps, from the first one in which the thread has no iteration
-  /// the thread's number among the threads that share work, and their number
-  std::uint32_t peer = 0, peers = 1;
-  std::uint32_t block_row = 0;  ///< number of the block's first row
-  std::byte* shared = Device::shared();
-  /// The state's address, for functions that are called: otherwise registers would hold it all the time.
-  ThreadState* self = this;
-  bool unsettled = false;  ///< true if threads may have written or read since the last barrier
-  StagedAs staged_as = StagedAs::Values;
-  StagedRows staged_rows{};
-  std::uint32_t staged_rows_end = 0;
-  StagedTrees staged_trees;
-
-  FVM_DEVICE explicit ThreadState(const Launch& launch) : staged_trees(launch) {}
-};
 
 /// Runs instructions. Those that most calls contain are inlined where they read the launch as the constants that it is.
 /// The others are called, and so are sums of other types than float32. A function that is called gets a copy of the

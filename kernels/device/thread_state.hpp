@@ -1,0 +1,54 @@
+// The state of a GPU's thread: the range registers, and what thread_machine.hpp keeps from one instruction to the next.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/bytecode.hpp>
+#include <forestvm/core/ranges.hpp>
+
+#include "kernels/device/stage_trees.hpp"
+#include "kernels/device/walk.hpp"
+#include "kernels/link/launch.hpp"
+#include "kernels/vendor/device.hpp"
+
+namespace forestvm::kernels {
+
+/// The range registers. Verified code reads none of them before it sets it. Each is aligned, so that a range is loaded
+/// and stored at once.
+class Registers {
+ public:
+  FVM_DEVICE Range& operator[](std::uint32_t number) {
+    return reinterpret_cast<Aligned*>(bytes_)[number].range;
+  }
+
+ private:
+  struct alignas(16) Aligned {
+    Range range;
+  };
+  alignas(Aligned) std::byte bytes_[kRangeRegisters * sizeof(Aligned)];
+};
+
+/// The state of a thread between instructions. It lies in the thread's own memory, because ranges and copies are found
+/// by their numbers.
+struct ThreadState {
+  Registers ranges;
+  std::uint32_t copies[kAccumulators] = {};  ///< number of the copy that the thread writes, by accumulator
+  std::uint32_t number = 0;                  ///< the thread's number in its block
+  std::uint32_t idle = 0;  ///< number of open maps, from the first one in which the thread has no iteration
+  /// the thread's number among the threads that share work, and their number
+  std::uint32_t peer = 0, peers = 1;
+  std::uint32_t block_row = 0;  ///< number of the block's first row
+  std::byte* shared = Device::shared();
+  /// The state's address, for functions that are called: otherwise registers would hold it all the time.
+  ThreadState* self = this;
+  bool unsettled = false;  ///< true if threads may have written or read since the last barrier
+  StagedAs staged_as = StagedAs::Values;
+  StagedRows staged_rows{};
+  std::uint32_t staged_rows_end = 0;
+  StagedTrees staged_trees;
+
+  FVM_DEVICE explicit ThreadState(const Launch& launch) : staged_trees(launch) {}
+};
+
+}  // namespace forestvm::kernels
