@@ -8,6 +8,7 @@
 #include "cli/io/output_file.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/program_file.hpp"
+#include "cli/samples.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -19,6 +20,11 @@ Result<void> run(const Arguments& arguments) {
   if (arguments.get("background") == "-") return usage_error("--background: rows are read from a file");
   FVM_TRY(expect_other_file(out, path));
   FVM_TRY(expect_other_file(out, arguments.get("background")));
+  if (arguments.has("samples")) {
+    FVM_ASSIGN(const auto files, sample_files(arguments.get("samples")));
+    FVM_TRY(expect_other_file(out, files.first));
+    FVM_TRY(expect_other_file(out, files.second));
+  }
   FVM_ASSIGN(ModelOrProgram loaded, load_requested(arguments, path));
   auto* const model = std::get_if<Model>(&loaded);
   if (model == nullptr) return usage_error(in_quotes(path) + " is a program already");
@@ -40,6 +46,7 @@ const Command kCompile = {
      kContractOption,
      kWithOption,
      kBackgroundOption,
+     kSamplesOption,
      kStrictOption,
      {"timings", '\0', "", "prints the time of each pass of the compiler on standard error"}},
     "  forestvm compile model.json -o model.fvm\n"

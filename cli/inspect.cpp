@@ -163,6 +163,10 @@ void add_program(Json& document, const Program& program) {
   if (const auto attributions = program.attributions(); !program.attribution_base().empty())
     document["approximate contributions"] = {{"attributions", attributions.size()},
                                              {"bytes", attributions.size_bytes()}};
+  if (const auto targets = program.targets(); !targets.empty())
+    document["quantiles"] = {{"different targets", targets.size()},
+                             {"targets in leaves", program.sample_targets().size()},
+                             {"bytes", targets.size_bytes() + program.sample_targets().size_bytes()}};
   if (const auto begins = program.round_begins(); !begins.empty()) {
     document["keeps leaves"] = true;
     if (!program.uncertainty().empty())

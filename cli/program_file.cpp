@@ -21,6 +21,7 @@
 #include "cli/background.hpp"
 #include "cli/io/quote.hpp"
 #include "cli/io/source.hpp"
+#include "cli/samples.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -47,7 +48,8 @@ std::vector<std::string_view> schedule_names() {
   return names;
 }
 
-/// A capability that --with can add to a program, and the option of the compiler that adds it.
+/// A capability that --with can add to a program, and the option of the compiler that adds it. It is null for
+/// quantiles, which --samples adds.
 struct Capability {
   std::string_view name;
   bool CompileOptions::*option;
@@ -60,7 +62,8 @@ constexpr Capability kCapabilities[] = {{"early-stop", &CompileOptions::keeps_le
                                         {"uncertainty", &CompileOptions::keeps_leaves},
                                         {"contributions", &CompileOptions::contributions},
                                         {"interactions", &CompileOptions::interactions},
-                                        {"approx-contributions", &CompileOptions::approx_contributions}};
+                                        {"approx-contributions", &CompileOptions::approx_contributions},
+                                        {"quantile", nullptr}};
 
 std::vector<std::string_view> capability_names() {
   std::vector<std::string_view> names;
@@ -72,16 +75,18 @@ std::vector<std::string_view> capability_names() {
 struct Requested {
   ChosenSchedule chosen;
   CompileOptions options;
+  bool quantiles = false;  ///< True if the program shall have quantiles.
 };
 
 /// Sets the options for the capabilities that --with lists, separated by commas, and for those that the options of
 /// `run` need.
-Result<void> add_capabilities(const Arguments& arguments, CompileOptions& options) {
+Result<void> add_capabilities(const Arguments& arguments, Requested& requested) {
+  CompileOptions& options = requested.options;
   options.keeps_leaves = arguments.has("early-stop");
   const auto add = [&](std::string_view capability) {
     for (const Capability& known : kCapabilities)
       if (capability == known.name) {
-        options.*known.option = true;
+        (known.option == nullptr ? requested.quantiles : options.*known.option) = true;
         return true;
       }
     return false;
@@ -107,7 +112,14 @@ Result<Requested> requested_of(const Arguments& arguments, const Model& model, c
   FVM_ASSIGN(requested.options.contract, arguments.choice("contract", requested.options.contract));
   FVM_ASSIGN(requested.chosen, choose_schedule(schedule, model, requested.options.contract));
   requested.options.strict = arguments.has("strict");
-  FVM_TRY(add_capabilities(arguments, requested.options));
+  FVM_TRY(add_capabilities(arguments, requested));
+  if (requested.quantiles && !arguments.has("samples"))
+    return usage_error("quantiles are those of the targets of training rows: give --samples X.npy,y.npy");
+  if (!requested.quantiles && arguments.has("samples"))
+    return usage_error("--samples: is for --with quantile, and for --output quantile of run");
+  if (requested.quantiles) {
+    FVM_ASSIGN(requested.options.samples, read_samples(arguments.get("samples"), model));
+  }
   if (!arguments.has("background")) return requested;
   if (!requested.options.contributions || requested.options.interactions)
     return usage_error("--background: is for contributions, without interactions");
@@ -248,7 +260,8 @@ constinit const Option kWithOption = {
     "WHAT",
     "early-stop, trees, staged, rounds, virt-ensembles, uncertainty: keeps each tree's leaf until all are known, for "
     "run --early-stop, --output with the other words, and --rounds with a program; contributions, interactions, "
-    "approx-contributions: adds what run --output needs for them; several: with commas between them",
+    "approx-contributions: adds what run --output needs for them; quantile: keeps the targets of --samples; several: with "
+    "commas between them",
     {capability_names}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 
@@ -304,6 +317,9 @@ Result<void> expect_compiled_as_requested(const Arguments& arguments, const std:
   if (arguments.has("background"))
     return usage_error(
         formatted("--background: {} is a program, compile the model with --background", in_quotes(path)));
+  if (arguments.has("samples"))
+    return usage_error(
+        formatted("--samples: {} is a program, compile the model with --samples", in_quotes(path)));
   const Contract own = program.meta().contract;
   FVM_ASSIGN(const Contract contract, arguments.choice("contract", own));
   if (contract != own)

@@ -2,6 +2,7 @@
 // A row's way: Batches (cli/batches.cpp), RowReader (cli/io) -> predict_all below -> Predictor::predict
 // (vm/host).
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
@@ -33,6 +34,7 @@
 #include "cli/profile.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
+#include "cli/samples.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -43,9 +45,10 @@ constexpr std::uint64_t kMaxRowBytes = std::uint64_t{64} << 20;
 /// The options of the command line.
 struct RunOptions {
   std::string model, out;
-  std::string margins;  ///< Value of --base-margin; empty without it.
-  CallOptions call;     ///< Options of each call but the margins and the features.
-  ChosenTerms terms;    ///< The numbers of contributions and interactions that are written.
+  std::string margins;            ///< Value of --base-margin; empty without it.
+  CallOptions call;               ///< Options of each call but the margins and the features.
+  std::vector<double> quantiles;  ///< Numbers of --quantiles, to which `call` refers.
+  ChosenTerms terms;              ///< The numbers of contributions and interactions that are written.
   OutputKind output = OutputKind::Value;
   BackendChoice backend;
   BatchOptions rows;
@@ -74,6 +77,22 @@ Result<EarlyStop> early_stop_of(const std::string& text) {
   return usage_error(
       formatted("--early-stop {}: expected margin=M,every=N, a margin of 0 or more and 1 round or more",
                 in_quotes(text)));
+}
+
+/// Reads numbers with commas between them. Returns a Usage error for other texts, and for numbers outside [0, 1].
+Result<std::vector<double>> quantiles_of(const std::string& text) {
+  std::vector<double> quantiles;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    double number = -1;
+    const auto [at, error] = std::from_chars(text.data() + begin, text.data() + end, number);
+    if (error != std::errc() || at != text.data() + end || !(number >= 0 && number <= 1))
+      return usage_error(formatted("--quantiles {}: expected numbers from 0 to 1 with commas between them",
+                                   in_quotes(text)));
+    quantiles.push_back(number);
+    begin = end + 1;
+  }
+  return quantiles;
 }
 
 Result<RunOptions> understand(const Arguments& arguments) {
@@ -109,6 +128,16 @@ Result<RunOptions> understand(const Arguments& arguments) {
     return usage_error("--ensembles: is for --output virt-ensembles and uncertainty");
   FVM_ASSIGN(const std::uint64_t ensembles, arguments.number("ensembles", 1, UINT32_MAX, 10));
   options.call.ensembles = static_cast<std::uint32_t>(ensembles);
+  if (arguments.has("samples")) {
+    FVM_ASSIGN(const auto files, sample_files(arguments.get("samples")));
+    FVM_TRY(expect_other_file(options.out, files.first));
+    FVM_TRY(expect_other_file(options.out, files.second));
+  }
+  if (arguments.has("quantiles")) {
+    if (options.output != OutputKind::Quantile) return usage_error("--quantiles: is for --output quantile");
+    FVM_ASSIGN(options.quantiles, quantiles_of(arguments.get("quantiles")));
+    options.call.quantiles = options.quantiles;
+  }
   options.has_header = arguments.has("output-header");
   if ((is_npy_name(options.out) || options.terms.sparse()) && (options.has_header || options.rows.form.keep))
     return usage_error(std::string(options.has_header ? "--output-header" : "--keep") +
@@ -232,6 +261,13 @@ std::vector<std::string> part_names(const Program& program, const RunOptions& op
   return names;
 }
 
+/// Returns the name of the numbers of a quantile: quantile_0.5 and so on.
+std::string quantile_name(double quantile) {
+  std::array<char, 32> text;
+  return "quantile_" +
+         std::string(text.data(), std::to_chars(text.data(), text.data() + text.size(), quantile).ptr);
+}
+
 /// Returns the header of CSV output: the name of the column that is kept, and of each output.
 std::vector<std::string> column_names(const Program& program, const RunOptions& options) {
   std::vector<std::string> names;
@@ -242,6 +278,10 @@ std::vector<std::string> column_names(const Program& program, const RunOptions& 
     std::vector<std::string> more =
         parts ? part_names(program, options) : explanation_names(program, options.output, options.terms);
     std::move(more.begin(), more.end(), std::back_inserter(names));
+    return names;
+  }
+  if (options.output == OutputKind::Quantile) {
+    for (const double quantile : options.call.quantiles) names.push_back(quantile_name(quantile));
     return names;
   }
   const std::uint32_t width = output_width(program, options.output);
@@ -329,13 +369,14 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
     return in_file(options.model, refused(formatted("has no output {}: its objective is {}", name,
                                                     in_quotes(program.text(StringId::Objective)))));
   using Type = PredictionForm::Type;
-  const bool wide = meta.score_type == ScalarType::Float64;
+  const bool quantiles = options.output == OutputKind::Quantile;
+  const bool wide = meta.score_type == ScalarType::Float64 || quantiles;
   const bool leaves = options.output == OutputKind::Leaf;
   const Type type = options.output == OutputKind::Class ? Type::Int64
                     : leaves                            ? Type::Int32
                     : wide                              ? Type::Float64
                                                         : Type::Float32;
-  PredictionForm form{width, type, labels, leaves || explains || parts, {}, {}};
+  PredictionForm form{width, type, labels, leaves || explains || parts || quantiles, {}, {}};
   const std::size_t terms =
       (call.features.empty() ? std::size_t{meta.num_features} : call.features.size()) + 1;
   if (explains && meta.num_outputs > 1) form.inner = {meta.num_outputs, terms};
@@ -402,7 +443,7 @@ Result<void> run(const Arguments& arguments) {
   }));
   const Program& program = asked.program;
   options.call.rounds = asked.rounds;
-  if (options.call.rounds || is_of_trees(options.output))
+  if (options.call.rounds || is_of_trees(options.output) || options.output == OutputKind::Quantile)
     FVM_TRY(in_file(options.model, check_call(program, options.output, options.call)));
   FVM_TRY(options.terms.find(program, options.output, options.model));
   const std::vector<std::string> labels =
@@ -435,7 +476,8 @@ std::string notes() {
          "Predictions have the type of the model's sums (float32 for XGBoost and YDF; float64 for LightGBM,\n"
          "CatBoost, scikit-learn and ONNX; the file's for Treelite and PMML) and shape (n,) for one output\n"
          "or (n, k) for k; contributions (n, features + 1), or (n, k, features + 1); interactions have\n"
-         "features + 1 once more; trees (n, trees), or (n, trees, k) if leaves are vectors; staged\n"
+         "features + 1 once more; quantile (n, quantiles) in float64;\n"
+         "trees (n, trees), or (n, trees, k) if leaves are vectors; staged\n"
          "(n, stages, k), virt-ensembles (n, ensembles, k), uncertainty (n, 2) or (n, 3), for several\n"
          "outputs of an averaged forest (n, k, 2); --top K gives (n, K, 2), of pairs (n, K, 3), or k times that.\n"
          "class gives the label's index as int64 (in CSV the model's own label, if it has labels); leaf gives\n"
@@ -471,8 +513,9 @@ const Command kRun = {
       "SHAP contribution to the raw score by the paths of the trees, then the expected score), interactions (what each "
       "two features contribute together), approx-contributions (changes of the mean score at the splits of each feature on "
       "a row's way), trees (what each tree's leaf adds to the raw score), staged (the raw score "
-      "after every few rounds, and after the last), virt-ensembles (the raw scores of CatBoost's virtual ensembles) or "
-      "uncertainty (CatBoost's TotalUncertainty; of averaged forests the mean and variance of the trees' scores)",
+      "after every few rounds, and after the last), virt-ensembles (the raw scores of CatBoost's virtual ensembles), "
+      "uncertainty (CatBoost's TotalUncertainty; of averaged forests the mean and variance of the trees' scores) or "
+      "quantile (quantiles of the training rows' targets in the row's leaves)",
       {names_of<OutputKind>}},
      {"output-header", '\0', "",
       "begins CSV output with a line of names: the class labels, or value, raw, class, value_0, ..., tree_0, ...; of "
@@ -481,6 +524,8 @@ const Command kRun = {
      {"every", '\0', "R", "rounds from one stage to the next of --output staged, default 1"},
      {"ensembles", '\0', "N",
       "number of virtual ensembles of --output virt-ensembles and uncertainty, default 10, at most half of the rounds"},
+     {"quantiles", '\0', "Q,...",
+      "the quantiles of --output quantile, numbers from 0 to 1; default 0.1,0.5,0.9"},
      kFeaturesOption,
      kTopOption,
      kSparseOption,
@@ -504,6 +549,7 @@ const Command kRun = {
      kRoundsOption,
      kBaseMarginOption,
      kBackgroundOption,
+     kSamplesOption,
      {"early-stop", '\0', "margin=M,every=N",
       "after every N rounds (10), rows whose raw scores are further apart than M (10) get no more trees, as with "
       "LightGBM's pred_early_stop"},

@@ -17,6 +17,13 @@
 
 namespace forestvm::scheduler {
 
+/// The targets that the leaves of a program keep: ProgramParts' sections of them.
+struct SampledForest {
+  std::vector<SampledTree> trees;
+  std::vector<std::uint32_t> leaves, sample_targets;
+  std::vector<double> targets;
+};
+
 struct Compilation {
   const Model& model;
   Model* rewritable;  ///< `model`, if it may be changed; null: it has the normal form already
@@ -31,6 +38,7 @@ struct Compilation {
   std::vector<LeafTerm> leaf_terms{};          ///< ProgramParts::leaf_terms
   ExplainedForest explained{};                 ///< paths; none unless the program is to have contributions
   AttributedForest attributed{};  ///< what leaves attribute to features, if the program is to say it
+  SampledForest sampled{};        ///< the targets that leaves keep, if the program is to have quantiles
   RowRules row_rules{};           ///< changes that the program makes to values before its walks compare them
   RankTable ranks{};              ///< tests of the coded trees of all plans: a program has one encoder
   std::optional<Program> program{};
@@ -55,6 +63,8 @@ Result<void> compare_background(Compilation& compilation);
 /// Trees with covers -> what each leaf attributes to features, if approximate contributions are asked for. Refuses,
 /// with tree and node, what cannot be explained.
 Result<void> attribute_leaves(Compilation& compilation);
+/// Trees and samples -> the targets that each leaf keeps, if quantiles are asked for.
+Result<void> keep_samples(Compilation& compilation);
 /// Vector leaves -> numbers of vectors in one table.
 Result<void> number_vectors(Compilation& compilation);
 /// Linear leaves -> numbers of functions in one table.

@@ -153,6 +153,9 @@ class Printer {
         case Attribute:
           line(depth, formatted("store(attribute(leaves[{}]))", rows(s)));
           break;
+        case Quantiles:
+          line(depth, formatted("store(quantiles(leaves[{}]))", rows(s)));
+          break;
         case When:
         case Unless:
           line(depth, formatted("{}{}:", s.kind == When ? "when " : "unless ", name_of(s.output)));

@@ -35,7 +35,8 @@ struct Statement {
     Encode,
     StoreTrees,
     StoreStages,
-    Attribute
+    Attribute,
+    Quantiles
   };
 
   Kind kind = Kind::Loop;

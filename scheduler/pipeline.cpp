@@ -54,6 +54,7 @@ constexpr Pass kPasses[] = {
     {"explain-trees", explain_trees, std::nullopt},
     {"compare-background", compare_background, std::nullopt},
     {"attribute-leaves", attribute_leaves, std::nullopt},
+    {"keep-samples", keep_samples, std::nullopt},
     {"number-vectors", number_vectors, std::nullopt},
     {"number-functions", number_functions, std::nullopt},
     {"apply-schedule", each_plan<apply_schedule>, std::nullopt},

@@ -43,6 +43,8 @@ constexpr fvm_output c_output(OutputKind output) {
       return FVM_OUTPUT_VIRT_ENSEMBLES;
     case OutputKind::Uncertainty:
       return FVM_OUTPUT_UNCERTAINTY;
+    case OutputKind::Quantile:
+      return FVM_OUTPUT_QUANTILE;
   }
   __builtin_unreachable();  // the cases above are all outputs
 }
@@ -122,6 +124,9 @@ Result<CallOptions> known_call_options(const fvm_call_options* given) {
   if (known.features == nullptr && known.feature_count != 0)
     return usage("features is null, but feature_count is {}", known.feature_count);
   options.features = {known.features, known.feature_count};
+  if (known.quantiles == nullptr && known.quantile_count != 0)
+    return usage("quantiles is null, but quantile_count is {}", known.quantile_count);
+  if (known.quantiles != nullptr) options.quantiles = {known.quantiles, known.quantile_count};
   if (known.early_stop_every != 0) options.early_stop = {known.early_stop_margin, known.early_stop_every};
   return options;
 }

@@ -177,6 +177,9 @@ struct CallOptions {
   /// Contributions of all kinds and interactions: the features that are wanted, ascending; empty: all.
   std::span<const std::uint32_t> features{};
   std::uint32_t ensembles = 10;  ///< Virtual ensembles and uncertainty: the number of ensembles; 1 or more.
+  static constexpr double kQuantiles[] = {0.1, 0.5, 0.9};
+  std::span<const double> quantiles =
+      kQuantiles;  ///< Quantile: the quantiles, each from 0 to 1, in any order.
 };
 
 /// The types of predictions.

@@ -16,6 +16,7 @@
 namespace forestvm {
 
 class Background;
+class Samples;
 
 /// The intermediate forms that a compilation can show, in order.
 enum class Stage { Model, Tiled, Loops, Legalized, Program };
@@ -39,6 +40,9 @@ struct CompileOptions {
   /// them (interventional SHAP values). The program then has contributions, but cannot have interactions. Usage error
   /// if the background was made for another model.
   std::shared_ptr<const Background> background;
+  /// If set, the leaves of the program keep the targets of these training rows, of which it computes quantiles
+  /// (OutputKind::Quantile). Usage error if the samples were made for another model.
+  std::shared_ptr<const Samples> samples;
   /// If set, is called after each pass that completes a printable form; `print` makes its text.
   std::function<void(Stage, const std::function<std::string()>& print)> on_stage;
 };

@@ -88,7 +88,10 @@ enum {
   /** How sure the model is: of CatBoost's models 2 or 3 numbers, as its TotalUncertainty; of a forest that averages its
    * trees the mean and the variance of the trees' scores, for each output. Only programs that keep leaves have it
    * (forestvm compile --with uncertainty). */
-  FVM_OUTPUT_UNCERTAINTY = 10
+  FVM_OUTPUT_UNCERTAINTY = 10,
+  /** Quantiles (fvm_call_options.quantiles) of the targets of the training rows in the leaves that the row reaches; NaN
+   * if there are none. Only programs whose leaves keep targets have them (forestvm compile --with quantile). */
+  FVM_OUTPUT_QUANTILE = 11
 };
 
 /** The type of a number, in rows, columns and predictions. */
@@ -280,11 +283,13 @@ typedef struct fvm_call_options {
   const uint32_t* features;   /**< Contributions of all kinds and interactions: the features that are wanted,
                                    ascending; NULL: all. */
   size_t feature_count;       /**< Number of `features`. */
+  const double* quantiles; /**< FVM_OUTPUT_QUANTILE: the quantiles, each from 0 to 1; NULL: 0.1, 0.5, 0.9. */
+  size_t quantile_count;   /**< Number of `quantiles`. */
 } fvm_call_options;
 
 /** An initializer for the defaults: no margins, all trees. */
 #define FVM_CALL_OPTIONS_INIT \
-  { sizeof(fvm_call_options), NULL, 0, 0, FVM_TYPE_FLOAT32, 0, 10.0, 0, 0, 0, 0, NULL, 0 }
+  { sizeof(fvm_call_options), NULL, 0, 0, FVM_TYPE_FLOAT32, 0, 10.0, 0, 0, 0, 0, NULL, 0, NULL, 0 }
 
 /** An initializer for no rows. */
 #define FVM_ROWS_INIT                                                                                        \

@@ -22,6 +22,7 @@
 #include <forestvm/core/leaf_functions.hpp>
 #include <forestvm/core/path_data.hpp>
 #include <forestvm/core/rounds.hpp>
+#include <forestvm/core/sampled.hpp>
 #include <forestvm/core/transform.hpp>
 #include <forestvm/core/uncertainty.hpp>
 #include <forestvm/core/wide_values.hpp>

@@ -178,6 +178,7 @@ class PhaseCounter {
         case Op::StoreTrees:
         case Op::StoreStages:
         case Op::Attribute:
+        case Op::Quantiles:
           break;
       }
     }

@@ -69,6 +69,7 @@ PhaseRole role_of(Op op) {
     case Op::StoreTrees:
     case Op::StoreStages:
     case Op::Attribute:
+    case Op::Quantiles:
       return PhaseRole::Effect;
   }
   __builtin_unreachable();  // verified
@@ -246,6 +247,7 @@ class PhaseCutter {
       case Op::StoreTrees:
       case Op::StoreStages:
       case Op::Attribute:
+      case Op::Quantiles:
         break;
     }
     return result;

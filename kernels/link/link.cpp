@@ -208,6 +208,7 @@ class PhaseMeasurer {
       case Op::StoreTrees:
       case Op::StoreStages:
       case Op::Attribute:
+      case Op::Quantiles:
         return;
     }
   }

@@ -68,6 +68,8 @@ class MappingCheck {
     if (!explained_outputs(lowering_.options).empty() || lowering_.options.approx_contributions)
       return lowering_.refuse(loop.dimension->directive,
                               "contributions and interactions are computed on the host, not on GPUs");
+    if (lowering_.options.samples != nullptr)
+      return lowering_.refuse(loop.dimension->directive, "quantiles are computed on the host, not on GPUs");
     return check_dimension(id);
   }
 

@@ -133,6 +133,9 @@ class CodeEmitter {
       case Attribute:
         add(Op::Attribute, {rows_of(s)});
         break;
+      case Quantiles:
+        add(Op::Quantiles, {rows_of(s)});
+        break;
       case Label:
         add(Op::Label,
             {accumulator(s.accumulator), rows_of(s), static_cast<std::uint32_t>(lowering_.model.class_rule)});

@@ -124,6 +124,10 @@ Result<void> emit_program(Compilation& compilation) {
   parts.attributed_leaves = std::move(compilation.attributed.leaves);
   parts.attributions = std::move(compilation.attributed.attributions);
   parts.attribution_base = std::move(compilation.attributed.base);
+  parts.sampled_trees = std::move(compilation.sampled.trees);
+  parts.sampled_leaves = std::move(compilation.sampled.leaves);
+  parts.sample_targets = std::move(compilation.sampled.sample_targets);
+  parts.targets = std::move(compilation.sampled.targets);
   parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
   emit_tables(compilation, parts);
   FVM_ASSIGN(compilation.program, build_program(parts));

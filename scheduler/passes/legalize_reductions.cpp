@@ -44,11 +44,13 @@ class Legalizer {
     insert_results(nest, kNoLoop);
     write_leaves(leaves);
     insert_encoder(leaves, kNoLoop);
-    if (lowering_.options.approx_contributions) {
-      std::vector<Statement> attributed = leaves;
-      append_for_rows(attributed, kNoLoop, Attribute);
-      nest = cut(OutputKind::ApproxContributions, kNoLoop, std::move(attributed), std::move(nest));
-    }
+    const auto add_after_leaves = [&](OutputKind output, Statement::Kind statement) {
+      std::vector<Statement> body = leaves;
+      append_for_rows(body, kNoLoop, statement);
+      nest = cut(output, kNoLoop, std::move(body), std::move(nest));
+    };
+    if (lowering_.options.approx_contributions) add_after_leaves(OutputKind::ApproxContributions, Attribute);
+    if (lowering_.options.samples != nullptr) add_after_leaves(OutputKind::Quantile, Quantiles);
     nest = cut(OutputKind::Leaf, kNoLoop, std::move(leaves), std::move(nest));
     std::swap(nest[0], nest[1]);
     return {};

@@ -364,7 +364,7 @@ TEST_F(Contributions, AreRefusedByName) {
   expect_error(
       {"compile", model_, "-o", out, "--with", "contribution"}, 2,
       "--with 'contribution': expected one of early-stop, trees, staged, rounds, virt-ensembles, uncertainty, "
-      "contributions, interactions, approx-contributions");
+      "contributions, interactions, approx-contributions, quantile");
   expect_error({"compile", test_data("onnx/classes_none/model.onnx"), "-o", out, "--with", "contributions"},
                1, "model.onnx: tree 0, node 0: the model does not say how many training rows went each way");
   for (const char* outputs : {"contributions", "interactions", "contributions,interactions"})

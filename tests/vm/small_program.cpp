@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include <forestvm/background.hpp>
+#include <forestvm/samples.hpp>
 
 #include "support/small_models.hpp"
 #include "vm/program/format.hpp"
@@ -189,12 +190,34 @@ Program program_of(const Model& model, const RichCase& rich) {
   return compiled(model, rich.schedule, options);
 }
 
+Program sampled_program() {
+  Model model = small_forest({.outputs = 1});
+  model.averaged = true;
+  const std::vector<float> rows = small_rows(40, model.num_features);
+  std::vector<double> targets;
+  for (std::size_t i = 0; i < 40; ++i) targets.push_back(static_cast<double>(i * 7 % 30) / 4);
+  auto samples =
+      Samples::make(model, std::vector<double>(rows.begin(), rows.end()), model.num_features, targets);
+  if (!samples) throw std::runtime_error(samples.error().text());
+  CompileOptions options;
+  options.samples = std::make_shared<const Samples>(std::move(*samples));
+  return compiled(model, "layout(tree, sparse8)", options);
+}
+
+void keep_targets(ProgramParts& parts) {
+  parts.targets = {-1.5, 0.25, 2};
+  parts.sample_targets = {0, 1, 1, 2};
+  parts.sampled_leaves = {0, 1, 1, 3, 4};
+  parts.sampled_trees.assign(parts.meta.num_trees, {0, 4});
+}
+
 std::vector<OutputKind> outputs_of(const Program& program) {
   std::vector<OutputKind> outputs{OutputKind::Raw, OutputKind::Value, OutputKind::Class, OutputKind::Leaf};
   if (program.meta().contributions != 0) outputs.push_back(OutputKind::Contributions);
   if (!program.round_begins().empty()) outputs.insert(outputs.end(), {OutputKind::Trees, OutputKind::Staged});
   if (program.meta().contributions > 1) outputs.push_back(OutputKind::Interactions);
   if (!program.attribution_base().empty()) outputs.push_back(OutputKind::ApproxContributions);
+  if (!program.targets().empty()) outputs.push_back(OutputKind::Quantile);
   if (const auto all = program.uncertainty(); !all.empty()) {
     outputs.push_back(OutputKind::Uncertainty);
     if (all[0].rule != UncertaintyRule::Trees) outputs.push_back(OutputKind::VirtEnsembles);

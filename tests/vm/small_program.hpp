@@ -77,6 +77,11 @@ Program program_of(const Model& model, const RichCase& rich);
 const std::vector<RichCase>& rich_cases();
 std::vector<Program> rich_programs();
 
+/// Returns a program of one output whose leaves keep targets.
+Program sampled_program();
+/// Gives four leaves of every tree targets, so that code may compute quantiles.
+void keep_targets(ProgramParts& parts);
+
 /// Returns a program with a hashed feature, for which rows hold whole numbers.
 Program hashed_program();
 /// Replaces the values of a program's hashed features in row-major rows by whole numbers.

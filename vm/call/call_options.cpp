@@ -44,6 +44,7 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
   if (explains_scores(output))
     return wrong_option(kWhere, formatted("{} begin with the model's own base scores", name_of(output)));
   if (output == OutputKind::Trees) return wrong_option(kWhere, "the outputs of trees do not depend on them");
+  if (output == OutputKind::Quantile) return wrong_option(kWhere, "quantiles do not depend on them");
   if (meta.takes_margins == 0)
     return refused(kWhere,
                    "are for models of XGBoost, and of LightGBM if they do not average; this one is of {}",
@@ -81,6 +82,7 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
   constexpr const char* kWhere = "early stop";
   if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers are of all trees");
   if (explains_scores(output)) return wrong_option(kWhere, formatted("{} are of all trees", name_of(output)));
+  if (output == OutputKind::Quantile) return wrong_option(kWhere, "quantiles are of all trees");
   if (is_of_trees(output)) return wrong_option(kWhere, "the outputs of trees and stages are of all trees");
   if (!(stop.margin >= 0))
     return wrong_option(kWhere, formatted("a margin of {}, expected 0 or more", text_of(stop.margin)));
@@ -97,11 +99,13 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
 
 Result<void> check_rounds(const Program& program, OutputKind output, const Rounds& rounds) {
   constexpr const char* kWhere = "rounds";
-  if (output == OutputKind::Leaf || explains_scores(output))
+  if (output == OutputKind::Leaf || output == OutputKind::Quantile || explains_scores(output))
     return wrong_option(
         kWhere,
         formatted("the {} of a call are of all rounds of the program: compile the model for the rounds",
-                  output == OutputKind::Leaf ? "leaf numbers" : name_of(output)));
+                  output == OutputKind::Leaf       ? "leaf numbers"
+                  : output == OutputKind::Quantile ? "quantiles"
+                                                   : name_of(output)));
   const auto begins = program.round_begins();
   if (begins.empty())
     return refused(kWhere,
@@ -129,6 +133,17 @@ Result<void> check_features(const Program& program, OutputKind output,
       return wrong_option(kWhere,
                           formatted("number {} is {}, which is not above the one before it", i, features[i]));
   }
+  return {};
+}
+
+Result<void> check_quantiles(std::span<const double> quantiles) {
+  constexpr const char* kWhere = "quantiles";
+  if (quantiles.empty() || quantiles.size() > kMaxContributions)
+    return wrong_option(kWhere,
+                        formatted("{} of them: expected 1 to {}", quantiles.size(), kMaxContributions));
+  for (const double quantile : quantiles)
+    if (!(quantile >= 0 && quantile <= 1))
+      return wrong_option(kWhere, formatted("{}: expected a number from 0 to 1", text_of(quantile)));
   return {};
 }
 
@@ -187,6 +202,7 @@ Result<void> check_options(const Program& program, OutputKind output, std::size_
   if (!options.features.empty()) FVM_TRY(check_features(program, output, options.features));
   if (output == OutputKind::VirtEnsembles || output == OutputKind::Uncertainty)
     FVM_TRY(check_ensembles(program, options));
+  if (output == OutputKind::Quantile) FVM_TRY(check_quantiles(options.quantiles));
   if (output == OutputKind::Staged && options.every == 0)
     return wrong_option("stages", "after every 0 rounds, expected 1 or more");
   if (is_of_trees(output) && width_of_rounds(program, output, options) > kMaxContributions)

@@ -61,6 +61,12 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
                      "Python's {}=True)",
                      name, option, option);
     }
+    case OutputKind::Quantile:
+      if (integers) return usage("quantiles are float32 or float64: integers would lose their fractions");
+      if (!program.targets().empty()) return {};
+      return refused("output quantile",
+                     "the program has none: compile the model with --with quantile and --samples "
+                     "(CompileOptions::samples, Python's samples=(X, y))");
     case OutputKind::Trees:
     case OutputKind::Staged:
     case OutputKind::VirtEnsembles:
@@ -221,6 +227,10 @@ std::uint32_t output_width(const Program& program, OutputKind output, const Call
       return meta.contributions > 1 ? meta.num_outputs * terms * terms : 0;
     case OutputKind::ApproxContributions:
       return program.attribution_base().empty() ? 0 : meta.num_outputs * terms;
+    case OutputKind::Quantile:
+      return program.targets().empty() || options.quantiles.size() > kMaxContributions
+                 ? 0
+                 : static_cast<std::uint32_t>(options.quantiles.size());
   }
   return 0;
 }

@@ -153,6 +153,7 @@ class CodeWriter {
       case Op::StoreTrees:
       case Op::StoreStages:
       case Op::Attribute:
+      case Op::Quantiles:
         return;
       case Op::Label:
         return write_label(operands<Op::Label>(inst));

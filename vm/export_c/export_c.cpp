@@ -154,6 +154,8 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.meta().contributions != 0 || !program.attribution_base().empty())
     return refused(
         "the program computes contributions or interactions, which C does not: compile the model without them");
+  if (!program.targets().empty())
+    return refused("the program computes quantiles, which C does not: compile the model without them");
   if (!program.round_begins().empty())
     return refused(
         "the program gives the outputs of single trees and rounds, which C does not: compile the model without --with");

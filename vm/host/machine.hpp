@@ -171,6 +171,7 @@ class Machine {
   void store_trees(const Inst& inst);
   void store_stages(const Inst& inst);
   void attribute(const Inst& inst);
+  void quantiles(const Inst& inst);
 
  private:
   template <class Element>

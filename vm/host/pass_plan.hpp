@@ -14,6 +14,7 @@
 #include "vm/host/lines.hpp"
 #include "vm/host/machine.hpp"
 #include "vm/host/paths/explain_task.hpp"
+#include "vm/host/target_counts.hpp"
 #include "vm/host/targets/target.hpp"
 #include "vm/host/undecided_rows.hpp"
 
@@ -81,7 +82,8 @@ class PassPlan {
   /// Returns how many of `left` rows go into one pass, in which a row of results takes `delivered_bytes` more.
   std::size_t rows(const Pass& pass, const RowSource& rows, std::size_t left,
                    std::size_t delivered_bytes) const {
-    if (left <= few_rows_ && pass.width <= loaded_.meta.num_outputs && rows.form() != RowForm::Encoded)
+    if (left <= few_rows_ && pass.width <= loaded_.meta.num_outputs && rows.form() != RowForm::Encoded &&
+        !reads_leaf_numbers(pass.output))
       return left;
     // Calls for leaf numbers and contributions have memory for sums too, because the code may write sums in them.
     const std::size_t result_bytes = pass.in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
@@ -122,8 +124,7 @@ class PassPlan {
 
   /// Returns the bytes of the leaves' numbers of `rows` rows that are kept for an output.
   std::size_t leaf_number_bytes(OutputKind output, std::size_t rows) const {
-    return output == OutputKind::ApproxContributions ? rows * loaded_.meta.num_trees * sizeof(std::int32_t)
-                                                     : 0;
+    return reads_leaf_numbers(output) ? rows * loaded_.meta.num_trees * sizeof(std::int32_t) : 0;
   }
 
   /// Returns the bytes that the instructions of a pass write: sums, values for linear leaves, and what threads that
@@ -160,19 +161,23 @@ class PassPlan {
   }
 
   /// Returns whether threads of a pass take slots of memory.
-  bool needs_slots(const Pass& pass) const { return explains_scores(pass.output) || has_members(pass); }
+  bool needs_slots(const Pass& pass) const {
+    return explains_scores(pass.output) || pass.output == OutputKind::Quantile || has_members(pass);
+  }
 
-  /// Returns the bytes that a thread needs to compute contributions or uncertainty.
+  /// Returns the bytes that a thread needs to compute contributions, uncertainty or quantiles.
   std::size_t slot_bytes(const Pass& pass) const {
     const ProgramMeta& meta = loaded_.meta;
+    if (pass.output == OutputKind::Quantile)
+      return whole_lines(TargetCounts::size(loaded_.program.targets().size()) * sizeof(std::uint32_t));
     const std::size_t numbers = has_members(pass) ? member_numbers(meta.num_outputs, pass.options->ensembles)
                                                   : meta.num_outputs * (std::size_t{meta.num_features} + 1);
     return whole_lines(reads_paths(pass.output) ? ExplainScratch(loaded_.paths).bytes
                                                 : numbers * sizeof(double));
   }
 
-  /// Returns the number of threads that compute contributions or uncertainty of a pass's rows at once. Together their
-  /// slots take at most kMaxScratchBytes, unless a single slot takes more.
+  /// Returns the number of threads that compute contributions, uncertainty or quantiles of a pass's rows at once.
+  /// Together their slots take at most kMaxScratchBytes, unless a single slot takes more.
   unsigned slot_count(const Pass& pass) const {
     if (loaded_.executor == nullptr) return 1;
     const std::size_t blocks =

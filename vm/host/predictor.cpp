@@ -352,7 +352,7 @@ class HostPredictor final : public CallPredictor {
       pass.slots = &slots.emplace(scratch, plan_.slot_bytes(pass), count);
       scratch += plan_.slot_bytes(pass) * count;
     }
-    if (pass.output == OutputKind::ApproxContributions)
+    if (reads_leaf_numbers(pass.output))
       pass.leaves =
           reinterpret_cast<std::int32_t*>(take(plan_.leaf_number_bytes(pass.output, pass.row_count)));
     pass.accumulators[0] = pass.in_place

@@ -56,6 +56,7 @@ class ProgramImage {
     if (verification == Verification::Full) {
       FVM_TRY(bytecode::verify_explained_trees(program));
       FVM_TRY(bytecode::verify_attributions(program));
+      FVM_TRY(bytecode::verify_samples(program));
       FVM_TRY(bytecode::verify_forest(program));
       FVM_TRY(bytecode::verify_walkers(program));
       FVM_TRY(bytecode::verify_operands(program));

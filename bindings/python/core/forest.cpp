@@ -85,6 +85,8 @@ OutputKind kind_of(Output output) {
       return OutputKind::VirtEnsembles;
     case Output::Uncertainty:
       return OutputKind::Uncertainty;
+    case Output::Quantile:
+      return OutputKind::Quantile;
   }
   __builtin_unreachable();  // the cases above are all outputs
 }
@@ -103,20 +105,22 @@ OutputForm form_of(const Program& program, Output output, ProbabilitySource prob
   }
   const OutputKind kind = kind_of(output);
   const std::size_t width = output_width(program, kind, call);
-  const ResultType type = output == Output::Class  ? ResultType::Int64
-                          : output == Output::Leaf ? ResultType::Int32
-                                                   : score;
-  const bool matrix = output == Output::Leaf || is_of_trees(kind);
+  const ResultType type = output == Output::Class      ? ResultType::Int64
+                          : output == Output::Leaf     ? ResultType::Int32
+                          : output == Output::Quantile ? ResultType::Float64
+                                                       : score;
+  const bool matrix = output == Output::Leaf || output == Output::Quantile || is_of_trees(kind);
   return {kind, width, width, width == 1 && !matrix, type};
 }
 
 }  // namespace
 
 Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend, const CallOptions& options,
-               std::vector<std::uint32_t> chosen)
+               std::vector<std::uint32_t> chosen_features, std::vector<double> chosen_quantiles)
     : program(std::move(loaded)),
       predictor(std::move(backend)),
-      features(std::move(chosen)),
+      features(std::move(chosen_features)),
+      quantiles(std::move(chosen_quantiles)),
       call(options),
       names(program),
       num_features(program.meta().num_features),
@@ -124,6 +128,7 @@ Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend, const C
       probabilities(probability_source(program)),
       takes_texts(!program.category_names().empty() || !program.hashed_features().empty()) {
   call.features = features;
+  if (!quantiles.empty()) call.quantiles = quantiles;
   for (std::size_t i = 0; i < kOutputCount; ++i)
     forms[i] = form_of(program, static_cast<Output>(i), probabilities, call);
 }

@@ -28,9 +28,10 @@ enum class Output : std::uint8_t {
   Interactions,
   ApproxContributions,
   VirtEnsembles,
-  Uncertainty
+  Uncertainty,
+  Quantile
 };
-inline constexpr std::size_t kOutputCount = 12;
+inline constexpr std::size_t kOutputCount = 13;
 inline constexpr const char* kOutputNames[kOutputCount] = {"raw",
                                                            "value",
                                                            "class",
@@ -42,7 +43,8 @@ inline constexpr const char* kOutputNames[kOutputCount] = {"raw",
                                                            "interactions",
                                                            "approx-contributions",
                                                            "virt-ensembles",
-                                                           "uncertainty"};
+                                                           "uncertainty",
+                                                           "quantile"};
 
 /// The source of a model's probabilities of classes.
 enum class ProbabilitySource : std::uint8_t {
@@ -62,16 +64,18 @@ struct OutputForm {
 };
 
 struct Forest {
-  /// Makes a forest whose calls all have `options`, but for the features, which are `chosen`: calls for contributions
-  /// and interactions compute these alone; all if there are none.
+  /// Makes a forest whose calls all have `options`, but for these: calls for contributions and interactions compute
+  /// `features` alone, all if there are none; calls for quantiles compute `quantiles`, the default ones if there are
+  /// none.
   Forest(Program loaded, std::shared_ptr<const Predictor> backend, const CallOptions& options = {},
-         std::vector<std::uint32_t> chosen = {});
+         std::vector<std::uint32_t> features = {}, std::vector<double> quantiles = {});
 
   const OutputForm& form(Output output) const { return forms[static_cast<std::size_t>(output)]; }
 
   Program program;
   std::shared_ptr<const Predictor> predictor;
   std::vector<std::uint32_t> features;  ///< The features of `call`.
+  std::vector<double> quantiles;        ///< The quantiles of `call`, if it has some of its own.
   CallOptions call;
   c_api::Names names;
   ContextPool contexts;

@@ -21,6 +21,7 @@
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/rounds.hpp>
+#include <forestvm/samples.hpp>
 
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/forest.hpp"
@@ -44,6 +45,9 @@ struct Options {
   std::span<const double> background{};  ///< Row-major rows with which contributions compare.
   std::size_t background_columns = 0;
   bool has_background = false;
+  std::span<const double> sample_rows{}, sample_targets{};  ///< Training rows, row-major, and their targets.
+  std::size_t sample_columns = 0;
+  bool has_samples = false;
 };
 
 /// The content of a file or of memory.
@@ -140,6 +144,11 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
                  Background::make(*model, options.background, options.background_columns));
       compile_options.background = std::make_shared<const Background>(std::move(background));
     }
+    if (options.has_samples) {
+      FVM_ASSIGN(Samples samples,
+                 Samples::make(*model, options.sample_rows, options.sample_columns, options.sample_targets));
+      compile_options.samples = std::make_shared<const Samples>(std::move(samples));
+    }
     return compile(std::move(*model), schedule, compile_options);
   }
   Program& program = std::get<Program>(loaded);
@@ -147,6 +156,8 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
   FVM_ASSIGN(const Contract contract, asked_contract(options, own));
   if (options.has_background)
     return usage("background: this is a program, into which none can be compiled any more");
+  if (options.has_samples)
+    return usage("samples: this is a program, into which none can be compiled any more");
   if (options.schedule != nullptr)
     return usage("schedule: this is a program, which has its schedule already");
   if (options.end_round != -1) return usage("rounds: this is a program, which has its rounds already");
@@ -214,27 +225,40 @@ PyObject* instance(PyTypeObject* type, Opened opened) {
   return PyTuple_Pack(2, object.get(), warnings.get());
 }
 
+/// Returns the numbers of an array of float64 in C order.
+std::span<const double> doubles_in(const Buffer& array) {
+  return {static_cast<const double*>(array->buf), static_cast<std::size_t>(array->len) / sizeof(double)};
+}
+
 }  // namespace
 
 PyObject* load(PyObject* type, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Options options;
     PyObject* source = nullptr;
-    PyObject* background = nullptr;
+    PyObject *background = nullptr, *sample_rows = nullptr, *sample_targets = nullptr;
     int is_path = 0, borrow = 0;
-    if (PyArg_ParseTuple(args, "OpzzpIsziipppppO", &source, &is_path, &options.schedule, &options.contract,
+    if (PyArg_ParseTuple(args, "OpzzpIsziipppppOOO", &source, &is_path, &options.schedule, &options.contract,
                          &options.strict, &options.threads, &options.target, &options.device,
                          &options.first_round, &options.end_round, &options.contributions,
                          &options.keep_leaves, &options.interactions, &options.approx_contributions, &borrow,
-                         &background) == 0)
+                         &background, &sample_rows, &sample_targets) == 0)
       return nullptr;
     Buffer compared;
     if (background != Py_None) {
       if (!compared.open(background, PyBUF_ND)) return nullptr;
-      options.background = {static_cast<const double*>(compared->buf),
-                            static_cast<std::size_t>(compared->len) / sizeof(double)};
+      options.background = doubles_in(compared);
       options.background_columns = static_cast<std::size_t>(compared->shape[1]);
       options.has_background = true;
+    }
+    Buffer kept_rows, kept_targets;
+    if (sample_rows != Py_None) {
+      if (!kept_rows.open(sample_rows, PyBUF_ND) || !kept_targets.open(sample_targets, PyBUF_ND))
+        return nullptr;
+      options.sample_rows = doubles_in(kept_rows);
+      options.sample_targets = doubles_in(kept_targets);
+      options.sample_columns = static_cast<std::size_t>(kept_rows->shape[1]);
+      options.has_samples = true;
     }
     Buffer buffer;
     if (!buffer.open(source, PyBUF_SIMPLE)) return nullptr;
@@ -255,26 +279,31 @@ PyObject* load(PyObject* type, PyObject* args) {
   });
 }
 
-/// Forest._calling(first_round, end_round, every, ensembles, features): a forest of the same program whose calls have
-/// these options. An end_round of 0 means all rounds; `features` is an array of uint32, and an empty one means all.
+/// Forest._calling(first_round, end_round, every, ensembles, features, quantiles): a forest of the same program whose
+/// calls have these options. An end_round of 0 means all rounds; `features` is an array of uint32, and an empty one
+/// means all; `quantiles` is an array of float64, and an empty one means the default ones.
 PyObject* calling(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     CallOptions call;
     Rounds rounds;
-    PyObject* array = nullptr;
-    if (PyArg_ParseTuple(args, "IIIIO", &rounds.begin, &rounds.end, &call.every, &call.ensembles, &array) ==
-        0)
+    PyObject *chosen_features = nullptr, *chosen_quantiles = nullptr;
+    if (PyArg_ParseTuple(args, "IIIIOO", &rounds.begin, &rounds.end, &call.every, &call.ensembles,
+                         &chosen_features, &chosen_quantiles) == 0)
       return nullptr;
+    Buffer numbers;
+    if (!numbers.open(chosen_quantiles, PyBUF_ND)) return nullptr;
+    const std::span<const double> quantiles = doubles_in(numbers);
     if (rounds != Rounds{}) call.rounds = rounds;
     const Forest& forest = forest_of(self);
     if (const auto checked = check_call(forest.program, OutputKind::Raw, call); !checked)
       return raise(checked.error());
     Buffer buffer;
-    if (!buffer.open(array, PyBUF_SIMPLE)) return nullptr;
+    if (!buffer.open(chosen_features, PyBUF_SIMPLE)) return nullptr;
     const auto* const first = static_cast<const std::uint32_t*>(buffer->buf);
     const std::size_t count = static_cast<std::size_t>(buffer->len) / sizeof(std::uint32_t);
     auto made = std::make_unique<Forest>(forest.program, forest.predictor, call,
-                                         std::vector<std::uint32_t>(first, first + count));
+                                         std::vector<std::uint32_t>(first, first + count),
+                                         std::vector<double>(quantiles.begin(), quantiles.end()));
     Ref object = Ref::take(PyType_GenericAlloc(Py_TYPE(self), 0));
     if (!object) return nullptr;
     reinterpret_cast<ForestObject*>(object.get())->forest = made.release();

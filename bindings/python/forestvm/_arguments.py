@@ -16,24 +16,59 @@ def background_rows(background: Any, contributions: bool) -> NDArray[Any] | None
     if background is None:
         return None
     if not contributions:
-        raise Usage("is for contributions: give contributions=True, too", "background")
-    if isinstance(background, dict) or hasattr(background, "columns") or hasattr(background, "column_names"):
-        name = type(background).__name__
+        raise Usage("background is for contributions: give contributions=True, too", "background")
+    return _matrix(background, "background")
+
+
+def sample_rows(samples: tuple[Any, Any] | None) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+    """Returns training rows and their targets as the extension takes them."""
+    if samples is None:
+        return None, None
+    import numpy
+
+    try:
+        rows, targets = samples
+    except (TypeError, ValueError):
+        raise Usage("samples: expected (X, y), training rows and their targets", "samples") from None
+    try:
+        numbers = numpy.ascontiguousarray(targets, dtype=numpy.float64)
+    except (TypeError, ValueError) as error:
+        raise UnsupportedInput(f"samples: y is no array of numbers: {error}", "samples") from None
+    if numpy.ndim(targets) != 1:
+        raise Usage(f"samples: y has the shape {numpy.shape(targets)}: expected (rows,)", "samples")
+    return _matrix(rows, "samples"), numbers
+
+
+def _matrix(rows: Any, option: str) -> NDArray[Any]:
+    """Returns rows in the order of the model's features as an array of float64."""
+    if isinstance(rows, dict) or hasattr(rows, "columns") or hasattr(rows, "column_names"):
+        name = type(rows).__name__
         raise UnsupportedInput(
             f"{name} has columns with names, which are not matched: give an array in the order of the model's features",
-            "background",
+            option,
         )
     import numpy
 
     try:
-        if isinstance(background, numpy.ma.MaskedArray):
-            background = numpy.ma.filled(background.astype(numpy.float64), numpy.nan)
-        rows = numpy.ascontiguousarray(background, dtype=numpy.float64)
+        if isinstance(rows, numpy.ma.MaskedArray):
+            rows = numpy.ma.filled(rows.astype(numpy.float64), numpy.nan)
+        matrix = numpy.ascontiguousarray(rows, dtype=numpy.float64)
     except (TypeError, ValueError) as error:
-        raise UnsupportedInput(f"is no array of numbers: {error}", "background") from None
-    if rows.ndim != 2:
-        raise Usage(f"has the shape {rows.shape}: expected (rows, features)", "background")
-    return rows
+        raise UnsupportedInput(f"{option} is no array of numbers: {error}", option) from None
+    if matrix.ndim != 2:
+        raise Usage(f"{option} has the shape {matrix.shape}: expected (rows, features)", option)
+    return matrix
+
+
+def quantiles_of(quantiles: Any) -> tuple[float, ...]:
+    """Returns quantiles as the extension takes them."""
+    try:
+        numbers = tuple(float(quantile) for quantile in quantiles)
+    except (TypeError, ValueError):
+        raise Usage(f"quantiles is {quantiles!r}: expected numbers from 0 to 1", "quantiles") from None
+    if not numbers or not all(0 <= number <= 1 for number in numbers):
+        raise Usage(f"quantiles is {quantiles!r}: expected numbers from 0 to 1", "quantiles")
+    return numbers
 
 
 def has_buffer(source: object) -> bool:

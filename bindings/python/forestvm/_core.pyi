@@ -9,7 +9,7 @@ __version__: str
 
 _Output: TypeAlias = Literal[
     "value", "raw", "class", "leaf", "proba", "contributions", "trees", "staged", "interactions", "approx-contributions",
-    "virt-ensembles", "uncertainty"
+    "virt-ensembles", "uncertainty", "quantile"
 ]
 
 # A test: the feature, the least number that goes right, the categories that go right (one of these two is None),
@@ -139,10 +139,19 @@ class Forest:
         approx_contributions: bool,
         borrow: bool,
         background: NDArray[numpy.float64] | None,
+        sample_rows: NDArray[numpy.float64] | None,
+        sample_targets: NDArray[numpy.float64] | None,
         /,
     ) -> tuple[Any, list[str]]: ...
     def _calling(
-        self, first_round: int, end_round: int, every: int, ensembles: int, features: NDArray[numpy.uint32], /
+        self,
+        first_round: int,
+        end_round: int,
+        every: int,
+        ensembles: int,
+        features: NDArray[numpy.uint32],
+        quantiles: NDArray[numpy.float64],
+        /,
     ) -> Any: ...
     def _tree(self, number: int, /) -> tuple[int | None, int, list[_Node], list[_Leaf]]: ...
     def _save(self, path: bytes, /) -> None: ...

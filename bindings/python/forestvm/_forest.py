@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 from . import _arguments, _core, _threadpools, _threads
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
     from ._draw import Drawing
+    from ._prediction_stream import PredictionStream
 
 # The number of virtual ensembles of calls that do not say it.
 _ENSEMBLES = 10
@@ -27,6 +28,7 @@ class _Calls(NamedTuple):
     every: int = 1
     ensembles: int = _ENSEMBLES
     features: tuple[int, ...] = ()  # ascending; none: all
+    quantiles: tuple[float, ...] = ()  # none: the default ones
 
 
 Source = Union[str, "os.PathLike[str]", "Buffer"]
@@ -331,6 +333,24 @@ class Forest(_core.Forest):
         flat = calls.predict(X, output="uncertainty", dtype=dtype, missing=missing, columns=columns, extra=extra)
         return flat if flat.shape[1] <= 3 else flat.reshape(len(flat), self.num_outputs, 2)
 
+    def quantiles(
+        self,
+        X: Any,
+        quantiles: Iterable[float] = (0.1, 0.5, 0.9),
+        *,
+        dtype: DTypeLike | None = None,
+        missing: float | None = None,
+        columns: str = "name",
+        extra: str = "error",
+    ) -> NDArray[Any]:
+        """Returns quantiles of the targets that training rows had in a row's leaves: an array (rows, quantiles).
+
+        quantiles: numbers from 0 to 1. The forest must have been loaded with `samples=(X, y)`. The other options are
+        those of `predict`.
+        """
+        calls = self._kept_calls(quantiles=_arguments.quantiles_of(quantiles))
+        return calls.predict(X, output="quantile", dtype=dtype, missing=missing, columns=columns, extra=extra)
+
     def of_rounds(self, begin: int, end: int) -> Forest:
         """Returns a forest of the same program that predicts with its rounds from `begin` on and before `end`.
 
@@ -343,10 +363,16 @@ class Forest(_core.Forest):
         """Returns an array of raw scores after each other in the shape (rows, ..., outputs)."""
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
-    def _kept_calls(self, every: int = 1, ensembles: int = _ENSEMBLES, features: tuple[int, ...] = ()) -> Forest:
+    def _kept_calls(
+        self,
+        every: int = 1,
+        ensembles: int = _ENSEMBLES,
+        features: tuple[int, ...] = (),
+        quantiles: tuple[float, ...] = (),
+    ) -> Forest:
         """Returns a forest whose calls have these options. The last one is kept, so that its memory serves the next
         call, too."""
-        asked = _Calls(every, ensembles, features)
+        asked = _Calls(every, ensembles, features, quantiles)
         if asked == _Calls():
             return self
         last = self._calls  # read once, because another thread may replace it
@@ -358,7 +384,8 @@ class Forest(_core.Forest):
         import numpy
 
         features = numpy.array(asked.features, numpy.uint32)
-        calls: Forest = self._calling(*(rounds or (0, 0)), asked.every, asked.ensembles, features)
+        quantiles = numpy.array(asked.quantiles, numpy.float64)
+        calls: Forest = self._calling(*(rounds or (0, 0)), asked.every, asked.ensembles, features, quantiles)
         calls._options = self._options if rounds is None else {**self._options, "rounds": rounds}
         calls._names = self._names
         calls._schema = calls._calls = None
@@ -376,6 +403,7 @@ class Forest(_core.Forest):
     ) -> PredictionStream:
         """Predicts a stream or table of Arrow batch by batch, as its consumer asks for them."""
         from . import _rows
+        from ._prediction_stream import PredictionStream
 
         if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
             raise UnsupportedInput(f"{type(X).__name__} gives no Arrow stream", "X")
@@ -446,23 +474,6 @@ class Forest(_core.Forest):
 Forest.__module__ = "forestvm"
 
 
-class PredictionStream:
-    """Predictions with Arrow's stream method: a column `name`, or `name_0`, `name_1`, ... if there are several numbers.
-
-    `pyarrow.RecordBatchReader.from_stream`, `pyarrow.table`, `polars.DataFrame` and DuckDB read it. Each reading begins
-    the rows anew, if they can be read again.
-    """
-
-    def __init__(
-        self, forest: Forest, X: Any, output: str, name: str, missing: float | None, columns: str, extra: str
-    ) -> None:
-        self._forest, self._rows = forest, X
-        self._options = (output, name, missing, columns, extra)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._forest._stream(self._rows, *self._options)
-
-
 def digest_of(image: Buffer) -> str:
     """Returns the fingerprint of the program with these bytes."""
     import hashlib
@@ -491,6 +502,7 @@ def load(
     interactions: bool = False,
     approx_contributions: bool = False,
     background: Any = None,
+    samples: tuple[Any, Any] | None = None,
 ) -> Forest:
     """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
 
@@ -509,6 +521,8 @@ def load(
     approx_contributions: lets `Forest.approx_contributions` answer; the program then takes more memory.
     background: rows with which contributions compare a row, an array (rows, features) without column names, compiled
               into the program: contributions are then interventional SHAP values, means over these rows.
+    samples:  training rows and their targets, arrays (rows, features) and (rows,), without column names: lets
+              `Forest.quantiles` answer.
     """
     if isinstance(schedule, os.PathLike):
         with open(schedule, encoding="utf-8") as file:
@@ -526,6 +540,7 @@ def load(
         interactions,
         approx_contributions,
         background=_arguments.background_rows(background, contributions),
+        samples=_arguments.sample_rows(samples),
     )
 
 
@@ -542,6 +557,7 @@ def _open(
     approx_contributions: bool = False,
     borrow: bool = False,
     background: NDArray[Any] | None = None,
+    samples: tuple[NDArray[Any] | None, NDArray[Any] | None] = (None, None),
 ) -> Forest:
     """Loads a model or a program. `options` are those that a pickle keeps."""
     is_path = isinstance(source, (str, os.PathLike))
@@ -572,6 +588,7 @@ def _open(
         approx_contributions,
         borrow,
         background,
+        *samples,
     )
     forest._options = options
     forest._names = forest._feature_names

@@ -54,6 +54,11 @@ constexpr bool is_of_trees(OutputKind output) {
          output == OutputKind::Uncertainty;
 }
 
+/// Returns whether an output is computed from the numbers of all leaves that a row reaches.
+constexpr bool reads_leaf_numbers(OutputKind output) {
+  return output == OutputKind::ApproxContributions || output == OutputKind::Quantile;
+}
+
 /// The layouts of trees in memory; rows in layouts.def.
 enum class Layout : std::uint8_t {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) Name = number,

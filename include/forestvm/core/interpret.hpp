@@ -180,6 +180,9 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
       case Op::Attribute:
         if constexpr (!kInStep<Machine>) machine.attribute(inst);  // no phase of a launch contains it
         break;
+      case Op::Quantiles:
+        if constexpr (!kInStep<Machine>) machine.quantiles(inst);  // no phase of a launch contains it
+        break;
     }
     ++pc;
   }

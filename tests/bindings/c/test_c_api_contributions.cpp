@@ -1,4 +1,4 @@
-// Contributions and interactions of features through the C ABI.
+// Contributions and interactions of features, and quantiles of targets, through the C ABI.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -139,6 +139,53 @@ TEST(CApiApproxContributions, AddUpToTheRawScore) {
   EXPECT_NE(std::string(fvm_last_error()).find("--with approx-contributions"), std::string::npos)
       << fvm_last_error();
   EXPECT_EQ(width_of(without.open(), FVM_OUTPUT_APPROX_CONTRIBUTIONS), 0u);
+}
+
+TEST(CApiQuantiles, AreThoseOfTheCall) {
+  const Opened opened(sampled_program()), without(compiled(small_forest({.outputs = 1}), ""));
+  ASSERT_EQ(width_of(opened.open(), FVM_OUTPUT_QUANTILE), 3u);
+  const std::vector<float> values = small_rows(20, 3);
+  fvm_rows rows = FVM_ROWS_INIT;
+  rows.data = values.data();
+  rows.row_count = 20;
+  rows.row_stride = 3;
+  fvm_call_options options = FVM_CALL_OPTIONS_INIT;
+  const auto predict = [&](const Opened& with, fvm_type type, void* out, std::size_t room) {
+    return fvm_predict_with(with.context(), &rows, FVM_OUTPUT_QUANTILE, type, &options, out, room);
+  };
+  std::vector<double> usual(20 * 3), some(20 * 2);
+  std::vector<float> narrow(20 * 2);
+  std::vector<std::int64_t> whole(20 * 2);
+  ASSERT_EQ(predict(opened, FVM_TYPE_FLOAT64, usual.data(), usual.size()), FVM_OK) << fvm_last_error();
+  const double asked[] = {0.9, 0.1};
+  options.quantiles = asked;
+  options.quantile_count = 2;
+  std::uint32_t width = 0;
+  ASSERT_EQ(fvm_call_width(opened.open().get(), FVM_OUTPUT_QUANTILE, &options, &width), FVM_OK);
+  EXPECT_EQ(width, 2u);
+  ASSERT_EQ(predict(opened, FVM_TYPE_FLOAT64, some.data(), some.size()), FVM_OK) << fvm_last_error();
+  ASSERT_EQ(predict(opened, FVM_TYPE_FLOAT32, narrow.data(), narrow.size()), FVM_OK) << fvm_last_error();
+  for (std::size_t row = 0; row < 20; ++row) {
+    EXPECT_EQ(some[2 * row], usual[3 * row + 2]);
+    EXPECT_EQ(some[2 * row + 1], usual[3 * row]);
+    EXPECT_EQ(narrow[2 * row], static_cast<float>(some[2 * row]));
+  }
+  const auto expect_refused = [](fvm_status got, fvm_status status, const char* what) {
+    EXPECT_EQ(got, status) << what;
+    EXPECT_NE(std::string(fvm_last_error()).find(what), std::string::npos) << fvm_last_error();
+  };
+  expect_refused(predict(opened, FVM_TYPE_INT64, whole.data(), whole.size()), FVM_USAGE,
+                 "would lose digits in others");
+  expect_refused(predict(without, FVM_TYPE_FLOAT64, some.data(), some.size()), FVM_REFUSED,
+                 "--with quantile and --samples");
+  EXPECT_EQ(width_of(without.open(), FVM_OUTPUT_QUANTILE), 0u);
+  const double wrong[] = {0.5, 1.25};
+  options.quantiles = wrong;
+  expect_refused(predict(opened, FVM_TYPE_FLOAT64, some.data(), some.size()), FVM_USAGE,
+                 "quantiles: 1.25: expected a number from 0 to 1");
+  options.quantiles = nullptr;
+  expect_refused(predict(opened, FVM_TYPE_FLOAT64, some.data(), some.size()), FVM_USAGE,
+                 "quantiles is null, but quantile_count is 2");
 }
 
 }  // namespace

@@ -296,7 +296,7 @@ TEST(Predictor, RefusesWhatMakesNoSense) {
   expect(p.predict(*context, RowBlock{rows.data(), 2, 3}, Raw, nullptr), ErrorCode::Usage,
          "or the output, is null");
   expect(p.predict(*context, RowBlock{rows.data(), 2, 3}, Class, out), ErrorCode::Usage, "predict_class");
-  expect(p.predict(*context, RowBlock{rows.data(), 2, 3}, static_cast<OutputKind>(11), out), ErrorCode::Usage,
+  expect(p.predict(*context, RowBlock{rows.data(), 2, 3}, static_cast<OutputKind>(12), out), ErrorCode::Usage,
          "");
   expect(p.predict_class(*context, RowBlock{rows.data(), 2, 3}, nullptr), ErrorCode::Usage,
          "or the output, is null");
@@ -372,8 +372,8 @@ TEST(Predictor, RefusesTypesThatLoseDigitsOfTheOutput) {
                 scores ? "raw scores and values are float32 or float64: integers would lose their fractions"
                        : "labels and leaf numbers are int32 or int64: floats would lose digits");
     }
-  EXPECT_EQ(predict(static_cast<OutputKind>(11), ResultType::Float32).error().text(),
-            "there is no output 11");
+  EXPECT_EQ(predict(static_cast<OutputKind>(12), ResultType::Float32).error().text(),
+            "there is no output 12");
 }
 
 TEST(Predictor, RefusesLabelsOfAModelWithoutClasses) {

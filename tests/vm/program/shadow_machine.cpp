@@ -133,6 +133,14 @@ class ShadowMachine {
     touch_rows(kOutputBuffer, 0, args.rows, Access::Written);
   }
 
+  void quantiles(const Inst& inst) {
+    const auto args = operands<Op::Quantiles>(inst);
+    check_sizes(inst);
+    if (run_->program.targets().empty()) throw Harm("no targets");
+    touch_rows(kLeafNumbers, 0, args.rows, Access::Read);
+    touch_rows(kOutputBuffer, 0, args.rows, Access::Written);
+  }
+
   void privatize(const Inst& inst) {
     const auto args = operands<Op::Privatize>(inst);
     const AccumulatorDesc& desc = accumulators()[args.acc_out];

@@ -30,6 +30,7 @@ const std::vector<Bytes>& images() {
     for (const Program& program : rich_programs()) made.push_back(image_of(program));
     made.push_back(image_of(hashed_program()));
     made.push_back(image_of(uncertain_program()));
+    made.push_back(image_of(sampled_program()));
     return made;
   }();
   return all;
@@ -43,7 +44,7 @@ class DamagedProgram : public testing::TestWithParam<std::size_t> {
     return support::sampled(count, 5000, std::to_string(GetParam()));
   }
 };
-INSTANTIATE_TEST_SUITE_P(Rich, DamagedProgram, testing::Range(std::size_t{0}, rich_cases().size() + 2));
+INSTANTIATE_TEST_SUITE_P(Rich, DamagedProgram, testing::Range(std::size_t{0}, rich_cases().size() + 3));
 
 struct Tally {
   std::uint64_t refused = 0, accepted = 0;
@@ -84,6 +85,9 @@ void run_program(const Program& program, unsigned threads) {
           (*predictor)->predict_with(*context, block, kind, ResultType::Float64, one, scores.data());
       EXPECT_EQ(done.ok(), !scores.empty());
     }
+    std::vector<double> quantiles(count * output_width(program, OutputKind::Quantile));
+    EXPECT_EQ((*predictor)->predict_wide(*context, block, OutputKind::Quantile, quantiles.data()).ok(),
+              !program.targets().empty());
     std::vector<double> pairs(count * output_width(program, OutputKind::Interactions));
     EXPECT_EQ((*predictor)->predict_wide(*context, block, OutputKind::Interactions, pairs.data()).ok(),
               meta.contributions > 1);

@@ -178,6 +178,7 @@ ProgramParts parts_for_every_opcode() {
   using enum AccumulatorKind;
   parts.meta.contributions = 1;
   parts.round_begins = {0, 2, 4};
+  keep_targets(parts);
   parts.accumulators = {{0, 1, 1, 0, F32, {}},
                         {0, 2, 2, 2, F32, {}},
                         {1, 1, 2, 2, F32, {}},
@@ -255,6 +256,11 @@ ProgramParts every_opcode() {
   hand.add(Op::Encode, {0});
   hand.add(Op::Leaves, {1, 0, 0, 1});
   hand.add(Op::Attribute, {0});
+  hand.close();
+  hand.open(Op::When, {number(OutputKind::Quantile)});
+  hand.add(Op::Encode, {0});
+  hand.add(Op::Leaves, {1, 0, 0, 1});
+  hand.add(Op::Quantiles, {0});
   hand.close();
   parts.code = hand.code();
   return parts;

@@ -131,6 +131,7 @@ std::vector<Sample> samples_of_kinds() {
   explained.contributions = true;
   return {{"base-last", compiled(base_last, "")},
           {"attributions", program_of(forest_of(explained), explained)},
+          {"quantiles", sampled_program()},
           {"hashed", hashed_program()},
           {"uncertainty", uncertain_program()}};
 }

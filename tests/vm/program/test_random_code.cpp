@@ -88,14 +88,15 @@ class CodeGenerator {
     if (chance(98)) explain(OutputKind::Interactions, 0, false);
     if (chance(98)) store_leaves(Op::StoreTrees, 0, false);
     if (chance(98)) store_leaves(Op::StoreStages, 0, false);
-    if (chance(98)) attribute(0, false);
+    if (chance(98)) use_leaf_numbers(Op::Attribute, 0, false);
+    if (chance(98)) use_leaf_numbers(Op::Quantiles, 0, false);
   }
 
-  /// Adds approximate contributions, mostly where they are asked for and leaves are known.
-  void attribute(std::uint32_t rows, bool anywhere) {
-    const std::uint32_t open = anywhere ? 0 : add(Op::When, {8, 0});
+  /// Adds approximate contributions or quantiles, mostly where they are asked for and leaves are known.
+  void use_leaf_numbers(Op op, std::uint32_t rows, bool anywhere) {
+    const std::uint32_t open = anywhere ? 0 : add(Op::When, {op == Op::Attribute ? 8u : 11u, 0});
     if (chance(95)) add(Op::Leaves, {1, rows, below(4), 1});
-    add(Op::Attribute, {rows});
+    add(op, {rows});
     if (!anywhere) close(open, 0);
   }
 
@@ -156,7 +157,8 @@ class CodeGenerator {
                          chance(5));
         if (contributions_ && chance(50))
           return store_leaves(chance(50) ? Op::StoreTrees : Op::StoreStages, source(kRowAxis), chance(5));
-        if (contributions_ && chance(30)) return attribute(source(kRowAxis), chance(5));
+        if (contributions_ && chance(30))
+          return use_leaf_numbers(chance(50) ? Op::Attribute : Op::Quantiles, source(kRowAxis), chance(5));
         return leaves();
       case 18:
         return convert_or_cache();
@@ -287,7 +289,7 @@ class CodeGenerator {
   }
 
   std::mt19937 random_;
-  bool contributions_;  ///< True if the program has paths and rounds.
+  bool contributions_;  ///< True if the program has paths, rounds and targets.
   std::vector<Inst> code_;
   std::vector<Register> live_ = {{0, kRowAxis, UINT32_MAX}, {1, kTreeAxis, UINT32_MAX}};
   std::uint32_t loop_[2] = {UINT32_MAX, UINT32_MAX};
@@ -297,7 +299,7 @@ class CodeGenerator {
 };
 
 /// Returns two groups of all trees, the first with rank codes, the second in tiles with separate leaves; sums
-/// of every kind; a1 is stored in a2, and there are paths and rounds, if `rich`.
+/// of every kind; a1 is stored in a2, and there are paths, rounds and targets, if `rich`.
 ProgramParts forest_parts(bool rich) {
   Model model = small_forest({.trees = 6, .outputs = 2});
   for (Tree& tree : model.trees) support::cover(tree, 0, 64);
@@ -310,6 +312,7 @@ ProgramParts forest_parts(bool rich) {
   if (rich) {
     parts.round_begins = {0, 2, 6};
     parts.meta.rounds = RoundRule::Sums;
+    keep_targets(parts);
   }
   const std::uint32_t stored_in = rich ? 2 : 1;
   parts.accumulators = {{0, 1, 1, 0, F32, {}},      {0, 6, 6, stored_in, F32, {}}, {1, 3, 18, 2, F32, {}},
@@ -356,7 +359,8 @@ void run_on_the_host(const Program& program, unsigned threads) {
   const Answers first = answers_over(0, **predictor, *fresh, {rows.data(), kRows, 3});
   const Answers second = answers_over(0xdeadbeef, **predictor, *used, {rows.data(), kRows, 3});
   if (!program.round_begins().empty())
-    for (const OutputKind kind : {OutputKind::Trees, OutputKind::Staged, OutputKind::ApproxContributions}) {
+    for (const OutputKind kind :
+         {OutputKind::Trees, OutputKind::Staged, OutputKind::ApproxContributions, OutputKind::Quantile}) {
       std::vector<float> out(kRows * output_width(program, kind));
       EXPECT_TRUE((*predictor)->predict(*used, RowBlock{rows.data(), kRows, 3}, kind, out.data()).ok());
     }

@@ -9,7 +9,7 @@ namespace {
 TEST(VerifyCode, RefusesInstructionsThatAreNone) {
   const Breach breaches[] = {
       {"unknown opcode", [](ProgramParts& p) { p.code[1].op = static_cast<Op>(kOpCount); }, "pc 1",
-       "unknown opcode 29"},
+       "unknown opcode 30"},
       {"opcode 255", [](ProgramParts& p) { p.code.back().op = static_cast<Op>(255); }, "pc 28",
        "unknown opcode 255"},
       {"unused small field", [](ProgramParts& p) { p.code[1].small[2] = 1; }, "pc 1 (init)",
@@ -21,7 +21,7 @@ TEST(VerifyCode, RefusesInstructionsThatAreNone) {
       {"register 16", at(1, inst(Op::Init, {0, 16})), "pc 1 (init)", "no such range register"},
       {"register 255", at(2, inst(Op::Slice, {255, 1, 0, 4})), "pc 2 (slice)", "no such range register"},
       {"accumulator 2", at(1, inst(Op::Init, {2, 2})), "pc 1 (init)", "no such accumulator"},
-      {"output 11", at(10, inst(Op::When, {11, 13})), "pc 10 (when)", "unknown output"},
+      {"output 12", at(10, inst(Op::When, {12, 13})), "pc 10 (when)", "unknown output"},
       {"transform 99", at(11, inst(Op::Transform, {0, 2, 99})), "pc 11 (transform)", "unknown transform"},
       {"variances of one output",
        at(11, inst(Op::Transform, {0, 2, static_cast<std::uint32_t>(Transform::Uncertainty)})),

@@ -120,6 +120,9 @@ class CodeVerifier : WalkRules {
         if (program_.attribution_base().empty())
           return wrong("the program's leaves attribute nothing to features");
         return writes_rows(operands<Op::Attribute>(inst).rows);
+      case Op::Quantiles:
+        if (program_.targets().empty()) return wrong("the program's leaves keep no targets");
+        return writes_rows(operands<Op::Quantiles>(inst).rows);
     }
     return {};
   }

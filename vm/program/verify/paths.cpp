@@ -52,6 +52,7 @@ bool has_uncertainty(const Program& program, OutputKind output) {
 /// Returns whether calls can ask a program for an output, which its code then writes.
 bool has_output(const Program& program, OutputKind output) {
   if (output == OutputKind::ApproxContributions) return !program.attribution_base().empty();
+  if (output == OutputKind::Quantile) return !program.targets().empty();
   if (explains_scores(output)) return can_explain(program, output);
   if (output == OutputKind::VirtEnsembles || output == OutputKind::Uncertainty)
     return has_uncertainty(program, output);
@@ -143,6 +144,7 @@ class WayFollower {
       case OutputKind::ApproxContributions:
       case OutputKind::VirtEnsembles:
       case OutputKind::Uncertainty:
+      case OutputKind::Quantile:
         return memory_.output.covers(all);
       case OutputKind::Class:
         return meta_.class_rule == ClassRule::None || memory_.output.covers(all);
@@ -191,7 +193,7 @@ class WayFollower {
       case Op::Walk:
         return walk(inst);
       case Op::Leaves:
-        if (way_.output != OutputKind::Leaf && way_.output != OutputKind::ApproxContributions)
+        if (way_.output != OutputKind::Leaf && !reads_leaf_numbers(way_.output))
           return wrong("it writes the numbers of leaves");
         memory_.leaf_output.add(trees(), rows());
         return walks();
@@ -249,6 +251,8 @@ class WayFollower {
         return explain();
       case Op::Attribute:
         return attribute();
+      case Op::Quantiles:
+        return quantiles();
     }
     return {};
   }
@@ -446,9 +450,19 @@ class WayFollower {
 
   Result<void> attribute() {
     if (way_.output != OutputKind::ApproxContributions) return wrong("it writes approximate contributions");
+    return reads_numbers(attribute_steps(program_));
+  }
+
+  Result<void> quantiles() {
+    if (way_.output != OutputKind::Quantile) return wrong("it writes quantiles");
+    return reads_numbers(quantile_steps(program_));
+  }
+
+  /// Follows an instruction that computes the output from the numbers of all trees' leaves.
+  Result<void> reads_numbers(std::uint64_t steps) {
     if (!covers_all_trees(memory_.leaf_output))
       return wrong("it reads the number of every tree's leaf, and some are not written here");
-    take(attribute_steps(program_));
+    take(steps);
     memory_.output.add(rows());
     return {};
   }

@@ -85,17 +85,33 @@ std::uint64_t explain_steps(const Program& program, OutputKind output) {
                     add_capped(walked, looked_up));
 }
 
-std::uint64_t attribute_steps(const Program& program) {
-  const ProgramMeta& meta = program.meta();
-  const auto leaves = program.attributed_leaves();
-  std::uint64_t steps = std::uint64_t{meta.num_outputs} * (std::uint64_t{meta.num_features} + 1);
-  for (const AttributedTree& tree : program.attributed_trees()) {
+namespace {
+
+/// Returns the largest number of records that a row reads in the leaves of all trees, and one step for each tree.
+template <class Tree>
+std::uint64_t steps_in_leaves(std::span<const Tree> trees, std::span<const std::uint32_t> leaves) {
+  std::uint64_t steps = 0;
+  for (const Tree& tree : trees) {
     std::uint32_t most = 0;
     for (std::uint32_t i = 0; i < tree.leaf_count; ++i)
       most = std::max(most, leaves[tree.first_leaf + i + 1] - leaves[tree.first_leaf + i]);
     steps = add_capped(steps, most + std::uint64_t{1});
   }
   return steps;
+}
+
+}  // namespace
+
+std::uint64_t attribute_steps(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  return add_capped(std::uint64_t{meta.num_outputs} * (std::uint64_t{meta.num_features} + 1),
+                    steps_in_leaves(program.attributed_trees(), program.attributed_leaves()));
+}
+
+std::uint64_t quantile_steps(const Program& program) {
+  // Each row of a leaf is counted, and its count removed. Then the counts of all targets are gone through.
+  return add_capped(program.targets().size(),
+                    multiply_capped(2, steps_in_leaves(program.sampled_trees(), program.sampled_leaves())));
 }
 
 }  // namespace forestvm::bytecode

@@ -38,4 +38,7 @@ std::uint64_t explain_steps(const Program& program, OutputKind output);
 /// Returns the most steps in which what a row's leaves attribute to features is added and written.
 std::uint64_t attribute_steps(const Program& program);
 
+/// Returns the most steps that a row takes in the instruction `quantiles`, for each quantile of a call.
+std::uint64_t quantile_steps(const Program& program);
+
 }  // namespace forestvm::bytecode

@@ -35,6 +35,9 @@ Result<void> verify_explained_trees(const Program& program);
 /// Checks what leaves attribute to features.
 Result<void> verify_attributions(const Program& program);
 
+/// Checks the targets that leaves keep.
+Result<void> verify_samples(const Program& program);
+
 /// Returns what is wrong with a feature's thresholds; null if nothing is.
 const char* ranks_rule(std::span<const float> ranks);
 
