@@ -152,7 +152,8 @@ inline std::size_t row_count(const AnyRows& rows) {
 }
 
 /// Margins that a call brings: the sums of its rows start from them instead of the model's base scores. They are
-/// row-major, one for each row and output, and finite. Where scores are float32, they are rounded to float32.
+/// row-major, one for each row and output, and finite. Where scores are float32, they are rounded to float32. The
+/// expected score of contributions and interactions is then the row's margin and the mean of the trees.
 struct BaseMargin {
   const void* data = nullptr;  ///< Null: the call brings none.
   std::size_t rows = 0;        ///< Number of rows, which is that of the call.
@@ -262,19 +263,20 @@ class Predictor {
   /// a column that the program reads but that has no memory; a column of texts for a feature whose categories have
   /// no names; a column with an index that its dictionary lacks; rows in another device's memory; a captured stream
   /// when the context lacks memory; margins whose shape is not that of the raw scores, or that are not finite (the
-  /// error names row and output); margins or early stop for leaf numbers, contributions or interactions; early
-  /// stop with a margin below 0 or NaN, or after every 0 rounds; rounds that are empty, reversed or beyond the
-  /// program's, or for leaf numbers, contributions or interactions; stages of 0 rounds; no virtual ensembles, or more
-  /// than half the number of rounds; features that do not ascend, that the model does not have, or for other outputs
-  /// than contributions and interactions.
+  /// error names row and output); margins for leaf numbers, outputs of trees or quantiles; early stop for leaf numbers,
+  /// contributions or interactions; early stop with a margin below 0 or NaN, or after every 0 rounds; rounds that are
+  /// empty, reversed or beyond the program's, or for leaf numbers, contributions or interactions; stages of 0 rounds;
+  /// no virtual ensembles, or more than half the number of rounds; features that do not ascend, that the model does not
+  /// have, or for other outputs than contributions and interactions.
   ///
   /// Refused: labels of a model without classes; contributions or interactions of a program without them; outputs of
   /// trees and stages, and rounds, of a program that does not keep leaves; stages and rounds of a model whose trees are
   /// no rounds of boosting; an integer that has no equal float64 where the program compares in float64 (the error names
   /// the row); codes of another encoder, and all codes if walks of every plan read values; rows in a GPU's memory if
   /// the program takes zeros for missing values or has thresholds that float32 cannot tell apart, and for such rows
-  /// labels as Int32 and leaf numbers as Int64; margins for other models, for programs that count sums exactly, and
-  /// on GPUs; early stop for a model or a program that does not have it.
+  /// labels as Int32 and leaf numbers as Int64; margins for other models, for scores of programs that count sums
+  /// exactly, for approximate contributions of programs that an earlier forestvm compiled, and on GPUs; early stop for
+  /// a model or a program that does not have it.
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///

@@ -563,7 +563,8 @@ FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_o
  *
  * Base margins are XGBoost's base_margin, which replaces the base score, and LightGBM's init_score: sums of rows
  * start from them, as LightGBM's own scores of training rows do (its predict takes none). They are rounded to float32
- * where the model's scores are float32.
+ * where the model's scores are float32. Contributions and interactions take them, too: the expected score of a row, the
+ * last number for each output, is then its margin and the mean of the trees.
  *
  * Early stop is LightGBM's pred_early_stop: after every early_stop_every rounds a row gets no more trees if
  * 2 x |raw| (one output) or the distance of the best raw score to the second is above early_stop_margin; its raw scores
@@ -575,10 +576,10 @@ FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_o
  * FVM_USAGE: also a margin that is not finite, or beyond float32 where scores are float32 (the message names row and
  * output); margins of another shape than the raw scores; options for leaves; an early_stop_margin below 0 or NaN;
  * rounds that are empty, reversed or beyond the program's.
- * FVM_REFUSED: also margins for a model of another trainer, for a model of averaged trees, or for a program whose sums
- * are exact; options for a program on a GPU; early stop for a model whose rows get all trees in LightGBM; rounds of a
- * model whose trees are no rounds of boosting; early stop, rounds, and outputs of trees and stages for a program that
- * does not keep leaves.
+ * FVM_REFUSED: also margins for a model of another trainer, for a model of averaged trees, for scores of a program
+ * whose sums are exact, or for approximate contributions of a program that an earlier forestvm compiled; options for a
+ * program on a GPU; early stop for a model whose rows get all trees in LightGBM; rounds of a model whose trees are no
+ * rounds of boosting; early stop, rounds, and outputs of trees and stages for a program that does not keep leaves.
  */
 FVM_API fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_output output,
                                     fvm_type type, const fvm_call_options* options, void* out,

@@ -69,7 +69,8 @@ class Failure {
 };
 
 /// Returns an error. It takes views and is not inlined, so that its many callers contain no code that makes
-/// strings.
+/// strings. The functions below take literals by their address as well, because making a view is more code than the
+/// rest of a call.
 [[gnu::cold, gnu::noinline]] inline Failure fail(ErrorCode code, std::string_view where,
                                                  std::string_view message) {
   return Error{code, std::string(where), std::string(message)};
@@ -82,12 +83,24 @@ class Failure {
 [[gnu::cold, gnu::noinline]] inline Failure refused(std::string_view where, std::string_view message) {
   return fail(ErrorCode::Refused, where, message);
 }
+[[gnu::cold, gnu::noinline]] inline Failure refused(std::string_view where, const char* message) {
+  return fail(ErrorCode::Refused, where, message);
+}
+[[gnu::cold, gnu::noinline]] inline Failure refused(const char* where, const char* message) {
+  return fail(ErrorCode::Refused, where, message);
+}
 /// Returns a refusal without a place, which the caller adds.
 [[gnu::cold, gnu::noinline]] inline Failure refused(std::string_view message) {
   return fail(ErrorCode::Refused, message);
 }
+[[gnu::cold, gnu::noinline]] inline Failure refused(const char* message) {
+  return fail(ErrorCode::Refused, message);
+}
 /// Returns a Usage error: the caller made a mistake, which the message describes.
 [[gnu::cold, gnu::noinline]] inline Failure usage(std::string_view message) {
+  return fail(ErrorCode::Usage, message);
+}
+[[gnu::cold, gnu::noinline]] inline Failure usage(const char* message) {
   return fail(ErrorCode::Usage, message);
 }
 

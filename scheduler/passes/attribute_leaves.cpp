@@ -31,6 +31,8 @@ class LeafAttributor : RootedTree {
     for (std::size_t t = 0; t < model_.trees.size(); ++t) FVM_TRY(add(t));
     for (std::size_t k = 0; k < means_.size(); ++k)
       to_.base.push_back(static_cast<double>(scaled(means_[k]) + static_cast<Score>(model_.base[k])));
+    if (model_.takes_margins)
+      for (const Score mean : means_) to_.base.push_back(static_cast<double>(scaled(mean)));
     return {};
   }
 

@@ -50,6 +50,21 @@ TEST_F(CallOptionsRun, MarginsGiveTheTrainersScores) {
             content_of(test_data(folder + "expected_raw.npy")));
 }
 
+TEST_F(CallOptionsRun, ContributionsStartFromMargins) {
+  const std::string folder = "margins/classes/";
+  const auto run = [&](const char* batch) {
+    const Outcome outcome =
+        forestvm({"run", test_data(folder + "model.json"), test_data(folder + "rows.npy"), "--output",
+                  "approx-contributions", "--base-margin", test_data(folder + "margin.npy"), "--batch", batch,
+                  "-o", file("parts.npy")});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return content_of(file("parts.npy"));
+  };
+  const std::string parts = run("1000"), expected = content_of(test_data(folder + "expected_approx.npy"));
+  EXPECT_EQ(parts.substr(parts.size() - 40 * 15 * 4), expected.substr(expected.size() - 40 * 15 * 4));
+  EXPECT_EQ(run("7"), parts);
+}
+
 TEST_F(CallOptionsRun, WrongMarginsAreRefused) {
   const std::string folder = "margins/classes/";
   const std::string model = test_data(folder + "model.json"), rows = test_data(folder + "rows.npy");

@@ -130,9 +130,6 @@ TEST_F(Contributions, AgainstABackground) {
   expect_error({"run", model_, rows_, "--output", "contributions", "--background", "-"}, 2,
                "--background: rows are read from a file");
   expect_error(
-      {"run", model_, rows_, "--output", "contributions", "--background", rows_, "--base-margin", rows_}, 1,
-      "");
-  expect_error(
       {"run", model_, rows_, "--output", "contributions", "--background", rows_, "--schedule", "gpu"}, 1,
       "contributions and interactions are computed on the host, not on GPUs");
   expect_error({"export", program, "-o", file("model.c")}, 1,
@@ -371,7 +368,6 @@ TEST_F(Contributions, AreRefusedByName) {
     expect_error(
         {"compile", model_, "-o", out, "--with", outputs, "--schedule", "gpu"}, 1,
         "gpuDimension(b0, grid.x): contributions and interactions are computed on the host, not on GPUs");
-  expect_error({"run", model_, rows_, "--output", "contributions", "--base-margin", rows_}, 1, "");
   const std::string linear = test_data("lightgbm/4.7.0_linear/model.txt");
   expect_error({"compile", linear, "-o", out, "--with", "contributions"}, 1, "linear functions of the row");
   const std::string program = file("model.fvm");

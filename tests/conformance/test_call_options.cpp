@@ -1,8 +1,10 @@
 // Options of calls against the trainers' own answers: sums that start from margins of the rows (XGBoost's base_margin,
-// LightGBM's init_score), and LightGBM's early stop. Bit for bit, under several schedules and batches.
+// LightGBM's init_score), and LightGBM's early stop. Bit for bit, under several schedules and batches. Contributions
+// and interactions that start from margins, too: to a tolerance where XGBoost computes them in another way.
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -10,6 +12,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/calls.hpp>
 #include <forestvm/load.hpp>
 
 #include "support/npy.hpp"
@@ -78,6 +81,133 @@ TEST(CallOptions, MarginsGiveXgboostsBits) {
 
 TEST(CallOptions, MarginsGiveTheBitsOfLightgbmsTraining) {
   check_margins<double>(fs::path(FORESTVM_TEST_DATA) / "margins" / "lightgbm", "model.txt");
+}
+
+/// The contributions or interactions of a folder's rows: a program that computes them, and the shape of a row's.
+class Explained {
+ public:
+  Explained(const fs::path& folder, const char* model, OutputKind output, const char* schedule)
+      : output_(output), rows_(support::read_npy<float>(folder / "rows.npy")) {
+    const auto loaded = load_model((folder / model).string());
+    EXPECT_TRUE(loaded.ok()) << loaded.error().text();
+    CompileOptions options;
+    options.contributions = output == OutputKind::Contributions;
+    options.interactions = output == OutputKind::Interactions;
+    options.approx_contributions = output == OutputKind::ApproxContributions;
+    auto compiled = compile(*loaded, *parse_schedule(schedule), options);
+    EXPECT_TRUE(compiled.ok()) << compiled.error().text();
+    program_ = compiled->program;
+  }
+
+  /// Returns the numbers of all rows, `batch` rows at a time. `margins` has one for each score, or none.
+  template <class Score>
+  std::vector<Score> numbers(std::size_t batch, const std::vector<Score>& margins) const {
+    constexpr bool kWide = sizeof(Score) == sizeof(double);
+    const auto predictor = host_backend(program_, {.threads = 2});
+    const auto context = (*predictor)->make_context();
+    const std::size_t outputs = program_.meta().num_outputs, width = output_width(program_, output_);
+    std::vector<Score> all(rows_.rows() * width);
+    for (std::size_t begin = 0; begin < rows_.rows(); begin += batch) {
+      const std::size_t count = std::min(batch, rows_.rows() - begin);
+      CallOptions options;
+      if (!margins.empty()) options.base_margin = {margins.data() + begin * outputs, count, outputs, kWide};
+      const auto done =
+          (*predictor)
+              ->predict_with(*context,
+                             RowBlock{rows_.data.data() + begin * rows_.columns(), count, rows_.columns()},
+                             output_, kWide ? ResultType::Float64 : ResultType::Float32, options,
+                             all.data() + begin * width);
+      EXPECT_TRUE(done.ok()) << done.error().text();
+    }
+    return all;
+  }
+
+  /// Returns the numbers of an output of the model for a row, of which the expected score is the last.
+  std::size_t terms() const { return output_width(program_, output_) / program_.meta().num_outputs; }
+  const Program& program() const { return program_; }
+
+ private:
+  OutputKind output_;
+  support::Npy<float> rows_;
+  Program program_;
+};
+
+/// Checks that numbers with margins differ from those without in the expected scores alone, which are those that
+/// expected_scores() gives.
+template <class Score>
+void check_expected_scores(const Explained& explained, OutputKind output, const std::vector<Score>& margins,
+                           std::vector<Score> found) {
+  const std::size_t outputs = explained.program().meta().num_outputs, terms = explained.terms();
+  std::vector<double> expected(margins.size());
+  const BaseMargin given{margins.data(), margins.size() / outputs, outputs, sizeof(Score) == sizeof(double)};
+  ASSERT_TRUE(expected_scores(explained.program(), output, given, expected.data()).ok());
+  const std::vector<Score> without = explained.numbers<Score>(40, {});
+  for (std::size_t i = 0; i < margins.size(); ++i) {
+    Score& last = found[(i + 1) * terms - 1];
+    EXPECT_EQ(last, static_cast<Score>(expected[i]));
+    EXPECT_NE(last, without[(i + 1) * terms - 1]);
+    last = without[(i + 1) * terms - 1];
+  }
+  EXPECT_EQ(found, without);
+}
+
+TEST(CallOptions, ContributionsStartFromXgboostsMargins) {
+  struct Kind {
+    OutputKind output;
+    const char* file;
+    float tolerance;
+  };
+  const Kind kinds[] = {{OutputKind::Contributions, "expected_contributions.npy", 1e-6f},
+                        {OutputKind::Interactions, "expected_interactions.npy", 2e-6f},
+                        {OutputKind::ApproxContributions, "expected_approx.npy", 0}};
+  for (const char* name : {"binary", "classes", "dart"})
+    for (const Kind& kind : kinds) {
+      const fs::path folder = fs::path(FORESTVM_TEST_DATA) / "margins" / name;
+      SCOPED_TRACE(std::string(name) + ", " + kind.file);
+      const auto margins = support::read_npy<float>(folder / "margin.npy").data;
+      const auto expected = support::read_npy<float>(folder / kind.file).data;
+      for (const char* schedule : {"", "tile(batch, b0, b1, 16); parallel(b0); encode(u8)"}) {
+        const Explained explained(folder, "model.json", kind.output, schedule);
+        const std::vector<float> found = explained.numbers<float>(7, margins);
+        ASSERT_EQ(found.size(), expected.size());
+        for (std::size_t i = 0; i < found.size(); ++i)
+          EXPECT_LE(std::abs(found[i] - expected[i]), kind.tolerance) << i;
+        EXPECT_EQ(explained.numbers<float>(1, margins), found);
+        EXPECT_EQ(explained.numbers<float>(40, margins), found);
+        check_expected_scores(explained, kind.output, margins, found);
+      }
+    }
+}
+
+TEST(CallOptions, ContributionsFromLightgbmsMarginsAddUpToItsScores) {
+  const fs::path folder = fs::path(FORESTVM_TEST_DATA) / "margins" / "lightgbm";
+  const auto margins = support::read_npy<double>(folder / "margin.npy").data;
+  const auto raw = support::read_npy<double>(folder / "expected_raw.npy").data;
+  for (const OutputKind output :
+       {OutputKind::Contributions, OutputKind::Interactions, OutputKind::ApproxContributions}) {
+    const Explained explained(folder, "model.txt", output, "");
+    const std::vector<double> found = explained.numbers<double>(9, margins);
+    for (std::size_t row = 0; row < raw.size(); ++row) {
+      double sum = 0;
+      for (std::size_t i = 0; i < explained.terms(); ++i) sum += found[row * explained.terms() + i];
+      EXPECT_NEAR(sum, raw[row], 1e-14) << row;
+    }
+    check_expected_scores(explained, output, margins, found);
+  }
+}
+
+TEST(CallOptions, ContributionsOfExactSumsTakeMargins) {
+  const fs::path folder = fs::path(FORESTVM_TEST_DATA) / "margins" / "binary";
+  const auto loaded = load_model((folder / "model.json").string());
+  CompileOptions options;
+  options.contract = Contract::Reproducible;
+  options.contributions = true;
+  const Program program = compile(*loaded, *parse_schedule(""), options)->program;
+  std::vector<double> expected(1);
+  const float margin = 0.25f;
+  const BaseMargin margins{&margin, 1, 1, false};
+  EXPECT_TRUE(expected_scores(program, OutputKind::Contributions, margins, expected.data()).ok());
+  EXPECT_FALSE(expected_scores(program, OutputKind::Raw, margins, expected.data()).ok());
 }
 
 TEST(CallOptions, EarlyStopGivesLightgbmsBits) {

@@ -41,15 +41,18 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
   constexpr const char* kWhere = "base margins";
   const ProgramMeta& meta = program.meta();
   if (output == OutputKind::Leaf) return wrong_option(kWhere, "leaf numbers do not depend on them");
-  if (explains_scores(output))
-    return wrong_option(kWhere, formatted("{} begin with the model's own base scores", name_of(output)));
   if (output == OutputKind::Trees) return wrong_option(kWhere, "the outputs of trees do not depend on them");
   if (output == OutputKind::Quantile) return wrong_option(kWhere, "quantiles do not depend on them");
   if (meta.takes_margins == 0)
     return refused(kWhere,
                    "are for models of XGBoost, and of LightGBM if they do not average; this one is of {}",
                    program.text(StringId::Trainer));
-  if (sums_exactly(program))
+  if (output == OutputKind::ApproxContributions && program.attribution_base().size() == meta.num_outputs)
+    return refused(
+        kWhere,
+        "the program was compiled by an earlier forestvm, which did not keep the mean of the trees: "
+        "compile the model again");
+  if (!explains_scores(output) && sums_exactly(program))
     return refused(kWhere,
                    "the program counts sums exactly (contract reproducible), in units of which a margin "
                    "need be no multiple: compile the model with another contract");
@@ -192,6 +195,32 @@ double margin_at(const BaseMargin& margins, std::size_t i) {
   float margin;
   std::memcpy(&margin, bytes + i * sizeof margin, sizeof margin);
   return static_cast<double>(margin);
+}
+
+std::vector<double> tree_means(const Program& program, OutputKind output) {
+  const std::size_t outputs = program.meta().num_outputs;
+  if (output == OutputKind::ApproxContributions) {
+    const auto means = program.attribution_base().subspan(outputs);
+    return {means.begin(), means.end()};
+  }
+  std::vector<double> means(outputs);
+  for (const ExplainedTree& tree : program.explained_trees()) means[tree.output] += tree.expected;
+  return means;
+}
+
+Result<void> expected_scores(const Program& program, OutputKind output, const BaseMargin& margins,
+                             double* to) {
+  FVM_TRY(check_margins(program, output, margins.rows, margins));
+  const std::vector<double> means = tree_means(program, output);
+  const bool narrow = program.meta().score_type == ScalarType::Float32;
+  const auto rounded = [&](double number) {
+    return narrow ? static_cast<double>(static_cast<float>(number)) : number;
+  };
+  for (std::size_t i = 0; i < margins.rows * margins.outputs; ++i) {
+    const double sum = means[i % margins.outputs] + rounded(margin_at(margins, i));
+    to[i] = output == OutputKind::ApproxContributions ? rounded(sum) : sum;
+  }
+  return {};
 }
 
 Result<void> check_options(const Program& program, OutputKind output, std::size_t rows,

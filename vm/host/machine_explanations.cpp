@@ -14,6 +14,7 @@ struct TotalsToWrite {
   const LoadedPaths& paths;
   const PathOutput& output;
   const double* totals;
+  const double* expected;       ///< The expected score of each row.
   const std::uint32_t* chosen;  ///< Pass::output_indices
   unsigned rows;                ///< Number of rows, up to kCodeRows.
   std::size_t features;         ///< Features whose numbers are written: those of the call, or all.
@@ -33,7 +34,7 @@ void write_contributions(const TotalsToWrite& all, Value* to) {
   const std::uint32_t tested = all.output.features;
   for (unsigned row = 0; row < all.rows; ++row) {
     if (tested != all.features) std::memset(to + row * all.stride, 0, all.features * sizeof *to);
-    to[row * all.stride + all.features] = static_cast<Value>(all.output.expected);
+    to[row * all.stride + all.features] = static_cast<Value>(all.expected[row]);
   }
   for (std::uint32_t begin = 0; begin < tested; begin += kTotalsAtOnce) {
     const std::uint32_t end = std::min(tested, begin + kTotalsAtOnce);
@@ -70,7 +71,7 @@ void write_interactions(const TotalsToWrite& all, Value* to) {
   const double* totals = all.totals;
   for (unsigned row = 0; row < all.rows; ++row, to += all.stride, ++totals) {
     std::memset(to, 0, width * width * sizeof *to);
-    to[width * width - 1] = static_cast<Value>(output.expected);
+    to[width * width - 1] = static_cast<Value>(all.expected[row]);
     for (std::size_t i = 0; i < output.features; ++i)
       if (const std::size_t index = all.index(i); index != kLeftOut)
         to[index * (width + 1)] = static_cast<Value>(totals[i * kCodeRows]);
@@ -94,6 +95,7 @@ void Machine::explain(const Inst& inst) {
   const std::size_t features = chosen != 0 ? chosen : loaded_->meta.num_features;
   const std::size_t stride = pass_->width, width = stride / outputs_;
   const std::size_t columns = loaded_->columns;
+  const bool has_margins = pass_->options->base_margin.data != nullptr;
   const ScratchSlots::Slot slot(*pass_->slots);
   auto* const totals = reinterpret_cast<double*>(slot.memory() + ExplainScratch(paths).totals);
   for (std::uint32_t row = rows.begin; row < rows.end;) {
@@ -103,8 +105,13 @@ void Machine::explain(const Inst& inst) {
       loaded_->target->explain(
           {&paths, &output, pass_->codes + code_offset(row, columns), count, slot.memory(), pairs});
       if (pairs) part_pairs(paths, output, totals);
+      double expected[kCodeRows];
+      std::fill_n(expected, count, output.expected);
+      if (has_margins) [[unlikely]]
+        for (std::uint32_t i = 0; i < count; ++i) expected[i] = output.mean + margin(row + i, k);
       const std::size_t at = row * stride + k * width;
-      const TotalsToWrite all{paths, output, totals, pass_->output_indices, count, features, stride};
+      const TotalsToWrite all{paths, output,   totals, expected, pass_->output_indices,
+                              count, features, stride};
       const auto write = [&](auto* to) {
         pairs ? write_interactions(all, to) : write_contributions(all, to);
       };
@@ -147,6 +154,7 @@ void Machine::attribute_rows(const Range& rows) const {
   const std::uint32_t* const leaves = program.attributed_leaves().data();
   const Attribution* const attributions = program.attributions().data();
   const auto base = program.attribution_base();
+  const bool has_margins = pass_->options->base_margin.data != nullptr;  // the means of trees follow the base
   const std::size_t terms = std::size_t{loaded_->meta.num_features} + 1, width = outputs_ * terms;
   const ScratchSlots::Slot slot(*pass_->slots);
   auto* const sums = reinterpret_cast<Score*>(slot.memory());
@@ -160,7 +168,10 @@ void Machine::attribute_rows(const Range& rows) const {
       for (std::uint32_t i = leaf[0]; i < leaf[1]; ++i)
         sums[attributions[i].index] += static_cast<Score>(attributions[i].value);
     }
-    for (std::size_t k = 0; k < outputs_; ++k) sums[(k + 1) * terms - 1] = static_cast<Score>(base[k]);
+    for (std::size_t k = 0; k < outputs_; ++k)
+      sums[(k + 1) * terms - 1] =
+          has_margins ? static_cast<Score>(base[outputs_ + k]) + static_cast<Score>(margin(row, k))
+                      : static_cast<Score>(base[k]);
     const auto write = [&](auto* to) {
       convert(sums, width, terms, pass_->options->features, to + row * pass_->width);
     };

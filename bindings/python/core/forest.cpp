@@ -346,6 +346,7 @@ PyObject* make_forest_type(PyObject* module) {
       {"_encode", fill_encoded_rows, METH_VARARGS, nullptr},
       {"_encode_arrow", encode_arrow, METH_VARARGS, nullptr},
       {"_new_result", new_result, METH_VARARGS, nullptr},
+      {"_expected_from_margins", expected_from_margins, METH_VARARGS, nullptr},
       {"_tree", decoded_tree, METH_O, nullptr},
       {"_save", save, METH_O, nullptr},
       {"_calling", calling, METH_VARARGS, nullptr},

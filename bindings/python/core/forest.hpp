@@ -107,6 +107,7 @@ PyObject* predict_device(PyObject* self, PyObject* args);
 PyObject* stream(PyObject* self, PyObject* args);
 PyObject* category_numbers(PyObject* self, PyObject* args);
 PyObject* new_result(PyObject* self, PyObject* args);
+PyObject* expected_from_margins(PyObject* self, PyObject* args);
 PyObject* decoded_tree(PyObject* self, PyObject* number);
 PyObject* load(PyObject* type, PyObject* args);
 PyObject* calling(PyObject* self, PyObject* args);

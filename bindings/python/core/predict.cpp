@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
 
 #include "bindings/python/core/arguments.hpp"
@@ -161,6 +162,26 @@ PyObject* new_result(PyObject* self, PyObject* args) {
                      out == Py_None ? nullptr : out, dtype == Py_None ? nullptr : dtype))
       return nullptr;
     return result.release();
+  });
+}
+
+/// Forest._expected_from_margins(output, margins): replaces margins, a float64 array (rows, outputs) in C order, by the
+/// expected scores of rows that bring them.
+PyObject* expected_from_margins(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *name = nullptr, *margins = nullptr;
+    if (PyArg_ParseTuple(args, "OO", &name, &margins) == 0) return nullptr;
+    Output output{};
+    Buffer buffer;
+    const Forest& forest = forest_of(self);
+    if (!find_output(name, output) || !has_output(forest, output)) return nullptr;
+    if (!open_array(buffer, margins, PyBUF_WRITABLE)) return nullptr;
+    const BaseMargin given{buffer->buf, static_cast<std::size_t>(buffer->shape[0]),
+                           static_cast<std::size_t>(buffer->shape[1]), true};
+    const auto done =
+        expected_scores(forest.program, forest.form(output).kind, given, static_cast<double*>(buffer->buf));
+    if (!done) return raise(done.error());
+    Py_RETURN_NONE;
   });
 }
 

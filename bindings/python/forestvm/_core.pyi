@@ -188,6 +188,7 @@ class Forest:
         extra: str | None,
         /,
     ) -> NDArray[Any]: ...
+    def _expected_from_margins(self, output: str, margins: NDArray[numpy.float64], /) -> None: ...
     def _predict_device(
         self,
         address: int,

@@ -91,6 +91,7 @@ class Forest(_core.Forest):
         extra: str = "error",
         features: Sequence[str | int] | None = None,
         top: int | None = None,
+        base_margin: Any = None,
     ) -> Any:
         """Returns what each feature contributes to the raw scores: exact SHAP values by the paths of the trees.
 
@@ -103,10 +104,12 @@ class Forest(_core.Forest):
         top:      returns the largest numbers of each row by their absolute values instead, as two arrays: the numbers
                   of the features (int64) and their contributions, (rows, top) or (rows, outputs, top). The largest
                   comes first, and of equal ones the first feature. The expected score is not among them.
+        base_margin: numbers of the shape (rows,) or (rows, outputs) from which the scores of the rows start instead of
+                  the model's base scores, as XGBoost's `base_margin`: the expected scores differ accordingly.
 
         The other options are those of `predict`.
         """
-        return self._explain("contributions", 1, X, out, dtype, missing, columns, extra, features, top)
+        return self._explain("contributions", 1, X, out, dtype, missing, columns, extra, features, top, base_margin)
 
     def interactions(
         self,
@@ -120,6 +123,7 @@ class Forest(_core.Forest):
         max_bytes: int = 64 << 20,
         features: Sequence[str | int] | None = None,
         top: int | None = None,
+        base_margin: Any = None,
     ) -> Any:
         """Returns what each two features contribute together to the raw scores: exact SHAP interactions.
 
@@ -132,10 +136,13 @@ class Forest(_core.Forest):
         top:      returns the largest numbers of each row by their absolute values instead, as two arrays: the numbers
                   of the two features, (rows, top, 2), and the value in one of their two places, (rows, top), with the
                   outputs after the rows if there are several. A feature stands with itself for what it does alone.
+        base_margin: see `contributions`.
 
         The other options are those of `predict`.
         """
-        return self._explain("interactions", 2, X, out, dtype, missing, columns, extra, features, top, max_bytes)
+        return self._explain(
+            "interactions", 2, X, out, dtype, missing, columns, extra, features, top, base_margin, max_bytes
+        )
 
     def approx_contributions(
         self,
@@ -148,13 +155,16 @@ class Forest(_core.Forest):
         extra: str = "error",
         features: Sequence[str | int] | None = None,
         top: int | None = None,
+        base_margin: Any = None,
     ) -> Any:
         """Returns changes of the mean score at the splits of each feature on a row's way: XGBoost's `approx_contribs`.
 
         The array has the shape of `contributions`, and the numbers add up to the raw score likewise. The forest must
         have been loaded with `approx_contributions=True`. The options are those of `contributions`.
         """
-        return self._explain("approx-contributions", 1, X, out, dtype, missing, columns, extra, features, top)
+        return self._explain(
+            "approx-contributions", 1, X, out, dtype, missing, columns, extra, features, top, base_margin
+        )
 
     def explain(
         self, X: Any, *, missing: float | None = None, columns: str = "name", extra: str = "error"
@@ -182,6 +192,7 @@ class Forest(_core.Forest):
         extra: str,
         features: Sequence[str | int] | None,
         top: int | None,
+        base_margin: Any,
         max_bytes: int | None = None,
     ) -> Any:
         """Predicts an output of which each row has (features + 1) ** order numbers for each output of the model, and
@@ -204,12 +215,21 @@ class Forest(_core.Forest):
         if out is not None and (out.shape[1:] != shape or not out.flags.c_contiguous):
             wanted = ", ".join(map(str, shape))
             raise Usage(f"expected an array of the shape (rows, {wanted}) in C order, not {out.shape}", "out")
+        expected = None
+        if base_margin is not None:
+            expected = _arguments.margins_of(base_margin, self.num_outputs)
+            self._expected_from_margins(output, expected)
         calls = self._kept_calls(features=ascending)
         flat_out = None if out is None else out.reshape(len(out), math.prod(shape))
         flat = calls.predict(
             X, output=output, out=flat_out, dtype=dtype, missing=missing, columns=columns, extra=extra
         )
         numbers = flat.reshape(len(flat), *shape) if out is None else out
+        if expected is not None:
+            if len(expected) != len(numbers):
+                raise Usage(f"base_margin has {len(expected)} rows, but X has {len(numbers)}", "base_margin")
+            last = numbers[(..., *(-1,) * order)]
+            last[...] = expected.reshape(last.shape)
         if top is not None:
             return _terms.strongest(numbers, ascending or range(used), top, order)
         if chosen is not None and chosen != ascending:

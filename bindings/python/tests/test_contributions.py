@@ -50,6 +50,57 @@ def test_interactions_of_xgboost() -> None:
         small_forest().interactions(ROWS)
 
 
+@pytest.mark.parametrize("classes", [1, 3])
+def test_margins_of_xgboost(classes: int) -> None:
+    if classes == 1:
+        model = xgboost.XGBRegressor(n_estimators=10, max_depth=4).fit(ROWS, TARGET)
+    else:
+        model = xgboost.XGBClassifier(n_estimators=5, max_depth=4).fit(ROWS, np.digitize(TARGET, [-0.5, 0.5]))
+    forest = forestvm.from_xgboost(model, interactions=True, contributions=True, approx_contributions=True)
+    margin = np.random.default_rng(5).normal(size=(600, classes)).astype(np.float32)
+    booster, rows = model.get_booster(), xgboost.DMatrix(ROWS, base_margin=margin)
+    for explain, options in (
+        (forest.contributions, {"pred_contribs": True}),
+        (forest.approx_contributions, {"pred_contribs": True, "approx_contribs": True}),
+        (forest.interactions, {"pred_interactions": True}),
+    ):
+        expected = booster.predict(rows, **options)
+        parts = explain(ROWS, base_margin=margin)
+        assert parts.dtype == np.float32
+        np.testing.assert_allclose(parts, expected, atol=1e-5)
+        assert np.array_equal(explain(ROWS, base_margin=margin.tolist()), parts)
+        out = np.empty_like(parts)
+        assert explain(ROWS, base_margin=margin, out=out) is out and np.array_equal(out, parts)
+        few = explain(ROWS, base_margin=margin, features=[3, 1])
+        some = np.ix_([3, 1, 5], [3, 1, 5]) if "pred_interactions" in options else [3, 1, 5]
+        assert np.array_equal(few, parts[(..., *some)] if isinstance(some, tuple) else parts[..., some])
+        assert not np.array_equal(explain(ROWS), parts)
+    if classes == 1:
+        assert np.array_equal(
+            forest.contributions(ROWS, base_margin=margin[:, 0]), forest.contributions(ROWS, base_margin=margin)
+        )
+
+
+def test_wrong_margins() -> None:
+    model = xgboost.XGBRegressor(n_estimators=2, max_depth=2).fit(ROWS, TARGET)
+    forest = forestvm.from_xgboost(model, contributions=True)
+    for margin, message in (
+        (np.zeros(599), "base_margin has 599 rows, but X has 600"),
+        (np.zeros((600, 2)), r"base margins: have the shape \(600, 2\), the raw scores of these rows \(600, 1\)"),
+        (np.zeros((600, 1, 1)), r"base_margin has the shape \(600, 1, 1\): expected \(rows, 1\)"),
+        (np.full(600, np.nan), "base margins: row 0, output 0: nan is not finite"),
+    ):
+        with pytest.raises(forestvm.Usage, match=message):
+            forest.contributions(ROWS, base_margin=margin)
+    with pytest.raises(forestvm.UnsupportedInput, match="base_margin is no array of numbers"):
+        forest.contributions(ROWS, base_margin=["a"] * 600)
+    with pytest.raises(forestvm.Refused, match="are for models of XGBoost, and of LightGBM"):
+        averaged = lightgbm.LGBMRegressor(
+            boosting_type="rf", n_estimators=2, subsample=0.5, subsample_freq=1, verbose=-1
+        ).fit(ROWS, TARGET)
+        forestvm.from_lightgbm(averaged, contributions=True).contributions(ROWS, base_margin=np.zeros(600))
+
+
 def test_approximate_of_xgboost() -> None:
     model = xgboost.XGBClassifier(n_estimators=10, max_depth=4).fit(ROWS, np.digitize(TARGET, [-0.5, 0.5]))
     forest = forestvm.from_xgboost(model, approx_contributions=True)

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/row_source.hpp>
@@ -53,6 +54,15 @@ void deliver(OutputKind output, const void* written, std::size_t count, const De
 
 /// Returns margin number `i` of a call that brings some.
 double margin_at(const BaseMargin& margins, std::size_t i);
+
+/// Returns the mean of the trees alone over the training rows, for each output of a program that has contributions or
+/// interactions of the kind `output`: the expected score without base scores, to which a call's margins are added.
+std::vector<double> tree_means(const Program& program, OutputKind output);
+
+/// Writes the expected scores of rows that bring margins, row after row: what contributions and interactions of float64
+/// numbers have last. They depend on nothing else in a row. Errors: see Predictor::predict_with.
+Result<void> expected_scores(const Program& program, OutputKind output, const BaseMargin& margins,
+                             double* to);
 
 /// Returns the rounds of a call, which are all of the program's unless it chooses some. The program has rounds.
 Rounds rounds_of(const Program& program, const CallOptions& options);

@@ -107,6 +107,12 @@ struct FormatText {
   return refused(where, write_format(text, kinds, values));
 }
 
+[[gnu::cold, gnu::noinline]] inline Failure refuse_formatted(const char* where, const char* text,
+                                                             const FormatKind* kinds,
+                                                             const FormatValue* values) {
+  return refuse_formatted(std::string_view(where), text, kinds, values);
+}
+
 /// Returns the text with each {} replaced by its argument: a whole number, a character or a text.
 template <class... Arguments>
 std::string formatted(FormatText<std::type_identity_t<Arguments>...> format, const Arguments&... arguments) {
@@ -121,9 +127,17 @@ Failure usage(FormatText<std::type_identity_t<First>, std::type_identity_t<Rest>
   return usage(formatted(format, first, rest...));
 }
 
-/// Returns a Refused error, whose message is the text with its arguments.
+/// Returns a Refused error, whose message is the text with its arguments. `where` is a view or a literal.
 template <class First, class... Rest>
 Failure refused(std::string_view where,
+                FormatText<std::type_identity_t<First>, std::type_identity_t<Rest>...> format,
+                const First& first, const Rest&... rest) {
+  const FormatValue values[] = {format_value(first), format_value(rest)...};
+  return refuse_formatted(where, format.text, kFormatKinds<format_kind<First>(), format_kind<Rest>()...>,
+                          values);
+}
+template <class First, class... Rest>
+Failure refused(const char* where,
                 FormatText<std::type_identity_t<First>, std::type_identity_t<Rest>...> format,
                 const First& first, const Rest&... rest) {
   const FormatValue values[] = {format_value(first), format_value(rest)...};

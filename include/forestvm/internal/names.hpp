@@ -116,7 +116,7 @@ constexpr auto name_of(Enum value) -> decltype(std::string_view(Texts<Enum>::kBy
 /// Returns whether a number read from a file is an enumerator, declared by some row.
 template <class Enum>
 bool is_declared(Enum value) {
-  return name_of(value) != "?";
+  return static_cast<std::size_t>(value) < Texts<Enum>::kByNumber.size();
 }
 
 /// Returns the enumerator with this name; none if no row has it. Enumerators count from 0 without gaps.

@@ -35,6 +35,37 @@ TEST(CApiContributions, AddUpToTheRawScores) {
   }
 }
 
+TEST(CApiContributions, StartFromMargins) {
+  Model model = small_forest();
+  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
+  model.takes_margins = true;
+  const Opened opened(explained(model, "parallel(batch)"));
+  const std::vector<float> values = small_rows(100, 3);
+  fvm_rows rows = FVM_ROWS_INIT;
+  rows.data = values.data();
+  rows.row_count = 100;
+  rows.row_stride = 3;
+  std::vector<float> margins(100 * 3);
+  for (std::size_t i = 0; i < margins.size(); ++i) margins[i] = static_cast<float>(i) / 8;
+  fvm_call_options options = FVM_CALL_OPTIONS_INIT;
+  options.base_margin = margins.data();
+  options.base_margin_rows = 100;
+  options.base_margin_outputs = 3;
+  std::vector<double> parts(100 * 12), raw(100 * 3);
+  const auto predict = [&](fvm_output output, std::vector<double>& out) {
+    return fvm_predict_with(opened.context(), &rows, output, FVM_TYPE_FLOAT64, &options, out.data(),
+                            out.size());
+  };
+  ASSERT_EQ(predict(FVM_OUTPUT_CONTRIBUTIONS, parts), FVM_OK) << fvm_last_error();
+  ASSERT_EQ(predict(FVM_OUTPUT_RAW, raw), FVM_OK) << fvm_last_error();
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    const double* const mine = parts.data() + i * 4;
+    EXPECT_NEAR(mine[0] + mine[1] + mine[2] + mine[3], raw[i], 1e-5) << i;
+  }
+  options.base_margin_rows = 99;
+  EXPECT_EQ(predict(FVM_OUTPUT_CONTRIBUTIONS, parts), FVM_USAGE);
+}
+
 TEST(CApiContributions, AreOfTypesThatHoldThem) {
   Model model = small_forest();
   for (Tree& tree : model.trees) support::cover(tree, 0, 64);

@@ -4,7 +4,8 @@
     python3 make.py        needs numpy, xgboost and lightgbm; made with xgboost-cpu 3.2.0 and lightgbm 4.7.0
 
 Each model has its file, rows.npy (40 x 4 float32, a tenth missing), margin.npy (40 or 40 x outputs) and
-expected_raw.npy, the raw scores that start from the margins. XGBoost's scores are those of Booster.predict. LightGBM's
+expected_raw.npy, the raw scores that start from the margins. XGBoost's scores are those of Booster.predict; of its
+scalar trees there are also expected_contributions.npy, expected_approx.npy and expected_interactions.npy. LightGBM's
 predict takes no margins, so its scores are those that it passes to a user's metric while it trains on these rows with
 init_score. Deterministic: fixed seeds, one thread.
 """
@@ -39,6 +40,12 @@ def make_xgboost(name, x, y, margin, **params):
     booster.save_model(os.path.join(HERE, name, "model.json"))
     rows = xgboost.DMatrix(x[:ROWS], base_margin=margin, nthread=1)
     save(name, x[:ROWS], margin, booster.predict(rows, output_margin=True))
+    if "multi_strategy" in params:  # XGBoost 3.2 has no contributions of leaves that are vectors
+        return
+    for file, kind in (("contributions", dict(pred_contribs=True)),
+                       ("approx", dict(pred_contribs=True, approx_contribs=True)),
+                       ("interactions", dict(pred_interactions=True))):
+        np.save(os.path.join(HERE, name, f"expected_{file}.npy"), booster.predict(rows, **kind))
 
 
 def make_lightgbm(name, x, y, margin):

@@ -132,6 +132,39 @@ TEST(EarlyStop, GivesTheScoresOfTheFirstDecidedStage) {
   check_stops(stopping_model(EarlyStopRule::Lead, false));
 }
 
+/// Returns a model of `rounds` trees for each output. Those of the first output add 0.25, the others nothing.
+Model climbing_model(EarlyStopRule rule, std::uint32_t outputs, std::uint32_t rounds) {
+  Model model = support::model_of({}, outputs);
+  model.base.assign(outputs, 0);
+  model.round_begins = {0};
+  model.early_stop = rule;
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    for (std::uint32_t k = 0; k < outputs; ++k) {
+      model.trees.push_back(support::leaf(k == 0 ? 0.25 : 0));
+      model.trees.back().output = k;
+    }
+    model.round_begins.push_back(static_cast<std::uint32_t>(model.trees.size()));
+  }
+  return model;
+}
+
+TEST(EarlyStop, ScoresAtTheMarginAreNotDecided) {
+  for (const EarlyStopRule rule : {EarlyStopRule::Distance, EarlyStopRule::Lead}) {
+    const std::uint32_t outputs = rule == EarlyStopRule::Lead ? 3 : 1;
+    const Model model = climbing_model(rule, outputs, 9);
+    const auto predictor = host_backend(keeping(model, ""));
+    ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+    const std::vector<float> rows(model.num_features);
+    const RowBlock block{rows.data(), 1, rows.size()};
+    const double each =
+        rule == EarlyStopRule::Lead ? 0.25 : 0.5;  // by which the score comes nearer to the margin
+    for (const auto& [margin, after] : {std::pair(each, 2), std::pair(2 * each, 3), std::pair(2.5 * each, 3)})
+      EXPECT_EQ(scores_of(**predictor, block, OutputKind::Raw, {.early_stop = EarlyStop{margin, 1}})[0],
+                0.25 * after)
+          << margin;
+  }
+}
+
 TEST(EarlyStop, OfLinearLeaves) { check_stops(stopping_model(EarlyStopRule::Lead, true)); }
 
 TEST(EarlyStop, WithoutTreesGivesTheBaseScores) {

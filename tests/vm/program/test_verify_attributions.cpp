@@ -49,6 +49,31 @@ TEST(VerifyAttributions, Sections) {
   expect_refused([](ProgramParts& p) { p.attribution_base.clear(); }, "but leaves have attributions");
   expect_refused([](ProgramParts& p) { p.attribution_base.push_back(0); },
                  "attribution_base section: 4 numbers, but 3 outputs");
+  const auto with_margins = [](ProgramParts& p, std::vector<double> means) {
+    p.meta.takes_margins = 1;
+    p.attribution_base.insert(p.attribution_base.end(), means.begin(), means.end());
+  };
+  ProgramParts parts = attributed_parts();
+  with_margins(parts, {});  // of an earlier release
+  EXPECT_TRUE(build_program(parts).ok());
+  with_margins(parts, {1, 2, 3});
+  EXPECT_TRUE(build_program(parts).ok());
+  expect_refused(
+      [&](ProgramParts& p) {
+        with_margins(p, {1, 2});
+      },
+      "attribution_base section: 5 numbers, but 3 outputs");
+  expect_refused(
+      [&](ProgramParts& p) {
+        with_margins(p, {1, HUGE_VAL, 3});
+      },
+      "attribution_base section: record 4: it is not finite");
+  expect_refused(
+      [&](ProgramParts& p) {
+        with_margins(p, {1, 2, 3});
+        p.meta.takes_margins = 0;
+      },
+      "attribution_base section: 6 numbers, but 3 outputs");
   expect_refused([](ProgramParts& p) { p.attribution_base[0] = HUGE_VAL; }, "record 0: it is not finite");
   expect_refused([](ProgramParts& p) { p.attributed_trees.pop_back(); }, "attributed_trees section");
   expect_refused([](ProgramParts& p) { p.attributed_trees[0].leaf_count = 1u << 30; },

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include <forestvm/internal/calls.hpp>
+
 #include "vm/host/paths/radau.hpp"
 #include "vm/host/sorted.hpp"
 
@@ -237,6 +239,7 @@ class PathLoader {
     const auto base = program_.base();
     std::vector<std::vector<std::span<const PathNode>>> by_output(program_.meta().num_outputs);
     std::vector<double> expected(base.begin(), base.end());
+    const std::vector<double> means = tree_means(program_, OutputKind::Contributions);
     std::size_t taken = 0;
     for (const ExplainedTree& tree : program_.explained_trees()) {
       by_output[tree.output].push_back(program_.paths().subspan(taken, tree.node_count));
@@ -249,7 +252,8 @@ class PathLoader {
       for (const std::span<const PathNode> tree : by_output[k])
         pairs[k].push_back(to_.interactions ? pairs_of(tree, least_taken) : std::vector<Pair>());
     if (least_taken < kMinSingle) to_.wide = true;
-    for (std::size_t k = 0; k < by_output.size(); ++k) add_output(by_output[k], pairs[k], expected[k]);
+    for (std::size_t k = 0; k < by_output.size(); ++k)
+      add_output(by_output[k], pairs[k], expected[k], means[k]);
   }
 
  private:
@@ -266,14 +270,16 @@ class PathLoader {
     return features;
   }
 
-  /// Adds the trees of an output. `pairs` has the pairs of features of each tree.
-  void add_output(Trees trees, const std::vector<std::vector<Pair>>& pairs, double expected) {
+  /// Adds the trees of an output. `pairs` has the pairs of features of each tree; `expected` and `mean` are the
+  /// PathOutput's.
+  void add_output(Trees trees, const std::vector<std::vector<Pair>>& pairs, double expected, double mean) {
     const std::vector<std::uint32_t> looked_up = features_looked_up();
     const Terms terms{features_of(trees, looked_up), all_of(pairs)};
     const auto features = static_cast<std::uint32_t>(terms.features.size());
     const auto pair_count = static_cast<std::uint32_t>(terms.pairs.size());
-    PathOutput output{to_.batches.size(), 0,       to_.features.size(), to_.total_pairs.size(), features,
-                      pair_count,         expected};
+    PathOutput output{
+        to_.batches.size(), 0,   to_.features.size(), to_.total_pairs.size(), features, pair_count,
+        expected,           mean};
     to_.features.insert(to_.features.end(), terms.features.begin(), terms.features.end());
     for (const auto& [a, b] : terms.pairs)
       to_.total_pairs.push_back({index_in(terms.features, a), index_in(terms.features, b)});

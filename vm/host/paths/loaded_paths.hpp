@@ -137,6 +137,7 @@ struct PathOutput {
   std::uint32_t features;     ///< Features that its trees test, each of which has a total.
   std::uint32_t pairs;  ///< Pairs of them that interact; their totals follow the totals of the features.
   double expected;      ///< Expected score: the base score and the means of all trees.
+  double mean;          ///< The means of all trees alone, to which a call may bring margins.
 };
 
 struct LoadedPaths {

@@ -165,10 +165,12 @@ class GatherWalk {
       visit.template operator()<1>(begin, end - begin);
   }
 
-  /// Walks V vectors of rows in each of Trees trees. Vector v is in tree v / V.
+  /// Walks V vectors of rows in each of Trees trees. Vector v is in tree v / V. Several vectors are always full, so
+  /// one function serves all calls: the compiler would make another for a constant number of rows.
   template <unsigned Trees, unsigned V>
-  static void rows_of_trees(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count) {
+  static void rows_of_trees(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned last_count) {
     constexpr unsigned kVectors = Trees * V;
+    const unsigned count = V > 1 ? V * kLanes : last_count;
     const TreeDesc* const descs = task.group.trees + (t - task.first_tree);
     const Node* nodes[Trees];
     for (unsigned i = 0; i < Trees; ++i) nodes[i] = View::tree(task.group, t - task.first_tree + i);

@@ -45,7 +45,9 @@ Result<void> verify_attributions(const Program& program) {
   const std::uint64_t width = std::uint64_t{meta.num_outputs} * (std::uint64_t{meta.num_features} + 1);
   if (width > kMaxContributions)
     return refused("meta section", "{} contributions of a row, at most {}", width, kMaxContributions);
-  if (base.size() != meta.num_outputs)
+  // The means of the trees alone are absent in older files, whose calls take no margins.
+  if (base.size() != meta.num_outputs &&
+      (meta.takes_margins == 0 || base.size() != 2 * std::size_t{meta.num_outputs}))
     return refused("attribution_base section", "{} numbers, but {} outputs", base.size(), meta.num_outputs);
   for (std::size_t k = 0; k < base.size(); ++k)
     if (!std::isfinite(base[k])) return record_error("attribution_base", k, "it is not finite");

@@ -20,7 +20,7 @@ class BlockRules {
   explicit BlockRules(const Program& program);
 
   /// Returns a refusal of the current instruction, whose message is the text with its arguments.
-  Failure wrong(std::string_view what) const { return code_error(program_, pc_, what); }
+  Failure wrong(CText what) const { return code_error(program_, pc_, what); }
   template <class First, class... Rest>
   Failure wrong(FormatText<std::type_identity_t<First>, std::type_identity_t<Rest>...> format,
                 const First& first, const Rest&... rest) const {

@@ -164,7 +164,7 @@ Result<void> verify_leaf_functions(const Program& program) {
   const ProgramMeta& meta = program.meta();
   const auto functions = program.leaf_functions();
   const auto terms = program.leaf_terms();
-  const auto whole = [&](std::string_view what) { return refused("leaf_functions section", what); };
+  const auto whole = [&](CText what) { return refused("leaf_functions section", what); };
   // Programs that compare in float64 have no derived columns or hashed features, which functions could not read.
   if (!functions.empty() && meta.row_type != ScalarType::Float64)
     return whole("the program does not compare in float64");
@@ -231,7 +231,7 @@ Result<void> verify_strings(const Program& program) {
 
 Result<void> verify_accumulators(const Program& program) {
   const auto accumulators = program.accumulators();
-  const auto wrong = [](std::size_t i, std::string_view what) {
+  const auto wrong = [](std::size_t i, CText what) {
     return refused("accumulators section", "a{}: {}", i, what);
   };
   if (accumulators.empty() || accumulators.size() > kAccumulators)

@@ -47,7 +47,7 @@ Result<void> verify_categories(const Program& program, std::uint64_t first) {
   std::uint64_t taken = 0;
   for (std::size_t i = 0; i < categories.size(); ++i) {
     const CategoryColumn& category = categories[i];
-    const auto wrong = [&](std::string_view what) { return record_error("category_columns", i, what); };
+    const auto wrong = [&](CText what) { return record_error("category_columns", i, what); };
     if (category.feature >= row_width(program.meta())) return wrong("its feature lies outside the row");
     if (i != 0 && category.feature < categories[i - 1].feature) return wrong("its feature descends");
     if (category.first_word != taken || category.word_count == 0)
@@ -73,7 +73,7 @@ Result<void> verify_encoder(const Program& program) {
   std::uint64_t thresholds = 0, taken = 0;
   for (std::size_t i = 0; i < features.size(); ++i) {
     const EncodedFeature& feature = features[i];
-    const auto wrong = [&](std::string_view what) { return record_error("encoded_features", i, what); };
+    const auto wrong = [&](CText what) { return record_error("encoded_features", i, what); };
     if (feature.feature >= row_width(program.meta())) return wrong("its feature lies outside the row");
     if (i != 0 && feature.feature <= features[i - 1].feature) return wrong("its feature does not ascend");
     if (feature.first_threshold != thresholds || feature.threshold_count == 0)

@@ -81,7 +81,7 @@ Result<void> verify_trees(const Program& program) {
   const auto nodes = program.paths();
   std::uint64_t taken = 0;
   for (std::size_t t = 0; t < trees.size(); ++t) {
-    const auto wrong = [t](std::string_view what) { return record_error("explained_trees", t, what); };
+    const auto wrong = [t](CText what) { return record_error("explained_trees", t, what); };
     if (trees[t].output >= program.meta().num_outputs) return wrong("its output does not exist");
     if (!std::isfinite(trees[t].expected)) return wrong("its expected value is not finite");
     if (trees[t].node_count > kMaxPathNodes) return wrong(formatted("more than {} nodes", kMaxPathNodes));

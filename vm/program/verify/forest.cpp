@@ -59,7 +59,7 @@ Result<void> verify_group(const Program& program, std::size_t index, NodeFacts f
   LinkMemory memory;
   for (std::uint32_t t = 0; t < trees.size(); ++t) {
     const TreeDesc& tree = trees[t];
-    const auto wrong = [&](std::string_view what) {
+    const auto wrong = [&](CText what) {
       return refused(formatted("{}, tree {}", where, group.tree_begin + t), what);
     };
     if (tree.node_count == 0) return wrong("it has no nodes");
@@ -97,7 +97,7 @@ Result<void> verify_tree_numbers(const Program& program) {
     const GroupDesc& group = program.groups()[i];
     for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t) {
       const std::uint32_t found = program.trees()[group.first_tree + (t - group.tree_begin)].number;
-      const auto wrong = [&](std::string_view what) {
+      const auto wrong = [&](CText what) {
         return refused(formatted("groups section: group {}, tree {}", i, t), what);
       };
       if (found >= count) return wrong(formatted("the model has no tree {}", found));
@@ -127,9 +127,7 @@ Result<void> verify_forest(const Program& program) {
   Taken taken;
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const GroupDesc& group = groups[i];
-    const auto wrong = [&](std::string_view what) {
-      return refused(formatted("groups section: group {}", i), what);
-    };
+    const auto wrong = [&](CText what) { return refused(formatted("groups section: group {}", i), what); };
     for (const std::uint8_t byte : group.reserved)
       if (byte != 0) return wrong("a reserved byte is not zero");
     if (group.tree_begin >= group.tree_end || group.tree_end > program.meta().num_trees)

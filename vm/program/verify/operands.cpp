@@ -79,11 +79,11 @@ const char* instruction_rule(const TableSizes& sizes, const Inst& inst) {
 
 }  // namespace
 
-Failure record_error(const char* section, std::size_t record, std::string_view what) {
+Failure record_error(const char* section, std::size_t record, CText what) {
   return refused(formatted("{} section: record {}", section, record), what);
 }
 
-Failure code_error(const Program& program, std::size_t pc, std::string_view what) {
+Failure code_error(const Program& program, std::size_t pc, CText what) {
   const Op op = program.code()[pc].op;
   return refused(formatted("pc {}{}", pc, known(op) ? formatted(" ({})", info(op).text) : ""), what);
 }

@@ -109,8 +109,8 @@ class WayFollower {
     std::optional<Memory> outside;  ///< Memory that was written before the block, if it is a loop's.
   };
 
-  Failure wrong(std::string_view what) const {
-    return code_error(program_, pc_, formatted("{} ({})", what, text()));
+  Failure wrong(CText what) const {
+    return code_error(program_, pc_, formatted("{} ({})", what.text(), text()));
   }
 
   /// Returns the way, for messages.

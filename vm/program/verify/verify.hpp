@@ -59,10 +59,23 @@ Result<CodeMap> verify_code(const Program& program);
 /// the most steps that a call takes for each of its rows: see steps_per_row in program_tools.hpp.
 Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map);
 
+/// The address of a text that ends with a zero: a literal, or a string that lives until a call returns. Callers need no
+/// code that makes a view, of which the verifier's many refusals would have a good deal.
+class CText {
+ public:
+  CText(const char* text) : text_(text) {}
+  CText(const std::string& text) : text_(text.c_str()) {}
+  operator const char*() const { return text_; }
+  const char* text() const { return text_; }
+
+ private:
+  const char* text_;
+};
+
 /// Returns a refusal of a record of a section.
-Failure record_error(const char* section, std::size_t record, std::string_view what);
+Failure record_error(const char* section, std::size_t record, CText what);
 
 /// Returns a refusal of the instruction at `pc`.
-Failure code_error(const Program& program, std::size_t pc, std::string_view what);
+Failure code_error(const Program& program, std::size_t pc, CText what);
 
 }  // namespace forestvm::bytecode

@@ -31,9 +31,7 @@ Result<void> verify_walkers(const Program& program) {
   for (const GroupDesc& group : program.groups()) most_steps.push_back(safe_steps(program, group));
   for (std::size_t i = 0; i < walkers.size(); ++i) {
     const WalkerDesc& walker = walkers[i];
-    const auto wrong = [&](std::string_view what) {
-      return refused(formatted("walkers section: w{}", i), what);
-    };
+    const auto wrong = [&](CText what) { return refused(formatted("walkers section: w{}", i), what); };
     if (walker.group >= program.groups().size()) return wrong(formatted("no group {}", walker.group));
     if (walker.end > WalkEnd::Exact || walker.order > WalkOrder::TreesOuter || walker.atomic > 1 ||
         walker.reserved != 0)
