@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, overload
 
 from . import _arguments, _core, _threadpools, _threads
 from ._errors import ContractWarning, UnsupportedInput, Usage
@@ -78,6 +78,34 @@ class Forest(_core.Forest):
 
         return _rows.encode(self, X, missing, columns, extra)
 
+    @overload
+    def contributions(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        features: Sequence[str | int] | None = ...,
+        top: None = ...,
+    ) -> NDArray[Any]: ...
+
+    @overload
+    def contributions(
+        self,
+        X: Any,
+        *,
+        out: None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        features: Sequence[str | int] | None = ...,
+        top: int,
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+
     def contributions(
         self,
         X: Any,
@@ -89,7 +117,7 @@ class Forest(_core.Forest):
         extra: str = "error",
         features: Sequence[str | int] | None = None,
         top: int | None = None,
-    ) -> Any:
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns what each feature contributes to the raw scores: exact SHAP values by the paths of the trees.
 
         The array has the shape (rows, features + 1), or (rows, outputs, features + 1) if the model has several
@@ -106,6 +134,36 @@ class Forest(_core.Forest):
         """
         return self._explain("contributions", 1, X, out, dtype, missing, columns, extra, features, top)
 
+    @overload
+    def interactions(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        max_bytes: int = ...,
+        features: Sequence[str | int] | None = ...,
+        top: None = ...,
+    ) -> NDArray[Any]: ...
+
+    @overload
+    def interactions(
+        self,
+        X: Any,
+        *,
+        out: None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        max_bytes: int = ...,
+        features: Sequence[str | int] | None = ...,
+        top: int,
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+
     def interactions(
         self,
         X: Any,
@@ -118,7 +176,7 @@ class Forest(_core.Forest):
         max_bytes: int = 64 << 20,
         features: Sequence[str | int] | None = None,
         top: int | None = None,
-    ) -> Any:
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns what each two features contribute together to the raw scores: exact SHAP interactions.
 
         The array has the shape (rows, features + 1, features + 1), or (rows, outputs, features + 1, features + 1) if
@@ -135,6 +193,34 @@ class Forest(_core.Forest):
         """
         return self._explain("interactions", 2, X, out, dtype, missing, columns, extra, features, top, max_bytes)
 
+    @overload
+    def approx_contributions(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        features: Sequence[str | int] | None = ...,
+        top: None = ...,
+    ) -> NDArray[Any]: ...
+
+    @overload
+    def approx_contributions(
+        self,
+        X: Any,
+        *,
+        out: None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        features: Sequence[str | int] | None = ...,
+        top: int,
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+
     def approx_contributions(
         self,
         X: Any,
@@ -146,7 +232,7 @@ class Forest(_core.Forest):
         extra: str = "error",
         features: Sequence[str | int] | None = None,
         top: int | None = None,
-    ) -> Any:
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns changes of the mean score at the splits of each feature on a row's way: XGBoost's `approx_contribs`.
 
         The array has the shape of `contributions`, and the numbers add up to the raw score likewise. The forest must
@@ -181,7 +267,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None,
         top: int | None,
         max_bytes: int | None = None,
-    ) -> Any:
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Predicts an output of which each row has (features + 1) ** order numbers for each output of the model, and
         takes at most `max_bytes` bytes."""
         from . import _terms
@@ -234,6 +320,32 @@ class Forest(_core.Forest):
         flat = self.predict(X, output="trees", dtype=dtype, missing=missing, columns=columns, extra=extra)
         width = self._leaf_width
         return flat if width == 1 else flat.reshape(len(flat), flat.shape[1] // width, width)
+
+    @overload
+    def proximity(
+        self,
+        X: Any,
+        Y: Any = ...,
+        *,
+        top: None = ...,
+        weights: bool = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+    ) -> NDArray[Any]: ...
+
+    @overload
+    def proximity(
+        self,
+        X: Any,
+        Y: Any = ...,
+        *,
+        top: int,
+        weights: bool = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 
     def proximity(
         self,

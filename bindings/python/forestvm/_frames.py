@@ -235,7 +235,7 @@ def _array_of(values: Any, where: str) -> NDArray[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+    return value is None or value is numpy.ma.masked or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def _from_extension(values: Any) -> NDArray[Any]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 64 << 20
 _EXACT = 2**53  # integers up to here are float64 numbers
+_MASKED = id(numpy.ma.masked)  # comparing identities is faster than comparing values, and masked values equal nothing
 
 
 class Rows:
@@ -168,8 +169,13 @@ def from_dlpack(X: Any) -> NDArray[Any]:
 
 def frozen(values: Any) -> Any:
     """Returns a list as a tuple: if another thread changes a list while NumPy reads it, NumPy raises RuntimeError, or
-    reads parts of two rows. Returns all other values as they are."""
-    return tuple(values) if type(values) is list else values
+    reads parts of two rows. In lists and tuples, NaN replaces NumPy's masked values, about which NumPy warns, or which
+    it turns into the text "--". Returns all other values as they are."""
+    if type(values) is list:
+        values = tuple(values)
+    if type(values) is tuple and _MASKED in map(id, values):
+        return tuple(numpy.nan if value is numpy.ma.masked else value for value in values)
+    return values
 
 
 def array_of(values: Any) -> NDArray[Any]:
@@ -265,7 +271,7 @@ def _objects(values: NDArray[Any], where: str) -> NDArray[Any]:
     """Converts Python's numbers; None, and what pandas calls missing, become NaN."""
     out = numpy.empty(values.shape, dtype="float64")
     for at, value in enumerate(values.flat):
-        if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        if value is None or value is numpy.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
             number = numpy.nan
         elif isinstance(value, (int, float, numpy.number, numpy.bool_)):
             try:

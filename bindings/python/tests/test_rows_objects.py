@@ -60,6 +60,10 @@ def objects(of_missing: Any) -> np.ndarray:
     return out
 
 
+def lists_with_masked_values() -> list[list[Any]]:
+    return [[np.ma.masked if hole else x for x, hole in zip(row, mask)] for row, mask in zip(ROWS.tolist(), MASK)]
+
+
 MASKED = {
     "float64": np.ma.MaskedArray(ROWS, mask=MASK),
     "float64 that fills with 7": np.ma.MaskedArray(ROWS, mask=MASK, fill_value=7),
@@ -73,9 +77,14 @@ MASKED = {
     "columns with masks": {name: np.ma.MaskedArray(ROWS[:, i], mask=MASK[:, i]) for i, name in enumerate(NAMES)},
     "columns of objects": {name: objects(None)[:, i] for i, name in enumerate(NAMES)},
     "columns of lists": {name: objects(None)[:, i].tolist() for i, name in enumerate(NAMES)},
+    "lists with masked values": lists_with_masked_values(),
+    "objects with masked values": np.array(lists_with_masked_values(), dtype=object),
+    "tuples with masked values": tuple(map(tuple, lists_with_masked_values())),
+    "columns of masked values": dict(zip(NAMES, map(list, zip(*lists_with_masked_values())))),
 }
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", MASKED)
 def test_masked_values_are_missing(forest: forestvm.Forest, kind: str) -> None:
     rows, wanted = MASKED[kind], forest.predict(HOLES)
