@@ -35,6 +35,7 @@ class Forest:
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> NDArray[Any]: ...
     def predict_raw(
         self,
@@ -45,6 +46,7 @@ class Forest:
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> NDArray[Any]: ...
     def predict_class(
         self,
@@ -55,6 +57,7 @@ class Forest:
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> NDArray[Any]: ...
     def predict_proba(
         self,
@@ -65,6 +68,7 @@ class Forest:
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> NDArray[Any]: ...
     def apply(
         self,
@@ -119,6 +123,7 @@ class Forest:
     _row_dtype: str
     _probabilities: str
     _leaf_width: int
+    _margin_rows: int
 
     @classmethod
     def _load(
@@ -144,6 +149,7 @@ class Forest:
     def _calling(
         self, first_round: int, end_round: int, every: int, ensembles: int, features: NDArray[numpy.uint32], /
     ) -> Any: ...
+    def _with_margins(self, margins: NDArray[Any], /) -> Any: ...
     def _tree(self, number: int, /) -> tuple[int | None, int, list[_Node], list[_Leaf]]: ...
     def _save(self, path: bytes, /) -> None: ...
     def _new_result(self, rows: int, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, /) -> NDArray[Any]: ...

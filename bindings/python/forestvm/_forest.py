@@ -391,6 +391,7 @@ class Forest(_core.Forest):
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> NDArray[Any]:
         """Returns the raw scores after every few rounds, and after the last: an array (rows, stages, outputs).
 
@@ -398,9 +399,10 @@ class Forest(_core.Forest):
         options are those of `predict`.
         """
         calls = self._kept_calls(every=_arguments.count_of(every, "every"))
-        return self._by_output(
-            calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        flat = calls.predict(
+            X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra, base_margin=base_margin
         )
+        return self._by_output(flat)
 
     def virt_ensembles(
         self,
@@ -485,13 +487,17 @@ class Forest(_core.Forest):
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> PredictionStream:
-        """Predicts a stream or table of Arrow batch by batch, as its consumer asks for them."""
+        """Predicts a stream or table of Arrow batch by batch, as its consumer asks for them.
+
+        The options are those of `predict`.
+        """
         from . import _rows
 
         if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
             raise UnsupportedInput(f"{type(X).__name__} gives no Arrow stream", "X")
-        return PredictionStream(self, X, output, name, _rows.missing_number(missing), columns, extra)
+        return PredictionStream(self, X, output, name, _rows.missing_number(missing), columns, extra, base_margin)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the program to a file (.fvm), which `load` and the C library open."""
@@ -566,13 +572,25 @@ class PredictionStream:
     """
 
     def __init__(
-        self, forest: Forest, X: Any, output: str, name: str, missing: float | None, columns: str, extra: str
+        self,
+        forest: Forest,
+        X: Any,
+        output: str,
+        name: str,
+        missing: float | None,
+        columns: str,
+        extra: str,
+        base_margin: Any = None,
     ) -> None:
-        self._forest, self._rows = forest, X
+        self._forest, self._rows, self._base_margin = forest, X, base_margin
         self._options = (output, name, missing, columns, extra)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._forest._stream(self._rows, *self._options)
+        if self._base_margin is None:
+            return self._forest._stream(self._rows, *self._options)
+        from . import _margins
+
+        return _margins.forest_with(self._forest, self._base_margin)._stream(self._rows, *self._options)
 
 
 def digest_of(image: Buffer) -> str:
