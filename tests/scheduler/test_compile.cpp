@@ -396,6 +396,8 @@ TEST(Compile, TheFingerprintIsOfAllThatDecidesAPrediction) {
       fingerprint([](Model& m) { std::swap(m.trees[0].nodes[0].left, m.trees[0].nodes[0].right); }),
       fingerprint([](Model& m) { m.row_type = m.score_type = ScalarType::Float64; }),
       fingerprint([](Model& m) { m.tiny_is_zero = true; }),
+      fingerprint([](Model& m) { m.whole_features = {0}; }),
+      fingerprint([](Model& m) { m.whole_features = {1}; }),
       fingerprint([](Model& m) { m.slope = 2; }),
       fingerprint([](Model& m) { m.averaged = true; }),
       fingerprint([](Model& m) { m.trees[0].first_leaf = 1; }),

@@ -255,6 +255,12 @@ PyObject* row_dtype(PyObject* self, void*) {
   return PyUnicode_FromString(meta_of(self).row_type == ScalarType::Float64 ? "float64" : "float32");
 }
 
+PyObject* number_dtype(PyObject* self, void*) {
+  const Program& program = forest_of(self).program;
+  const bool wide = program.meta().row_type == ScalarType::Float64 || !program.wide_features().empty();
+  return PyUnicode_FromString(wide ? "float64" : "float32");
+}
+
 PyObject* probabilities(PyObject* self, void*) {
   static constexpr const char* kNames[] = {"none", "values", "pair", "softmax"};
   return PyUnicode_FromString(kNames[static_cast<std::size_t>(forest_of(self).probabilities)]);
@@ -394,6 +400,7 @@ PyObject* make_forest_type(PyObject* module) {
       {"_derived_columns", derived_columns, nullptr, nullptr, nullptr},
       {"_encoder", encoder, nullptr, nullptr, nullptr},
       {"_row_dtype", row_dtype, nullptr, nullptr, nullptr},
+      {"_number_dtype", number_dtype, nullptr, nullptr, nullptr},
       {"_probabilities", probabilities, nullptr, nullptr, nullptr},
       {"_leaf_width", leaf_width, nullptr, nullptr, nullptr},
       {"_margin_rows", margin_rows, nullptr, nullptr, nullptr},

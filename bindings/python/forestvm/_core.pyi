@@ -121,6 +121,7 @@ class Forest:
     _derived_columns: tuple[str, ...]
     _encoder: tuple[int, int]
     _row_dtype: str
+    _number_dtype: str
     _probabilities: str
     _leaf_width: int
     _margin_rows: int

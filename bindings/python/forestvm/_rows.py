@@ -229,7 +229,7 @@ class ArrayRows(Rows):
             block = block[:, self._order]
         if isinstance(block, numpy.ma.MaskedArray):
             mask = numpy.ma.getmaskarray(block)
-            block = numbers(block.data, self._forest._row_dtype, self._missing, "X").copy()
+            block = numbers(block.data, self._forest._number_dtype, self._missing, "X").copy()
             block[mask] = numpy.nan
             return block
         block = numpy.asarray(block)
@@ -237,11 +237,11 @@ class ArrayRows(Rows):
             return block
         if self._missing is None and block.dtype.kind in "biuf" and block.dtype.char != "g":
             return numpy.array(block, dtype=block.dtype.newbyteorder("="), order="C")
-        return numbers(block, self._forest._row_dtype, self._missing, "X")
+        return numbers(block, self._forest._number_dtype, self._missing, "X")
 
 
 def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str) -> NDArray[Any]:
-    """Converts numbers of any type to `dtype`, the type in which the model compares. To float32, numbers are rounded as
+    """Converts numbers of any type to `dtype`, the type in which the model reads them. To float32, numbers are rounded as
     the trainer rounds them; to float64, numbers that float64 cannot represent are refused. `missing` becomes NaN."""
     kind = values.dtype.kind
     if kind not in "biufO":
@@ -318,7 +318,7 @@ def _sparse_parts(
             or values.dtype.char == "g"
             or not values.dtype.isnative
         ):
-            values = numbers(values, forest._row_dtype, missing, "X")
+            values = numbers(values, forest._number_dtype, missing, "X")
         yield (
             begin,
             end,
