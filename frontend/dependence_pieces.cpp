@@ -2,7 +2,6 @@
 #include "frontend/dependence_pieces.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
