@@ -183,8 +183,8 @@ TEST(NormalForm, RefusesTinyNumbersThatAreACategoryWhereOthersAreNot) {
   EXPECT_TRUE(normal_form(model).ok());
 }
 
-/// Rows are rounded once for all splits of a feature: fractions become NaN, or infinity if some split sends them another
-/// way than NaN. No comparison of numbers may stand beside them.
+/// Rows are rounded once for all splits of a feature: fractions become NaN, or infinity if some split sends them
+/// another way than NaN. No comparison of numbers may stand beside them.
 TEST(NormalForm, FractionsAmongWholeCategoriesBecomeOneNumber) {
   Node root;
   root.kind = NodeKind::Category;

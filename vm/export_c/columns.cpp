@@ -201,7 +201,7 @@ constexpr const char* kRules =
     value = value > -2147483649.0 && value < 2147483648.0 ? (@ROW)((uint64_t)(int64_t)value & 255u) : 0;
   if ((column[0] & 128u) != 0u && value == value &&
       !(value >= -2147483648.0 && value < 2147483648.0 && (@ROW)(int64_t)value == value))
-    return (@ROW)(1.0 / 0.0);
+    value = (@ROW)(1.0 / 0.0);
 )";
 
 constexpr const char* kSet = R"(  if ((column[0] & 12u) == 0u || value != value) return value;

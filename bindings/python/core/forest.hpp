@@ -77,8 +77,8 @@ struct Forest {
   std::shared_ptr<const Predictor> predictor;
   std::vector<std::uint32_t> features;  ///< The features of `call`.
   CallOptions call;
-  /// The memory of the margins of `call`, which are for all rows that the forest ever predicts, in their order. A forest
-  /// with margins serves one call from Python, which may come to several calls of the backend.
+  /// The memory of the margins of `call`, which are for all rows that the forest ever predicts, in their order. Such a
+  /// forest serves one call from Python, which may come to several calls of the backend.
   Buffer margins;
   std::atomic<std::size_t> margins_used{0};  ///< Rows whose margins were used.
   c_api::Names names;

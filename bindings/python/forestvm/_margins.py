@@ -68,5 +68,6 @@ def _matrix_of(forest: Forest, base_margin: Any) -> NDArray[Any]:
     finite = numpy.isfinite(margins)
     if not finite.all():
         row, output = (int(at[0]) for at in numpy.nonzero(~finite))
-        raise Usage(f"row {row}, output {output}: {given[row, output]} is no finite number of {margins.dtype}", "base_margin")
+        number = f"row {row}, output {output}: {given[row, output]}"
+        raise Usage(f"{number} is no finite number of {margins.dtype}", "base_margin")
     return margins

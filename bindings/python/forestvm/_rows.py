@@ -241,8 +241,8 @@ class ArrayRows(Rows):
 
 
 def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str) -> NDArray[Any]:
-    """Converts numbers of any type to `dtype`, the type in which the model reads them. To float32, numbers are rounded as
-    the trainer rounds them; to float64, numbers that float64 cannot represent are refused. `missing` becomes NaN."""
+    """Converts numbers of any type to `dtype`, in which the model reads them. To float32, numbers are rounded as the
+    trainer rounds them; to float64, numbers that float64 cannot represent are refused. `missing` becomes NaN."""
     kind = values.dtype.kind
     if kind not in "biufO":
         raise UnsupportedInput(f"{where}: values of type {values.dtype} are not numbers", where)

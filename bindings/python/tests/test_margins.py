@@ -128,7 +128,7 @@ def test_encoded_rows_and_series(forest: forestvm.Forest) -> None:
         (1.5, forestvm.Usage, r"has the shape \(\): expected \(rows,\)"),
         (["a"] * 500, forestvm.UnsupportedInput, "holds values of type <U1, not numbers"),
         ([[1.0], [1.0, 2.0]], forestvm.UnsupportedInput, "is no array of numbers"),
-        (np.where(np.arange(500) == 9, np.nan, 0), forestvm.Usage, "row 9, output 0: nan is no finite number of float32"),
+        (np.where(np.arange(500) == 9, np.nan, 0), forestvm.Usage, "row 9, output 0: nan is no finite number of float"),
         (np.where(np.arange(500) == 9, 1e300, 0), forestvm.Usage, r"row 9, output 0: 1e\+300 is no finite number"),
         (np.ma.MaskedArray(np.zeros(500), mask=np.arange(500) == 3), forestvm.Usage, "row 3, output 0"),
     ],
