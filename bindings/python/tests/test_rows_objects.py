@@ -171,3 +171,19 @@ def test_names_of_several_levels_that_xgboost_joined_are_refused_in_any_order() 
             forest.predict(rows)
     joined = frame.set_axis([" ".join(name) for name in frame.columns], axis=1)
     assert np.array_equal(forest.predict(joined.iloc[:, ::-1]), model.predict(frame))
+
+
+def test_fractions_in_fields_of_integers() -> None:
+    """The model compares in float32, which would round some fractions away."""
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    forest = forestvm.load(DATA / "pmml" / "integers_float" / "model.pmml")
+    numbers = [2.0000000000000004, 1.5, 2.0, 2147483647.0, 2147483648.0, 0.9999999999999999]
+    columns = {"b": [0.5] * 6, "i": numbers, "k": ["red"] * 6}
+    array = np.array([columns["b"], numbers, [0] * 6], dtype=float).T
+    wanted = forest.predict(array)
+    assert np.isnan(wanted).tolist() == [True, True, False, False, True, True]
+    forms = (columns, pandas.DataFrame(columns), pyarrow.table(columns), array.tolist(), array.astype(object))
+    for rows in (*forms, np.asfortranarray(array), forest.encode(array)):
+        assert np.array_equal(forest.predict(rows), wanted, equal_nan=True)
+    for rows in forms:
+        assert np.array_equal(forest.predict(rows, missing=-99), wanted, equal_nan=True)
