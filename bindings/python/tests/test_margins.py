@@ -150,3 +150,22 @@ def test_what_takes_no_margins(forest: forestvm.Forest) -> None:
     rows = np.zeros((2, other.num_features))
     with pytest.raises(forestvm.Refused, match="margin"):
         other.predict(rows, base_margin=np.zeros((2, other.num_outputs)))
+
+
+def test_estimators_of_scikit_learn() -> None:
+    pytest.importorskip("sklearn")
+    from forestvm.sklearn import ForestClassifier, ForestRegressor
+
+    model, margins = model_of("regression")
+    assert np.array_equal(
+        ForestRegressor(model).predict(ROWS, base_margin=margins), model.predict(ROWS, base_margin=margins)
+    )
+    model, margins = model_of("classes")
+    estimator = ForestClassifier(model)
+    assert np.array_equal(estimator.predict(ROWS, base_margin=margins), model.predict(ROWS, base_margin=margins))
+    assert np.array_equal(
+        estimator.decision_function(ROWS, margins), model.predict(ROWS, output_margin=True, base_margin=margins)
+    )
+    probabilities = estimator.predict_proba(ROWS, base_margin=margins)
+    np.testing.assert_array_max_ulp(probabilities, model.predict_proba(ROWS, base_margin=margins), 2)
+    assert np.array_equal(estimator.predict_log_proba(ROWS, base_margin=margins), np.log(probabilities))
