@@ -130,7 +130,6 @@ WideCategories wide_categories(CategoryRule rule) {
 
 std::map<std::uint32_t, Comparisons> comparisons_of(const Model& model) {
   std::map<std::uint32_t, Comparisons> features;
-  for (const std::uint32_t feature : model.whole_features) features[feature].whole = true;
   for (const Tree& tree : model.trees)
     for (const Node& node : tree.nodes) {
       if (node.kind == NodeKind::Category) {
@@ -146,6 +145,7 @@ std::map<std::uint32_t, Comparisons> comparisons_of(const Model& model) {
         features[node.feature].bounds.push_back(node.threshold + 0.0);  // adding zero makes one zero of both
     }
   for (auto& [feature, comparisons] : features) {
+    comparisons.whole = std::binary_search(model.whole_features.begin(), model.whole_features.end(), feature);
     std::vector<double>& bounds = comparisons.bounds;
     std::sort(bounds.begin(), bounds.end());
     bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
