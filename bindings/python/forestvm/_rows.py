@@ -170,7 +170,7 @@ def from_dlpack(X: Any) -> NDArray[Any]:
 def frozen(values: Any) -> Any:
     """Returns a list as a tuple: if another thread changes a list while NumPy reads it, NumPy raises RuntimeError, or
     reads parts of two rows. In lists and tuples, NaN replaces NumPy's masked values, about which NumPy warns, or which
-    it turns into the text "--". Returns all other values as they are."""
+    it turns into "0.0" beside texts. Returns all other values as they are."""
     if type(values) is list:
         values = tuple(values)
     if type(values) is tuple and _MASKED in map(id, values):

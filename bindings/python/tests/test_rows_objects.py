@@ -173,6 +173,15 @@ def test_names_of_several_levels_that_xgboost_joined_are_refused_in_any_order() 
     assert np.array_equal(forest.predict(joined.iloc[:, ::-1]), model.predict(frame))
 
 
+@pytest.mark.filterwarnings("error")
+def test_masked_values_beside_texts() -> None:
+    forest = forestvm.load(DATA / "pmml" / "drawn_none" / "model.pmml")
+    columns: dict[str, list[Any]] = {"a": [1.0] * 3, "b": [0.1] * 3, "i": [1] * 3}
+    masked, holes = ({**columns, "k": ["red", missing, "blue"]} for missing in (np.ma.masked, None))
+    assert np.array_equal(forest.predict(masked), forest.predict(holes))
+    assert forest.predict_one({name: values[1] for name, values in masked.items()}) == forest.predict(holes)[1]
+
+
 def test_fractions_in_fields_of_integers() -> None:
     """The model compares in float32, which would round some fractions away."""
     pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
