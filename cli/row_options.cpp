@@ -178,7 +178,9 @@ RowForm row_form(const Program& program, const RowForm& options) {
   form.underlined = trainer == "lightgbm";
   form.hashed = program.hashed_features();
   if (!form.takes_codes) form.categories = categories_of(program);
-  form.wide = meta.row_type == ScalarType::Float64 || !form.hashed.empty();
+  // Fractions of whole numbers are seen in float64, also where numbers are compared in float32.
+  form.wide =
+      meta.row_type == ScalarType::Float64 || !form.hashed.empty() || !program.wide_features().empty();
   form.absent = trainer == "xgboost" ? Absent::Missing : Absent::Zero;
   return form;
 }

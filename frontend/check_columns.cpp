@@ -60,6 +60,10 @@ Result<void> check_computed(const Model& model, std::size_t number) {
 }  // namespace
 
 Result<void> check_columns(const Model& model) {
+  for (std::size_t i = 0; i < model.whole_features.size(); ++i)
+    if (model.whole_features[i] >= model.num_features ||
+        (i != 0 && model.whole_features[i] <= model.whole_features[i - 1]))
+      return refused("model", "its features of whole numbers do not ascend, or do not exist");
   for (std::size_t i = 0; i < model.hashed_features.size(); ++i)
     if (model.hashed_features[i] >= model.num_features ||
         (i != 0 && model.hashed_features[i] <= model.hashed_features[i - 1]))

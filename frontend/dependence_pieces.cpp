@@ -2,7 +2,6 @@
 #include "frontend/dependence_pieces.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -26,12 +25,8 @@ double rounded(const Model& model, double x) {
 }
 
 bool value_goes_left(const Model& model, const FeatureTest& test, double x) {
-  const std::array<double, 1> row{x};
-  Node node = *test.node;
-  node.feature = 0;
-  return model.row_type == ScalarType::Float64
-             ? row_goes_left<double>(model, *test.tree, node, std::span<const double>(row))
-             : row_goes_left<float>(model, *test.tree, node, std::span<const double>(row));
+  return model.row_type == ScalarType::Float64 ? number_goes_left<double>(model, *test.tree, *test.node, x)
+                                               : number_goes_left<float>(model, *test.tree, *test.node, x);
 }
 
 /// Returns the least number that does not pass the comparison of a split, which smaller numbers pass.

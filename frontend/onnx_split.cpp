@@ -104,7 +104,7 @@ template <class Number>
 Cut cut_of_feature(const OnnxColumn& column, const Cut& cut, bool falls) {
   const auto is_low = [&](Number x) {
     const double y = column.apply(static_cast<double>(x));
-    return (cut.inclusive ? y <= cut.value : y < cut.value) != falls;
+    return (cut.after ? y <= cut.number : y < cut.number) != falls;
   };
   constexpr Number kInf = std::numeric_limits<Number>::infinity();
   if (!is_low(-kInf)) return kLowestCut;
@@ -119,7 +119,7 @@ Cut cut_of_feature(const OnnxColumn& column, const Cut& cut, bool falls) {
 std::uint32_t target_of(const OnnxSplit& split, double y) {
   std::size_t part = 0;
   while (part < split.cuts.size() &&
-         (split.cuts[part].inclusive ? y > split.cuts[part].value : y >= split.cuts[part].value))
+         (split.cuts[part].after ? y > split.cuts[part].number : y >= split.cuts[part].number))
     ++part;
   return split.targets[part];
 }
@@ -180,7 +180,7 @@ OnnxSplit onnx_split(const OnnxForest& forest, const OnnxColumns& columns, std::
                              ? static_cast<double>(std::numeric_limits<float>::max())
                              : std::numeric_limits<double>::max();
   for (Cut& cut : split.cuts)
-    if (cut.value == kHighestCut.value && !cut.inclusive) cut = {largest, true};
+    if (cut.number == kHighestCut.number && !cut.after) cut = {largest, true};
   keep_between(split, kLowestCut, kHighestCut);
   return split;
 }

@@ -10,20 +10,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "frontend/cut.hpp"
 #include "frontend/onnx_columns.hpp"
 #include "frontend/onnx_forest.hpp"
 
 namespace forestvm::frontend {
-
-/// Separates the numbers x < value, or x <= value, from the larger ones.
-struct Cut {
-  double value = 0;
-  bool inclusive = false;
-
-  bool operator<(const Cut& other) const {
-    return value < other.value || (value == other.value && !inclusive && other.inclusive);
-  }
-};
 
 struct OnnxSplit {
   std::uint32_t feature = 0;

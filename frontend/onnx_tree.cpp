@@ -283,8 +283,8 @@ class TreeBuilder {
 
   static Node node_at(std::uint32_t feature, Cut cut, bool nan_left) {
     Node node;
-    node.kind = cut.inclusive ? NodeKind::LessEqual : NodeKind::Less;
-    node.threshold = cut.value;
+    node.kind = cut.after ? NodeKind::LessEqual : NodeKind::Less;
+    node.threshold = cut.number;
     node.feature = feature;
     node.missing_left = nan_left;
     return node;

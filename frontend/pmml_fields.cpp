@@ -18,6 +18,8 @@ namespace {
 /// The most categories of one field. Trees keep sets of them while they are read.
 constexpr std::size_t kMaxFieldCategories = 65'536;
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 std::string text_of(std::optional<std::string_view> text) { return std::string(text.value_or("")); }
 
 /// Returns an attribute that must be there.
@@ -36,6 +38,12 @@ Cut cut_of(const Cut& cut, PmmlKind kind) {
   if (number == cut.number) return cut;
   return {number, number < cut.number};
 }
+
+/// A number above those of a field of integers, which have 32 bits, that float32 has.
+constexpr double kAboveIntegers = 0x1p31;
+
+/// Returns whether rows may hold a number in a field of integers.
+bool is_integer(double number) { return number == std::floor(number) && std::abs(number + 0.5) < 0x1p31; }
 
 /// Returns whether a step gives one of a few values, which may be of any type.
 bool gives_names(PmmlStepKind kind) {
@@ -110,7 +118,6 @@ Result<void> PmmlFields::add_value(const XmlAttributes& attributes, const std::s
 Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std::string& where) {
   DataField& data = data_fields_.back();
   if (data.interval) data.refused = "it has more than one Interval";
-  constexpr double infinity = std::numeric_limits<double>::infinity();
   const auto margin = [&](const char* name, double otherwise) -> Result<double> {
     const auto text = attributes.find(name);
     if (!text) return otherwise;
@@ -118,8 +125,8 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
     if (!number || std::isnan(*number)) return refused(where, "{} {}", name, quoted(*text));
     return *number + 0.0;
   };
-  FVM_ASSIGN(const double left, margin("leftMargin", -infinity));
-  FVM_ASSIGN(const double right, margin("rightMargin", infinity));
+  FVM_ASSIGN(const double left, margin("leftMargin", -kInfinity));
+  FVM_ASSIGN(const double right, margin("rightMargin", kInfinity));
   if (left > right) return refused(where, "a leftMargin above the rightMargin");
   const std::string_view closure = attributes.find("closure").value_or("");
   if (closure != "openClosed" && closure != "openOpen" && closure != "closedOpen" &&
@@ -212,7 +219,8 @@ Result<void> PmmlFields::set_kind(const DataField& data, PmmlField& field, Featu
   if (!categories.numbers && data.type != "string" && data.type != "boolean")
     feature.refused = "its categories are of type " + quoted(data.type);
   categories.declared = !data.values.empty() || data.type == "boolean";
-  if (data.type == "boolean") {
+  categories.truths = data.type == "boolean";
+  if (categories.truths) {
     FVM_TRY(add_category(categories, "false", feature.name));
     FVM_TRY(add_category(categories, "true", feature.name));
     return {};
@@ -232,6 +240,9 @@ Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttribut
     categories.other_missing = categories.declared && invalid == "asMissing";
     categories.other_possible = categories.other_possible || categories.other_missing;
     if (data.type == "boolean" && invalid == "asIs") categories.other_possible = false;
+    categories.other_invalid = (categories.numbers || categories.truths) && !categories.other_possible;
+    if (data.type == "integer" && categories.other_possible && !categories.other_missing)
+      feature.refused = "its whole numbers are categories, and numbers that are no category have an answer";
   } else if (data.interval && invalid == "asMissing") {
     feature.refused = "its values outside of an Interval count as missing";
   } else if (field.kind == PmmlKind::Integer && invalid == "asMissing") {
@@ -255,8 +266,7 @@ Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttribut
     return {};
   }
   const std::optional<double> number = pmml_number(*replacement);
-  if (!number || !std::isfinite(*number) ||
-      (field.kind == PmmlKind::Integer && *number != std::floor(*number)))
+  if (!number || !std::isfinite(*number) || (field.kind == PmmlKind::Integer && !is_integer(*number)))
     return refused(where, "missingValueReplacement {} is not a number of the field", quoted(*replacement));
   field.replacement = *number;
   return {};
@@ -276,9 +286,12 @@ Result<void> PmmlFields::add_feature(const DataField& data, const XmlAttributes&
   FVM_TRY(set_treatments(data, attributes, field, feature, where));
   if (field.kind == PmmlKind::Float && field.replacement)
     field.replacement = static_cast<double>(static_cast<float>(*field.replacement));
+  // Numbers that are no integers count as infinity: see Model::whole_features.
+  if (field.kind == PmmlKind::Integer) field.valid = {{-kInfinity, false}, {kAboveIntegers, true}};
   if (data.interval && field.kind != PmmlKind::Category &&
       attributes.find("invalidValueTreatment") != "asIs") {
-    field.valid = {cut_of(data.interval->low, field.kind), cut_of(data.interval->high, field.kind)};
+    const PmmlInterval given{cut_of(data.interval->low, field.kind), cut_of(data.interval->high, field.kind)};
+    field.valid = {given.low, field.valid ? std::min(given.high, field.valid->high) : given.high};
     const Cut replacement{field.replacement.value_or(0), false};
     if (field.replacement && (replacement < field.valid->low || replacement >= field.valid->high))
       feature.refused = "its missingValueReplacement is outside of its Interval";
@@ -311,6 +324,14 @@ Result<void> PmmlFields::add_mining_field(const XmlAttributes& attributes, bool 
   return {};
 }
 
+/// Returns whether a number of the field is within its interval if the number's cast to float is within the same one,
+/// and only then.
+bool casts_exactly(const PmmlField& field) {
+  const auto exact = [](double number) { return std::isinf(number) || std::abs(number) < 0x1p24; };
+  return field.kind == PmmlKind::Integer && exact(field.valid->low.number) &&
+         (exact(field.valid->high.number) || field.valid->high.number == kAboveIntegers);
+}
+
 /// Adds a cast to float.
 Result<std::uint32_t> PmmlFields::add_cast(std::string_view name, std::uint32_t number,
                                            const std::string& where) {
@@ -318,8 +339,9 @@ Result<std::uint32_t> PmmlFields::add_cast(std::string_view name, std::uint32_t 
   PmmlField cast = fields_[number];
   if (cast.kind == PmmlKind::Category)
     return refused(where, "field {} casts categories to numbers, which is not supported", quoted(name));
+  if (cast.valid && !casts_exactly(cast))
+    return refused(where, "field {} casts a field with an Interval", quoted(name));
   cast.kind = PmmlKind::Float;
-  if (cast.valid) return refused(where, "field {} casts a field with an Interval", quoted(name));
   if (cast.replacement) cast.replacement = static_cast<double>(static_cast<float>(*cast.replacement));
   fields_.push_back(cast);
   return numbers_.emplace(name, count() - 1).first->second;
@@ -435,12 +457,16 @@ Result<void> PmmlFields::add_features(Model& model) const {
   model.num_features = static_cast<std::uint32_t>(features_.size());
   for (std::uint32_t i = 0; i < model.num_features; ++i) {
     model.feature_names.push_back(features_[i].name);
-    if (features_[i].categories == UINT32_MAX) continue;
+    const bool is_category = features_[i].categories != UINT32_MAX;
+    if (fields_[i].kind == PmmlKind::Integer || (is_category && categories_[features_[i].categories].truths))
+      model.whole_features.push_back(i);
+    if (!is_category) continue;
     const PmmlCategories& categories = categories_[features_[i].categories];
     std::optional<double> unseen;
-    if (categories.other_missing)
+    // JPMML also reads TRUE, 1 and the like, so other texts of truth values are refused.
+    if (categories.other_missing && !categories.truths)
       unseen = std::numeric_limits<double>::quiet_NaN();
-    else if (categories.other_possible)
+    else if (categories.other_possible && !categories.truths)
       unseen = static_cast<double>(categories.codes.size());
     FVM_TRY(add_category_names(i, categories.names, unseen, "DataDictionary", model));
   }

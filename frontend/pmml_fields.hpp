@@ -28,12 +28,14 @@ enum class PmmlKind : std::uint8_t {
 
 /// The categories of a field. Category 0 stands for all values that are not listed; the others are numbered in order.
 struct PmmlCategories {
-  bool numbers = false;            ///< True if rows hold the categories as whole numbers, otherwise as texts.
-  bool declared = false;           ///< True if the dictionary lists all valid categories.
-  bool other_missing = false;      ///< True if values that are not listed count as missing.
-  bool other_possible = true;      ///< True if rows with values that are not listed have an answer.
-  std::vector<std::string> names;  ///< Names of the categories from 1 on, unless `numbers`.
-  std::vector<std::uint32_t> codes;                           ///< Codes of the categories from 1 on, in rows.
+  bool numbers = false;        ///< True if rows hold the categories as whole numbers, otherwise as texts.
+  bool truths = false;         ///< True if the categories are false and true, which rows may hold as 0 and 1.
+  bool declared = false;       ///< True if the dictionary lists all valid categories.
+  bool other_missing = false;  ///< True if values that are not listed count as missing.
+  bool other_possible = true;  ///< True if rows with values that are not listed have an answer.
+  bool other_invalid = false;  ///< True if rows may hold other numbers, and then have no answer.
+  std::vector<std::string> names;    ///< Names of the categories from 1 on, unless `numbers`.
+  std::vector<std::uint32_t> codes;  ///< Codes of the categories from 1 on, in rows.
   std::unordered_map<std::string, std::uint32_t> numbers_of;  ///< Categories by name.
 
   std::uint32_t count() const { return static_cast<std::uint32_t>(codes.size()) + 1; }

@@ -2,7 +2,6 @@
 // expression. Out: the function as steps.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,19 +13,13 @@
 
 #include <forestvm/result.hpp>
 
+#include "frontend/cut.hpp"
 #include "frontend/xml_events.hpp"
 
 namespace forestvm::frontend {
 
 /// Returns the number that std::from_chars reads from the whole text; nothing if the text is no number.
 std::optional<double> pmml_number(std::string_view text);
-
-/// A gap between two neighbouring numbers: the one just below `number` or, if `after` is true, just above it.
-struct Cut {
-  double number = 0;
-  bool after = false;
-  auto operator<=>(const Cut&) const = default;
-};
 
 /// An element of an expression, with all that is in it.
 struct PmmlElement {

@@ -369,8 +369,9 @@ Result<void> Assembly::set_row_type() {
     if (node.kind != NodeKind::Less && node.kind != NodeKind::LessEqual) return false;
     const PmmlKind kind = fields.field(node.feature).kind;
     if (kind == PmmlKind::Double) return true;
-    // float32 has all whole numbers up to 2^24.
-    return kind == PmmlKind::Integer && std::isfinite(node.threshold) && std::abs(node.threshold) >= 0x1p24;
+    // float32 has all whole numbers up to 2^24. Above 2^31 - 1 there is only infinity.
+    return kind == PmmlKind::Integer && std::isfinite(node.threshold) && std::abs(node.threshold) >= 0x1p24 &&
+           node.threshold != 0x1p31;
   };
   for (const Tree& tree : model_.trees)
     if (std::any_of(tree.nodes.begin(), tree.nodes.end(), is_wide)) model_.row_type = ScalarType::Float64;

@@ -75,6 +75,7 @@ class Compiler {
   Result<Position> after(const Position& position, std::uint32_t field, const PmmlValues& values);
 
   std::optional<std::uint32_t> unguarded(const Position& position);
+  Result<void> guard_categories(const Visit& visit, const Position& at, std::uint32_t field);
   Result<void> guard(const Visit& visit, const Position& at, std::uint32_t field);
   Result<void> visit(const Visit& visit);
   Result<void> split(const Visit& visit, const Position& at, std::uint32_t field, PmmlParts& parts,
@@ -232,8 +233,8 @@ Node Compiler::separating(std::uint32_t field, const PmmlParts& parts, const Pmm
   CategorySet set;
   set.members_left = right.has(0) || (!left.has(0) && size(left) <= size(right));
   if (categories.numbers) set.rule = CategoryRule::Whole;
-  // Rows with other numbers have no answer here. They go where missing values go, as programs need it.
-  if (categories.numbers && !categories.other_possible) set.members_left = !left.missing;
+  // Elsewhere other numbers, which then have no answer, go where missing values go, which have none either.
+  if (categories.other_invalid && !right.has(0)) set.members_left = !left.missing;
   const PmmlValues& members = set.members_left ? left : right;
   for (std::uint32_t i = 1; i < categories.count(); ++i)
     if (members.has(i)) set.codes.push_back(categories.codes[i - 1]);
@@ -326,7 +327,7 @@ Result<void> Compiler::visit(const Visit& visit) {
   return add_leaf(visit, at);
 }
 
-/// Returns a field that is tested at a position and may still have numbers outside of its interval; nothing if there is
+/// Returns a field that is tested at a position and may still have numbers that are not valid; nothing if there is
 /// none. JPMML evaluates all parts of a compound predicate other than `surrogate`, whatever the outcome of the first.
 std::optional<std::uint32_t> Compiler::unguarded(const Position& position) {
   const PmmlPredicate& whole =
@@ -335,17 +336,46 @@ std::optional<std::uint32_t> Compiler::unguarded(const Position& position) {
   const PmmlPredicate* first = all ? &source_.predicates[whole.begin] : &predicate_at(position);
   for (const PmmlPredicate* part = first; part != first + (all ? whole.count : 1); ++part) {
     if (part->op == PmmlOperator::True || part->op == PmmlOperator::False) continue;
-    const std::optional<PmmlInterval>& valid = evaluator_.fields().field(part->field).valid;
-    if (!valid) continue;
+    const PmmlField& field = evaluator_.fields().field(part->field);
     const PmmlValues& values = known(part->field);
+    if (field.kind == PmmlKind::Category) {
+      if (evaluator_.fields().categories(field).other_invalid && values.has(0)) return part->field;
+      continue;
+    }
+    const std::optional<PmmlInterval>& valid = field.valid;
+    if (!valid) continue;
     if (values.low < values.high && (values.low < valid->low || values.high > valid->high))
       return part->field;
   }
   return std::nullopt;
 }
 
-/// Sends numbers outside of a field's interval to leaves without an answer.
+/// Sends numbers of a field that are no category to leaves without an answer.
+Result<void> Compiler::guard_categories(const Visit& visit, const Position& at, std::uint32_t field) {
+  PmmlParts parts;
+  PmmlValues rest = known(field), others = rest;
+  rest.set(0, false);
+  std::fill(others.categories.begin(), others.categories.end(), 0);
+  if (others.missing && !evaluator_.fields().field(field).replacement) {
+    // Splits send numbers that are no member the way of missing values, which may be the same leaves.
+    FVM_ASSIGN(const Position missing, after(at, field, others));
+    if (missing == Position{}) {
+      PmmlValues kept = std::exchange(known(field), std::move(rest));
+      waiting_.emplace_back(SetValues{field, std::move(kept)});
+      waiting_.emplace_back(Visit{at, visit.parent, visit.left});
+      return {};
+    }
+  }
+  others.set(0, true);
+  others.missing = false;
+  FVM_ASSIGN(const std::int32_t node, add_node(visit, separating(field, parts, rest, others, true)));
+  wait(node, field, std::move(rest), at, std::move(others), Position{});
+  return {};
+}
+
+/// Sends numbers that are not valid in a field to leaves without an answer.
 Result<void> Compiler::guard(const Visit& visit, const Position& at, std::uint32_t field) {
+  if (evaluator_.is_category(field)) return guard_categories(visit, at, field);
   const PmmlInterval& valid = *evaluator_.fields().field(field).valid;
   const PmmlValues& values = known(field);
   const bool below = values.low < valid.low;

@@ -26,7 +26,7 @@ PmmlValues PmmlEvaluator::all(std::uint32_t number) const {
   const PmmlCategories& categories = fields_.categories(fields_.field(number));
   values.categories.assign(categories.count() / 64 + 1, ~std::uint64_t{0});
   for (std::uint32_t i = categories.count(); i < values.categories.size() * 64; ++i) values.set(i, false);
-  values.set(0, categories.other_possible);
+  values.set(0, categories.other_possible || categories.other_invalid);
   return values;
 }
 

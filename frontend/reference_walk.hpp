@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <vector>
 
 #include <forestvm/core/category_rules.hpp>
 #include <forestvm/model.hpp>
@@ -63,12 +65,25 @@ bool goes_left(const Tree& tree, const Node& node, Scalar x) {
   return node.kind == NodeKind::Less ? x < threshold : x <= threshold;
 }
 
+/// Returns what the splits of a feature compare for a number, which is not rounded to the model's row_type yet.
+inline double number_compared(const Model& model, std::uint32_t feature, double x) {
+  const std::vector<std::uint32_t>& whole = model.whole_features;
+  if (std::isnan(x) || is_int32(x) || !std::binary_search(whole.begin(), whole.end(), feature)) return x;
+  return std::numeric_limits<double>::infinity();
+}
+
+/// Returns whether a row with this number goes left at a split. Scalar is the model's row_type.
+template <class Scalar>
+bool number_goes_left(const Model& model, const Tree& tree, const Node& node, double number) {
+  auto x = static_cast<Scalar>(number_compared(model, node.feature, number));
+  if (model.tiny_is_zero && is_tiny(static_cast<double>(x))) x = 0;
+  return goes_left(tree, node, x);
+}
+
 /// Returns whether a row goes left at a split. Scalar is the model's row_type.
 template <class Scalar, class Value>
 bool row_goes_left(const Model& model, const Tree& tree, const Node& node, std::span<const Value> row) {
-  auto x = static_cast<Scalar>(row[node.feature]);
-  if (model.tiny_is_zero && is_tiny(static_cast<double>(x))) x = 0;
-  return goes_left(tree, node, x);
+  return number_goes_left<Scalar>(model, tree, node, static_cast<double>(row[node.feature]));
 }
 
 /// Returns what a leaf adds to output k of a tree with vector leaves, or to the tree's output, in sums that are not

@@ -66,8 +66,8 @@ Result<void> SplitTests::take(std::span<const double> rows, std::size_t count, b
 void SplitTests::load(std::span<const double> row, std::size_t bit) {
   for (std::size_t c = 0; c < row.size(); ++c) {
     if (read_[c] == 0) continue;
-    double x =
-        model_.row_type == ScalarType::Float64 ? row[c] : static_cast<double>(static_cast<float>(row[c]));
+    double x = number_compared(model_, static_cast<std::uint32_t>(c), row[c]);
+    if (model_.row_type == ScalarType::Float32) x = static_cast<double>(static_cast<float>(x));
     const bool tiny = is_tiny(x);
     if (tiny && model_.tiny_is_zero) x = 0;
     ColumnValues& column = columns_[c];

@@ -86,12 +86,15 @@ std::string node_text(const Model& model, const Tree& tree, const Node& node) {
                    node.missing_left ? "left" : "right");
 }
 
-/// Describes what is derived from features, numbered as nodes do.
+/// Describes rules of features and what is derived from them, numbered as nodes do.
 std::string columns_text(const Model& model) {
   std::string text;
   if (!model.hashed_features.empty()) text += "hashed:";
   for (const std::uint32_t feature : model.hashed_features) text += formatted(" f{}", feature);
   if (!model.hashed_features.empty()) text += "\n";
+  if (!model.whole_features.empty()) text += "whole numbers:";
+  for (const std::uint32_t feature : model.whole_features) text += formatted(" f{}", feature);
+  if (!model.whole_features.empty()) text += "\n";
   std::uint64_t column = model.num_features;
   for (const Lookup& lookup : model.lookups) {
     text += formatted("f{}: {} columns by", column, lookup.width);

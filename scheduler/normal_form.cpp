@@ -110,6 +110,7 @@ struct Comparisons {
   WideCategories categories = WideCategories::None;
   bool mixed = false;      ///< True if sets of the feature have different rules.
   bool others_go = false;  ///< True if a split sends numbers without a code another way than missing values.
+  bool whole = false;      ///< True if it is one of Model::whole_features.
 };
 
 WideCategories wide_categories(CategoryRule rule) {
@@ -144,6 +145,7 @@ std::map<std::uint32_t, Comparisons> comparisons_of(const Model& model) {
         features[node.feature].bounds.push_back(node.threshold + 0.0);  // adding zero makes one zero of both
     }
   for (auto& [feature, comparisons] : features) {
+    comparisons.whole = std::binary_search(model.whole_features.begin(), model.whole_features.end(), feature);
     std::vector<double>& bounds = comparisons.bounds;
     std::sort(bounds.begin(), bounds.end());
     bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
@@ -167,18 +169,28 @@ bool move_categories(const std::vector<double>& bounds) {
   });
 }
 
-/// Adds the rules for a feature's float64 values, if it needs some.
+/// Returns the rule that a feature's values need. Infinity is no category, and unlike NaN it is not missing.
+WideCategories rule_of(const Comparisons& comparisons) {
+  const WideCategories categories = comparisons.categories;
+  if (comparisons.whole && categories <= WideCategories::Whole) return WideCategories::Integers;
+  const bool apart = categories == WideCategories::Whole && comparisons.others_go;
+  return apart && comparisons.bounds.empty() ? WideCategories::Integers : categories;
+}
+
+/// Adds the rules for a feature's values, if it needs some.
 Result<void> add_rules(std::uint32_t feature, const Comparisons& comparisons, RowRules& rules) {
   const std::vector<double>& bounds = comparisons.bounds;
   WideFeature wide{};
   wide.feature = feature;
   wide.first_bound = static_cast<std::uint32_t>(rules.wide_bounds.size());
   wide.ranked = need_ranks(bounds) ? 1 : 0;
-  wide.categories = static_cast<std::uint8_t>(comparisons.categories);
+  const WideCategories rule = rule_of(comparisons);
+  wide.categories = static_cast<std::uint8_t>(rule);
   // Numbers without a code become NaN, or numbers become bytes, for all splits of the feature.
   const bool changed = comparisons.categories >= WideCategories::Whole;
-  const bool some_missing = comparisons.categories != WideCategories::SignedByte;
-  if (changed && (comparisons.mixed || (some_missing && comparisons.others_go) || !bounds.empty()))
+  const bool some_missing = rule == WideCategories::Whole || rule == WideCategories::Byte;
+  if (changed &&
+      (comparisons.mixed || comparisons.whole || (some_missing && comparisons.others_go) || !bounds.empty()))
     return refused(
         formatted("feature {}", feature),
         "splits of whole categories or of bytes beside others, or that send other numbers another way "
@@ -221,7 +233,7 @@ void round_thresholds(Model& model, const RowRules& rules) {
 /// Returns whether numbers of rows must be changed before the set's codes are looked for.
 bool changes_numbers(const CategorySet& set) { return wide_categories(set.rule) >= WideCategories::Whole; }
 
-/// Refuses sets that change numbers in models that compare in float32, which have no rules for values.
+/// Refuses sets that change numbers in models that compare in float32, which have no rules for categories.
 Result<void> check_rules(const Model& model) {
   for (std::size_t t = 0; model.row_type == ScalarType::Float32 && t < model.trees.size(); ++t)
     for (const CategorySet& set : model.trees[t].category_sets)
@@ -233,7 +245,8 @@ Result<void> check_rules(const Model& model) {
 }  // namespace
 
 bool is_normal(const Model& model) {
-  if (model.row_type != ScalarType::Float32 || model.tiny_is_zero) return false;
+  if (model.row_type != ScalarType::Float32 || model.tiny_is_zero || !model.whole_features.empty())
+    return false;
   return std::all_of(model.trees.begin(), model.trees.end(), [](const Tree& tree) {
     return tree.leaf_width == 1 &&
            std::all_of(tree.nodes.begin(), tree.nodes.end(),
@@ -278,9 +291,16 @@ Result<RowRules> normalize(Model& model) {
   }
   model.tiny_is_zero = false;
   FVM_TRY(check_rules(model));
-  if (model.row_type == ScalarType::Float64)
-    for (const auto& [feature, comparisons] : comparisons_of(model))
-      FVM_TRY(add_rules(feature, comparisons, rules));
+  std::map<std::uint32_t, Comparisons> features = comparisons_of(model);
+  for (auto& [feature, comparisons] : features) {
+    if (model.row_type == ScalarType::Float32) {
+      // Float32 numbers need no rules for thresholds, only for being whole.
+      if (!comparisons.whole) continue;
+      comparisons.bounds.clear();
+    }
+    FVM_TRY(add_rules(feature, comparisons, rules));
+  }
+  model.whole_features.clear();
   round_thresholds(model, rules);
   return rules;
 }

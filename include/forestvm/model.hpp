@@ -168,6 +168,9 @@ struct Model {
   /// Float64 needs float64 sums.
   ScalarType row_type = ScalarType::Float32;
   ScalarType score_type = ScalarType::Float32;  ///< Type of leaves, sums and raw scores.
+  /// Features, ascending, that take whole numbers of 32 bits only: any other number counts as infinity in all splits
+  /// (PMML's fields of integers, whose trees send infinity to a leaf without an answer).
+  std::vector<std::uint32_t> whole_features;
   /// True if x with |x| <= kTiny is 0 before any split sees it.
   bool tiny_is_zero = false;
   /// Base scores: num_outputs margins, one for each output's sum.

@@ -161,31 +161,61 @@ FVM_DEVICE void deliver(const ThreadWalk& walk, const Arrival& leaf) {
   }
 }
 
-/// Walks one tree after the other for one row after the other, and delivers the leaves as the walk says.
+/// Walks a row through T trees of the group in lockstep, from tree `first` on, and delivers their leaves in that order.
+template <unsigned T, class View, class Rows>
+FVM_DEVICE void deliver_trees(const ThreadWalk& walk, const Rows& rows, std::uint32_t first,
+                              std::uint32_t row) {
+  decltype(View::tree(walk.group, first)) trees[T];
+  std::uint32_t at[T];
+  const auto x = rows.at(row);
+  for (unsigned t = 0; t < T; ++t) {
+    trees[t] = View::tree(walk.group, first + t);
+    at[t] = 0;
+  }
+  const auto step = [&](unsigned t) { at[t] = View::template next<ScalarCompare>(trees[t], at[t], x); };
+  FVM_NO_UNROLL
+  for (std::uint32_t i = 0; i < walk.walker->steps; ++i)
+    for (unsigned t = 0; t < T; ++t) step(t);
+  bool leaves = walk.walker->end != WalkEnd::UntilLeaf;
+  FVM_NO_UNROLL
+  while (!leaves) {
+    leaves = true;
+    for (unsigned t = 0; t < T; ++t) {
+      if (View::is_leaf(trees[t], at[t])) continue;
+      leaves = false;
+      step(t);
+    }
+  }
+  for (unsigned t = 0; t < T; ++t) {
+    const TreeDesc& desc = walk.group.trees[first + t];
+    deliver(walk, {row, &desc, View::value(trees[t], at[t]),
+                   View::number_at(View::tree(*walk.home, first + t), desc, at[t])});
+  }
+}
+
+/// Walks the thread's rows and trees, and delivers the leaves as the walk says. If the walker has a tile of four walks,
+/// four trees at a time are walked in lockstep; those with nodes of more than 8 bytes, which take more registers, alone.
 template <class View, class Rows>
 FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
+  constexpr unsigned kTogether = sizeof(typename View::Node) <= 8 ? 4 : 1;
   const bool rows_outer = walk.walker->order == WalkOrder::RowsOuter;
-  const std::uint32_t trees = walk.trees.size(), outer = rows_outer ? walk.rows.count : trees;
-  const std::uint32_t inner = rows_outer ? trees : walk.rows.count;
+  const bool lockstep = kTogether != 1 && walk.walker->trees * walk.walker->rows == kTogether;
+  const std::uint32_t trees = walk.trees.size(), begin = walk.trees.begin - walk.first_tree;
+  const std::uint32_t tiles = lockstep ? trees / kTogether : 0;  // which come before the remaining trees
+  const std::uint32_t tree_visits = trees - tiles * (kTogether - 1);
+  const std::uint32_t outer = rows_outer ? walk.rows.count : tree_visits;
+  const std::uint32_t inner = rows_outer ? tree_visits : walk.rows.count;
   FVM_NO_UNROLL
   for (std::uint32_t i = 0; i < outer; ++i) {
     FVM_NO_UNROLL
     for (std::uint32_t j = 0; j < inner; ++j) {
-      const std::uint32_t index = walk.trees.begin - walk.first_tree + (rows_outer ? j : i);
-      const std::uint32_t row = walk.rows[rows_outer ? i : j];
-      const auto tree = View::tree(walk.group, index);
-      const auto x = rows.at(row);
-      std::uint32_t at = 0;
-      FVM_NO_UNROLL
-      for (std::uint32_t step = 0; step < walk.walker->steps; ++step)
-        at = View::template next<ScalarCompare>(tree, at, x);
-      if (walk.walker->end == WalkEnd::UntilLeaf) {
-        FVM_NO_UNROLL
-        while (!View::is_leaf(tree, at)) at = View::template next<ScalarCompare>(tree, at, x);
-      }
-      const TreeDesc& desc = walk.group.trees[index];
-      deliver(walk,
-              {row, &desc, View::value(tree, at), View::number_at(View::tree(*walk.home, index), desc, at)});
+      const std::uint32_t visit = rows_outer ? j : i, row = walk.rows[rows_outer ? i : j];
+      if constexpr (kTogether != 1)
+        if (visit < tiles) {
+          deliver_trees<kTogether, View>(walk, rows, begin + visit * kTogether, row);
+          continue;
+        }
+      deliver_trees<1, View>(walk, rows, begin + visit + tiles * (kTogether - 1), row);
     }
   }
 }

@@ -3,11 +3,12 @@
 // to pay for encoding, otherwise as values. Each range of rows has the candidate of kShapes that costs least.
 // A cost is the time of a call on a GPU with 132 multiprocessors: the time in which loads pass, and the latencies of a
 // block. Its constants are fitted to what an H200 took (bench/results/h200.md), for forms of blocks of which few were
-// timed. T > 1 changes the order of sums, and is a candidate only where the contract has sums that no order changes, or
-// promises no bits.
+// timed. With T > 1 each thread has sums of its own, which are added after the walks. Where the contract wants sums in
+// the model's order, the block keeps the leaf of every tree instead, and a thread adds them in that order.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -57,6 +58,8 @@ constexpr std::uint32_t kLockstep = 4;
 /// takes about 55.
 constexpr double kStepsPerCodedFeature = 64;
 
+constexpr unsigned kBanks = 32;  ///< of shared memory, each of which gives a word at a time
+
 constexpr std::uint32_t kMaxArrayDepth = 12;
 constexpr double kMaxArrayPadding = 2;  ///< largest ratio of slots to nodes for the array layout
 /// Largest ratio of the deepest tree's depth to the mean depth with which walks are unrolled.
@@ -70,7 +73,12 @@ constexpr double kBlockLatency = 21000;        ///< a block without its walks: f
 constexpr double kStageLatency = 225;          ///< a load of kValuesOfLoad values into shared memory
 constexpr double kValuesOfLoad = 4;
 constexpr double kReduceLatency = 21;  ///< adding the sum of one thread to that of the row
-constexpr double kStepOfOne = 376;     ///< a step of one walk
+// Storing and adding leaves was not timed: these are the latencies of an addition and of a load, eight of which are
+// under way at once, and the clocks in which a warp's stores pass.
+constexpr double kAddLeaf = 8, kAddFarLeaf = 60;
+constexpr double kStoreLeaf = 2, kStoreFarLeaf = 16;
+constexpr double kLeafOfMany = 2;   ///< factor of kAddLeaf for models of several outputs: trees are looked up
+constexpr double kStepOfOne = 376;  ///< a step of one walk
 constexpr double kStepOfTwo = 470;  ///< a step of two walks in lockstep, between the others: it was not timed
 constexpr double kStepOfFour = 632;     ///< a step of four walks in lockstep
 constexpr double kVisitOfCodes = 6;     ///< all lanes walk one tree, by codes
@@ -100,7 +108,8 @@ struct Facts {
   double trees, outputs;
   std::size_t values, codes;  ///< values, and most columns of codes, of a row
   bool array, coded;
-  bool any_order;  ///< true if the contract's bits do not depend on the order of trees
+  bool keeps_leaves;  ///< true if threads that share the trees of a row keep every tree's leaf
+  double leaf_bytes;  ///< bytes of a leaf that is kept
 };
 
 Facts facts_of(const Model& model, Contract contract) {
@@ -113,14 +122,16 @@ Facts facts_of(const Model& model, Contract contract) {
           most_columns(model, forest),
           array,
           array && pays_for_codes(model, forest),
-          contract != Contract::Trainer && !is_per_tree(exact_sums(model).kind)};
+          contract == Contract::Trainer || is_per_tree(exact_sums(model).kind),
+          model.score_type == ScalarType::Float64 ? 8.0 : 4.0};
 }
 
 /// A shape, and where its rows are.
 struct Candidate {
   Shape shape;
   bool staged, coded;
-  double bytes;  ///< shared memory of a block
+  bool leaves_far;  ///< true if leaves that are kept lie in global memory
+  double bytes;     ///< shared memory of a block
 };
 
 /// Returns the trees that each thread of a shape walks.
@@ -134,21 +145,24 @@ std::uint32_t threads_of_row(const Facts& facts, const Shape& shape) {
   return static_cast<std::uint32_t>(std::ceil(facts.trees / trees_of_thread(facts, shape)));
 }
 
-/// Returns the candidate for a shape; std::nullopt where the contract forbids it or a block's memory does not hold it.
+/// Returns the candidate for a shape; std::nullopt where a block's memory does not hold its rows and sums.
 std::optional<Candidate> candidate(const Facts& facts, const Shape& shape) {
   const bool spread = shape.tree_threads != 1;
-  if (spread && (!facts.any_order || facts.trees <= shape.tree_threads / 2.0)) return std::nullopt;
+  if (spread && facts.trees <= shape.tree_threads / 2.0) return std::nullopt;
   const bool categories = facts.forest.category_splits != 0;
-  const double sums = spread ? shape.tree_threads * facts.outputs * kSumBytes : 0;
+  const bool keeps = spread && facts.keeps_leaves;
+  const double sums = spread && !keeps ? shape.tree_threads * facts.outputs * kSumBytes : 0;
   const auto bytes = [&](std::size_t values) {
     return shape.rows * (static_cast<double>(values) * sizeof(float) + sums);
   };
   const bool one_tree = !spread || shape.rows % 32 == 0;  // for all lanes of a warp
   const bool coded = categories || (facts.coded && one_tree && bytes(facts.codes) <= kSharedBytes);
   const double used = bytes(coded ? facts.codes : facts.values);
-  if (used <= kSharedBytes) return Candidate{shape, true, coded, used};
-  if (spread) return std::nullopt;
-  return Candidate{shape, false, coded, 0};
+  if (used > kSharedBytes && spread) return std::nullopt;
+  if (used > kSharedBytes) return Candidate{shape, false, coded, false, 0};
+  const double leaves = keeps ? shape.rows * facts.trees * facts.leaf_bytes : 0;
+  if (used + leaves > kSharedBytes) return Candidate{shape, true, coded, true, used};
+  return Candidate{shape, true, coded, false, used + leaves};
 }
 
 /// Returns the clocks of a warp's visit.
@@ -157,6 +171,23 @@ double visit_clocks(const Facts& facts, const Candidate& one) {
   if (!one.staged) return kVisitFar + kVisitFarWide * std::min(1.0, values / kWide);
   if (one.shape.tree_threads != 1 && one.shape.rows % 32 != 0) return kVisitOfTrees;
   return one.coded ? kVisitOfCodes : kVisitOfValues;
+}
+
+/// Returns the clocks in which a thread adds the sums, or leaves, of the threads that share the trees of a row.
+double adding_clocks(const Facts& facts, const Candidate& one) {
+  if (!facts.keeps_leaves || one.shape.tree_threads == 1)
+    return kReduceLatency * threads_of_row(facts, one.shape);
+  return facts.trees * (one.leaves_far ? kAddFarLeaf : kAddLeaf) * (facts.outputs == 1 ? 1 : kLeafOfMany);
+}
+
+/// Returns the clocks in which the stores of a warp's leaf pass.
+double storing_clocks(const Facts& facts, const Candidate& one) {
+  if (!facts.keeps_leaves || one.shape.tree_threads == 1) return 0;
+  if (one.leaves_far) return kStoreFarLeaf;
+  // Lanes store leaves of several rows, which lie as many leaves apart as there are trees, or of every fourth tree.
+  const double conflicts =
+      one.shape.rows % 32 == 0 ? std::gcd(static_cast<unsigned>(facts.trees), kBanks) : kLockstep;
+  return kStoreLeaf * conflicts;
 }
 
 /// Returns the clocks that a call of `rows` rows takes.
@@ -171,11 +202,12 @@ double clocks(const Facts& facts, const Candidate& one, double rows) {
   // At most two walks of rows in global memory go in lockstep.
   const double tile = one.staged ? kStepOfFour : 2 * kStepOfTwo;
   const double step = sparse * (trees < kLockstep ? kStepOfOne : tile);
-  const double latency = kBlockLatency + kReduceLatency * threads +
+  const double latency = kBlockLatency + adding_clocks(facts, one) +
                          std::ceil(trees / kLockstep) * depth * step +
                          std::ceil(staged / kValuesOfLoad / (here * threads)) * kStageLatency;
   const double passing =
-      warps * trees * depth * sparse * visit_clocks(facts, one) + staged * sizeof(float) / kBytesPerClock;
+      warps * trees * (depth * sparse * visit_clocks(facts, one) + storing_clocks(facts, one)) +
+      staged * sizeof(float) / kBytesPerClock;
   const double blocks = std::ceil(std::ceil(rows / one.shape.rows) / kMultiprocessors);
   const double resident =
       std::max(1.0, std::floor(std::min(kResidentWarps / warps, kResidentBytes / std::max(one.bytes, 1.0))));
@@ -206,7 +238,8 @@ std::string why(const Facts& facts, const Candidate& one, double rows) {
   const std::string threads =
       one.shape.tree_threads == 1
           ? "a thread walks the trees of a row in the model's order"
-          : formatted("{} threads share the trees of a row", threads_of_row(facts, one.shape));
+          : formatted("{} threads share the trees of a row{}", threads_of_row(facts, one.shape),
+                      facts.keeps_leaves ? " and keep their leaves" : "");
   return formatted("blocks of {} rows, {}, {} {}: {} rows cost {} clocks", one.shape.rows, threads,
                    one.coded ? "codes" : "values", one.staged ? "in shared memory" : "in global memory",
                    static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(clocks(facts, one, rows)));
@@ -219,7 +252,11 @@ void add_plan(Schedule& schedule, const Facts& facts, const Candidate& one) {
   if (spread) {
     const std::uint32_t trees = trees_of_thread(facts, one.shape);
     schedule.tile("tree", "t0", "t", trees).tile("t", "t1", "t2", std::min(trees, kLockstep));
-    schedule.reorder("b0", "t0", "b1", "t1", "t2").gpuDimension("t0", "block.y").sharedReduce("t0");
+    schedule.reorder("b0", "t0", "b1", "t1", "t2").gpuDimension("t0", "block.y");
+    if (facts.keeps_leaves)
+      schedule.accumulate("leaves");
+    else
+      schedule.sharedReduce("t0");
   } else {
     schedule.tile("tree", "t0", "t2", kLockstep).reorder("b0", "b1", "t0", "t2");
   }

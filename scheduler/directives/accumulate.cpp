@@ -1,4 +1,5 @@
-// accumulate(f64) chooses the type of the sums: f32, f64, or exact, whose bits no order of additions changes.
+// accumulate(f64) chooses how leaves are summed: in f32, in f64, as exact sums, whose bits no order of additions
+// changes, or from leaves that are kept and added in the model's order.
 // Contracts restrict the choice: see passes/choose_sums.cpp.
 #include "scheduler/directives/apply.hpp"
 

@@ -19,6 +19,7 @@ Result<void> check_columns(const Model& model) {
   };
   if (model.row_type != ScalarType::Float32) return wrong("of float64 rows");
   if (model.tiny_is_zero) return wrong("of rows whose tiny numbers are zero");
+  if (!model.whole_features.empty()) return wrong("beside features of whole numbers");
   for (std::size_t t = 0; t < model.trees.size(); ++t)
     for (std::size_t n = 0; n < model.trees[t].nodes.size(); ++n)
       if (model.trees[t].nodes[n].missing == Missing::Zero)

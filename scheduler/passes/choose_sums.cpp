@@ -1,11 +1,11 @@
 // Contract, accumulate directive and order of additions -> the type of the sums.
 //
-//   trainer       The model's type, in the model's order. If orderTrees changed the order, leaves are kept and
-//                 added in the model's order. Trees in parallel change the order of additions: that is a
-//                 warning, or a refusal under --strict.
+//   trainer       The model's type, in the model's order. If orderTrees changed the order, or accumulate(leaves)
+//                 asks for it, leaves are kept and added in the model's order. Otherwise trees in parallel
+//                 change the order of additions: that is a warning, or a refusal under --strict.
 //   reproducible  Exact sums. If a model's leaves have no exact sums, leaves are kept and added in the model's
 //                 order.
-//   fast          Any order, in the type that is requested.
+//   fast          Any order, in the type that is requested; with accumulate(leaves) as under trainer.
 //
 // Leaves that are numbers of vectors or functions are always kept, and what the numbers stand for is added in the
 // model's order.
@@ -31,6 +31,7 @@ class SumsChoice {
     const auto& order = lowering_.forest.order;
     permuted_ = !std::is_sorted(order.begin(), order.end());
     FVM_TRY(check_conflict());
+    if (keeps_leaves()) FVM_TRY(check_nothing_reduced());
     if (lowering_.numbered || lowering_.options.keeps_leaves) return choose_per_tree();
     switch (lowering_.options.contract) {
       case Contract::Trainer:
@@ -48,6 +49,7 @@ class SumsChoice {
   const std::optional<Requested<std::string>>& requested() const {
     return lowering_.loops.program.accumulate;
   }
+  bool keeps_leaves() const { return requested() && requested()->value == "leaves"; }
 
   void find_reductions(LoopId loop) {
     if (lowering_.is_reduction(loop)) reductions_.push_back(loop);
@@ -59,6 +61,13 @@ class SumsChoice {
     if (!requested() || contract == Contract::Fast) return {};
     const std::string& wanted = requested()->value;
     const std::string trainers(name_of(sum_kind(type())));
+    if (keeps_leaves() && contract == Contract::Reproducible && !lowering_.numbered &&
+        !is_per_tree(exact_sums(lowering_.model).kind))
+      return lowering_.refuse(
+          requested()->directive,
+          "contract reproducible adds this model's leaves exactly, which gives other bits than "
+          "adding them in the model's order");
+    if (keeps_leaves()) return {};
     if (contract == Contract::Trainer && wanted != trainers)
       return lowering_.refuse(
           requested()->directive,
@@ -71,8 +80,18 @@ class SumsChoice {
     return {};
   }
 
+  /// Refuses directives about the reduction of private sums, of which there are none where leaves are kept.
+  Result<void> check_nothing_reduced() const {
+    for (const LoopId id : reductions_)
+      if (const auto& reduction = lowering_.loops[id].reduction)
+        return lowering_.refuse(
+            reduction->directive,
+            "accumulate(leaves) keeps every tree's leaf: there are no private sums to reduce");
+    return {};
+  }
+
   Result<void> choose_per_tree() {
-    if (requested() && requested()->value != name_of(sum_kind(type())))
+    if (requested() && !keeps_leaves() && requested()->value != name_of(sum_kind(type())))
       return lowering_.refuse(
           requested()->directive,
           "leaves that are kept are summed in the model's type, " + std::string(name_of(sum_kind(type()))));
@@ -82,7 +101,7 @@ class SumsChoice {
 
   Result<void> choose_for_trainer() {
     Sums& sums = lowering_.sums;
-    if (permuted_) {
+    if (permuted_ || keeps_leaves()) {
       sums.kind = per_tree_kind(type());
       return {};
     }
@@ -112,9 +131,9 @@ class SumsChoice {
     Sums& sums = lowering_.sums;
     const ReproducibleSums exact = exact_sums(lowering_.model);
     const bool per_tree = is_per_tree(exact.kind);
-    if (per_tree && requested()) return no_exact_sums();
+    if (per_tree && requested() && !keeps_leaves()) return no_exact_sums();
     // In the model's order a plain sum has the bits that keeping the leaves would give.
-    const bool plain = per_tree && !permuted_ && reductions_.empty();
+    const bool plain = per_tree && !permuted_ && reductions_.empty() && !keeps_leaves();
     if (!plain) sums.kind = exact.kind;
     sums.unit = exact.unit;
     sums.in_model_order = per_tree;
@@ -123,6 +142,10 @@ class SumsChoice {
 
   Result<void> choose_fast() {
     Sums& sums = lowering_.sums;
+    if (keeps_leaves()) {
+      sums.kind = per_tree_kind(type());
+      return {};
+    }
     const std::string wanted = requested() ? requested()->value : "f32";
     const bool trainers_type = wanted == name_of(sum_kind(type()));
     sums.in_model_order = trainers_type && !permuted_ && reductions_.empty();

@@ -49,6 +49,8 @@ std::uint64_t hash_of(const Model& model) {
   mix(static_cast<std::uint64_t>(model.row_type) << 3 | static_cast<std::uint64_t>(model.score_type) << 2 |
       std::uint64_t{model.tiny_is_zero} << 1 | std::uint64_t{model.averaged});
   if (model.group_ends != 0) mix(model.group_ends);
+  if (!model.whole_features.empty()) mix(kHighBit | model.whole_features.size());
+  for (const std::uint32_t feature : model.whole_features) mix(feature);
   for (const double number : {model.slope, model.offset, model.divisor, model.scale}) mix_double(number);
   for (const double base : model.base) mix_double(base);
   for (const Tree& tree : model.trees) {

@@ -197,7 +197,7 @@ class ScheduleMaker {
 
   void program_directives() {
     if (dice_.percent(70)) add(Schedule().orderTrees(one_of({"depth", "class", "none"})));
-    if (dice_.percent(30)) add(Schedule().accumulate(one_of({"f32", "f64", "exact"})));
+    if (dice_.percent(30)) add(Schedule().accumulate(one_of({"f32", "f64", "exact", "leaves"})));
   }
 
   /// Adds a reduction of some loop, mostly of one that needs it.

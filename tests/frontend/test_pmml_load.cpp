@@ -146,6 +146,14 @@ TEST(PmmlLoad, WholeNumbers) {
                 {3, 1, 3});
   expect_values(of_children(leaf("1", simple("i", "equal", "2.5")), column, SmallPmml{}.strategy, 1),
                 {3, 3, 3});
+  const std::vector<double> others = {2.5, 2147483647, -2147483648, 2147483648, -2147483649, 1e300, kNan};
+  const std::string children = leaf("1", simple("i", "lessOrEqual", "2"));
+  expect_values(of_children(children, others, SmallPmml{}.strategy, 1),
+                {kNone, 3, 1, kNone, kNone, kNone, 3});
+  // The field is looked at only where a test asks for it.
+  expect_values(of_children(leaf("4", simple("a", "equal", "0")) + children, others, SmallPmml{}.strategy, 1),
+                {4, 4, 4, 4, 4, 4, 4});
+  EXPECT_EQ(loaded(SmallPmml{}.file()).whole_features, (std::vector<std::uint32_t>{1}));
   EXPECT_EQ(loaded(replaced(SmallPmml{}.file(), simple("a", "lessThan", "0.5"),
                             simple("i", "lessThan", "99999999")))
                 .row_type,
@@ -190,7 +198,35 @@ TEST(PmmlLoad, CategoriesThatAreNumbers) {
   small.fields = replaced(small.fields, "dataType=\"string\"", "dataType=\"integer\"");
   small.nodes = "<Node score=\"3\"><True/>" + leaf("1", simple("k", "equal", "30.0")) + "</Node>";
   EXPECT_TRUE(loaded(small.file()).categories.empty());
-  expect_values(values(small.file(), {0, 0, 7, 0, 0, 30, 0, 0, 30.5}), {3, 1, 3});
+  const std::vector<double> rows = {0, 0, 7, 0, 0, 30, 0, 0, 30.5, 0, 0, 8, 0, 0, -1, 0, 0, kNan};
+  expect_values(values(small.file(), rows), {3, 1, kNone, kNone, kNone, 3});
+  // Where rows without a value have no answer, one split does for both.
+  const SmallPmml guarded = small;
+  small.strategy = "missingValueStrategy=\"nullPrediction\" noTrueChildStrategy=\"returnLastPrediction\"";
+  expect_values(values(small.file(), rows), {3, 1, kNone, kNone, kNone, kNone});
+  EXPECT_EQ(loaded(small.file()).trees[0].nodes.size(), loaded(guarded.file()).trees[0].nodes.size());
+  small = guarded;
+  small.schema = replaced(small.schema, "name=\"k\"", "name=\"k\" invalidValueTreatment=\"asMissing\"");
+  expect_values(values(small.file(), rows), {3, 1, 3, 3, 3, 3});
+  small = guarded;
+  small.schema = replaced(small.schema, "name=\"k\"", "name=\"k\" missingValueReplacement=\"30\"");
+  expect_values(values(small.file(), rows), {3, 1, kNone, kNone, kNone, 1});
+}
+
+TEST(PmmlLoad, TruthValues) {
+  SmallPmml small;
+  small.fields =
+      replaced(small.fields,
+               "><Value value=\"red\"/><Value value=\"green\"/><Value value=\"x y\"/></DataField>", "/>");
+  small.fields = replaced(small.fields, "dataType=\"string\"", "dataType=\"boolean\"");
+  small.nodes = "<Node score=\"3\"><True/>" + leaf("1", simple("k", "equal", "true")) + "</Node>";
+  const std::vector<double> rows = {0, 0, 0, 0, 0, 1, 0, 0, 0.5, 0, 0, 2, 0, 0, -1, 0, 0, kNan};
+  expect_values(values(small.file(), rows), {3, 1, kNone, kNone, kNone, 3});
+  EXPECT_FALSE(loaded(small.file()).categories[0].unseen);
+  // JPMML reads "TRUE" as true, so texts that are no names are not taken for missing values.
+  small.schema = replaced(small.schema, "name=\"k\"", "name=\"k\" invalidValueTreatment=\"asMissing\"");
+  expect_values(values(small.file(), rows), {3, 1, 3, 3, 3, 3});
+  EXPECT_FALSE(loaded(small.file()).categories[0].unseen);
 }
 
 TEST(PmmlLoad, MissingValuesAreReplaced) {

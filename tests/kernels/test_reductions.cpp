@@ -97,6 +97,27 @@ TEST(Reductions, InTheTrainersOrderAreMadeByThreads) {
   EXPECT_EQ(scores(emulator_backend(program)), std::vector<float>(kRows, in_order));
 }
 
+/// Threads keep the leaves of their trees, one tree or four at a time. The block adds them to one sum of a row, to all of
+/// a row's sums, or, where there are threads enough, each thread to one of them.
+TEST(Reductions, OfLeavesThatAreKeptAreInTheTrainersOrder) {
+  const std::vector<float> values = leaf_values(250);
+  for (const std::uint32_t outputs : {1u, 3u, 200u}) {
+    Model model = model_of_leaves(values);
+    model.num_outputs = outputs;
+    model.base.assign(outputs, 0.5);
+    for (std::size_t t = 0; t < model.trees.size(); ++t)
+      model.trees[t].output = static_cast<std::uint32_t>(t * 7 % 5 % outputs);
+    const auto wanted = scores(host_backend(test::compiled(model, "", Contract::Trainer)));
+    for (const unsigned trees : {1u, 4u}) {
+      SCOPED_TRACE(std::to_string(outputs) + " outputs, " + std::to_string(trees) + " trees");
+      const std::string schedule = "tile(batch, b0, b1, 2); tile(tree, t0, t1, " + std::to_string(trees) +
+                                   "); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+                                   "gpuDimension(t0, block.x); interleave(t1); accumulate(leaves)";
+      EXPECT_EQ(scores(emulator_backend(test::compiled(model, schedule, Contract::Trainer))), wanted);
+    }
+  }
+}
+
 /// The emulator's sums are right even without atomics; the count shows that each addition is atomic. A sum of
 /// two words takes two atomics.
 TEST(Reductions, ByAtomicsAddAtomically) {

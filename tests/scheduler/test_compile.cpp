@@ -117,6 +117,37 @@ TEST(Contracts, StrictRefusesThem) {
   EXPECT_TRUE(compiled(kParallelTrees, Contract::Fast, true).ok());
 }
 
+/// The accumulator of leaves takes the place of the warning, or of the refusal.
+TEST(Contracts, LeavesThatAreKeptAreAddedInTheModelsOrder) {
+  for (const Contract contract : {Contract::Trainer, Contract::Fast}) {
+    const auto result = compiled("parallel(tree); accumulate(leaves)", contract, true);
+    ASSERT_TRUE(result.ok()) << error_of(result);
+    EXPECT_TRUE(result->warnings.empty());
+    EXPECT_EQ(result->program.accumulators()[1].kind, AccumulatorKind::PerTree);
+    EXPECT_EQ(result->program.meta().sums_in_model_order, 1);
+  }
+}
+
+TEST(Contracts, LeavesAreKeptUnderTheReproducibleOneOnlyIfTheyHaveNoExactSums) {
+  EXPECT_EQ(
+      error_of(compiled("accumulate(leaves)", Contract::Reproducible)),
+      "line 1, column 1: accumulate(leaves): contract reproducible adds this model's leaves exactly, which gives "
+      "other bits than adding them in the model's order");
+  CompileOptions options;
+  options.contract = Contract::Reproducible;
+  const auto far = compile(small_model("far"), parsed("accumulate(leaves)"), options);
+  ASSERT_TRUE(far.ok()) << error_of(far);
+  EXPECT_EQ(far->program.accumulators()[1].kind, AccumulatorKind::PerTree);
+}
+
+TEST(Contracts, LeavesThatAreKeptHaveNoReduction) {
+  const std::string loops = "tile(tree, t0, t1, 2); parallel(t0); accumulate(leaves); ";
+  for (const char* reduction : {"atomicReduce(t0)", "vectorReduce(t0, 4)"})
+    EXPECT_EQ(error_of(compiled(loops + reduction)),
+              "line 1, column 58: " + std::string(reduction) +
+                  ": accumulate(leaves) keeps every tree's leaf: there are no private sums to reduce");
+}
+
 TEST(Contracts, TheReproducibleOneSumsThemExactly) {
   for (const bool strict : {false, true}) {
     const auto result = compiled(kParallelTrees, Contract::Reproducible, strict);
@@ -396,6 +427,8 @@ TEST(Compile, TheFingerprintIsOfAllThatDecidesAPrediction) {
       fingerprint([](Model& m) { std::swap(m.trees[0].nodes[0].left, m.trees[0].nodes[0].right); }),
       fingerprint([](Model& m) { m.row_type = m.score_type = ScalarType::Float64; }),
       fingerprint([](Model& m) { m.tiny_is_zero = true; }),
+      fingerprint([](Model& m) { m.whole_features = {0}; }),
+      fingerprint([](Model& m) { m.whole_features = {1}; }),
       fingerprint([](Model& m) { m.slope = 2; }),
       fingerprint([](Model& m) { m.averaged = true; }),
       fingerprint([](Model& m) { m.trees[0].first_leaf = 1; }),

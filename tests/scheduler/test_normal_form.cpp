@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/core/category_rules.hpp>
+
 #include "support/small_models.hpp"
 
 namespace forestvm::test {
@@ -181,8 +183,9 @@ TEST(NormalForm, RefusesTinyNumbersThatAreACategoryWhereOthersAreNot) {
   EXPECT_TRUE(normal_form(model).ok());
 }
 
-/// Rows are rounded once for all splits of a feature: fractions become NaN, so all must send them where NaN goes.
-TEST(NormalForm, RefusesWholeCategoriesWhoseFractionsAreNotMissing) {
+/// Rows are rounded once for all splits of a feature: fractions become NaN, or infinity if some split sends them
+/// another way than NaN. No comparison of numbers may stand beside them.
+TEST(NormalForm, FractionsAmongWholeCategoriesBecomeOneNumber) {
   Node root;
   root.kind = NodeKind::Category;
   root.missing_left = true;
@@ -191,14 +194,40 @@ TEST(NormalForm, RefusesWholeCategoriesWhoseFractionsAreNotMissing) {
   model.trees[0].category_sets = {{{0, 3}, false, CategoryRule::Whole}};
   const auto normal = normal_form(model);
   ASSERT_TRUE(normal.ok()) << normal.error().text();
+  const auto rule_of = [](const auto& form) {
+    return static_cast<WideCategories>((*form)->rules.wide_features.at(0).categories);
+  };
+  EXPECT_EQ(rule_of(normal), WideCategories::Whole);
   Model other = model;
   other.trees[0].nodes[0].missing_left = false;
+  const auto apart = normal_form(other);
+  ASSERT_TRUE(apart.ok()) << apart.error().text();
+  EXPECT_EQ(rule_of(apart), WideCategories::Integers);
+  other.trees.push_back(support::split(0, 0.5, leaf(1), leaf(2)));
   ASSERT_FALSE(normal_form(other).ok());
   EXPECT_EQ(normal_form(other).error().where, "feature 0");
   other = model;
   other.row_type = ScalarType::Float32;
   ASSERT_FALSE(normal_form(other).ok());
   EXPECT_EQ(normal_form(other).error().where, "tree 0");
+}
+
+/// Float32 numbers need a rule, too, if they must be whole, but no bounds.
+TEST(NormalForm, FeaturesOfWholeNumbersHaveARule) {
+  for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64}) {
+    Model model = support::model_of({support::split(1, 2, leaf(1), leaf(2))});
+    model.row_type = model.score_type = type;
+    model.trees[0].nodes[0].kind = NodeKind::LessEqual;
+    model.whole_features = {1};
+    const auto normal = normal_form(model);
+    ASSERT_TRUE(normal.ok() && normal->has_value());
+    EXPECT_TRUE((*normal)->model.whole_features.empty());
+    const std::vector<WideFeature>& features = (*normal)->rules.wide_features;
+    ASSERT_EQ(features.size(), 1u);
+    EXPECT_EQ(features[0].feature, 1u);
+    EXPECT_EQ(static_cast<WideCategories>(features[0].categories), WideCategories::Integers);
+    EXPECT_EQ(features[0].bound_count, type == ScalarType::Float64 ? 1u : 0u);
+  }
 }
 
 TEST(NormalForm, SwappedChildrenKeepTheirNumbers) {

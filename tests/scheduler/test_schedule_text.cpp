@@ -33,7 +33,7 @@ const std::vector<std::string> kEveryDirective = {
     "encode(u8)",
     "tileTree(tree, 8, probability)",
     "orderTrees(class)",
-    "accumulate(exact)",
+    "accumulate(leaves)",
 };
 
 Schedule parsed(std::string_view text) {

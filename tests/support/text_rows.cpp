@@ -62,6 +62,7 @@ std::vector<double> read_text_rows(const std::filesystem::path& file, const Mode
   std::vector<const FeatureCategories*> categories(model.num_features);
   for (const FeatureCategories& named : model.categories) categories[named.feature] = &named;
   const auto& hashed = model.hashed_features;
+  const ScalarType type = model.whole_features.empty() ? model.row_type : ScalarType::Float64;
   std::vector<double> rows;
   while (at < text.size()) {
     const std::vector<std::string> cells = take_csv_line(text, at);
@@ -70,7 +71,7 @@ std::vector<double> read_text_rows(const std::filesystem::path& file, const Mode
     for (std::uint32_t i = 0; i < cells.size(); ++i)
       rows.push_back(std::binary_search(hashed.begin(), hashed.end(), i) ? category_code(cells[i])
                      : categories[i] != nullptr ? category_of(cells[i], *categories[i])
-                                                : number_of(cells[i], model.row_type));
+                                                : number_of(cells[i], type));
   }
   return rows;
 }

@@ -208,21 +208,6 @@ std::vector<double> tree_means(const Program& program, OutputKind output) {
   return means;
 }
 
-Result<void> expected_scores(const Program& program, OutputKind output, const BaseMargin& margins,
-                             double* to) {
-  FVM_TRY(check_margins(program, output, margins.rows, margins));
-  const std::vector<double> means = tree_means(program, output);
-  const bool narrow = program.meta().score_type == ScalarType::Float32;
-  const auto rounded = [&](double number) {
-    return narrow ? static_cast<double>(static_cast<float>(number)) : number;
-  };
-  for (std::size_t i = 0; i < margins.rows * margins.outputs; ++i) {
-    const double sum = means[i % margins.outputs] + rounded(margin_at(margins, i));
-    to[i] = output == OutputKind::ApproxContributions ? rounded(sum) : sum;
-  }
-  return {};
-}
-
 Result<void> check_options(const Program& program, OutputKind output, std::size_t rows,
                            const CallOptions& options) {
   if (options.base_margin.data != nullptr) FVM_TRY(check_margins(program, output, rows, options.base_margin));

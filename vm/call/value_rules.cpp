@@ -129,6 +129,9 @@ float ValueRules::round(const Special& special, double x) const {
       return static_cast<float>(byte_of(x));
     case WideCategories::SignedByte:
       return static_cast<float>(byte_of(x));
+    case WideCategories::Integers:
+      if (!is_int32(x)) x = std::numeric_limits<double>::infinity();
+      break;
   }
   if (special.ranked)
     return static_cast<float>(std::upper_bound(special.bounds.begin(), special.bounds.end(), x) -

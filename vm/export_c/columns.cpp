@@ -24,6 +24,7 @@ constexpr std::uint32_t kListed = 8;            ///< A set, whose words are its 
 constexpr std::uint32_t kNegative = 16;         ///< Numbers between -1 and 0 are category 0.
 constexpr std::uint32_t kByte = 32;             ///< Numbers become bytes.
 constexpr std::uint32_t kBelowMissing = 64;     ///< Numbers below 0 are missing.
+constexpr std::uint32_t kIntegers = 128;        ///< Numbers that are no whole ones of 32 bits are infinity.
 
 /// Returns the rules of a column by WideFeature::categories.
 std::uint32_t rules_of(WideCategories categories) {
@@ -37,6 +38,8 @@ std::uint32_t rules_of(WideCategories categories) {
       return kByte | kBelowMissing;
     case WideCategories::SignedByte:
       return kByte;
+    case WideCategories::Integers:
+      return kIntegers;
   }
   return 0;
 }
@@ -196,6 +199,9 @@ constexpr const char* kRules =
   if ((column[0] & 64u) != 0u && value < 0) return (@ROW)(0.0 / 0.0);
   if ((column[0] & 32u) != 0u && value == value)
     value = value > -2147483649.0 && value < 2147483648.0 ? (@ROW)((uint64_t)(int64_t)value & 255u) : 0;
+  if ((column[0] & 128u) != 0u && value == value &&
+      !(value >= -2147483648.0 && value < 2147483648.0 && (@ROW)(int64_t)value == value))
+    value = (@ROW)(1.0 / 0.0);
 )";
 
 constexpr const char* kSet = R"(  if ((column[0] & 12u) == 0u || value != value) return value;
@@ -221,7 +227,7 @@ constexpr const char* kRecords =
     R"(/* Columns: rules, cell, and of a set its first word, number of words and first category. Bits of the rules: 1: tiny
  * numbers are missing; 2: fractions are missing; 4: a set with a bit for each category; 8: a set that lists its
  * categories; 16: numbers between -1 and 0 are category 0; 32: numbers become bytes; 64: numbers
- * below 0 are missing. */
+ * below 0 are missing; 128: numbers that are no whole ones of 32 bits are infinity. */
 )";
 
 /// Returns the function that computes any column, with its tables.

@@ -18,13 +18,14 @@ struct Keyword {
   PyObject*
       text;  ///< The interned name. Most calls pass the same object, so that comparing pointers is enough.
 };
-std::array<Keyword, 7> keywords = {{
+std::array<Keyword, 8> keywords = {{
     {"out", &Arguments::out, nullptr},
     {"output", &Arguments::output, nullptr},
     {"dtype", &Arguments::dtype, nullptr},
     {"missing", &Arguments::missing, nullptr},
     {"columns", &Arguments::columns, nullptr},
     {"extra", &Arguments::extra, nullptr},
+    {"base_margin", &Arguments::base_margin, nullptr},
     {"X", &Arguments::rows, nullptr},
 }};
 std::array<PyObject*, kOutputCount> outputs{};
@@ -69,7 +70,7 @@ bool make_argument_names() {
   return true;
 }
 
-bool read_arguments(const char* function, bool has_output, PyObject* const* args, Py_ssize_t count,
+bool read_arguments(const char* function, OptionalArguments taken, PyObject* const* args, Py_ssize_t count,
                     PyObject* names, Arguments& read) {
   if (count > 1) return refuse(function, "%s() takes one positional argument, the rows", nullptr);
   if (count == 1) read.rows = args[0];
@@ -77,7 +78,8 @@ bool read_arguments(const char* function, bool has_output, PyObject* const* args
   for (Py_ssize_t i = 0; i < named; ++i) {
     PyObject* const name = PyTuple_GetItem(names, i);
     const Keyword* const keyword = keyword_called(name);
-    if (keyword == nullptr || (keyword->field == &Arguments::output && !has_output))
+    if (keyword == nullptr || (keyword->field == &Arguments::output && !taken.output) ||
+        (keyword->field == &Arguments::base_margin && !taken.base_margin))
       return refuse(function, "%s() got an unexpected keyword argument '%U'", name);
     if (read.*keyword->field != nullptr)
       return refuse(function, "%s() got multiple values for argument '%U'", name);
@@ -87,6 +89,7 @@ bool read_arguments(const char* function, bool has_output, PyObject* const* args
   if (read.out == Py_None) read.out = nullptr;
   if (read.dtype == Py_None) read.dtype = nullptr;
   if (read.missing == Py_None) read.missing = nullptr;
+  if (read.base_margin == Py_None) read.base_margin = nullptr;
   if (read.missing != nullptr && PyFloat_Check(read.missing)) {
     const double missing = PyFloat_AsDouble(read.missing);
     if (missing != missing) read.missing = nullptr;  // NaN is always missing

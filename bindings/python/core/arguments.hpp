@@ -16,14 +16,20 @@ struct Arguments {
   PyObject* missing = nullptr;
   PyObject* columns = nullptr;
   PyObject* extra = nullptr;
+  PyObject* base_margin = nullptr;
 };
 
 /// Makes the texts with which names of arguments are compared. Returns false with a Python exception set if that fails.
 bool make_argument_names();
 
-/// Reads the arguments of a vectorcall: the rows, then keywords. Only predict and predict_one have `output`. Returns
-/// false with a Python exception set if they make no sense.
-bool read_arguments(const char* function, bool has_output, PyObject* const* args, Py_ssize_t count,
+/// The arguments that only some methods have.
+struct OptionalArguments {
+  bool output, base_margin;
+};
+
+/// Reads the arguments of a vectorcall: the rows, then keywords. Returns false with a Python exception set if they make
+/// no sense.
+bool read_arguments(const char* function, OptionalArguments taken, PyObject* const* args, Py_ssize_t count,
                     PyObject* names, Arguments& read);
 
 /// Finds the output that is called `name`; if `name` is null, sets Output::Value. Returns false with a Python exception

@@ -78,13 +78,22 @@ int get_schema(ArrowArrayStream* stream, ArrowSchema* out) {
   });
 }
 
+/// Returns whether no margins are left after the last rows; otherwise a Python exception is set.
+bool has_used_margins(const Forest& forest) {
+  const std::size_t used = forest.margins_used.load(std::memory_order_relaxed);
+  if (used == forest.call.base_margin.rows) return true;
+  raise(fail(ErrorCode::Usage, "base_margin",
+             formatted("has {} rows, and the stream has {}", forest.call.base_margin.rows, used)));
+  return false;
+}
+
 int get_next(ArrowArrayStream* stream, ArrowArray* out) {
   return run(stream, [&] {
     Stream& from = stream_of(stream);
     *out = {};
     Owned<ArrowArray> chunk;
     if (!from.reader.next(chunk)) return false;
-    if (!chunk) return true;
+    if (!chunk) return has_used_margins(from.forest());
     const OutputForm& form = from.form();
     const std::size_t size = bytes_of(form.type);
     const auto count = static_cast<std::size_t>(chunk->length);

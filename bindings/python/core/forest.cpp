@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
 
@@ -133,6 +134,19 @@ Forest::Forest(Program loaded, std::shared_ptr<const Predictor> backend, const C
     forms[i] = form_of(program, static_cast<Output>(i), probabilities, call);
 }
 
+Result<CallOptions> Forest::next_call(std::size_t rows) {
+  CallOptions next = call;
+  const BaseMargin& all = call.base_margin;
+  const std::size_t from = margins_used.fetch_add(rows, std::memory_order_relaxed);
+  if (from > all.rows || rows > all.rows - from)
+    return fail(ErrorCode::Usage, "base_margin",
+                formatted("has {} rows, and there are more rows to predict", all.rows));
+  const std::size_t bytes = all.outputs * (all.float64 ? sizeof(double) : sizeof(float));
+  next.base_margin.data = static_cast<const std::byte*>(all.data) + from * bytes;
+  next.base_margin.rows = rows;
+  return next;
+}
+
 namespace {
 
 PyObject* text(std::string_view bytes) {
@@ -158,6 +172,10 @@ PyObject* num_trees(PyObject* self, void*) { return PyLong_FromUnsignedLong(meta
 PyObject* num_outputs(PyObject* self, void*) { return PyLong_FromUnsignedLong(meta_of(self).num_outputs); }
 
 /// Returns the numbers of each tree's output.
+PyObject* margin_rows(PyObject* self, void* /*closure*/) {
+  return PyLong_FromSize_t(forest_of(self).call.base_margin.rows);
+}
+
 PyObject* leaf_width(PyObject* self, void*) {
   const Program& program = forest_of(self).program;
   return PyLong_FromUnsignedLong(program.leaf_vectors().empty() ? 1 : program.meta().num_outputs);
@@ -242,6 +260,12 @@ PyObject* row_dtype(PyObject* self, void*) {
   return PyUnicode_FromString(meta_of(self).row_type == ScalarType::Float64 ? "float64" : "float32");
 }
 
+PyObject* number_dtype(PyObject* self, void*) {
+  const Program& program = forest_of(self).program;
+  const bool wide = program.meta().row_type == ScalarType::Float64 || !program.wide_features().empty();
+  return PyUnicode_FromString(wide ? "float64" : "float32");
+}
+
 PyObject* probabilities(PyObject* self, void*) {
   static constexpr const char* kNames[] = {"none", "values", "pair", "softmax"};
   return PyUnicode_FromString(kNames[static_cast<std::size_t>(forest_of(self).probabilities)]);
@@ -277,7 +301,10 @@ void deallocate(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   {
     Forest* const forest = reinterpret_cast<ForestObject*>(self)->forest;
-    if (forest != nullptr) forest->contexts.clear();
+    if (forest != nullptr) {
+      forest->contexts.clear();
+      forest->margins.close();
+    }
     const WithoutGil free;
     delete forest;
   }
@@ -296,30 +323,35 @@ void* string_id() {
 }
 
 /// The docstring of a public method, in the form from which Python derives its signature.
-#define FVM_ROWS_SIGNATURE(name, output) \
-  name "($self, X, *, " output "out=None, dtype=None, missing=None, columns='name', extra='error')\n--\n\n"
+#define FVM_ROWS_SIGNATURE(name, output, margin)                                                          \
+  name "($self, X, *, " output "out=None, dtype=None, missing=None, columns='name', extra='error'" margin \
+       ")\n--\n\n"
+#define FVM_MARGIN ", base_margin=None"
 constexpr const char* kPredict =
-    FVM_ROWS_SIGNATURE("predict", "output='value', ")
+    FVM_ROWS_SIGNATURE("predict", "output='value', ", FVM_MARGIN)
     "Predicts rows: (n,) numbers, or (n, k) if the model has k for each row.\n\n"
     "output:  'value' is what the trainer's predict gives; 'raw', 'class', 'leaf' and 'proba' what the other methods give.\n"
     "out:     the array to write to; it is returned.\n"
     "dtype:   float32 or float64 (labels and leaves: int32 or int64) instead of the trainer's type.\n"
     "missing: a number that is missing, besides NaN.\n"
     "columns: 'name' matches named columns to the model's features; 'position' takes them in order.\n"
-    "extra:   'ignore' drops named columns that the model does not have.";
+    "extra:   'ignore' drops named columns that the model does not have.\n"
+    "base_margin: numbers, one for each row and output, from which the sums of the rows start instead of the model's base\n"
+    "         scores: XGBoost's base_margin, LightGBM's init_score.";
 constexpr const char* kPredictRaw =
-    FVM_ROWS_SIGNATURE("predict_raw", "") "Predicts the trainer's raw scores; see predict.";
-constexpr const char* kPredictClass =
-    FVM_ROWS_SIGNATURE("predict_class", "") "Predicts the index of each row's class; see predict.";
+    FVM_ROWS_SIGNATURE("predict_raw", "", FVM_MARGIN) "Predicts the trainer's raw scores; see predict.";
+constexpr const char* kPredictClass = FVM_ROWS_SIGNATURE(
+    "predict_class", "", FVM_MARGIN) "Predicts the index of each row's class; see predict.";
 constexpr const char* kPredictProba = FVM_ROWS_SIGNATURE(
-    "predict_proba", "") "Predicts the probability of each class, (n, classes); see predict.";
+    "predict_proba", "", FVM_MARGIN) "Predicts the probability of each class, (n, classes); see predict.";
 constexpr const char* kApply = FVM_ROWS_SIGNATURE(
-    "apply",
+    "apply", "",
     "") "Returns the number of each tree's leaf, as the trainer counts them, (n, trees); see predict.";
 constexpr const char* kPredictOne =
     "predict_one($self, X, *, output='value', missing=None, columns='name', extra='error')\n--\n\n"
     "Predicts one row: a vector, a sequence of numbers, or a mapping from names to values. Returns a number, or an array\n"
     "if the output has several.";
+#undef FVM_MARGIN
 #undef FVM_ROWS_SIGNATURE
 constexpr const char* kFingerprint =
     "16 hexadecimal digits that name the model. Programs of one model have the same ones, whatever their schedule,\n"
@@ -346,10 +378,10 @@ PyObject* make_forest_type(PyObject* module) {
       {"_encode", fill_encoded_rows, METH_VARARGS, nullptr},
       {"_encode_arrow", encode_arrow, METH_VARARGS, nullptr},
       {"_new_result", new_result, METH_VARARGS, nullptr},
-      {"_expected_from_margins", expected_from_margins, METH_VARARGS, nullptr},
       {"_tree", decoded_tree, METH_O, nullptr},
       {"_save", save, METH_O, nullptr},
       {"_calling", calling, METH_VARARGS, nullptr},
+      {"_with_margins", with_margins, METH_O, nullptr},
       {"_load", load, METH_VARARGS | METH_CLASS, nullptr},
       {nullptr, nullptr, 0, nullptr},
   };
@@ -373,8 +405,10 @@ PyObject* make_forest_type(PyObject* module) {
       {"_derived_columns", derived_columns, nullptr, nullptr, nullptr},
       {"_encoder", encoder, nullptr, nullptr, nullptr},
       {"_row_dtype", row_dtype, nullptr, nullptr, nullptr},
+      {"_number_dtype", number_dtype, nullptr, nullptr, nullptr},
       {"_probabilities", probabilities, nullptr, nullptr, nullptr},
       {"_leaf_width", leaf_width, nullptr, nullptr, nullptr},
+      {"_margin_rows", margin_rows, nullptr, nullptr, nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr},
   };
   static PyType_Slot slots[] = {

@@ -3,6 +3,7 @@
 
 #include "bindings/python/core/python.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -72,11 +73,18 @@ struct Forest {
 
   const OutputForm& form(Output output) const { return forms[static_cast<std::size_t>(output)]; }
 
+  /// Returns the options of a call for rows, whose margins are the next ones if the forest has some: see `margins`.
+  Result<CallOptions> next_call(std::size_t rows);
+
   Program program;
   std::shared_ptr<const Predictor> predictor;
   std::vector<std::uint32_t> features;  ///< The features of `call`.
   std::vector<double> quantiles;        ///< The quantiles of `call`, if it has some of its own.
   CallOptions call;
+  /// The memory of the margins of `call`, which are for all rows that the forest ever predicts, in their order. Such a
+  /// forest serves one call from Python, which may come to several calls of the backend.
+  Buffer margins;
+  std::atomic<std::size_t> margins_used{0};  ///< Rows whose margins were used.
   c_api::Names names;
   ContextPool contexts;
   std::size_t num_features;
@@ -107,10 +115,10 @@ PyObject* predict_device(PyObject* self, PyObject* args);
 PyObject* stream(PyObject* self, PyObject* args);
 PyObject* category_numbers(PyObject* self, PyObject* args);
 PyObject* new_result(PyObject* self, PyObject* args);
-PyObject* expected_from_margins(PyObject* self, PyObject* args);
 PyObject* decoded_tree(PyObject* self, PyObject* number);
 PyObject* load(PyObject* type, PyObject* args);
 PyObject* calling(PyObject* self, PyObject* args);
+PyObject* with_margins(PyObject* self, PyObject* margins);
 
 /// Returns whether the model has the output; otherwise a Python exception is set.
 bool has_output(const Forest& forest, Output output);

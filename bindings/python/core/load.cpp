@@ -279,6 +279,18 @@ PyObject* load(PyObject* type, PyObject* args) {
   });
 }
 
+namespace {
+
+/// Returns an object of the class of `self` that has a forest.
+PyObject* object_of(PyObject* self, std::unique_ptr<Forest> made) {
+  Ref object = Ref::take(PyType_GenericAlloc(Py_TYPE(self), 0));
+  if (!object) return nullptr;
+  reinterpret_cast<ForestObject*>(object.get())->forest = made.release();
+  return object.release();
+}
+
+}  // namespace
+
 /// Forest._calling(first_round, end_round, every, ensembles, features, quantiles): a forest of the same program whose
 /// calls have these options. An end_round of 0 means all rounds; `features` is an array of uint32, and an empty one
 /// means all; `quantiles` is an array of float64, and an empty one means the default ones.
@@ -301,13 +313,24 @@ PyObject* calling(PyObject* self, PyObject* args) {
     if (!buffer.open(chosen_features, PyBUF_SIMPLE)) return nullptr;
     const auto* const first = static_cast<const std::uint32_t*>(buffer->buf);
     const std::size_t count = static_cast<std::size_t>(buffer->len) / sizeof(std::uint32_t);
-    auto made = std::make_unique<Forest>(forest.program, forest.predictor, call,
-                                         std::vector<std::uint32_t>(first, first + count),
-                                         std::vector<double>(quantiles.begin(), quantiles.end()));
-    Ref object = Ref::take(PyType_GenericAlloc(Py_TYPE(self), 0));
-    if (!object) return nullptr;
-    reinterpret_cast<ForestObject*>(object.get())->forest = made.release();
-    return object.release();
+    return object_of(self, std::make_unique<Forest>(forest.program, forest.predictor, call,
+                                                    std::vector<std::uint32_t>(first, first + count),
+                                                    std::vector<double>(quantiles.begin(), quantiles.end())));
+  });
+}
+
+/// Forest._with_margins(margins): a forest of the same program with the same options whose sums start from these
+/// margins, an array (rows, outputs) in C order. It serves one call for as many rows.
+PyObject* with_margins(PyObject* self, PyObject* margins) {
+  return guarded([&]() -> PyObject* {
+    const Forest& forest = forest_of(self);
+    auto made = std::make_unique<Forest>(forest.program, forest.predictor, forest.call, forest.features,
+                                         forest.quantiles);
+    if (!made->margins.open(margins, PyBUF_C_CONTIGUOUS)) return nullptr;
+    const Py_buffer& view = *made->margins;
+    made->call.base_margin = {view.buf, static_cast<std::size_t>(view.shape[0]),
+                              static_cast<std::size_t>(view.shape[1]), view.itemsize == sizeof(double)};
+    return object_of(self, std::move(made));
   });
 }
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
 
 #include "bindings/python/core/arguments.hpp"
@@ -25,10 +24,11 @@
 namespace forestvm::python {
 namespace {
 
-/// Returns a function of forestvm._rows, which is imported when it is first needed.
-PyObject* python_function(std::atomic<PyObject*>& cached, const char* name) {
+/// Returns a function of a module in Python, which is imported when it is first needed.
+PyObject* python_function(std::atomic<PyObject*>& cached, const char* name,
+                          const char* in_module = "forestvm._rows") {
   if (PyObject* const function = cached.load(std::memory_order_acquire)) return function;
-  const Ref module = Ref::take(PyImport_ImportModule("forestvm._rows"));
+  const Ref module = Ref::take(PyImport_ImportModule(in_module));
   if (!module) return nullptr;
   PyObject* const function = PyObject_GetAttrString(module.get(), name);
   if (function != nullptr) cached.store(function, std::memory_order_release);
@@ -49,9 +49,22 @@ PyObject* in_python(PyObject* self, Output output, const Arguments& given) {
                                       or_none(given.extra), nullptr);
 }
 
+/// Predicts rows with margins of their own through forestvm._margins.
+PyObject* with_margins(PyObject* self, Output output, const Arguments& given) {
+  static std::atomic<PyObject*> cached;
+  PyObject* const function = python_function(cached, "predict", "forestvm._margins");
+  if (function == nullptr) return nullptr;
+  const Ref name = Ref::take(PyUnicode_InternFromString(kOutputNames[static_cast<std::size_t>(output)]));
+  if (!name) return nullptr;
+  return PyObject_CallFunctionObjArgs(function, self, given.base_margin, given.rows, name.get(),
+                                      or_none(given.out), or_none(given.dtype), or_none(given.missing),
+                                      or_none(given.columns), or_none(given.extra), nullptr);
+}
+
 PyObject* predict_given(PyObject* self, Output output, const Arguments& given) {
   Forest& forest = forest_of(self);
   if (!has_output(forest, output)) return nullptr;
+  if (given.base_margin != nullptr) return with_margins(self, output, given);
   const bool computed_here = output != Output::Proba || forest.probabilities != ProbabilitySource::Softmax;
   if (given.missing == nullptr && computed_here) {
     if (is_array(given.rows)) {
@@ -78,7 +91,8 @@ PyObject* predict_called(const char* function, std::optional<Output> output, PyO
   return guarded([&]() -> PyObject* {
     Arguments given;
     Output asked = output.value_or(Output::Value);
-    if (!read_arguments(function, !output, args, count, names, given)) return nullptr;
+    const OptionalArguments taken{!output, output != Output::Leaf};
+    if (!read_arguments(function, taken, args, count, names, given)) return nullptr;
     if (!output && !find_output(given.output, asked)) return nullptr;
     return predict_given(self, asked, given);
   });
@@ -165,26 +179,6 @@ PyObject* new_result(PyObject* self, PyObject* args) {
   });
 }
 
-/// Forest._expected_from_margins(output, margins): replaces margins, a float64 array (rows, outputs) in C order, by the
-/// expected scores of rows that bring them.
-PyObject* expected_from_margins(PyObject* self, PyObject* args) {
-  return guarded([&]() -> PyObject* {
-    PyObject *name = nullptr, *margins = nullptr;
-    if (PyArg_ParseTuple(args, "OO", &name, &margins) == 0) return nullptr;
-    Output output{};
-    Buffer buffer;
-    const Forest& forest = forest_of(self);
-    if (!find_output(name, output) || !has_output(forest, output)) return nullptr;
-    if (!open_array(buffer, margins, PyBUF_WRITABLE)) return nullptr;
-    const BaseMargin given{buffer->buf, static_cast<std::size_t>(buffer->shape[0]),
-                           static_cast<std::size_t>(buffer->shape[1]), true};
-    const auto done =
-        expected_scores(forest.program, forest.form(output).kind, given, static_cast<double*>(buffer->buf));
-    if (!done) return raise(done.error());
-    Py_RETURN_NONE;
-  });
-}
-
 namespace {
 
 PyObject* number_of(ResultType type, const void* number) {
@@ -246,7 +240,8 @@ PyObject* predict_one(PyObject* self, PyObject* const* args, Py_ssize_t count, P
   return guarded([&]() -> PyObject* {
     Arguments given;
     Output output{};
-    if (!read_arguments("predict_one", true, args, count, names, given) || !find_output(given.output, output))
+    if (!read_arguments("predict_one", {true, false}, args, count, names, given) ||
+        !find_output(given.output, output))
       return nullptr;
     if (given.out != nullptr || given.dtype != nullptr)
       return raise(usage("predict_one gives Python's numbers, or a new array: it takes no out and no dtype"));

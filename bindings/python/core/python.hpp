@@ -48,6 +48,8 @@ class Buffer {
   /// Returns whether `object` gives a view of this kind; if not, a Python exception is set.
   bool open(PyObject* object, int flags) { return PyObject_GetBuffer(object, &view_, flags) == 0; }
 
+  void close() { PyBuffer_Release(&view_); }
+
   /// Describes memory that an object keeps alive for as long as the caller holds a reference to it.
   void borrow(const Py_buffer& view) {
     PyBuffer_Release(&view_);

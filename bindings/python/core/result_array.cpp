@@ -98,12 +98,17 @@ bool ResultArray::take(const OutputForm& form, std::size_t rows, PyObject* out, 
   return true;
 }
 
-Result<void> write_output(const Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
+Result<void> write_output(Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
                           const OutputForm& form, ResultType type, void* out) {
   const std::size_t count = row_count(rows);
   const bool pairs = form.computed != form.width;
   void* const to = pairs ? static_cast<std::byte*>(out) + count * bytes_of(type) : out;
-  FVM_TRY(forest.predictor->predict_with(*lease, rows, form.kind, type, forest.call, to));
+  if (forest.call.base_margin.data == nullptr) {
+    FVM_TRY(forest.predictor->predict_with(*lease, rows, form.kind, type, forest.call, to));
+  } else {
+    FVM_ASSIGN(const CallOptions call, forest.next_call(count));
+    FVM_TRY(forest.predictor->predict_with(*lease, rows, form.kind, type, call, to));
+  }
   if (pairs) type == ResultType::Float64 ? expand_pairs<double>(out, count) : expand_pairs<float>(out, count);
   return {};
 }

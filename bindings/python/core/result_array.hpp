@@ -34,7 +34,7 @@ class ResultArray {
 
 /// Predicts rows into memory. The output may be one that is derived from what the program computes. Does not need the
 /// GIL.
-Result<void> write_output(const Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
+Result<void> write_output(Forest& forest, const ContextPool::Lease& lease, const AnyRows& rows,
                           const OutputForm& form, ResultType type, void* out);
 
 /// Calls write_output, for which other Python threads may run if there is much to do. Returns false with a Python

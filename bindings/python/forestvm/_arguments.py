@@ -60,21 +60,6 @@ def _matrix(rows: Any, option: str) -> NDArray[Any]:
     return matrix
 
 
-def margins_of(margins: Any, outputs: int) -> NDArray[Any]:
-    """Returns a new array of float64, (rows, outputs), with the margins of rows."""
-    import numpy
-
-    try:
-        numbers = numpy.array(margins, dtype=numpy.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise UnsupportedInput(f"base_margin is no array of numbers: {error}", "base_margin") from None
-    if numbers.ndim == 1 and outputs == 1:
-        return numbers.reshape(-1, 1)
-    if numbers.ndim != 2:
-        raise Usage(f"base_margin has the shape {numbers.shape}: expected (rows, {outputs})", "base_margin")
-    return numbers
-
-
 def quantiles_of(quantiles: Any) -> tuple[float, ...]:
     """Returns quantiles as the extension takes them."""
     try:

@@ -35,6 +35,7 @@ class Forest:
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> NDArray[Any]: ...
     def predict_raw(
         self,
@@ -45,6 +46,7 @@ class Forest:
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> NDArray[Any]: ...
     def predict_class(
         self,
@@ -55,6 +57,7 @@ class Forest:
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> NDArray[Any]: ...
     def predict_proba(
         self,
@@ -65,6 +68,7 @@ class Forest:
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> NDArray[Any]: ...
     def apply(
         self,
@@ -117,8 +121,10 @@ class Forest:
     _derived_columns: tuple[str, ...]
     _encoder: tuple[int, int]
     _row_dtype: str
+    _number_dtype: str
     _probabilities: str
     _leaf_width: int
+    _margin_rows: int
 
     @classmethod
     def _load(
@@ -153,6 +159,7 @@ class Forest:
         quantiles: NDArray[numpy.float64],
         /,
     ) -> Any: ...
+    def _with_margins(self, margins: NDArray[Any], /) -> Any: ...
     def _tree(self, number: int, /) -> tuple[int | None, int, list[_Node], list[_Leaf]]: ...
     def _save(self, path: bytes, /) -> None: ...
     def _new_result(self, rows: int, output: str, out: NDArray[Any] | None, dtype: DTypeLike | None, /) -> NDArray[Any]: ...
@@ -188,7 +195,6 @@ class Forest:
         extra: str | None,
         /,
     ) -> NDArray[Any]: ...
-    def _expected_from_margins(self, output: str, margins: NDArray[numpy.float64], /) -> None: ...
     def _predict_device(
         self,
         address: int,

@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, overload
 
 from . import _arguments, _core, _threadpools, _threads
 from ._errors import ContractWarning, UnsupportedInput, Usage
@@ -80,6 +80,36 @@ class Forest(_core.Forest):
 
         return _rows.encode(self, X, missing, columns, extra)
 
+    @overload
+    def contributions(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        features: Sequence[str | int] | None = ...,
+        top: None = ...,
+        base_margin: Any = ...,
+    ) -> NDArray[Any]: ...
+
+    @overload
+    def contributions(
+        self,
+        X: Any,
+        *,
+        out: None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        features: Sequence[str | int] | None = ...,
+        top: int,
+        base_margin: Any = ...,
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+
     def contributions(
         self,
         X: Any,
@@ -92,7 +122,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = None,
         top: int | None = None,
         base_margin: Any = None,
-    ) -> Any:
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns what each feature contributes to the raw scores: exact SHAP values by the paths of the trees.
 
         The array has the shape (rows, features + 1), or (rows, outputs, features + 1) if the model has several
@@ -111,6 +141,38 @@ class Forest(_core.Forest):
         """
         return self._explain("contributions", 1, X, out, dtype, missing, columns, extra, features, top, base_margin)
 
+    @overload
+    def interactions(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        max_bytes: int = ...,
+        features: Sequence[str | int] | None = ...,
+        top: None = ...,
+        base_margin: Any = ...,
+    ) -> NDArray[Any]: ...
+
+    @overload
+    def interactions(
+        self,
+        X: Any,
+        *,
+        out: None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        max_bytes: int = ...,
+        features: Sequence[str | int] | None = ...,
+        top: int,
+        base_margin: Any = ...,
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+
     def interactions(
         self,
         X: Any,
@@ -124,7 +186,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = None,
         top: int | None = None,
         base_margin: Any = None,
-    ) -> Any:
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns what each two features contribute together to the raw scores: exact SHAP interactions.
 
         The array has the shape (rows, features + 1, features + 1), or (rows, outputs, features + 1, features + 1) if
@@ -144,6 +206,36 @@ class Forest(_core.Forest):
             "interactions", 2, X, out, dtype, missing, columns, extra, features, top, base_margin, max_bytes
         )
 
+    @overload
+    def approx_contributions(
+        self,
+        X: Any,
+        *,
+        out: NDArray[Any] | None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        features: Sequence[str | int] | None = ...,
+        top: None = ...,
+        base_margin: Any = ...,
+    ) -> NDArray[Any]: ...
+
+    @overload
+    def approx_contributions(
+        self,
+        X: Any,
+        *,
+        out: None = ...,
+        dtype: DTypeLike | None = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+        features: Sequence[str | int] | None = ...,
+        top: int,
+        base_margin: Any = ...,
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
+
     def approx_contributions(
         self,
         X: Any,
@@ -156,7 +248,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = None,
         top: int | None = None,
         base_margin: Any = None,
-    ) -> Any:
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns changes of the mean score at the splits of each feature on a row's way: XGBoost's `approx_contribs`.
 
         The array has the shape of `contributions`, and the numbers add up to the raw score likewise. The forest must
@@ -194,7 +286,7 @@ class Forest(_core.Forest):
         top: int | None,
         base_margin: Any,
         max_bytes: int | None = None,
-    ) -> Any:
+    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Predicts an output of which each row has (features + 1) ** order numbers for each output of the model, and
         takes at most `max_bytes` bytes."""
         from . import _terms
@@ -215,21 +307,19 @@ class Forest(_core.Forest):
         if out is not None and (out.shape[1:] != shape or not out.flags.c_contiguous):
             wanted = ", ".join(map(str, shape))
             raise Usage(f"expected an array of the shape (rows, {wanted}) in C order, not {out.shape}", "out")
-        expected = None
-        if base_margin is not None:
-            expected = _arguments.margins_of(base_margin, self.num_outputs)
-            self._expected_from_margins(output, expected)
         calls = self._kept_calls(features=ascending)
         flat_out = None if out is None else out.reshape(len(out), math.prod(shape))
         flat = calls.predict(
-            X, output=output, out=flat_out, dtype=dtype, missing=missing, columns=columns, extra=extra
+            X,
+            output=output,
+            out=flat_out,
+            dtype=dtype,
+            missing=missing,
+            columns=columns,
+            extra=extra,
+            base_margin=base_margin,
         )
         numbers = flat.reshape(len(flat), *shape) if out is None else out
-        if expected is not None:
-            if len(expected) != len(numbers):
-                raise Usage(f"base_margin has {len(expected)} rows, but X has {len(numbers)}", "base_margin")
-            last = numbers[(..., *(-1,) * order)]
-            last[...] = expected.reshape(last.shape)
         if top is not None:
             return _terms.strongest(numbers, ascending or range(used), top, order)
         if chosen is not None and chosen != ascending:
@@ -256,6 +346,32 @@ class Forest(_core.Forest):
         flat = self.predict(X, output="trees", dtype=dtype, missing=missing, columns=columns, extra=extra)
         width = self._leaf_width
         return flat if width == 1 else flat.reshape(len(flat), flat.shape[1] // width, width)
+
+    @overload
+    def proximity(
+        self,
+        X: Any,
+        Y: Any = ...,
+        *,
+        top: None = ...,
+        weights: bool = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+    ) -> NDArray[Any]: ...
+
+    @overload
+    def proximity(
+        self,
+        X: Any,
+        Y: Any = ...,
+        *,
+        top: int,
+        weights: bool = ...,
+        missing: float | None = ...,
+        columns: str = ...,
+        extra: str = ...,
+    ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 
     def proximity(
         self,
@@ -301,6 +417,7 @@ class Forest(_core.Forest):
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> NDArray[Any]:
         """Returns the raw scores after every few rounds, and after the last: an array (rows, stages, outputs).
 
@@ -308,9 +425,10 @@ class Forest(_core.Forest):
         options are those of `predict`.
         """
         calls = self._kept_calls(every=_arguments.count_of(every, "every"))
-        return self._by_output(
-            calls.predict(X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra)
+        flat = calls.predict(
+            X, output="staged", dtype=dtype, missing=missing, columns=columns, extra=extra, base_margin=base_margin
         )
+        return self._by_output(flat)
 
     def virt_ensembles(
         self,
@@ -420,14 +538,18 @@ class Forest(_core.Forest):
         missing: float | None = None,
         columns: str = "name",
         extra: str = "error",
+        base_margin: Any = None,
     ) -> PredictionStream:
-        """Predicts a stream or table of Arrow batch by batch, as its consumer asks for them."""
+        """Predicts a stream or table of Arrow batch by batch, as its consumer asks for them.
+
+        The options are those of `predict`.
+        """
         from . import _rows
         from ._prediction_stream import PredictionStream
 
         if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
             raise UnsupportedInput(f"{type(X).__name__} gives no Arrow stream", "X")
-        return PredictionStream(self, X, output, name, _rows.missing_number(missing), columns, extra)
+        return PredictionStream(self, X, output, name, _rows.missing_number(missing), columns, extra, base_margin)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the program to a file (.fvm), which `load` and the C library open."""

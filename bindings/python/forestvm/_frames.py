@@ -115,7 +115,7 @@ class ColumnRows(_rows.Rows):
         self._forest._predict_columns(parts, end - begin, output, out)
 
     def block(self, begin: int, end: int) -> NDArray[Any]:
-        block = numpy.empty((end - begin, len(self._columns)), dtype=self._forest._row_dtype, order="F")
+        block = numpy.empty((end - begin, len(self._columns)), dtype=self._forest._number_dtype, order="F")
         for feature, column in enumerate(self._columns):
             part = column.part(begin, end)
             block[:, feature] = (
@@ -189,7 +189,7 @@ class _Column:
                 return self._texts(objects)
         if self._missing is None and values.dtype.kind in "biuf" and values.dtype.char != "g":
             return numpy.array(values, dtype=values.dtype.newbyteorder("="))
-        return _rows.numbers(values, self._forest._row_dtype, self._missing, self.where)
+        return _rows.numbers(values, self._forest._number_dtype, self._missing, self.where)
 
     def _texts(self, values: NDArray[Any]) -> Part:
         """Maps texts to the codes of their categories."""
@@ -235,7 +235,7 @@ def _array_of(values: Any, where: str) -> NDArray[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or value != value
+    return value is None or value is numpy.ma.masked or type(value).__name__ in ("NAType", "NaTType") or value != value
 
 
 def _from_extension(values: Any) -> NDArray[Any]:

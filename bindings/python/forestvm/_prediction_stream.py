@@ -16,10 +16,22 @@ class PredictionStream:
     """
 
     def __init__(
-        self, forest: Forest, X: Any, output: str, name: str, missing: float | None, columns: str, extra: str
+        self,
+        forest: Forest,
+        X: Any,
+        output: str,
+        name: str,
+        missing: float | None,
+        columns: str,
+        extra: str,
+        base_margin: Any = None,
     ) -> None:
-        self._forest, self._rows = forest, X
+        self._forest, self._rows, self._base_margin = forest, X, base_margin
         self._options = (output, name, missing, columns, extra)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self._forest._stream(self._rows, *self._options)
+        if self._base_margin is None:
+            return self._forest._stream(self._rows, *self._options)
+        from . import _margins
+
+        return _margins.forest_with(self._forest, self._base_margin)._stream(self._rows, *self._options)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 64 << 20
 _EXACT = 2**53  # integers up to here are float64 numbers
+_MASKED = id(numpy.ma.masked)  # comparing identities is faster than comparing values, and masked values equal nothing
 
 
 class Rows:
@@ -168,8 +169,13 @@ def from_dlpack(X: Any) -> NDArray[Any]:
 
 def frozen(values: Any) -> Any:
     """Returns a list as a tuple: if another thread changes a list while NumPy reads it, NumPy raises RuntimeError, or
-    reads parts of two rows. Returns all other values as they are."""
-    return tuple(values) if type(values) is list else values
+    reads parts of two rows. In lists and tuples, NaN replaces NumPy's masked values, about which NumPy warns, or which
+    it turns into "0.0" beside texts. Returns all other values as they are."""
+    if type(values) is list:
+        values = tuple(values)
+    if type(values) is tuple and _MASKED in map(id, values):
+        return tuple(numpy.nan if value is numpy.ma.masked else value for value in values)
+    return values
 
 
 def array_of(values: Any) -> NDArray[Any]:
@@ -223,7 +229,7 @@ class ArrayRows(Rows):
             block = block[:, self._order]
         if isinstance(block, numpy.ma.MaskedArray):
             mask = numpy.ma.getmaskarray(block)
-            block = numbers(block.data, self._forest._row_dtype, self._missing, "X").copy()
+            block = numbers(block.data, self._forest._number_dtype, self._missing, "X").copy()
             block[mask] = numpy.nan
             return block
         block = numpy.asarray(block)
@@ -231,12 +237,12 @@ class ArrayRows(Rows):
             return block
         if self._missing is None and block.dtype.kind in "biuf" and block.dtype.char != "g":
             return numpy.array(block, dtype=block.dtype.newbyteorder("="), order="C")
-        return numbers(block, self._forest._row_dtype, self._missing, "X")
+        return numbers(block, self._forest._number_dtype, self._missing, "X")
 
 
 def numbers(values: NDArray[Any], dtype: str, missing: float | None, where: str) -> NDArray[Any]:
-    """Converts numbers of any type to `dtype`, the type in which the model compares. To float32, numbers are rounded as
-    the trainer rounds them; to float64, numbers that float64 cannot represent are refused. `missing` becomes NaN."""
+    """Converts numbers of any type to `dtype`, in which the model reads them. To float32, numbers are rounded as the
+    trainer rounds them; to float64, numbers that float64 cannot represent are refused. `missing` becomes NaN."""
     kind = values.dtype.kind
     if kind not in "biufO":
         raise UnsupportedInput(f"{where}: values of type {values.dtype} are not numbers", where)
@@ -265,7 +271,7 @@ def _objects(values: NDArray[Any], where: str) -> NDArray[Any]:
     """Converts Python's numbers; None, and what pandas calls missing, become NaN."""
     out = numpy.empty(values.shape, dtype="float64")
     for at, value in enumerate(values.flat):
-        if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        if value is None or value is numpy.ma.masked or type(value).__name__ in ("NAType", "NaTType"):
             number = numpy.nan
         elif isinstance(value, (int, float, numpy.number, numpy.bool_)):
             try:
@@ -312,7 +318,7 @@ def _sparse_parts(
             or values.dtype.char == "g"
             or not values.dtype.isnative
         ):
-            values = numbers(values, forest._row_dtype, missing, "X")
+            values = numbers(values, forest._number_dtype, missing, "X")
         yield (
             begin,
             end,

@@ -65,8 +65,13 @@ class _ForestEstimator(BaseEstimator):  # type: ignore[misc]
         """Returns the leaf of every tree: int32 of shape (rows, trees)."""
         return self.forest.apply(X, **self._arguments())
 
-    def _arguments(self) -> dict[str, Any]:
-        arguments = {"missing": self.missing, "columns": self.columns, "extra": self.extra}
+    def _arguments(self, base_margin: object = None) -> dict[str, Any]:
+        arguments = {
+            "missing": self.missing,
+            "columns": self.columns,
+            "extra": self.extra,
+            "base_margin": base_margin,
+        }
         return {name: value for name, value in arguments.items() if value is not None}
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -128,22 +133,27 @@ class ForestClassifier(ClassifierMixin, _ForestEstimator):  # type: ignore[misc]
         known = getattr(self.model, "classes_", None)
         return np.asarray(known) if known is not None else _labels_of(self.forest)
 
-    def predict(self, X: object) -> Array:
-        """Returns the label of every row: an array of shape (rows,)."""
-        return np.asarray(self.classes_.take(self.forest.predict_class(X, **self._arguments())))
+    def predict(self, X: object, base_margin: object = None) -> Array:
+        """Returns the label of every row: an array of shape (rows,).
 
-    def predict_proba(self, X: object) -> Array:
+        Args:
+            X: The rows.
+            base_margin: Margins of the rows, from which their sums start: see :meth:`forestvm.Forest.predict`.
+        """
+        return np.asarray(self.classes_.take(self.forest.predict_class(X, **self._arguments(base_margin))))
+
+    def predict_proba(self, X: object, base_margin: object = None) -> Array:
         """Returns the probabilities of all classes: an array of shape (rows, classes) in the model's type."""
-        return self.forest.predict_proba(X, **self._arguments())
+        return self.forest.predict_proba(X, **self._arguments(base_margin))
 
-    def predict_log_proba(self, X: object) -> Array:
+    def predict_log_proba(self, X: object, base_margin: object = None) -> Array:
         """Returns the logarithms of the probabilities."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
+            return np.asarray(np.log(self.predict_proba(X, base_margin)))
 
-    def decision_function(self, X: object) -> Array:
+    def decision_function(self, X: object, base_margin: object = None) -> Array:
         """Returns the raw scores: shape (rows,) for a model of one score for each row, else (rows, scores)."""
-        return self.forest.predict_raw(X, **self._arguments())
+        return self.forest.predict_raw(X, **self._arguments(base_margin))
 
 
 class ForestRegressor(RegressorMixin, _ForestEstimator):  # type: ignore[misc]
@@ -166,9 +176,14 @@ class ForestRegressor(RegressorMixin, _ForestEstimator):  # type: ignore[misc]
         self.extra = extra
         self.forest  # loads the model, so that a bad one is an error here
 
-    def predict(self, X: object) -> Array:
-        """Returns the value of every row: shape (rows,) for a model of one output, else (rows, outputs)."""
-        return self.forest.predict(X, **self._arguments())
+    def predict(self, X: object, base_margin: object = None) -> Array:
+        """Returns the value of every row: shape (rows,) for a model of one output, else (rows, outputs).
+
+        Args:
+            X: The rows.
+            base_margin: Margins of the rows, from which their sums start: see :meth:`forestvm.Forest.predict`.
+        """
+        return self.forest.predict(X, **self._arguments(base_margin))
 
 
 def _forest_of(model: object) -> Forest:

@@ -60,6 +60,10 @@ def objects(of_missing: Any) -> np.ndarray:
     return out
 
 
+def lists_with_masked_values() -> list[list[Any]]:
+    return [[np.ma.masked if hole else x for x, hole in zip(row, mask)] for row, mask in zip(ROWS.tolist(), MASK)]
+
+
 MASKED = {
     "float64": np.ma.MaskedArray(ROWS, mask=MASK),
     "float64 that fills with 7": np.ma.MaskedArray(ROWS, mask=MASK, fill_value=7),
@@ -73,9 +77,14 @@ MASKED = {
     "columns with masks": {name: np.ma.MaskedArray(ROWS[:, i], mask=MASK[:, i]) for i, name in enumerate(NAMES)},
     "columns of objects": {name: objects(None)[:, i] for i, name in enumerate(NAMES)},
     "columns of lists": {name: objects(None)[:, i].tolist() for i, name in enumerate(NAMES)},
+    "lists with masked values": lists_with_masked_values(),
+    "objects with masked values": np.array(lists_with_masked_values(), dtype=object),
+    "tuples with masked values": tuple(map(tuple, lists_with_masked_values())),
+    "columns of masked values": dict(zip(NAMES, map(list, zip(*lists_with_masked_values())))),
 }
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", MASKED)
 def test_masked_values_are_missing(forest: forestvm.Forest, kind: str) -> None:
     rows, wanted = MASKED[kind], forest.predict(HOLES)
@@ -162,3 +171,28 @@ def test_names_of_several_levels_that_xgboost_joined_are_refused_in_any_order() 
             forest.predict(rows)
     joined = frame.set_axis([" ".join(name) for name in frame.columns], axis=1)
     assert np.array_equal(forest.predict(joined.iloc[:, ::-1]), model.predict(frame))
+
+
+@pytest.mark.filterwarnings("error")
+def test_masked_values_beside_texts() -> None:
+    forest = forestvm.load(DATA / "pmml" / "drawn_none" / "model.pmml")
+    columns: dict[str, list[Any]] = {"a": [1.0] * 3, "b": [0.1] * 3, "i": [1] * 3}
+    masked, holes = ({**columns, "k": ["red", missing, "blue"]} for missing in (np.ma.masked, None))
+    assert np.array_equal(forest.predict(masked), forest.predict(holes))
+    assert forest.predict_one({name: values[1] for name, values in masked.items()}) == forest.predict(holes)[1]
+
+
+def test_fractions_in_fields_of_integers() -> None:
+    """The model compares in float32, which would round some fractions away."""
+    pandas, pyarrow = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    forest = forestvm.load(DATA / "pmml" / "integers_float" / "model.pmml")
+    numbers = [2.0000000000000004, 1.5, 2.0, 2147483647.0, 2147483648.0, 0.9999999999999999]
+    columns = {"b": [0.5] * 6, "i": numbers, "k": ["red"] * 6}
+    array = np.array([columns["b"], numbers, [0] * 6], dtype=float).T
+    wanted = forest.predict(array)
+    assert np.isnan(wanted).tolist() == [True, True, False, False, True, True]
+    forms = (columns, pandas.DataFrame(columns), pyarrow.table(columns), array.tolist(), array.astype(object))
+    for rows in (*forms, np.asfortranarray(array), forest.encode(array)):
+        assert np.array_equal(forest.predict(rows), wanted, equal_nan=True)
+    for rows in forms:
+        assert np.array_equal(forest.predict(rows, missing=-99), wanted, equal_nan=True)

@@ -13,8 +13,12 @@ enum class WideCategories : std::uint8_t {
   Whole = 2,       ///< Numbers that are not whole are missing.
   Byte = 3,        ///< A number becomes byte_of(it); numbers below 0 are missing.
   SignedByte = 4,  ///< A number becomes byte_of(it).
+  Integers = 5,    ///< A number that is no is_int32() becomes infinity. The feature need not have categories.
 };
-inline constexpr std::uint8_t kWideCategories = 5;
+inline constexpr std::uint8_t kWideCategories = 6;
+
+/// Returns whether a number is a whole one of 32 bits.
+inline bool is_int32(double x) { return x >= -0x1p31 && x < 0x1p31 && x == std::trunc(x); }
 
 /// Returns the whole part of a number modulo 256, as C converts it to a byte on x86: 0 for NaN and for numbers beyond
 /// the range of int32.

@@ -59,11 +59,6 @@ double margin_at(const BaseMargin& margins, std::size_t i);
 /// interactions of the kind `output`: the expected score without base scores, to which a call's margins are added.
 std::vector<double> tree_means(const Program& program, OutputKind output);
 
-/// Writes the expected scores of rows that bring margins, row after row: what contributions and interactions of float64
-/// numbers have last. They depend on nothing else in a row. Errors: see Predictor::predict_with.
-Result<void> expected_scores(const Program& program, OutputKind output, const BaseMargin& margins,
-                             double* to);
-
 /// Returns the rounds of a call, which are all of the program's unless it chooses some. The program has rounds.
 Rounds rounds_of(const Program& program, const CallOptions& options);
 

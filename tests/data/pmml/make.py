@@ -105,6 +105,12 @@ FIELDS = ('<DataField name="a" optype="continuous" dataType="double"/>'
           + "".join(f'<Value value="{colour}"/>' for colour in COLOURS) + "</DataField>")
 
 
+# For documents whose rows hold numbers that are no integers: j has whole numbers as categories.
+CODES = [0, 1, 2, 5]
+CODED_FIELD = ('<DataField name="j" optype="categorical" dataType="integer">'
+               + "".join(f'<Value value="{code}"/>' for code in CODES) + "</DataField>")
+
+
 def reference(name):
     return f'<FieldRef field="{name}"/>'
 
@@ -147,15 +153,24 @@ DERIVED = {
 }
 
 
+MINING_FIELDS = {
+    "b": '<MiningField name="b" missingValueReplacement="1.3"/>',
+    "k": '<MiningField name="k" invalidValueTreatment="asMissing"/>',
+}
+
+
 class Drawn:
     """A document with random trees: predicates of every kind, nodes of one to three children."""
 
-    def __init__(self, seed, unknown, none_true, classes, method, derived=False):
+    def __init__(self, seed, unknown, none_true, classes, method, derived=False, whole=None):
+        """`whole` is "double" or "float" for a document about whole numbers, with sums of this type."""
         self.dice = random.Random(seed)
         self.derived = [n for n in DERIVED if n != "above" or unknown == "nullPrediction"] if derived else []
         self.strategy = f'missingValueStrategy="{unknown}" noTrueChildStrategy="{none_true}"'
         self.classes = classes
         self.method = method
+        self.whole = whole
+        self.names = {None: "abik", "double": "abiijjk", "float": "biiik"}[whole]
 
     def simple(self, inside=False):
         if self.derived and self.dice.random() < 0.7:
@@ -163,9 +178,12 @@ class Drawn:
             operator = self.dice.choice(["lessThan", "lessOrEqual", "greaterThan", "greaterOrEqual"])
             value = self.dice.choice(["-1.5", "0", "0.1", "1.3", "2.7"])
             return f'<SimplePredicate field="{field}" operator="{operator}" value="{value}"/>'
-        field = self.dice.choice("abik")
+        field = self.dice.choice(self.names)
         if self.dice.random() < 0.1:
             return f'<SimplePredicate field="{field}" operator="{self.dice.choice(["isMissing", "isNotMissing"])}"/>'
+        if field == "j":
+            return (f'<SimplePredicate field="j" operator="{self.dice.choice(["equal", "notEqual"])}" '
+                    f'value="{self.dice.choice(CODES)}"/>')
         if field == "k":
             members = self.dice.sample(COLOURS, self.dice.randint(1, 3))
             if len(members) == 1:
@@ -205,24 +223,29 @@ class Drawn:
 
     def document(self):
         function = "classification" if self.classes else "regression"
-        schema = "".join(f'<MiningField name="{name}"/>' for name in "abik")
+        used = sorted(set(self.names))
+        schema = "".join(f'<MiningField name="{name}"/>' for name in used)
+        context = ' x-mathContext="float"' if self.whole == "float" else ""
         segments = ""
         for number in range(3):
             self.nodes = 0
             segments += (f'<Segment id="{number}" weight="{number + 0.5}"><True/>'
-                         f'<TreeModel functionName="{function}" {self.strategy}><MiningSchema>{schema}</MiningSchema>\n'
+                         f'<TreeModel functionName="{function}" {self.strategy}{context}><MiningSchema>{schema}'
+                         "</MiningSchema>\n"
                          + self.node(2, "<True/>") + "</TreeModel></Segment>")
         target = ('<DataField name="y" optype="categorical" dataType="integer">'
                   + "".join(f'<Value value="{k}"/>' for k in range(3)) + "</DataField>" if self.classes else
-                  '<DataField name="y" optype="continuous" dataType="double"/>')
+                  f'<DataField name="y" optype="continuous" dataType="{self.whole or "double"}"/>')
         output = "".join(f'<OutputField name="probability({k})" optype="continuous" dataType="double" '
                          f'feature="probability" value="{k}"/>' for k in range(3))
         output = f"<Output>{output}</Output>" if self.classes else ""
         return ('<?xml version="1.0"?>\n<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>\n'
-                f"<DataDictionary>{target}{FIELDS}</DataDictionary>\n{self.transformations()}"
-                f'<MiningModel functionName="{function}"><MiningSchema><MiningField name="y" usageType="target"/>'
-                '<MiningField name="a"/><MiningField name="b" missingValueReplacement="1.3"/><MiningField name="i"/>'
-                f'<MiningField name="k" invalidValueTreatment="asMissing"/></MiningSchema>{output}\n'
+                f"<DataDictionary>{target}{FIELDS}{CODED_FIELD if 'j' in used else ''}</DataDictionary>\n"
+                f"{self.transformations()}"
+                f'<MiningModel functionName="{function}"{context}><MiningSchema>'
+                '<MiningField name="y" usageType="target"/>'
+                + "".join(MINING_FIELDS.get(name, f'<MiningField name="{name}"/>') for name in used)
+                + f'</MiningSchema>{output}\n'
                 f'<Segmentation multipleModelMethod="{self.method}" missingPredictionTreatment="returnMissing">\n'
                 f"{segments}</Segmentation></MiningModel></PMML>\n")
 
@@ -235,12 +258,17 @@ DRAWN = {
     "derived_none": Drawn(7, "none", "returnLastPrediction", False, "sum", derived=True),
     "derived_null": Drawn(9, "nullPrediction", "returnLastPrediction", False, "sum", derived=True),
     "derived_default": Drawn(8, "defaultChild", "returnLastPrediction", False, "sum", derived=True),
+    "integers_none": Drawn(10, "none", "returnLastPrediction", False, "sum", whole="double"),
+    "integers_null": Drawn(11, "nullPrediction", "returnLastPrediction", False, "sum", whole="double"),
+    "integers_default": Drawn(12, "defaultChild", "returnLastPrediction", False, "average", whole="double"),
+    "integers_float": Drawn(13, "lastPrediction", "returnLastPrediction", False, "sum", whole="float"),
     "drawn_votes": Drawn(6, "lastPrediction", "returnLastPrediction", True, "majorityVote"),
 }
 
 
-def draw_rows(model, names):
-    """Draws rows: missing values, values on thresholds, next to them, and elsewhere."""
+def draw_rows(model, names, wrong):
+    """Draws rows: missing values, values on thresholds, next to them, and elsewhere. If `wrong`, some numbers in
+    fields of integers are none."""
     dice = random.Random(7)
     found = re.findall(r'Predicate field="[abi]" operator="\w+" value="([^"]+)"', model)
     found = found or re.findall(r'Predicate field="[^"]+" operator="\w+" value="([^"]+)"', model)
@@ -255,6 +283,12 @@ def draw_rows(model, names):
             return None
         if name == "k":
             return dice.choice(COLOURS + ["none"] if 'invalidValueTreatment="asMissing"' in model else COLOURS)
+        if name == "i" and wrong and dice.random() < 0.2:
+            return dice.choice([1.5, -0.5, 0.9999999999999999, 2.0000000000000004, 3e9, -2147483649.0, 1e300])
+        if name == "j":
+            return float(dice.choice(CODES if dice.random() < 0.8 else [3, 1.5, -1, 7, 1e9]))
+        if name == "i" and wrong and dice.random() < 0.1:
+            return float(dice.choice([2147483647, -2147483648, 16777217]))
         if name == "i":
             return dice.randint(-2, 3)
         value = dice.choice(thresholds) if dice.random() < 0.7 else dice.gauss(0, 2)
@@ -296,8 +330,8 @@ def write_table(file, names, rows):
 def write_answers(name):
     folder = HERE / name
     model = (folder / "model.pmml").read_text()
-    names = [n for n in "abik" if f'<MiningField name="{n}"' in model]
-    rows = draw_rows(model, names)
+    names = [n for n in "abijk" if f'<MiningField name="{n}"' in model]
+    rows = draw_rows(model, names, name.startswith("integers_"))
     results = answers(folder / "model.pmml", rows)
     write_table(folder / "rows.csv", names, rows)
     write_table(folder / "expected.csv", max((list(r) for r in results), key=len), results)

@@ -496,6 +496,8 @@ TEST(DerivedColumns, AreRefusedWhereValuesChange) {
             "model: derived columns of float64 rows: not lowered yet");
   EXPECT_EQ(refusal([](Model& m) { m.tiny_is_zero = true; }),
             "model: derived columns of rows whose tiny numbers are zero: not lowered yet");
+  EXPECT_EQ(refusal([](Model& m) { m.whole_features = {0}; }),
+            "model: derived columns beside features of whole numbers: not lowered yet");
   EXPECT_EQ(refusal([](Model& m) { m.trees[0].nodes[0].missing = Missing::Zero; }),
             "tree 0, node 0: zero is missing here, in a model with derived columns: not lowered yet");
 }

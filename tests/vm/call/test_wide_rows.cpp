@@ -409,6 +409,47 @@ TEST(WideRows, WholeCategoriesHaveNoFractions) {
   EXPECT_EQ(scores_of(**predictor, RowBlock{narrow.data(), 2, 4}).raw, (std::vector<double>{4.5, 1.5}));
 }
 
+/// Where a feature takes whole numbers only, others are infinity: in rows of every type, before they are rounded.
+TEST(WideRows, OtherNumbersThanIntegersAreInfinity) {
+  const std::vector<double> numbers = {0.0,    -0.0,      2.0,          below(2.0),    above(2.0),   2.5,
+                                       -2.5,   1e-310,    2147483647.0, -2147483648.0, 2147483648.0, 1e300,
+                                       -1e300, kInfinity, kNan,         16777217.0};
+  std::vector<double> rows;
+  for (const double x : numbers) rows.insert(rows.end(), {x, 0.2, 0, 0});
+  for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64}) {
+    Model model = support::model_of({support::split(
+        0, 0x1p31, support::split(0, 2, support::leaf(1), support::leaf(2)), support::leaf(4), true)});
+    for (Node& node : model.trees[0].nodes)
+      if (node.kind == NodeKind::Less) node.kind = NodeKind::LessEqual;
+    model.row_type = model.score_type = type;
+    model.whole_features = {0};
+    const Scores expected = judged(model, rows);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const double x = numbers[i];
+      const bool whole = x == std::trunc(x) && std::abs(x + 0.5) < 0x1p31;
+      const double leaf = std::isnan(x) ? (model.trees[0].nodes[1].missing_left ? 1 : 2)
+                          : !whole      ? 4
+                          : x <= 2      ? 1
+                                        : 2;
+      EXPECT_EQ(expected.raw[i], leaf + 0.5) << x;
+    }
+    const std::vector<float> narrow(rows.begin(), rows.end());
+    const std::vector<double> wide(narrow.begin(), narrow.end());
+    for (const char* const schedule : {"encode(u8)", "plan(9); encode(u8); plan(BATCH)", ""}) {
+      const auto predictor = host_backend(compiled(model, schedule));
+      EXPECT_EQ(scores_of(**predictor, RowBlock{rows.data(), numbers.size(), 4, RowType::Float64}), expected)
+          << schedule;
+      EXPECT_EQ(scores_of(**predictor, RowBlock{narrow.data(), numbers.size(), 4}), judged(model, wide))
+          << schedule;
+      Column column;
+      column.values = numbers.data();
+      column.type = RowType::Float64;
+      std::vector<Column> columns(4, column);
+      EXPECT_EQ(scores_of(**predictor, ColumnRows{numbers.size(), columns}), expected) << schedule;
+    }
+  }
+}
+
 /// Numbers become bytes as C converts them. Those below 0 are missing, or have the byte of their whole part.
 TEST(WideRows, BytesAreNumbersModulo256) {
   struct Converted {
@@ -460,7 +501,7 @@ TEST(WideRows, RulesAreVerified) {
       {"no feature", [](ProgramParts& p) { p.wide_features[1].feature = 4; }, at_1, "outside the row"},
       {"a feature twice", [](ProgramParts& p) { p.wide_features[1].feature = 0; }, at_1, "does not ascend"},
       {"flag 2", [](ProgramParts& p) { p.wide_features[0].ranked = 2; }, at_0, "a flag or reserved byte"},
-      {"rule 5", [](ProgramParts& p) { p.wide_features[0].categories = 5; }, at_0, "a flag or reserved byte"},
+      {"rule 6", [](ProgramParts& p) { p.wide_features[0].categories = 6; }, at_0, "a flag or reserved byte"},
       {"reserved", [](ProgramParts& p) { p.wide_features[0].reserved[1] = 1; }, at_0,
        "a flag or reserved byte"},
       {"ranks of categories", [](ProgramParts& p) { p.wide_features[1].categories = 1; }, at_1,

@@ -140,13 +140,16 @@ Result<void> verify_wide_features(const Program& program) {
   for (std::size_t i = 0; i < features.size(); ++i) {
     const WideFeature& wide = features[i];
     const auto wrong = [i](const char* what) { return record_error("wide_features", i, what); };
-    if (meta.row_type != ScalarType::Float64) return wrong("the program does not compare in float64");
+    const auto rule = static_cast<WideCategories>(wide.categories);
+    if (meta.row_type != ScalarType::Float64 && (rule != WideCategories::Integers || wide.bound_count != 0))
+      return wrong("the program does not compare in float64");
     if (wide.feature >= meta.num_features) return wrong("its feature lies outside the row");
     if (i != 0 && wide.feature <= features[i - 1].feature) return wrong("its feature does not ascend");
     if (wide.ranked > 1 || wide.categories >= kWideCategories || wide.reserved[0] != 0 ||
         wide.reserved[1] != 0)
       return wrong("a flag or reserved byte is not valid");
-    if (wide.ranked != 0 && wide.categories != 0) return wrong("categories have no ranks");
+    if (wide.ranked != 0 && rule != WideCategories::None && rule != WideCategories::Integers)
+      return wrong("categories have no ranks");
     if (wide.first_bound != taken) return wrong("its bounds do not follow the feature before");
     if (wide.bound_count > bounds.size() - taken) return wrong("its bounds leave the wide_bounds section");
     if (wide.ranked != 0 && wide.bound_count >= kMaxRankedBounds) return wrong("it has too many bounds");
