@@ -194,12 +194,12 @@ FVM_DEVICE void deliver_trees(const ThreadWalk& walk, const Rows& rows, std::uin
 }
 
 /// Walks the thread's rows and trees, and delivers the leaves as the walk says. If the walker has a tile of four walks,
-/// four trees at a time are walked in lockstep.
+/// four trees at a time are walked in lockstep; those with nodes of more than 8 bytes, which take more registers, alone.
 template <class View, class Rows>
 FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
-  constexpr unsigned kTogether = 4;
+  constexpr unsigned kTogether = sizeof(typename View::Node) <= 8 ? 4 : 1;
   const bool rows_outer = walk.walker->order == WalkOrder::RowsOuter;
-  const bool lockstep = walk.walker->trees * walk.walker->rows == kTogether;
+  const bool lockstep = kTogether != 1 && walk.walker->trees * walk.walker->rows == kTogether;
   const std::uint32_t trees = walk.trees.size(), begin = walk.trees.begin - walk.first_tree;
   const std::uint32_t tiles = lockstep ? trees / kTogether : 0;  // which come before the remaining trees
   const std::uint32_t tree_visits = trees - tiles * (kTogether - 1);
@@ -210,10 +210,12 @@ FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
     FVM_NO_UNROLL
     for (std::uint32_t j = 0; j < inner; ++j) {
       const std::uint32_t visit = rows_outer ? j : i, row = walk.rows[rows_outer ? i : j];
-      if (visit < tiles)
-        deliver_trees<kTogether, View>(walk, rows, begin + visit * kTogether, row);
-      else
-        deliver_trees<1, View>(walk, rows, begin + visit + tiles * (kTogether - 1), row);
+      if constexpr (kTogether != 1)
+        if (visit < tiles) {
+          deliver_trees<kTogether, View>(walk, rows, begin + visit * kTogether, row);
+          continue;
+        }
+      deliver_trees<1, View>(walk, rows, begin + visit + tiles * (kTogether - 1), row);
     }
   }
 }
