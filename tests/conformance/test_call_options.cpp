@@ -87,17 +87,9 @@ TEST(CallOptions, MarginsGiveTheBitsOfLightgbmsTraining) {
 class Explained {
  public:
   Explained(const fs::path& folder, const char* model, OutputKind output, const char* schedule)
-      : output_(output), rows_(support::read_npy<float>(folder / "rows.npy")) {
-    const auto loaded = load_model((folder / model).string());
-    EXPECT_TRUE(loaded.ok()) << loaded.error().text();
-    CompileOptions options;
-    options.contributions = output == OutputKind::Contributions;
-    options.interactions = output == OutputKind::Interactions;
-    options.approx_contributions = output == OutputKind::ApproxContributions;
-    auto compiled = compile(*loaded, *parse_schedule(schedule), options);
-    EXPECT_TRUE(compiled.ok()) << compiled.error().text();
-    program_ = compiled->program;
-  }
+      : output_(output),
+        rows_(support::read_npy<float>(folder / "rows.npy")),
+        program_(compiled(folder / model, output, schedule)) {}
 
   /// Returns the numbers of all rows, `batch` rows at a time. `margins` has one for each score, or none.
   template <class Score>
@@ -127,6 +119,18 @@ class Explained {
   const Program& program() const { return program_; }
 
  private:
+  static Program compiled(const fs::path& path, OutputKind output, const char* schedule) {
+    const auto model = load_model(path.string());
+    EXPECT_TRUE(model.ok()) << (model.ok() ? "" : model.error().text());
+    CompileOptions options;
+    options.contributions = output == OutputKind::Contributions;
+    options.interactions = output == OutputKind::Interactions;
+    options.approx_contributions = output == OutputKind::ApproxContributions;
+    const auto done = compile(*model, *parse_schedule(schedule), options);
+    EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
+    return done->program;
+  }
+
   OutputKind output_;
   support::Npy<float> rows_;
   Program program_;
