@@ -12,7 +12,7 @@
 namespace forestvm::kernels {
 
 /// Leaves that are loaded together.
-inline constexpr std::uint32_t kLoadedTogether = 8;
+inline constexpr std::uint32_t kLoadedTogether = 4;
 
 /// Adds all leaves to the only sum of a row.
 template <class Score>
@@ -30,33 +30,22 @@ FVM_DEVICE void add_to_only_sum(const LaunchProgram& program, const Score* leave
   *sum = added;
 }
 
-/// Adds the leaves of one output's trees to the row's sum of that output. Other threads may do so for other outputs.
+/// Adds each leaf to the sum of its tree's output.
 template <class Score>
-FVM_DEVICE void add_to_one_sum(const LaunchProgram& program, const Score* leaves, Score* sums,
-                               std::uint32_t output) {
-  Score added = sums[output];
+FVM_DEVICE void add_to_sums(const LaunchProgram& program, const Score* leaves, Score* sums) {
   std::uint32_t t = 0;
   FVM_NO_UNROLL
   for (; t + kLoadedTogether <= program.num_trees; t += kLoadedTogether) {
     Score loaded[kLoadedTogether];
-    bool counts[kLoadedTogether];
+    std::uint32_t outputs[kLoadedTogether];
     for (std::uint32_t i = 0; i < kLoadedTogether; ++i) {
       loaded[i] = leaves[t + i];
-      counts[i] = program.tree_outputs[t + i] == output;
+      outputs[i] = program.tree_outputs[t + i];
     }
-    for (std::uint32_t i = 0; i < kLoadedTogether; ++i) added = counts[i] ? added + loaded[i] : added;
+    for (std::uint32_t i = 0; i < kLoadedTogether; ++i) sums[outputs[i]] += loaded[i];
   }
   FVM_NO_UNROLL
-  for (; t < program.num_trees; ++t)
-    if (program.tree_outputs[t] == output) added += leaves[t];
-  sums[output] = added;
-}
-
-/// Adds each leaf to the sum of its tree's output.
-template <class Score>
-FVM_DEVICE void add_to_sums(const LaunchProgram& program, const Score* leaves, Score* sums) {
-  FVM_NO_UNROLL
-  for (std::uint32_t t = 0; t < program.num_trees; ++t) sums[program.tree_outputs[t]] += leaves[t];
+  for (; t < program.num_trees; ++t) sums[program.tree_outputs[t]] += leaves[t];
 }
 
 /// Adds the vectors that stand for the leaves.

@@ -293,30 +293,20 @@ class ThreadMachine {
     });
   }
 
-  FVM_DEVICE_COLD void add_trees(const LinkedInst& inst) const {
+  FVM_DEVICE_COLD void add_trees(const LinkedInst& inst) {
     const std::uint32_t to = linked<Op::SumTrees, AccOut>(inst);
     const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
-    const Range& rows = ranges[linked<Op::SumTrees, Rows>(inst)];
     const LaunchProgram& program = launch_->program;
     with_scores(to, [&]<class Score>() {
-      const auto leaves = [&](std::uint32_t row) { return accumulator_row<const Score>(from, row); };
-      const auto sums = [&](std::uint32_t row) { return accumulator_row<Score>(to, row); };
-      if (program.vectors.count != 0)
-        return for_rows(rows, [&](std::uint32_t row) { add_vectors(program, leaves(row), sums(row)); });
-      if constexpr (std::is_same_v<Score, double>)
-        if (program.functions.count != 0)
-          return for_rows(rows, [&](std::uint32_t row) { add_functions(leaves(row), row, sums(row)); });
-      if (program.num_outputs == 1)
-        return for_rows(rows, [&](std::uint32_t row) { add_to_only_sum(program, leaves(row), sums(row)); });
-      settle(inst);  // sums were set by the threads that have their rows
-      if (std::uint64_t{rows.size()} * program.num_outputs > state_->peers) {
-        for_rows(rows, [&](std::uint32_t row) { add_to_sums(program, leaves(row), sums(row)); });
-      } else if (const std::uint32_t row = rows.begin + state_->peer / program.num_outputs;
-                 state_->idle == 0 && row < rows.end) {
-        add_to_one_sum(program, leaves(row), sums(row), state_->peer % program.num_outputs);
-      }
-      state_->unsettled = true;
-      settle(inst);  // the instructions that follow share rows, not sums
+      for_rows(ranges[linked<Op::SumTrees, Rows>(inst)], [&](std::uint32_t row) {
+        const Score* const leaves = accumulator_row<Score>(from, row);
+        Score* const sums = accumulator_row<Score>(to, row);
+        if (program.vectors.count != 0) return add_vectors(program, leaves, sums);
+        if constexpr (std::is_same_v<Score, double>)
+          if (program.functions.count != 0) return add_functions(leaves, row, sums);
+        if (program.num_outputs == 1) return add_to_only_sum(program, leaves, sums);
+        add_to_sums(program, leaves, sums);
+      });
     });
   }
 
@@ -359,7 +349,7 @@ class ThreadMachine {
 
   /// Adds the outputs of the functions of a row's leaves to the row's sums. It is not inlined, so that other
   /// programs do without its registers.
-  FVM_DEVICE_COLD void add_functions(const double* leaves, std::uint32_t row, double* sums) const {
+  FVM_DEVICE_COLD void add_functions(const double* leaves, std::uint32_t row, double* sums) {
     const LaunchProgram& program = launch_->program;
     const LaunchPass& pass = launch_->pass;
     const double* const values = pass.leaf_values;

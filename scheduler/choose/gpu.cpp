@@ -73,11 +73,11 @@ constexpr double kBlockLatency = 21000;        ///< a block without its walks: f
 constexpr double kStageLatency = 225;          ///< a load of kValuesOfLoad values into shared memory
 constexpr double kValuesOfLoad = 4;
 constexpr double kReduceLatency = 21;  ///< adding the sum of one thread to that of the row
-// Storing and adding leaves was not timed: these are the latencies of an addition and of a load, eight of which are
+// Storing and adding leaves was not timed: these are the latencies of an addition and of a load, four of which are
 // under way at once, and the clocks in which a warp's stores pass.
-constexpr double kAddLeaf = 8, kAddFarLeaf = 60;
+constexpr double kAddLeaf = 12, kAddFarLeaf = 120;
 constexpr double kStoreLeaf = 2, kStoreFarLeaf = 16;
-constexpr double kLeafOfMany = 2;   ///< factor of kAddLeaf for models of several outputs: trees are looked up
+constexpr double kLeafOfMany = 4;   ///< factor of additions for several outputs, whose sums lie in memory
 constexpr double kStepOfOne = 376;  ///< a step of one walk
 constexpr double kStepOfTwo = 470;  ///< a step of two walks in lockstep, between the others: it was not timed
 constexpr double kStepOfFour = 632;     ///< a step of four walks in lockstep
