@@ -193,8 +193,9 @@ FVM_DEVICE void deliver_trees(const ThreadWalk& walk, const Rows& rows, std::uin
   }
 }
 
-/// Walks the thread's rows and trees, and delivers the leaves as the walk says. If the walker has a tile of four walks,
-/// four trees at a time are walked in lockstep; those with nodes of more than 8 bytes, which take more registers, alone.
+/// Walks the thread's rows and trees, and delivers the leaves as the walk says. If the walker has a tile of four
+/// walks, four trees at a time are walked in lockstep; those with nodes of more than 8 bytes take more registers, and
+/// are walked alone.
 template <class View, class Rows>
 FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
   constexpr unsigned kTogether = sizeof(typename View::Node) <= 8 ? 4 : 1;

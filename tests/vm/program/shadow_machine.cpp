@@ -168,7 +168,7 @@ class ShadowMachine {
     const std::uint32_t trees = args.trees;
     const WalkerDesc& walker = chosen(args.walker, args.select, trees);
     read_codes(walker, args.rows);
-    const bool keeps = run_->output == OutputKind::ApproxContributions;
+    const bool keeps = reads_leaf_numbers(run_->output);
     touch_trees(keeps ? kLeafNumbers : kOutputBuffer, walker, trees, args.rows);
   }
 
