@@ -49,7 +49,8 @@ TEST(NamedSchedules, GpuTakesRankCodesWhereTreesAreWalkedOften) {
   const std::string few = text_of(complete(10), "gpu"), many = text_of(complete(100), "gpu");
   EXPECT_EQ(count(few, "encode"), 0u);
   // Lanes of a block of one row walk several trees, by values.
-  EXPECT_EQ(count(many, "encode(u8)") + count(many, "tile(batch, b0, b1, 1)\n"), count(many, "plan(")) << many;
+  EXPECT_EQ(count(many, "encode(u8)") + count(many, "tile(batch, b0, b1, 1)\n"), count(many, "plan("))
+      << many;
   for (const std::string& text : {few, many}) {
     EXPECT_EQ(count(text, "layout(t0, array)"), count(text, "plan(")) << text;
     EXPECT_EQ(count(text, "cache(b0)"), count(text, "plan(")) << text;
