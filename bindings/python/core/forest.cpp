@@ -171,11 +171,11 @@ PyObject* num_features(PyObject* self, void*) { return PyLong_FromUnsignedLong(m
 PyObject* num_trees(PyObject* self, void*) { return PyLong_FromUnsignedLong(meta_of(self).num_trees); }
 PyObject* num_outputs(PyObject* self, void*) { return PyLong_FromUnsignedLong(meta_of(self).num_outputs); }
 
-/// Returns the numbers of each tree's output.
-PyObject* margin_rows(PyObject* self, void* /*closure*/) {
+PyObject* margin_rows(PyObject* self, void*) {
   return PyLong_FromSize_t(forest_of(self).call.base_margin.rows);
 }
 
+/// Returns the numbers of each tree's output.
 PyObject* leaf_width(PyObject* self, void*) {
   const Program& program = forest_of(self).program;
   return PyLong_FromUnsignedLong(program.leaf_vectors().empty() ? 1 : program.meta().num_outputs);

@@ -20,7 +20,8 @@ from ._errors import (
     UnsupportedInput,
     Usage,
 )
-from ._forest import Forest, load
+from ._forest import Forest
+from ._load import load
 
 if TYPE_CHECKING:
     from ._accelerate import accelerate, log

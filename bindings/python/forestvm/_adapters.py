@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._forest import Forest, load
+from ._forest import Forest
+from ._load import load
 from .trainers import _lightgbm_booster, _lightgbm_text, _xgboost_booster, _xgboost_forest
 
 Array = npt.NDArray[Any]

@@ -1,15 +1,13 @@
-"""Defines Forest, and the functions that make one from a file or from memory."""
+"""Defines Forest."""
 
 from __future__ import annotations
 
-import math
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Union, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from . import _arguments, _core, _threadpools, _threads
-from ._errors import ContractWarning, UnsupportedInput, Usage
+from . import _arguments, _core
+from ._errors import UnsupportedInput, Usage
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -29,9 +27,6 @@ class _Calls(NamedTuple):
     ensembles: int = _ENSEMBLES
     features: tuple[int, ...] = ()  # ascending; none: all
     quantiles: tuple[float, ...] = ()  # none: the default ones
-
-
-Source = Union[str, "os.PathLike[str]", "Buffer"]
 
 
 class Forest(_core.Forest):
@@ -139,7 +134,11 @@ class Forest(_core.Forest):
 
         The other options are those of `predict`.
         """
-        return self._explain("contributions", 1, X, out, dtype, missing, columns, extra, features, top, base_margin)
+        from . import _terms
+
+        return _terms.predict(
+            self, "contributions", 1, X, out, dtype, missing, columns, extra, features, top, base_margin
+        )
 
     @overload
     def interactions(
@@ -202,8 +201,10 @@ class Forest(_core.Forest):
 
         The other options are those of `predict`.
         """
-        return self._explain(
-            "interactions", 2, X, out, dtype, missing, columns, extra, features, top, base_margin, max_bytes
+        from . import _terms
+
+        return _terms.predict(
+            self, "interactions", 2, X, out, dtype, missing, columns, extra, features, top, base_margin, max_bytes
         )
 
     @overload
@@ -254,8 +255,10 @@ class Forest(_core.Forest):
         The array has the shape of `contributions`, and the numbers add up to the raw score likewise. The forest must
         have been loaded with `approx_contributions=True`. The options are those of `contributions`.
         """
-        return self._explain(
-            "approx-contributions", 1, X, out, dtype, missing, columns, extra, features, top, base_margin
+        from . import _terms
+
+        return _terms.predict(
+            self, "approx-contributions", 1, X, out, dtype, missing, columns, extra, features, top, base_margin
         )
 
     def explain(
@@ -271,63 +274,6 @@ class Forest(_core.Forest):
         from . import _explanation
 
         return _explanation.explain(self, X, missing, columns, extra)
-
-    def _explain(
-        self,
-        output: str,
-        order: int,
-        X: Any,
-        out: NDArray[Any] | None,
-        dtype: DTypeLike | None,
-        missing: float | None,
-        columns: str,
-        extra: str,
-        features: Sequence[str | int] | None,
-        top: int | None,
-        base_margin: Any,
-        max_bytes: int | None = None,
-    ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
-        """Predicts an output of which each row has (features + 1) ** order numbers for each output of the model, and
-        takes at most `max_bytes` bytes."""
-        from . import _terms
-
-        chosen = None if features is None else _terms.numbers_of(self, features)
-        ascending = () if chosen is None else tuple(sorted(chosen))
-        used = len(ascending) or self.num_features
-        if top is not None:
-            _terms.check_top(top, used, order, out)
-        terms = (used + 1,) * order
-        shape = terms if self.num_outputs == 1 else (self.num_outputs, *terms)
-        _arguments.check_array(out)
-        if max_bytes is not None:
-            size = self._new_result(0, "raw", None, dtype).itemsize if out is None else out.itemsize
-            row_bytes = math.prod(shape) * size
-            if row_bytes > max_bytes:
-                raise Usage(f"the {output} of a row take {row_bytes} bytes, more than {max_bytes}", "max_bytes")
-        if out is not None and (out.shape[1:] != shape or not out.flags.c_contiguous):
-            wanted = ", ".join(map(str, shape))
-            raise Usage(f"expected an array of the shape (rows, {wanted}) in C order, not {out.shape}", "out")
-        calls = self._kept_calls(features=ascending)
-        flat_out = None if out is None else out.reshape(len(out), math.prod(shape))
-        flat = calls.predict(
-            X,
-            output=output,
-            out=flat_out,
-            dtype=dtype,
-            missing=missing,
-            columns=columns,
-            extra=extra,
-            base_margin=base_margin,
-        )
-        numbers = flat.reshape(len(flat), *shape) if out is None else out
-        if top is not None:
-            return _terms.strongest(numbers, ascending or range(used), top, order)
-        if chosen is not None and chosen != ascending:
-            in_order = _terms.in_order(numbers, ascending, chosen, order)
-            if out is None:
-                return in_order
-            out[...] = in_order
-        return numbers
 
     def trees(
         self,
@@ -591,7 +537,9 @@ class Forest(_core.Forest):
     ) -> Forest:
         """Opens a program (.fvm) in memory. Read-only memory at a multiple of 64 bytes is used where it lies, and kept
         alive; any other is copied."""
-        return _open(buffer, {"threads": threads, "target": target, "device": device}, borrow=True)
+        from . import _load
+
+        return _load.open_model(buffer, {"threads": threads, "target": target, "device": device}, borrow=True)
 
     def __copy__(self) -> Self:
         return self
@@ -600,11 +548,13 @@ class Forest(_core.Forest):
         return self
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        from . import _load
+
         if protocol >= 5:
             import pickle
 
-            return _restore, (pickle.PickleBuffer(self), self._options)
-        return _restore, (bytes(self), self._options)
+            return _load.restored, (pickle.PickleBuffer(self), self._options)
+        return _load.restored, (bytes(self), self._options)
 
     def __repr__(self) -> str:
         return (
@@ -621,120 +571,3 @@ def digest_of(image: Buffer) -> str:
     import hashlib
 
     return hashlib.sha256(image).hexdigest()[:32]
-
-
-def _restore(image: Buffer, options: dict[str, Any]) -> Forest:
-    """Makes a forest of a pickle's content."""
-    forest = _open(image, options, borrow=True)
-    return forest.of_rounds(*options["rounds"]) if "rounds" in options else forest
-
-
-def load(
-    source: Source,
-    *,
-    schedule: str | os.PathLike[str] | None = None,
-    contract: str | None = None,
-    strict: bool = False,
-    threads: int | None = None,
-    target: str = "auto",
-    device: str | None = None,
-    rounds: tuple[int, int] | str | None = None,
-    contributions: bool = False,
-    keep_leaves: bool = False,
-    interactions: bool = False,
-    approx_contributions: bool = False,
-    background: Any = None,
-    samples: tuple[Any, Any] | None = None,
-) -> Forest:
-    """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
-
-    schedule: "auto" (the default), the name or text of a schedule, or a path (os.PathLike) of a file with one.
-    contract: the bits that predictions promise: "trainer" (the default), "reproducible" or "fast".
-    strict:   refuses models for which the contract cannot be kept, instead of warning.
-    threads:  threads of a call; None: as many CPUs as the process may use, FORESTVM_NUM_THREADS or OMP_NUM_THREADS
-              at most.
-    target:   the CPU instructions: "auto", or a name such as "avx2".
-    device:   a GPU, such as "cuda" or "hip:1"; None: the host.
-    rounds:   the boosting rounds to use, (begin, end), or "best" for those that early stopping chose; None: all.
-    contributions: lets `Forest.contributions` say what each feature contributes; the program then takes about twice
-              the memory.
-    keep_leaves: lets `Forest.trees`, `Forest.staged` and `Forest.of_rounds` answer; predictions then take longer.
-    interactions: lets `Forest.interactions` say what each two features contribute, too, which takes more memory.
-    approx_contributions: lets `Forest.approx_contributions` answer; the program then takes more memory.
-    background: rows with which contributions compare a row, an array (rows, features) without column names, compiled
-              into the program: contributions are then interventional SHAP values, means over these rows.
-    samples:  training rows and their targets, arrays (rows, features) and (rows,), without column names: lets
-              `Forest.quantiles` answer.
-    """
-    if isinstance(schedule, os.PathLike):
-        with open(schedule, encoding="utf-8") as file:
-            schedule = file.read()
-    options = {"threads": threads, "target": target, "device": device}
-    return _open(
-        source,
-        options,
-        schedule,
-        contract,
-        strict,
-        _arguments.rounds_of(rounds),
-        contributions,
-        keep_leaves,
-        interactions,
-        approx_contributions,
-        background=_arguments.background_rows(background, contributions),
-        samples=_arguments.sample_rows(samples),
-    )
-
-
-def _open(
-    source: Source,
-    options: dict[str, Any],
-    schedule: str | None = None,
-    contract: str | None = None,
-    strict: bool = False,
-    rounds: tuple[int, int] = (0, -1),
-    contributions: bool = False,
-    keep_leaves: bool = False,
-    interactions: bool = False,
-    approx_contributions: bool = False,
-    borrow: bool = False,
-    background: NDArray[Any] | None = None,
-    samples: tuple[NDArray[Any] | None, NDArray[Any] | None] = (None, None),
-) -> Forest:
-    """Loads a model or a program. `options` are those that a pickle keeps."""
-    is_path = isinstance(source, (str, os.PathLike))
-    if not is_path and not _arguments.has_buffer(source):
-        raise Usage(f"expected a path or the bytes of a model, not {type(source).__name__}")
-    target = options["target"]
-    texts = {"target": target, "device": options["device"], "schedule": schedule, "contract": contract}
-    for option, text in texts.items():
-        if not isinstance(text, str) and (text is not None or option == "target"):
-            raise Usage(f"{option} is {text!r}, not a text", option)
-    path_or_bytes: Any = os.fsencode(source) if is_path else source  # type: ignore[arg-type]
-    threads = _threads.thread_count(options["threads"])
-    _threadpools.register()
-    forest: Forest
-    forest, messages = Forest._load(
-        path_or_bytes,
-        is_path,
-        schedule,
-        contract,
-        strict,
-        threads,
-        target,
-        options["device"],
-        *rounds,
-        contributions,
-        keep_leaves,
-        interactions,
-        approx_contributions,
-        borrow,
-        background,
-        *samples,
-    )
-    forest._options = options
-    forest._names = forest._feature_names
-    forest._schema = forest._calls = None
-    for message in messages:
-        warnings.warn(message, ContractWarning, stacklevel=3)
-    return forest

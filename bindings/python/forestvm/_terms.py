@@ -1,19 +1,76 @@
-"""Some of the terms of explanations: contributions and interactions of chosen features, and the strongest of a row."""
+"""Predicts explanations: contributions and interactions, of all or of chosen features, or the strongest of a row."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from ._arguments import whole
+from ._arguments import check_array, whole
 from ._errors import FeatureMismatch, Usage
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from ._forest import Forest
+
+
+def predict(
+    forest: Forest,
+    output: str,
+    order: int,
+    X: Any,
+    out: NDArray[Any] | None,
+    dtype: DTypeLike | None,
+    missing: float | None,
+    columns: str,
+    extra: str,
+    features: Sequence[str | int] | None,
+    top: int | None,
+    base_margin: Any,
+    max_bytes: int | None = None,
+) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
+    """Predicts contributions (order 1) or interactions (order 2): (features + 1) ** order numbers of each row for each
+    output of the model, which take at most `max_bytes` bytes. See Forest.contributions for the options."""
+    chosen = None if features is None else numbers_of(forest, features)
+    ascending = () if chosen is None else tuple(sorted(chosen))
+    used = len(ascending) or forest.num_features
+    if top is not None:
+        check_top(top, used, order, out)
+    terms = (used + 1,) * order
+    shape = terms if forest.num_outputs == 1 else (forest.num_outputs, *terms)
+    check_array(out)
+    if max_bytes is not None:
+        size = forest._new_result(0, "raw", None, dtype).itemsize if out is None else out.itemsize
+        row_bytes = math.prod(shape) * size
+        if row_bytes > max_bytes:
+            raise Usage(f"the {output} of a row take {row_bytes} bytes, more than {max_bytes}", "max_bytes")
+    if out is not None and (out.shape[1:] != shape or not out.flags.c_contiguous):
+        wanted = ", ".join(map(str, shape))
+        raise Usage(f"expected an array of the shape (rows, {wanted}) in C order, not {out.shape}", "out")
+    calls = forest._kept_calls(features=ascending)
+    flat_out = None if out is None else out.reshape(len(out), math.prod(shape))
+    flat = calls.predict(
+        X,
+        output=output,
+        out=flat_out,
+        dtype=dtype,
+        missing=missing,
+        columns=columns,
+        extra=extra,
+        base_margin=base_margin,
+    )
+    numbers = flat.reshape(len(flat), *shape) if out is None else out
+    if top is not None:
+        return strongest(numbers, ascending or range(used), top, order)
+    if chosen is not None and chosen != ascending:
+        arranged = in_order(numbers, ascending, chosen, order)
+        if out is None:
+            return arranged
+        out[...] = arranged
+    return numbers
 
 
 def numbers_of(forest: Forest, features: Sequence[str | int]) -> tuple[int, ...]:

@@ -18,7 +18,8 @@ from sklearn.base import (  # type: ignore[import-untyped,unused-ignore]
 )
 
 from ._errors import Refused, Usage
-from ._forest import Forest, load
+from ._forest import Forest
+from ._load import load
 from .trainers import from_model
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from typing import Any
 
 from ._errors import Refused, UnsupportedInput, Usage
 from ._estimators import skops_bytes
-from ._forest import Forest, load
+from ._forest import Forest
+from ._load import load
 
 __all__ = ["from_catboost", "from_lightgbm", "from_sklearn", "from_xgboost"]
 

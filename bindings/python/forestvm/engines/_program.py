@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from .._errors import Environment, Refused, Usage
-from .._forest import Forest, digest_of, load
+from .._forest import Forest, digest_of
+from .._load import load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

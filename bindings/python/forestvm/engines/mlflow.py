@@ -14,7 +14,8 @@ from typing import Any
 import mlflow.pyfunc
 
 from .. import __version__
-from .._forest import Forest, load
+from .._forest import Forest
+from .._load import load
 from ._program import program_of
 
 
