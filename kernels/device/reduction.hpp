@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <forestvm/core/ranges.hpp>
 #include <forestvm/core/sums.hpp>
 
 #include "kernels/vendor/device.hpp"
@@ -21,6 +22,18 @@ struct Reduction {
   std::size_t copy_bytes;  ///< Bytes from a copy to the next.
   bool in_place;           ///< True if the elements are the first copy's.
 };
+
+/// Returns the number of iterations of a loop that made fewer copies than another one.
+FVM_DEVICE_CALL std::uint32_t fewer_copies(std::uint32_t size, std::uint32_t step) {
+  return iterations(size, step);
+}
+
+/// Returns the number of iterations of the loop that made the copies. It is `most` but for short ranges of trees, and
+/// then takes no division.
+FVM_DEVICE std::uint32_t copies_made(std::uint32_t size, std::uint32_t step, std::uint32_t most) {
+  const std::uint64_t before_last = std::uint64_t{most - 1} * step;
+  return size > before_last && size - before_last <= step ? most : fewer_copies(size, step);
+}
 
 /// Calls visit(row, column) for elements first, first + step, first + 2 * step, ..., counted row by row.
 template <class Visit>

@@ -19,6 +19,7 @@
 
 #include "kernels/device/add_leaves.hpp"
 #include "kernels/device/encode_row.hpp"
+#include "kernels/device/layout_list.hpp"
 #include "kernels/device/reduction.hpp"
 #include "kernels/device/stage.hpp"
 #include "kernels/device/stage_trees.hpp"
@@ -28,23 +29,6 @@
 #include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {
-
-/// The layouts that a kernel walks.
-template <class... Views>
-struct LayoutList {
-  static constexpr unsigned kCount = sizeof...(Views);
-  static constexpr bool kTakesValues = kCount == 0 || (!forestvm::kTakesCodes<Views> || ...);
-  static constexpr bool kTakesCodes = (forestvm::kTakesCodes<Views> || ...);
-};
-
-/// Calls visit.operator()<View>() with a layout's view, if the list has it.
-template <class... Views, class Visit>
-FVM_DEVICE void with_listed_view(LayoutList<Views...>, Layout layout, Visit&& visit) {
-  if constexpr (sizeof...(Views) == 1) return (visit.template operator()<Views>(), ...);
-  with_view(layout, [&]<class View>() {
-    if constexpr ((std::is_same_v<View, Views> || ...)) visit.template operator()<View>();
-  });
-}
 
 /// Runs instructions. Those that most calls contain are inlined where they read the launch as the constants that it is.
 /// The others are called, and so are sums of other types than float32. A function that is called gets a copy of the
@@ -397,14 +381,6 @@ class ThreadMachine {
     if (state_->unsettled) sync_block(inst);
   }
 
-  /// Returns the chunk of an iteration; an empty chunk if the iteration lies past the end of the range.
-  FVM_DEVICE static Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t iteration) {
-    const std::uint32_t size = over.size();
-    const std::uint64_t begin = std::uint64_t{iteration} * step;
-    const std::uint32_t from = begin < size ? static_cast<std::uint32_t>(begin) : size;
-    const std::uint32_t to = size - from > step ? from + step : size;
-    return {over.begin + from, over.begin + to, iteration};
-  }
   FVM_DEVICE void set_chunk(const LoopOperands& loop, std::uint32_t iteration) {
     ranges[loop.out] = chunk_of(ranges[loop.in], loop.step, iteration);
   }
@@ -523,16 +499,6 @@ class ThreadMachine {
         reduce_in_order<Element>(reduction, Cells{*this}, thread);
     }
     settle(inst);  // the instructions that follow share rows, not elements
-  }
-
-  /// Returns the number of iterations of the loop that made the copies. It is `most` but for short ranges of trees, and
-  /// then takes no division.
-  FVM_DEVICE static std::uint32_t copies_made(std::uint32_t size, std::uint32_t step, std::uint32_t most) {
-    const std::uint64_t before_last = std::uint64_t{most - 1} * step;
-    return size > before_last && size - before_last <= step ? most : fewer_copies(size, step);
-  }
-  FVM_DEVICE_COLD static std::uint32_t fewer_copies(std::uint32_t size, std::uint32_t step) {
-    return iterations(size, step);
   }
 
   /// The Cells of reductions (see reduction.hpp): the elements of accumulators, wherever they lie.

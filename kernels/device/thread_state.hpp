@@ -29,6 +29,15 @@ class Registers {
   alignas(Aligned) std::byte bytes_[kRangeRegisters * sizeof(Aligned)];
 };
 
+/// Returns the chunk of an iteration; an empty chunk if the iteration lies past the end of the range.
+FVM_DEVICE Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t iteration) {
+  const std::uint32_t size = over.size();
+  const std::uint64_t begin = std::uint64_t{iteration} * step;
+  const std::uint32_t from = begin < size ? static_cast<std::uint32_t>(begin) : size;
+  const std::uint32_t to = size - from > step ? from + step : size;
+  return {over.begin + from, over.begin + to, iteration};
+}
+
 /// The state of a thread between instructions. It lies in the thread's own memory, because ranges and copies are found
 /// by their numbers.
 struct ThreadState {
