@@ -19,7 +19,7 @@ namespace forestvm::scheduler {
 
 /// The targets that the leaves of a program keep: ProgramParts' sections of them.
 struct SampledForest {
-  std::vector<SampledTree> trees;
+  std::vector<NumberedLeaves> trees;
   std::vector<std::uint32_t> leaves, sample_targets;
   std::vector<double> targets;
 };

@@ -20,9 +20,9 @@
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
 #include <forestvm/core/leaf_functions.hpp>
+#include <forestvm/core/leaf_lists.hpp>
 #include <forestvm/core/path_data.hpp>
 #include <forestvm/core/rounds.hpp>
-#include <forestvm/core/sampled.hpp>
 #include <forestvm/core/transform.hpp>
 #include <forestvm/core/uncertainty.hpp>
 #include <forestvm/core/wide_values.hpp>

@@ -126,12 +126,15 @@ Facts facts_of(const Model& model, Contract contract) {
           model.score_type == ScalarType::Float64 ? 8.0 : 4.0};
 }
 
-/// A shape, and where its rows are.
+/// Where a block keeps the leaves of trees that several threads of a row share.
+enum class Leaves { NotKept, Shared, Global };
+
+/// A shape, and where its rows and leaves are.
 struct Candidate {
   Shape shape;
   bool staged, coded;
-  bool leaves_far;  ///< true if leaves that are kept lie in global memory
-  double bytes;     ///< shared memory of a block
+  Leaves leaves;
+  double bytes;  ///< shared memory of a block
 };
 
 /// Returns the trees that each thread of a shape walks.
@@ -159,10 +162,11 @@ std::optional<Candidate> candidate(const Facts& facts, const Shape& shape) {
   const bool coded = categories || (facts.coded && one_tree && bytes(facts.codes) <= kSharedBytes);
   const double used = bytes(coded ? facts.codes : facts.values);
   if (used > kSharedBytes && spread) return std::nullopt;
-  if (used > kSharedBytes) return Candidate{shape, false, coded, false, 0};
-  const double leaves = keeps ? shape.rows * facts.trees * facts.leaf_bytes : 0;
-  if (used + leaves > kSharedBytes) return Candidate{shape, true, coded, true, used};
-  return Candidate{shape, true, coded, false, used + leaves};
+  if (used > kSharedBytes) return Candidate{shape, false, coded, Leaves::NotKept, 0};
+  if (!keeps) return Candidate{shape, true, coded, Leaves::NotKept, used};
+  const double leaves = shape.rows * facts.trees * facts.leaf_bytes;
+  if (used + leaves > kSharedBytes) return Candidate{shape, true, coded, Leaves::Global, used};
+  return Candidate{shape, true, coded, Leaves::Shared, used + leaves};
 }
 
 /// Returns the clocks of a warp's visit.
@@ -175,15 +179,15 @@ double visit_clocks(const Facts& facts, const Candidate& one) {
 
 /// Returns the clocks in which a thread adds the sums, or leaves, of the threads that share the trees of a row.
 double adding_clocks(const Facts& facts, const Candidate& one) {
-  if (!facts.keeps_leaves || one.shape.tree_threads == 1)
-    return kReduceLatency * threads_of_row(facts, one.shape);
-  return facts.trees * (one.leaves_far ? kAddFarLeaf : kAddLeaf) * (facts.outputs == 1 ? 1 : kLeafOfMany);
+  if (one.leaves == Leaves::NotKept) return kReduceLatency * threads_of_row(facts, one.shape);
+  const double clocks = one.leaves == Leaves::Shared ? kAddLeaf : kAddFarLeaf;
+  return facts.trees * clocks * (facts.outputs == 1 ? 1 : kLeafOfMany);
 }
 
 /// Returns the clocks in which the stores of a warp's leaf pass.
 double storing_clocks(const Facts& facts, const Candidate& one) {
-  if (!facts.keeps_leaves || one.shape.tree_threads == 1) return 0;
-  if (one.leaves_far) return kStoreFarLeaf;
+  if (one.leaves == Leaves::NotKept) return 0;
+  if (one.leaves == Leaves::Global) return kStoreFarLeaf;
   // Lanes store leaves of several rows, which lie as many leaves apart as there are trees, or of every fourth tree.
   const double conflicts =
       one.shape.rows % 32 == 0 ? std::gcd(static_cast<unsigned>(facts.trees), kBanks) : kLockstep;
@@ -239,7 +243,7 @@ std::string why(const Facts& facts, const Candidate& one, double rows) {
       one.shape.tree_threads == 1
           ? "a thread walks the trees of a row in the model's order"
           : formatted("{} threads share the trees of a row{}", threads_of_row(facts, one.shape),
-                      facts.keeps_leaves ? " and keep their leaves" : "");
+                      one.leaves == Leaves::NotKept ? "" : " and keep their leaves");
   return formatted("blocks of {} rows, {}, {} {}: {} rows cost {} clocks", one.shape.rows, threads,
                    one.coded ? "codes" : "values", one.staged ? "in shared memory" : "in global memory",
                    static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(clocks(facts, one, rows)));
@@ -253,10 +257,10 @@ void add_plan(Schedule& schedule, const Facts& facts, const Candidate& one) {
     const std::uint32_t trees = trees_of_thread(facts, one.shape);
     schedule.tile("tree", "t0", "t", trees).tile("t", "t1", "t2", std::min(trees, kLockstep));
     schedule.reorder("b0", "t0", "b1", "t1", "t2").gpuDimension("t0", "block.y");
-    if (facts.keeps_leaves)
-      schedule.accumulate("leaves");
-    else
+    if (one.leaves == Leaves::NotKept)
       schedule.sharedReduce("t0");
+    else
+      schedule.accumulate("leaves");
   } else {
     schedule.tile("tree", "t0", "t2", kLockstep).reorder("b0", "b1", "t0", "t2");
   }

@@ -40,7 +40,7 @@ struct ExplainedForest {
 
 /// The attributions of a model under compilation: see core/attributions.hpp.
 struct AttributedForest {
-  std::vector<AttributedTree> trees;
+  std::vector<NumberedLeaves> trees;
   std::vector<std::uint32_t> leaves;
   std::vector<Attribution> attributions;
   std::vector<double> base;

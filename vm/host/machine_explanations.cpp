@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "vm/host/leaf_lists.hpp"
 #include "vm/host/machine.hpp"
 
 namespace forestvm::host {
@@ -151,7 +152,7 @@ template <class Score>
 void Machine::attribute_rows(const Range& rows) const {
   const Program& program = loaded_->program;
   const auto trees = program.attributed_trees();
-  const std::uint32_t* const leaves = program.attributed_leaves().data();
+  const auto leaves = program.attributed_leaves();
   const Attribution* const attributions = program.attributions().data();
   const auto base = program.attribution_base();
   const bool has_margins = pass_->options->base_margin.data != nullptr;  // the means of trees follow the base
@@ -161,13 +162,10 @@ void Machine::attribute_rows(const Range& rows) const {
   const std::int32_t* numbers = pass_->leaves + rows.begin * trees.size();
   for (std::uint32_t row = rows.begin; row < rows.end; ++row, numbers += trees.size()) {
     std::memset(sums, 0, width * sizeof *sums);
-    for (std::size_t t = 0; t < trees.size(); ++t) {
-      const auto number = static_cast<std::uint32_t>(numbers[t]);
-      if (number >= trees[t].leaf_count) continue;  // in a damaged program only
-      const std::uint32_t* const leaf = leaves + trees[t].first_leaf + number;
-      for (std::uint32_t i = leaf[0]; i < leaf[1]; ++i)
+    for_leaf_lists(trees, leaves, numbers, [&](std::uint32_t begin, std::uint32_t end) {
+      for (std::uint32_t i = begin; i < end; ++i)
         sums[attributions[i].index] += static_cast<Score>(attributions[i].value);
-    }
+    });
     for (std::size_t k = 0; k < outputs_; ++k)
       sums[(k + 1) * terms - 1] =
           has_margins ? static_cast<Score>(base[outputs_ + k]) + static_cast<Score>(margin(row, k))

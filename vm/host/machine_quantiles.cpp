@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "vm/host/leaf_lists.hpp"
 #include "vm/host/machine.hpp"
 #include "vm/host/target_counts.hpp"
 
@@ -50,15 +51,9 @@ namespace forestvm::host {
   TargetCounts counts(program.targets(), memory);
   for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
     const std::int32_t* const numbers = pass_->leaves + std::size_t{row} * trees.size();
-    const auto for_leaves = [&](const auto& visit) {
-      for (std::size_t t = 0; t < trees.size(); ++t) {
-        const auto number = static_cast<std::uint32_t>(numbers[t]);
-        if (number >= trees[t].leaf_count) continue;  // in a damaged program only
-        const std::size_t leaf = trees[t].first_leaf + std::size_t{number};
-        visit(samples.subspan(leaves[leaf], leaves[leaf + 1] - leaves[leaf]));
-      }
-    };
-    for_leaves([&](std::span<const std::uint32_t> targets) { counts.add(targets); });
+    for_leaf_lists(trees, leaves, numbers, [&](std::uint32_t begin, std::uint32_t end) {
+      counts.add(samples.subspan(begin, end - begin));
+    });
     for (std::size_t i = 0; i < pass_->width; ++i) {
       const std::size_t to = row * pass_->width + i;
       const double quantile = counts.quantile(pass_->options->quantiles[i]);
@@ -67,7 +62,9 @@ namespace forestvm::host {
       else
         pass_->values[to] = static_cast<float>(quantile);
     }
-    for_leaves([&](std::span<const std::uint32_t> targets) { counts.remove(targets); });
+    for_leaf_lists(trees, leaves, numbers, [&](std::uint32_t begin, std::uint32_t end) {
+      counts.remove(samples.subspan(begin, end - begin));
+    });
   }
 }
 

@@ -1,5 +1,4 @@
 // The verifier's rules for what leaves attribute to features.
-#include <algorithm>
 #include <cmath>
 
 #include <forestvm/internal/formatted.hpp>
@@ -8,16 +7,6 @@
 
 namespace forestvm::bytecode {
 namespace {
-
-Result<void> verify_leaves(const Program& program) {
-  const auto leaves = program.attributed_leaves();
-  if (leaves.empty() || leaves[0] != 0 || leaves.back() != program.attributions().size())
-    return refused("attributed_leaves section", "it does not begin and end with the attributions");
-  const auto descends = std::is_sorted_until(leaves.begin(), leaves.end());
-  if (descends == leaves.end()) return {};
-  return record_error("attributed_leaves", static_cast<std::size_t>(descends - leaves.begin()),
-                      "it is below the record before it");
-}
 
 Result<void> verify_numbers(const Program& program, std::uint64_t width) {
   const auto attributions = program.attributions();
@@ -51,12 +40,8 @@ Result<void> verify_attributions(const Program& program) {
     return refused("attribution_base section", "{} numbers, but {} outputs", base.size(), meta.num_outputs);
   for (std::size_t k = 0; k < base.size(); ++k)
     if (!std::isfinite(base[k])) return record_error("attribution_base", k, "it is not finite");
-  if (trees.size() != meta.num_trees)
-    return refused("attributed_trees section", "{} records, but {} trees", trees.size(), meta.num_trees);
-  FVM_TRY(verify_leaves(program));
-  for (std::size_t t = 0; t < trees.size(); ++t)
-    if (std::uint64_t{trees[t].first_leaf} + trees[t].leaf_count >= program.attributed_leaves().size())
-      return record_error("attributed_trees", t, "its leaves leave the attributed_leaves section");
+  FVM_TRY(verify_leaf_lists(program, {trees, program.attributed_leaves(), program.attributions().size(),
+                                      "attributed_trees", "attributed_leaves", "attributions"}));
   return verify_numbers(program, width);
 }
 

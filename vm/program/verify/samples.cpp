@@ -1,5 +1,4 @@
 // The verifier's rules for the targets that leaves keep.
-#include <algorithm>
 #include <cmath>
 
 #include <forestvm/internal/formatted.hpp>
@@ -31,18 +30,8 @@ Result<void> verify_samples(const Program& program) {
     if (trees.empty() && leaves.empty() && program.sample_targets().empty()) return {};
     return refused("targets section", "it is empty, but leaves keep targets");
   }
-  if (trees.size() != program.meta().num_trees)
-    return refused("sampled_trees section", "{} records, but {} trees", trees.size(),
-                   program.meta().num_trees);
-  if (leaves.empty() || leaves[0] != 0 || leaves.back() != program.sample_targets().size())
-    return refused("sampled_leaves section", "it does not begin and end with the sample_targets");
-  const auto descends = std::is_sorted_until(leaves.begin(), leaves.end());
-  if (descends != leaves.end())
-    return record_error("sampled_leaves", static_cast<std::size_t>(descends - leaves.begin()),
-                        "it is below the record before it");
-  for (std::size_t t = 0; t < trees.size(); ++t)
-    if (std::uint64_t{trees[t].first_leaf} + trees[t].leaf_count >= leaves.size())
-      return record_error("sampled_trees", t, "its leaves leave the sampled_leaves section");
+  FVM_TRY(verify_leaf_lists(program, {trees, leaves, program.sample_targets().size(), "sampled_trees",
+                                      "sampled_leaves", "sample_targets"}));
   return verify_targets(program);
 }
 

@@ -88,10 +88,9 @@ std::uint64_t explain_steps(const Program& program, OutputKind output) {
 namespace {
 
 /// Returns the largest number of records that a row reads in the leaves of all trees, and one step for each tree.
-template <class Tree>
-std::uint64_t steps_in_leaves(std::span<const Tree> trees, std::span<const std::uint32_t> leaves) {
+std::uint64_t steps_in_leaves(std::span<const NumberedLeaves> trees, std::span<const std::uint32_t> leaves) {
   std::uint64_t steps = 0;
-  for (const Tree& tree : trees) {
+  for (const NumberedLeaves& tree : trees) {
     std::uint32_t most = 0;
     for (std::uint32_t i = 0; i < tree.leaf_count; ++i)
       most = std::max(most, leaves[tree.first_leaf + i + 1] - leaves[tree.first_leaf + i]);

@@ -32,6 +32,17 @@ Result<void> verify_encoder(const Program& program);
 /// Verifies the paths of contributions: the nodes of each tree are one tree in preorder, columns, features and
 /// outputs exist, shares are shares, and no way is longer than the code that computes contributions allows.
 Result<void> verify_explained_trees(const Program& program);
+/// Lists of records for each leaf of the model's trees, and the names of their sections.
+struct LeafLists {
+  std::span<const NumberedLeaves> trees;
+  std::span<const std::uint32_t> leaves;  ///< Index of each leaf's first record, then the number of records.
+  std::size_t records;
+  const char *trees_name, *leaves_name, *records_name;
+};
+
+/// Checks the lists of a program that has some.
+Result<void> verify_leaf_lists(const Program& program, const LeafLists& lists);
+
 /// Checks what leaves attribute to features.
 Result<void> verify_attributions(const Program& program);
 
