@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <forestvm/core/attributions.hpp>
+#include <forestvm/core/leaf_lists.hpp>
 #include <forestvm/core/path_data.hpp>
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
