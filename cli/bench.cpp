@@ -62,7 +62,7 @@ struct Measurement {
   std::optional<CallTimes> single_calls;
 };
 
-Result<BenchOptions> understand(const Arguments& arguments) {
+Result<BenchOptions> read_bench_options(const Arguments& arguments) {
   BenchOptions options;
   FVM_ASSIGN(options.model, required(arguments, "MODEL"));
   options.rows = arguments.get("ROWS");
@@ -291,8 +291,8 @@ Result<void> print_json(const Bench& bench) {
   return write_output("-", page.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
 }
 
-Result<void> run(const Arguments& arguments) {
-  FVM_ASSIGN(const BenchOptions options, understand(arguments));
+Result<void> run_bench(const Arguments& arguments) {
+  FVM_ASSIGN(const BenchOptions options, read_bench_options(arguments));
   FVM_ASSIGN(std::vector<Program> programs,
              requested_programs(arguments, options.model, options.backend.schedule()));
   const std::uint64_t largest = *std::max_element(options.batches.begin(), options.batches.end());
@@ -301,7 +301,7 @@ Result<void> run(const Arguments& arguments) {
   return arguments.has("json") ? print_json(bench) : print_table(bench);
 }
 
-std::string notes() {
+std::string bench_notes() {
   return target_notes() +
          "\n"
          "Times whole predict calls for raw scores, made by one caller in this process. Rows are float32 in\n"
@@ -338,8 +338,8 @@ const Command kBench = {
      kStrictOption},
     "  forestvm bench model.json rows.npy --batch 1,64,4096 --threads 1,2\n"
     "  forestvm bench model.fvm --batch 1 --seconds 5 --json\n",
-    notes,
-    run,
+    bench_notes,
+    run_bench,
 };
 
 }  // namespace forestvm::cli

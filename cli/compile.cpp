@@ -13,7 +13,7 @@
 namespace forestvm::cli {
 namespace {
 
-Result<void> run(const Arguments& arguments) {
+Result<void> run_compile(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "MODEL"));
   if (!arguments.has("out")) return usage_error("-o OUT.fvm is missing");
   const std::string out = arguments.get("out");
@@ -52,7 +52,7 @@ const Command kCompile = {
     "  forestvm compile model.json -o model.fvm\n"
     "  forestvm run model.fvm rows.csv\n",
     nullptr,
-    run,
+    run_compile,
 };
 
 }  // namespace forestvm::cli

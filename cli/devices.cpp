@@ -10,7 +10,7 @@
 namespace forestvm::cli {
 namespace {
 
-Result<void> run(const Arguments&) {
+Result<void> run_devices(const Arguments&) {
   std::string text;
   for (const GpuVendor vendor : {GpuVendor::Cuda, GpuVendor::Hip}) {
     const auto devices = gpu_devices(vendor);
@@ -26,7 +26,8 @@ Result<void> run(const Arguments&) {
 }  // namespace
 
 const Command kDevices = {
-    "devices", "lists the GPUs that run can use", {"devices"}, {}, {}, "  forestvm devices\n", nullptr, run,
+    "devices",   "lists the GPUs that run can use", {"devices"}, {}, {}, "  forestvm devices\n", nullptr,
+    run_devices,
 };
 
 }  // namespace forestvm::cli

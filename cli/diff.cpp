@@ -216,7 +216,7 @@ Result<Side> other_side(const Arguments& arguments, const Inputs& inputs) {
   return of_file(against, inputs);
 }
 
-Result<void> run(const Arguments& arguments) {
+Result<void> run_diff(const Arguments& arguments) {
   FVM_ASSIGN(const Inputs inputs, read_inputs(arguments));
   FVM_ASSIGN(const Side mine,
              of_program(inputs.backend, arguments.get("MODEL"), inputs.program, inputs.rows));
@@ -254,7 +254,7 @@ const Command kDiff = {
     "  forestvm diff model.json rows.npy --expected expected_raw.npy\n"
     "  forestvm diff model.json rows.npy --against native --schedule trees\n",
     nullptr,
-    run,
+    run_diff,
 };
 
 }  // namespace forestvm::cli

@@ -34,7 +34,7 @@ Result<std::string> stage_text(const Arguments& arguments, const std::string& pa
   return compiled->program.disassemble();
 }
 
-Result<void> run(const Arguments& arguments) {
+Result<void> run_dump(const Arguments& arguments) {
   if (arguments.has("isa")) {
     if (arguments.has("FILE") || arguments.has("stage") || arguments.has("schedule"))
       return usage_error("--isa takes no FILE, --stage or --schedule");
@@ -71,7 +71,7 @@ const Command kDump = {
     "  forestvm dump model.json --stage loops --schedule my.schedule\n"
     "  forestvm dump model.fvm\n",
     nullptr,
-    run,
+    run_dump,
 };
 
 }  // namespace forestvm::cli

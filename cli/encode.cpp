@@ -34,7 +34,7 @@ Result<void> encode_all(const Predictor& predictor, Batches& batches, CodedWrite
   return writer.finish();
 }
 
-Result<void> run(const Arguments& arguments) {
+Result<void> run_encode(const Arguments& arguments) {
   FVM_ASSIGN(const std::string model, required(arguments, "MODEL"));
   FVM_ASSIGN(const BatchOptions rows, batch_options(arguments));
   FVM_TRY(expect_one_standard_input(model, rows.path));
@@ -57,7 +57,7 @@ Result<void> run(const Arguments& arguments) {
   return encode_all(*predictor, batches, writer, model, out);
 }
 
-std::string notes() {
+std::string encode_notes() {
   return "The output has one byte for each 255 thresholds of each feature that the model tests, where a row\n"
          "has 4 bytes for each feature. A model with linear leaves takes 8 more bytes for each feature that\n"
          "they read. run and bench take it in place of rows, for this model and schedule\n"
@@ -88,8 +88,8 @@ const Command kEncode = {
      kStrictOption},
     "  forestvm encode model.fvm rows.csv -o rows.fvr\n"
     "  forestvm run model.fvm rows.fvr\n",
-    notes,
-    run,
+    encode_notes,
+    run_encode,
 };
 
 }  // namespace forestvm::cli

@@ -37,7 +37,7 @@ Result<ReportForm> form_of(const std::string& out) {
       formatted("-o {}: expected a name that ends in .html, .svg, .csv or .json", in_quotes(out)));
 }
 
-std::optional<std::uint32_t> whole_number(std::string_view text) {
+std::optional<std::uint32_t> feature_number(std::string_view text) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
@@ -49,7 +49,7 @@ Result<std::uint32_t> find_named(const std::string& option, const std::string& t
                                  const std::string& what) {
   const auto found = std::find(names.begin(), names.end(), text);
   if (found != names.end()) return static_cast<std::uint32_t>(found - names.begin());
-  if (const auto number = whole_number(text); number && *number < count) return *number;
+  if (const auto number = feature_number(text); number && *number < count) return *number;
   return usage_error(formatted("--{} {}: the model has no such {}; expected a name or a number below {}",
                                option, in_quotes(text), what, count));
 }
@@ -69,7 +69,7 @@ Result<std::vector<std::uint64_t>> chosen_rows(const Arguments& arguments) {
   return rows;
 }
 
-Result<ExplainOptions> understand(const Arguments& arguments) {
+Result<ExplainOptions> read_explain_options(const Arguments& arguments) {
   ExplainOptions options;
   FVM_ASSIGN(options.model, required(arguments, "MODEL"));
   FVM_ASSIGN(options.rows, batch_options(arguments));
@@ -87,7 +87,7 @@ Result<ExplainOptions> understand(const Arguments& arguments) {
 }
 
 /// Reads the options that need the model.
-Result<void> understand(const Arguments& arguments, const Model& model, ExplainOptions& options) {
+Result<void> read_explain_options(const Arguments& arguments, const Model& model, ExplainOptions& options) {
   if (arguments.has("score")) {
     FVM_ASSIGN(options.output, find_named("score", arguments.get("score"), model.class_labels,
                                           model.num_outputs, "raw score"));
@@ -113,8 +113,8 @@ Result<std::string> one_kind(const Explanation& all, PlotKind kind, ReportForm f
   return csv_of(plots.front().numbers);
 }
 
-Result<void> run(const Arguments& arguments) {
-  FVM_ASSIGN(ExplainOptions options, understand(arguments));
+Result<void> run_explain(const Arguments& arguments) {
+  FVM_ASSIGN(ExplainOptions options, read_explain_options(arguments));
   std::optional<PlotKind> kind;
   if (arguments.has("plot")) {
     FVM_ASSIGN(const std::size_t index, arguments.choice("plot", kPlotNames, 0));
@@ -131,7 +131,7 @@ Result<void> run(const Arguments& arguments) {
   if (model == nullptr)
     return in_file(options.model,
                    refused("is a program, which has no splits and covers to show: give the trainer's model"));
-  FVM_TRY(understand(arguments, *model, options));
+  FVM_TRY(read_explain_options(arguments, *model, options));
   FVM_ASSIGN(const Explanation all, explain_rows(*model, options));
   if (form == ReportForm::Page) return write_output(options.out, explain_page(all));
   if (form == ReportForm::Json) return write_output(options.out, explain_json(all, kind));
@@ -139,7 +139,7 @@ Result<void> run(const Arguments& arguments) {
   return write_output(options.out, text);
 }
 
-std::string notes() {
+std::string explain_notes() {
   return "Contributions are exact SHAP values by the paths of the trees, as those of run. Rows are read once, batch\n"
          "by batch; a sample of them is kept for drawings, chosen by a generator of fixed seed, so that equal\n"
          "input gives equal bytes. Partial dependence is exact and of all rows, at all thresholds of the model.\n"
@@ -185,8 +185,8 @@ const Command kExplain = {
      kRoundsOption},
     "  forestvm explain model.json rows.csv -o report.html --row 17\n"
     "  forestvm explain model.json rows.csv -o importance.csv --plot importance\n",
-    notes,
-    run,
+    explain_notes,
+    run_explain,
 };
 
 }  // namespace forestvm::cli

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 1> kLanguages = {"c"};
 constexpr std::array<std::string_view, 2> kTrees = {"tables", "branches"};
 constexpr std::array<std::string_view, 2> kThresholds = {"float", "integer"};
 
-Result<void> run(const Arguments& arguments) {
+Result<void> run_export(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "MODEL"));
   const std::string out = arguments.get("out", "-");
   ExportOptions options;
@@ -69,7 +69,7 @@ const Command kExport = {
     "  forestvm export model.json -o forest.c --name forest\n"
     "  cc -std=c99 -O2 -ffp-contract=off -c forest.c\n",
     nullptr,
-    run,
+    run_export,
 };
 
 }  // namespace forestvm::cli

@@ -429,11 +429,11 @@ struct GpuQuestion {
   std::uint32_t rows = 0;
 };
 
-constexpr std::array<std::string_view, 3> kBackendNames = {"host", "cuda", "hip"};
+constexpr std::array<std::string_view, 3> kCompiledBackends = {"host", "cuda", "hip"};
 constexpr std::array<const char*, 3> kUsualDevices = {"", "h100", "mi250x"};
 
 Result<GpuQuestion> gpu_question(const Arguments& arguments) {
-  FVM_ASSIGN(const std::size_t backend, arguments.choice("backend", kBackendNames, 0));
+  FVM_ASSIGN(const std::size_t backend, arguments.choice("backend", kCompiledBackends, 0));
   if (backend == 0) {
     for (const char* const gpus : {"rows", "device-model"})
       if (arguments.has(gpus))
@@ -452,7 +452,7 @@ Result<GpuQuestion> gpu_question(const Arguments& arguments) {
   return usage_error(formatted("--device-model {}: expected one of {}", name, known));
 }
 
-Result<void> run(const Arguments& arguments) {
+Result<void> run_inspect(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "FILE"));
   FVM_ASSIGN(const GpuQuestion gpu, gpu_question(arguments));
   FVM_ASSIGN(const ModelOrProgram loaded, load_requested(arguments, path));
@@ -503,14 +503,14 @@ const Command kInspect = {
       "B",
       "host (default); cuda or hip also estimate, without running it, what a call costs on a GPU: "
       "launches, occupancy, bytes, and a bound on the rows per second (default schedule then: gpu)",
-      {listed<kBackendNames>}},
+      {listed<kCompiledBackends>}},
      {"device-model", '\0', "D", "the GPU to estimate for; default h100 (hip: mi250x)", {device_names}},
      {"rows", '\0', "N", "rows of the call, default 65536"},
      {"json", '\0', "", "prints JSON"}},
     "  forestvm inspect model.json\n"
     "  forestvm inspect model.json --backend cuda --schedule rapids-fil --rows 4096\n",
     device_notes,
-    run,
+    run_inspect,
 };
 
 }  // namespace forestvm::cli

@@ -25,7 +25,7 @@ namespace forestvm::cli {
 namespace {
 
 /// The bytes that packed leaves take at most, unless --max-bytes says otherwise.
-constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t kDefaultMaxBytes = std::uint64_t{1} << 30;
 
 struct ProximityOptions {
   std::string model, out;
@@ -37,7 +37,7 @@ struct ProximityOptions {
   BackendOptions backend;
 };
 
-Result<ProximityOptions> understand(const Arguments& arguments) {
+Result<ProximityOptions> read_proximity_options(const Arguments& arguments) {
   ProximityOptions options;
   FVM_ASSIGN(options.model, required(arguments, "MODEL"));
   FVM_ASSIGN(options.rows, batch_options(arguments));
@@ -56,7 +56,7 @@ Result<ProximityOptions> understand(const Arguments& arguments) {
     FVM_ASSIGN(options.top, arguments.number("top", 1, UINT32_MAX, 1));
   }
   options.weighs = arguments.has("weights");
-  FVM_ASSIGN(options.max_bytes, arguments.number("max-bytes", 1, UINT64_MAX, kMaxBytes));
+  FVM_ASSIGN(options.max_bytes, arguments.number("max-bytes", 1, UINT64_MAX, kDefaultMaxBytes));
   options.backend.target = arguments.get("target", "auto");
   FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMaxThreads, 0));
   options.backend.threads = static_cast<unsigned>(threads);
@@ -192,8 +192,8 @@ Result<void> compare(LeafFinder& finder, const KeptLeaves& kept, const Proximity
   return writer.finish();
 }
 
-Result<void> run(const Arguments& arguments) {
-  FVM_ASSIGN(const ProximityOptions options, understand(arguments));
+Result<void> run_proximity(const Arguments& arguments) {
+  FVM_ASSIGN(const ProximityOptions options, read_proximity_options(arguments));
   FVM_ASSIGN(const Program program, requested_program(arguments, options.model));
   const std::size_t trees = output_width(program, OutputKind::Leaf);
   if (trees == 0) return in_file(options.model, refused("has no trees, and so no leaves to compare"));
@@ -205,7 +205,7 @@ Result<void> run(const Arguments& arguments) {
                         : compare<std::int32_t>(finder, kept, options);
 }
 
-std::string notes() {
+std::string proximity_notes() {
   return "Writes a row of numbers for each row of ROWS: the number of trees in which it shares a leaf with each row\n"
          "of OTHERS, or of ROWS itself if there are no OTHERS. NPY arrays are int32 of shape (rows, others); with\n"
          "--weights float64. With --top K they are int64 (with --weights float64) of shape (rows, K, 2): the number\n"
@@ -242,8 +242,8 @@ const Command kProximity = {
      kRoundsOption},
     "  forestvm proximity model.json rows.csv --top 5\n"
     "  forestvm proximity model.json new.npy known.npy -o weights.npy --weights\n",
-    notes,
-    run,
+    proximity_notes,
+    run_proximity,
 };
 
 }  // namespace forestvm::cli

@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 6> kFormats = {"auto", "csv", "npy", "npz
 constexpr std::array<std::string_view, 2> kExtraColumns = {"error", "ignore"};
 constexpr std::array<std::string_view, 2> kCategoryCells = {"names", "codes"};
 constexpr std::array<std::string_view, 4> kSeparatorNames = {"comma", "semicolon", "tab", "blank"};
-constexpr std::string_view kSeparators = ",;\t ";
+constexpr std::string_view kSeparatorCharacters = ",;\t ";
 
 /// Returns the separator of --separator: one of the names, or a character that is part of no number and no quote.
 Result<char> separator_of(const Arguments& arguments) {
@@ -33,7 +33,7 @@ Result<char> separator_of(const Arguments& arguments) {
   if (text.size() != 1) {
     const auto name = arguments.choice("separator", kSeparatorNames, 0);
     if (!name) return usage_error(name.error().message + ", or a character");
-    return kSeparators[*name];
+    return kSeparatorCharacters[*name];
   }
   const bool marks = std::ispunct(static_cast<unsigned char>(text[0])) != 0;
   if (text == " " || text == "\t" ||

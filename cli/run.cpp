@@ -95,7 +95,7 @@ Result<std::vector<double>> quantiles_of(const std::string& text) {
   return quantiles;
 }
 
-Result<RunOptions> understand(const Arguments& arguments) {
+Result<RunOptions> read_predict_options(const Arguments& arguments) {
   RunOptions options;
   FVM_ASSIGN(options.model, required(arguments, "MODEL"));
   FVM_ASSIGN(options.rows, batch_options(arguments));
@@ -434,8 +434,8 @@ Result<void> predict_all(const Predictor& predictor, Batches& batches, const Run
   return profile.time(Profile::Part::Write, [&] { return writer.finish(); });
 }
 
-Result<void> run(const Arguments& arguments) {
-  FVM_ASSIGN(RunOptions options, understand(arguments));
+Result<void> run_predict(const Arguments& arguments) {
+  FVM_ASSIGN(RunOptions options, read_predict_options(arguments));
   Profile profile(arguments.has("profile"));
   using Part = Profile::Part;
   FVM_ASSIGN(const RequestedProgram asked, profile.time(Part::Prepare, [&] {
@@ -470,7 +470,7 @@ Result<void> run(const Arguments& arguments) {
   return {};
 }
 
-std::string notes() {
+std::string predict_notes() {
   return target_notes() +
          "\n"
          "Predictions have the type of the model's sums (float32 for XGBoost and YDF; float64 for LightGBM,\n"
@@ -562,8 +562,8 @@ const Command kRun = {
      kStrictOption},
     "  forestvm run model.json rows.csv\n"
     "  forestvm run model.ubj rows.npy -o predictions.npy --output raw --threads 2\n",
-    notes,
-    run,
+    predict_notes,
+    run_predict,
 };
 
 }  // namespace forestvm::cli

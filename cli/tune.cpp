@@ -67,7 +67,7 @@ Result<Seconds> budget_of(const std::string& text) {
   return Seconds(*value * factor);
 }
 
-Result<TuneOptions> understand(const Arguments& arguments) {
+Result<TuneOptions> read_tune_options(const Arguments& arguments) {
   TuneOptions options;
   FVM_ASSIGN(options.model, required(arguments, "MODEL"));
   options.rows = arguments.get("ROWS");
@@ -211,7 +211,7 @@ Result<void> expect_nothing_to_measure(const Arguments& arguments) {
   return {};
 }
 
-Result<void> run(const Arguments& arguments) {
+Result<void> run_tune(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "MODEL"));
   FVM_ASSIGN(const std::size_t space, arguments.choice("list-space", space_names(), 0));
   FVM_ASSIGN(const Contract contract, arguments.choice("contract", Contract::Trainer));
@@ -220,7 +220,7 @@ Result<void> run(const Arguments& arguments) {
   if (lists) {
     FVM_TRY(expect_nothing_to_measure(arguments));
   } else {
-    FVM_ASSIGN(options, understand(arguments));
+    FVM_ASSIGN(options, read_tune_options(arguments));
   }
   FVM_ASSIGN(const ModelOrProgram loaded, load_requested(arguments, path));
   const auto* const model = std::get_if<Model>(&loaded);
@@ -230,7 +230,7 @@ Result<void> run(const Arguments& arguments) {
   return in_file(path, list_space(scheduler::schedule_spaces()[space], *model, contract));
 }
 
-std::string notes() {
+std::string tune_notes() {
   return target_notes() +
          "\n"
          "Measures calls for raw scores in this process. Schedules are compiled, sampled beside auto in turns,\n"
@@ -274,8 +274,8 @@ const Command kTune = {
      kContractOption},
     "  forestvm tune model.json rows.npy -o model.fvm --batch 1,64 --budget 10s\n"
     "  forestvm tune model.json --list-space gpu\n",
-    notes,
-    run,
+    tune_notes,
+    run_tune,
 };
 
 }  // namespace forestvm::cli

@@ -12,7 +12,7 @@
 namespace forestvm::cli {
 namespace {
 
-Result<void> run(const Arguments& arguments) {
+Result<void> run_verify(const Arguments& arguments) {
   FVM_ASSIGN(const std::string path, required(arguments, "PROGRAM"));
   FVM_ASSIGN(const Program program, load_program(path));
   return write_output("-", formatted("{}: verified: {} instructions, {} trees, {} bytes\n",
@@ -30,7 +30,7 @@ const Command kVerify = {
     {},
     "  forestvm verify model.fvm\n",
     nullptr,
-    run,
+    run_verify,
 };
 
 }  // namespace forestvm::cli

@@ -450,7 +450,7 @@ Result<std::vector<std::string_view>> read_core(std::span<const std::byte> bytes
   const std::string_view version = root.text(core::kFormatVersion);
   FVM_TRY(buffer.state());
   if (version != "FlabuffersModel_v1")  // CatBoost spells it so.
-    return refused("FormatVersion", "expected \"FlabuffersModel_v1\", found {}", quoted(version));
+    return refused("FormatVersion", "expected \"FlabuffersModel_v1\", found {}", in_quotes(version));
   const FlatTable model = root.table(core::kModelTrees);
   FVM_TRY(refuse_features(model));
   FVM_TRY(add_outputs(model, limits, parts));
@@ -478,7 +478,7 @@ Result<CatboostParts> read_catboost_binary(std::span<const std::byte> bytes, con
   FVM_ASSIGN(const std::vector<std::string_view> names, read_core(message, offset, limits, parts));
   for (const std::string_view name : names) {
     if (name != "static_provider_v1")
-      return refused("ModelPartIds", "a part that cannot be read: {}", quoted(name, 40));
+      return refused("ModelPartIds", "a part that cannot be read: {}", in_quotes(name, 40));
     FVM_TRY(add_tables(cursor, parts));
   }
   if (!cursor.at_end()) return refused(formatted("byte {}", cursor.at()), "bytes after the end of the model");

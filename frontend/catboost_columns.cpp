@@ -65,7 +65,7 @@ class FeatureNames {
   Result<void> add(std::int64_t flat_index, const std::string& name) {
     if (flat_index < 0 || static_cast<std::size_t>(flat_index) >= names_.size())
       return refused("features", "a flat index of {}, but there are {} features", flat_index, names_.size());
-    if (!is_utf8(name)) return refused("features", "a name that is not UTF-8: {}", quoted(name, 40));
+    if (!is_utf8(name)) return refused("features", "a name that is not UTF-8: {}", in_quotes(name, 40));
     const auto at = static_cast<std::size_t>(flat_index);
     if (given_[at]) return refused("features", "two features with the flat index {}", flat_index);
     given_[at] = true;

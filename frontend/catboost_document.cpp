@@ -79,7 +79,7 @@ struct BranchRecord {
 };
 
 /// The parts that are read so far, and the objects that are not complete yet.
-struct Reading {
+struct CatboostReading {
   CatboostParts& parts;
   const LoadLimits& limits;
   std::size_t table_rows = 0;
@@ -128,7 +128,7 @@ bool add_code(const Scalar& s, std::vector<std::int32_t>& out) {
 }
 
 /// Reads a hash, as a text, or a number of its row. All bits of the key of an empty slot are 1.
-bool add_hash(Reading& r, const Scalar& s) {
+bool add_hash(CatboostReading& r, const Scalar& s) {
   CatboostTable& table = r.parts.tables.back();
   if (s.kind != Scalar::Kind::Text) return r.table_rows != 0 && add_real(s, table.numbers);
   if (r.table_rows == 1) table.width = static_cast<std::uint32_t>(table.numbers.size());
@@ -152,13 +152,13 @@ bool set_ctr_type(CtrType& out, const Scalar& s) {
   return s.kind == Scalar::Kind::Text && found != std::end(names);
 }
 
-bool set_nan_treatment(Reading& r, const Scalar& s) {
+bool set_nan_treatment(CatboostReading& r, const Scalar& s) {
   r.parts.float_features.back().nan_above = s.text == "AsTrue";
   return s.text == "AsTrue" || s.text == "AsFalse" || s.text == "AsIs";
 }
 
 /// Takes a class's name: text as it is, a number as Python writes it.
-bool add_class_name(Reading& r, const Scalar& s) {
+bool add_class_name(CatboostReading& r, const Scalar& s) {
   std::string& name = r.parts.class_names.emplace_back(s.text);
   if (s.kind == Scalar::Kind::Flag) name = s.whole != 0 ? "True" : "False";
   if (s.kind == Scalar::Kind::Whole) name = std::to_string(s.whole);
@@ -169,11 +169,11 @@ bool add_class_name(Reading& r, const Scalar& s) {
   return s.kind != Scalar::Kind::Null;
 }
 
-bool add_scale_or_bias(Reading& r, const Scalar& s) {
+bool add_scale_or_bias(CatboostReading& r, const Scalar& s) {
   return r.scale_and_bias++ == 0 ? set_real(s, r.parts.scale) : add_real(s, r.parts.bias);
 }
 
-bool add_leaf_value(Reading& r, const Scalar& s) {
+bool add_leaf_value(CatboostReading& r, const Scalar& s) {
   if (!r.branches.empty()) ++r.branches.back().values;
   return add_real(s, r.values);
 }
@@ -181,20 +181,21 @@ bool add_leaf_value(Reading& r, const Scalar& s) {
 enum class Shape : std::uint8_t { Object, Array, Scalar };
 
 /// A value that is read: see catboost_fields.def.
-struct Row {
+struct KeyRow {
   Container parent;
   std::string_view key;
   Shape shape;
   Container container = Container::Skipped;  ///< objects and arrays
-  bool (*store)(Reading&, const Scalar&) = nullptr;
+  bool (*store)(CatboostReading&, const Scalar&) = nullptr;
   const char* expected = "";
 };
 
-constexpr Row kRows[] = {
+constexpr KeyRow kKeyRows[] = {
 #define FVM_OBJECT(parent, key, container) {Container::parent, key, Shape::Object, Container::container},
 #define FVM_ARRAY(parent, key, container) {Container::parent, key, Shape::Array, Container::container},
-#define FVM_SCALAR(parent, key, call, expected) \
-  {Container::parent, key, Shape::Scalar, {}, [](Reading& r, const Scalar& s) { return call; }, expected},
+#define FVM_SCALAR(parent, key, call, expected)                                            \
+  {Container::parent, key, Shape::Scalar, {}, [](CatboostReading& r, const Scalar& s) { return call; }, \
+   expected},
 #include "frontend/catboost_fields.def"
 };
 
@@ -235,13 +236,13 @@ class Sink final : public EventSink {
   struct Frame {
     Container container = Container::Skipped;
     bool array = false;
-    std::string key;                     // object: the latest key
-    std::size_t count = 0;               // array: values so far, the latest included
-    std::size_t branch = 0;              // Branch: its number
-    std::bitset<std::size(kRows)> seen;  // object: rows whose key was read
+    std::string key;                        // object: the latest key
+    std::size_t count = 0;                  // array: values so far, the latest included
+    std::size_t branch = 0;                 // Branch: its number
+    std::bitset<std::size(kKeyRows)> seen;  // object: rows whose key was read
   };
 
-  static const Row* row_of(Container parent, std::string_view key, Shape shape);
+  static const KeyRow* key_row(Container parent, std::string_view key, Shape shape);
   bool scalar(const Scalar& value, std::string_view found);
   bool open(Shape shape);
   bool close();
@@ -259,32 +260,32 @@ class Sink final : public EventSink {
   }
 
   Container root_;
-  Reading reading_;
+  CatboostReading reading_;
   std::vector<Frame> frames_;
   Error error_;
 };
 
-const Row* Sink::row_of(Container parent, std::string_view key, Shape shape) {
-  for (const Row& row : kRows)
+const KeyRow* Sink::key_row(Container parent, std::string_view key, Shape shape) {
+  for (const KeyRow& row : kKeyRows)
     if (row.parent == parent && row.shape == shape && (row.key == key || row.key == "*")) return &row;
   return nullptr;
 }
 
 /// Takes a value. CatBoost writes null for some empty arrays.
 bool Sink::scalar(const Scalar& value, std::string_view found) {
-  if (frames_.empty()) return refuse("expected an object, found " + quoted(found, 40));
+  if (frames_.empty()) return refuse("expected an object, found " + in_quotes(found, 40));
   Frame& frame = frames_.back();
   ++frame.count;
   if (frame.container == Container::Skipped) return true;
   const std::string_view key = frame.array ? std::string_view("[]") : frame.key;
-  if (const Row* row = row_of(frame.container, key, Shape::Scalar)) {
+  if (const KeyRow* row = key_row(frame.container, key, Shape::Scalar)) {
     if (row->store(reading_, value)) return true;
-    return refuse(formatted("expected {}, found {}", row->expected, quoted(found, 40)));
+    return refuse(formatted("expected {}, found {}", row->expected, in_quotes(found, 40)));
   }
-  const bool known = row_of(frame.container, key, Shape::Array) != nullptr ||
-                     row_of(frame.container, key, Shape::Object) != nullptr;
+  const bool known = key_row(frame.container, key, Shape::Array) != nullptr ||
+                     key_row(frame.container, key, Shape::Object) != nullptr;
   return !known || value.kind == Scalar::Kind::Null ||
-         refuse("expected an object or an array, found " + quoted(found, 40));
+         refuse("expected an object or an array, found " + in_quotes(found, 40));
 }
 
 bool Sink::on_key(const std::string& name) {
@@ -292,9 +293,10 @@ bool Sink::on_key(const std::string& name) {
   frame.key = name;
   if (frame.container == Container::Skipped) return true;
   bool known = false;
-  for (std::size_t i = 0; i < std::size(kRows); ++i) {
-    if (kRows[i].parent != frame.container || (kRows[i].key != name && kRows[i].key != "*")) continue;
-    if (kRows[i].key != "*" && frame.seen[i]) return refuse("given twice");
+  for (std::size_t i = 0; i < std::size(kKeyRows); ++i) {
+    if (kKeyRows[i].parent != frame.container || (kKeyRows[i].key != name && kKeyRows[i].key != "*"))
+      continue;
+    if (kKeyRows[i].key != "*" && frame.seen[i]) return refuse("given twice");
     known = frame.seen[i] = true;
   }
   if (frame.container == Container::Branch && (name == "value" || name == "weight") &&
@@ -315,11 +317,11 @@ bool Sink::open(Shape shape) {
     Frame& frame = frames_.back();
     ++frame.count;
     const std::string_view key = frame.array ? std::string_view("[]") : frame.key;
-    const Row* row = row_of(frame.container, key, shape);
+    const KeyRow* row = key_row(frame.container, key, shape);
     if (row != nullptr) container = row->container;
     for (const Shape other : {Shape::Scalar, Shape::Array, Shape::Object})
       if (frame.container != Container::Skipped && row == nullptr &&
-          row_of(frame.container, key, other) != nullptr)
+          key_row(frame.container, key, other) != nullptr)
         return refuse(shape == Shape::Array ? "an array is not expected here"
                                             : "an object is not expected here");
   }
@@ -339,7 +341,7 @@ bool Sink::close() {
 
 /// Prepares the object or array, whose parent is the last frame.
 bool Sink::begin(Container container) {
-  Reading& r = reading_;
+  CatboostReading& r = reading_;
   switch (container) {
     case Container::Table:
       r.parts.tables.emplace_back();
@@ -438,7 +440,7 @@ bool Sink::end_element() {
            element.code == static_cast<std::int32_t>(element.code))
     combination.code_tests.emplace_back(element.category, static_cast<std::int32_t>(element.code));
   else
-    return refuse("unknown or damaged element of a combination: " + quoted(element.kind, 40));
+    return refuse("unknown or damaged element of a combination: " + in_quotes(element.kind, 40));
   return true;
 }
 

@@ -17,7 +17,7 @@
 namespace forestvm::frontend {
 namespace {
 
-struct Loss {
+struct CatboostLoss {
   std::string_view name;
   Transform transform;
   Pair pair;
@@ -25,7 +25,7 @@ struct Loss {
   std::uint32_t outputs;  ///< 0: any number
 };
 
-constexpr Loss kLosses[] = {
+constexpr CatboostLoss kCatboostLosses[] = {
 #define FVM_CATBOOST_LOSS(name, transform, pair, class_rule, outputs) \
   {name, Transform::transform, Pair::pair, ClassRule::class_rule, outputs},
 #include "frontend/catboost_losses.def"
@@ -164,7 +164,8 @@ Result<void> add_labels(CatboostParts& parts, std::uint32_t classes, const LoadL
     char text[32];
     const auto end = std::to_chars(text, text + sizeof(text), label).ptr;
     labels.push_back(label_text(named ? parts.class_names[i] : std::string(text, end), parts.label_type));
-    if (!is_utf8(labels.back())) return bad_classes("a name that is not UTF-8: " + quoted(labels.back(), 40));
+    if (!is_utf8(labels.back()))
+      return bad_classes("a name that is not UTF-8: " + in_quotes(labels.back(), 40));
   }
   for (std::size_t i = 0; i < labels.size(); ++i)
     if (labels[i] != std::to_string(i)) model.class_labels = labels;
@@ -178,7 +179,7 @@ Result<void> set_threshold(const CatboostParts& parts, Model& model) {
   double threshold = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), threshold);
   if (code != std::errc() || end != text.data() + text.size() || !(threshold > 0 && threshold < 1))
-    return refused("binclass_probability_threshold", "no number between 0 and 1: {}", quoted(text, 40));
+    return refused("binclass_probability_threshold", "no number between 0 and 1: {}", in_quotes(text, 40));
   if (threshold == 0.5) return {};
   model.class_rule = ClassRule::RawAboveOffset;
   model.offset = -std::log(1 / threshold - 1);  // CatBoost's logit, in its order of operations
@@ -225,11 +226,11 @@ void add_uncertainty(const CatboostParts& parts, Model& model) {
 /// Sets what is computed from raw scores.
 Result<void> add_loss(CatboostParts& parts, const LoadLimits& limits, Model& model) {
   model.objective = parts.loss;
-  const auto* loss = std::find_if(std::begin(kLosses), std::end(kLosses),
-                                  [&](const Loss& known) { return known.name == parts.loss; });
-  if (loss == std::end(kLosses)) return {};
+  const auto* loss = std::find_if(std::begin(kCatboostLosses), std::end(kCatboostLosses),
+                                  [&](const CatboostLoss& known) { return known.name == parts.loss; });
+  if (loss == std::end(kCatboostLosses)) return {};
   if (loss->outputs != 0 && loss->outputs != model.num_outputs)
-    return refused("loss_function", "{} with {} outputs", quoted(parts.loss), model.num_outputs);
+    return refused("loss_function", "{} with {} outputs", in_quotes(parts.loss), model.num_outputs);
   model.transform = loss->transform;
   model.pair = loss->pair;
   model.class_rule = loss->class_rule;

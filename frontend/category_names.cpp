@@ -33,7 +33,7 @@ Result<void> add_category_names(std::uint32_t feature, std::vector<std::string> 
                                 std::optional<double> unseen, const std::string& where, Model& model) {
   if (names.empty()) return {};
   if (const auto twice = repeated(names))
-    return refused(where, "two categories of feature {} have the name {}", feature, quoted(*twice));
+    return refused(where, "two categories of feature {} have the name {}", feature, in_quotes(*twice));
   model.categories.push_back({feature, std::move(names), unseen});
   return {};
 }

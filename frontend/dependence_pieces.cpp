@@ -11,11 +11,11 @@
 namespace forestvm::frontend {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 /// Returns the next number after `x` in the type in which the model compares, upwards or downwards.
 double beside(const Model& model, double x, bool above) {
-  const double to = above ? kInfinity : -kInfinity;
+  const double to = above ? kUnbounded : -kUnbounded;
   if (model.row_type == ScalarType::Float64) return std::nextafter(x, to);
   return static_cast<double>(std::nextafter(static_cast<float>(x), static_cast<float>(to)));
 }
@@ -130,12 +130,12 @@ FeaturePoints points_of(const Model& model, const std::vector<FeatureTest>& test
     cut(beside(model, rounded(model, kTiny), true));
   }
   FeaturePoints points;
-  points.pieces.push_back({-kInfinity, 0, 0});
+  points.pieces.push_back({-kUnbounded, 0, 0});
   for (const double from : cuts) points.pieces.push_back({from, from, 0});
   for (std::size_t i = 0; i < points.pieces.size(); ++i) {
     DependencePiece& piece = points.pieces[i];
     const bool is_last = i + 1 == points.pieces.size();
-    const double last = is_last ? kInfinity : beside(model, points.pieces[i + 1].from, false);
+    const double last = is_last ? kUnbounded : beside(model, points.pieces[i + 1].from, false);
     if (piece.from <= 0 && 0 <= last && std::isinf(last) && std::isinf(piece.from))
       piece.at = 0;
     else if (thresholds.contains(piece.from))

@@ -12,7 +12,7 @@
 namespace forestvm::frontend {
 namespace {
 
-using Row = std::vector<double>;
+using ColumnValues = std::vector<double>;
 
 /// Computes a model's columns.
 class DerivedColumns {
@@ -20,13 +20,13 @@ class DerivedColumns {
   DerivedColumns(const Model& model, bool hashed_rows);
 
   /// Appends the columns to a row of features.
-  Result<void> append_to(Row& row) const;
+  Result<void> append_to(ColumnValues& row) const;
 
  private:
   using Keys = std::unordered_map<std::uint64_t, std::size_t>;
 
-  Result<std::int32_t> code_of(const Row& row, std::uint32_t feature) const;
-  Result<void> append_lookup(const Lookup& lookup, const Keys& keys, Row& row) const;
+  Result<std::int32_t> code_of(const ColumnValues& row, std::uint32_t feature) const;
+  Result<void> append_lookup(const Lookup& lookup, const Keys& keys, ColumnValues& row) const;
 
   const Model& model_;
   bool hashed_rows_;
@@ -47,7 +47,7 @@ DerivedColumns::DerivedColumns(const Model& model, bool hashed_rows)
   }
 }
 
-Result<std::int32_t> DerivedColumns::code_of(const Row& row, std::uint32_t feature) const {
+Result<std::int32_t> DerivedColumns::code_of(const ColumnValues& row, std::uint32_t feature) const {
   const double x = row[feature];
   if (!hashed_rows_) {
     if (std::abs(x) <= kMaxCategoryNumber && x == std::trunc(x))
@@ -60,7 +60,7 @@ Result<std::int32_t> DerivedColumns::code_of(const Row& row, std::uint32_t featu
   return not_a_category(feature, x, "the code of a category");
 }
 
-Result<void> DerivedColumns::append_lookup(const Lookup& lookup, const Keys& keys, Row& row) const {
+Result<void> DerivedColumns::append_lookup(const Lookup& lookup, const Keys& keys, ColumnValues& row) const {
   std::uint64_t key = 0;
   for (const std::uint32_t feature : lookup.categories) {
     FVM_ASSIGN(const std::int32_t code, code_of(row, feature));
@@ -123,7 +123,7 @@ float share(ColumnKind kind, float part, float whole) {
   return part < 0 ? -root : root;
 }
 
-void append_computed(const ComputedColumn& column, Row& row) {
+void append_computed(const ComputedColumn& column, ColumnValues& row) {
   const auto value = [&](std::size_t term) { return static_cast<float>(row[column.terms[term].feature]); };
   float result = column.kind == ColumnKind::Largest ? std::numeric_limits<float>::lowest() : 0;
   if (column.kind == ColumnKind::Share || column.kind == ColumnKind::RootShare)
@@ -134,7 +134,7 @@ void append_computed(const ComputedColumn& column, Row& row) {
   row.push_back(result);
 }
 
-Result<void> DerivedColumns::append_to(Row& row) const {
+Result<void> DerivedColumns::append_to(ColumnValues& row) const {
   for (std::size_t i = 0; i < model_.lookups.size(); ++i)
     FVM_TRY(append_lookup(model_.lookups[i], keys_[i], row));
   for (const ComputedColumn& column : model_.computed_columns) append_computed(column, row);
@@ -147,7 +147,7 @@ Result<std::vector<double>> with_derived_columns(const Model& model, std::span<c
                                                  std::size_t row_count, bool hashed_rows) {
   const DerivedColumns columns(model, hashed_rows);
   std::vector<double> out;
-  Row row;
+  ColumnValues row;
   for (std::size_t r = 0; r < row_count; ++r) {
     const std::span<const double> features = rows.subspan(r * model.num_features, model.num_features);
     row.assign(features.begin(), features.end());

@@ -62,6 +62,6 @@ std::string printable(std::string_view text, std::size_t limit) {
   return cut ? out + "..." : out;
 }
 
-std::string quoted(std::string_view text, std::size_t limit) { return '"' + printable(text, limit) + '"'; }
+std::string in_quotes(std::string_view text, std::size_t limit) { return '"' + printable(text, limit) + '"'; }
 
 }  // namespace forestvm::frontend

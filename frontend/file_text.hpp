@@ -15,6 +15,6 @@ bool is_utf8(std::string_view text);
 std::string printable(std::string_view text, std::size_t limit = 80);
 
 /// Returns printable(text, limit) in double quotes.
-std::string quoted(std::string_view text, std::size_t limit = 80);
+std::string in_quotes(std::string_view text, std::size_t limit = 80);
 
 }  // namespace forestvm::frontend

@@ -116,12 +116,12 @@ class DumpSink final : public EventSink {
     return *node().extras;
   }
   bool set_kind(const std::string& text) {
-    if (text != "<=" && text != "==") return refuse("unknown: " + quoted(text));
+    if (text != "<=" && text != "==") return refuse("unknown: " + in_quotes(text));
     node().kind = text == "<=" ? NodeKind::LessEqual : NodeKind::Category;
     return true;
   }
   bool set_missing(const std::string& text) {
-    if (text != "None" && text != "Zero" && text != "NaN") return refuse("unknown: " + quoted(text));
+    if (text != "None" && text != "Zero" && text != "NaN") return refuse("unknown: " + in_quotes(text));
     node().missing = text == "None" ? Missing::None : text == "Zero" ? Missing::Zero : Missing::Nan;
     return true;
   }

@@ -20,9 +20,10 @@ using DumpNode = LightgbmDumpNode;
 constexpr double kInfinityInDumps = 1e300;
 
 /// Makes one tree: numbers the nodes as LightGBM does, splits first and then leaves, and converts each.
-class TreeMaker {
+class DumpTreeMaker {
  public:
-  TreeMaker(const std::vector<DumpNode>& nodes, const std::vector<double>& largest, const std::string& where)
+  DumpTreeMaker(const std::vector<DumpNode>& nodes, const std::vector<double>& largest,
+                const std::string& where)
       : nodes_(nodes), largest_(largest), where_(where) {}
 
   Result<Tree> make();
@@ -49,7 +50,7 @@ class TreeMaker {
   Tree tree_;
 };
 
-Result<void> TreeMaker::number_nodes() {
+Result<void> DumpTreeMaker::number_nodes() {
   const auto splits = static_cast<std::size_t>(std::count_if(
       nodes_.begin(), nodes_.end(), [](const DumpNode& node) { return node.split_index.has_value(); }));
   std::vector<char> taken(nodes_.size(), 0);
@@ -72,7 +73,7 @@ Result<void> TreeMaker::number_nodes() {
   return {};
 }
 
-Result<double> TreeMaker::threshold_of(std::size_t number) const {
+Result<double> DumpTreeMaker::threshold_of(std::size_t number) const {
   const DumpNode& node = nodes_[number];
   if (!node.threshold) return error(number, "threshold is missing or no number");
   if (std::abs(*node.threshold) < kInfinityInDumps) return *node.threshold;
@@ -85,7 +86,7 @@ Result<double> TreeMaker::threshold_of(std::size_t number) const {
   return std::copysign(std::numeric_limits<double>::infinity(), *node.threshold);
 }
 
-Result<CategorySet> TreeMaker::set_of(std::size_t number) const {
+Result<CategorySet> DumpTreeMaker::set_of(std::size_t number) const {
   CategorySet set;
   set.members_left = true;
   set.rule = CategoryRule::AboveMinusOne;
@@ -97,7 +98,7 @@ Result<CategorySet> TreeMaker::set_of(std::size_t number) const {
     const bool last = length == text.size();
     if (problem != std::errc() || code >= kMaxCategories || !(last || text.substr(length).starts_with("||")))
       return error(number, formatted("threshold: expected categories below {}, found {}", kMaxCategories,
-                                     quoted(*nodes_[number].extras->categories)));
+                                     in_quotes(*nodes_[number].extras->categories)));
     set.codes.push_back(code);
     text.remove_prefix(last ? length : length + 2);
   }
@@ -105,7 +106,7 @@ Result<CategorySet> TreeMaker::set_of(std::size_t number) const {
   return set;
 }
 
-Result<Node> TreeMaker::split_of(std::size_t number) {
+Result<Node> DumpTreeMaker::split_of(std::size_t number) {
   const DumpNode& from = nodes_[number];
   Node node;
   if (from.left < 0 || from.right < 0) return error(number, "left_child or right_child is missing");
@@ -133,7 +134,7 @@ Result<Node> TreeMaker::split_of(std::size_t number) {
   return node;
 }
 
-Result<void> TreeMaker::add_linear(std::size_t number, Node& node) {
+Result<void> DumpTreeMaker::add_linear(std::size_t number, Node& node) {
   const LightgbmDumpExtras& from = *nodes_[number].extras;
   LinearLeaf leaf;
   leaf.constant = *from.leaf_const;
@@ -148,7 +149,7 @@ Result<void> TreeMaker::add_linear(std::size_t number, Node& node) {
   return {};
 }
 
-Result<Node> TreeMaker::leaf_of(std::size_t number) {
+Result<Node> DumpTreeMaker::leaf_of(std::size_t number) {
   const DumpNode& from = nodes_[number];
   Node node;
   node.value = *from.leaf_value;
@@ -159,7 +160,7 @@ Result<Node> TreeMaker::leaf_of(std::size_t number) {
   return node;
 }
 
-Result<Tree> TreeMaker::make() {
+Result<Tree> DumpTreeMaker::make() {
   FVM_TRY(number_nodes());
   tree_.nodes.resize(nodes_.size());
   tree_.gains.resize(nodes_.size());
@@ -180,7 +181,7 @@ Result<Tree> TreeMaker::make() {
 Result<Tree> tree_of(const std::vector<DumpNode>& nodes, const std::vector<double>& largest,
                      const std::string& where) {
   if (nodes.empty()) return refused(where, "tree_structure is missing");
-  return TreeMaker(nodes, largest, where).make();
+  return DumpTreeMaker(nodes, largest, where).make();
 }
 
 }  // namespace forestvm::frontend

@@ -17,7 +17,7 @@ namespace {
 
 enum class Parameters { None, Sqrt, Sigmoid, Classes, ClassesAndSigmoid };
 
-struct Objective {
+struct LightgbmObjective {
   std::string_view name;
   Transform transform;
   ClassRule class_rule;
@@ -33,7 +33,7 @@ struct Objective {
   }
 };
 
-constexpr Objective kObjectives[] = {
+constexpr LightgbmObjective kLightgbmObjectives[] = {
 #define FVM_LIGHTGBM_OBJECTIVE(name, transform, class_rule, parameters, early_stop) \
   {name, Transform::transform, ClassRule::class_rule, Parameters::parameters, EarlyStopRule::early_stop},
 #include "frontend/lightgbm_objectives.def"
@@ -55,7 +55,7 @@ bool read_whole(std::string_view text, std::optional<Number>& number) {
   return true;
 }
 
-bool read_parameter(const Objective& row, std::string_view word, Given& given) {
+bool read_parameter(const LightgbmObjective& row, std::string_view word, Given& given) {
   constexpr std::string_view sigmoid = "sigmoid:", classes = "num_class:";
   if (row.takes_sigmoid() && word.starts_with(sigmoid))
     return read_whole(word.substr(sigmoid.size()), given.sigmoid);
@@ -70,14 +70,14 @@ Result<void> add_objective(const LightgbmEntry& entry, Model& model) {
   const std::vector<std::string_view> words = words_of(entry.text);
   if (words.empty()) return {};  // a user-defined objective: raw scores
   const auto wrong = [&](std::string_view message) {
-    return refused(location_of(entry), "objective {}: {}", quoted(words[0]), message);
+    return refused(location_of(entry), "objective {}: {}", in_quotes(words[0]), message);
   };
-  const auto* row = std::find_if(std::begin(kObjectives), std::end(kObjectives),
-                                 [&](const Objective& known) { return known.name == words[0]; });
-  if (row == std::end(kObjectives)) return wrong("not one that LightGBM has");
+  const auto* row = std::find_if(std::begin(kLightgbmObjectives), std::end(kLightgbmObjectives),
+                                 [&](const LightgbmObjective& known) { return known.name == words[0]; });
+  if (row == std::end(kLightgbmObjectives)) return wrong("not one that LightGBM has");
   Given given;
   for (std::size_t i = 1; i < words.size(); ++i)
-    if (!read_parameter(*row, words[i], given)) return wrong("unexpected or damaged: " + quoted(words[i]));
+    if (!read_parameter(*row, words[i], given)) return wrong("unexpected or damaged: " + in_quotes(words[i]));
   if (row->takes_sigmoid()) {
     if (!given.sigmoid) return wrong("sigmoid: is missing");
     if (!(std::isfinite(*given.sigmoid) && *given.sigmoid > 0)) return wrong("sigmoid: must be positive");
@@ -167,7 +167,7 @@ Result<void> add_lightgbm_header(const LightgbmHeader& header, const LoadLimits&
   if (model.version != "v2" && model.version != "v3" && model.version != "v4")
     return refused(location_of(header.version),
                    "version: the format is v2 (LightGBM 2.0), v3 or v4, found {}",
-                   quoted(header.version.text));
+                   in_quotes(header.version.text));
   model.row_type = model.score_type = ScalarType::Float64;
   model.tiny_is_zero = true;
   model.takes_margins = true;

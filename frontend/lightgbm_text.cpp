@@ -13,46 +13,46 @@
 namespace forestvm::frontend {
 namespace {
 
-enum class Need { Required, Optional };
+enum class Presence { Required, Optional };
 
 template <class Record>
 struct Key {
   std::string_view name;
   LightgbmEntry Record::*entry;
-  Need need;
+  Presence need;
 };
 
 /// THE KEYS. LightGBM takes a file without tree_sizes, and files before 3.2 lack is_linear.
 constexpr Key<LightgbmHeader> kHeaderKeys[] = {
-    {"version", &LightgbmHeader::version, Need::Required},
-    {"num_class", &LightgbmHeader::num_class, Need::Required},
-    {"num_tree_per_iteration", &LightgbmHeader::num_tree_per_iteration, Need::Required},
-    {"max_feature_idx", &LightgbmHeader::max_feature_idx, Need::Required},
-    {"objective", &LightgbmHeader::objective, Need::Optional},
-    {"average_output", &LightgbmHeader::average_output, Need::Optional},
-    {"feature_names", &LightgbmHeader::feature_names, Need::Required},
-    {"feature_infos", &LightgbmHeader::feature_infos, Need::Required},
-    {"tree_sizes", &LightgbmHeader::tree_sizes, Need::Optional},
+    {"version", &LightgbmHeader::version, Presence::Required},
+    {"num_class", &LightgbmHeader::num_class, Presence::Required},
+    {"num_tree_per_iteration", &LightgbmHeader::num_tree_per_iteration, Presence::Required},
+    {"max_feature_idx", &LightgbmHeader::max_feature_idx, Presence::Required},
+    {"objective", &LightgbmHeader::objective, Presence::Optional},
+    {"average_output", &LightgbmHeader::average_output, Presence::Optional},
+    {"feature_names", &LightgbmHeader::feature_names, Presence::Required},
+    {"feature_infos", &LightgbmHeader::feature_infos, Presence::Required},
+    {"tree_sizes", &LightgbmHeader::tree_sizes, Presence::Optional},
 };
 constexpr Key<LightgbmTree> kTreeKeys[] = {
-    {"num_leaves", &LightgbmTree::num_leaves, Need::Required},
-    {"num_cat", &LightgbmTree::num_cat, Need::Required},
-    {"split_feature", &LightgbmTree::split_feature, Need::Required},
-    {"split_gain", &LightgbmTree::split_gain, Need::Optional},
-    {"threshold", &LightgbmTree::threshold, Need::Required},
-    {"decision_type", &LightgbmTree::decision_type, Need::Required},
-    {"left_child", &LightgbmTree::left_child, Need::Required},
-    {"right_child", &LightgbmTree::right_child, Need::Required},
-    {"leaf_value", &LightgbmTree::leaf_value, Need::Required},
-    {"leaf_count", &LightgbmTree::leaf_count, Need::Optional},
-    {"internal_count", &LightgbmTree::internal_count, Need::Optional},
-    {"is_linear", &LightgbmTree::is_linear, Need::Optional},
-    {"leaf_const", &LightgbmTree::leaf_const, Need::Optional},
-    {"num_features", &LightgbmTree::num_features, Need::Optional},
-    {"leaf_features", &LightgbmTree::leaf_features, Need::Optional},
-    {"leaf_coeff", &LightgbmTree::leaf_coeff, Need::Optional},
-    {"cat_boundaries", &LightgbmTree::cat_boundaries, Need::Optional},
-    {"cat_threshold", &LightgbmTree::cat_threshold, Need::Optional},
+    {"num_leaves", &LightgbmTree::num_leaves, Presence::Required},
+    {"num_cat", &LightgbmTree::num_cat, Presence::Required},
+    {"split_feature", &LightgbmTree::split_feature, Presence::Required},
+    {"split_gain", &LightgbmTree::split_gain, Presence::Optional},
+    {"threshold", &LightgbmTree::threshold, Presence::Required},
+    {"decision_type", &LightgbmTree::decision_type, Presence::Required},
+    {"left_child", &LightgbmTree::left_child, Presence::Required},
+    {"right_child", &LightgbmTree::right_child, Presence::Required},
+    {"leaf_value", &LightgbmTree::leaf_value, Presence::Required},
+    {"leaf_count", &LightgbmTree::leaf_count, Presence::Optional},
+    {"internal_count", &LightgbmTree::internal_count, Presence::Optional},
+    {"is_linear", &LightgbmTree::is_linear, Presence::Optional},
+    {"leaf_const", &LightgbmTree::leaf_const, Presence::Optional},
+    {"num_features", &LightgbmTree::num_features, Presence::Optional},
+    {"leaf_features", &LightgbmTree::leaf_features, Presence::Optional},
+    {"leaf_coeff", &LightgbmTree::leaf_coeff, Presence::Optional},
+    {"cat_boundaries", &LightgbmTree::cat_boundaries, Presence::Optional},
+    {"cat_threshold", &LightgbmTree::cat_threshold, Presence::Optional},
 };
 
 constexpr std::string_view kFlagKey = "average_output";  // the one line without '='
@@ -107,7 +107,7 @@ Result<void> take(const Lines& lines, const Key<Record> (&keys)[count], Record& 
     return refused(where, "a Windows line end (CR LF), which LightGBM cannot read: convert the file");
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos && line != kFlagKey)
-    return refused(where, "expected key=value, found {}", quoted(line));
+    return refused(where, "expected key=value, found {}", in_quotes(line));
   const std::string_view name = line.substr(0, equals);
   for (const Key<Record>& key : keys) {
     if (key.name != name) continue;
@@ -123,7 +123,7 @@ template <class Record, std::size_t count>
 Result<void> check_complete(const Key<Record> (&keys)[count], const Record& record,
                             const std::string& where) {
   for (const Key<Record>& key : keys)
-    if (key.need == Need::Required && !(record.*key.entry).given())
+    if (key.need == Presence::Required && !(record.*key.entry).given())
       return refused(where, "{} is missing", key.name);
   return {};
 }
@@ -139,7 +139,7 @@ Result<LightgbmTree> read_tree(Lines& lines, std::size_t number) {
   tree.line = lines.number();
   const std::string where = line_text(tree.line, number);
   if (lines.line().substr(kTreePrefix.size()) != std::to_string(number))
-    return refused(where, "expected \"Tree={}\", found {}", number, quoted(lines.line()));
+    return refused(where, "expected \"Tree={}\", found {}", number, in_quotes(lines.line()));
   bool ended = false;  // an empty line ends the entries; LightGBM does not look at what follows it
   while (lines.next()) {
     if (lines.at_tree() || lines.at_end()) {
@@ -153,7 +153,7 @@ Result<LightgbmTree> read_tree(Lines& lines, std::size_t number) {
     if (ended)
       return refused(line_text(lines.number(), number),
                      "after an empty line, expected the next tree or \"end of trees\", found {}",
-                     quoted(lines.line()));
+                     in_quotes(lines.line()));
     FVM_TRY(take(lines, kTreeKeys, tree, line_text(lines.number(), number)));
   }
   return cut_short(lines);
@@ -190,11 +190,11 @@ Result<std::vector<Number>> numbers_of(const LightgbmEntry& entry, std::size_t c
     const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), number);
     const auto at = [&] { return formatted("[{}]: ", numbers.size()); };
     if (code == std::errc::result_out_of_range)
-      return wrong(formatted("{}out of range: {}", at(), quoted(word)));
+      return wrong(formatted("{}out of range: {}", at(), in_quotes(word)));
     if (code != std::errc() || end != word.data() + word.size())
-      return wrong(formatted("{}expected a number, found {}", at(), quoted(word)));
+      return wrong(formatted("{}expected a number, found {}", at(), in_quotes(word)));
     if constexpr (std::is_floating_point_v<Number>)
-      if (std::isnan(number)) return wrong(formatted("{}not a number: {}", at(), quoted(word)));
+      if (std::isnan(number)) return wrong(formatted("{}not a number: {}", at(), in_quotes(word)));
     numbers.push_back(number);
   }
   if (numbers.size() != count) return wrong(formatted(": {} numbers instead of {}", numbers.size(), count));

@@ -48,7 +48,7 @@ Error unknown_format(Bytes bytes) {
   std::string known;
   for (const Format& format : kFormats) known.append(known.empty() ? "" : ", ").append(format.name);
   return refused("byte 0", "not a model file of a known format ({}): it starts with {}", known,
-                 frontend::quoted(text, 16));
+                 frontend::in_quotes(text, 16));
 }
 
 const Format* find_format(Bytes bytes) {

@@ -10,7 +10,7 @@
 namespace forestvm {
 namespace {
 
-using frontend::quoted;
+using frontend::in_quotes;
 
 constexpr std::string_view kSpace = " \t\n";
 
@@ -52,7 +52,7 @@ class HeaderParser {
     if (accept(c)) return {};
     return wrong(formatted("expected '{}', found {}", c, rest()));
   }
-  std::string rest() const { return at_ == text_.size() ? "the end" : quoted(text_.substr(at_), 20); }
+  std::string rest() const { return at_ == text_.size() ? "the end" : in_quotes(text_.substr(at_), 20); }
 
   Result<void> item() {
     FVM_ASSIGN(const std::string key, string());
@@ -61,8 +61,8 @@ class HeaderParser {
                        : key == "fortran_order" ? &seen_order_
                        : key == "shape"         ? &seen_shape_
                                                 : nullptr;
-    if (seen == nullptr) return wrong("unknown key " + quoted(key));
-    if (std::exchange(*seen, true)) return wrong(formatted("key {} twice", quoted(key)));
+    if (seen == nullptr) return wrong("unknown key " + in_quotes(key));
+    if (std::exchange(*seen, true)) return wrong(formatted("key {} twice", in_quotes(key)));
     if (seen == &seen_descr_) return dtype();
     return seen == &seen_order_ ? order() : shape();
   }

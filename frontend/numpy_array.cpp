@@ -21,7 +21,8 @@ constexpr std::uint32_t kMaxItemSize = 1u << 20;
 /// Appends a field to the array's items.
 Result<void> add_field(const NpyHeader::Field& given, NumpyArray& array) {
   const std::string& type = given.type;
-  const Error bad = refused(formatted("its items have the type {}, which cannot be read", quoted(type, 20)));
+  const Error bad =
+      refused(formatted("its items have the type {}, which cannot be read", in_quotes(type, 20)));
   if (type.size() < 3 || type[0] == '>') return bad;
   NumpyField field{given.name, type[1], 0, array.item_size};
   const auto [end, code] = std::from_chars(type.data() + 2, type.data() + type.size(), field.size);
@@ -147,13 +148,13 @@ Result<NumpyColumn> NumpyArray::column(std::string_view field, Wanted wanted) co
   });
   if (found == fields.end())
     return refused(field.empty() ? "expected an array of numbers or texts"
-                                 : "the items have no field " + quoted(field));
+                                 : "the items have no field " + in_quotes(field));
   const char kind = found->kind;
   if ((wanted == Wanted::Integers && (kind == 'f' || kind == 'U')) ||
       (wanted == Wanted::Numbers && kind == 'U'))
     return refused(formatted("{}{}, found NumPy's kind '{}'",
                              wanted == Wanted::Integers ? "expected integers" : "expected numbers",
-                             field.empty() ? "" : " in the field " + quoted(field), kind));
+                             field.empty() ? "" : " in the field " + in_quotes(field), kind));
   return NumpyColumn(items.data() + found->offset, item_size, count, kind, found->size);
 }
 

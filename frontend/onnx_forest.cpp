@@ -14,8 +14,6 @@
 namespace forestvm::frontend {
 namespace {
 
-constexpr std::int64_t kMaxIndex = std::numeric_limits<std::int32_t>::max();
-
 struct ModeName {
   std::string_view name;
   OnnxMode mode;
@@ -32,7 +30,6 @@ constexpr ModeName kModeNames[] = {
 };
 
 constexpr std::string_view kAggregateNames[] = {"AVERAGE", "SUM", "MIN", "MAX"};
-constexpr std::string_view kPostNames[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
 
 /// A number of the file (of a tree or node) and what it stands for.
 struct Numbered {
@@ -112,7 +109,7 @@ class ListReader {
   Result<std::size_t> count_integers(std::string_view name, std::uint64_t limit) const {
     FVM_ASSIGN(const std::size_t count,
                attributes_.integers(name, [](std::size_t, std::int64_t) { return Result<void>(); }));
-    const std::uint64_t most = std::min(limit, static_cast<std::uint64_t>(kMaxIndex));
+    const std::uint64_t most = std::min(limit, static_cast<std::uint64_t>(kMaxOnnxIndex));
     if (count > most) return error(name, formatted("more values than the limit of {}", most));
     return count;
   }
@@ -198,13 +195,13 @@ class NumberedForest : ListReader {
                          const std::string_view (&names)[size], Enum& value) const {
     FVM_ASSIGN(const std::string_view text, attributes_.text(attribute, otherwise));
     const auto* found = std::find(std::begin(names), std::end(names), text);
-    if (found == std::end(names)) return error(attribute, quoted(text) + " is unknown");
+    if (found == std::end(names)) return error(attribute, in_quotes(text) + " is unknown");
     value = static_cast<Enum>(found - std::begin(names));
     return {};
   }
 
   Result<void> read_outputs() {
-    FVM_TRY(read_name("post_transform", "NONE", kPostNames, forest_.post));
+    FVM_TRY(read_name("post_transform", "NONE", kOnnxPostNames, forest_.post));
     if (forest_.classifier) {
       FVM_TRY(read_labels());
     } else {
@@ -258,7 +255,7 @@ class NumberedForest : ListReader {
     FVM_ASSIGN(splits_, count_integers("nodes_treeids", limits_.max_nodes));
     if (splits_ == 0) return error("nodes_treeids", "no nodes");
     FVM_TRY(integers(
-        "nodes_treeids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t number) -> Result<void> {
+        "nodes_treeids", splits_, kMaxOnnxIndex, [&](std::size_t i, std::uint32_t number) -> Result<void> {
           if (!trees_.empty() && trees_.back().number == number) return {};
           if (trees_.size() == limits_.max_trees)
             return error("nodes_treeids", formatted("more trees than the limit of {}", limits_.max_trees));
@@ -276,11 +273,11 @@ class NumberedForest : ListReader {
   /// Reads nodes_nodeids, whose numbers count from tree to tree anew.
   Result<void> read_numbers() {
     numbers_.resize(splits_);
-    FVM_TRY(
-        integers("nodes_nodeids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
-          numbers_[i] = {x, static_cast<std::uint32_t>(i)};
-          return {};
-        }));
+    FVM_TRY(integers("nodes_nodeids", splits_, kMaxOnnxIndex,
+                     [&](std::size_t i, std::uint32_t x) -> Result<void> {
+                       numbers_[i] = {x, static_cast<std::uint32_t>(i)};
+                       return {};
+                     }));
     for (std::size_t t = 0; t + 1 < begins_.size(); ++t)
       if (const auto twice = sort_numbers(numbers_, begins_[t], begins_[t + 1]))
         return error("nodes_nodeids", formatted("node {} is given twice in one tree", *twice));
@@ -295,16 +292,16 @@ class NumberedForest : ListReader {
                  const auto* row = std::find_if(std::begin(kModeNames), std::end(kModeNames),
                                                 [&](const ModeName& known) { return known.name == text; });
                  if (row == std::end(kModeNames))
-                   return error("nodes_modes", formatted("value {}: {} is unknown", i, quoted(text)));
+                   return error("nodes_modes", formatted("value {}: {} is unknown", i, in_quotes(text)));
                  forest_.nodes[i].mode = row->mode;
                  return {};
                }));
     FVM_TRY(check_count("nodes_modes", modes, splits_));
-    FVM_TRY(
-        integers("nodes_featureids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
-          forest_.nodes[i].column = x;
-          return {};
-        }));
+    FVM_TRY(integers("nodes_featureids", splits_, kMaxOnnxIndex,
+                     [&](std::size_t i, std::uint32_t x) -> Result<void> {
+                       forest_.nodes[i].column = x;
+                       return {};
+                     }));
     FVM_ASSIGN(forest_.doubles, reals("nodes_values", splits_, [&](std::size_t i, double x) -> Result<void> {
                  forest_.nodes[i].value = x;
                  return {};
@@ -326,7 +323,7 @@ class NumberedForest : ListReader {
                  if (i >= begins_[tree + 1]) ++tree;
                  OnnxNode& node = forest_.nodes[i];
                  if (node.mode == OnnxMode::Leaf) return {};
-                 const auto child = x < 0 || x > kMaxIndex
+                 const auto child = x < 0 || x > kMaxOnnxIndex
                                         ? std::nullopt
                                         : find_number(numbers_, begins_[tree], begins_[tree + 1],
                                                       static_cast<std::uint32_t>(x));
@@ -338,18 +335,18 @@ class NumberedForest : ListReader {
   }
 
   Result<void> read_weights() {
-    FVM_ASSIGN(const std::size_t count, count_integers(prefix_ + "treeids", kMaxIndex));
+    FVM_ASSIGN(const std::size_t count, count_integers(prefix_ + "treeids", kMaxOnnxIndex));
     // Each entry is at first the index of a tree, then that of a node.
     std::vector<std::uint32_t> leaves(count);
-    FVM_TRY(
-        integers(prefix_ + "treeids", count, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
-          const auto tree = find_number(trees_, 0, trees_.size(), x);
-          if (!tree) return error(prefix_ + "treeids", formatted("there is no tree {}", x));
-          leaves[i] = *tree;
-          return {};
-        }));
-    FVM_TRY(
-        integers(prefix_ + "nodeids", count, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
+    FVM_TRY(integers(prefix_ + "treeids", count, kMaxOnnxIndex,
+                     [&](std::size_t i, std::uint32_t x) -> Result<void> {
+                       const auto tree = find_number(trees_, 0, trees_.size(), x);
+                       if (!tree) return error(prefix_ + "treeids", formatted("there is no tree {}", x));
+                       leaves[i] = *tree;
+                       return {};
+                     }));
+    FVM_TRY(integers(
+        prefix_ + "nodeids", count, kMaxOnnxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
           const auto node = find_number(numbers_, begins_[leaves[i]], begins_[leaves[i] + 1], x);
           if (!node) return error(prefix_ + "nodeids", formatted("value {}: its tree has no node {}", i, x));
           leaves[i] = *node;
@@ -447,11 +444,11 @@ class ListedForest : ListReader {
     FVM_ASSIGN(splits_, count_integers("nodes_featureids", limits_.max_nodes));
     FVM_ASSIGN(leaves_, count_integers("leaf_targetids", limits_.max_nodes - splits_));
     forest_.nodes.resize(splits_ + leaves_);
-    FVM_TRY(
-        integers("nodes_featureids", splits_, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
-          forest_.nodes[i].column = x;
-          return {};
-        }));
+    FVM_TRY(integers("nodes_featureids", splits_, kMaxOnnxIndex,
+                     [&](std::size_t i, std::uint32_t x) -> Result<void> {
+                       forest_.nodes[i].column = x;
+                       return {};
+                     }));
     FVM_ASSIGN(const OnnxTensor modes, attributes_.tensor("nodes_modes"));
     FVM_TRY(check_count("nodes_modes", modes.size, splits_));
     std::size_t at = 0;
@@ -494,7 +491,7 @@ class ListedForest : ListReader {
       leaf[i] = x != 0;
       return {};
     }));
-    return integers(name, splits_, kMaxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
+    return integers(name, splits_, kMaxOnnxIndex, [&](std::size_t i, std::uint32_t x) -> Result<void> {
       if (x >= (leaf[i] ? leaves_ : splits_))
         return error(name, formatted("value {}: there is no {}{}", i, leaf[i] ? "leaf " : "node ", x));
       forest_.nodes[i].*side = x + static_cast<std::uint32_t>(leaf[i] ? splits_ : 0);

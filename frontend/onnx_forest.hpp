@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <forestvm/load.hpp>
@@ -40,6 +42,12 @@ enum class OnnxAggregate : std::uint8_t { Average = 0, Sum = 1, Min = 2, Max = 3
 
 /// The transforms of scores, with the numbers that TreeEnsemble gives them.
 enum class OnnxPost : std::uint8_t { None = 0, Softmax = 1, Logistic = 2, SoftmaxZero = 3, Probit = 4 };
+/// The names of the transforms in files, in the order of their numbers.
+inline constexpr std::string_view kOnnxPostNames[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO",
+                                                      "PROBIT"};
+
+/// The largest number of a tree, node or feature that is read.
+inline constexpr std::int64_t kMaxOnnxIndex = std::numeric_limits<std::int32_t>::max();
 
 struct OnnxForest {
   std::string where;  ///< Place of the operation.

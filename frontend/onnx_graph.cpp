@@ -56,9 +56,9 @@ class GraphReader {
     for (const OnnxValue& output : graph_.outputs) {
       const auto result = results_.find(output.name);
       if (result == results_.end())
-        return refused("graph", "output {} is not a result of the tree ensemble", quoted(output.name));
+        return refused("graph", "output {} is not a result of the tree ensemble", in_quotes(output.name));
       if (result->second == Content::Before)
-        return refused("graph", "output {} holds the scores before their transform", quoted(output.name));
+        return refused("graph", "output {} holds the scores before their transform", in_quotes(output.name));
     }
     // Rows of doubles have no computed columns, and such a pipeline uses none.
     if (computed_ && pipeline_.columns.row_type == ScalarType::Float32)
@@ -140,7 +140,7 @@ class GraphReader {
   }
   Result<void> check_new(const OnnxOperation& operation, std::string_view name) const {
     if (!columns_.contains(name) && !results_.contains(name) && !constants_.contains(name)) return {};
-    return error(operation, formatted("its output {} is there already", quoted(name)));
+    return error(operation, formatted("its output {} is there already", in_quotes(name)));
   }
   Result<std::vector<std::int64_t>> shape_of(const OnnxOperation& operation) const;
   Result<void> read_constant(const OnnxOperation& operation, std::size_t input, std::uint32_t width,
@@ -199,13 +199,13 @@ Result<void> GraphReader::add(const OnnxOperation& operation) {
   });
   if (row == std::end(kRows))
     return error(operation, "an operation that is not read" +
-                                (operation.domain.empty() ? "" : ": domain " + quoted(operation.domain)));
+                                (operation.domain.empty() ? "" : ": domain " + in_quotes(operation.domain)));
   return (this->*row->handler)(operation);
 }
 
 Result<void> GraphReader::add_width(const OnnxValue& input, std::uint32_t& width) const {
   const auto wrong = [&](const std::string& what) {
-    return refused("graph, input " + quoted(input.name), what);
+    return refused("graph, input " + in_quotes(input.name), what);
   };
   if (input.dims.size() > 2)
     return wrong(formatted("{} dimensions, expected rows and columns", input.dims.size()));
@@ -239,7 +239,7 @@ Result<void> GraphReader::add_inputs() {
       case OnnxType::Int64:
         break;
       default:
-        return refused("graph, input " + quoted(input.name),
+        return refused("graph, input " + in_quotes(input.name),
                        "a tensor of {}; float, double, int32 and int64 are read", name_of(input.type));
     }
     known_width_ = width != 0;
@@ -247,7 +247,7 @@ Result<void> GraphReader::add_inputs() {
     columns.segments.push_back({0, columns.width, pipeline_.num_features, {}});
     pipeline_.num_features += columns.width;
     if (!columns_.emplace(input.name, std::move(columns)).second)
-      return refused("graph", "two inputs are named {}", quoted(input.name));
+      return refused("graph", "two inputs are named {}", in_quotes(input.name));
   }
   if (pipeline_.num_features != graph_.inputs.size() || !known_width_ || pipeline_.num_features == 1)
     return {};
@@ -292,7 +292,8 @@ Result<void> GraphReader::add_concat(const OnnxOperation& operation) {
   for (std::size_t i = 0; i < operation.inputs.size(); ++i) {
     const OnnxColumns* part = columns_of(operation, i);
     if (part == nullptr)
-      return error(operation, formatted("input {} is not columns of the rows", quoted(operation.inputs[i])));
+      return error(operation,
+                   formatted("input {} is not columns of the rows", in_quotes(operation.inputs[i])));
     if (!known_width_) return error(operation, "the number of the input's columns is not given");
     if (all.type == OnnxType::Undefined) {
       all.type = part->type;
@@ -375,7 +376,7 @@ Result<void> GraphReader::add_normalizer(const OnnxOperation& operation) {
   if (input == nullptr) return error(operation, "its input is not columns of the rows");
   FVM_ASSIGN(const std::string_view norm, OnnxAttributes(operation).text("norm", "MAX"));
   if (norm != "MAX" && norm != "L1" && norm != "L2")
-    return error(operation, formatted("norm {}, expected MAX, L1 or L2", quoted(norm)));
+    return error(operation, formatted("norm {}, expected MAX, L1 or L2", in_quotes(norm)));
   FVM_ASSIGN(OnnxComputed* const computed, computed_for(operation, *input));
   const ColumnKind whole = norm == "L1"   ? ColumnKind::SizeSum
                            : norm == "L2" ? ColumnKind::SquareSum

@@ -108,7 +108,7 @@ Result<void> set_targets(const Transform transform, const OnnxPipeline& pipeline
 
 /// Sets the rounds. If the trees' outputs repeat in order, each round has one tree for every output; otherwise each
 /// tree is a round.
-void set_rounds(Model& model) {
+void set_onnx_rounds(Model& model) {
   const std::size_t round = trees_per_round(model);
   bool in_turn = model.trees.size() % round == 0;
   for (std::size_t t = 0; t < model.trees.size() && in_turn && round > 1; ++t)
@@ -124,8 +124,6 @@ std::vector<std::string> labels_of(const std::vector<std::string>& labels) {
     if (labels[i] != std::to_string(i)) return labels;
   return {};
 }
-
-constexpr std::string_view kPostNames[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
 
 }  // namespace
 
@@ -163,7 +161,7 @@ Result<ParsedModel> read_onnx(std::span<const std::byte> bytes, const LoadLimits
   model.trainer = "onnx";
   model.version = std::string(file.producer) + (file.producer_version.empty() ? "" : " ") +
                   std::string(file.producer_version);
-  model.objective = formatted("{} {}", pipeline.type, kPostNames[static_cast<std::size_t>(forest.post)]);
+  model.objective = formatted("{} {}", pipeline.type, kOnnxPostNames[static_cast<std::size_t>(forest.post)]);
   model.num_features = pipeline.num_features;
   model.feature_names = std::move(pipeline.feature_names);
   model.computed_columns = std::move(pipeline.computed);
@@ -182,7 +180,7 @@ Result<ParsedModel> read_onnx(std::span<const std::byte> bytes, const LoadLimits
   if (forest.aggregate == OnnxAggregate::Average && !forest.roots.empty())
     model.scale = 1 / static_cast<double>(forest.roots.size());
   FVM_ASSIGN(model.trees, onnx_trees(forest, shape, pipeline.columns, limits));
-  set_rounds(model);
+  set_onnx_rounds(model);
   parsed.tree_location = [where = forest.where](std::size_t) { return where; };
   return parsed;
 }

@@ -84,7 +84,7 @@ Result<void> add_initializer(const WireField& field, OnnxGraph& graph) {
   FVM_ASSIGN(OnnxTensor tensor, read_onnx_tensor(message));
   const std::string_view name = tensor.name;
   if (!graph.initializers.emplace(name, std::move(tensor)).second)
-    return refused(byte_location(field.offset), "two initializers are named {}", quoted(name));
+    return refused(byte_location(field.offset), "two initializers are named {}", in_quotes(name));
   return {};
 }
 
@@ -137,7 +137,7 @@ Result<void> add_attribute(const WireField& attribute, OnnxOperation& operation)
   }));
   FVM_TRY(check_count(operation.attributes.size(), attribute, "attributes"));
   if (!operation.attributes.emplace(name, message).second)
-    return refused(byte_location(attribute.offset), "attribute {} is given twice", quoted(name));
+    return refused(byte_location(attribute.offset), "attribute {} is given twice", in_quotes(name));
   return {};
 }
 
@@ -179,7 +179,7 @@ std::size_t element_size(OnnxType type) {
 }
 
 Error tensor_error(const OnnxTensor& tensor, const std::string& message) {
-  return refused(byte_location(tensor.message.offset), "tensor {}: {}", quoted(tensor.name), message);
+  return refused(byte_location(tensor.message.offset), "tensor {}: {}", in_quotes(tensor.name), message);
 }
 
 /// Calls `receive` for raw_data's elements, as fields of the element's wire type.
@@ -342,7 +342,7 @@ Result<OnnxOperation> read_onnx_operation(WireMessage message) {
 }
 
 std::string location_of(const OnnxOperation& operation) {
-  return formatted("node {} ({})", quoted(operation.name), printable(operation.type));
+  return formatted("node {} ({})", in_quotes(operation.name), printable(operation.type));
 }
 
 Error OnnxAttributes::error(std::string_view name, std::string_view message) const {

@@ -127,8 +127,8 @@ class TreeBuilder {
   TreeBuilder(const OnnxForest& forest, const OnnxColumns& columns, std::uint32_t leaf_width,
               const LoadLimits& limits)
       : forest_(forest), columns_(columns), leaf_width_(leaf_width) {
-    constexpr std::uint64_t kMaxIndex = std::numeric_limits<std::int32_t>::max();
-    nodes_left_ = std::min({limits.max_nodes, kMaxIndex, 3 * forest.nodes.size() + kMaxRepeatedNodes});
+    nodes_left_ = std::min(
+        {limits.max_nodes, std::uint64_t{kMaxOnnxIndex}, 3 * forest.nodes.size() + kMaxRepeatedNodes});
     numbers_left_ = 4 * forest.weights.size() + kMaxVectorNumbers;
     reads_left_ = 8 * (forest.nodes.size() + forest.members.size()) + kMaxRepeatedReads;
   }

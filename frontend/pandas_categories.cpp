@@ -16,11 +16,11 @@
 namespace forestvm::frontend {
 namespace {
 
-using Features = std::vector<std::uint32_t>;
+using FeatureList = std::vector<std::uint32_t>;
 
 /// Returns the features in a list such as "1,2,5"; nothing if it is another kind of list.
-std::optional<Features> listed_features(std::string_view text, std::uint32_t num_features) {
-  Features features;
+std::optional<FeatureList> listed_features(std::string_view text, std::uint32_t num_features) {
+  FeatureList features;
   while (!text.empty()) {
     std::uint32_t feature = 0;
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), feature);
@@ -37,10 +37,10 @@ std::optional<Features> listed_features(std::string_view text, std::uint32_t num
 
 /// Returns the categorical features: those of the training parameter, otherwise those whose values the file lists,
 /// such as "0:2:1" instead of "[0:2]" or "none".
-Features categorical_features(const LightgbmHeader& header, std::uint32_t num_features) {
+FeatureList categorical_features(const LightgbmHeader& header, std::uint32_t num_features) {
   if (!header.categorical_feature.text.empty())
-    return listed_features(header.categorical_feature.text, num_features).value_or(Features{});
-  Features features;
+    return listed_features(header.categorical_feature.text, num_features).value_or(FeatureList{});
+  FeatureList features;
   std::string_view text = header.feature_infos.text;
   for (std::uint32_t i = 0; i < num_features; ++i) {
     const std::string_view info = take_word(text);
@@ -108,7 +108,7 @@ Result<void> add_pandas_categories(const LightgbmHeader& header, const LoadLimit
     lists = std::move(read.lists());
   }
   if (lists.empty()) return {};
-  const Features features = categorical_features(header, model.num_features);
+  const FeatureList features = categorical_features(header, model.num_features);
   if (features.size() != lists.size()) return {};
   for (std::size_t i = 0; i < lists.size(); ++i)
     FVM_TRY(add_category_names(features[i], std::move(lists[i]), std::numeric_limits<double>::quiet_NaN(),

@@ -25,17 +25,6 @@ using frontend::SplitTests;
 
 constexpr std::size_t kMaxDepth = 512, kMaxColumns = 64;
 
-/// A tree as it is counted.
-struct CountedTree {
-  /// First counter of each leaf. It counts all rows, and those behind it the rows for each column above the leaf.
-  std::vector<std::size_t> counters;
-  std::vector<std::uint32_t> columns;  ///< Columns that the tree tests, ascending.
-};
-
-/// The words at a node: the rows that pass all tests, then for each column on the way those that pass all tests of the
-/// others.
-using Words = std::array<std::uint64_t, kMaxColumns + 1>;
-
 Error too_large(std::size_t tree, const std::string& what) {
   return refused(formatted("tree {}", tree), what);
 }
@@ -43,6 +32,17 @@ Error too_large(std::size_t tree, const std::string& what) {
 }  // namespace
 
 struct PartialDependence::Parts {
+  /// A tree as it is counted.
+  struct CountedTree {
+    /// First counter of each leaf. It counts all rows, and those behind it the rows for each column above the leaf.
+    std::vector<std::size_t> counters;
+    std::vector<std::uint32_t> columns;  ///< Columns that the tree tests, ascending.
+  };
+
+  /// The words at a node: the rows that pass all tests, then for each column on the way those that pass all tests of the
+  /// others.
+  using Words = std::array<std::uint64_t, kMaxColumns + 1>;
+
   explicit Parts(const Model& its_model) : model(its_model), tests(its_model) {}
 
   const Model& model;

@@ -154,7 +154,7 @@ Result<double> Reader::number(const XmlAttributes& attributes, const char* name,
   if (!text && otherwise) return *otherwise;
   const std::optional<double> value = pmml_number(text.value_or(""));
   if (!value || !std::isfinite(*value))
-    return error(formatted("{} {} is not a finite number", name, quoted(text.value_or(""))));
+    return error(formatted("{} {} is not a finite number", name, in_quotes(text.value_or(""))));
   return *value;
 }
 
@@ -183,13 +183,13 @@ Result<void> Reader::on_begin(std::string_view name, const XmlAttributes& attrib
       expression_.begin(name, attributes);
       return skip(name, attributes);
     }
-    return error(formatted("element {} is not supported", quoted(name)));
+    return error(formatted("element {} is not supported", in_quotes(name)));
   }
   const ElementRow& row = kElements[static_cast<std::size_t>(known->second)];
   const std::string_view parent =
       open_.empty() ? std::string_view() : kElements[static_cast<std::size_t>(open_.back())].name;
   if (open_.empty() ? !row.parents.empty() : !has_word(row.parents, parent))
-    return error(formatted("element {} does not belong here", quoted(name)));
+    return error(formatted("element {} does not belong here", in_quotes(name)));
   open_.push_back(known->second);
   std::string unknown;
   attributes.each_name([&](std::string_view attribute) {
@@ -198,7 +198,7 @@ Result<void> Reader::on_begin(std::string_view name, const XmlAttributes& attrib
       unknown = attribute;
     return unknown.empty();
   });
-  if (!unknown.empty()) return error(formatted("attribute {} is not supported", quoted(unknown)));
+  if (!unknown.empty()) return error(formatted("attribute {} is not supported", in_quotes(unknown)));
   return begin(known->second, attributes);
 }
 
@@ -293,13 +293,13 @@ Result<void> Reader::begin_model(Element element, const XmlAttributes& attribute
   model.scorer.where = where();
   const std::string_view function = attributes.find("functionName").value_or("");
   if (function != "regression" && function != "classification")
-    return error(formatted("functionName {} is not supported", quoted(function)));
+    return error(formatted("functionName {} is not supported", in_quotes(function)));
   model.scorer.has_classes = function == "classification";
   if (attributes.find("isScorable").value_or("true") != "true")
     return error("the model is not meant for scoring");
   const std::string_view context = attributes.find("x-mathContext").value_or("double");
   if (context != "double" && context != "float")
-    return error(formatted("x-mathContext {} is not supported", quoted(context)));
+    return error(formatted("x-mathContext {} is not supported", in_quotes(context)));
   model.scorer.is_float = context == "float";
   if (models_.empty()) {
     document_.algorithm = attributes.find("algorithmName").value_or(function);
@@ -351,7 +351,7 @@ Result<void> Reader::begin_segmentation(const XmlAttributes& attributes) {
   const auto* row = std::find_if(std::begin(kMethods), std::end(kMethods),
                                  [&](const MethodRow& known) { return known.text == text; });
   if (row == std::end(kMethods))
-    return error(formatted("multipleModelMethod {} is not supported", quoted(text)));
+    return error(formatted("multipleModelMethod {} is not supported", in_quotes(text)));
   PmmlScorer& scorer = model.scorer;
   scorer.method = row->method;
   if (scorer.method == PmmlMethod::Chain && !outermost())
@@ -359,11 +359,11 @@ Result<void> Reader::begin_segmentation(const XmlAttributes& attributes) {
   const bool votes = scorer.method == PmmlMethod::Vote || scorer.method == PmmlMethod::WeightedVote;
   const bool sums = scorer.method == PmmlMethod::Sum || scorer.method == PmmlMethod::WeightedSum;
   if (scorer.method != PmmlMethod::Chain && (scorer.has_classes ? sums : votes))
-    return error(formatted("multipleModelMethod {} of a {}", quoted(text),
+    return error(formatted("multipleModelMethod {} of a {}", in_quotes(text),
                            scorer.has_classes ? "classification" : "regression"));
   const std::string_view missing = attributes.find("missingPredictionTreatment").value_or("continue");
   if (missing != "continue" && missing != "returnMissing" && missing != "skipSegment")
-    return error(formatted("missingPredictionTreatment {} is not supported", quoted(missing)));
+    return error(formatted("missingPredictionTreatment {} is not supported", in_quotes(missing)));
   scorer.skips_missing = missing == "skipSegment" || (missing == "continue" && votes);
   scorer.first_tree = static_cast<std::uint32_t>(document_.trees.size());
   return {};
@@ -448,7 +448,7 @@ Result<void> Reader::set_classes() {
     return error(formatted("more classes than the limit of {}", limits_.max_outputs));
   for (const std::string& label : classes.labels)
     if (!classes.numbers.emplace(label, static_cast<std::uint32_t>(classes.numbers.size())).second)
-      return error("two classes have the name " + quoted(label));
+      return error("two classes have the name " + in_quotes(label));
   return {};
 }
 

@@ -94,7 +94,7 @@ Result<void> PmmlFields::begin_data_field(const XmlAttributes& attributes, const
   data.type = type;
   if (attributes.find("isCyclic").value_or("0") != "0") data.refused = "it is cyclic";
   if (!data_numbers_.emplace(data.name, data_fields_.size()).second)
-    return refused(where, "two fields have the name {}", quoted(name));
+    return refused(where, "two fields have the name {}", in_quotes(name));
   data_fields_.push_back(std::move(data));
   return {};
 }
@@ -108,9 +108,9 @@ Result<void> PmmlFields::add_value(const XmlAttributes& attributes, const std::s
   } else if (property == "missing") {
     // Rows hold missing values as NaN, or as no text.
     if (!value.empty() && value != "NaN")
-      data.refused = formatted("its value {} counts as missing", quoted(value));
+      data.refused = formatted("its value {} counts as missing", in_quotes(value));
   } else {
-    data.refused = formatted("its value {} is {}", quoted(value), printable(property));
+    data.refused = formatted("its value {} is {}", in_quotes(value), printable(property));
   }
   return {};
 }
@@ -122,7 +122,7 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
     const auto text = attributes.find(name);
     if (!text) return otherwise;
     const std::optional<double> number = pmml_number(*text);
-    if (!number || std::isnan(*number)) return refused(where, "{} {}", name, quoted(*text));
+    if (!number || std::isnan(*number)) return refused(where, "{} {}", name, in_quotes(*text));
     return *number + 0.0;
   };
   FVM_ASSIGN(const double left, margin("leftMargin", -kInfinity));
@@ -131,7 +131,7 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
   const std::string_view closure = attributes.find("closure").value_or("");
   if (closure != "openClosed" && closure != "openOpen" && closure != "closedOpen" &&
       closure != "closedClosed")
-    return refused(where, "closure {}", quoted(closure));
+    return refused(where, "closure {}", in_quotes(closure));
   data.interval = {{left, closure.starts_with("open")}, {right, closure.ends_with("Closed")}};
   return {};
 }
@@ -141,7 +141,7 @@ Result<void> PmmlFields::begin_derived_field(const XmlAttributes& attributes, co
   derived_name_ = name;
   DerivedField derived{{}, text_of(attributes.find("dataType")), "it has no expression", false};
   if (!derived_.emplace(name, std::move(derived)).second || data_numbers_.contains(derived_name_))
-    return refused(where, "two fields have the name {}", quoted(name));
+    return refused(where, "two fields have the name {}", in_quotes(name));
   return {};
 }
 
@@ -172,7 +172,7 @@ Result<std::uint32_t> PmmlFields::add_category(PmmlCategories& categories, std::
   if (categories.numbers) {
     const std::optional<double> value = pmml_number(text);
     if (!value || *value != std::floor(*value) || *value < 0 || *value >= kMaxCategories)
-      return refused(where, "category {}, which is not a whole number from 0 to {}", quoted(text),
+      return refused(where, "category {}, which is not a whole number from 0 to {}", in_quotes(text),
                      kMaxCategories - 1);
     code = static_cast<std::uint32_t>(*value);
   }
@@ -207,7 +207,7 @@ Result<void> PmmlFields::set_kind(const DataField& data, PmmlField& field, Featu
     field.kind = data.type == "float"    ? PmmlKind::Float
                  : data.type == "double" ? PmmlKind::Double
                                          : PmmlKind::Integer;
-    if (!is_numeric(data.type)) feature.refused = "its numbers are of type " + quoted(data.type);
+    if (!is_numeric(data.type)) feature.refused = "its numbers are of type " + in_quotes(data.type);
     if (!data.values.empty()) feature.refused = "it lists numbers that are valid";
     return {};
   }
@@ -217,7 +217,7 @@ Result<void> PmmlFields::set_kind(const DataField& data, PmmlField& field, Featu
   PmmlCategories& categories = categories_.emplace_back();
   categories.numbers = is_numeric(data.type);
   if (!categories.numbers && data.type != "string" && data.type != "boolean")
-    feature.refused = "its categories are of type " + quoted(data.type);
+    feature.refused = "its categories are of type " + in_quotes(data.type);
   categories.declared = !data.values.empty() || data.type == "boolean";
   categories.truths = data.type == "boolean";
   if (categories.truths) {
@@ -225,7 +225,7 @@ Result<void> PmmlFields::set_kind(const DataField& data, PmmlField& field, Featu
     FVM_TRY(add_category(categories, "true", feature.name));
     return {};
   }
-  const std::string where = "DataField " + quoted(data.name);
+  const std::string where = "DataField " + in_quotes(data.name);
   for (const std::string& value : data.values) FVM_TRY(category(field, value, where));
   return {};
 }
@@ -249,7 +249,7 @@ Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttribut
     feature.refused = "its numbers that are not whole count as missing";
   }
   if (invalid != "returnInvalid" && invalid != "asIs" && invalid != "asMissing")
-    feature.refused = formatted("invalidValueTreatment {} is not supported", quoted(invalid));
+    feature.refused = formatted("invalidValueTreatment {} is not supported", in_quotes(invalid));
   if (attributes.find("invalidValueReplacement"))
     feature.refused = "invalidValueReplacement is not supported";
   if (attributes.find("outliers").value_or("asIs") != "asIs")
@@ -261,13 +261,13 @@ Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttribut
   if (field.kind == PmmlKind::Category) {
     FVM_ASSIGN(const std::uint32_t number, category(field, *replacement, where));
     if (number == 0)
-      return refused(where, "missingValueReplacement {} is not a declared category", quoted(*replacement));
+      return refused(where, "missingValueReplacement {} is not a declared category", in_quotes(*replacement));
     field.replacement = number;
     return {};
   }
   const std::optional<double> number = pmml_number(*replacement);
   if (!number || !std::isfinite(*number) || (field.kind == PmmlKind::Integer && !is_integer(*number)))
-    return refused(where, "missingValueReplacement {} is not a number of the field", quoted(*replacement));
+    return refused(where, "missingValueReplacement {} is not a number of the field", in_quotes(*replacement));
   field.replacement = *number;
   return {};
 }
@@ -297,7 +297,7 @@ Result<void> PmmlFields::add_feature(const DataField& data, const XmlAttributes&
       feature.refused = "its missingValueReplacement is outside of its Interval";
   }
   if (!numbers_.emplace(data.name, field.feature).second)
-    return refused(where, "the model takes field {} twice", quoted(data.name));
+    return refused(where, "the model takes field {} twice", in_quotes(data.name));
   features_.push_back(std::move(feature));
   fields_.push_back(field);
   return {};
@@ -317,7 +317,7 @@ Result<void> PmmlFields::add_mining_field(const XmlAttributes& attributes, bool 
   }
   if (usage != "active" && !target) return {};
   if (data == data_numbers_.end())
-    return refused(where, "field {} is not in the DataDictionary", quoted(name));
+    return refused(where, "field {} is not in the DataDictionary", in_quotes(name));
   if (!target) return add_feature(data_fields_[data->second], attributes, where);
   if (target_ != SIZE_MAX) return refused(where, "more than one target is not supported");
   target_ = data->second;
@@ -338,9 +338,9 @@ Result<std::uint32_t> PmmlFields::add_cast(std::string_view name, std::uint32_t 
   if (fields_[number].kind == PmmlKind::Float) return numbers_.emplace(name, number).first->second;
   PmmlField cast = fields_[number];
   if (cast.kind == PmmlKind::Category)
-    return refused(where, "field {} casts categories to numbers, which is not supported", quoted(name));
+    return refused(where, "field {} casts categories to numbers, which is not supported", in_quotes(name));
   if (cast.valid && !casts_exactly(cast))
-    return refused(where, "field {} casts a field with an Interval", quoted(name));
+    return refused(where, "field {} casts a field with an Interval", in_quotes(name));
   cast.kind = PmmlKind::Float;
   if (cast.replacement) cast.replacement = static_cast<double>(static_cast<float>(*cast.replacement));
   fields_.push_back(cast);
@@ -352,7 +352,7 @@ Result<std::uint32_t> PmmlFields::add_computed(std::string_view name, std::uint3
                                                const std::vector<const DerivedField*>& chain,
                                                const std::string& where) {
   const auto wrong = [&](const std::string& what) {
-    return refused(where, "field {} cannot be tested: {}", quoted(name), what);
+    return refused(where, "field {} cannot be tested: {}", in_quotes(name), what);
   };
   constexpr std::size_t most_steps = 32;
   Function function;
@@ -375,7 +375,7 @@ Result<std::uint32_t> PmmlFields::add_computed(std::string_view name, std::uint3
       steps.push_back(&kRound);
     else if (type != "double" &&
              !(!own.empty() && gives_names(own.back().kind) && (type == "integer" || type == "boolean")))
-      return wrong(formatted("a derived field of the type {} is not supported here", quoted(type)));
+      return wrong(formatted("a derived field of the type {} is not supported here", in_quotes(type)));
   }
   const auto is = [](PmmlStepKind kind) {
     return [kind](const PmmlStep* step) { return step->kind == kind; };
@@ -424,7 +424,7 @@ Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string&
     if (known != numbers_.end() && (usable(known->second))) {
       const std::uint32_t number = known->second;
       if (number < features_.size() && !features_[number].refused.empty())
-        return refused(where, "field {} cannot be tested: {}", quoted(wanted), features_[number].refused);
+        return refused(where, "field {} cannot be tested: {}", in_quotes(wanted), features_[number].refused);
       if (chain.empty()) return number;
       std::reverse(chain.begin(), chain.end());
       return casts ? add_cast(name, number, where) : add_computed(name, number, chain, where);
@@ -433,15 +433,15 @@ Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string&
     if (derived == derived_.end()) break;
     const DerivedField& field = derived->second;
     if (!field.refused.empty())
-      return refused(where, "field {} cannot be tested: {}", quoted(wanted), field.refused);
+      return refused(where, "field {} cannot be tested: {}", in_quotes(wanted), field.refused);
     if (field.function.steps.empty() && field.type != "float")
-      return refused(where, "field {} is a cast to {}: only casts to float are supported", quoted(wanted),
-                     quoted(field.type));
+      return refused(where, "field {} is a cast to {}: only casts to float are supported", in_quotes(wanted),
+                     in_quotes(field.type));
     casts = casts && field.function.steps.empty();
     chain.push_back(&field);
     wanted = field.function.source;
   }
-  return refused(where, "field {} is not one that the model takes", quoted(name));
+  return refused(where, "field {} is not one that the model takes", in_quotes(name));
 }
 
 const std::vector<std::string>& PmmlFields::target_categories() const {

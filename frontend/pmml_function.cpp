@@ -24,14 +24,14 @@ Error unsupported(const std::string& what) {
 Result<void> check_attributes(const PmmlElement& element, std::initializer_list<std::string_view> known) {
   for (const auto& [name, value] : element.attributes)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      return unsupported(formatted("{} with attribute {}", printable(element.name), quoted(name)));
+      return unsupported(formatted("{} with attribute {}", printable(element.name), in_quotes(name)));
   return {};
 }
 
 Result<double> number_in(const PmmlElement& element, std::optional<std::string_view> text) {
   const std::optional<double> number = pmml_number(text.value_or(""));
   if (!number || !std::isfinite(*number))
-    return unsupported(formatted("{} of {}", printable(element.name), quoted(text.value_or(""))));
+    return unsupported(formatted("{} of {}", printable(element.name), in_quotes(text.value_or(""))));
   return *number + 0.0;
 }
 
@@ -123,7 +123,7 @@ Result<PmmlFunction> arithmetic(const PmmlElement& element, std::string_view nam
     if (!constant_first) step.number = -number;
   } else {
     step.kind = name == "*" ? PmmlStepKind::Multiply : PmmlStepKind::Divide;
-    if (number == 0) return unsupported(formatted("Apply of {} and 0", quoted(name)));
+    if (number == 0) return unsupported(formatted("Apply of {} and 0", in_quotes(name)));
     if (name == "/" && constant_first) return unsupported("a Constant divided by a field");
   }
   return with_step(argument, std::move(step));
@@ -143,7 +143,7 @@ Result<PmmlFunction> applied(const PmmlElement& element) {
   if (is_function(element, "isNotMissing", 1))
     return with_step(element.children[0], step_of(PmmlStepKind::IsPresent));
   if (name == "if") return chosen(element);
-  return unsupported("Apply of " + quoted(name));
+  return unsupported("Apply of " + in_quotes(name));
 }
 
 /// Reads bins that follow one another and together hold all numbers.
@@ -214,7 +214,7 @@ Result<PmmlFunction> normalized(const PmmlElement& element) {
   step.kind = PmmlStepKind::Norm;
   const std::string_view outliers = element.find("outliers").value_or("asIs");
   if (outliers != "asIs" && outliers != "asExtremeValues")
-    return unsupported("NormContinuous with outliers " + quoted(outliers));
+    return unsupported("NormContinuous with outliers " + in_quotes(outliers));
   step.extends = outliers == "asIs";
   for (const PmmlElement& child : element.children) {
     if (child.name != "LinearNorm") return unsupported("NormContinuous of other elements than LinearNorm");

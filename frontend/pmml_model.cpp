@@ -113,7 +113,7 @@ Result<void> Assembly::set_isolation(const PmmlScorer& scorer) {
   const auto other = [&](const PmmlOutput& output) {
     return refused(scorer.where,
                    "output {} is computed from the prediction, which is supported for IsolationForest only",
-                   quoted(output.name));
+                   in_quotes(output.name));
   };
   std::string score, ratio, decision, outlier;
   for (const PmmlOutput& output : scorer.outputs) {
@@ -167,11 +167,11 @@ Result<const PmmlScorer*> Assembly::scorer_of(const PmmlTable& table) {
   const std::string& name = table.terms[0].name;
   const auto found = scorers_by_output_.find(name);
   if (found == scorers_by_output_.end())
-    return refused(regression().where, "predictor {} is not a score of trees", quoted(name));
+    return refused(regression().where, "predictor {} is not a score of trees", in_quotes(name));
   const PmmlScorer& scorer = *found->second;
   for (const PmmlOutput& output : scorer.outputs)
     if (output.name == name && output.type != (is_float() ? "float" : "double") && !output.type.empty())
-      return refused(scorer.where, "a score of another type than its sum: {}", quoted(output.type));
+      return refused(scorer.where, "a score of another type than its sum: {}", in_quotes(output.type));
   return &scorer;
 }
 
@@ -231,7 +231,7 @@ Result<void> Assembly::set_normalization() {
   else if (name == "none")
     model_.transform = regression().has_classes ? Transform::Clamp : Transform::Identity;
   else
-    return refused(regression().where, "normalizationMethod {} is not supported", quoted(name));
+    return refused(regression().where, "normalizationMethod {} is not supported", in_quotes(name));
   return {};
 }
 
@@ -253,7 +253,7 @@ Result<void> Assembly::check_tables() {
         (!categories.insert(table.category).second || !document_.classes.numbers.contains(table.category)))
       return refused(regression().where,
                      "targetCategory {} is not one of the target's values, or comes twice",
-                     quoted(table.category));
+                     in_quotes(table.category));
   return {};
 }
 
@@ -272,7 +272,7 @@ Result<void> Assembly::add_chain() {
     return set_softmax();
   if (tables.size() > 2)
     return refused(regression().where, "normalizationMethod {} of {} classes is not supported",
-                   quoted(regression().normalization), tables.size());
+                   in_quotes(regression().normalization), tables.size());
   FVM_ASSIGN(const PmmlScorer* scorer, scorer_of(tables[0]));
   if (document_.scorers.size() != 1)
     return refused(scorer->where, "scores that nothing uses are not supported");
@@ -299,13 +299,13 @@ Result<void> Assembly::check_types() const {
     const bool known = !scorer.target.empty() && fields.is_declared(scorer.target);
     if (!scorer.has_classes && known && fields.type_of(scorer.target) != type)
       return refused(scorer.where, "scores are rounded to the target's type, {}, which is not supported",
-                     quoted(fields.type_of(scorer.target)));
+                     in_quotes(fields.type_of(scorer.target)));
   }
   const std::string_view target = fields.target_type();
   if (!document_.outermost.has_classes && !target.empty() && target != type)
     return refused(document_.outermost.where,
                    "predictions are rounded to the target's type, {}, which is not supported",
-                   quoted(target));
+                   in_quotes(target));
   return {};
 }
 

@@ -37,7 +37,7 @@ Result<PmmlOperator> operator_of(const OperatorRow (&rows)[N], std::optional<std
                                  const std::string& where) {
   for (const OperatorRow& row : rows)
     if (text == row.text) return row.op;
-  return refused(where, "unknown operator {}", quoted(text.value_or("")));
+  return refused(where, "unknown operator {}", in_quotes(text.value_or("")));
 }
 
 /// Reads an attribute that is a number.
@@ -46,7 +46,7 @@ Result<double> number_of(const XmlAttributes& attributes, const char* name, cons
   if (!text) return refused(where, "no attribute \"{}\"", name);
   const std::optional<double> number = pmml_number(*text);
   if (!number || !std::isfinite(*number))
-    return refused(where, "{} {} is not a finite number", name, quoted(*text));
+    return refused(where, "{} {} is not a finite number", name, in_quotes(*text));
   return *number;
 }
 
@@ -87,10 +87,10 @@ Result<void> PmmlTreeReader::begin_tree(const XmlAttributes& attributes, const s
   else if (unknown == "defaultChild")
     tree_.unknown = PmmlUnknown::DefaultChild;
   else
-    return refused(where, "missingValueStrategy {} is not supported", quoted(unknown));
+    return refused(where, "missingValueStrategy {} is not supported", in_quotes(unknown));
   const std::string_view none = attributes.find("noTrueChildStrategy").value_or("returnNullPrediction");
   if (none != "returnNullPrediction" && none != "returnLastPrediction")
-    return refused(where, "noTrueChildStrategy {} is not supported", quoted(none));
+    return refused(where, "noTrueChildStrategy {} is not supported", in_quotes(none));
   tree_.last_score = none == "returnLastPrediction";
   return {};
 }
@@ -105,7 +105,7 @@ Result<void> PmmlTreeReader::begin_node(const XmlAttributes& attributes, bool ha
     if (has_class) {
       const auto known = classes_.numbers.find(std::string(*score));
       if (known == classes_.numbers.end())
-        return refused(where, "score {} is not one of the target's values", quoted(*score));
+        return refused(where, "score {} is not one of the target's values", in_quotes(*score));
       node.score = known->second;
     } else {
       FVM_ASSIGN(node.score, number_of(attributes, "score", where));
@@ -134,7 +134,7 @@ Result<void> PmmlTreeReader::end_node(const std::string& where) {
   if (node.predicate == kNoPredicate) return refused(where, "a Node without a predicate");
   const bool needed = tree_.unknown == PmmlUnknown::DefaultChild && node.first_child >= 0;
   if (needed && node.default_child < 0 && !open.default_child.empty())
-    return refused(where, "defaultChild {} is not a child of the Node", quoted(open.default_child));
+    return refused(where, "defaultChild {} is not a child of the Node", in_quotes(open.default_child));
   open_.pop_back();
   return {};
 }
@@ -146,7 +146,7 @@ Result<void> PmmlTreeReader::add_distribution(const XmlAttributes& attributes, c
   const std::string_view value = attributes.find("value").value_or("");
   const auto known = classes_.numbers.find(std::string(value));
   if (known == classes_.numbers.end())
-    return refused(where, "value {} is not one of the target's values", quoted(value));
+    return refused(where, "value {} is not one of the target's values", in_quotes(value));
   const auto number = static_cast<std::int32_t>(known->second);
   if (number <= open.last_class)
     return refused(where, "ScoreDistribution elements are not in the order of the target's values");
@@ -208,7 +208,7 @@ Result<void> PmmlTreeReader::set_value(std::string_view text, PmmlPredicate& pre
     number = good ? std::optional<double>(rounded) : std::nullopt;
   }
   if (!number || !std::isfinite(*number))
-    return refused(where, "value {} is not a finite number of the field's type", quoted(text));
+    return refused(where, "value {} is not a finite number of the field's type", in_quotes(text));
   predicate.value = *number + 0.0;  // -0 is 0
   return {};
 }

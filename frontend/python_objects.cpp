@@ -79,13 +79,13 @@ Result<double> PythonRef::number() const {
   FVM_ASSIGN(const PythonScalar value, scalar());
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
   if (const auto* number = std::get_if<double>(&value)) return *number;
-  return error("expected a number, found " + quoted(text_of(value), 40));
+  return error("expected a number, found " + in_quotes(text_of(value), 40));
 }
 
 Result<std::int64_t> PythonRef::integer(std::int64_t least, std::int64_t most) const {
   FVM_ASSIGN(const PythonScalar value, scalar());
   const auto* whole = std::get_if<std::int64_t>(&value);
-  if (whole == nullptr) return error("expected an integer, found " + quoted(text_of(value), 40));
+  if (whole == nullptr) return error("expected an integer, found " + in_quotes(text_of(value), 40));
   if (*whole < least || *whole > most)
     return error(formatted("{} is not within {} and {}", *whole, least, most));
   return *whole;
@@ -94,7 +94,7 @@ Result<std::int64_t> PythonRef::integer(std::int64_t least, std::int64_t most) c
 Result<std::string> PythonRef::text() const {
   FVM_ASSIGN(PythonScalar value, scalar());
   auto* text = std::get_if<std::string>(&value);
-  if (text == nullptr) return error("expected a text, found " + quoted(text_of(value), 40));
+  if (text == nullptr) return error("expected a text, found " + in_quotes(text_of(value), 40));
   return std::move(*text);
 }
 

@@ -21,7 +21,7 @@ namespace forestvm {
 namespace {
 
 /// A feature on the way to a leaf: which of the two rows pass all its tests so far.
-struct Player {
+struct BackgroundPlayer {
   std::uint32_t feature;
   bool row = true, background = true;
 };
@@ -56,7 +56,7 @@ class Comparer {
     return tree.leaf_width == 1 ? tree.output : k;
   }
 
-  void add(const Pair& pair, std::size_t n, const std::vector<Player>& players,
+  void add(const Pair& pair, std::size_t n, const std::vector<BackgroundPlayer>& players,
            std::vector<long double>& out) const {
     const Node& node = pair.tree.nodes[n];
     if (node.kind == NodeKind::Leaf) return add_leaf(pair, n, players, out);
@@ -65,9 +65,9 @@ class Comparer {
     };
     const bool row_left = goes_left(pair.row), background_left = goes_left(pair.background);
     for (const bool left : {true, false}) {
-      std::vector<Player> below = players;
-      auto at = std::ranges::find(below, features_[node.feature], &Player::feature);
-      if (at == below.end()) at = below.insert(at, Player{features_[node.feature]});
+      std::vector<BackgroundPlayer> below = players;
+      auto at = std::ranges::find(below, features_[node.feature], &BackgroundPlayer::feature);
+      if (at == below.end()) at = below.insert(at, BackgroundPlayer{features_[node.feature]});
       at->row = at->row && row_left == left;
       at->background = at->background && background_left == left;
       if (at->row || at->background)
@@ -75,10 +75,12 @@ class Comparer {
     }
   }
 
-  void add_leaf(const Pair& pair, std::size_t n, const std::vector<Player>& players,
+  void add_leaf(const Pair& pair, std::size_t n, const std::vector<BackgroundPlayer>& players,
                 std::vector<long double>& out) const {
-    const auto only_row = [](const Player& player) { return player.row && !player.background; };
-    const auto only_background = [](const Player& player) { return player.background && !player.row; };
+    const auto only_row = [](const BackgroundPlayer& player) { return player.row && !player.background; };
+    const auto only_background = [](const BackgroundPlayer& player) {
+      return player.background && !player.row;
+    };
     const auto a = static_cast<long double>(std::ranges::count_if(players, only_row));
     const auto b = static_cast<long double>(std::ranges::count_if(players, only_background));
     // The share of the orders in which the a come before the b is a! b! / (a + b)!. In a part of 1 / a of them a given
@@ -88,7 +90,7 @@ class Comparer {
       const long double value =
           pair.share * orders * frontend::weighted_output(model_, pair.tree, pair.tree.nodes[n], k);
       long double* const to = out.data() + output(pair.tree, k) * width_;
-      for (const Player& player : players) {
+      for (const BackgroundPlayer& player : players) {
         if (only_row(player)) to[player.feature] += value / a;
         if (only_background(player)) to[player.feature] -= value / b;
       }

@@ -47,7 +47,7 @@ Result<std::vector<std::size_t>> VoteReader::classes_of(const PythonRef& estimat
   for (const std::string& label : labels) {
     const auto found = numbers_.find(label);
     if (found == numbers_.end())
-      return own.error(formatted("the class {} is not one of the ensemble's", quoted(label, 40)));
+      return own.error(formatted("the class {} is not one of the ensemble's", in_quotes(label, 40)));
     numbers.push_back(found->second);
   }
   return numbers;
@@ -139,7 +139,7 @@ Result<void> read_sklearn_ada_boost(SklearnReader& reader) {
   if (const auto given = ensemble.find("algorithm"); given && reader.version < SklearnVersion{1, 6, 0}) {
     FVM_ASSIGN(algorithm, given->text());
     if (algorithm != "SAMME" && algorithm != "SAMME.R")
-      return given->error("unknown algorithm " + quoted(algorithm, 40));
+      return given->error("unknown algorithm " + in_quotes(algorithm, 40));
   }
   FVM_ASSIGN(const std::vector<double> weights, weights_of(reader, trees.size()));
 

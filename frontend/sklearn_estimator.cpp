@@ -12,12 +12,12 @@
 namespace forestvm::frontend {
 namespace {
 
-struct Row {
+struct EstimatorReader {
   std::string_view type;
   Result<void> (*read)(SklearnReader&);
 };
 
-constexpr Row kRows[] = {
+constexpr EstimatorReader kEstimatorReaders[] = {
 #define FVM_SKLEARN(name, reader) {name, reader},
 #include "frontend/sklearn_estimators.def"
 };
@@ -39,12 +39,12 @@ Result<PythonRef> last_step(const PythonRef& pipeline) {
     const Result<std::string> text = step[1].kind() == PythonKind::Scalar ? step[1].text() : Error{};
     const bool passes = step[1].is_none() || (text.ok() && *text == "passthrough");
     const bool last = i + 1 == steps.size();
-    if (last && passes) return step[1].error(formatted("the last step {} predicts nothing", quoted(name)));
+    if (last && passes) return step[1].error(formatted("the last step {} predicts nothing", in_quotes(name)));
     if (last) return step[1];
     if (!passes)
       return step[1].error(formatted(
           "the step {} of the Pipeline, {}, changes the rows, which is not supported: save the last step alone and transform the rows before",
-          quoted(name), printable(step[1].type())));
+          in_quotes(name), printable(step[1].type())));
   }
   return list.error("a Pipeline without steps");
 }
@@ -65,7 +65,7 @@ Result<SklearnVersion> version_of(const PythonRef& estimator, std::string& text)
   if (version < kFirst || version >= kFirstUnknown)
     return written.error(formatted(
         "written by scikit-learn {}: releases 1.1 to 1.9 are known; load and save it with one of them",
-        quoted(text, 20)));
+        in_quotes(text, 20)));
   return version;
 }
 
@@ -174,9 +174,9 @@ Result<ParsedModel> read_sklearn_estimator(const PythonObjects& objects, PythonO
     FVM_ASSIGN(estimator, last_step(estimator));
   }
   const std::string type = estimator.type();
-  const auto* row =
-      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& known) { return known.type == type; });
-  if (row == std::end(kRows))
+  const auto* row = std::find_if(std::begin(kEstimatorReaders), std::end(kEstimatorReaders),
+                                 [&](const EstimatorReader& known) { return known.type == type; });
+  if (row == std::end(kEstimatorReaders))
     return estimator.error(printable(type) + " is not a supported estimator of trees: see docs/formats.md");
   ParsedModel parsed;
   FVM_ASSIGN(const SklearnVersion version, version_of(estimator, parsed.model.version));

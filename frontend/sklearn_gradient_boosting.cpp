@@ -16,21 +16,21 @@ namespace {
 
 constexpr SklearnVersion kNewLosses{1, 4, 0};
 
-enum class Loss { Values, Logistic, Exponential };
+enum class BoostingLoss { Values, Logistic, Exponential };
 
-Result<Loss> loss_of(const SklearnReader& reader) {
+Result<BoostingLoss> loss_of(const SklearnReader& reader) {
   FVM_ASSIGN(const PythonRef given, reader.estimator.get("loss"));
   FVM_ASSIGN(const std::string loss, given.text());
   reader.model.objective += formatted("(loss='{}')", printable(loss, 40));
   if (!reader.is_classifier()) {
     for (const char* known : {"squared_error", "absolute_error", "huber", "quantile", "ls", "lad"})
-      if (loss == known) return Loss::Values;
+      if (loss == known) return BoostingLoss::Values;
   } else if (loss == "log_loss" || loss == "deviance") {
-    return Loss::Logistic;
+    return BoostingLoss::Logistic;
   } else if (loss == "exponential") {
-    return Loss::Exponential;
+    return BoostingLoss::Exponential;
   }
-  return given.error("unknown loss " + quoted(loss, 40));
+  return given.error("unknown loss " + in_quotes(loss, 40));
 }
 
 /// Returns SciPy's logit, as releases from 1.15 on compute it.
@@ -52,7 +52,7 @@ std::vector<double> log_priors(std::vector<double> priors, SklearnVersion versio
 }
 
 /// Returns the raw scores with which sums start, from the frequencies of the classes.
-std::vector<double> start_of(std::vector<double> priors, Loss loss, SklearnVersion version) {
+std::vector<double> start_of(std::vector<double> priors, BoostingLoss loss, SklearnVersion version) {
   const double epsilon = version < SklearnVersion{1, 8, 0}
                              ? static_cast<double>(std::numeric_limits<float>::epsilon())
                              : std::numeric_limits<double>::epsilon();
@@ -60,11 +60,11 @@ std::vector<double> start_of(std::vector<double> priors, Loss loss, SklearnVersi
   if (priors.size() > 2) return log_priors(std::move(priors), version);
   const double p = priors[1];
   const double start = version < kNewLosses ? std::log(p / (1 - p)) : scipy_logit(p);
-  return {loss == Loss::Exponential ? 0.5 * start : start};
+  return {loss == BoostingLoss::Exponential ? 0.5 * start : start};
 }
 
 /// Reads the start of the sums. Refuses a user's own `init`, whose start depends on the row.
-Result<std::vector<double>> read_start(const SklearnReader& reader, Loss loss, std::size_t classes) {
+Result<std::vector<double>> read_start(const SklearnReader& reader, BoostingLoss loss, std::size_t classes) {
   const PythonRef& estimator = reader.estimator;
   if (const auto init = estimator.find("init")) {
     const Result<std::string> text = init->kind() == PythonKind::Scalar ? init->text() : Error{};
@@ -73,7 +73,7 @@ Result<std::vector<double>> read_start(const SklearnReader& reader, Loss loss, s
                                  printable(init->class_name(), 40)));
   }
   FVM_ASSIGN(const PythonRef start, estimator.get("init_"));
-  const bool priors = loss != Loss::Values;
+  const bool priors = loss != BoostingLoss::Values;
   if (start.type() != (priors ? "sklearn.dummy.DummyClassifier" : "sklearn.dummy.DummyRegressor"))
     return start.error(formatted("scores that start from {} are not supported", printable(start.type())));
   FVM_ASSIGN(const PythonRef stored, start.get(priors ? "class_prior_" : "constant_"));
@@ -84,9 +84,9 @@ Result<std::vector<double>> read_start(const SklearnReader& reader, Loss loss, s
   return priors ? start_of(std::move(numbers), loss, reader.version) : numbers;
 }
 
-void set_values(SklearnReader& reader, Loss loss, std::vector<std::string> labels) {
+void set_values(SklearnReader& reader, BoostingLoss loss, std::vector<std::string> labels) {
   Model& model = reader.model;
-  if (loss == Loss::Values) return;
+  if (loss == BoostingLoss::Values) return;
   model.class_labels = std::move(labels);
   if (model.num_outputs > 1) {
     model.transform = Transform::Softmax;
@@ -95,8 +95,8 @@ void set_values(SklearnReader& reader, Loss loss, std::vector<std::string> label
   }
   model.transform = Transform::Sigmoid;
   model.pair = Pair::Complement;
-  model.slope = loss == Loss::Exponential ? 2 : 1;
-  const bool from_values = loss == Loss::Logistic && reader.version < kNewLosses;
+  model.slope = loss == BoostingLoss::Exponential ? 2 : 1;
+  const bool from_values = loss == BoostingLoss::Logistic && reader.version < kNewLosses;
   model.class_rule = from_values ? ClassRule::AboveHalf : ClassRule::RawNotNegative;
 }
 
@@ -117,9 +117,9 @@ Result<void> add_tree(SklearnReader& reader, const PythonRef& estimator, double 
 
 Result<void> read_sklearn_gradient_boosting(SklearnReader& reader) {
   const PythonRef& estimator = reader.estimator;
-  FVM_ASSIGN(const Loss loss, loss_of(reader));
+  FVM_ASSIGN(const BoostingLoss loss, loss_of(reader));
   std::vector<std::string> labels;
-  if (loss != Loss::Values) {
+  if (loss != BoostingLoss::Values) {
     FVM_ASSIGN(std::vector<std::vector<std::string>> classes, reader.classes());
     if (classes.size() != 1 || classes[0].size() < 2)
       return estimator.error("a classifier of less than two classes");
@@ -127,7 +127,7 @@ Result<void> read_sklearn_gradient_boosting(SklearnReader& reader) {
   }
   FVM_ASSIGN(std::vector<double> start, read_start(reader, loss, labels.size()));
   const std::size_t outputs = start.size();
-  if (loss == Loss::Exponential && outputs != 1)
+  if (loss == BoostingLoss::Exponential && outputs != 1)
     return estimator.error("loss='exponential' with more than two classes");
   FVM_TRY(reader.set_outputs(outputs, std::move(start)));
   FVM_ASSIGN(const PythonRef rate_ref, estimator.get("learning_rate"));

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kBitsetWords = 8;
 /// The least size of a node in bytes: the fields that are read.
-constexpr std::uint32_t kMinNodeSize = 40;
+constexpr std::uint32_t kMinHistNodeSize = 40;
 
 /// A categorical feature.
 struct Categories {
@@ -201,7 +201,7 @@ Result<void> HistTree::read() {
   using Wanted = NumpyArray::Wanted;
   FVM_ASSIGN(const PythonRef nodes, predictor_.get("nodes"));
   FVM_ASSIGN(nodes_, nodes.array());
-  if (nodes_.count == 0 || nodes_.count > std::size_t{1} << 30 || nodes_.item_size < kMinNodeSize)
+  if (nodes_.count == 0 || nodes_.count > std::size_t{1} << 30 || nodes_.item_size < kMinHistNodeSize)
     return nodes.error("expected a tree's nodes");
   FVM_ASSIGN(value_, nodes.column(nodes_, "value", Wanted::Numbers));
   FVM_ASSIGN(count_, nodes.column(nodes_, "count", Wanted::Integers));
@@ -298,11 +298,11 @@ Result<void> read_values(SklearnReader& reader, std::size_t outputs) {
     for (const char* known :
          {"squared_error", "least_squares", "absolute_error", "least_absolute_deviation", "quantile"})
       if (loss == known) return {};
-    return given.error("unknown loss " + quoted(loss, 40));
+    return given.error("unknown loss " + in_quotes(loss, 40));
   }
   if (loss != "log_loss" && loss != "auto" && loss != "binary_crossentropy" &&
       loss != "categorical_crossentropy")
-    return given.error("unknown loss " + quoted(loss, 40));
+    return given.error("unknown loss " + in_quotes(loss, 40));
   FVM_ASSIGN(const std::vector<std::vector<std::string>> classes, reader.classes());
   model.class_labels = classes[0];
   if (classes.size() != 1 || classes[0].size() != (outputs == 1 ? 2 : outputs))

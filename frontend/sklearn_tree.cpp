@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxTreeNodes = std::size_t{1} << 30;
 /// The least size in bytes of scikit-learn's nodes: the fields that are read, where integers have 32 bits.
-constexpr std::uint32_t kMinNodeSize = 36;
+constexpr std::uint32_t kMinTreeNodeSize = 36;
 
 bool is_tree(const std::string& type) {
   return type.starts_with("sklearn.tree.") &&
@@ -40,7 +40,7 @@ Result<void> SklearnTree::read_nodes(const PythonRef& nodes) {
   FVM_ASSIGN(nodes_, nodes.array());
   if (nodes_.count == 0 || nodes_.count > kMaxTreeNodes)
     return nodes.error(formatted("a tree of {} nodes", nodes_.count));
-  if (nodes_.item_size < kMinNodeSize)
+  if (nodes_.item_size < kMinTreeNodeSize)
     return nodes.error(formatted("nodes of {} bytes: scikit-learn's are larger", nodes_.item_size));
   using Wanted = NumpyArray::Wanted;
   FVM_ASSIGN(left_, nodes.column(nodes_, "left_child", Wanted::Integers));

@@ -125,7 +125,7 @@ class SkopsObjects : public PythonObjects {
     } else if (const std::optional<PythonScalar> value = scalar_of(json)) {
       return *value;
     }
-    return refused(place(object), "not a value that Python writes: {}", quoted(json, 40));
+    return refused(place(object), "not a value that Python writes: {}", in_quotes(json, 40));
   }
 
   Result<NumpyArray> array(Id object) const override {

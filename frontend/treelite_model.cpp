@@ -68,7 +68,7 @@ Result<void> set_header(const TreeliteHeader& header, const LoadLimits& limits, 
 
 Result<void> set_postprocessor(const TreeliteHeader& header, Model& model) {
   const auto wrong = [&](const std::string& message) {
-    return header_error("postprocessor", quoted(header.postprocessor) + message);
+    return header_error("postprocessor", in_quotes(header.postprocessor) + message);
   };
   if (!is_utf8(header.postprocessor)) return wrong(" is not UTF-8");
   const auto* row =
@@ -120,7 +120,7 @@ Result<std::uint32_t> output_of(const TreeliteHeader& header, const Model& model
 
 /// Sets the rounds. If the trees' outputs repeat in order, or all leaves are vectors, each round has one tree for every
 /// output, or one vector tree. Otherwise all trees are one round, and the function returns false.
-bool set_rounds(Model& model) {
+bool set_treelite_rounds(Model& model) {
   const std::size_t width = trees_per_round(model);
   bool regular = !model.trees.empty() && model.trees.size() % width == 0;
   for (std::size_t i = 0; i < model.trees.size() && regular; ++i)
@@ -170,7 +170,7 @@ Result<ParsedModel> read_treelite(std::span<const std::byte> bytes, const LoadLi
   FVM_ASSIGN(const TreeliteHeader header, read_treelite_checkpoint(bytes, limits, receive));
   if (model.trees.empty()) FVM_TRY(set_header(header, limits, model));
   FVM_TRY(set_postprocessor(header, model));
-  FVM_TRY(set_average(header, set_rounds(model), model));
+  FVM_TRY(set_average(header, set_treelite_rounds(model), model));
   parsed.tree_location = [offsets = std::move(offsets)](std::size_t tree) {
     return formatted("byte {}", offsets[tree]);
   };

@@ -14,9 +14,9 @@ namespace {
 constexpr std::int8_t kNumerical = 1, kCategorical = 2;
 constexpr std::int8_t kEqual = 1, kLess = 2, kLessEqual = 3, kGreater = 4, kGreaterEqual = 5;
 
-class TreeMaker {
+class TreeliteTreeMaker {
  public:
-  TreeMaker(const TreeliteTree& columns, std::uint32_t leaf_width) : columns_(columns) {
+  TreeliteTreeMaker(const TreeliteTree& columns, std::uint32_t leaf_width) : columns_(columns) {
     tree_.leaf_width = leaf_width;
   }
 
@@ -151,7 +151,7 @@ class TreeMaker {
 }  // namespace
 
 Result<Tree> tree_of(const TreeliteTree& columns, std::uint32_t leaf_width) {
-  return TreeMaker(columns, leaf_width).make();
+  return TreeliteTreeMaker(columns, leaf_width).make();
 }
 
 }  // namespace forestvm::frontend

@@ -343,7 +343,7 @@ bool Sink::on_text(std::string& value) {
   if (target<Count>(node->field) == nullptr) return wrong("a string");
   std::int64_t number = 0;
   const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (code != std::errc() || end != value.data() + value.size()) return wrong(quoted(value));
+  if (code != std::errc() || end != value.data() + value.size()) return wrong(in_quotes(value));
   return store_count(*node, number);
 }
 
@@ -479,7 +479,7 @@ Result<XgboostHeader> Sink::finish() {
   if (!header_.booster.empty() && header_.booster != "gbtree" && header_.booster != "dart")
     return refused("learner.gradient_booster.name",
                    "the booster {} is not a forest: only gbtree and dart can be read",
-                   quoted(header_.booster));
+                   in_quotes(header_.booster));
   if (header_.objective.empty() && header_.booster.empty() && missing(Owner::File, ""))
     return refused(error_.where, "{}: not an XGBoost model", error_.message);
   if (missing(Owner::File, "")) return error_;

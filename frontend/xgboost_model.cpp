@@ -22,7 +22,7 @@ namespace {
 enum class Link { Identity, Logit, Log };
 enum class Outputs { Any, Classes, Quantiles, Expectiles };
 
-struct Objective {
+struct XgboostObjective {
   std::string_view name;
   Transform transform;
   ClassRule class_rule;
@@ -31,7 +31,7 @@ struct Objective {
   Link old_link;
 };
 
-constexpr Objective kObjectives[] = {
+constexpr XgboostObjective kXgboostObjectives[] = {
 #define FVM_XGBOOST_OBJECTIVE(name, transform, class_rule, outputs, link, old_link) \
   {name, Transform::transform, ClassRule::class_rule, Outputs::outputs, Link::link, Link::old_link},
 #include "frontend/xgboost_objectives.def"
@@ -49,11 +49,12 @@ bool adds_base_last(const XgboostHeader& header) {
   return written_before(header.version, 1, header.booster == "dart" ? 4 : 3);
 }
 
-Result<Objective> objective_of(std::string_view name) {
-  for (const Objective& row : kObjectives)
+Result<XgboostObjective> objective_of(std::string_view name) {
+  for (const XgboostObjective& row : kXgboostObjectives)
     if (row.name == name) return row;
   return refused("learner.objective.name",
-                 "{} is no objective of XGBoost 1.0 to 3.4: what its scores mean is not known", quoted(name));
+                 "{} is no objective of XGBoost 1.0 to 3.4: what its scores mean is not known",
+                 in_quotes(name));
 }
 
 constexpr const char* kParamPath = "learner.learner_model_param.";
@@ -92,7 +93,7 @@ Result<float> margin_of(float base_score, Link link) {
 /// Returns the numbers in "5E-1", "[5E-1]" or "[1E0,2E0]".
 Result<std::vector<float>> base_scores_of(std::string_view text) {
   const Error garbage =
-      bad_param("base_score", "expected a number or a list of numbers, found " + quoted(text));
+      bad_param("base_score", "expected a number or a list of numbers, found " + in_quotes(text));
   if (text.starts_with('[')) {
     if (!text.ends_with(']')) return garbage;
     text = text.substr(1, text.size() - 2);
@@ -221,7 +222,7 @@ Result<void> add_header(XgboostHeader& header, const LoadLimits& limits, Model& 
   model.trainer = "xgboost";
   model.version = version_text(header.version);
   model.objective = header.objective;
-  FVM_ASSIGN(const Objective objective, objective_of(header.objective));
+  FVM_ASSIGN(const XgboostObjective objective, objective_of(header.objective));
   model.transform = objective.transform;
   model.class_rule = objective.class_rule;
 
@@ -231,7 +232,7 @@ Result<void> add_header(XgboostHeader& header, const LoadLimits& limits, Model& 
              count_of("num_target", header.num_target.value_or(1), 0, limits.max_outputs));
   if (objective.outputs == Outputs::Classes && classes == 0)
     return bad_param("num_class",
-                     formatted("the objective {} needs the number of classes", quoted(header.objective)));
+                     formatted("the objective {} needs the number of classes", in_quotes(header.objective)));
   const std::uint64_t outputs = std::uint64_t{std::max(classes, 1u)} * std::max(targets, 1u);
   if (outputs > limits.max_outputs)
     return bad_param("num_target",

@@ -28,7 +28,7 @@ struct ParserDeleter {
 using Parser = std::unique_ptr<std::remove_pointer_t<XML_Parser>, ParserDeleter>;
 
 /// The state that the handlers share. Expat is C: no exception may pass through it.
-struct Reading {
+struct XmlReading {
   XML_Parser parser;
   XmlSink& sink;
   std::uint32_t max_depth;
@@ -55,10 +55,10 @@ struct Reading {
   }
 };
 
-Reading& reading_of(void* data) { return *static_cast<Reading*>(data); }
+XmlReading& reading_of(void* data) { return *static_cast<XmlReading*>(data); }
 
 void XMLCALL begin_element(void* data, const XML_Char* name, const XML_Char** attributes) {
-  Reading& reading = reading_of(data);
+  XmlReading& reading = reading_of(data);
   reading.run([&]() -> Result<void> {
     if (++reading.depth > reading.max_depth)
       return refused(reading.place(), "more than {} elements inside one another", reading.max_depth);
@@ -67,18 +67,18 @@ void XMLCALL begin_element(void* data, const XML_Char* name, const XML_Char** at
 }
 
 void XMLCALL end_element(void* data, const XML_Char*) {
-  Reading& reading = reading_of(data);
+  XmlReading& reading = reading_of(data);
   --reading.depth;
   reading.run([&] { return reading.sink.on_end(reading.line()); });
 }
 
 void XMLCALL take_text(void* data, const XML_Char* text, int size) {
-  Reading& reading = reading_of(data);
+  XmlReading& reading = reading_of(data);
   reading.run([&] { return reading.sink.on_text({text, static_cast<std::size_t>(size)}); });
 }
 
 void XMLCALL refuse_doctype(void* data, const XML_Char*, const XML_Char*, const XML_Char*, int) {
-  Reading& reading = reading_of(data);
+  XmlReading& reading = reading_of(data);
   reading.run([&]() -> Result<void> {
     return refused(reading.place(), "a document type declaration, which is never read: remove it");
   });
@@ -103,7 +103,7 @@ Result<void> read_xml(std::span<const std::byte> bytes, std::uint32_t max_depth,
   FVM_TRY(check_lengths(text));
   const Parser parser(XML_ParserCreate(nullptr));
   if (!parser) throw std::bad_alloc();
-  Reading reading{parser.get(), sink, max_depth, 0, {}, nullptr};
+  XmlReading reading{parser.get(), sink, max_depth, 0, {}, nullptr};
   XML_SetUserData(parser.get(), &reading);
   XML_SetElementHandler(parser.get(), begin_element, end_element);
   XML_SetCharacterDataHandler(parser.get(), take_text);

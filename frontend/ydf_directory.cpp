@@ -74,7 +74,7 @@ Result<YdfDirectory> YdfDirectory::open(const std::string& path, const LoadLimit
     if (prefixes.size() > 1)
       return refused("directory",
                      "holds several models, such as {} and {} (prefixes of their files): copy one of them",
-                     frontend::quoted(prefixes[0]), frontend::quoted(prefixes[1]));
+                     frontend::in_quotes(prefixes[0]), frontend::in_quotes(prefixes[1]));
   }
   if (prefixes.empty()) return no_model(path);
   return YdfDirectory(path, prefixes[0], limits);

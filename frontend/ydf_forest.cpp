@@ -12,7 +12,7 @@ namespace forestvm::frontend {
 namespace {
 
 /// YDF's numbers of losses.
-enum class Loss : std::uint8_t {
+enum class YdfLoss : std::uint8_t {
   Binomial = 1,
   SquaredError = 2,
   Multinomial = 3,
@@ -26,7 +26,7 @@ enum class Loss : std::uint8_t {
 
 /// A loss, the task and the number of outputs that YDF supports it for, and how predictions follow from raw scores.
 struct LossRow {
-  Loss loss;
+  YdfLoss loss;
   const char* name;
   YdfTask task;
   bool output_per_class;
@@ -34,21 +34,23 @@ struct LossRow {
   ClassRule class_rule;
 };
 
-constexpr LossRow kLosses[] = {
-    {Loss::Binomial, "BINOMIAL_LOG_LIKELIHOOD", YdfTask::Classification, false, Transform::PlainSigmoid,
+constexpr LossRow kLossRows[] = {
+    {YdfLoss::Binomial, "BINOMIAL_LOG_LIKELIHOOD", YdfTask::Classification, false, Transform::PlainSigmoid,
      ClassRule::HalfOrMore},
-    {Loss::BinaryFocal, "BINARY_FOCAL_LOSS", YdfTask::Classification, false, Transform::PlainSigmoid,
+    {YdfLoss::BinaryFocal, "BINARY_FOCAL_LOSS", YdfTask::Classification, false, Transform::PlainSigmoid,
      ClassRule::HalfOrMore},
-    {Loss::Multinomial, "MULTINOMIAL_LOG_LIKELIHOOD", YdfTask::Classification, true, Transform::PlainSoftmax,
-     ClassRule::Argmax},
-    {Loss::SquaredError, "SQUARED_ERROR", YdfTask::Regression, false, Transform::Identity, ClassRule::None},
-    {Loss::MeanAbsoluteError, "MEAN_AVERAGE_ERROR", YdfTask::Regression, false, Transform::Identity,
+    {YdfLoss::Multinomial, "MULTINOMIAL_LOG_LIKELIHOOD", YdfTask::Classification, true,
+     Transform::PlainSoftmax, ClassRule::Argmax},
+    {YdfLoss::SquaredError, "SQUARED_ERROR", YdfTask::Regression, false, Transform::Identity,
      ClassRule::None},
-    {Loss::Poisson, "POISSON", YdfTask::Regression, false, Transform::CutExp, ClassRule::None},
-    {Loss::LambdaMartNdcg5, "LAMBDA_MART_NDCG5", YdfTask::Ranking, false, Transform::Identity,
+    {YdfLoss::MeanAbsoluteError, "MEAN_AVERAGE_ERROR", YdfTask::Regression, false, Transform::Identity,
      ClassRule::None},
-    {Loss::LambdaMartNdcg, "LAMBDA_MART_NDCG", YdfTask::Ranking, false, Transform::Identity, ClassRule::None},
-    {Loss::XeNdcg, "XE_NDCG_MART", YdfTask::Ranking, false, Transform::Identity, ClassRule::None},
+    {YdfLoss::Poisson, "POISSON", YdfTask::Regression, false, Transform::CutExp, ClassRule::None},
+    {YdfLoss::LambdaMartNdcg5, "LAMBDA_MART_NDCG5", YdfTask::Ranking, false, Transform::Identity,
+     ClassRule::None},
+    {YdfLoss::LambdaMartNdcg, "LAMBDA_MART_NDCG", YdfTask::Ranking, false, Transform::Identity,
+     ClassRule::None},
+    {YdfLoss::XeNdcg, "XE_NDCG_MART", YdfTask::Ranking, false, Transform::Identity, ClassRule::None},
 };
 
 // The largest forest that YDF's QuickScorer takes.
@@ -65,10 +67,10 @@ Result<void> expect_output(const YdfNode& leaf, YdfOutput output) {
 
 Result<YdfLeafRule> set_boosted(const YdfHeader& header, const YdfForestHeader& forest, std::int64_t classes,
                                 Model& model) {
-  const auto* row = std::find_if(std::begin(kLosses), std::end(kLosses), [&](const LossRow& known) {
+  const auto* row = std::find_if(std::begin(kLossRows), std::end(kLossRows), [&](const LossRow& known) {
     return static_cast<std::int64_t>(known.loss) == forest.loss && known.task == header.task;
   });
-  if (row == std::end(kLosses))
+  if (row == std::end(kLossRows))
     return refused("loss", "loss {} of task {} is not supported", forest.loss, static_cast<int>(header.task));
   const std::int64_t outputs = row->output_per_class ? classes : 1;
   const bool two_classes = header.task != YdfTask::Classification || row->output_per_class || classes == 2;

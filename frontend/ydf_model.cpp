@@ -64,7 +64,7 @@ class YdfReader {
       return refused(
           "name",
           "{} models are not supported: gradient boosted trees, random forests and isolation forests are",
-          quoted(header_.kind));
+          in_quotes(header_.kind));
     return {};
   }
 
@@ -88,7 +88,7 @@ class YdfReader {
   Result<void> add_feature(const std::vector<WireMessage>& columns, std::int64_t input) {
     FVM_ASSIGN(YdfColumn column, column_of(columns, input, "input"));
     std::int32_t& feature = features_.of_attribute[static_cast<std::size_t>(input)];
-    const std::string called = "column " + quoted(column.name);
+    const std::string called = "column " + in_quotes(column.name);
     if (feature >= 0) return refused("columns", "{} is an input twice", called);
     if (column.integerized)
       return refused("columns",
@@ -122,7 +122,7 @@ class YdfReader {
       return refused(
           "node_format",
           "nodes in the format {} are not supported: save the model again with the Python package ydf",
-          quoted(forest_.node_format));
+          in_quotes(forest_.node_format));
     if (forest_.num_shards < 1 || forest_.num_shards > kMaxShards)
       return refused("num_node_shards", "{} files of nodes", forest_.num_shards);
     if (forest_.num_trees < 0 || forest_.num_trees > std::int64_t{limits_.max_trees})

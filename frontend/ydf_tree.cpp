@@ -50,7 +50,7 @@ YdfType tested_type(YdfCondition condition) {
 
 Error wrong_type(const YdfNode& node, const YdfColumn& column) {
   return node_error(node, formatted("a condition that does not fit the {} column {}", name_of(column.type),
-                                    quoted(column.name)));
+                                    in_quotes(column.name)));
 }
 
 }  // namespace
@@ -139,7 +139,7 @@ Result<void> YdfTreeMaker::set_condition(const YdfNode& node, const YdfColumn& c
     case YdfCondition::Discretized:
       if (node.bin < 1 || static_cast<std::uint64_t>(node.bin) > column.boundaries.size())
         return node_error(node, formatted("bin {} of column {} has no lower bound: there are {}", node.bin,
-                                          quoted(column.name), column.boundaries.size()));
+                                          in_quotes(column.name), column.boundaries.size()));
       split.threshold = static_cast<double>(column.boundaries[static_cast<std::size_t>(node.bin) - 1]);
       break;
     case YdfCondition::In:
@@ -224,7 +224,7 @@ void YdfTreeMaker::note_missing(const YdfNode& node, const YdfColumn& column, fl
   if (imputed == node.na_value) return;
   const bool number = node.condition == YdfCondition::Higher || node.condition == YdfCondition::Discretized;
   std::string& first = number ? splits_.other_missing_number : splits_.other_missing;
-  if (first.empty()) first = formatted("tree {}, column {}", number_, quoted(column.name));
+  if (first.empty()) first = formatted("tree {}, column {}", number_, in_quotes(column.name));
 }
 
 }  // namespace forestvm::frontend

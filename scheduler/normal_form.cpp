@@ -62,7 +62,7 @@ bool whole_bound(const Model& model, const Node& node, Bound& bound) {
 
 /// Rewrites a split into the normal form, except that its threshold becomes the bound, which is not rounded to
 /// float32 yet.
-void normalize(Node& node, const Bound& bound) {
+void normalize_split(Node& node, const Bound& bound) {
   if (node.missing == Missing::None) node.missing_left = zero_goes_left(node);
   if (!bound.least) {  // all go left: the children are swapped, and no number is below -inf
     std::swap(node.left, node.right);
@@ -74,7 +74,7 @@ void normalize(Node& node, const Bound& bound) {
 }
 
 /// Rewrites a split of categories into the normal form; Tree::category_sets is left to the caller.
-void normalize(Node& node, const CategorySet& set) {
+void normalize_split(Node& node, const CategorySet& set) {
   if (!set.members_left) return;
   std::swap(node.left, node.right);
   node.missing_left = !node.missing_left;
@@ -274,7 +274,7 @@ Result<RowRules> normalize(Model& model) {
         if (names_tiny(model, sets[nodes[n].payload]))
           return refused(formatted("tree {}, node {}", t, n),
                          "tiny numbers below zero are category 0 here, others none: not lowered yet");
-        normalize(nodes[n], sets[nodes[n].payload]);
+        normalize_split(nodes[n], sets[nodes[n].payload]);
       }
       if (!is_split(nodes[n])) continue;
       Bound bound = bound_of(nodes[n]);
@@ -285,7 +285,7 @@ Result<RowRules> normalize(Model& model) {
             formatted("tree {}, node {}", t, n),
             "zero is missing here, between numbers that go the other way, but a number in other splits of feature {}: not lowered yet",
             nodes[n].feature);
-      normalize(nodes[n], bound);
+      normalize_split(nodes[n], bound);
     }
     for (CategorySet& set : sets) set.members_left = false;
   }

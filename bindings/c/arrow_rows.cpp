@@ -53,14 +53,14 @@ constexpr OtherType kOtherTypes[] = {
     {"+", "list"},
 };
 
-std::string quoted(std::string_view text) { return formatted("\"{}\"", text); }
+std::string in_quotes(std::string_view text) { return formatted("\"{}\"", text); }
 
 std::string_view name_of(const ArrowSchema& schema) { return schema.name == nullptr ? "" : schema.name; }
 
 std::string type_text(std::string_view format) {
   for (const OtherType& type : kOtherTypes)
-    if (format.starts_with(type.format)) return formatted("{} ({})", type.words, quoted(format));
-  return quoted(format);
+    if (format.starts_with(type.format)) return formatted("{} ({})", type.words, in_quotes(format));
+  return in_quotes(format);
 }
 
 /// A place in the array for messages. It is three words, and becomes a text only if something is wrong there.
@@ -71,7 +71,7 @@ struct Place {
 
   Failure wrong(std::string_view what) const { return fail(ErrorCode::Usage, text(), what); }
   Failure refuse(std::string_view what) const { return refused(text(), what); }
-  std::string text() const { return (name.data() == nullptr ? kind : kind + (' ' + quoted(name))) + part; }
+  std::string text() const { return (name.data() == nullptr ? kind : kind + (' ' + in_quotes(name))) + part; }
 };
 
 Place place_of(const ArrowSchema& column) { return {"column", name_of(column)}; }
@@ -145,7 +145,7 @@ Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const
   const bool integers = column.form == ColumnForm::Numbers &&
                         std::string_view("cCsSiIlL").find(*schema.format) != std::string_view::npos;
   if (!integers)
-    return place.wrong(formatted("the indices of its dictionary have the type {}", quoted(schema.format)));
+    return place.wrong(formatted("the indices of its dictionary have the type {}", in_quotes(schema.format)));
   const Place values{place.kind, place.name, ", dictionary"};
   if (schema.dictionary->dictionary != nullptr) return values.refuse("has a dictionary itself");
   const std::int64_t count = array.dictionary->length;
@@ -298,7 +298,7 @@ class ArrowRows {
       if (!names.ends_with("…")) names += ", …";
       return;
     }
-    names += (names.empty() ? "" : ", ") + quoted(name);
+    names += (names.empty() ? "" : ", ") + in_quotes(name);
   }
 
   /// Makes room for the numbers of all dictionaries.

@@ -12,8 +12,8 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kLabelCharacters = 24;
-constexpr double kLeft = 190;  // where drawings begin, right of the labels
+constexpr std::size_t kRowLabelCharacters = 24;
+constexpr double kRowsLeft = 190;  // where drawings begin, right of the labels
 
 /// Places dots beside each other where they would lie on one another. Returns the distance of each from the middle
 /// line, at most `most`.
@@ -77,7 +77,7 @@ Plot beeswarm_plot(const Explanation& all) {
       high = std::max(high, contribution);
       numbers.rows.push_back({all.names[shown.feature], row.number, row.values[shown.feature], contribution});
     }
-  const LinearAxis axis(low, high, kLeft + 10, kDrawingWidth - 20, 7);
+  const LinearAxis axis(low, high, kRowsLeft + 10, kDrawingWidth - 20, 7);
   std::string svg = axis.below(kTop, bottom);
   svg +=
       printed("<path class=\"axis\" stroke-width=\"2\" d=\"M%.1f %.1fV%.1f\"/>\n", axis.at(0), kTop, bottom);
@@ -85,7 +85,7 @@ Plot beeswarm_plot(const Explanation& all) {
   for (std::size_t s = 0; s < all.shown.size(); ++s) {
     const std::uint32_t feature = all.shown[s].feature;
     const double y = kTop + kHeight * (static_cast<double>(s) + 0.5);
-    svg += svg_text(kLeft - 10, y + 4, "end", {}, svg_label(all.names[feature], kLabelCharacters));
+    svg += svg_text(kRowsLeft - 10, y + 4, "end", {}, svg_label(all.names[feature], kRowLabelCharacters));
     std::vector<double> x;
     for (const ExplainedRow& row : all.sample) x.push_back(axis.at(row.contributions[feature]));
     const std::vector<double> offsets = spread(x, kHeight / 2 - 3);
@@ -93,7 +93,7 @@ Plot beeswarm_plot(const Explanation& all) {
     for (std::size_t i = 0; i < x.size(); ++i) dots.add(x[i], y + offsets[i], colours[i]);
   }
   svg += dots.svg();
-  svg += svg_text(kLeft - 24, bottom + 14, "end", "class=\"faint\"", "contribution");
+  svg += svg_text(kRowsLeft - 24, bottom + 14, "end", "class=\"faint\"", "contribution");
   svg += colour_legend(bottom + 34, "value of the feature");
   const std::string title =
       printed("Contributions of %zu features in %zu rows", all.shown.size(), all.sample.size());

@@ -21,7 +21,7 @@ static_assert(std::endian::native == std::endian::little, "files are little-endi
 constexpr std::uint32_t kCodedFormat = 1;
 constexpr std::size_t kReadAtOnce = std::size_t{16} << 20;
 
-struct Header {
+struct CodedHeader {
   char magic[8];
   std::uint32_t format;
   std::uint32_t columns;
@@ -29,7 +29,7 @@ struct Header {
   std::uint8_t unused[32];  ///< reserved bytes, which are zero
   std::uint64_t checksum;   ///< XXH3-64 of the bytes before it
 };
-static_assert(sizeof(Header) == 64);
+static_assert(sizeof(CodedHeader) == 64);
 
 /// The record before a batch. In the file's last record `rows` is zero and `checksum` is the number of all
 /// rows.
@@ -44,8 +44,8 @@ std::string_view text_of(const Record& record) {
   return {reinterpret_cast<const char*>(&record), sizeof record};
 }
 
-std::uint64_t checksum_of(const Header& header) {
-  return checksum(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, checksum)));
+std::uint64_t checksum_of(const CodedHeader& header) {
+  return checksum(std::as_bytes(std::span(&header, 1)).first(offsetof(CodedHeader, checksum)));
 }
 
 std::uint64_t checksum_of(const CodedRows& rows) {
@@ -63,7 +63,7 @@ std::uint8_t* CodeMemory::resize(std::size_t bytes) {
 
 Result<CodedWriter> CodedWriter::open(const std::string& path, std::size_t columns, std::uint64_t encoder) {
   FVM_ASSIGN(OutputFile file, OutputFile::open(path));
-  Header header{};
+  CodedHeader header{};
   kCodedMagic.copy(header.magic, sizeof header.magic);
   header.format = kCodedFormat;
   header.columns = static_cast<std::uint32_t>(columns);
@@ -96,17 +96,18 @@ Result<void> CodedWriter::finish() {
 Result<CodedReader> CodedReader::open(Source source) {
   CodedReader reader;
   reader.source_ = std::make_unique<Source>(std::move(source));
-  Header header;
+  CodedHeader header;
   FVM_TRY(reader.read(&header, sizeof header, "its header"));
   if (std::string_view(header.magic, sizeof header.magic) != kCodedMagic)
     return wrong(0, "is not a file of encoded rows");
   if (header.checksum != checksum_of(header))
-    return wrong(offsetof(Header, checksum), "the header's checksum does not match: the file is damaged");
+    return wrong(offsetof(CodedHeader, checksum),
+                 "the header's checksum does not match: the file is damaged");
   if (header.format != kCodedFormat)
-    return wrong(offsetof(Header, format),
+    return wrong(offsetof(CodedHeader, format),
                  formatted("is of format {}, this forestvm reads format {}", header.format, kCodedFormat));
   if (header.columns > kMaxColumns)
-    return wrong(offsetof(Header, columns),
+    return wrong(offsetof(CodedHeader, columns),
                  formatted("has {} columns, at most {}", header.columns, kMaxColumns));
   reader.columns_ = header.columns;
   reader.encoder_ = header.encoder;

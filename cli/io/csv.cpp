@@ -25,7 +25,7 @@ namespace {
 /// The number of cells of a header that are read beyond the model's features.
 constexpr std::size_t kMaxExtraColumns = std::size_t{1} << 16;
 template <class Number>
-constexpr Number kMissing = std::numeric_limits<Number>::quiet_NaN();
+constexpr Number kMissingCell = std::numeric_limits<Number>::quiet_NaN();
 
 constexpr const char* kExpected = "rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines";
 
@@ -277,7 +277,7 @@ class CsvReader final : public TableReader {
 };
 
 template <class Number>
-Result<std::unique_ptr<TableReader>> begun(Source& source, char separator, const RowForm& form) {
+Result<std::unique_ptr<TableReader>> begun_csv(Source& source, char separator, const RowForm& form) {
   auto reader = std::make_unique<CsvReader<Number>>(source, separator, form);
   FVM_TRY(reader->begin());
   return std::unique_ptr<TableReader>(std::move(reader));
@@ -298,15 +298,15 @@ Result<std::unique_ptr<TableReader>> csv_reader(Source& source, const RowForm& f
   if (!form.separator) {
     FVM_ASSIGN(separator, find_separator(source, form.width));
   }
-  if (form.wide) return begun<double>(source, separator, form);
-  return begun<float>(source, separator, form);
+  if (form.wide) return begun_csv<double>(source, separator, form);
+  return begun_csv<float>(source, separator, form);
 }
 
 void append_number(std::string& to, float value) {
-  append_shortest(to, std::isnan(value) ? kMissing<float> : value);
+  append_shortest(to, std::isnan(value) ? kMissingCell<float> : value);
 }
 void append_number(std::string& to, double value) {
-  append_shortest(to, std::isnan(value) ? kMissing<double> : value);
+  append_shortest(to, std::isnan(value) ? kMissingCell<double> : value);
 }
 void append_number(std::string& to, std::int64_t value) { append_shortest(to, value); }
 

@@ -224,7 +224,7 @@ class JsonLinesReader final : public TableReader {
 };
 
 template <class Number>
-Result<std::unique_ptr<TableReader>> begun(Source& source, const RowForm& form) {
+Result<std::unique_ptr<TableReader>> begun_json_lines(Source& source, const RowForm& form) {
   auto reader = std::make_unique<JsonLinesReader<Number>>(source, form);
   FVM_TRY(reader->begin());
   return std::unique_ptr<TableReader>(std::move(reader));
@@ -233,7 +233,7 @@ Result<std::unique_ptr<TableReader>> begun(Source& source, const RowForm& form) 
 }  // namespace
 
 Result<std::unique_ptr<TableReader>> json_lines_reader(Source& source, const RowForm& form) {
-  return form.wide ? begun<double>(source, form) : begun<float>(source, form);
+  return form.wide ? begun_json_lines<double>(source, form) : begun_json_lines<float>(source, form);
 }
 
 }  // namespace forestvm::cli

@@ -150,7 +150,7 @@ class LibsvmReader final : public TableReader {
 };
 
 template <class Number>
-Result<std::unique_ptr<TableReader>> begun(Source& source, const RowForm& form) {
+Result<std::unique_ptr<TableReader>> begun_libsvm(Source& source, const RowForm& form) {
   auto reader = std::make_unique<LibsvmReader<Number>>(source, form);
   FVM_TRY(reader->begin());
   return std::unique_ptr<TableReader>(std::move(reader));
@@ -164,7 +164,7 @@ bool is_libsvm(std::string_view line) {
 }
 
 Result<std::unique_ptr<TableReader>> libsvm_reader(Source& source, const RowForm& form) {
-  return form.wide ? begun<double>(source, form) : begun<float>(source, form);
+  return form.wide ? begun_libsvm<double>(source, form) : begun_libsvm<float>(source, form);
 }
 
 }  // namespace forestvm::cli

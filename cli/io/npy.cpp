@@ -21,9 +21,9 @@ static_assert(std::endian::native == std::endian::little, "byte orders below are
 constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
 template <class Number>
-constexpr Number kMissing = std::numeric_limits<Number>::quiet_NaN();
+constexpr Number kMissingValue = std::numeric_limits<Number>::quiet_NaN();
 /// Most values of an array, so that their bytes can be counted in 64 bits.
-constexpr std::uint64_t kMaxValues = std::numeric_limits<std::uint64_t>::max() / 16;
+constexpr std::uint64_t kMaxArrayValues = std::numeric_limits<std::uint64_t>::max() / 16;
 
 struct Dtype {
   std::string_view name;  // NumPy's name without the byte order
@@ -87,7 +87,7 @@ Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
     return refused("NPY header", "shape {} has {}{}, expected 2: (rows, features)", shape_text(shape),
                    shape.size(), shape.size() == 1 ? " dimension" : " dimensions");
   if (shape[1] == 0) return refused("NPY header", "shape {} has no columns", shape_text(shape));
-  if (shape[0] > kMaxValues / shape[1])
+  if (shape[0] > kMaxArrayValues / shape[1])
     return refused("NPY header", "shape {} overflows the address space", shape_text(shape));
   form.rows = static_cast<std::size_t>(shape[0]);
   form.columns = static_cast<std::size_t>(shape[1]);
@@ -156,7 +156,7 @@ class NpyReader final : public TableReader {
         to_float64(array_.type, chunk_.data(), count, read.data());
       if (form_.wide) FVM_TRY(refuse_rounded(read));
       if (form_.missing)
-        std::replace(read.begin(), read.end(), form_.missing->as<Number>(), kMissing<Number>);
+        std::replace(read.begin(), read.end(), form_.missing->as<Number>(), kMissingValue<Number>);
       done += count;
       values_done_ += count;
     }

@@ -19,7 +19,7 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::string_view kEnding = ".npy";
-constexpr std::size_t kShownNames = 5;
+constexpr std::size_t kShownEntries = 5;
 /// The number of values that are in memory at a time, of each array of a sparse matrix.
 constexpr std::size_t kStreamBlock = std::size_t{1} << 16;
 
@@ -47,7 +47,7 @@ std::vector<std::string> array_names(const ZipArchive& archive) {
 }
 
 std::string listed(const std::vector<std::string>& names) {
-  return quoted_list(std::span(names).first(std::min(names.size(), kShownNames)), names.size());
+  return quoted_list(std::span(names).first(std::min(names.size(), kShownEntries)), names.size());
 }
 
 Result<Source> open_array(const ZipArchive& archive, const char* name) {

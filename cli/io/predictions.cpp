@@ -15,6 +15,7 @@
 #include "cli/io/csv.hpp"
 #include "cli/io/npy.hpp"
 #include "cli/io/quote.hpp"
+#include "cli/io/system_error.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -38,10 +39,6 @@ std::string ending_of(const std::string& path) {
   if (!ending.empty()) ending.erase(0, 1);
   for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return ending;
-}
-
-Error not_kept() {
-  return fail(ErrorCode::Environment, "temporary file", std::string("cannot write: ") + std::strerror(errno));
 }
 
 template <class T>
@@ -79,7 +76,7 @@ Result<PredictionWriter> PredictionWriter::open(const std::string& path, const P
         writer.file_.write(writer.header()));  // finish() writes another header of the same length over it
   } else {
     writer.kept_.reset(std::tmpfile());
-    if (!writer.kept_) return not_kept();
+    if (!writer.kept_) return temporary_file_error();
   }
   return writer;
 }
@@ -118,7 +115,7 @@ Result<void> PredictionWriter::write(const PredictionValues& values, std::span<c
 
 Result<void> PredictionWriter::write_bytes(std::span<const std::byte> bytes) {
   if (!kept_) return file_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (std::fwrite(bytes.data(), 1, bytes.size(), kept_.get()) != bytes.size()) return not_kept();
+  if (std::fwrite(bytes.data(), 1, bytes.size(), kept_.get()) != bytes.size()) return temporary_file_error();
   return {};
 }
 
@@ -143,11 +140,12 @@ Result<void> PredictionWriter::write_text(std::span<const T> values, std::span<c
 /// Copies the values from the temporary file after the header.
 Result<void> PredictionWriter::write_kept() {
   FVM_TRY(file_.write(header()));
-  if (std::fflush(kept_.get()) != 0 || std::fseek(kept_.get(), 0, SEEK_SET) != 0) return not_kept();
+  if (std::fflush(kept_.get()) != 0 || std::fseek(kept_.get(), 0, SEEK_SET) != 0)
+    return temporary_file_error();
   std::string piece(kTextPiece, '\0');
   while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), kept_.get()))
     FVM_TRY(file_.write(std::string_view(piece).substr(0, got)));
-  return std::ferror(kept_.get()) != 0 ? not_kept() : Result<void>();
+  return std::ferror(kept_.get()) != 0 ? temporary_file_error() : Result<void>();
 }
 
 Result<void> PredictionWriter::flush() {

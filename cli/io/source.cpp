@@ -12,14 +12,12 @@
 
 #include <forestvm/internal/formatted.hpp>
 
+#include "cli/io/system_error.hpp"
+
 namespace forestvm::cli {
 namespace {
 
 constexpr std::size_t kReadSize = std::size_t{1} << 18;
-
-Error system_error(const char* what) {
-  return fail(ErrorCode::Environment, formatted("{}: {}", what, std::strerror(errno)));
-}
 
 class FileFeed final : public Feed {
  public:

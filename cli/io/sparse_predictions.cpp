@@ -12,6 +12,7 @@
 #include <forestvm/internal/inflate.hpp>
 
 #include "cli/io/npy.hpp"
+#include "cli/io/system_error.hpp"
 #include "cli/program_file.hpp"
 
 namespace forestvm::cli {
@@ -20,18 +21,14 @@ namespace {
 /// The size of the pieces in which a vector is copied into the archive.
 constexpr std::size_t kPiece = std::size_t{1} << 16;
 /// The most bytes of all vectors. What an archive holds besides them is far smaller than the rest to 2^32.
-constexpr std::uint64_t kMaxBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
-
-Error not_kept() {
-  return fail(ErrorCode::Environment, "temporary file", std::string("cannot write: ") + std::strerror(errno));
-}
+constexpr std::uint64_t kMaxVectorBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
 
 /// Appends a number in `bytes` bytes, little-endian.
 void append(std::string& to, std::uint64_t number, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) to += static_cast<char>(number >> (8 * i) & 0xff);
 }
 
-std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> array_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 /// Returns the fields that a file's header and its record in the directory share. Times are those of an empty field,
 /// so that equal predictions are equal files.
@@ -70,7 +67,7 @@ Result<void> begin_entry(OutputFile& file, std::uint64_t& written, std::string& 
 /// Writes a small array that is known as a whole.
 Result<void> write_entry(OutputFile& file, std::uint64_t& written, std::string& directory,
                          std::string_view name, const std::string& array) {
-  FVM_TRY(begin_entry(file, written, directory, name, crc32_of(0, bytes_of(array)), array.size()));
+  FVM_TRY(begin_entry(file, written, directory, name, crc32_of(0, array_bytes(array)), array.size()));
   return file.write(array);
 }
 
@@ -80,23 +77,23 @@ bool is_npz_name(const std::string& path) { return path.ends_with(".npz") || pat
 
 Result<SpooledArray> SpooledArray::make(const char* name, const char* dtype, std::size_t size) {
   std::FILE* const file = std::tmpfile();
-  if (file == nullptr) return not_kept();
+  if (file == nullptr) return temporary_file_error();
   return SpooledArray(name, dtype, size, file);
 }
 
 Result<void> SpooledArray::add(const void* number) {
   ++count_;
-  return std::fwrite(number, size_, 1, file_.get()) == 1 ? Result<void>() : not_kept();
+  return std::fwrite(number, size_, 1, file_.get()) == 1 ? Result<void>() : temporary_file_error();
 }
 
 Result<void> SpooledArray::write(OutputFile& file, std::uint64_t& written, std::string& directory) {
   const std::string header = npy_header(dtype_, {count_});
-  if (std::fflush(file_.get()) != 0) return not_kept();
-  std::uint32_t checksum = crc32_of(0, bytes_of(header));
+  if (std::fflush(file_.get()) != 0) return temporary_file_error();
+  std::uint32_t checksum = crc32_of(0, array_bytes(header));
   std::vector<char> piece(kPiece);
   // The checksum stands before the numbers, so they are read twice.
   for (const bool copies : {false, true}) {
-    if (std::fseek(file_.get(), 0, SEEK_SET) != 0) return not_kept();
+    if (std::fseek(file_.get(), 0, SEEK_SET) != 0) return temporary_file_error();
     if (copies) {
       FVM_TRY(begin_entry(file, written, directory, name_, checksum, header.size() + bytes()));
       FVM_TRY(file.write(header));
@@ -105,9 +102,9 @@ Result<void> SpooledArray::write(OutputFile& file, std::uint64_t& written, std::
       if (copies)
         FVM_TRY(file.write({piece.data(), got}));
       else
-        checksum = crc32_of(checksum, bytes_of({piece.data(), got}));
+        checksum = crc32_of(checksum, array_bytes({piece.data(), got}));
     }
-    if (std::ferror(file_.get()) != 0) return not_kept();
+    if (std::ferror(file_.get()) != 0) return temporary_file_error();
   }
   return {};
 }
@@ -134,7 +131,7 @@ Result<void> SparseWriter::add(std::uint64_t column, double value) {
 Result<void> SparseWriter::end_row() {
   ++rows_;
   FVM_TRY(ends_.add(&count_));
-  if (values_.bytes() + indices_.bytes() + ends_.bytes() <= kMaxBytes) return {};
+  if (values_.bytes() + indices_.bytes() + ends_.bytes() <= kMaxVectorBytes) return {};
   return in_file(path_,
                  refused("its arrays would take more than 4 GiB: write fewer rows or --features to a file"));
 }

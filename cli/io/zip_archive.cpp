@@ -15,6 +15,7 @@
 #include <forestvm/internal/inflate.hpp>
 
 #include "cli/io/quote.hpp"
+#include "cli/io/system_error.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -26,10 +27,6 @@ constexpr std::uint32_t kAll32 = 0xffffffff;
 constexpr std::uint16_t kAll16 = 0xffff, kEncrypted = 1, kStored = 0, kDeflated = 8, kZip64Field = 1;
 
 Error damaged(const std::string& what) { return refused("ZIP archive", what); }
-
-Error system_error(const char* what) {
-  return fail(ErrorCode::Environment, formatted("{}: {}", what, std::strerror(errno)));
-}
 
 /// Returns the little-endian number of sizeof(Number) bytes at `at`, which must be in `bytes`.
 template <class Number>
@@ -149,20 +146,17 @@ Result<ZipArchive> ZipArchive::open(Source& source) {
 
 /// Copies what comes through a pipe to a file, because the directory is at the end.
 Result<void> ZipArchive::copy(Source& source) {
-  const auto not_kept = [] {
-    return fail(ErrorCode::Environment, "temporary file",
-                std::string("cannot write: ") + std::strerror(errno));
-  };
   copy_.reset(std::tmpfile());
-  if (!copy_) return not_kept();
+  if (!copy_) return temporary_file_error();
   for (;;) {
     FVM_ASSIGN(const std::string_view piece, source.peek(1));
     if (piece.empty()) break;
-    if (std::fwrite(piece.data(), 1, piece.size(), copy_.get()) != piece.size()) return not_kept();
+    if (std::fwrite(piece.data(), 1, piece.size(), copy_.get()) != piece.size())
+      return temporary_file_error();
     part_.size += piece.size();
     source.skip(piece.size());
   }
-  if (std::fflush(copy_.get()) != 0) return not_kept();
+  if (std::fflush(copy_.get()) != 0) return temporary_file_error();
   part_.file = ::fileno(copy_.get());
   return {};
 }

@@ -11,8 +11,6 @@
 namespace forestvm::kernels {
 namespace {
 
-using enum OperandKind;
-
 bool on_grid(const LinkedInst& inst) {
   return inst.op == Op::Map && linked<Op::Map, LinkedField::Dimension>(inst) < kGridDimensions;
 }
@@ -210,17 +208,18 @@ class PhaseCutter {
     LinkedInst result = keep_operands(inst);
     switch (inst.op) {
       case Op::CacheRows:
-        set_linked<Op::CacheRows, LinkedField::Rows>(result, loop_at(operand<Op::CacheRows, Loop>(inst)).out);
+        set_linked<Op::CacheRows, LinkedField::Rows>(
+            result, loop_at(operand<Op::CacheRows, OperandKind::Loop>(inst)).out);
         break;
       case Op::CacheTrees:
-        set_linked<Op::CacheTrees, LinkedField::Trees>(result,
-                                                       loop_at(operand<Op::CacheTrees, Loop>(inst)).out);
+        set_linked<Op::CacheTrees, LinkedField::Trees>(
+            result, loop_at(operand<Op::CacheTrees, OperandKind::Loop>(inst)).out);
         break;
       case Op::ReduceDim:
-        set_reduced<Op::ReduceDim>(result, loop_at(operand<Op::ReduceDim, Loop>(inst)));
+        set_reduced<Op::ReduceDim>(result, loop_at(operand<Op::ReduceDim, OperandKind::Loop>(inst)));
         break;
       case Op::ReduceInplace:
-        set_reduced<Op::ReduceInplace>(result, loop_at(operand<Op::ReduceInplace, Loop>(inst)));
+        set_reduced<Op::ReduceInplace>(result, loop_at(operand<Op::ReduceInplace, OperandKind::Loop>(inst)));
         break;
       case Op::Halt:
       case Op::For:

@@ -39,7 +39,7 @@ constexpr Shape kShapes[] = {{256, 1}, {128, 1}, {64, 1},  {32, 1},  {16, 1},  {
 /// differ from times by 16 % in the geometric mean.
 constexpr double kGain = 0.9;
 
-constexpr double kFewRows = 32;  ///< blocks of up to this many rows are candidates for all calls
+constexpr double kFewBlockRows = 32;  ///< blocks of up to this many rows are candidates for all calls
 
 /// The most plans whose threads share the trees of a row: each takes up to two accumulators.
 constexpr std::size_t kMaxSpreadPlans = 3;
@@ -226,7 +226,7 @@ Candidate cheapest(const Facts& facts, double rows) {
   double least = 0;
   for (const Shape& shape : kShapes) {
     // Larger blocks are for calls that fill blocks on half of the multiprocessors.
-    if (shape.rows > std::max(rows / (kMultiprocessors / 2), kFewRows)) continue;
+    if (shape.rows > std::max(rows / (kMultiprocessors / 2), kFewBlockRows)) continue;
     const std::optional<Candidate> one = candidate(facts, shape);
     if (!one) continue;
     const double cost = clocks(facts, *one, rows);

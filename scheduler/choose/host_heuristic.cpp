@@ -12,7 +12,7 @@ namespace {
 
 /// Calls of up to this many rows do not fill the vectors of a walk over rows; larger calls have no use for lanes of
 /// trees.
-constexpr std::size_t kFewRows = 64;
+constexpr std::size_t kFewBatchRows = 64;
 /// Calls of fewer rows are walked in lanes of trees or in one block: several blocks would be emptier still.
 constexpr std::size_t kSmallestBlocks = 8;
 
@@ -46,7 +46,7 @@ void add_parallel_trees(std::vector<HostTemplatePoint>& points) {
 
 std::vector<HostTemplatePoint> host_heuristic_points(std::size_t batch, std::size_t threads) {
   std::vector<HostTemplatePoint> points;
-  if (batch <= kFewRows) add_tree_lanes(points);
+  if (batch <= kFewBatchRows) add_tree_lanes(points);
   if (batch >= kSmallestBlocks)
     for (const std::uint32_t block : {64u, 256u, 512u})
       if (block <= batch || block == 64) add_row_lanes(points, block);

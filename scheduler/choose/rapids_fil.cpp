@@ -8,12 +8,13 @@
 namespace forestvm::scheduler {
 namespace {
 
-constexpr std::size_t kTreeThreads = 256, kRows = 4;
+constexpr std::size_t kFilTreeThreads = 256, kRows = 4;
 
 }  // namespace
 
 Schedule rapids_fil(const Model& model, Contract) {
-  const std::size_t run = std::max<std::size_t>(1, (model.trees.size() + kTreeThreads - 1) / kTreeThreads);
+  const std::size_t run =
+      std::max<std::size_t>(1, (model.trees.size() + kFilTreeThreads - 1) / kFilTreeThreads);
   return Schedule()
       .tile("batch", "b0", "b1", kRows)
       .tile("tree", "t0", "t1", run)

@@ -5,22 +5,20 @@
 
 namespace forestvm::scheduler {
 
-using Node = Sparse12View::Node;
-
 LayoutSize size_Sparse12(const TiledForest& forest, const TreeGroup& group) {
-  return sparse_size<Node>(forest, group);
+  return sparse_size<Sparse12Node>(forest, group);
 }
 
 std::optional<std::string> why_not_Sparse12(const TiledForest&, const TreeGroup&) { return std::nullopt; }
 
 Result<BuiltGroup> build_Sparse12(const TiledForest& forest, const TreeGroup& group, const RankTable&) {
-  return build_sparse<Node>(
+  return build_sparse<Sparse12Node>(
       forest, group,
       [](float value, std::uint32_t slot) {
-        return Node{value, kLeaf, slot};
+        return Sparse12Node{value, kLeaf, slot};
       },
       [](const Test& test, std::uint32_t, std::uint32_t child) {
-        return Node{test.threshold, test.feature, child};
+        return Sparse12Node{test.threshold, test.feature, child};
       });
 }
 

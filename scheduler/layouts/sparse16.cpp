@@ -5,22 +5,20 @@
 
 namespace forestvm::scheduler {
 
-using Node = Sparse16View::Node;
-
 LayoutSize size_Sparse16(const TiledForest& forest, const TreeGroup& group) {
-  return sparse_size<Node>(forest, group);
+  return sparse_size<Sparse16Node>(forest, group);
 }
 
 std::optional<std::string> why_not_Sparse16(const TiledForest&, const TreeGroup&) { return std::nullopt; }
 
 Result<BuiltGroup> build_Sparse16(const TiledForest& forest, const TreeGroup& group, const RankTable&) {
-  return build_sparse<Node>(
+  return build_sparse<Sparse16Node>(
       forest, group,
       [](float value, std::uint32_t slot) {
-        return Node{value, kLeaf, slot, slot};
+        return Sparse16Node{value, kLeaf, slot, slot};
       },
       [](const Test& test, std::uint32_t, std::uint32_t child) {
-        return Node{test.threshold, test.feature, child, child + 1};
+        return Sparse16Node{test.threshold, test.feature, child, child + 1};
       });
 }
 

@@ -10,9 +10,7 @@
 namespace forestvm::scheduler {
 namespace {
 
-using Node = Sparse4View::Node;
-
-constexpr std::size_t kLineNodes = 64 / sizeof(Node);
+constexpr std::size_t kLineNodes = 64 / sizeof(Sparse4View::Node);
 
 /// The order of a tree's nodes in cache lines.
 struct LineOrder {
@@ -81,7 +79,7 @@ LayoutSize size_Sparse4(const TiledForest& forest, const TreeGroup& group) {
   for_trees(forest, group, [&](const GroupTree& at) {
     const std::uint64_t slots = line_order(at, group).slots.size();
     size.slots += slots + at.tiled.leaves;
-    size.bytes += slots * sizeof(Node) + at.tiled.leaves * sizeof(float);
+    size.bytes += slots * sizeof(Sparse4View::Node) + at.tiled.leaves * sizeof(float);
   });
   return size;
 }
@@ -107,9 +105,9 @@ Result<BuiltGroup> build_Sparse4(const TiledForest& forest, const TreeGroup& gro
   if (const std::size_t columns = ranks.columns().size(); columns > Sparse4View::kMaxColumns)
     return refused(formatted("its nodes have room for {} columns of codes, the model's thresholds need {}",
                              Sparse4View::kMaxColumns, columns));
-  GroupBuilder<Node> built(forest);
+  GroupBuilder<Sparse4View::Node> built(forest);
   const auto leaf = [](std::size_t number) {
-    return Node{static_cast<std::uint32_t>(number) << Sparse4View::kLeafShift | kNeverRight};
+    return Sparse4View::Node{static_cast<std::uint32_t>(number) << Sparse4View::kLeafShift | kNeverRight};
   };
   built.add_trees(group, [&](const GroupTree& at, std::uint32_t first_leaf) {
     const LineOrder order = line_order(at, group);

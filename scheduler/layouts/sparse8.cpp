@@ -6,10 +6,8 @@
 
 namespace forestvm::scheduler {
 
-using Node = Sparse8View::Node;
-
 LayoutSize size_Sparse8(const TiledForest& forest, const TreeGroup& group) {
-  return sparse_size<Node>(forest, group);
+  return sparse_size<Sparse8Node>(forest, group);
 }
 
 std::optional<std::string> why_not_Sparse8(const TiledForest& forest, const TreeGroup& group) {
@@ -25,15 +23,15 @@ std::optional<std::string> why_not_Sparse8(const TiledForest& forest, const Tree
 }
 
 Result<BuiltGroup> build_Sparse8(const TiledForest& forest, const TreeGroup& group, const RankTable&) {
-  return build_sparse<Node>(
+  return build_sparse<Sparse8Node>(
       forest, group,
       [](float value, std::uint32_t) {
-        return Node{value, kLeaf};
+        return Sparse8Node{value, kLeaf};
       },
       [](const Test& test, std::uint32_t slot, std::uint32_t child) {
         const std::uint32_t feature = test.feature & kFeatureMask;
-        return Node{test.threshold,
-                    (test.feature & kMissingLeft) | feature << Sparse8View::kDistanceBits | (child - slot)};
+        return Sparse8Node{test.threshold, (test.feature & kMissingLeft) |
+                                               feature << Sparse8View::kDistanceBits | (child - slot)};
       });
 }
 

@@ -23,9 +23,9 @@
 namespace forestvm::scheduler {
 namespace {
 
-using enum Statement::Kind;
-
 class Legalizer {
+  using enum Statement::Kind;
+
  public:
   explicit Legalizer(Lowering& lowering) : lowering_(lowering), absorbed_(lowering.loops.size()) {
     for (const WalkSite& site : lowering.sites)

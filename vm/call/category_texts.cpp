@@ -25,13 +25,13 @@ std::optional<double> number_in(std::string_view text) {
   return number;
 }
 
-std::string text_of(double number) {
+std::string number_text(double number) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
 /// Returns the start of a text for a message, which stays short whatever the row holds.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t most = 60;
   return formatted("\"{}{}", text.substr(0, most), text.size() > most ? "…\"" : "\"");
 }
@@ -84,7 +84,7 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, std::string_view 
   if (const auto at = mine->codes.find(text); at != mine->codes.end()) return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
   return refused(formatted("{} is not one of the model's {} categories, and its trainer refuses others",
-                           quoted(text), mine->codes.size()));
+                           in_quotes(text), mine->codes.size()));
 }
 
 Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) const {
@@ -92,7 +92,7 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) co
     if (std::abs(number) <= kMaxCategoryNumber && number == std::trunc(number))
       return static_cast<double>(category_code(std::to_string(static_cast<std::int64_t>(number))));
     return refused(formatted("{} is not a category: whole numbers up to 2^53 stand by their decimal text",
-                             text_of(number)));
+                             number_text(number)));
   }
   const Named* const mine = named(feature);
   if (mine == nullptr || std::isnan(number)) return number;
@@ -100,7 +100,7 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) co
     return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
   return refused(formatted("{} is not one of the model's {} categories, and its trainer refuses others",
-                           text_of(number), mine->codes.size()));
+                           number_text(number), mine->codes.size()));
 }
 
 Result<bool> CategoryTexts::numbers_of(std::uint32_t feature, const Column& dictionary, std::size_t count,

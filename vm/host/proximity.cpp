@@ -10,33 +10,18 @@
 
 #include <forestvm/internal/formatted.hpp>
 
+#include "vm/host/leaf_codes.hpp"
 #include "vm/host/shared_leaves.hpp"
 #include "vm/host/targets/target.hpp"
 
 namespace forestvm {
 namespace {
 
+using host::kNoCode;
 using host::kTileRows;
+using host::LeafCodes;
 
-constexpr std::uint32_t kNoCode = 0xffff'ffff;  // The code of a leaf that no kept row has.
-constexpr std::size_t kRowsAtOnce = 16;         // Rows that are compared with a tile before the next tile.
-
-struct alignas(64) Line {
-  std::byte bytes[64];
-};
-
-/// The widths of codes in a tile. A tree's width never shrinks from one tile to the next, so few tiles differ.
-struct Shape {
-  std::vector<std::uint32_t> order;      ///< The trees in the order of their codes.
-  std::array<std::uint32_t, 3> trees{};  ///< Number of trees whose codes have 1, 2 and 4 bytes.
-
-  std::size_t code_bytes() const { return trees[0] + std::size_t{2} * trees[1] + std::size_t{4} * trees[2]; }
-};
-
-struct Tile {
-  std::size_t shape;
-  std::vector<Line> lines;
-};
+constexpr std::size_t kRowsAtOnce = 16;  // Rows that are compared with a tile before the next tile.
 
 /// Returns 0, 1 or 2 for codes of 1, 2 or 4 bytes. The largest code of a width stands for a leaf that no row has.
 unsigned width_for(std::size_t leaves) { return leaves <= 0xff ? 0 : leaves <= 0xffff ? 1 : 2; }
@@ -59,52 +44,28 @@ std::uint32_t load_code(const std::byte* at, unsigned width) {
   return width == 0 ? narrow : width == 1 ? middle : code;
 }
 
-/// The codes of a tree's leaf numbers. A hash table, which takes memory for the leaves that rows reached, however large
-/// their numbers are.
-class LeafCodes {
- public:
-  /// Returns the code of a leaf number; kNoCode if it has none.
-  std::uint32_t find(std::int32_t number) const {
-    return slots_.empty() ? kNoCode : slots_[slot_of(number)].code;
-  }
-
-  /// Returns the code of a leaf number. Numbers without one get the next.
-  std::uint32_t find_or_add(std::int32_t number) {
-    if (slots_.size() < 2 * (std::size_t{count_} + 1)) grow();
-    Slot& slot = slots_[slot_of(number)];
-    if (slot.code == kNoCode) slot = {number, count_++};
-    return slot.code;
-  }
-
- private:
-  struct Slot {
-    std::int32_t number = 0;
-    std::uint32_t code = kNoCode;
-  };
-
-  /// Returns the slot of a number, or the empty one in which it belongs.
-  std::size_t slot_of(std::int32_t number) const {
-    const std::uint64_t hash = static_cast<std::uint32_t>(number) * std::uint64_t{0x9e37'79b9'7f4a'7c15};
-    std::size_t at = hash >> shift_;
-    while (slots_[at].code != kNoCode && slots_[at].number != number) at = (at + 1) & (slots_.size() - 1);
-    return at;
-  }
-
-  void grow() {
-    --shift_;
-    const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(std::size_t{1} << (64 - shift_)));
-    for (const Slot& slot : old)
-      if (slot.code != kNoCode) slots_[slot_of(slot.number)] = slot;
-  }
-
-  std::vector<Slot> slots_;  ///< A power of two of them, at most half of them used.
-  unsigned shift_ = 62;      ///< The bits of a hash below those that say where the search for it begins.
-  std::uint32_t count_ = 0;
-};
-
 }  // namespace
 
 struct KeptLeaves::Parts {
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  /// The widths of codes in a tile. A tree's width never shrinks from one tile to the next, so few tiles differ.
+  struct Shape {
+    std::vector<std::uint32_t> order;      ///< The trees in the order of their codes.
+    std::array<std::uint32_t, 3> trees{};  ///< Number of trees whose codes have 1, 2 and 4 bytes.
+
+    std::size_t code_bytes() const {
+      return trees[0] + std::size_t{2} * trees[1] + std::size_t{4} * trees[2];
+    }
+  };
+
+  struct Tile {
+    std::size_t shape;
+    std::vector<Line> lines;
+  };
+
   const host::Target* target = nullptr;
   std::size_t trees = 0, rows = 0;
   std::vector<LeafCodes> codes;                    ///< Codes of each tree's leaf numbers.
@@ -278,7 +239,7 @@ std::size_t KeptLeaves::trees() const { return parts_->trees; }
 
 std::size_t KeptLeaves::bytes() const {
   std::size_t all = 0;
-  for (const Tile& tile : parts_->tiles) all += tile.lines.size() * sizeof(Line);
+  for (const Parts::Tile& tile : parts_->tiles) all += tile.lines.size() * sizeof(Parts::Line);
   return all;
 }
 

@@ -1,0 +1,56 @@
+// Small codes for the numbers of leaves: see forestvm/proximity.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace forestvm::host {
+
+inline constexpr std::uint32_t kNoCode = 0xffff'ffff;  ///< The code of a leaf that no kept row has.
+
+/// The codes of a tree's leaf numbers. A hash table, which takes memory for the leaves that rows reached, however large
+/// their numbers are.
+class LeafCodes {
+ public:
+  /// Returns the code of a leaf number; kNoCode if it has none.
+  std::uint32_t find(std::int32_t number) const {
+    return slots_.empty() ? kNoCode : slots_[slot_of(number)].code;
+  }
+
+  /// Returns the code of a leaf number. Numbers without one get the next.
+  std::uint32_t find_or_add(std::int32_t number) {
+    if (slots_.size() < 2 * (std::size_t{count_} + 1)) grow();
+    Slot& slot = slots_[slot_of(number)];
+    if (slot.code == kNoCode) slot = {number, count_++};
+    return slot.code;
+  }
+
+ private:
+  struct Slot {
+    std::int32_t number = 0;
+    std::uint32_t code = kNoCode;
+  };
+
+  /// Returns the slot of a number, or the empty one in which it belongs.
+  std::size_t slot_of(std::int32_t number) const {
+    const std::uint64_t hash = static_cast<std::uint32_t>(number) * std::uint64_t{0x9e37'79b9'7f4a'7c15};
+    std::size_t at = hash >> shift_;
+    while (slots_[at].code != kNoCode && slots_[at].number != number) at = (at + 1) & (slots_.size() - 1);
+    return at;
+  }
+
+  void grow() {
+    --shift_;
+    const std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(std::size_t{1} << (64 - shift_)));
+    for (const Slot& slot : old)
+      if (slot.code != kNoCode) slots_[slot_of(slot.number)] = slot;
+  }
+
+  std::vector<Slot> slots_;  ///< A power of two of them, at most half of them used.
+  unsigned shift_ = 62;      ///< The bits of a hash below those that say where the search for it begins.
+  std::uint32_t count_ = 0;
+};
+
+}  // namespace forestvm::host
