@@ -39,8 +39,8 @@ struct PartialDependence::Parts {
     std::vector<std::uint32_t> columns;  ///< Columns that the tree tests, ascending.
   };
 
-  /// The words at a node: the rows that pass all tests, then for each column on the way those that pass all tests of the
-  /// others.
+  /// The words at a node: the rows that pass all tests, then for each column on the way those that pass all tests of
+  /// the others.
   using Words = std::array<std::uint64_t, kMaxColumns + 1>;
 
   explicit Parts(const Model& its_model) : model(its_model), tests(its_model) {}

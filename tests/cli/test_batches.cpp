@@ -15,7 +15,7 @@
 #include "support/small_models.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_batches {
 namespace {
 
 constexpr std::size_t kBudget = std::size_t{32} << 20;
@@ -99,4 +99,4 @@ TEST_F(BatchesTest, OfEncodedRowsAreCutToo) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_batches

@@ -16,7 +16,7 @@
 #include "cli/io/rows.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_coded_file {
 namespace {
 
 constexpr std::size_t kColumns = 3;
@@ -158,4 +158,4 @@ TEST(CodedFile, IsNoTableOfRows) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_coded_file

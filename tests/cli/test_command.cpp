@@ -10,7 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/commands.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_command {
 namespace {
 
 const Command kSample = {
@@ -126,4 +126,4 @@ TEST(Help, ShowsEveryOptionWithinTheLine) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_command

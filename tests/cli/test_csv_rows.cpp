@@ -13,7 +13,7 @@
 #include "read_rows.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_csv_rows {
 namespace {
 
 TEST(ParseFloat, ReadsTheNearestFloat) {
@@ -313,4 +313,4 @@ TEST(CsvRows, MissingNumbersBesideTexts) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_csv_rows

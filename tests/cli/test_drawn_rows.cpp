@@ -11,7 +11,7 @@
 
 #include "cli/drawn_rows.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_drawn_rows {
 namespace {
 
 /// Returns a program with splits on two features and none on a third.
@@ -104,4 +104,4 @@ TEST(DrawnRows, AreFinite) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_drawn_rows

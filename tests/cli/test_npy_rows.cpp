@@ -13,7 +13,7 @@
 #include "cli/io/npy.hpp"
 #include "read_rows.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_npy_rows {
 namespace {
 
 template <class T>
@@ -184,4 +184,4 @@ TEST(NpyRows, SurvivesEveryTruncationAndFlippedByte) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_npy_rows

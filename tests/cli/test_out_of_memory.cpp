@@ -12,7 +12,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_out_of_memory {
 namespace {
 
 /// The first kAll allocations all fail in turn, later ones in kSamples samples.
@@ -157,4 +157,4 @@ TEST_F(OutOfMemory, Threads) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_out_of_memory

@@ -14,7 +14,7 @@
 
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_output_file {
 namespace {
 
 namespace fs = std::filesystem;
@@ -89,4 +89,4 @@ TEST_F(OutputFileTest, ThatIsWriteProtectedIsNotReplaced) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_output_file

@@ -13,7 +13,7 @@
 #include "cli/pages/pages.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_pages {
 namespace {
 
 bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -251,4 +251,4 @@ TEST(Values, AreThoseThatCommandsTake) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_pages

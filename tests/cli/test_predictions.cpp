@@ -17,7 +17,7 @@
 #include "read_rows.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_predictions {
 namespace {
 
 class Predictions : public ::testing::Test, protected support::TemporaryFolder {
@@ -174,4 +174,4 @@ TEST(Quoted, ShowsTextSafelyAndShortly) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_predictions

@@ -9,7 +9,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_bench {
 namespace {
 
 class Bench : public ProgramTest {
@@ -142,4 +142,4 @@ TEST_F(Bench, RefusesTheRest) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_bench

@@ -7,7 +7,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_call_options {
 namespace {
 
 /// Returns an array of one dimension in NumPy's format.
@@ -228,4 +228,4 @@ TEST_F(Rounds, AreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_call_options

@@ -8,7 +8,7 @@
 #include "support/floats.hpp"
 #include "support/npy.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_categories {
 namespace {
 
 class Categories : public ProgramTest {
@@ -114,4 +114,4 @@ TEST_F(Categories, OfYdfAreTextsOfItsDictionary) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_categories

@@ -12,7 +12,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_commands {
 namespace {
 
 class Commands : public ProgramTest {
@@ -406,4 +406,4 @@ TEST_F(Commands, LeafNumbersAreIntegers) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_commands

@@ -11,7 +11,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_contributions {
 namespace {
 
 class Contributions : public ProgramTest {
@@ -377,4 +377,4 @@ TEST_F(Contributions, AreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_contributions

@@ -7,7 +7,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_encode {
 namespace {
 
 class Encode : public ProgramTest {
@@ -142,4 +142,4 @@ TEST_F(Encode, BenchTimesEncodedRows) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_encode

@@ -14,7 +14,7 @@
 #include "spawn.hpp"
 #include "support/golden.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_explain {
 namespace {
 
 using Cells = std::vector<std::vector<std::string>>;
@@ -300,4 +300,4 @@ TEST_F(Explain, IsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_explain

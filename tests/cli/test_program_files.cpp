@@ -14,7 +14,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_files {
 namespace {
 
 class Files : public ProgramTest {
@@ -241,4 +241,4 @@ TEST_F(Files, ResultsThatTheDiskDoesNotTakeGetNoName) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_files

@@ -9,7 +9,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_gpu {
 namespace {
 
 class Gpu : public ProgramTest {
@@ -73,4 +73,4 @@ TEST_F(Gpu, RefusesWrongUsage) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_gpu

@@ -8,7 +8,7 @@
 #include "cli/commands.hpp"
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_help {
 namespace {
 
 class Help : public ProgramTest {
@@ -90,4 +90,4 @@ TEST_F(Help, SchedulesMayBeGivenAsText) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_help

@@ -9,7 +9,7 @@
 #include "spawn.hpp"
 #include "support/golden.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_inspect {
 namespace {
 
 class Inspect : public ProgramTest {
@@ -89,4 +89,4 @@ TEST_F(Inspect, RefusesWrongQuestions) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_inspect

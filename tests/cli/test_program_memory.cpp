@@ -9,7 +9,7 @@
 #include "spawn.hpp"
 #include "support/memory.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_memory {
 namespace {
 
 constexpr std::size_t kMax = 16'777'216;  ///< the most features, and categories, that a model may have
@@ -130,4 +130,4 @@ TEST_F(Memory, OfWhatIsNeitherModelNorRowsIsNone) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_memory

@@ -19,7 +19,7 @@
 #include "support/memory.hpp"
 #include "support/nightly.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_mutants {
 namespace {
 
 namespace fs = std::filesystem;
@@ -190,4 +190,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return std::string(test.param.format); });
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_mutants

@@ -7,7 +7,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_proximity {
 namespace {
 
 using Table = std::vector<std::vector<double>>;
@@ -121,4 +121,4 @@ TEST_F(Proximity, IsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_proximity

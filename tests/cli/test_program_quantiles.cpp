@@ -6,7 +6,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_quantiles {
 namespace {
 
 class Quantiles : public ProgramTest {
@@ -96,4 +96,4 @@ TEST_F(Quantiles, AreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_quantiles

@@ -11,7 +11,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_run {
 namespace {
 
 /// Expects a failure: exactly one line on standard error and nothing on standard output.
@@ -261,4 +261,4 @@ TEST_F(Run, RefusesWrongUsage) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_run

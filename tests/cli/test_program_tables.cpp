@@ -15,7 +15,7 @@
 #include "spawn.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_tables {
 namespace {
 
 namespace fs = std::filesystem;
@@ -213,4 +213,4 @@ TEST_F(CoProcess, GetsEachAnswerAsSoonAsItIsThere) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_tables

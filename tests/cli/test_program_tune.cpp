@@ -15,7 +15,7 @@
 
 #include "spawn.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_program_tune {
 namespace {
 
 class Tune : public ProgramTest {
@@ -323,4 +323,4 @@ TEST_F(Tune, ProfilesOfRunsHaveAllParts) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_program_tune

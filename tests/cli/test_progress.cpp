@@ -17,7 +17,7 @@
 #include "support/small_models.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_progress {
 namespace {
 
 std::string read_some(int from) {
@@ -135,4 +135,4 @@ TEST(ProgressBar, IsNotDrawnWherePredictionsAreSeen) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_progress

@@ -19,7 +19,7 @@
 #include "read_rows.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_row_formats {
 namespace {
 
 std::string table(const std::string& name) { return FORESTVM_TEST_DATA "/tables/" + name; }
@@ -354,4 +354,4 @@ TEST(RowFormats, SurviveEveryTruncationAndFlippedByte) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_row_formats

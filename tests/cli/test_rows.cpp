@@ -9,7 +9,7 @@
 #include "cli/io/predictions.hpp"
 #include "read_rows.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_rows {
 namespace {
 
 /// Reads all rows of a file in blocks of `most` rows; an error ends the text.
@@ -64,4 +64,4 @@ TEST(MissingValues, CompareAsFloat32) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_rows

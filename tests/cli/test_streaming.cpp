@@ -21,7 +21,7 @@
 #include "support/nightly.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_streaming {
 namespace {
 
 constexpr std::size_t kBlock = 10'000, kBlocks = support::kMemoryIsMeasured ? 1000 : 20, kFeatures = 3;
@@ -198,4 +198,4 @@ TEST_F(Streaming, ManyOutputsAndManyTrees) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_streaming

@@ -9,7 +9,7 @@
 #include "cli/io/separator.hpp"
 #include "read_rows.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_tables {
 namespace {
 
 /// Returns the separator that is found for rows of `width` cells, or the error's text.
@@ -156,4 +156,4 @@ TEST(Tables, RefuseToKeepWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_tables

@@ -14,7 +14,7 @@
 
 #include "cli/tuning.hpp"
 
-namespace forestvm::cli {
+namespace forestvm::cli::test_tuning {
 namespace {
 
 /// Returns a model of stumps on two features.
@@ -88,4 +88,4 @@ TEST_F(Tuner, IsCompleteOnlyIfAllBatchesWereMeasured) {
 }
 
 }  // namespace
-}  // namespace forestvm::cli
+}  // namespace forestvm::cli::test_tuning

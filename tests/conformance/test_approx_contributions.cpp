@@ -21,7 +21,7 @@
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_approx_contributions {
 namespace {
 
 Result<Program> compiled(const Model& model, const std::string& schedule = "auto") {
@@ -249,4 +249,4 @@ TEST(ApproxContributions, AreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_approx_contributions

@@ -24,7 +24,7 @@
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_background {
 namespace {
 
 /// Compiles a model with a background.
@@ -334,4 +334,4 @@ TEST(Background, OfTooManyWaysIsRefused) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_background

@@ -17,7 +17,7 @@
 
 #include "support/npy.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_call_options {
 namespace {
 
 namespace fs = std::filesystem;
@@ -246,4 +246,4 @@ TEST(CallOptions, EarlyStopGivesLightgbmsBits) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_call_options

@@ -21,7 +21,7 @@
 #include "support/npy.hpp"
 #include "support/small_models.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_contributions {
 namespace {
 
 /// Returns the value of a coalition in the game whose players are features: the mean of a tree's leaves if the features
@@ -348,4 +348,4 @@ TEST(Contributions, OfManyFeaturesOnAPath) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_contributions

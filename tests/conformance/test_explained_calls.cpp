@@ -17,7 +17,7 @@
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_explained_calls {
 namespace {
 
 TEST(Contributions, OfChosenFeaturesAreThoseOfAll) {
@@ -234,4 +234,4 @@ TEST(Contributions, AreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_explained_calls

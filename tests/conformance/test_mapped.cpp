@@ -20,7 +20,7 @@
 #include "support/nightly.hpp"
 #include "support/small_models.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_mapped {
 namespace {
 
 struct Scores {
@@ -156,4 +156,4 @@ TEST_F(MappedPrograms, EveryPointOfTheTemplate) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_mapped

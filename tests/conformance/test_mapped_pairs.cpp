@@ -21,7 +21,7 @@
 #include "support/small_models.hpp"
 #include "support/test_name.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_mapped_pairs {
 namespace {
 
 using support::ModelFile;
@@ -190,4 +190,4 @@ INSTANTIATE_TEST_SUITE_P(Repository, MappedPairs, testing::ValuesIn(support::rep
                          [](const auto& test) { return support::test_name(test.param.name); });
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_mapped_pairs

@@ -17,7 +17,7 @@
 #include "support/model_folders.hpp"
 #include "support/npy.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_onnx {
 namespace {
 
 namespace fs = std::filesystem;
@@ -65,4 +65,4 @@ TEST(OnnxModels, RowsOfTheirOwnTypeAndLabels) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_onnx

@@ -7,7 +7,7 @@
 #include "support/test_name.hpp"
 #include "wide_conformance.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_pmml {
 namespace {
 
 class PmmlModel : public testing::TestWithParam<support::PmmlFolder> {};
@@ -23,4 +23,4 @@ INSTANTIATE_TEST_SUITE_P(Folders, PmmlModel, testing::ValuesIn(support::pmml_fol
                          [](const auto& test) { return support::test_name(test.param.name); });
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_pmml

@@ -22,7 +22,7 @@
 #include "support/small_models.hpp"
 #include "support/targets_here.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_quantiles {
 namespace {
 
 const std::vector<double> kQuantiles{0.5, 0, 0.1, 0.25, 1.0 / 3, 0.9, 0.999, 1};
@@ -234,4 +234,4 @@ TEST(Quantiles, AreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_quantiles

@@ -35,7 +35,7 @@
 #include "support/nightly.hpp"
 #include "support/targets_here.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_random {
 namespace {
 
 struct Case {
@@ -506,4 +506,4 @@ TEST(Random, ManySmallTrees) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_random

@@ -8,7 +8,7 @@
 #include "support/test_name.hpp"
 #include "wide_conformance.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_skops {
 namespace {
 
 namespace fs = std::filesystem;
@@ -34,4 +34,4 @@ INSTANTIATE_TEST_SUITE_P(Zoo, SkopsModel, testing::ValuesIn(support::skops_files
                          test_name);
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_skops

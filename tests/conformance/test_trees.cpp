@@ -22,7 +22,7 @@
 #include "support/targets_here.hpp"
 #include "support/test_name.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_trees {
 namespace {
 
 /// The most rows of a model's that are tried.
@@ -304,4 +304,4 @@ TEST(TreesAndStages, OfAModelWithoutTrees) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_trees

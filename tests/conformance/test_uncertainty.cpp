@@ -22,7 +22,7 @@
 #include "support/npy.hpp"
 #include "support/targets_here.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_uncertainty {
 namespace {
 
 const std::filesystem::path kData = FORESTVM_TEST_DATA;
@@ -243,4 +243,4 @@ TEST(Uncertainty, IsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_uncertainty

@@ -6,7 +6,7 @@
 #include "model_conformance.hpp"
 #include "support/test_name.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_zoo {
 namespace {
 
 /// Returns the ONNX files that are read: tests/frontend/test_trainer_answers.cpp has the table of those that are not.
@@ -50,4 +50,4 @@ TEST(Zoo, IsThere) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_zoo

@@ -48,7 +48,7 @@ constexpr const char* kSchedules[] = {
     kMappedCodes,
 };
 constexpr int kRandomSchedules = 6, kRandomMappedSchedules = 2;
-constexpr std::size_t kEmulatedRows = 24;
+constexpr std::size_t kWideEmulatedRows = 24;
 
 std::vector<Schedule> schedules_for(const Model& model, const std::string& name) {
   std::vector<Schedule> schedules{{}, automatic_schedule(model)};
@@ -132,7 +132,7 @@ class WideRows {
         return;
       }
       ++emulated_;
-      compare_first(**predictor, kEmulatedRows);
+      compare_first(**predictor, kWideEmulatedRows);
       return;
     }
     ++on_host_;

@@ -10,7 +10,7 @@
 #include "support/schedule_case.hpp"
 #include "support/test_name.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_errors {
 namespace {
 
 namespace fs = std::filesystem;
@@ -40,4 +40,4 @@ INSTANTIATE_TEST_SUITE_P(Files, RefusedSchedule, testing::ValuesIn(support::case
                          [](const auto& test) { return support::test_name(test.param); });
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_errors

@@ -19,7 +19,7 @@
 #include "support/small_models.hpp"
 #include "vm/derived_model.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_export_c {
 namespace {
 
 constexpr ExportOptions::Trees kTrees[] = {ExportOptions::Trees::Tables, ExportOptions::Trees::Branches};
@@ -288,4 +288,4 @@ TEST(ExportC, Refuses) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_export_c

@@ -21,7 +21,7 @@
 #include "support/model_folders.hpp"
 #include "support/nightly.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_export_models {
 namespace {
 
 namespace fs = std::filesystem;
@@ -205,4 +205,4 @@ TEST(ZooExports, GiveTheVmsBits) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_export_models

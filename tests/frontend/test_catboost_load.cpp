@@ -14,7 +14,7 @@
 #include "frontend/derived_columns.hpp"
 #include "small_catboost.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_catboost_load {
 namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -338,4 +338,4 @@ TEST(CatboostLoad, WholeNumbersAreCategories) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_catboost_load

@@ -8,7 +8,7 @@
 #include <functional>
 #include <limits>
 
-namespace forestvm::test {
+namespace forestvm::test::test_check_model {
 namespace {
 
 Node split(std::int32_t left, std::int32_t right) {
@@ -252,4 +252,4 @@ TEST(CheckModel, AChainOfMillionsDoesNotOverflowTheStack) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_check_model

@@ -6,7 +6,7 @@
 
 #include <forestvm/internal/city_hash.hpp>
 
-namespace forestvm::test {
+namespace forestvm::test::test_city_hash {
 namespace {
 
 TEST(CityHash, EqualsCatBoostsCodes) {
@@ -37,4 +37,4 @@ TEST(CityHash, TellsTextsOfOneNumberApart) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_city_hash

@@ -12,7 +12,7 @@
 #include "damaged.hpp"
 #include "small_xgboost.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_damaged {
 namespace {
 
 void expect_refused(const std::string& name, const std::string& text, const std::string& where = "") {
@@ -311,4 +311,4 @@ TEST(Sweep, EveryByteReplacedIsRefusedOrSafe) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_damaged

@@ -10,7 +10,7 @@
 #include "damaged.hpp"
 #include "small_catboost.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_damaged_catboost {
 namespace {
 
 void expect_refused(const std::string& name, const std::string& text, const std::string& sentence) {
@@ -467,4 +467,4 @@ TEST(SweepCatboost, EveryNumberReplacedIsRefusedOrSafe) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_damaged_catboost

@@ -9,7 +9,7 @@
 #include "damaged.hpp"
 #include "small_lightgbm.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_damaged_lightgbm {
 namespace {
 
 void expect_refused(const std::string& name, const std::string& text, const std::string& sentence = "") {
@@ -245,4 +245,4 @@ TEST(SweepLightgbm, EveryLineLeftOutIsRefusedOrSafe) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_damaged_lightgbm

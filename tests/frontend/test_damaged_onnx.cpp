@@ -8,7 +8,7 @@
 #include "damaged.hpp"
 #include "small_onnx.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_damaged_onnx {
 namespace {
 
 SmallOnnx with(OnnxNodeText node) {
@@ -190,4 +190,4 @@ TEST(DamagedOnnx, OtherNumbers) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_damaged_onnx

@@ -9,7 +9,7 @@
 #include "load_text.hpp"
 #include "small_pmml.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_damaged_pmml {
 namespace {
 
 struct Damage {
@@ -400,4 +400,4 @@ TEST(SweepPmml, NumbersReplaced) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_damaged_pmml

@@ -13,7 +13,7 @@
 #include "load_text.hpp"
 #include "small_skops.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_damaged_skops {
 namespace {
 
 /// Returns the small file after a change.
@@ -338,4 +338,4 @@ TEST(SweepSkops, NumbersReplaced) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_damaged_skops

@@ -9,7 +9,7 @@
 #include "damaged.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_damaged_treelite {
 namespace {
 
 std::vector<std::string> checkpoints() {
@@ -40,4 +40,4 @@ TEST(DamagedTreelite, NumbersReplaced) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_damaged_treelite

@@ -9,7 +9,7 @@
 
 #include "ydf_copy.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_damaged_ydf {
 namespace {
 
 void survive(const YdfCopy& copy) {
@@ -77,4 +77,4 @@ TEST(DamagedYdf, Nodes) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_damaged_ydf

@@ -12,7 +12,7 @@
 #include "support/allocations.hpp"
 #include "support/test_name.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_frontend_out_of_memory {
 namespace {
 
 using support::Failing;
@@ -49,4 +49,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return support::test_name(test.param); });
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_frontend_out_of_memory

@@ -12,7 +12,7 @@
 #include "load_text.hpp"
 #include "small_lightgbm_dump.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_lightgbm_dump {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -218,4 +218,4 @@ TEST(SweepLightgbmDump, OddNumbersAreRefusedOrSafe) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_lightgbm_dump

@@ -10,7 +10,7 @@
 
 #include "small_lightgbm.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_lightgbm_load {
 namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
@@ -442,4 +442,4 @@ TEST(LightgbmLoad, RefusesByName) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_lightgbm_load

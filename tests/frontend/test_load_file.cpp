@@ -5,7 +5,7 @@
 #include "small_xgboost.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_load_file {
 namespace {
 
 class FileTest : public ::testing::Test, protected support::TemporaryFolder {};
@@ -265,4 +265,4 @@ TEST(Gzip, BombIsRefused) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_load_file

@@ -12,7 +12,7 @@
 
 #include "small_onnx.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_onnx_load {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -485,4 +485,4 @@ TEST(OnnxLoad, Limits) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_onnx_load

@@ -16,7 +16,7 @@
 #include "support/npy.hpp"
 #include "support/test_name.hpp"
 
-namespace forestvm {
+namespace forestvm::test_partial_dependence {
 namespace {
 
 std::string data(const std::string& name) { return std::string(FORESTVM_TEST_DATA) + "/" + name; }
@@ -117,4 +117,4 @@ TEST(PartialDependence, IsRefusedByName) {
 }
 
 }  // namespace
-}  // namespace forestvm
+}  // namespace forestvm::test_partial_dependence

@@ -8,7 +8,7 @@
 #include "support/pmml_folders.hpp"
 #include "support/test_name.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_pmml_answers {
 namespace {
 
 using support::PmmlFolder;
@@ -27,4 +27,4 @@ INSTANTIATE_TEST_SUITE_P(Folders, PmmlAnswersOf, testing::ValuesIn(support::pmml
 TEST(PmmlFolders, AreThere) { EXPECT_GE(support::pmml_folders().size(), 21u); }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_pmml_answers

@@ -11,7 +11,7 @@
 #include "load_text.hpp"
 #include "small_pmml.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_pmml_load {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -370,4 +370,4 @@ TEST(PmmlLoad, WhereverTheRootElementIs) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_pmml_load

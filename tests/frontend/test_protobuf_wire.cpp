@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace forestvm::test {
+namespace forestvm::test::test_protobuf_wire {
 namespace {
 
 using namespace std::string_view_literals;
@@ -89,4 +89,4 @@ TEST(ProtobufWire, Damage) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_protobuf_wire

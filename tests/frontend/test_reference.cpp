@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace forestvm::test {
+namespace forestvm::test::test_reference {
 namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
@@ -212,4 +212,4 @@ TEST(Reference, LinearLeaves) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_reference

@@ -9,7 +9,7 @@
 
 #include "support/small_models.hpp"
 
-namespace forestvm {
+namespace forestvm::test_rounds {
 namespace {
 
 /// Returns three rounds of two outputs.
@@ -85,4 +85,4 @@ TEST(Rounds, BestIsTheOneThatStoppedTraining) {
 }
 
 }  // namespace
-}  // namespace forestvm
+}  // namespace forestvm::test_rounds

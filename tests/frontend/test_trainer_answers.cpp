@@ -14,7 +14,7 @@
 #include "support/test_name.hpp"
 #include "support/trainer_answers.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_trainer_answers {
 namespace {
 
 namespace fs = std::filesystem;
@@ -89,4 +89,4 @@ TEST(Zoo, EveryFolderIsReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_trainer_answers

@@ -8,7 +8,7 @@
 #include "load_text.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_treelite_load {
 namespace {
 
 std::string checkpoint(const std::string& name) {
@@ -119,4 +119,4 @@ TEST(TreeliteLoad, TreesOfAnotherClass) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_treelite_load

@@ -12,7 +12,7 @@
 
 #include "small_xgboost.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_xgboost_load {
 namespace {
 
 TEST(XgboostLoad, SaysWhatTheFileSaid) {
@@ -577,4 +577,4 @@ TEST(XgboostLoad, NamesWhatIsNotSupported) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_xgboost_load

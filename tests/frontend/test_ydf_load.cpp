@@ -10,7 +10,7 @@
 #include "load_text.hpp"
 #include "ydf_copy.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_ydf_load {
 namespace {
 
 using namespace std::string_literals;
@@ -194,4 +194,4 @@ TEST(YdfLoad, FilesOfNodes) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_ydf_load

@@ -21,7 +21,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/trainer_answers.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_compatibility {
 namespace {
 
 namespace fs = std::filesystem;
@@ -262,4 +262,4 @@ TEST(Compatibility, OfTheZoo) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_compatibility

@@ -25,7 +25,7 @@ static void PrintTo(const NamedSchedule& schedule, std::ostream* out) { *out << 
 
 }  // namespace forestvm
 
-namespace forestvm::test {
+namespace forestvm::test::test_golden_schedules {
 namespace {
 
 namespace fs = std::filesystem;
@@ -131,4 +131,4 @@ INSTANTIATE_TEST_SUITE_P(Models, GoldenModel,
                          [](const auto& test) { return test.param; });
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_golden_schedules

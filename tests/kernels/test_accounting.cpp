@@ -14,7 +14,7 @@
 #include "scheduler/choose/gpu_template.hpp"
 #include "support/small_models.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_accounting {
 namespace {
 
 Model chains() { return support::model_of(std::vector<Tree>(10, support::chain(3))); }
@@ -267,4 +267,4 @@ TEST(FullestBank, IsWhatDrawingGives) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_accounting

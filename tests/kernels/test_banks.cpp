@@ -36,7 +36,9 @@ void note_misaligned(std::size_t, unsigned) { ADD_FAILURE(); }
 void count_atomic() {}
 
 }  // namespace emulator
+}  // namespace forestvm::kernels
 
+namespace forestvm::kernels::test_banks {
 namespace {
 
 using support::BankModel;
@@ -213,4 +215,4 @@ TEST(Banks, WritesOfStagedRowsTakeOneWavefront) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_banks

@@ -15,7 +15,7 @@
 #include "kernels/mapped_nests.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_coded_passes {
 namespace {
 
 constexpr std::size_t kRows = 500;
@@ -168,4 +168,4 @@ TEST_F(CodedPasses, AreRefusedAsTheHostRefusesThem) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_coded_passes

@@ -14,7 +14,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_copies {
 namespace {
 
 constexpr std::size_t kRows = 37;
@@ -118,4 +118,4 @@ TEST_F(Copies, GiveTheTrainersBits) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_copies

@@ -19,7 +19,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_cut_phases {
 namespace {
 
 constexpr std::size_t kRows = 21;
@@ -172,4 +172,4 @@ TEST_F(CutPhases, GiveARowToTheSameThreadInEveryRange) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_cut_phases

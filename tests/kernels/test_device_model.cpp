@@ -9,7 +9,7 @@
 
 #include "kernels/account/device_model.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_device_model {
 namespace {
 
 void expect(const Occupancy& found, std::uint32_t blocks, std::uint32_t warps, OccupancyLimit limit) {
@@ -83,4 +83,4 @@ TEST(DeviceModels, EveryLayoutHasRegistersThatFitABlockOf1024) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_device_model

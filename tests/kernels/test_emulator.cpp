@@ -12,7 +12,7 @@
 #include "kernels/vendor/device.hpp"
 #include "kernels/vendor/emulator/grid.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_emulator {
 namespace {
 
 constexpr unsigned kX = 3, kY = 4;  // block.x, block.y
@@ -374,4 +374,4 @@ TEST(Emulator, AWaitForBulkCopiesThatNobodyBeginsIsFound) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_emulator

@@ -18,7 +18,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_forgotten_barriers {
 namespace {
 
 /// Compiles a program that caches rows and trees and reduces in shared memory.
@@ -156,4 +156,4 @@ TEST(Barriers, InTheirPlacesGiveTheHostsAnswers) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_forgotten_barriers

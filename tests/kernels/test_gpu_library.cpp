@@ -18,7 +18,7 @@
 #include "support/temporary_folder.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_gpu_library {
 namespace {
 
 namespace fs = std::filesystem;
@@ -138,4 +138,4 @@ TEST_F(GpuLibrary, OfThisBuildFindsDevicesOrSaysWhyNot) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_gpu_library

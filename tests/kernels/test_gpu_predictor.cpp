@@ -11,7 +11,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_gpu_predictor {
 namespace {
 
 constexpr const char* kSchedule =
@@ -119,4 +119,4 @@ TEST(GpuBackend, RefusesProgramsForTheHost) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_gpu_predictor

@@ -8,7 +8,7 @@
 
 #include "fake_gpu.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_gpu_runtime {
 namespace {
 
 template <class T>
@@ -136,4 +136,4 @@ TEST_F(GpuRuntimes, BreakNoCaptureThatIsUnderWay) {
 
 }  // namespace
 
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_gpu_runtime

@@ -18,7 +18,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_graphs {
 namespace {
 
 constexpr std::size_t kRows = 300;
@@ -384,4 +384,4 @@ TEST_F(Graphs, AStreamThatIsMadeAgainIsAnother) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_graphs

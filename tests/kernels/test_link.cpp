@@ -14,7 +14,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_link {
 namespace {
 
 Program compiled(const std::string& schedule, unsigned trees = 10) {
@@ -355,4 +355,4 @@ TEST(Link, RefusesToShareSumsOfBlocks) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_link

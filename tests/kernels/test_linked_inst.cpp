@@ -13,7 +13,7 @@
 #include "kernels/link/linked_inst.hpp"
 #include "support/small_models.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_linked_inst {
 namespace {
 
 /// Returns an instruction whose operands are numbered from 1.
@@ -125,4 +125,4 @@ TEST(LinkedInst, HasTheRegistersOfTheLoopThatAProgramNames) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_linked_inst

@@ -12,7 +12,7 @@
 #include "kernels/vendor/device.hpp"
 #include "kernels/vendor/emulator/grid.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_mutants {
 namespace {
 
 constexpr unsigned kX = 3;  // block.x
@@ -229,4 +229,4 @@ TEST_F(Mutants, OfShuffledSums) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_mutants

@@ -18,7 +18,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_pass_sizes {
 namespace {
 
 constexpr std::size_t kRows = 300;
@@ -186,4 +186,4 @@ TEST(PassSizes, CountThreadsOfAGridWhereADeviceDoes) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_pass_sizes

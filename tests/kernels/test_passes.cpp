@@ -27,7 +27,7 @@
 #include "vm/derived_model.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_passes {
 namespace {
 
 constexpr std::size_t kRows = 1000;
@@ -488,4 +488,4 @@ TEST(EmulatorRuntime, MemoryThatNothingHasWrittenIsPoison) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_passes

@@ -15,7 +15,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::kernels {
+namespace forestvm::kernels::test_reductions {
 namespace {
 
 constexpr std::size_t kRows = 5, kRowsOfBlock = 2;
@@ -183,4 +183,4 @@ TEST(Reductions, ExactOnesHaveTheHostsBits) {
 }
 
 }  // namespace
-}  // namespace forestvm::kernels
+}  // namespace forestvm::kernels::test_reductions

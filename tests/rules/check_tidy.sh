@@ -18,7 +18,12 @@ fi
 
 # Leaves out sources with one CPU's intrinsics: the walkers of vm/host/targets (generated), and bench/bitmasks.cpp,
 # which includes their headers.
-all=$(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$build/compile_commands.json" | sort -u |
+commands=$(mktemp -d)
+trap 'rm -rf "$commands"' EXIT
+# Clang refuses options of GCC's that it does not know, so clang-tidy reads the commands without them.
+python3 -B tests/support/build_commands.py "$build" | sed 's/ -mmemset-strategy=[^ "]*//g; s/ -fno-ipa-sra//g' \
+  >"$commands/compile_commands.json"
+all=$(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$commands/compile_commands.json" | sort -u |
   grep -E "^$root/(frontend|scheduler|vm|kernels|bindings|cli|tests|bench)/.*\.cpp$" | grep -v '/bench/bitmasks\.cpp$') || {
   echo "no source in $build/compile_commands.json: nothing was checked"
   exit 1
@@ -55,10 +60,6 @@ if [ -z "$files" ]; then
   exit 0
 fi
 echo "clang-tidy: $(echo "$files" | wc -l) files"
-# Clang refuses options of GCC's that it does not know, so clang-tidy reads a copy of the commands without them.
-commands=$(mktemp -d)
-trap 'rm -rf "$commands"' EXIT
-sed 's/ -mmemset-strategy=[^ "]*//g; s/ -fno-ipa-sra//g' "$build/compile_commands.json" >"$commands/compile_commands.json"
 # Prints a file's findings together, because two runs are under way at once.
 if ! echo "$files" | tr '\n' '\0' | xargs -0 -n 1 -P 2 sh -c '
   out=$("$0" --quiet -p "$1" "$2" 2>&1) || { printf "%s\n" "$out" | grep -v " warnings.* generated"; exit 1; }

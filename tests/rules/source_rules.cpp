@@ -341,12 +341,23 @@ void check_run_time(const Files& files, const std::string& path, std::vector<std
   }
 }
 
+/// Tests are compiled in batches, where names in anonymous namespaces meet. So each file has a namespace of its own.
+void check_test_namespace(const std::string& path, const std::string& text, std::vector<std::string>& found) {
+  const fs::path file(path);
+  const std::string name = file.stem().string();
+  if (!under(path, "tests") || file.extension() != ".cpp" || !name.starts_with("test_")) return;
+  if (text.find("\nnamespace forestvm::") == std::string::npos ||
+      text.find("::" + name + " {\n") == std::string::npos)
+    found.push_back(path + ": its tests stand in no namespace forestvm::...::" + name);
+}
+
 }  // namespace
 
 std::vector<std::string> breaches(const Files& files) {
   std::vector<std::string> found;
   for (const auto& [path, text] : files) {
     check_lines(path, text, found);
+    check_test_namespace(path, text, found);
     if (is_source(path) && under_any(path, kRunTime)) check_run_time(files, path, found);
   }
   return found;

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-namespace forestvm::rules {
+namespace forestvm::rules::test_link_graph {
 namespace {
 
 using Names = std::set<std::string>;
@@ -84,4 +84,4 @@ TEST(LinkGraph, ReadsWhatCMakeWrites) {
 }
 
 }  // namespace
-}  // namespace forestvm::rules
+}  // namespace forestvm::rules::test_link_graph

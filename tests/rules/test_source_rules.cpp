@@ -13,7 +13,7 @@
 #include "source_rules.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::rules {
+namespace forestvm::rules::test_source_rules {
 namespace {
 
 struct Case {
@@ -71,6 +71,14 @@ TEST(SourceRules, FindsEachPlantedBreach) {
     EXPECT_EQ(breaches({{planted.path, "\n" + planted.line + "\n"}}).size(), 1U)
         << planted.path << ": " << planted.line;
   }
+}
+
+TEST(SourceRules, FindsTestsOutsideTheirNamespace) {
+  const std::string opening = "\nnamespace forestvm::test::test_a {\nnamespace {\n";
+  EXPECT_EQ(breaches({{"tests/vm/test_a.cpp", opening}}), std::vector<std::string>());
+  EXPECT_EQ(
+      breaches({{"tests/vm/test_b.cpp", opening}}),
+      std::vector<std::string>{"tests/vm/test_b.cpp: its tests stand in no namespace forestvm::...::test_b"});
 }
 
 TEST(SourceRules, SaysWhere) {
@@ -163,4 +171,4 @@ TEST(Documents, ListThePublicHeaders) {
 }
 
 }  // namespace
-}  // namespace forestvm::rules
+}  // namespace forestvm::rules::test_source_rules

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace forestvm::test {
+namespace forestvm::test::test_algorithm_1 {
 namespace {
 
 using namespace scheduler;
@@ -112,4 +112,4 @@ TEST(Algorithm1, PassesOverWhatCannotRun) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_algorithm_1

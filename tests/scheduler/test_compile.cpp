@@ -17,7 +17,7 @@
 
 #include "support/small_models.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_compile {
 namespace {
 
 using support::chain;
@@ -453,4 +453,4 @@ TEST(Compile, ArchitecturePageNamesEachPass) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_compile

@@ -13,7 +13,7 @@
 
 #include "support/small_models.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_few_rows_cost {
 namespace {
 
 using scheduler::FewRowsCost;
@@ -121,4 +121,4 @@ TEST(Auto, EveryPlanSaysWhy) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_few_rows_cost

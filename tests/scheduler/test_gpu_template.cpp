@@ -14,7 +14,7 @@
 
 #include "support/small_models.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_gpu_template {
 namespace {
 
 using namespace scheduler;
@@ -155,4 +155,4 @@ TEST(GpuTemplate, EveryPointCompilesOrIsRefusedWithPlaceAndReason) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_gpu_template

@@ -10,7 +10,7 @@
 
 #include "scheduler/choose/schedule_space.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_host_heuristic {
 namespace {
 
 using namespace scheduler;
@@ -59,4 +59,4 @@ TEST(HostHeuristic, VariantsChangeOrthogonalParametersOnly) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_host_heuristic

@@ -16,7 +16,7 @@
 #include "scheduler/choose/schedule_space.hpp"
 #include "support/small_models.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_host_template {
 namespace {
 
 using namespace scheduler;
@@ -108,4 +108,4 @@ TEST(HostTemplate, EveryPointCompilesOrIsRefusedWithPlaceAndReason) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_host_template

@@ -14,7 +14,7 @@
 
 #include "support/small_models.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_layout_limits {
 namespace {
 
 using support::leaf;
@@ -79,4 +79,4 @@ TEST(LayoutLimits, ColumnsOfSparse4) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_layout_limits

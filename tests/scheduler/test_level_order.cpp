@@ -12,7 +12,7 @@
 
 #include "support/small_models.hpp"
 
-namespace forestvm {
+namespace forestvm::test_level_order {
 namespace {
 
 using support::leaf;
@@ -68,4 +68,4 @@ TEST(LevelOrder, TreesThatAreALeafHaveNoColumn) {
 }
 
 }  // namespace
-}  // namespace forestvm
+}  // namespace forestvm::test_level_order

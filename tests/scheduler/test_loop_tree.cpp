@@ -7,7 +7,7 @@
 
 #include "scheduler/directives/apply.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_loop_tree {
 namespace {
 
 using namespace scheduler;
@@ -239,4 +239,4 @@ TEST(LoopTree, AsksOfALoopAreCopiedWithIt) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_loop_tree

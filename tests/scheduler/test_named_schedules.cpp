@@ -13,7 +13,7 @@
 
 #include "support/small_models.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_named_schedules {
 namespace {
 
 using support::chain;
@@ -225,4 +225,4 @@ TEST(RapidsFil, SpreadsTheTreesOverAFixedNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_named_schedules

@@ -16,7 +16,7 @@
 
 #include "support/small_models.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_normal_form {
 namespace {
 
 using support::leaf;
@@ -245,4 +245,4 @@ TEST(NormalForm, SwappedChildrenKeepTheirNumbers) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_normal_form

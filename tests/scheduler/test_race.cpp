@@ -11,7 +11,7 @@
 #include <set>
 #include <vector>
 
-namespace forestvm::test {
+namespace forestvm::test::test_race {
 namespace {
 
 using namespace scheduler;
@@ -114,4 +114,4 @@ TEST(Race, FailuresEndIt) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_race

@@ -9,7 +9,7 @@
 
 #include "support/nightly.hpp"
 
-namespace forestvm::scheduler {
+namespace forestvm::scheduler::test_rank_table {
 namespace {
 
 /// Programs with equal thresholds have the same encoder, bit for bit, whichever zero the model file has.
@@ -49,4 +49,4 @@ TEST(RankTable, HasNoMoreColumnsThanBlocksOfCodesHaveRoomFor) {
 }
 
 }  // namespace
-}  // namespace forestvm::scheduler
+}  // namespace forestvm::scheduler::test_rank_table

@@ -9,7 +9,7 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/schedule.hpp>
 
-namespace forestvm::test {
+namespace forestvm::test::test_schedule_text {
 namespace {
 
 /// One directive of each kind, with all its arguments.
@@ -216,4 +216,4 @@ TEST(ScheduleText, KeepsTheRemarksOfPlans) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_schedule_text

@@ -11,7 +11,7 @@
 #include "scheduler/layouts/sparse.hpp"
 #include "support/small_models.hpp"
 
-namespace forestvm::scheduler {
+namespace forestvm::scheduler::test_sparse_order {
 namespace {
 
 using support::leaf;
@@ -111,4 +111,4 @@ TEST(SparseOrder, TheLikeliestWalkOfCodesTouchesOneLine) {
 }
 
 }  // namespace
-}  // namespace forestvm::scheduler
+}  // namespace forestvm::scheduler::test_sparse_order

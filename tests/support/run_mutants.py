@@ -30,7 +30,6 @@ or, in place of the last line, "survives: why no test can find it".
 import argparse
 import concurrent.futures
 import datetime
-import json
 import os
 import pathlib
 import random
@@ -39,6 +38,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+
+import build_commands
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MOST_SECONDS = 120  # of the processor; a test program that takes more, where the right one takes a few, counts as hanging
@@ -114,14 +115,14 @@ def mutated(entry):
 
 def compile_command(build, unit):
     """Returns the build's command that compiles a file, without its compiler launcher, input and output, its directory,
-    and the file."""
-    for known in json.loads((build / "compile_commands.json").read_text()):
-        if pathlib.Path(known["file"]) in (SOURCE / unit, build / unit):
+    and the sources that it compiles: the file, or its batch."""
+    for known, sources in build_commands.commands(build):
+        if SOURCE / unit in sources or build / unit in sources:
             words = shlex.split(known["command"])
             while pathlib.Path(words[0]).name in ("ccache", "sccache"):
                 words.pop(0)
             at = words.index("-o")
-            return words[:at], known["directory"], known["file"]
+            return words[:at], known["directory"], sources
     sys.exit(f"{build}: no command compiles {unit}")
 
 
@@ -145,17 +146,17 @@ class Bench:
 
     def outcome(self, text, file, unit):
         """Returns the first test program and test that fail with the text in place of the file; None if none does."""
-        compile, directory, compiled = compile_command(self.build, unit)
+        compile, directory, sources = compile_command(self.build, unit)
         with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
             folder = pathlib.Path(folder)
             changed = folder / file
             changed.parent.mkdir(parents=True)
             changed.write_text(text)
-            if pathlib.Path(compiled) == SOURCE / file:
-                compiled = changed
+            batch = folder / "batch.cpp"
+            batch.write_text("".join(f'#include "{changed if source == SOURCE / file else source}"\n' for source in sources))
             result = folder / "mutant.o"
             made = subprocess.run(
-                [compile[0], "-iquote", folder, "-I", folder / "include", *compile[1:], *self.mutants.options, "-c", compiled,
+                [compile[0], "-iquote", folder, "-I", folder / "include", *compile[1:], *self.mutants.options, "-c", batch,
                  "-o", result],
                 cwd=directory, capture_output=True, text=True)
             if made.returncode != 0:

@@ -9,7 +9,7 @@
 #include "support/nightly.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace forestvm::support {
+namespace forestvm::support::test_support {
 namespace {
 
 TEST(TemporaryFolders, AreTheirOwnersAlone) {
@@ -77,4 +77,4 @@ TEST_F(Nightly, SamplesAreSpreadEvenly) {
 }
 
 }  // namespace
-}  // namespace forestvm::support
+}  // namespace forestvm::support::test_support

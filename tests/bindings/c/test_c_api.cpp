@@ -15,7 +15,7 @@
 #include "opened_program.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_c_api {
 namespace {
 
 TEST(CApi, SaysItsVersion) { EXPECT_STREQ(fvm_version(), FORESTVM_VERSION); }
@@ -299,4 +299,4 @@ TEST(CApi, ServesThreadsWithAContextEach) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_c_api

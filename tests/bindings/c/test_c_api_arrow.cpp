@@ -19,7 +19,7 @@
 #include "vm/derived_model.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_c_api_arrow {
 namespace {
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -483,4 +483,4 @@ TEST(CApiArrow, NeedsItsTwoStructsAndNoOtherField) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_c_api_arrow

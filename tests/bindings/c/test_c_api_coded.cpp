@@ -14,7 +14,7 @@
 #include "vm/small_program.hpp"
 #include "vm/sparse_rows.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_c_api_coded {
 namespace {
 
 constexpr const char* kCoded =
@@ -172,4 +172,4 @@ TEST(CApiCoded, RefusesCallsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_c_api_coded

@@ -17,7 +17,7 @@
 #include "vm/derived_model.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_c_api_columns {
 namespace {
 
 constexpr std::uint32_t kTypes = FVM_TYPE_BIT + 1;
@@ -293,4 +293,4 @@ TEST(CApiColumns, OfInexactIntegersAreRefused) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_c_api_columns

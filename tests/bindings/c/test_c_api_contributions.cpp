@@ -12,7 +12,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_c_api_contributions {
 namespace {
 
 TEST(CApiContributions, AddUpToTheRawScores) {
@@ -220,4 +220,4 @@ TEST(CApiQuantiles, AreThoseOfTheCall) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_c_api_contributions

@@ -11,7 +11,7 @@
 #include "vm/small_program.hpp"
 #include "vm/sparse_rows.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_c_api_csr {
 namespace {
 
 TEST(CApiCsr, PredictsWhatTheBackendPredicts) {
@@ -68,4 +68,4 @@ TEST(CApiCsr, RefusesRowsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_c_api_csr

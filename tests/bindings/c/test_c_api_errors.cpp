@@ -20,7 +20,7 @@
 #include "vm/small_program.hpp"
 #include "vm/sparse_rows.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_c_api_errors {
 namespace {
 
 constexpr std::size_t kTooMany = std::numeric_limits<std::size_t>::max();
@@ -437,4 +437,4 @@ TEST(CApi, RefusesAContextThatAnotherThreadUses) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_c_api_errors

@@ -12,7 +12,7 @@
 #include "opened_program.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_c_api_gpu {
 namespace {
 
 constexpr const char* kMapped =
@@ -188,4 +188,4 @@ TEST_F(CApiGpu, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_c_api_gpu

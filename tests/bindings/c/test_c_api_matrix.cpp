@@ -14,7 +14,7 @@
 #include "typed_rows.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_c_api_matrix {
 namespace {
 
 using support::allocations_of;
@@ -191,4 +191,4 @@ TEST(CApiMatrix, AllocatesNothingForEncodedRowsAfterTheFirstCall) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_c_api_matrix

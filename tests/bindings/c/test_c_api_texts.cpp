@@ -19,7 +19,7 @@
 #include "vm/derived_model.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_c_api_texts {
 namespace {
 
 /// Returns the text that `call(text, size)` gives.
@@ -248,4 +248,4 @@ TEST(CApiBorrowed, MayHaveNothingToRelease) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_c_api_texts

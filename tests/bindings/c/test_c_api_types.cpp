@@ -13,7 +13,7 @@
 #include "vm/derived_model.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_c_api_types {
 namespace {
 
 Program program_of(ScalarType type, const std::string& schedule) {
@@ -139,4 +139,4 @@ TEST(CApiTypes, CodesOfHashedFeatures) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_c_api_types

@@ -18,7 +18,7 @@
 #include "vm/host/executor.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_fork {
 namespace {
 
 using support::in_child;
@@ -181,4 +181,4 @@ TEST_P(ForkExecutor, RunsLoopsInAChild) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_fork

@@ -14,7 +14,7 @@
 #include "support/memory.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_open_close {
 namespace {
 
 constexpr std::size_t kRows = 128;
@@ -75,4 +75,4 @@ TEST_P(OpenClose, SeveralAtOnce) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_open_close

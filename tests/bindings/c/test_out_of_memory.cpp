@@ -21,7 +21,7 @@
 #include "vm/small_program.hpp"
 #include "vm/sparse_rows.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_out_of_memory {
 namespace {
 
 using support::Failing;
@@ -276,4 +276,4 @@ TEST_F(OutOfThreads, AChildWorksAlone) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_out_of_memory

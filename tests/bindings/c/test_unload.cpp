@@ -12,7 +12,7 @@
 
 #include "cli/spawn.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_unload {
 namespace {
 
 constexpr std::uint32_t kRows = 500, kFeatures = 30;
@@ -84,4 +84,4 @@ TEST_P(Unload, WithoutAnyPrediction) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_unload

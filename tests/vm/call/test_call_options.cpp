@@ -11,7 +11,7 @@
 
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_call_options {
 namespace {
 
 constexpr std::size_t kRows = 5;
@@ -117,4 +117,4 @@ TEST(CallOptions, EarlyStopIsChecked) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_call_options

@@ -21,7 +21,7 @@
 #include "vm/small_program.hpp"
 #include "vm/sparse_rows.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_coded_rows {
 namespace {
 
 /// Owns the codes to which CodedRows points.
@@ -376,4 +376,4 @@ TEST(CodedRows, SizesThatOverflowAreMoreThanMemoryHolds) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_coded_rows

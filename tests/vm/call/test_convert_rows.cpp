@@ -19,7 +19,7 @@
 #include "vm/float_settings.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_convert_rows {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -326,4 +326,4 @@ TEST(ConvertRows, RowsThatAreTooShortAreRefused) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_convert_rows

@@ -17,7 +17,7 @@
 #include "vm/small_program.hpp"
 #include "vm/sparse_rows.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_csr_rows {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -241,4 +241,4 @@ TEST(CsrRows, TakesNoRowsAndNoValues) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_csr_rows

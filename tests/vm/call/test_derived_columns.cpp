@@ -26,7 +26,7 @@
 #include "vm/host/lookup_codes.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_derived_columns {
 namespace {
 
 constexpr std::size_t kRows = 700;  // not a whole number of the blocks in which columns are derived
@@ -585,4 +585,4 @@ TEST(DerivedColumns, AreVerified) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_derived_columns

@@ -22,7 +22,7 @@
 #include "vm/guarded_memory.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_wide_rows {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -522,4 +522,4 @@ TEST(WideRows, RulesAreVerified) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_wide_rows

@@ -10,7 +10,7 @@
 #include "vm/host/load_program.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_allocations {
 namespace {
 
 using support::allocations_of;
@@ -184,4 +184,4 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_allocations

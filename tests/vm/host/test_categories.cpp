@@ -16,7 +16,7 @@
 #include "vm/row_ranges.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_categories {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -210,4 +210,4 @@ INSTANTIATE_TEST_SUITE_P(SetsAre, CategoryCodes, testing::Bool(),
                          [](const auto& test) { return test.param ? "Lists" : "Bits"; });
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_categories

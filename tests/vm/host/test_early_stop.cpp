@@ -16,7 +16,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_early_stop {
 namespace {
 
 constexpr std::size_t kRows = 700;
@@ -195,4 +195,4 @@ TEST(EarlyStop, OfRoundsAndMargins) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_early_stop

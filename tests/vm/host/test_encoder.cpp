@@ -25,7 +25,7 @@
 #include "vm/row_ranges.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_encoder {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -393,4 +393,4 @@ TEST(Encoder, TreesWithoutTestsNeedNone) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_encoder

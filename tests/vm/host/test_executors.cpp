@@ -17,7 +17,7 @@
 #include "vm/host/executor.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_executors {
 namespace {
 
 using host::Executor;
@@ -236,4 +236,4 @@ TEST(Backend, TooManyThreadsAreRefusedNotTried) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_executors

@@ -12,7 +12,7 @@
 #include "vm/host/executor.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_float_environment {
 namespace {
 
 constexpr float kDenormal = std::numeric_limits<float>::denorm_min();
@@ -120,4 +120,4 @@ TEST(FloatEnvironment, DenormalsDecideTheseRows) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_float_environment

@@ -7,7 +7,7 @@
 
 #include "vm/host/grain.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_grain {
 namespace {
 
 using host::Grain;
@@ -88,4 +88,4 @@ TEST(Grain, LongCallsAreSharedUnasked) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_grain

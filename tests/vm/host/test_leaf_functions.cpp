@@ -23,7 +23,7 @@
 #include "vm/small_program.hpp"
 #include "vm/sparse_rows.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_leaf_functions {
 namespace {
 
 Model linear_forest(std::uint32_t seed = 1) {
@@ -322,4 +322,4 @@ TEST(LeafFunctions, TakeAnyNumber) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_leaf_functions

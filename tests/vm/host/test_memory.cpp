@@ -12,7 +12,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_memory {
 namespace {
 
 constexpr std::size_t kRows = support::kMemoryIsMeasured ? 10'000'000 : 100'000;
@@ -72,4 +72,4 @@ TEST(Memory, DoesNotGrowWithTheRows) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_memory

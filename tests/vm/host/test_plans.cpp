@@ -15,7 +15,7 @@
 #include "support/targets_here.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_plans {
 namespace {
 
 using Limits = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
@@ -214,4 +214,4 @@ TEST(Plans, RunOneOrderOfTrees) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_plans

@@ -16,7 +16,7 @@
 #include <forestvm/reference.hpp>
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_predictor {
 namespace {
 
 constexpr float kSentinel = -12345.678f;
@@ -459,4 +459,4 @@ TEST(Backend, PredictorsOutliveTheProgramTheyWereGiven) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_predictor

@@ -12,7 +12,7 @@
 
 #include "support/targets_here.hpp"
 
-namespace forestvm {
+namespace forestvm::test_proximity {
 namespace {
 
 /// Leaf numbers of rows, each of `trees` trees with its own number of leaves.
@@ -163,4 +163,4 @@ TEST(Proximity, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace forestvm
+}  // namespace forestvm::test_proximity

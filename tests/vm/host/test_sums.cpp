@@ -11,7 +11,7 @@
 
 #include "vm/host/atomics.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_sums {
 namespace {
 
 __extension__ using Wide = unsigned __int128;
@@ -116,4 +116,4 @@ TEST(Sums, CountMultiplesOfTheUnit) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_sums

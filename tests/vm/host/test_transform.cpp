@@ -12,7 +12,7 @@
 
 #include "support/floats.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_transform {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -519,4 +519,4 @@ TEST(Widths, OfEveryTransformAndRule) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_transform

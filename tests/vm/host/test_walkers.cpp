@@ -27,7 +27,7 @@
 #include "vm/host/targets/target.hpp"
 #include "vm/host/walker_forest.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_walkers {
 
 void PrintTo(const LayoutRow& layout, std::ostream* out) { *out << layout.text; }
 
@@ -527,4 +527,4 @@ std::vector<LayoutRow> rows_that_read_values() {
 INSTANTIATE_TEST_SUITE_P(Of, WalkersOfValues, testing::ValuesIn(rows_that_read_values()), layout_name);
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_walkers

@@ -13,7 +13,7 @@
 #include "vm/program/operand_text.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_assemble {
 namespace {
 
 constexpr Op kAllOps[] = {
@@ -251,4 +251,4 @@ TEST(Assemble, HostileTextIsRefusedOrVerified) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_assemble

@@ -14,7 +14,7 @@
 #include "vm/program/shadow_machine.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_damaged_program {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -298,4 +298,4 @@ TEST_P(DamagedProgram, TrustedFilesStillHaveSectionsInBounds) {
 static_assert(kChecksumAt == 32);
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_damaged_program

@@ -8,7 +8,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-namespace forestvm {
+namespace forestvm::test_formatted {
 namespace {
 
 TEST(Formatted, WritesNumbersOfEveryType) {
@@ -42,4 +42,4 @@ TEST(Formatted, WordsRefusalsAndWrongCalls) {
 }
 
 }  // namespace
-}  // namespace forestvm
+}  // namespace forestvm::test_formatted

@@ -13,7 +13,7 @@
 #include "tests/support/golden.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_isa {
 namespace {
 
 using enum OperandKind;
@@ -278,4 +278,4 @@ TEST(Isa, DisassemblyOfEveryOpcode) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_isa

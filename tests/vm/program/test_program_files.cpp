@@ -19,7 +19,7 @@
 #include "vm/program/format.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_program_files {
 namespace {
 
 namespace fs = std::filesystem;
@@ -232,4 +232,4 @@ TEST(CommittedPrograms, OfEveryReadableFormatGiveTheSameBits) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_program_files

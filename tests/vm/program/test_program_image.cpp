@@ -17,7 +17,7 @@
 #include "vm/program/format.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_program_image {
 namespace {
 
 namespace fs = std::filesystem;
@@ -461,4 +461,4 @@ TEST(Container, StringsFollowEachOtherInTheText) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_program_image

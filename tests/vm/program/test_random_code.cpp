@@ -15,7 +15,7 @@
 #include "vm/program/shadow_machine.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_random_code {
 namespace {
 
 enum Axis : unsigned { kRowAxis, kTreeAxis };
@@ -422,4 +422,4 @@ TEST(ShadowMachine, SeesARace) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_random_code

@@ -8,7 +8,7 @@
 
 #include <forestvm/result.hpp>
 
-namespace forestvm {
+namespace forestvm::test_result {
 namespace {
 
 Result<int> checked(int number) {
@@ -64,4 +64,4 @@ TEST(Result, RefusesTheErrorOfAValue) {
 }
 
 }  // namespace
-}  // namespace forestvm
+}  // namespace forestvm::test_result

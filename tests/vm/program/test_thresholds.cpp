@@ -8,7 +8,7 @@
 
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_thresholds {
 namespace {
 
 TEST(Thresholds, AreTheModelsInEveryLayout) {
@@ -34,4 +34,4 @@ TEST(Thresholds, AreTheModelsInEveryLayout) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_thresholds

@@ -8,7 +8,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_attributions {
 namespace {
 
 ProgramParts attributed_parts() {
@@ -121,4 +121,4 @@ TEST(VerifyAttributions, Code) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_attributions

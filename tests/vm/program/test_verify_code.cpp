@@ -3,7 +3,7 @@
 
 #include "vm/hand_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_code {
 namespace {
 
 TEST(VerifyCode, RefusesInstructionsThatAreNone) {
@@ -447,4 +447,4 @@ TEST(VerifyCode, RefusesCachesAndMappings) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_code

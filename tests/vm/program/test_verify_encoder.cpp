@@ -12,7 +12,7 @@
 #include "support/small_models.hpp"
 #include "vm/hand_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_encoder {
 namespace {
 
 /// Returns trees in tables over three features, two of them with columns for either side of missing values.
@@ -331,4 +331,4 @@ TEST(VerifyPlans, RegistersEndWithTheirPlan) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_encoder

@@ -10,7 +10,7 @@
 #include "vm/program/format.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_explained_trees {
 namespace {
 
 /// Returns a program of one tree: f0 < 0.5 ? (f1 < 1 ? 1 : 2) : 3.
@@ -161,4 +161,4 @@ TEST(OptionalSections, EndWithTheLastThatIsNotEmpty) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_explained_trees

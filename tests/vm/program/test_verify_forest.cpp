@@ -10,7 +10,7 @@
 #include "support/small_models.hpp"
 #include "vm/breach.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_forest {
 namespace {
 
 ArrayView::Node* array_nodes(ProgramParts& parts) { return nodes_of<ArrayView::Node>(parts, 0); }
@@ -499,4 +499,4 @@ TEST(VerifyForest, RefusesSparse4Nodes) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_forest

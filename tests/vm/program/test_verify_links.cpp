@@ -9,7 +9,7 @@
 
 #include "vm/breach.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_links {
 namespace {
 
 /// The way in which a layout's nodes name their children: a split has `left`, and its right child either has a name
@@ -187,4 +187,4 @@ TEST(VerifySparseTiles, RefusesTilesOfTwoParents) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_links

@@ -12,7 +12,7 @@
 
 #include "vm/breach.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_nodes {
 namespace {
 
 /// Trees of 127, 15 and 13 nodes, repeated.
@@ -391,4 +391,4 @@ TEST(VerifyNodes, Tables) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_nodes

@@ -9,7 +9,7 @@
 #include "vm/hand_program.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_paths {
 namespace {
 
 std::uint32_t lines(const std::string& text) {
@@ -313,4 +313,4 @@ TEST(VerifyPaths, PartsOfRowsOfUnrolledTreesAreAllPairs) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_paths

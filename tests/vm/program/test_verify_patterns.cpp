@@ -7,7 +7,7 @@
 
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_patterns {
 namespace {
 
 ProgramParts compared_parts() {
@@ -64,4 +64,4 @@ TEST(VerifyPatterns, Sections) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_patterns

@@ -10,7 +10,7 @@
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_rounds {
 namespace {
 
 ProgramParts kept_parts() {
@@ -164,4 +164,4 @@ TEST(VerifyRounds, Uncertainty) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_rounds

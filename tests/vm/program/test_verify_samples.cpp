@@ -8,7 +8,7 @@
 
 #include "vm/small_program.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_samples {
 namespace {
 
 /// Breaks one thing, and expects a refusal that says `what`.
@@ -86,4 +86,4 @@ TEST(VerifySamples, Code) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_samples

@@ -8,7 +8,7 @@
 #include "support/small_models.hpp"
 #include "vm/breach.hpp"
 
-namespace forestvm::test {
+namespace forestvm::test::test_verify_table_levels {
 namespace {
 
 using support::leaf, support::split;
@@ -243,4 +243,4 @@ TEST(VerifyTableLevels, RefusesObliviousTrees) {
 }
 
 }  // namespace
-}  // namespace forestvm::test
+}  // namespace forestvm::test::test_verify_table_levels
