@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -140,7 +141,7 @@ inline ArrowColumnPtr arrow_views(std::string name, const Texts& texts, std::siz
     const auto size = static_cast<std::int32_t>(value.size());
     std::memcpy(view, &size, sizeof size);
     if (value.size() <= 12) {
-      std::memcpy(view + 4, value.data(), value.size());
+      std::copy(value.begin(), value.end(), view + 4);
     } else {
       const auto buffer = static_cast<std::int32_t>(value.size() % 2);
       const auto at = static_cast<std::int32_t>(buffers[buffer].size());
