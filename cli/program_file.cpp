@@ -28,8 +28,6 @@ namespace {
 
 constexpr std::size_t kMaxScheduleBytes = std::size_t{1} << 20;
 
-std::span<const std::byte> text_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
-
 template <class T>
 Result<ModelOrProgram> either(Result<T> loaded) {
   if (!loaded) return loaded.error();
@@ -154,14 +152,14 @@ Result<ModelOrProgram> load_file(const std::string& path) {
   if (std::filesystem::is_directory(path, unknown)) return in_file(path, either(load_model(path)));
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
   FVM_ASSIGN(const std::string_view start, in_file(path, source.peek(kModelOpening)));
-  const bool program = is_program(text_bytes(start));
+  const bool program = is_program(bytes_of(start));
   if (path != "-" && source.bytes_left()) {  // regular files: the loaders map or read them themselves
     return in_file(path, program ? either(Program::load(path)) : either(load_model(path)));
   }
-  if (!program) FVM_TRY(in_file(path, check_model_opening(text_bytes(start))));
+  if (!program) FVM_TRY(in_file(path, check_model_opening(bytes_of(start))));
   FVM_ASSIGN(const std::string text, in_file(path, source.read_rest(LoadLimits{}.max_bytes)));
-  return in_file(
-      path, program ? either(Program::from_bytes(text_bytes(text))) : either(load_model(text_bytes(text))));
+  return in_file(path,
+                 program ? either(Program::from_bytes(bytes_of(text))) : either(load_model(bytes_of(text))));
 }
 
 namespace {
@@ -229,9 +227,9 @@ Result<Program> load_program(const std::string& path) {
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
   if (path != "-" && source.bytes_left()) return in_file(path, Program::load(path));
   FVM_ASSIGN(const std::string_view start, in_file(path, source.peek(kModelOpening)));
-  if (!is_program(text_bytes(start))) return in_file(path, Program::from_bytes(text_bytes(start)));
+  if (!is_program(bytes_of(start))) return in_file(path, Program::from_bytes(bytes_of(start)));
   FVM_ASSIGN(const std::string text, in_file(path, source.read_rest(LoadLimits{}.max_bytes)));
-  return in_file(path, Program::from_bytes(text_bytes(text)));
+  return in_file(path, Program::from_bytes(bytes_of(text)));
 }
 
 constinit const Option kRoundsOption = {

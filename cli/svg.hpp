@@ -8,6 +8,8 @@
 
 namespace forestvm::cli {
 
+inline constexpr std::size_t kLabelCharacters =
+    24;                                       ///< The most characters of a feature's name beside a drawing.
 inline constexpr double kDrawingWidth = 720;  ///< Width of drawings, in SVG user units.
 
 /// Returns a drawing for a page. Readers that speak say the title and, if it is not empty, the description.

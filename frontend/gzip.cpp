@@ -11,9 +11,6 @@
 namespace forestvm::frontend {
 namespace {
 
-/// The step by which the output grows, so that memory which is not needed is not touched.
-constexpr std::size_t kUnpackSize = std::size_t{1} << 18;
-
 std::size_t output_limit(std::size_t input_size, std::size_t max_bytes, std::size_t max_expansion) {
   std::size_t product = 0;
   if (__builtin_mul_overflow(input_size, max_expansion, &product)) return max_bytes;

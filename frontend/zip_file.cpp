@@ -19,8 +19,6 @@ constexpr std::size_t kLocalSize = 30, kDirectorySize = 46, kEndSize = 22, kLong
                       kLocatorSize = 20;
 constexpr std::size_t kMaxComment = 65'535;
 constexpr std::uint16_t kEncrypted = 1;
-/// The step by which an unpacked entry grows, so that memory which a damaged size asks for is not touched.
-constexpr std::size_t kUnpackedPart = std::size_t{1} << 18;
 /// Number of bytes that may be read again: objects of a file share small arrays.
 constexpr std::size_t kSpareReads = std::size_t{1} << 24;
 constexpr std::uint16_t kStored = 0, kDeflated = 8;
@@ -46,7 +44,7 @@ Result<std::vector<std::byte>> inflated(std::string_view name, std::span<const s
   std::size_t filled = 0;
   while (!packed.empty() || !inflater.is_complete()) {
     // One byte more than declared tells a longer stream from one that ends there.
-    if (filled == out.size()) out.resize(std::min(size + 1, filled + kUnpackedPart));
+    if (filled == out.size()) out.resize(std::min(size + 1, filled + kUnpackSize));
     const auto step = inflater.unpack(packed, std::span(out).subspan(filled));
     if (!step && step.error().code == ErrorCode::Environment) return step.error();
     if (!step) return bad_entry(name, step.error().message);

@@ -12,7 +12,6 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kLabelCharacters = 24;
 constexpr double kTop = 24, kBottom = 220, kLeft = 70, kRight = kDrawingWidth - 20;
 constexpr double kMissingX = kRight - 24;        ///< where missing values are drawn, right of the axis
 constexpr double kMissingEdge = kMissingX - 44;  ///< where the axis ends beside missing values

@@ -12,7 +12,6 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kRowLabelCharacters = 24;
 constexpr double kRowsLeft = 190;  // where drawings begin, right of the labels
 
 /// Places dots beside each other where they would lie on one another. Returns the distance of each from the middle
@@ -85,7 +84,7 @@ Plot beeswarm_plot(const Explanation& all) {
   for (std::size_t s = 0; s < all.shown.size(); ++s) {
     const std::uint32_t feature = all.shown[s].feature;
     const double y = kTop + kHeight * (static_cast<double>(s) + 0.5);
-    svg += svg_text(kRowsLeft - 10, y + 4, "end", {}, svg_label(all.names[feature], kRowLabelCharacters));
+    svg += svg_text(kRowsLeft - 10, y + 4, "end", {}, svg_label(all.names[feature], kLabelCharacters));
     std::vector<double> x;
     for (const ExplainedRow& row : all.sample) x.push_back(axis.at(row.contributions[feature]));
     const std::vector<double> offsets = spread(x, kHeight / 2 - 3);

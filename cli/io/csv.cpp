@@ -25,7 +25,7 @@ namespace {
 /// The number of cells of a header that are read beyond the model's features.
 constexpr std::size_t kMaxExtraColumns = std::size_t{1} << 16;
 template <class Number>
-constexpr Number kMissingCell = std::numeric_limits<Number>::quiet_NaN();
+constexpr Number kMissing = std::numeric_limits<Number>::quiet_NaN();
 
 constexpr const char* kExpected = "rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines";
 
@@ -303,10 +303,10 @@ Result<std::unique_ptr<TableReader>> csv_reader(Source& source, const RowForm& f
 }
 
 void append_number(std::string& to, float value) {
-  append_shortest(to, std::isnan(value) ? kMissingCell<float> : value);
+  append_shortest(to, std::isnan(value) ? kMissing<float> : value);
 }
 void append_number(std::string& to, double value) {
-  append_shortest(to, std::isnan(value) ? kMissingCell<double> : value);
+  append_shortest(to, std::isnan(value) ? kMissing<double> : value);
 }
 void append_number(std::string& to, std::int64_t value) { append_shortest(to, value); }
 

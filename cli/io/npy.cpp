@@ -20,8 +20,6 @@ static_assert(std::endian::native == std::endian::little, "byte orders below are
 
 constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20;
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-template <class Number>
-constexpr Number kMissingValue = std::numeric_limits<Number>::quiet_NaN();
 /// Most values of an array, so that their bytes can be counted in 64 bits.
 constexpr std::uint64_t kMaxArrayValues = std::numeric_limits<std::uint64_t>::max() / 16;
 
@@ -156,7 +154,8 @@ class NpyReader final : public TableReader {
         to_float64(array_.type, chunk_.data(), count, read.data());
       if (form_.wide) FVM_TRY(refuse_rounded(read));
       if (form_.missing)
-        std::replace(read.begin(), read.end(), form_.missing->as<Number>(), kMissingValue<Number>);
+        std::replace(read.begin(), read.end(), form_.missing->as<Number>(),
+                     std::numeric_limits<Number>::quiet_NaN());
       done += count;
       values_done_ += count;
     }

@@ -2,8 +2,6 @@
 #include "cli/io/predictions.hpp"
 
 #include <cctype>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <type_traits>

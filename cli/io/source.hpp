@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,9 @@ namespace forestvm::cli {
 
 /// Begins UTF-8 texts that Windows programs write.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+/// Returns the bytes of a text.
+inline std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 /// A regular file that can be read at any offset.
 struct FilePart {

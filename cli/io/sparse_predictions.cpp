@@ -2,8 +2,6 @@
 #include "cli/io/sparse_predictions.hpp"
 
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -12,6 +10,7 @@
 #include <forestvm/internal/inflate.hpp>
 
 #include "cli/io/npy.hpp"
+#include "cli/io/source.hpp"
 #include "cli/io/system_error.hpp"
 #include "cli/program_file.hpp"
 
@@ -27,8 +26,6 @@ constexpr std::uint64_t kMaxVectorBytes = (std::uint64_t{1} << 32) - (std::uint6
 void append(std::string& to, std::uint64_t number, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) to += static_cast<char>(number >> (8 * i) & 0xff);
 }
-
-std::span<const std::byte> array_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 /// Returns the fields that a file's header and its record in the directory share. Times are those of an empty field,
 /// so that equal predictions are equal files.
@@ -67,7 +64,7 @@ Result<void> begin_entry(OutputFile& file, std::uint64_t& written, std::string& 
 /// Writes a small array that is known as a whole.
 Result<void> write_entry(OutputFile& file, std::uint64_t& written, std::string& directory,
                          std::string_view name, const std::string& array) {
-  FVM_TRY(begin_entry(file, written, directory, name, crc32_of(0, array_bytes(array)), array.size()));
+  FVM_TRY(begin_entry(file, written, directory, name, crc32_of(0, bytes_of(array)), array.size()));
   return file.write(array);
 }
 
@@ -89,7 +86,7 @@ Result<void> SpooledArray::add(const void* number) {
 Result<void> SpooledArray::write(OutputFile& file, std::uint64_t& written, std::string& directory) {
   const std::string header = npy_header(dtype_, {count_});
   if (std::fflush(file_.get()) != 0) return temporary_file_error();
-  std::uint32_t checksum = crc32_of(0, array_bytes(header));
+  std::uint32_t checksum = crc32_of(0, bytes_of(header));
   std::vector<char> piece(kPiece);
   // The checksum stands before the numbers, so they are read twice.
   for (const bool copies : {false, true}) {
@@ -102,7 +99,7 @@ Result<void> SpooledArray::write(OutputFile& file, std::uint64_t& written, std::
       if (copies)
         FVM_TRY(file.write({piece.data(), got}));
       else
-        checksum = crc32_of(checksum, array_bytes({piece.data(), got}));
+        checksum = crc32_of(checksum, bytes_of({piece.data(), got}));
     }
     if (std::ferror(file_.get()) != 0) return temporary_file_error();
   }

@@ -16,15 +16,15 @@
 #include <forestvm/internal/leaf_functions.hpp>
 
 #include "kernels/backend/pass_sizes.hpp"
+#include "kernels/link/link.hpp"
 
 namespace forestvm::kernels {
 namespace {
 
 using enum LinkedField;
 
-constexpr double kAccountedBanks = 32;  ///< number of banks of shared memory, each 4 bytes wide
-constexpr double kLineBytes = 128;      ///< bytes of a line of L1
-constexpr double kSectorBytes = 32;     ///< bytes that are read from L2 at once
+constexpr double kLineBytes = 128;   ///< bytes of a line of L1
+constexpr double kSectorBytes = 32;  ///< bytes that are read from L2 at once
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 struct WalkCost {
@@ -332,20 +332,20 @@ class PhaseCounter {
   double rows_across_lanes() const {
     return trees_across_lanes_
                ? 1
-               : std::min({kAccountedBanks, walking_threads(), double{1} * phase_.extent[kGridDimensions]});
+               : std::min({double{kBanks}, walking_threads(), double{1} * phase_.extent[kGridDimensions]});
   }
 
   /// Returns the wavefronts of a node load of a warp. A load of w words is done for 32 / w lanes at a time.
   double node_wavefronts(const WalkCost& cost) const {
     const double words = static_cast<double>(node_size(cost.layout)) / 4.0;
-    const double lanes = std::min(kAccountedBanks, walking_threads());
+    const double lanes = std::min(double{kBanks}, walking_threads());
     const bool own_trees = rows_across_lanes() < lanes;
-    return own_trees ? words * fullest_bank(lanes / words, kAccountedBanks / words) : cost.wavefronts;
+    return own_trees ? words * fullest_bank(lanes / words, double{kBanks} / words) : cost.wavefronts;
   }
 
   double value_wavefronts() const {
     const double rows = rows_across_lanes(), features = row_width(program_.meta());
-    const double trees = std::min(kAccountedBanks, walking_threads()) / rows;
+    const double trees = std::min(double{kBanks}, walking_threads()) / rows;
     const double values = different(trees, features);  // of each row
     if (staged_stride_ == 0) {
       const double row_lines = std::ceil(row_bytes() / kLineBytes);
@@ -353,7 +353,7 @@ class PhaseCounter {
     }
     // The values of a feature lie side by side, and the next feature begins `stride` words further on.
     const double apart = std::max<double>(rows, std::gcd(staged_stride_, 32u));
-    return fullest_bank(values, kAccountedBanks / apart);
+    return fullest_bank(values, double{kBanks} / apart);
   }
 
   void encode(const LinkedInst& inst, const Times& times) {
@@ -433,7 +433,7 @@ class PhaseCounter {
     // Warps of the busy SMs, in all their clocks, as if all lanes walked.
     const double clocks = device_.clock_mhz * 1e6 * std::min<double>(device_.sms, blocks) * threads / warps;
     const double halves =
-        sm.lanes / kAccountedBanks;  // the banks serve a warp of 64 in two wavefronts at least
+        sm.lanes / double{kBanks};  // the banks serve a warp of 64 in two wavefronts at least
     const auto rate = [&](double work) { return work == 0 ? kNever : clocks * rows / work; };
     account_.rates.issue = rate(account_.instructions / sm.issue);
     account_.rates.load = rate(account_.wavefronts * halves);

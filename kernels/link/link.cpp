@@ -30,9 +30,6 @@ constexpr std::uint32_t kUnrequestedShared = 48u << 10;
 
 constexpr std::uint32_t kSharedAlignment = 16;
 
-/// Number of banks of shared memory: words of different banks are read at once.
-constexpr std::uint32_t kBanks = 32;
-
 std::uint64_t aligned(std::uint64_t shared_bytes) {
   return (shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
 }

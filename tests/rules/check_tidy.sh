@@ -16,13 +16,13 @@ if [ -z "$tidy" ] || ! "$tidy" --version | grep -q 'version 14\.'; then
   exit 0
 fi
 
-# Leaves out sources with one CPU's intrinsics: the walkers of vm/host/targets (generated), and bench/bitmasks.cpp,
-# which includes their headers.
 commands=$(mktemp -d)
 trap 'rm -rf "$commands"' EXIT
 # Clang refuses options of GCC's that it does not know, so clang-tidy reads the commands without them.
 python3 -B tests/support/build_commands.py "$build" | sed 's/ -mmemset-strategy=[^ "]*//g; s/ -fno-ipa-sra//g' \
   >"$commands/compile_commands.json"
+# Leaves out sources with one CPU's intrinsics: the walkers of vm/host/targets (generated), and bench/bitmasks.cpp,
+# which includes their headers.
 all=$(sed -n 's/^ *"file": "\(.*\)",*$/\1/p' "$commands/compile_commands.json" | sort -u |
   grep -E "^$root/(frontend|scheduler|vm|kernels|bindings|cli|tests|bench)/.*\.cpp$" | grep -v '/bench/bitmasks\.cpp$') || {
   echo "no source in $build/compile_commands.json: nothing was checked"

@@ -2,7 +2,6 @@
 #include "vm/call/call_options.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -14,16 +13,13 @@
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
+#include "vm/call/number_text.hpp"
+
 namespace forestvm {
 namespace {
 
 Failure wrong_option(std::string_view where, std::string_view message) {
   return fail(ErrorCode::Usage, where, message);
-}
-
-std::string text_of(double number) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
 std::string shape_text(std::size_t rows, std::size_t columns) { return formatted("({}, {})", rows, columns); }
@@ -67,7 +63,7 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
     if (finite) continue;
     return wrong_option(
         kWhere,
-        formatted("row {}, output {}: {}{}", i / meta.num_outputs, i % meta.num_outputs, text_of(margin),
+        formatted("row {}, output {}: {}{}", i / meta.num_outputs, i % meta.num_outputs, number_text(margin),
                   std::isfinite(margin) ? " is beyond float32, in which this model sums" : " is not finite"));
   }
   return {};
@@ -88,7 +84,7 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
   if (output == OutputKind::Quantile) return wrong_option(kWhere, "quantiles are of all trees");
   if (is_of_trees(output)) return wrong_option(kWhere, "the outputs of trees and stages are of all trees");
   if (!(stop.margin >= 0))
-    return wrong_option(kWhere, formatted("a margin of {}, expected 0 or more", text_of(stop.margin)));
+    return wrong_option(kWhere, formatted("a margin of {}, expected 0 or more", number_text(stop.margin)));
   if (stop.every == 0) return wrong_option(kWhere, "after every 0 rounds, expected 1 or more");
   if (program.meta().early_stop == EarlyStopRule::None)
     return refused(kWhere,
@@ -146,7 +142,7 @@ Result<void> check_quantiles(std::span<const double> quantiles) {
                         formatted("{} of them: expected 1 to {}", quantiles.size(), kMaxContributions));
   for (const double quantile : quantiles)
     if (!(quantile >= 0 && quantile <= 1))
-      return wrong_option(kWhere, formatted("{}: expected a number from 0 to 1", text_of(quantile)));
+      return wrong_option(kWhere, formatted("{}: expected a number from 0 to 1", number_text(quantile)));
   return {};
 }
 

@@ -4,8 +4,6 @@
 #include <forestvm/internal/names.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -13,6 +11,7 @@
 
 #include "vm/call/call_options.hpp"
 #include "vm/call/convert_rows.hpp"
+#include "vm/call/number_text.hpp"
 #include "vm/call/row_value.hpp"
 
 namespace forestvm {
@@ -95,8 +94,7 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
 template <class Value>
 std::string text_of(Value value) {
   if constexpr (std::is_arithmetic_v<Value>) {
-    std::array<char, 32> text;
-    return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+    return number_text(value);
   } else {
     return "";  // each value of such a type is a float64
   }

@@ -12,6 +12,7 @@
 #include <forestvm/internal/city_hash.hpp>
 #include <forestvm/internal/formatted.hpp>
 
+#include "vm/call/number_text.hpp"
 #include "vm/call/read_column.hpp"
 
 namespace forestvm {
@@ -23,11 +24,6 @@ std::optional<double> number_in(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-std::string number_text(double number) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
 /// Returns the start of a text for a message, which stays short whatever the row holds.

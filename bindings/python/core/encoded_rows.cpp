@@ -85,7 +85,7 @@ PyObject* create(PyTypeObject* type, PyObject* args, PyObject*) {
   });
 }
 
-void deallocate_codes(PyObject* self) {
+void deallocate(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
   delete reinterpret_cast<EncodedRowsObject*>(self)->codes;
   reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
@@ -96,11 +96,9 @@ Py_ssize_t length(PyObject* self) { return static_cast<Py_ssize_t>(codes_of(self
 
 PyObject* num_columns(PyObject* self, void*) { return PyLong_FromSize_t(codes_of(self).rows.columns); }
 PyObject* num_bytes(PyObject* self, void*) { return PyLong_FromSize_t(codes_of(self).rows.byte_count); }
-PyObject* codes_encoder(PyObject* self, void*) {
-  return PyLong_FromUnsignedLongLong(codes_of(self).rows.encoder);
-}
+PyObject* encoder(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(codes_of(self).rows.encoder); }
 
-int get_codes_buffer(PyObject* self, Py_buffer* view, int flags) {
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   Codes& codes = codes_of(self);
   return PyBuffer_FillInfo(view, self, codes.bytes.get(), static_cast<Py_ssize_t>(codes.rows.byte_count), 1,
                            flags);
@@ -283,13 +281,13 @@ PyObject* make_encoded_rows_type(PyObject* module) {
   static PyGetSetDef properties[] = {
       {"num_columns", num_columns, nullptr, nullptr, nullptr},
       {"nbytes", num_bytes, nullptr, nullptr, nullptr},
-      {"encoder", codes_encoder, nullptr, nullptr, nullptr},
+      {"encoder", encoder, nullptr, nullptr, nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr},
   };
   static PyType_Slot slots[] = {
       {Py_tp_new, reinterpret_cast<void*>(create)},
-      {Py_tp_dealloc, reinterpret_cast<void*>(deallocate_codes)},
-      {Py_bf_getbuffer, reinterpret_cast<void*>(get_codes_buffer)},
+      {Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
+      {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
       {Py_sq_length, reinterpret_cast<void*>(length)},
       {Py_tp_methods, methods},
       {Py_tp_getset, properties},

@@ -8,10 +8,10 @@ namespace forestvm::python {
 namespace {
 
 /// The exception classes, in the order of ErrorCode, then UnsupportedInput. They live as long as the process.
-constexpr std::array<const char*, 5> kErrorNames = {"Refused", "Usage", "Environment", "Internal",
-                                                    "UnsupportedInput"};
+constexpr std::array<const char*, 5> kNames = {"Refused", "Usage", "Environment", "Internal",
+                                               "UnsupportedInput"};
 constexpr std::size_t kUnsupportedInput = 4;
-std::array<PyObject*, kErrorNames.size()> error_classes{};
+std::array<PyObject*, kNames.size()> classes{};
 
 PyObject* raise_as(PyObject* type, const Error& error) {
   const std::string text = error.text();
@@ -31,18 +31,16 @@ PyObject* raise_as(PyObject* type, const Error& error) {
 bool find_error_classes() {
   const Ref module = Ref::take(PyImport_ImportModule("forestvm._errors"));
   if (!module) return false;
-  for (std::size_t i = 0; i < kErrorNames.size(); ++i) {
-    error_classes[i] = PyObject_GetAttrString(module.get(), kErrorNames[i]);
-    if (error_classes[i] == nullptr) return false;
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    classes[i] = PyObject_GetAttrString(module.get(), kNames[i]);
+    if (classes[i] == nullptr) return false;
   }
   return true;
 }
 
-PyObject* raise(const Error& error) {
-  return raise_as(error_classes[static_cast<std::size_t>(error.code)], error);
-}
+PyObject* raise(const Error& error) { return raise_as(classes[static_cast<std::size_t>(error.code)], error); }
 
-PyObject* raise_unsupported(const Error& error) { return raise_as(error_classes[kUnsupportedInput], error); }
+PyObject* raise_unsupported(const Error& error) { return raise_as(classes[kUnsupportedInput], error); }
 
 std::string taken_error() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;

@@ -10,6 +10,10 @@
 
 namespace forestvm {
 
+/// The step by which what is unpacked grows, so that memory that is not needed, or that a damaged size asks for, is not
+/// touched.
+inline constexpr std::size_t kUnpackSize = std::size_t{1} << 18;
+
 /// A stream of packed bytes that are given and unpacked in pieces of any size. Memory does not depend on the stream.
 class Inflater {
  public:

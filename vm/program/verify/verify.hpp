@@ -32,6 +32,7 @@ Result<void> verify_encoder(const Program& program);
 /// Verifies the paths of contributions: the nodes of each tree are one tree in preorder, columns, features and
 /// outputs exist, shares are shares, and no way is longer than the code that computes contributions allows.
 Result<void> verify_explained_trees(const Program& program);
+
 /// Lists of records for each leaf of the model's trees, and the names of their sections.
 struct LeafLists {
   std::span<const NumberedLeaves> trees;
