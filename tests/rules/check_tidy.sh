@@ -2,7 +2,7 @@
 # Runs clang-tidy over the project's sources that a build compiles, with the checks in .clang-tidy. Prints the findings
 # and fails if there are any. Versions find different things, so only Debian 12's counts.
 #   tests/rules/check_tidy.sh BUILD_FOLDER [FILE_PATTERN]      all sources, or those that match grep's pattern
-#   tests/rules/check_tidy.sh BUILD_FOLDER --changed           up to 30 of those that changed, see
+#   tests/rules/check_tidy.sh BUILD_FOLDER --changed           up to 12 of those that changed, see
 #                                                              tests/support/changed_files.sh; then, for headers that
 #                                                              changed, one source that includes each
 set -eu
@@ -45,9 +45,9 @@ if [ "${2:-}" = --changed ]; then
   done)
   files=$(printf '%s\n' "$files" | awk '!seen[$0]++')
   count=$(printf '%s\n' "$files" | wc -l)
-  if [ "$count" -gt 30 ]; then  # each takes about 10 seconds
-    echo "clang-tidy: 30 of $count files; ./dev nightly checks all"
-    files=$(printf '%s\n' "$files" | head -n 30)
+  if [ "$count" -gt 12 ]; then  # each takes about 10 seconds
+    echo "clang-tidy: 12 of $count files; ./dev nightly checks all"
+    files=$(printf '%s\n' "$files" | head -n 12)
   fi
 else
   files=$(printf '%s\n' "$all" | grep -e "${2:-.}") || {
