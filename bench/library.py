@@ -40,6 +40,8 @@ class CallOptions(ctypes.Structure):
         ("ensembles", ctypes.c_uint32),
         ("features", ctypes.c_void_p),
         ("feature_count", ctypes.c_size_t),
+        ("quantiles", ctypes.c_void_p),
+        ("quantile_count", ctypes.c_size_t),
     ]
 
 

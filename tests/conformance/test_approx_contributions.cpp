@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -212,6 +213,35 @@ TEST(ApproxContributions, OfASmallTree) {
   EXPECT_EQ(parts[0], static_cast<double>(left - root));
   EXPECT_EQ(parts[1], static_cast<double>(3 - left));
   EXPECT_EQ(parts[model.num_features], static_cast<double>(root + static_cast<float>(model.base[0])));
+}
+
+/// Returns a tree whose leaf at depth d depends on d features.
+Tree deep_tree(std::uint32_t depth) {
+  Tree tree = support::leaf(0.5);
+  for (std::uint32_t i = 0; i < depth; ++i)
+    tree = support::split(i, 1 + i % 3, tree, support::leaf(0.25 * i), i % 2 == 0);
+  return tree;
+}
+
+TEST(ApproxContributions, OfLeavesWithShortAndLongLists) {
+  constexpr std::uint32_t kFeatures = 60;
+  std::vector<Tree> trees;
+  for (std::uint32_t t = 0; t < 40; ++t) trees.push_back(deep_tree(t % 3 == 0 ? kFeatures : t % 20));
+  Model model = support::model_of(trees);
+  model.num_features = kFeatures;
+  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
+  const auto program = compiled(model);
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  std::vector<double> values(std::size_t{600} * kFeatures);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * i % 11 % 5);
+  const RowBlock block{values.data(), 600, kFeatures, RowType::Float64};
+  const std::vector<double> all = predicted(*program, OutputKind::ApproxContributions, block);
+  support::expect_same_bits(predicted(*program, OutputKind::ApproxContributions, block, {}, 1), all,
+                            "row by row");
+  const auto reference = reference_predict(model, std::span(values).first(5 * kFeatures), 5);
+  ASSERT_TRUE(reference.ok());
+  support::expect_same_bits({all.begin(), all.begin() + 5 * (kFeatures + 1)},
+                            slow<float>(model, *reference, 5), "slow code");
 }
 
 std::string refusal(const Model& model) {

@@ -20,6 +20,7 @@
 #include "vm/host/encode_csr.hpp"
 #include "vm/host/executor.hpp"
 #include "vm/host/grain.hpp"
+#include "vm/host/leaf_attributions.hpp"
 #include "vm/host/leaf_blocks.hpp"
 #include "vm/host/leaf_offsets.hpp"
 #include "vm/host/load_encoder.hpp"
@@ -75,6 +76,7 @@ struct LoadedProgram {
   LeafFunctions functions{};                  ///< Functions of leaves, whose outputs sum_trees adds.
   LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which they are computed.
   LoadedPaths paths{};                        ///< Paths, from which explain computes contributions.
+  LeafAttributions attributions{};            ///< What leaves attribute to features, which attribute adds.
   TransformParameters parameters{};
   std::vector<double> base{};     ///< Base scores.
   std::vector<double> no_base{};  ///< Zeros, one for each output: base scores of rounds without a base.
@@ -223,6 +225,8 @@ class Machine {
   void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const;
   template <class Score>
   void attribute_rows(const Range& rows) const;
+  template <class Score>
+  void write_attributions(std::uint32_t row, Score* sums) const;
   template <class Score>
   void put(std::size_t at, Score number) const;
   template <class Score>

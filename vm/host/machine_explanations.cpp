@@ -1,10 +1,9 @@
-// The host machine's instructions that compute contributions of features to scores, exact and approximate, and
-// interactions. Writing them takes little of the time, so this file is compiled for size.
+// The host machine's instruction that computes exact contributions of features to scores, and interactions. Writing
+// them takes little of the time, so this file is compiled for size.
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
 
-#include "vm/host/leaf_lists.hpp"
 #include "vm/host/machine.hpp"
 
 namespace forestvm::host {
@@ -123,66 +122,6 @@ void Machine::explain(const Inst& inst) {
     }
     row += count;
   }
-}
-
-namespace {
-
-/// Writes the numbers of the features of a call, or of all, in the type of the output. There are `terms` of them for
-/// each output of the model, the last of which is always written.
-template <class Score, class Value>
-void convert(const Score* numbers, std::size_t count, std::size_t terms,
-             std::span<const std::uint32_t> features, Value* to) {
-  if (features.empty()) {
-    if constexpr (std::is_same_v<Score, Value>)
-      std::copy_n(numbers, count, to);
-    else
-      for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<Value>(numbers[i]);
-    return;
-  }
-  for (const Score* const end = numbers + count; numbers != end; numbers += terms) {
-    for (const std::uint32_t feature : features) *to++ = static_cast<Value>(numbers[feature]);
-    *to++ = static_cast<Value>(numbers[terms - 1]);
-  }
-}
-
-}  // namespace
-
-/// Adds what the leaves of some rows attribute to features, tree after tree, and writes the sums.
-template <class Score>
-void Machine::attribute_rows(const Range& rows) const {
-  const Program& program = loaded_->program;
-  const auto trees = program.attributed_trees();
-  const auto leaves = program.attributed_leaves();
-  const Attribution* const attributions = program.attributions().data();
-  const auto base = program.attribution_base();
-  const bool has_margins = pass_->options->base_margin.data != nullptr;  // the means of trees follow the base
-  const std::size_t terms = std::size_t{loaded_->meta.num_features} + 1, width = outputs_ * terms;
-  const ScratchSlots::Slot slot(*pass_->slots);
-  auto* const sums = reinterpret_cast<Score*>(slot.memory());
-  const std::int32_t* numbers = pass_->leaves + rows.begin * trees.size();
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row, numbers += trees.size()) {
-    std::memset(sums, 0, width * sizeof *sums);
-    for_leaf_lists(trees, leaves, numbers, [&](std::uint32_t begin, std::uint32_t end) {
-      for (std::uint32_t i = begin; i < end; ++i)
-        sums[attributions[i].index] += static_cast<Score>(attributions[i].value);
-    });
-    for (std::size_t k = 0; k < outputs_; ++k)
-      sums[(k + 1) * terms - 1] =
-          has_margins ? static_cast<Score>(base[outputs_ + k]) + static_cast<Score>(margin(row, k))
-                      : static_cast<Score>(base[k]);
-    const auto write = [&](auto* to) {
-      convert(sums, width, terms, pass_->options->features, to + row * pass_->width);
-    };
-    pass_->wide_values != nullptr ? write(pass_->wide_values) : write(pass_->values);
-  }
-}
-
-void Machine::attribute(const Inst& inst) {
-  const Range& rows = ranges[operands<Op::Attribute>(inst).rows];
-  if (loaded_->meta.score_type == ScalarType::Float64)
-    attribute_rows<double>(rows);
-  else
-    attribute_rows<float>(rows);
 }
 
 }  // namespace forestvm::host

@@ -170,10 +170,12 @@ class PassPlan {
     const ProgramMeta& meta = loaded_.meta;
     if (pass.output == OutputKind::Quantile)
       return whole_lines(TargetCounts::size(loaded_.program.targets().size()) * sizeof(std::uint32_t));
-    const std::size_t numbers = has_members(pass) ? member_numbers(meta.num_outputs, pass.options->ensembles)
-                                                  : meta.num_outputs * (std::size_t{meta.num_features} + 1);
-    return whole_lines(reads_paths(pass.output) ? ExplainScratch(loaded_.paths).bytes
-                                                : numbers * sizeof(double));
+    if (reads_paths(pass.output)) return whole_lines(ExplainScratch(loaded_.paths).bytes);
+    if (has_members(pass))
+      return whole_lines(member_numbers(meta.num_outputs, pass.options->ensembles) * sizeof(double));
+    const std::size_t sums = attributed_sums(meta);
+    const std::size_t bytes = meta.score_type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
+    return whole_lines(std::min<std::size_t>(pass.row_count, attributed_rows(sums, bytes)) * sums * bytes);
   }
 
   /// Returns the number of threads that compute contributions, uncertainty or quantiles of a pass's rows at once.

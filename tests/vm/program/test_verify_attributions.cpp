@@ -80,6 +80,8 @@ TEST(VerifyAttributions, Sections) {
                  "its leaves leave the attributed_leaves section");
   expect_refused([](ProgramParts& p) { p.attributed_trees[0].first_leaf = UINT32_MAX; },
                  "its leaves leave the attributed_leaves section");
+  expect_refused([](ProgramParts& p) { --p.attributed_trees[1].first_leaf; },
+                 "record 1: its leaves do not follow those of the tree before it");
   expect_refused([](ProgramParts& p) { p.attributed_leaves.clear(); }, "does not begin and end with");
   expect_refused([](ProgramParts& p) { p.attributed_leaves[0] = 1; }, "does not begin and end with");
   expect_refused([](ProgramParts& p) { ++p.attributed_leaves.back(); }, "does not begin and end with");

@@ -42,6 +42,11 @@ Result<void> verify_attributions(const Program& program) {
     if (!std::isfinite(base[k])) return record_error("attribution_base", k, "it is not finite");
   FVM_TRY(verify_leaf_lists(program, {trees, program.attributed_leaves(), program.attributions().size(),
                                       "attributed_trees", "attributed_leaves", "attributions"}));
+  // The host goes through all leaves once to prepare their terms, so trees share none.
+  std::size_t leaves = 0;
+  for (std::size_t t = 0; t < trees.size(); leaves += trees[t++].leaf_count)
+    if (trees[t].first_leaf != leaves)
+      return record_error("attributed_trees", t, "its leaves do not follow those of the tree before it");
   return verify_numbers(program, width);
 }
 

@@ -1,0 +1,53 @@
+// What leaves attribute to features, in the form in which it is added up for rows. In: the sections of approximate
+// contributions. Out: the terms of each leaf.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <forestvm/program.hpp>
+
+namespace forestvm::host {
+
+/// A number that a leaf adds to one of a row's sums.
+template <class Score>
+struct LeafTerm {
+  Score value;
+  std::uint32_t sum;  ///< Attribution::index, or the number of sums of a row: the sum that nothing reads.
+};
+
+/// The terms of all leaves, in the order of the section attributed_leaves. Leaves of a tree whose lists differ little in
+/// length get terms of zero for the sum that nothing reads, so that all have as many: the processor then foresees where
+/// the loop over a list ends, which saves more than these terms cost.
+struct LeafAttributions {
+  LeafAttributions() = default;
+  explicit LeafAttributions(const Program& program);
+
+  /// For each leaf the index of its first term, and at the end the number of terms.
+  std::vector<std::uint32_t> leaves;
+  std::vector<LeafTerm<float>> singles;   ///< The terms if scores are float32.
+  std::vector<LeafTerm<double>> doubles;  ///< The terms if scores are float64.
+
+  template <class Score>
+  const LeafTerm<Score>* terms() const {
+    if constexpr (sizeof(Score) == sizeof(float))
+      return singles.data();
+    else
+      return doubles.data();
+  }
+};
+
+/// Returns the number of sums of a row: those of approximate contributions, and one that nothing reads.
+inline std::size_t attributed_sums(const ProgramMeta& meta) {
+  return meta.num_outputs * (std::size_t{meta.num_features} + 1) + 1;
+}
+
+/// Returns the number of rows whose sums are computed together. Their sums stay in the first-level cache.
+inline std::size_t attributed_rows(std::size_t sums, std::size_t number_bytes) {
+  constexpr std::size_t kMostRows = 512, kBytes = std::size_t{128} << 10;
+  return std::clamp<std::size_t>(kBytes / (sums * number_bytes), 1, kMostRows);
+}
+
+}  // namespace forestvm::host
