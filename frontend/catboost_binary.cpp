@@ -6,11 +6,11 @@
 #include <limits>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
 #include "frontend/catboost_document.hpp"
 #include "frontend/catboost_parts.hpp"
 #include "frontend/catboost_tree.hpp"
-#include "frontend/file_text.hpp"
 #include "frontend/flat_buffer.hpp"
 
 namespace forestvm::frontend {

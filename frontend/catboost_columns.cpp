@@ -12,9 +12,9 @@
 #include <unordered_map>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
 #include "frontend/derived_columns.hpp"
-#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

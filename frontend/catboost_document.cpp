@@ -8,9 +8,9 @@
 #include <optional>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
 #include "frontend/catboost_tree.hpp"
-#include "frontend/file_text.hpp"
 #include "frontend/json_events.hpp"
 
 namespace forestvm::frontend {

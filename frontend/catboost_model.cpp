@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
 #include "frontend/catboost_columns.hpp"
 #include "frontend/catboost_parts.hpp"
-#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
-#include "frontend/file_text.hpp"
 #include "frontend/json_events.hpp"
 #include "frontend/lightgbm_dump_tree.hpp"
 #include "frontend/lightgbm_header.hpp"

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
-#include "frontend/file_text.hpp"
 #include "frontend/pandas_categories.hpp"
 
 namespace forestvm::frontend {

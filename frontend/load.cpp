@@ -1,6 +1,7 @@
 // load_model: reads and unpacks the bytes, finds the format by content among the rows of formats.def, calls
 // its reader, and checks the model. A directory is a model of YDF.
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 #include <forestvm/load.hpp>
 
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include "frontend/catboost_model.hpp"
 #include "frontend/check_model.hpp"
 #include "frontend/file_bytes.hpp"
-#include "frontend/file_text.hpp"
 #include "frontend/foreign_formats.hpp"
 #include "frontend/lightgbm_dump.hpp"
 #include "frontend/lightgbm_model.hpp"
@@ -48,7 +48,7 @@ Error unknown_format(Bytes bytes) {
   std::string known;
   for (const Format& format : kFormats) known.append(known.empty() ? "" : ", ").append(format.name);
   return refused("byte 0", "not a model file of a known format ({}): it starts with {}", known,
-                 frontend::in_quotes(text, 16));
+                 in_quotes(text, 16));
 }
 
 const Format* find_format(Bytes bytes) {

@@ -4,13 +4,10 @@
 
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/npy_header.hpp>
-
-#include "frontend/file_text.hpp"
+#include <forestvm/internal/printable.hpp>
 
 namespace forestvm {
 namespace {
-
-using frontend::in_quotes;
 
 constexpr std::string_view kSpace = " \t\n";
 

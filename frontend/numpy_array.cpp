@@ -10,8 +10,7 @@
 
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/npy_header.hpp>
-
-#include "frontend/file_text.hpp"
+#include <forestvm/internal/printable.hpp>
 
 namespace forestvm::frontend {
 namespace {

@@ -5,8 +5,7 @@
 #include <optional>
 
 #include <forestvm/internal/formatted.hpp>
-
-#include "frontend/file_text.hpp"
+#include <forestvm/internal/printable.hpp>
 
 namespace forestvm::frontend {
 namespace {

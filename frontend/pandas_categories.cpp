@@ -11,7 +11,6 @@
 #include <forestvm/internal/formatted.hpp>
 
 #include "frontend/category_names.hpp"
-#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
-#include "frontend/file_text.hpp"
 #include "frontend/pmml_leaves.hpp"
 #include "frontend/xml_events.hpp"
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
 #include "frontend/category_names.hpp"
-#include "frontend/file_text.hpp"
 
 namespace forestvm::frontend {
 namespace {

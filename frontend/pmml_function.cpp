@@ -7,8 +7,7 @@
 #include <limits>
 
 #include <forestvm/internal/formatted.hpp>
-
-#include "frontend/file_text.hpp"
+#include <forestvm/internal/printable.hpp>
 
 namespace forestvm::frontend {
 namespace {

@@ -4,8 +4,7 @@
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
-
-#include "frontend/file_text.hpp"
+#include <forestvm/internal/printable.hpp>
 
 namespace forestvm::frontend {
 namespace {

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
-#include "frontend/file_text.hpp"
 #include "frontend/sklearn_estimator.hpp"
 #include "frontend/sklearn_probabilities.hpp"
 

@@ -6,8 +6,7 @@
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
-
-#include "frontend/file_text.hpp"
+#include <forestvm/internal/printable.hpp>
 
 namespace forestvm::frontend {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
-#include "frontend/file_text.hpp"
 #include "frontend/foreign_formats.hpp"
 #include "frontend/json_events.hpp"
 #include "frontend/python_objects.hpp"

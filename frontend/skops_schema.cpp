@@ -6,7 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "frontend/file_text.hpp"
+#include <forestvm/internal/printable.hpp>
+
 #include "frontend/json_events.hpp"
 
 namespace forestvm::frontend {

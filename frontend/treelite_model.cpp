@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
-#include "frontend/file_text.hpp"
 #include "frontend/treelite_tree.hpp"
 
 namespace forestvm::frontend {

@@ -11,8 +11,7 @@
 #include <variant>
 
 #include <forestvm/internal/formatted.hpp>
-
-#include "frontend/file_text.hpp"
+#include <forestvm/internal/printable.hpp>
 
 namespace forestvm::frontend {
 namespace {

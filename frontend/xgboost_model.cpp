@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
-#include "frontend/file_text.hpp"
 #include "frontend/xgboost_categories.hpp"
 #include "frontend/xgboost_document.hpp"
 #include "frontend/xgboost_tree.hpp"

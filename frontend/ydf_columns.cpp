@@ -5,8 +5,6 @@
 
 #include <forestvm/internal/formatted.hpp>
 
-#include "frontend/file_text.hpp"
-
 namespace forestvm::frontend {
 namespace {
 

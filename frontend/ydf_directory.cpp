@@ -12,9 +12,9 @@
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
 #include "frontend/file_bytes.hpp"
-#include "frontend/file_text.hpp"
 #include "frontend/foreign_formats.hpp"
 
 namespace forestvm::frontend {
@@ -74,7 +74,7 @@ Result<YdfDirectory> YdfDirectory::open(const std::string& path, const LoadLimit
     if (prefixes.size() > 1)
       return refused("directory",
                      "holds several models, such as {} and {} (prefixes of their files): copy one of them",
-                     frontend::in_quotes(prefixes[0]), frontend::in_quotes(prefixes[1]));
+                     in_quotes(prefixes[0]), in_quotes(prefixes[1]));
   }
   if (prefixes.empty()) return no_model(path);
   return YdfDirectory(path, prefixes[0], limits);

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
-#include "frontend/file_text.hpp"
 #include "frontend/ydf_directory.hpp"
 #include "frontend/ydf_forest.hpp"
 

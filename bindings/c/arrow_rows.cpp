@@ -10,6 +10,7 @@
 
 #include <forestvm/internal/column_set.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
 #include "bindings/c/rows.hpp"
 #include "bindings/c/structs.hpp"
@@ -52,8 +53,6 @@ constexpr OtherType kOtherTypes[] = {
     {"+u", "union"},       {"+r", "run-end encoded"},
     {"+", "list"},
 };
-
-std::string in_quotes(std::string_view text) { return formatted("\"{}\"", text); }
 
 std::string_view name_of(const ArrowSchema& schema) { return schema.name == nullptr ? "" : schema.name; }
 

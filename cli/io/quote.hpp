@@ -1,5 +1,4 @@
-// Shows a piece of a user's input in a one-line message: in quotes, control characters escaped, long text
-// cut.
+// Shows a piece of a user's input in a one-line message.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include <forestvm/internal/printable.hpp>
+
 namespace forestvm::cli {
 
-/// Returns the text with control characters written as \n, \t, \x1b, …, so that it can neither break a line
-/// nor control a terminal. UTF-8 is kept.
-std::string escaped(std::string_view text);
+/// Returns all of a text as printable() shows it.
+inline std::string escaped(std::string_view text) { return printable(text, text.size()); }
 
-/// Returns 'text' in quotes, escaped, cut after `longest` bytes.
+/// Returns printable(text, longest) in single quotes, the marks of what a user typed or has in a table.
 std::string in_quotes(std::string_view text, std::size_t longest = 60);
 
 /// Returns "'a', 'b', 'c' and 12 more", given the first of `count` names.

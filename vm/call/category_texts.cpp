@@ -11,6 +11,7 @@
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/city_hash.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 
 #include "vm/call/number_text.hpp"
 #include "vm/call/read_column.hpp"
@@ -24,12 +25,6 @@ std::optional<double> number_in(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-/// Returns the start of a text for a message, which stays short whatever the row holds.
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t most = 60;
-  return formatted("\"{}{}", text.substr(0, most), text.size() > most ? "…\"" : "\"");
 }
 
 /// Checks that each number of a dictionary is a float64. Errors name the first that is not.
@@ -80,7 +75,7 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, std::string_view 
   if (const auto at = mine->codes.find(text); at != mine->codes.end()) return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
   return refused(formatted("{} is not one of the model's {} categories, and its trainer refuses others",
-                           in_quotes(text), mine->codes.size()));
+                           in_quotes(text, 60), mine->codes.size()));
 }
 
 Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) const {

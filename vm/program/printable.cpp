@@ -1,9 +1,9 @@
-// Text out of a user's file: checks that it is UTF-8, and prepares it for error messages.
-#include "frontend/file_text.hpp"
+// See printable.hpp.
+#include <forestvm/internal/printable.hpp>
 
 #include <cstdint>
 
-namespace forestvm::frontend {
+namespace forestvm {
 namespace {
 
 constexpr std::uint32_t kBroken = 0xffffffff;
@@ -40,28 +40,34 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-std::string printable(std::string_view text, std::size_t limit) {
+[[gnu::cold]] std::string printable(std::string_view text, std::size_t limit) {
   const bool cut = text.size() > limit;
   if (cut) {
     while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xc0u) == 0x80u) --limit;
     text = text.substr(0, limit);
   }
-  const bool keep_high = is_utf8(text);
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || (byte > 0x7f && !keep_high)) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    const std::uint32_t point = next_code_point(text, at);
+    if (point == kBroken) at = begin + 1;
+    if (point == '\n' || point == '\r' || point == '\t') {
+      out += {'\\', point == '\n' ? 'n' : point == '\r' ? 'r' : 't'};
+    } else if (point < 0x20 || (point >= 0x7f && point < 0xa0) || point == kBroken) {
       constexpr char digits[] = "0123456789abcdef";
-      out += "\\x";
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
+      for (std::size_t i = begin; i < at; ++i) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+      }
     } else {
-      out += c;
+      out += text.substr(begin, at - begin);
     }
   }
-  return cut ? out + "..." : out;
+  return cut ? out + "…" : out;
 }
 
-std::string in_quotes(std::string_view text, std::size_t limit) { return '"' + printable(text, limit) + '"'; }
+[[gnu::cold]] std::string in_quotes(std::string_view text, std::size_t limit) {
+  return '"' + printable(text, limit) + '"';
+}
 
-}  // namespace forestvm::frontend
+}  // namespace forestvm
