@@ -15,6 +15,7 @@ LIST begins with lines that hold for all of its entries, and may have comments:
   folder: the folder below which the files of entries lie; without it that of the project
   options: options that are added to the compiler's
   judge: a test program and a filter of its tests; quick ones come first
+  cases: daily, if judges are to run the cases that they run by day; without it they run all
 
 An entry is
 
@@ -61,6 +62,7 @@ class Mutants:
 
     def __init__(self, path):
         self.path, self.folder, self.options, self.judges, self.entries = path, pathlib.Path(), [], [], []
+        self.environment = {"FORESTVM_NIGHTLY": "1"}
         unit = None
         for number, line in enumerate(path.read_text().splitlines(), 1):
             ended = not self.entries or self.entries[-1].verdict
@@ -79,6 +81,8 @@ class Mutants:
                 self.options = value.split()
             elif not self.entries and key == "judge":
                 self.judges.append(tuple(value.split(maxsplit=1)))
+            elif not self.entries and line == "cases: daily":
+                self.environment = {"FORESTVM_NIGHTLY": ""}
             elif not self.entries or not self.take(line, key, value):
                 sys.exit(f"{path}:{number}: not a line of a list: {line}")
         names = [entry.name for entry in self.entries]
@@ -181,7 +185,7 @@ class Bench:
         done = subprocess.run(
             ["sh", "-c", f'ulimit -t {MOST_SECONDS}; exec "$@"', "sh", program, f"--gtest_filter={tests}",
              "--gtest_fail_fast", "--gtest_brief=1"],
-            cwd=self.build, env={**os.environ, "FORESTVM_NIGHTLY": "1"}, capture_output=True, text=True, errors="replace")
+            cwd=self.build, env={**os.environ, **self.mutants.environment}, capture_output=True, text=True, errors="replace")
         if done.returncode == 0:
             return None
         if -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
