@@ -12,12 +12,11 @@
 #include <vector>
 
 #include <forestvm/core/forest_data.hpp>
+#include <forestvm/internal/axis.hpp>
 #include <forestvm/result.hpp>
 #include <forestvm/schedule.hpp>
 
 namespace forestvm::scheduler {
-
-enum class Axis : std::uint8_t { Rows, Trees };
 
 using LoopId = std::size_t;
 inline constexpr LoopId kNoLoop = SIZE_MAX;

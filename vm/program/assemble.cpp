@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/printable.hpp>
 #include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
@@ -32,20 +33,8 @@ std::string_view trimmed(std::string_view text) {
   return end == std::string_view::npos ? text.substr(begin) : text.substr(begin, end + 1 - begin);
 }
 
-/// Returns a piece of the text for a message: in quotes, cut, on one line whatever its bytes are.
-std::string shown(std::string_view text) {
-  constexpr std::size_t kLongest = 40;
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string out = "'";
-  for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f)
-      out += c;
-    else
-      out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-  }
-  return out + (text.size() > kLongest ? "…'" : "'");
-}
+/// Returns a piece of the text for a message.
+std::string shown(std::string_view text) { return formatted("'{}'", printable(text, 40)); }
 
 const OpInfo* find_opcode(std::string_view word) {
   const auto* const end = std::end(bytecode_rows::kOpInfo);

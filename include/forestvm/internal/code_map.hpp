@@ -7,11 +7,10 @@
 #include <cstdint>
 #include <vector>
 
+#include <forestvm/internal/axis.hpp>
 #include <forestvm/program.hpp>
 
 namespace forestvm {
-
-enum class Axis : std::uint8_t { Rows, Trees };
 
 inline constexpr std::uint32_t kNoRange = UINT32_MAX, kNoAccumulator = UINT32_MAX;
 

@@ -1,0 +1,10 @@
+// What a loop of a schedule, or a range of a program, goes through.
+#pragma once
+
+#include <cstdint>
+
+namespace forestvm {
+
+enum class Axis : std::uint8_t { Rows, Trees };
+
+}  // namespace forestvm
