@@ -7,11 +7,8 @@
 #include <initializer_list>
 #include <iterator>
 #include <limits>
-#include <map>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "support/npy.hpp"
 #include "support/text_rows.hpp"
@@ -25,38 +22,20 @@ namespace {
 /// Folders of YDF's models that are refused. tests/frontend/test_ydf_load.cpp reads them.
 constexpr std::string_view kRefused[] = {"0.16.1_multinomial_two", "0.16.1_slow_only"};
 
-struct Folder {
-  std::string name;
-  std::vector<std::string> files;
-};
-
-/// Returns the folders in a folder, which is read once: a program lists its tests whenever it runs one of them.
-const std::vector<Folder>& folders_in(const fs::path& parent) {
-  static std::map<std::string, std::vector<Folder>> known;
-  const auto [at, is_new] = known.try_emplace(parent.string());
-  if (!is_new || !fs::exists(parent)) return at->second;
-  for (const fs::directory_entry& entry : fs::directory_iterator(parent)) {
-    if (!entry.is_directory()) continue;
-    Folder folder{entry.path().filename().string(), {}};
-    for (const fs::directory_entry& file : fs::directory_iterator(entry.path()))
-      folder.files.push_back(file.path().filename().string());
-    at->second.push_back(std::move(folder));
-  }
-  return at->second;
-}
-
 std::vector<ModelFile> files_named(const fs::path& parent, const std::string& prefix,
                                    std::initializer_list<const char*> names) {
   std::vector<ModelFile> files;
-  for (const Folder& folder : folders_in(parent)) {
-    if (!folder.name.starts_with(prefix) ||
-        std::find(std::begin(kRefused), std::end(kRefused), folder.name) != std::end(kRefused))
+  if (!fs::exists(parent)) return files;
+  for (const fs::directory_entry& folder : fs::directory_iterator(parent)) {
+    const std::string name = folder.path().filename().string();
+    if (!name.starts_with(prefix) ||
+        std::find(std::begin(kRefused), std::end(kRefused), name) != std::end(kRefused))
       continue;
     for (const char* file : names)
-      if (std::find(folder.files.begin(), folder.files.end(), file) != folder.files.end()) {
+      if (fs::exists(folder.path() / file)) {
         const std::string ending = fs::path(file).extension().string();
-        files.push_back({ending.empty() ? folder.name : folder.name + "_" + std::string(file).substr(6),
-                         parent / folder.name / file});
+        files.push_back(
+            {ending.empty() ? name : name + "_" + std::string(file).substr(6), folder.path() / file});
       }
   }
   std::sort(files.begin(), files.end(),

@@ -6,8 +6,8 @@
 namespace forestvm::host {
 namespace {
 
-/// The most terms of zero that a leaf gets, on average over the leaves of a tree: about as many as are added in the time
-/// in which the processor recovers from a wrong guess.
+/// The most terms of zero that a leaf gets, on average over the leaves of a tree: about as many as are added in the
+/// time in which the processor recovers from a wrong guess.
 constexpr std::uint64_t kMostPadding = 8;
 
 /// Returns the number of terms that each leaf with attributions is to have in a tree whose lists end at `ends`, the

@@ -18,9 +18,9 @@ struct LeafTerm {
   std::uint32_t sum;  ///< Attribution::index, or the number of sums of a row: the sum that nothing reads.
 };
 
-/// The terms of all leaves, in the order of the section attributed_leaves. Leaves of a tree whose lists differ little in
-/// length get terms of zero for the sum that nothing reads, so that all have as many: the processor then foresees where
-/// the loop over a list ends, which saves more than these terms cost.
+/// The terms of all leaves, in the order of the section attributed_leaves. If the lists of a tree's leaves differ
+/// little in length, the shorter ones get terms of zero for the sum that nothing reads: the processor then foresees where
+/// the loop over a list ends, which saves more time than these terms cost.
 struct LeafAttributions {
   LeafAttributions() = default;
   explicit LeafAttributions(const Program& program);
