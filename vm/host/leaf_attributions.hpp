@@ -19,8 +19,8 @@ struct LeafTerm {
 };
 
 /// The terms of all leaves, in the order of the section attributed_leaves. If the lists of a tree's leaves differ
-/// little in length, the shorter ones get terms of zero for the sum that nothing reads: the processor then foresees where
-/// the loop over a list ends, which saves more time than these terms cost.
+/// little in length, the shorter ones get terms of zero for the sum that nothing reads: the processor then foresees
+/// where the loop over a list ends, which saves more time than these terms cost.
 struct LeafAttributions {
   LeafAttributions() = default;
   explicit LeafAttributions(const Program& program);
