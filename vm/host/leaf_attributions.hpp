@@ -44,7 +44,7 @@ inline std::size_t attributed_sums(const ProgramMeta& meta) {
   return meta.num_outputs * (std::size_t{meta.num_features} + 1) + 1;
 }
 
-/// Returns the number of rows whose sums are computed together. Their sums stay in the first-level cache.
+/// Returns the number of rows whose sums are computed together. They stay in the second-level cache.
 inline std::size_t attributed_rows(std::size_t sums, std::size_t number_bytes) {
   constexpr std::size_t kMostRows = 512, kBytes = std::size_t{128} << 10;
   return std::clamp<std::size_t>(kBytes / (sums * number_bytes), 1, kMostRows);

@@ -1,5 +1,5 @@
 // The records of approximate contributions (Saabas), as they lie in a file: the attributions of leaves to features.
-// Little-endian, fixed sizes, no padding bytes.
+// Little-endian, fixed sizes, no padding bytes. The trees' leaves (see leaf_lists.hpp) stand one tree after the other.
 #pragma once
 
 #include <cstdint>
