@@ -13,7 +13,7 @@ namespace forestvm::cli {
 /// Returns all of a text as printable() shows it.
 inline std::string escaped(std::string_view text) { return printable(text, text.size()); }
 
-/// Returns printable(text, longest) in single quotes, the marks of what a user typed or has in a table.
+/// Returns printable(text, longest) in single quotes.
 std::string in_quotes(std::string_view text, std::size_t longest = 60);
 
 /// Returns "'a', 'b', 'c' and 12 more", given the first of `count` names.

@@ -31,7 +31,8 @@ void load_terms(const Program& program, std::vector<std::uint32_t>& leaves,
   for (const NumberedLeaves& tree : program.attributed_trees()) {
     const auto ends = program.attributed_leaves().subspan(tree.first_leaf, std::size_t{tree.leaf_count} + 1);
     std::uint32_t length = common_length(ends);
-    const std::size_t others = attributions.size() - ends.back();  // terms of later trees, without zeros
+    // Indices of terms have 32 bits. The terms of later trees must fit too, at least without zeros.
+    const std::size_t others = attributions.size() - ends.back();
     if (terms.size() + std::uint64_t{tree.leaf_count} * length + others > UINT32_MAX) length = 0;
     for (std::size_t i = 1; i < ends.size(); ++i) {
       leaves.push_back(static_cast<std::uint32_t>(terms.size()));

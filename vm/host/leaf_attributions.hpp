@@ -1,5 +1,5 @@
-// What leaves attribute to features, in the form in which it is added up for rows. In: the sections of approximate
-// contributions. Out: the terms of each leaf.
+// Prepares the numbers that leaves attribute to features, so that they can be added for many rows. In: the sections of
+// approximate contributions. Out: the terms of each leaf.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <forestvm/core/transform.hpp>
 #include <forestvm/program.hpp>
 
 namespace forestvm::host {
@@ -15,7 +16,8 @@ namespace forestvm::host {
 template <class Score>
 struct LeafTerm {
   Score value;
-  std::uint32_t sum;  ///< Attribution::index, or the number of sums of a row: the sum that nothing reads.
+  std::uint32_t
+      sum;  ///< Attribution::index, or the index of the sum that nothing reads, the last of a row's.
 };
 
 /// The terms of all leaves, in the order of the section attributed_leaves. If the lists of a tree's leaves differ
@@ -29,14 +31,6 @@ struct LeafAttributions {
   std::vector<std::uint32_t> leaves;
   std::vector<LeafTerm<float>> singles;   ///< The terms if scores are float32.
   std::vector<LeafTerm<double>> doubles;  ///< The terms if scores are float64.
-
-  template <class Score>
-  const LeafTerm<Score>* terms() const {
-    if constexpr (sizeof(Score) == sizeof(float))
-      return singles.data();
-    else
-      return doubles.data();
-  }
 };
 
 /// Returns the number of sums of a row: those of approximate contributions, and one that nothing reads.
@@ -44,10 +38,10 @@ inline std::size_t attributed_sums(const ProgramMeta& meta) {
   return meta.num_outputs * (std::size_t{meta.num_features} + 1) + 1;
 }
 
-/// Returns the number of rows whose sums are computed together. They stay in the second-level cache.
-inline std::size_t attributed_rows(std::size_t sums, std::size_t number_bytes) {
+/// Returns the number of rows whose sums are computed together. Their sums stay in the second-level cache.
+inline std::size_t attributed_rows(const ProgramMeta& meta) {
   constexpr std::size_t kMostRows = 512, kBytes = std::size_t{128} << 10;
-  return std::clamp<std::size_t>(kBytes / (sums * number_bytes), 1, kMostRows);
+  return std::clamp<std::size_t>(kBytes / (attributed_sums(meta) * size_of(meta.score_type)), 1, kMostRows);
 }
 
 }  // namespace forestvm::host

@@ -1,8 +1,10 @@
 // The instruction `attribute`: the leaves that a row reaches -> approximate contributions of features to its scores.
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <type_traits>
 
+#include "vm/host/leaf_lists.hpp"
 #include "vm/host/machine.hpp"
 
 namespace forestvm::host {
@@ -26,41 +28,47 @@ void convert(const Score* numbers, std::size_t count, std::size_t terms,
   }
 }
 
+/// The number of trees that are taken for many rows before the next ones, so that their terms stay in the caches. The
+/// numbers of a row's leaves in them fill a line of a cache.
+constexpr std::size_t kTreesAtOnce = 16;
+
+/// Adds to a row's sums the terms of the leaves that it reaches in up to kTreesAtOnce trees. `numbers` has the numbers
+/// of these leaves, and `leaves` is LeafAttributions::leaves.
+template <class Score>
+void add_terms(std::span<const NumberedLeaves> trees, std::span<const std::uint32_t> leaves,
+               const std::int32_t* numbers, const LeafTerm<Score>* terms, Score* sums) {
+  struct {
+    std::uint32_t begin, end;
+  } lists[kTreesAtOnce];
+  std::size_t count = 0;
+  for_leaf_lists(trees, leaves, numbers, [&](std::uint32_t begin, std::uint32_t end) {
+    __builtin_prefetch(terms + begin);
+    lists[count++] = {begin, end};
+  });
+  for (std::size_t l = 0; l < count; ++l)
+    for (std::uint32_t term = lists[l].begin; term != lists[l].end; ++term)
+      sums[terms[term].sum] += terms[term].value;
+}
+
 }  // namespace
 
-/// Adds what the leaves of some rows attribute to features, in the order of the trees, and writes the sums. Some trees
-/// are taken for many rows before the next ones, so that their terms stay in the caches.
+/// Adds what the leaves of some rows attribute to features, in the order of the trees, and writes the sums.
 template <class Score>
-void Machine::attribute_rows(const Range& rows) const {
-  constexpr std::size_t kTrees = 16;  // the numbers of a row's leaves in as many trees fill a line of a cache
+void Machine::attribute_rows(const Range& rows, const LeafTerm<Score>* terms) const {
   constexpr std::uint32_t kAhead = 8;  // rows whose numbers the processor fetches meanwhile
   const auto trees = loaded_->program.attributed_trees();
-  const std::uint32_t* const leaves = loaded_->attributions.leaves.data();
-  const LeafTerm<Score>* const terms = loaded_->attributions.terms<Score>();
   const ScratchSlots::Slot slot(*pass_->slots);
   auto* const sums = reinterpret_cast<Score*>(slot.memory());
-  const std::size_t width = attributed_sums(loaded_->meta), most = attributed_rows(width, sizeof(Score));
+  const std::size_t width = attributed_sums(loaded_->meta), most = attributed_rows(loaded_->meta);
   for (std::uint32_t row = rows.begin; row < rows.end;) {
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(most, rows.end - row));
     std::memset(sums, 0, count * width * sizeof *sums);
-    const std::int32_t* const numbers = pass_->leaves + row * trees.size();
-    for (std::size_t begin = 0; begin < trees.size(); begin += kTrees) {
-      const std::size_t end = std::min(begin + kTrees, trees.size());
-      for (std::uint32_t i = 0; i < count; ++i) {
-        if (i + kAhead < count) __builtin_prefetch(numbers + (i + kAhead) * trees.size() + begin);
-        const std::uint32_t* lists[kTrees];
-        std::size_t listed = 0;
-        for (std::size_t t = begin; t < end; ++t) {
-          const auto number = static_cast<std::uint32_t>(numbers[i * trees.size() + t]);
-          if (number >= trees[t].leaf_count) continue;  // in a damaged program only
-          const std::uint32_t* const leaf = leaves + trees[t].first_leaf + number;
-          __builtin_prefetch(terms + *leaf);
-          lists[listed++] = leaf;
-        }
-        Score* const to = sums + i * width;
-        for (std::size_t l = 0; l < listed; ++l)
-          for (std::uint32_t term = lists[l][0], last = lists[l][1]; term != last; ++term)
-            to[terms[term].sum] += terms[term].value;
+    for (std::size_t begin = 0; begin < trees.size(); begin += kTreesAtOnce) {
+      const auto some = trees.subspan(begin, std::min(kTreesAtOnce, trees.size() - begin));
+      const std::int32_t* numbers = pass_->leaves + row * trees.size() + begin;
+      for (std::uint32_t i = 0; i < count; ++i, numbers += trees.size()) {
+        if (i + kAhead < count) __builtin_prefetch(numbers + kAhead * trees.size());
+        add_terms(some, loaded_->attributions.leaves, numbers, terms, sums + i * width);
       }
     }
     for (std::uint32_t i = 0; i < count; ++i) write_attributions(row + i, sums + i * width);
@@ -87,9 +95,9 @@ void Machine::write_attributions(std::uint32_t row, Score* sums) const {
 void Machine::attribute(const Inst& inst) {
   const Range& rows = ranges[operands<Op::Attribute>(inst).rows];
   if (loaded_->meta.score_type == ScalarType::Float64)
-    attribute_rows<double>(rows);
+    attribute_rows(rows, loaded_->attributions.doubles.data());
   else
-    attribute_rows<float>(rows);
+    attribute_rows(rows, loaded_->attributions.singles.data());
 }
 
 }  // namespace forestvm::host

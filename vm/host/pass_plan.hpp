@@ -173,9 +173,8 @@ class PassPlan {
     if (reads_paths(pass.output)) return whole_lines(ExplainScratch(loaded_.paths).bytes);
     if (has_members(pass))
       return whole_lines(member_numbers(meta.num_outputs, pass.options->ensembles) * sizeof(double));
-    const std::size_t sums = attributed_sums(meta);
-    const std::size_t bytes = meta.score_type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
-    return whole_lines(std::min<std::size_t>(pass.row_count, attributed_rows(sums, bytes)) * sums * bytes);
+    return whole_lines(std::min<std::size_t>(pass.row_count, attributed_rows(meta)) * attributed_sums(meta) *
+                       size_of(meta.score_type));
   }
 
   /// Returns the number of threads that compute contributions, uncertainty or quantiles of a pass's rows at once.

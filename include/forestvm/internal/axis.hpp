@@ -1,4 +1,4 @@
-// What a loop of a schedule, or a range of a program, goes through.
+// Names the two things that a loop of a schedule, or a range of a program, steps through.
 #pragma once
 
 #include <cstdint>

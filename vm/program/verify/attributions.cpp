@@ -44,9 +44,11 @@ Result<void> verify_attributions(const Program& program) {
                                       "attributed_trees", "attributed_leaves", "attributions"}));
   // The host goes through all leaves once to prepare their terms, so trees share none.
   std::size_t leaves = 0;
-  for (std::size_t t = 0; t < trees.size(); leaves += trees[t++].leaf_count)
+  for (std::size_t t = 0; t < trees.size(); ++t) {
     if (trees[t].first_leaf != leaves)
       return record_error("attributed_trees", t, "its leaves do not follow those of the tree before it");
+    leaves += trees[t].leaf_count;
+  }
   return verify_numbers(program, width);
 }
 
