@@ -15,9 +15,10 @@ file(LOCK ${FOLDER} DIRECTORY GUARD PROCESS)  # the folder keeps compiled object
 run(pkg-config --variable pc_path pkg-config)
 string(STRIP "${output}" native_packages)
 set(ENV{PKG_CONFIG_PATH} ${native_packages})  # searched before the preset's
-# -O0 is enough to find warnings and to see which instructions walkers use.
+# -O0 is enough to find warnings and to see which instructions walkers use. Without batches, the walkers of tables have an
+# object of their own.
 run(${CMAKE_COMMAND} -S ${ROOT} --preset arm64 -B ${FOLDER} -DFORESTVM_TESTS=OFF -DCMAKE_CXX_FLAGS_RELEASE=-O0
-  ${OPTIONS})
+  -DFORESTVM_UNITY=OFF ${OPTIONS})
 run(${CMAKE_COMMAND} --build ${FOLDER} --target ${TARGETS})
 
 file(GLOB_RECURSE objects ${FOLDER}/*_Tables.cpp.o)
