@@ -165,8 +165,9 @@ Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const
 /// Makes columns of the struct array of a call.
 class ArrowRows {
  public:
-  ArrowRows(const ArrowArray& array, const ArrowSchema& schema, const Names& names, ColumnMemory& memory)
-      : array_(array), schema_(schema), names_(names), memory_(memory) {}
+  ArrowRows(const ArrowArray& array, const ArrowSchema& schema, Matched matched, const Names& names,
+            ColumnMemory& memory)
+      : array_(array), schema_(schema), matched_(matched), names_(names), memory_(memory) {}
 
   Result<AnyRows> match_columns(bool ignores_extra) {
     FVM_TRY(check_struct());
@@ -186,6 +187,18 @@ class ArrowRows {
     return column.form == ColumnForm::Text || column.form == ColumnForm::TextViews;
   }
 
+  /// Checks a column without a dictionary.
+  Result<void> check_plain(const Place& place, std::uint32_t feature, const Column& column) const {
+    if (is_text(column) && !names_.categories().takes(feature))
+      return place.refuse("it holds texts, and the model has no names of categories for this feature");
+    if (column.form == ColumnForm::Numbers && matched_ == Matched::ByName &&
+        !names_.program().category_names().empty() && names_.categories().has_ambiguous_numbers(feature))
+      return place.refuse(
+          "it holds numbers, which may be names or codes of the model's categories: pass a "
+          "dictionary or texts for names, columns without names for codes");
+    return {};
+  }
+
   /// Reads the children. Each feature must occur once in `features`, so that each column is set.
   Result<AnyRows> columns(std::span<const std::uint32_t> features) {
     FVM_TRY(make_room(features));
@@ -202,8 +215,8 @@ class ArrowRows {
       if (schema.dictionary != nullptr) {
         FVM_TRY(add_dictionary(place, schema, array, feature, names_.categories(), numbers, column));
         numbers += column.category_count;
-      } else if (is_text(column) && !names_.categories().takes(feature)) {
-        return place.refuse("it holds texts, and the model has no names of categories for this feature");
+      } else {
+        FVM_TRY(check_plain(place, feature, column));
       }
       has_texts_ = has_texts_ || is_text(column);
     }
@@ -317,6 +330,7 @@ class ArrowRows {
 
   const ArrowArray& array_;
   const ArrowSchema& schema_;
+  Matched matched_;
   const Names& names_;
   ColumnMemory& memory_;
   bool has_texts_ = false;
@@ -333,13 +347,14 @@ Result<AnyRows> known_arrow(const fvm_rows& rows, const Names& names, ColumnMemo
   const auto& array = *static_cast<const ArrowArray*>(rows.data);
   if (rows.row_count != 0 && (array.length < 0 || rows.row_count != static_cast<std::size_t>(array.length)))
     return usage("rows.row_count is {}, the Arrow array's length is {}", rows.row_count, array.length);
-  return ArrowRows(array, *rows.schema, names, memory).match_columns(rows.extra == FVM_EXTRA_IGNORE);
+  return ArrowRows(array, *rows.schema, Matched::ByName, names, memory)
+      .match_columns(rows.extra == FVM_EXTRA_IGNORE);
 }
 
 Result<AnyRows> matched_arrow(const ArrowArray& array, const ArrowSchema& schema,
-                              std::span<const std::uint32_t> features, const Names& names,
+                              std::span<const std::uint32_t> features, Matched matched, const Names& names,
                               ColumnMemory& memory) {
-  return ArrowRows(array, schema, names, memory).matched_columns(features);
+  return ArrowRows(array, schema, matched, names, memory).matched_columns(features);
 }
 
 }  // namespace forestvm::c_api

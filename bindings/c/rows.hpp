@@ -55,10 +55,14 @@ struct ColumnMemory {
 /// fvm_predict's errors for fields that make no sense.
 Result<AnyRows> known_rows(const fvm_rows* given, const Names& names, ColumnMemory& memory);
 
+/// How the children of Arrow rows were matched with features. Numbers in columns that were matched by position may be
+/// codes of categories; by name they are refused where they may also be the categories' names.
+enum class Matched : std::uint8_t { ByName, ByPosition };
+
 /// Returns rows of Arrow whose children were matched before: `features` has the feature of each child, or kNoFeature,
 /// and each feature once. The rows refer to `memory`. Returns fvm_predict's errors for fields that make no sense.
 Result<AnyRows> matched_arrow(const ArrowArray& array, const ArrowSchema& schema,
-                              std::span<const std::uint32_t> features, const Names& names,
+                              std::span<const std::uint32_t> features, Matched matched, const Names& names,
                               ColumnMemory& memory);
 
 /// Does what known_rows does, for rows of FVM_ROWS_ARROW whose fields have been checked.

@@ -223,7 +223,8 @@ typedef struct fvm_column {
  * dictionaries of texts or numbers, which are found among the names of the model's categories; a text that is not among
  * them is treated as the trainer treats it: as missing, as a certain category, or refused. Numbers without a dictionary
  * are codes of categories or, in features that the model compares as text, whole numbers that stand for their decimal
- * text. Other types are refused.
+ * text. They are refused where they could also be names, because the model's categories are numbers that are not their
+ * own codes. Other types are refused.
  *
  * NaN is a missing value. A value is compared as the float32 nearest to it, as the trainers of float32 models
  * do. A model that compares in float64 (such as LightGBM's) compares float64 rows exactly; it refuses rows with a

@@ -63,6 +63,12 @@ bool CategoryTexts::hashes(std::uint32_t feature) const {
   return std::binary_search(hashed_.begin(), hashed_.end(), feature);
 }
 
+bool CategoryTexts::has_ambiguous_numbers(std::uint32_t feature) const {
+  const Named* const mine = named(feature);
+  return mine != nullptr && std::any_of(mine->numbers.begin(), mine->numbers.end(),
+                                        [](const auto& name) { return name.first != name.second; });
+}
+
 const CategoryTexts::Named* CategoryTexts::named(std::uint32_t feature) const {
   const auto at = std::lower_bound(named_.begin(), named_.end(), feature,
                                    [](const Named& a, std::uint32_t b) { return a.feature < b; });

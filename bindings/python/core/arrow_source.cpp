@@ -266,7 +266,8 @@ bool ArrowSource::open(PyObject* forest, PyObject* object, PyObject* columns, Py
 
 std::optional<ColumnRows> ArrowSource::columns_of(const Forest& forest, const ContextPool::Lease& lease,
                                                   const ArrowArray& chunk) {
-  const auto known = c_api::matched_arrow(chunk, chunks_.schema(), order_->features, forest.names,
+  const auto matched = order_->columns == kByName ? c_api::Matched::ByName : c_api::Matched::ByPosition;
+  const auto known = c_api::matched_arrow(chunk, chunks_.schema(), order_->features, matched, forest.names,
                                           lease.workspace().columns);
   if (known) return std::get<ColumnRows>(*known);
   known.error().code == ErrorCode::Refused ? raise_unsupported(known.error()) : raise(known.error());

@@ -209,13 +209,6 @@ PyObject* category_tables(PyObject* self, void*) {
   return list.release();
 }
 
-PyObject* derived_columns(PyObject* self, void*) {
-  return guarded([&] {
-    const auto columns = derived_column_texts(forest_of(self).program);
-    return texts(columns.size(), [&](std::size_t i) { return std::string_view(columns[i]); });
-  });
-}
-
 PyObject* list_of_features(std::span<const std::uint32_t> features) {
   Ref list = Ref::take(PyList_New(0));
   for (const std::uint32_t feature : features) {
@@ -223,6 +216,25 @@ PyObject* list_of_features(std::span<const std::uint32_t> features) {
     if (!list || !item || PyList_Append(list.get(), item.get()) != 0) return nullptr;
   }
   return list.release();
+}
+
+/// Returns the features whose categories may be meant by their names or by their codes where rows hold plain numbers.
+PyObject* ambiguous_features(PyObject* self, void*) {
+  return guarded([&] {
+    const Forest& forest = forest_of(self);
+    std::vector<std::uint32_t> features;
+    for (const CategoryNames& feature : forest.program.category_names())
+      if (forest.names.categories().has_ambiguous_numbers(feature.feature))
+        features.push_back(feature.feature);
+    return list_of_features(features);
+  });
+}
+
+PyObject* derived_columns(PyObject* self, void*) {
+  return guarded([&] {
+    const auto columns = derived_column_texts(forest_of(self).program);
+    return texts(columns.size(), [&](std::size_t i) { return std::string_view(columns[i]); });
+  });
 }
 
 PyObject* hashed_features(PyObject* self, void*) {
@@ -400,6 +412,7 @@ PyObject* make_forest_type(PyObject* module) {
       {"_feature_names", feature_names, nullptr, nullptr, nullptr},
       {"_classes", classes, nullptr, nullptr, nullptr},
       {"_category_tables", category_tables, nullptr, nullptr, nullptr},
+      {"_ambiguous_features", ambiguous_features, nullptr, nullptr, nullptr},
       {"_hashed_features", hashed_features, nullptr, nullptr, nullptr},
       {"_zero_missing", zero_missing, nullptr, nullptr, nullptr},
       {"_derived_columns", derived_columns, nullptr, nullptr, nullptr},

@@ -246,8 +246,9 @@ Result<ArrowArray> predictions(const Expression& expression, const Columns& colu
   for (std::int64_t left = rows; left > 0;) {
     const ArrowArray* const table = tables.next(left);
     FVM_CHECK(table != nullptr);
-    FVM_ASSIGN(const AnyRows known, c_api::matched_arrow(*table, tables.schema(), expression.features,
-                                                         forest.names, lease.workspace().columns));
+    FVM_ASSIGN(const AnyRows known,
+               c_api::matched_arrow(*table, tables.schema(), expression.features, c_api::Matched::ByName,
+                                    forest.names, lease.workspace().columns));
     FVM_TRY(write_output(forest, lease, known, form, form.type, out));
     out += static_cast<std::size_t>(table->length) * row_size;
     left -= table->length;

@@ -116,6 +116,7 @@ class Forest:
     _feature_names: tuple[str, ...]
     _classes: tuple[str, ...]
     _category_tables: list[tuple[int, tuple[str, ...], float | None]]
+    _ambiguous_features: list[int]
     _hashed_features: list[int]
     _zero_missing: list[int]
     _derived_columns: tuple[str, ...]

@@ -60,7 +60,7 @@ def columns_of(
     forest: Forest, names: Sequence[Any], values: Sequence[Any], missing: float | None, columns: str, extra: str
 ) -> ColumnRows:
     order = _names.order_of(forest, names, columns, extra)
-    return ColumnRows(forest, values if order is None else [values[i] for i in order], missing)
+    return ColumnRows(forest, values if order is None else [values[i] for i in order], missing, columns)
 
 
 def _pandas_rows(forest: Forest, frame: Any, missing: float | None, columns: str, extra: str) -> _rows.Rows:
@@ -76,7 +76,7 @@ def _pandas_rows(forest: Forest, frame: Any, missing: float | None, columns: str
         if array is not None:
             return _rows.ArrayRows(forest, array, missing, order)
     used = range(frame.shape[1]) if order is None else order
-    return ColumnRows(forest, [frame.iloc[:, i] for i in used], missing)
+    return ColumnRows(forest, [frame.iloc[:, i] for i in used], missing, columns)
 
 
 def pandas_array(frame: Any, width: int) -> NDArray[Any] | None:
@@ -96,10 +96,12 @@ def pandas_array(frame: Any, width: int) -> NDArray[Any] | None:
 class ColumnRows(_rows.Rows):
     """Columns, one for each feature, each an array, a sequence, or a Series of pandas."""
 
-    def __init__(self, forest: Forest, columns: Sequence[Any], missing: float | None) -> None:
+    def __init__(self, forest: Forest, values: Sequence[Any], missing: float | None, columns: str) -> None:
         super().__init__(forest)
-        self._missing = missing
-        self._columns = [_Column(forest, feature, values, missing) for feature, values in enumerate(columns)]
+        ambiguous = forest._ambiguous_features if columns == "name" else []
+        self._columns = [
+            _Column(forest, feature, column, missing, feature in ambiguous) for feature, column in enumerate(values)
+        ]
         counts = {len(column.values) for column in self._columns}
         if len(counts) > 1:
             raise UnsupportedInput(f"the columns have different lengths: {sorted(counts)}", "X")
@@ -138,8 +140,10 @@ def _codes(part: tuple[NDArray[Any], NDArray[Any], bool], where: str) -> NDArray
 class _Column:
     """The values of one feature."""
 
-    def __init__(self, forest: Forest, feature: int, values: Any, missing: float | None) -> None:
+    def __init__(self, forest: Forest, feature: int, values: Any, missing: float | None, is_ambiguous: bool) -> None:
         self._forest, self._feature, self._missing = forest, feature, missing
+        #: Whether plain numbers may be names of categories or codes.
+        self._is_ambiguous = is_ambiguous
         names = forest.feature_names
         self.where = f"column {names[feature]!r}" if names else f"column {feature}"
         self._table: tuple[NDArray[Any], bool] | None = None
@@ -179,7 +183,7 @@ class _Column:
         if self._table is not None:
             return numpy.ascontiguousarray(values), *self._table
         if self.is_direct:
-            return values
+            return self._checked(values)
         if isinstance(values, numpy.ma.MaskedArray):
             mask, values = numpy.ma.getmaskarray(values), values.data.astype(object)
             values[mask] = None
@@ -188,8 +192,18 @@ class _Column:
             if any(isinstance(value, (str, bytes)) for value in objects):
                 return self._texts(objects)
         if self._missing is None and values.dtype.kind in "biuf" and values.dtype.char != "g":
-            return numpy.array(values, dtype=values.dtype.newbyteorder("="))
-        return _rows.numbers(values, self._forest._number_dtype, self._missing, self.where)
+            return self._checked(numpy.array(values, dtype=values.dtype.newbyteorder("=")))
+        return self._checked(_rows.numbers(values, self._forest._number_dtype, self._missing, self.where))
+
+    def _checked(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Returns the numbers, unless nothing says whether they are names of categories or codes."""
+        if self._is_ambiguous and (numbers == numbers).any():
+            raise UnsupportedInput(
+                f"{self.where}: holds numbers, which may be names or codes of the model's categories: pass categories or "
+                'texts for names, columns="position" for codes',
+                self.where,
+            )
+        return numbers
 
     def _texts(self, values: NDArray[Any]) -> Part:
         """Maps texts to the codes of their categories."""

@@ -285,8 +285,9 @@ def test_categories_are_matched_by_value() -> None:
     for texts in (frame.colour.astype(object), frame.colour.astype(str), frame.colour.astype("string")):
         assert np.array_equal(forest.predict(frame.assign(colour=texts)), wanted)
     assert np.array_equal(forest.predict(frame[["flag", "size", "colour", "x"]]), wanted)
-    row = {"x": float(frame.x[0]), "colour": frame.colour[0], "size": frame["size"][0], "flag": frame.flag[0]}
-    assert forest.predict_one(row) == wanted[0]
+    for i in range(20):
+        row = {"x": frame.x[i], "colour": frame.colour[i], "size": str(frame["size"][i]), "flag": frame.flag[i]}
+        assert forest.predict_one(row) == wanted[i]
     unseen = frame.copy()
     unseen["colour"] = pandas.Categorical(["violet", None] * (len(frame) // 2))
     assert np.array_equal(forest.predict(unseen), booster.predict(unseen))
@@ -307,8 +308,7 @@ def test_categories_of_polars_and_arrow_are_matched_by_value() -> None:
         "size": frame["size"].astype(int).to_numpy(),
         "flag": frame.flag.astype(str).tolist(),
     }
-    numbers = {**plain, "size": [{10: 1, -5: 0, 7: 2}[size] for size in plain["size"]]}
-    numbers["size"] = frame["size"].cat.codes.to_numpy()
+    numbers = {**plain, "size": [str(size) for size in plain["size"]]}
     polars.Series(["other", "levels", "first"], dtype=polars.Categorical)  # pollutes the global cache
     for kind in (polars.String, polars.Categorical, polars.Enum(["green", "unused", "red", "blue", "black"])):
         table = polars.DataFrame({**numbers, "colour": polars.Series(colours, dtype=kind)})
@@ -330,6 +330,32 @@ def test_categories_of_polars_and_arrow_are_matched_by_value() -> None:
     parts = [arrow.array(part).dictionary_encode() for part in (colours[:100], colours[100:101], colours[101:])]
     chunked = arrow.table({**numbers, "colour": arrow.chunked_array(parts)})  # a dictionary for each chunk
     assert np.array_equal(forest.predict(chunked), wanted)
+
+
+def test_numbers_that_may_be_names_or_codes_of_categories_are_refused() -> None:
+    """The categories of `size` are -5, 7 and 10: the number 7 may be the second one, and 1 its code."""
+    booster, frame, forest = categories_of_pandas()
+    polars = pytest.importorskip("polars")
+    arrow = pytest.importorskip("pyarrow")
+    wanted = booster.predict(frame)
+    for sizes in (frame["size"].astype(int), frame["size"].cat.codes, frame["size"].astype(float).astype(object)):
+        plain = frame.assign(size=sizes)
+        with pytest.raises(ValueError, match="categorical_feature do not match"):
+            booster.predict(plain)
+        columns = {name: plain[name].astype(str if name in ("colour", "flag") else float).to_numpy() for name in plain}
+        tables = [plain, columns, polars.DataFrame(columns), arrow.table(columns), plain.convert_dtypes()]
+        for table in tables:
+            with pytest.raises(forestvm.UnsupportedInput, match="size.*names or codes of the model's categories"):
+                forest.predict(table)
+            with pytest.raises(forestvm.UnsupportedInput, match="size.*names or codes"):
+                forest.encode(table)
+        with pytest.raises(forestvm.UnsupportedInput, match="size.*names or codes"):
+            forest.predict_one({name: column[0] for name, column in columns.items()})
+    coded = frame.assign(size=frame["size"].cat.codes, colour=frame.colour.cat.codes, flag=frame.flag.cat.codes)
+    for table in (coded, arrow.table(dict(coded.items())), polars.DataFrame({k: v.to_numpy() for k, v in coded.items()})):
+        assert np.array_equal(forest.predict(table, columns="position"), wanted)
+    unknown = frame.assign(size=frame["size"].where(frame.x > 10))  # None of them is there.
+    assert np.array_equal(forest.predict(frame.assign(size=np.nan)), forest.predict(unknown))
 
 
 def test_integers_of_mixed_frames_are_not_rounded() -> None:

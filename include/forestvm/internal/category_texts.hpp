@@ -27,6 +27,10 @@ class CategoryTexts {
   /// Returns whether a feature's texts are compared by hash codes.
   bool hashes(std::uint32_t feature) const;
 
+  /// Returns whether a number may be meant as the name of one category or as the code of another, as 7 may where the
+  /// categories are 5, 6, 7 and 8 and so have the codes 0 to 3.
+  bool has_ambiguous_numbers(std::uint32_t feature) const;
+
   /// Returns the number for a text of a feature that takes texts; NaN if the text is missing. Refused if the trainer
   /// refuses texts that are no category.
   Result<double> number_of(std::uint32_t feature, std::string_view text) const;

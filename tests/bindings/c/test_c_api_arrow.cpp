@@ -193,9 +193,6 @@ TEST(CApiArrow, FindsCategoriesByName) {
       std::vector<std::optional<std::int64_t>> wide(indices.begin(), indices.end());
       wide[4] = 2;  // an index of a null in the dictionary
       expect(arrow_dictionary<std::int64_t>("f1", wide, arrow_views("", names), 9), "i64, vu");
-      std::vector<std::optional<float>> plain(codes.begin(), codes.end());
-      plain[4] = std::nullopt;
-      expect(arrow_numbers<float>("f1", plain), "codes");
     }
 }
 
@@ -211,6 +208,31 @@ TEST(CApiArrow, FindsCategoriesThatAreNumbers) {
   const ArrowColumnPtr table = with_categories(
       arrow_dictionary<std::int16_t>("f1", indices, arrow_numbers<double>("", {-3.0, 10.0, 2.5, 11.0})));
   EXPECT_TRUE(arrow_answers(opened, table) == float_answers(opened, floats.rows(), 3));
+}
+
+TEST(CApiArrow, TakesNumbersAsCodesUnlessTheyCouldBeNames) {
+  const std::vector<std::vector<std::string>> clear = {
+      {"red", "", "blue"}, {"0", "1", "2"}, {"red", "1", "blue"}};
+  const std::vector<std::vector<std::string>> ambiguous = {
+      {"1", "2", "3"}, {"red", "7", "blue"}, {"2", "1", "0.0"}};
+  const std::vector<std::optional<std::int64_t>> codes = {2, 0, std::nullopt, 1};
+  FloatRows floats(codes.size(), 3);
+  floats.set(0, drawn<float>(codes.size(), 1), 0);
+  floats.set(1, codes, 0);
+  floats.set(2, drawn<float>(codes.size(), 2), 0);
+  const ArrowColumnPtr table = with_categories(arrow_numbers<std::int64_t>("f1", codes));
+  Model model = named_forest(std::nan(""));
+  for (const auto& names : clear) {
+    model.categories[0].names = names;
+    const Opened opened(compiled(model, ""));
+    EXPECT_TRUE(arrow_answers(opened, table) == float_answers(opened, floats.rows(), 3)) << names[1];
+  }
+  for (const auto& names : ambiguous) {
+    model.categories[0].names = names;
+    const Opened opened(compiled(model, ""));
+    expect_failure(predict_raw(opened, arrow_rows(table)), FVM_REFUSED,
+                   "column \"f1\": it holds numbers, which may be names or codes of the model's categories");
+  }
 }
 
 TEST(CApiArrow, RefusesCategoriesThatTheTrainerRefuses) {
