@@ -194,8 +194,8 @@ class ArrowRows {
     if (column.form == ColumnForm::Numbers && matched_ == Matched::ByName &&
         !names_.program().category_names().empty() && names_.categories().has_ambiguous_numbers(feature))
       return place.refuse(
-          "it holds numbers, which may be names or codes of the model's categories: pass a "
-          "dictionary or texts for names, columns without names for codes");
+          "it holds numbers, which may be names or codes of the model's categories: pass names in a "
+          "dictionary or as texts, and codes by position");
     return {};
   }
 
