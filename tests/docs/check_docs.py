@@ -4,6 +4,7 @@
     check_docs.py links  ROOT [PAGE ...]
     check_docs.py blocks ROOT --build BUILD --cc CC --cxx CXX [PAGE ...]
     check_docs.py follow ROOT [--launcher COMMAND] PAGE ...
+    check_docs.py apply  ROOT --cxx CXX PAGE ...
 
 Pages are Markdown files, named from ROOT; without any, all that git tracks are read by `links`, and README.md and docs/
 by `blocks`. Every problem is a line "PAGE:LINE: what is wrong". The exit code is 1 if there is one.
@@ -27,6 +28,9 @@ language says what is done with it:
 marked `add to` and `new file`, and runs those marked `in the tree`, in order, at the top of the copy. There `release` is
 configured for the first CPU target alone, without GPUs' compilers, tests and benchmarks; the program that it builds is
 on the PATH, and the files of the example are there.
+
+`apply` does the same up to the first block that builds, and then only lets the compiler read the sources that the page
+has changed or added, and the headers that expand the lists of rows. It takes seconds where `follow` takes minutes.
 
 A comment on the line before a block changes that:
 
@@ -425,43 +429,76 @@ def changed(text, anchor, block):
     return "\n".join(lines)
 
 
-def follow(root, page, options):
-    """Does in a copy of the tree what a page says. Returns problems."""
-    blocks, _, problems = read_page(root, page)
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder) / "forestvm"
+# What expands the lists of rows of layouts and opcodes.
+EXPANSIONS = ("include/forestvm/core/layouts.hpp", "include/forestvm/core/interpret.hpp", "kernels/link/linked_inst.hpp")
+
+
+class Follower:
+    """Does in a copy of the tree what a page says."""
+
+    def __init__(self, root, page, options, folder):
+        self.root, self.page, self.options = root, page, options
+        self.tree = Path(folder) / "forestvm"
+        self.blocks, _, self.problems = read_page(root, page)
         for name in tracked(root, "*"):
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(root / name, tree / name, follow_symlinks=False)
-        shutil.copytree(root / "tests/data/breast_cancer", tree, dirs_exist_ok=True)
-        environment = dict(os.environ, LC_ALL="C.UTF-8", TMPDIR=folder,
-                           PATH=f"{tree}/build/release/cli:" + os.environ["PATH"])
+            (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(root / name, self.tree / name, follow_symlinks=False)
+        shutil.copytree(root / "tests/data/breast_cancer", self.tree, dirs_exist_ok=True)
+        self.environment = dict(os.environ, LC_ALL="C.UTF-8", TMPDIR=str(folder),
+                                PATH=f"{self.tree}/build/release/cli:" + os.environ["PATH"])
 
-        def run(line, command):
-            done = subprocess.run(["sh", "-euc", command], cwd=tree, env=environment, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            print(f"$ {command.strip()}\n{done.stdout[-1500:]}", flush=True)
-            if done.returncode != 0:
-                problems.append(problem(page, line, f"exit code {done.returncode} of:\n{command}"))
+    def run(self, line, command):
+        done = subprocess.run(["sh", "-euc", command], cwd=self.tree, env=self.environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        print(f"$ {command.strip()}\n{done.stdout[-1500:]}", flush=True)
+        if done.returncode != 0:
+            self.problems.append(problem(self.page, line, f"exit code {done.returncode} of:\n{command}"))
 
-        run(1, "cmake --preset release -DFORESTVM_TARGETS=baseline -DFORESTVM_CUDA=OFF -DFORESTVM_HIP=OFF "
-            f"-DFORESTVM_TESTS=OFF -DFORESTVM_BENCH=OFF -DCMAKE_CXX_COMPILER_LAUNCHER={options.launcher}")
-        for block in blocks:
-            wrong = wrong_change(tree, block)
-            if wrong:
-                problems.append(problem(page, block.line, wrong))
-            elif "add to" in block.notes:
-                file, _, anchor = block.notes["add to"].partition(" before ")
-                (tree / file).write_text(changed((tree / file).read_text(), anchor, block))
-            elif "new file" in block.notes:
-                (tree / block.notes["new file"]).write_text(block.text)
-            elif "file" in block.notes:
-                (tree / block.notes["file"]).write_text(block.text)
-            elif "in the tree" in block.notes:
-                run(block.line, block.text)
-            if problems:
+    def change(self, block):
+        """Applies a block to the tree, or runs it. Returns the file that it has changed or added, if it is one."""
+        wrong = wrong_change(self.tree, block)
+        if wrong:
+            self.problems.append(problem(self.page, block.line, wrong))
+        elif "add to" in block.notes:
+            file, _, anchor = block.notes["add to"].partition(" before ")
+            (self.tree / file).write_text(changed((self.tree / file).read_text(), anchor, block))
+            return file
+        elif "new file" in block.notes or "file" in block.notes:
+            file = block.notes.get("new file") or block.notes["file"]
+            (self.tree / file).write_text(block.text)
+            return file
+        elif "in the tree" in block.notes:
+            self.run(block.line, block.text)
+        return None
+
+    def follow(self):
+        self.run(1, "cmake --preset release -DFORESTVM_TARGETS=baseline -DFORESTVM_CUDA=OFF -DFORESTVM_HIP=OFF "
+                 f"-DFORESTVM_TESTS=OFF -DFORESTVM_BENCH=OFF -DCMAKE_CXX_COMPILER_LAUNCHER={self.options.launcher}")
+        for block in self.blocks:
+            self.change(block)
+            if self.problems:
                 break
-    return problems
+        return self.problems
+
+    def apply(self):
+        files = set(EXPANSIONS)
+        for block in self.blocks:
+            if self.problems or ("in the tree" in block.notes and "cmake --build" in block.text):
+                break
+            file = self.change(block)
+            if file and file.endswith((".cpp", ".hpp")):
+                files.add(file)
+        for file in sorted(files):
+            if not self.problems:
+                self.run(1, f"{self.options.cxx} -std=c++20 -fsyntax-only -Wall -Wextra -Werror -I include -I . -I tests "
+                         f"-include {file} -x c++ /dev/null")
+        return self.problems
+
+
+def do_as_said(root, page, options):
+    with tempfile.TemporaryDirectory() as folder:
+        follower = Follower(root, page, options, folder)
+        return follower.apply() if options.what == "apply" else follower.follow()
 
 
 def tracked(root, pattern):
@@ -482,7 +519,7 @@ def tracked_pages(root):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["links", "blocks", "follow"])
+    parser.add_argument("what", choices=["links", "blocks", "follow", "apply"])
     parser.add_argument("root", type=lambda name: Path(name).resolve())
     parser.add_argument("pages", nargs="*")
     parser.add_argument("--build")
@@ -493,10 +530,10 @@ def main():
     options = parser.parse_intermixed_args()
     if options.what == "links":
         problems = check_links(options.root, options.pages or tracked_pages(options.root))
-    elif options.what == "follow":
+    elif options.what in ("follow", "apply"):
         if not options.pages:
-            parser.error("follow needs the pages")
-        problems = [found for page in options.pages for found in follow(options.root, page, options)]
+            parser.error(f"{options.what} needs the pages")
+        problems = [found for page in options.pages for found in do_as_said(options.root, page, options)]
     else:
         pages = options.pages or [page for page in tracked_pages(options.root)
                                   if page == "README.md" or page.startswith("docs/") or "/" not in page]
