@@ -122,7 +122,7 @@ void add_program(Json& document, const Program& program) {
   document["private bytes per row"] = private_bytes(program);
   document["program bytes"] = program.image().size();
   document["node bytes"] = program.nodes().size();
-  if (meta.forest_nodes != 0)  // the bytes are those of all plans' layouts; leaves count as nodes
+  if (meta.forest_nodes != 0)  // sums the layouts of all plans; leaves count as nodes
     document["node bytes per node"] = std::round(10.0 * static_cast<double>(program.nodes().size()) /
                                                  static_cast<double>(meta.forest_nodes)) /
                                       10;

@@ -10,9 +10,9 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/internal/program_parts.hpp>
 
+#include "scheduler/explained_forest.hpp"
 #include "scheduler/lowering.hpp"
 #include "scheduler/normal_form.hpp"
-#include "scheduler/passes/explain_trees.hpp"
 #include "scheduler/rank_table.hpp"
 
 namespace forestvm::scheduler {

@@ -239,7 +239,7 @@ class Predictor {
   /// approx_contribs, and need the host and a program compiled with CompileOptions::approx_contributions.
   ///
   /// A call that chooses features (CallOptions::features) gets num_outputs x (features.size() + 1) contributions, and
-  /// interactions in matrices of that many rows and columns: the places of the other features are left out.
+  /// interactions in matrices of features.size() + 1 rows and columns: other features have no row or column.
   ///
   /// Base margins need the host and a model of XGBoost or LightGBM that does not average its trees. LightGBM's own
   /// predict takes no margins: here sums start from them as LightGBM's scores of training rows start from

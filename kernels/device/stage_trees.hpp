@@ -17,7 +17,7 @@ namespace forestvm::kernels {
 struct StagedGroup {
   std::uint32_t group, begin, end;
   std::uint32_t tree_count;  ///< number of trees that lie interleaved, if the layout interleaves trees
-  /// Bytes from the beginning of shared memory to where the group's first node would be if all were there.
+  /// Offset in shared memory of the group's first node, whether or not that node is there. It may be negative.
   std::int32_t offset;
 };
 

@@ -30,8 +30,8 @@
 
 namespace forestvm::kernels {
 
-/// Runs instructions. Those that most calls contain are inlined where they read the launch as the constants that it is.
-/// The others are called, and so are sums of other types than float32. A function that is called gets a copy of the
+/// Runs instructions. Those of most calls are inlined, so that they read the launch from constant memory. Rare
+/// instructions, and sums that are not float32, are function calls. A function that is called gets a copy of the
 /// machine: if the machine's own address were known elsewhere, compilers would read its pointer to the launch from
 /// memory, and the launch through that pointer.
 template <class Listed>

@@ -143,6 +143,13 @@ constexpr bool accounts_for_operands(Op op) {
   return left_out == row.left_out.count;
 }
 
+/// Returns true if the row lists the partner of an instruction that opens or closes a block.
+constexpr bool knows_its_partner(Op op) {
+  const OpRole role = info(op).role;
+  const bool bounds_block = role == OpRole::Open || role == OpRole::Close;
+  return !bounds_block || position_of(op, LinkedField::Partner).matches == 1;
+}
+
 constexpr bool all_rows(bool (*holds)(Op)) {
   for (const OpInfo& row : bytecode_rows::kOpInfo)
     if (is_linked(row.op) && !holds(row.op)) return false;
@@ -150,6 +157,7 @@ constexpr bool all_rows(bool (*holds)(Op)) {
 }
 static_assert(all_rows(fields_are_apart));
 static_assert(all_rows(accounts_for_operands));
+static_assert(all_rows(knows_its_partner));
 
 }  // namespace linked_rows
 

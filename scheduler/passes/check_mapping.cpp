@@ -7,8 +7,8 @@
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
+#include "scheduler/explained_forest.hpp"
 #include "scheduler/lowering.hpp"
-#include "scheduler/passes/emit.hpp"
 
 namespace forestvm::scheduler {
 namespace {

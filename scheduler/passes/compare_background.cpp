@@ -9,9 +9,9 @@
 //   v (Q(d, X) - Q(d - 1, X without i) - g({}) / d),
 //   Q(n, X) = sum over the coalitions S in X but {} of (|S| - 1)! (n - |S|)! / n! g(S).
 //
-// So two tables of 2^d numbers say what the leaf contributes, however many rows the background has. The paths of a tree
-// whose shares are those of one background row, 0 or 1, say the same. They are taken for leaves with more than
-// kMaxPatternFeatures features, and for trees through which the background takes few different ways.
+// So two tables of 2^d numbers say what the leaf contributes, however many rows the background has. The same
+// contribution can be computed from paths whose shares, 0 or 1, describe one background row. Paths are used for leaves
+// with more than kMaxPatternFeatures features, and for trees in which the background's rows take few different paths.
 #include <algorithm>
 #include <bit>
 #include <vector>

@@ -6,8 +6,8 @@
 
 #include <forestvm/internal/program_parts.hpp>
 
+#include "scheduler/explained_forest.hpp"
 #include "scheduler/lowering.hpp"
-#include "scheduler/passes/explain_trees.hpp"
 #include "scheduler/rank_table.hpp"
 
 namespace forestvm::scheduler {
@@ -41,8 +41,6 @@ Result<void> emit_code(const Lowering& lowering, const PlanNumbers& numbers, Pro
 /// Emits the sections of paths, whose tests `ranks` has.
 void emit_paths(const Model& model, ExplainedForest explained, const RankTable& ranks, ProgramParts& parts);
 
-/// Returns the outputs of a program that are computed from its paths.
-std::vector<OutputKind> explained_outputs(const CompileOptions& options);
 /// Begins the code of a program with such an output: computes it if the caller asked for it, and opens the block of all
 /// other outputs, whose pc it returns.
 std::uint32_t emit_explanation(OutputKind kind, ProgramParts& parts);

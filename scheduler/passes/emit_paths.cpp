@@ -72,14 +72,6 @@ void emit_paths(const Model& model, ExplainedForest explained, const RankTable& 
   parts.paths = std::move(explained.nodes);
 }
 
-std::vector<OutputKind> explained_outputs(const CompileOptions& options) {
-  std::vector<OutputKind> outputs;
-  if (options.contributions || options.interactions || options.background)
-    outputs.push_back(OutputKind::Contributions);
-  if (options.interactions) outputs.push_back(OutputKind::Interactions);
-  return outputs;
-}
-
 std::uint32_t emit_explanation(OutputKind kind, ProgramParts& parts) {
   const auto output = static_cast<std::uint32_t>(kind);
   constexpr std::uint32_t kBlock = 2;  // the register of a block of rows

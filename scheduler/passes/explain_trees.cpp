@@ -20,7 +20,6 @@
 #include <forestvm/internal/formatted.hpp>
 
 #include "scheduler/compilation.hpp"
-#include "scheduler/passes/emit.hpp"
 #include "scheduler/passes/rooted_tree.hpp"
 
 namespace forestvm::scheduler {
@@ -195,15 +194,6 @@ class TreeExplainer : RootedTree {
 };
 
 }  // namespace
-
-Result<void> check_contributions(const Model& model) {
-  if (has_linear_leaves(model))
-    return refused("model",
-                   "its leaves are linear functions of the row, for which contributions are not defined");
-  const std::uint64_t width = model.num_outputs * (std::uint64_t{model.num_features} + 1);
-  if (width <= kMaxContributions) return {};
-  return refused("model", "a row would have {} contributions, at most {}", width, kMaxContributions);
-}
 
 Result<void> explain_trees(Compilation& compilation) {
   if (explained_outputs(compilation.options).empty() || compilation.options.background) return {};

@@ -180,8 +180,14 @@ const std::vector<Confined> kConfined = {
      {"vm", "kernels", "bindings"},
      {"vm/call/row_reader.cpp", "vm/call/row_source.cpp"},
      "the rows of a call are resolved once, by RowReader: ask the RowSource"},
-    {std::regex("^\\s*default:"),
-     {"vm", "kernels", "scheduler", "cli", "bindings"},
+    {std::regex("^#include \"scheduler/passes/emit.hpp\""),
+     {"scheduler"},
+     {"scheduler/passes/emit_code.cpp", "scheduler/passes/emit_columns.cpp",
+      "scheduler/passes/emit_forest.cpp", "scheduler/passes/emit_paths.cpp",
+      "scheduler/passes/emit_program.cpp"},
+     "passes share nothing but the state of the compilation: emit.hpp belongs to emit-program"},
+    {std::regex("^[^\"]*\\bdefault:"),
+     {"include", "vm", "kernels", "scheduler", "cli", "bindings"},
      {"cli/command.cpp"},  // the kinds of a library's errors
      "a default takes new opcodes, outputs and layouts without a word: list the cases, the compiler then names each "
      "switch that a new row must extend"},

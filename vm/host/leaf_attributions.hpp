@@ -33,7 +33,8 @@ struct LeafAttributions {
   std::vector<LeafTerm<double>> doubles;  ///< The terms if scores are float64.
 };
 
-/// Returns the number of sums of a row: those of approximate contributions, and one that nothing reads.
+/// Returns the number of sums per row: one for each approximate contribution, and one that padding terms add to and
+/// nothing reads.
 inline std::size_t attributed_sums(const ProgramMeta& meta) {
   return meta.num_outputs * (std::size_t{meta.num_features} + 1) + 1;
 }

@@ -17,8 +17,8 @@ class LeafBlocks {
   LeafBlocks() = default;
   explicit LeafBlocks(const LeafFunctions& functions);
 
-  /// Returns what leaf_output returns for the functions that this object was made of. `values` are a row's values
-  /// of the features that functions read. There must be a function.
+  /// Returns what leaf_output returns for leaf `number`. `functions` must be those that this object was made of, and
+  /// not empty; `values` are a row's values of the features that functions read.
   double output(const LeafFunctions& functions, double number, const double* values) const {
     const Block* const first = blocks_of(number);
     double sum = first->constant;

@@ -86,7 +86,8 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
 
 Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program, const Target& target,
                                                           const Executor* executor) {
-  // It stays where it is made: moving so many tables would take more code than all that is done with them here.
+  // Is allocated on the heap and never moved: a move constructor for all these tables would be larger than this
+  // function.
   auto made = std::make_unique<LoadedProgram>(program);
   LoadedProgram& loaded = *made;
   loaded.groups = program.groups();

@@ -95,7 +95,7 @@ struct LoadedProgram {
 /// The index of a feature that a call leaves out.
 inline constexpr std::uint32_t kLeftOut = UINT32_MAX;
 
-/// Returns the size of the memory in which the scores of virtual ensembles stand, in numbers: those of a row, or more.
+/// Returns the number of elements of the buffer for scores of virtual ensembles: at least those of one row.
 constexpr std::size_t member_numbers(std::size_t outputs, std::size_t ensembles) {
   return std::max<std::size_t>(outputs * ensembles, 4096);
 }

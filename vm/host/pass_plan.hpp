@@ -150,8 +150,8 @@ class PassPlan {
     return reads_values(*pass.source, OutputKind::Raw, rows) ? row_width(loaded_.meta) : 0;
   }
 
-  /// Returns the number of trees that are walked before rows which need no more trees are put aside. Few trees save
-  /// few of them in vain; many save the time between stages.
+  /// Returns the number of trees that are walked before rows which need no more trees are put aside. A small
+  /// number stops decided rows sooner; a large number spends less time between stages.
   std::uint32_t stage_trees(const Pass& pass) const {
     const std::uint64_t step = std::uint64_t{pass.options->early_stop->every} * loaded_.meta.num_outputs;
     const std::uint64_t all = std::max(pass.trees.size(), 1u);

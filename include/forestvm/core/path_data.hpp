@@ -59,7 +59,7 @@ static_assert(sizeof(PatternTest) == 12);
 /// contributes would be a quotient of zeros if the branch tests it again. It is 2^-53, the least x for which 1 - x is
 /// not 1.
 inline constexpr double kMinShare = 0x1p-53;
-/// The most share of a split to the right of which no row goes.
+/// The largest share of a split that sends every row to the left.
 inline constexpr double kMaxShare = 2;
 /// The code of such a split.
 inline constexpr std::uint8_t kAlwaysLeft = 255;

@@ -22,8 +22,8 @@ struct Harm : std::runtime_error {
 
 constexpr std::uint32_t kOutputBuffer = kAccumulators;
 constexpr std::uint32_t kCodes = kAccumulators + 1;
-constexpr std::uint32_t kLeafNumbers =
-    kAccumulators + 2;  ///< Numbers of leaves, for approximate contributions.
+/// Numbers of leaves, for approximate contributions.
+constexpr std::uint32_t kLeafNumbers = kAccumulators + 2;
 constexpr std::uint64_t kMaxSteps = 1'000'000;
 
 /// A piece of memory: accumulator, copy, row and, for per-tree values and leaf numbers, the tree; otherwise 0.

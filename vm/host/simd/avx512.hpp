@@ -259,10 +259,10 @@ struct Avx512Bytes {
   };
 
   /// Leaves as planes of bytes: plane p has byte p of each of 64 leaves, so that one permute looks 64 rows up in it.
-  /// Where gathers are slow, as on AMD, this takes a fifth of their time. Turns bring leaves from their order in memory
-  /// into planes, and what was looked up from planes into the order of rows. A turn moves byte b of a 16-byte part of
-  /// vector v to byte b' of the same part of vector v': the bits of v' and b', side by side, are those of v and b
-  /// rotated left by one.
+  /// Where gathers are slow, as on AMD, this takes a fifth of their time. turn() changes leaves from their order in
+  /// memory to planes, and results from planes to the order of rows. It moves byte b of each 16-byte part of vector v
+  /// to byte b' of the same part of vector v', where the bits of v' and b', side by side, are those of v and b rotated
+  /// left by one.
   template <class Score, unsigned Tables>
   class LeafPlanes {
    public:

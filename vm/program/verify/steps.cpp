@@ -9,8 +9,7 @@
 namespace forestvm::bytecode {
 namespace {
 
-/// The most steps in which a node of a path is gone through: one for each point at which polynomials of the features on
-/// a way are evaluated.
+/// The most steps per node of a path: one for each point of the quadrature.
 constexpr std::uint64_t kPathNodeSteps = kMaxPathFeatures / 2;
 /// The most further steps of a node when interactions are computed: one for each feature above it and four points.
 constexpr std::uint64_t kPathPairSteps =

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <forestvm/compile.hpp>
 #include <forestvm/core/attributions.hpp>
 #include <forestvm/core/leaf_lists.hpp>
 #include <forestvm/core/path_data.hpp>
@@ -46,6 +47,9 @@ struct AttributedForest {
   std::vector<Attribution> attributions;
   std::vector<double> base;
 };
+
+/// Returns the outputs of a program that are computed from its paths.
+std::vector<OutputKind> explained_outputs(const CompileOptions& options);
 
 /// Refuses models of which no contributions are computed, whatever their trees are.
 Result<void> check_contributions(const Model& model);
