@@ -250,9 +250,8 @@ def _predict_file(rows: Path, predictions: Path, how: _Options, progress: _Progr
         with _unfinished(predictions) as path, _blamed(predictions, "cannot be written"):
             with _writer(path, predictions.suffix, written) as writer:
                 for batch in batches:
-                    whole = _arrow.with_predictions(how.forest, batch, how.output, how.name)
-                    columns = (whole.column(whole.schema.get_field_index(field.name)) for field in written)
-                    arrays = [column.cast(field.type) for column, field in zip(columns, written, strict=True)]
+                    whole = _arrow.with_predictions(how.forest, batch, how.output, how.name, kept)
+                    arrays = [column.cast(field.type) for column, field in zip(whole.columns, written, strict=True)]
                     writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=written))
                     progress.advance(batch.num_rows)
 

@@ -347,3 +347,12 @@ def test_the_command_itself(table: pa.Table, tmp_path: Path) -> None:
     assert done.returncode == 0 and done.stdout == ""
     assert f"{ROWS} of {ROWS} rows" in done.stderr
     assert subprocess.run(command[:3], capture_output=True).returncode == 2
+
+
+def test_predictions_may_have_the_name_of_a_column_that_is_not_kept(table: pa.Table, tmp_path: Path) -> None:
+    rows = write(table.rename_columns(["leaf_0", *table.column_names[1:]]), tmp_path / "rows.parquet")
+    out = tmp_path / "out.parquet"
+    assert run(rows, out, "--keep", "mean radius", "--output", "leaf", "--name", "leaf") == 0
+    got = read(out).drop_columns(["mean radius"])
+    leaves = np.stack([column.to_numpy() for column in got.columns], axis=1)
+    assert np.array_equal(leaves, forestvm.load(MODEL).apply(table, extra="ignore"))
