@@ -82,8 +82,12 @@ def _pandas_rows(forest: Forest, frame: Any, missing: float | None, columns: str
 def pandas_array(frame: Any, width: int) -> NDArray[Any] | None:
     """Returns a frame of `width` columns as an array, if they are numbers and that copies little and rounds nothing."""
     few = len(frame) * width <= _FEW_VALUES
-    if not few and len(set(frame.dtypes)) > 1:
-        return None
+    if not few:
+        # Several blocks would be copied into one array, and values of pandas' own types become Python's objects. Blocks
+        # are not part of pandas' interface: a frame without them is read column by column, with the same result.
+        blocks: Sequence[Any] = getattr(getattr(frame, "_mgr", None), "blocks", ())
+        if len(blocks) != 1 or not isinstance(getattr(blocks[0], "values", None), numpy.ndarray):
+            return None
     array: NDArray[Any] = frame.to_numpy()
     dtype = array.dtype
     if dtype.kind not in "biuf":
@@ -199,8 +203,8 @@ class _Column:
         """Returns the numbers, unless nothing says whether they are names of categories or codes."""
         if self._is_ambiguous and (numbers == numbers).any():
             raise UnsupportedInput(
-                f"{self.where}: holds numbers, which may be names or codes of the model's categories: pass categories or "
-                'texts for names, columns="position" for codes',
+                f"{self.where}: holds numbers, which may be names or codes of the model's categories: pass categories "
+                'or texts for names, columns="position" for codes',
                 self.where,
             )
         return numbers

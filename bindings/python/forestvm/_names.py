@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -55,18 +56,19 @@ def order_of(forest: Forest, given: Sequence[object], columns: str, extra: str) 
     if texts == list(names):
         return None
     at = {text: i for i, text in enumerate(texts)}
-    if len(at) != len(texts):
-        repeated = sorted({text for text in texts if texts.count(text) > 1})
-        raise FeatureMismatch(f"several columns are called {_list(repeated)}", "X", expected=names)
+    repeated = {text for text, count in Counter(texts).items() if count > 1} if len(at) != len(texts) else set()
     if forest.trainer == "lightgbm":  # its files have underscores in place of spaces
         for i, text in enumerate(texts):
             at.setdefault("_".join(text.split(" ")), i)
     missing = [name for name in names if name not in at]
-    if len(missing) == len(names) and are_made_up(names):
+    if len(missing) == len(names) and are_made_up(names) and not repeated:
         check_count(forest, len(texts))
         return None
     order = [at.get(name, -1) for name in names]
     used = set(order)
+    ambiguous = sorted(repeated if extra == "error" else repeated & {texts[i] for i in used if i >= 0})
+    if ambiguous:
+        raise FeatureMismatch(f"several columns are called {_list(ambiguous)}", "X", expected=names)
     unused = [text for i, text in enumerate(texts) if i not in used]
     if missing or (unused and extra == "error"):
         parts = [f"columns are missing: {_list(missing)}"] if missing else []

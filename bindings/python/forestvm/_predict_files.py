@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     import pyarrow
 
 _ENDINGS = {".parquet": "Parquet", ".arrow": "Arrow IPC", ".feather": "Arrow IPC"}
+_ROWS = b"forestvm.rows"  # Key of _version_of in the metadata of predictions.
 _BUFFER = 1 << 16  # Bytes of a Parquet column that are read at a time.
+_BATCH_BYTES = 64 << 20  # Bytes of predictions that are held at a time.
+_BATCH_ROWS_HELP = "rows read at a time (default: 65536), fewer if their predictions exceed 64 MiB"
 _NO_PYARROW = "needs pyarrow, which reads and writes these files: pip install pyarrow"
 
 
@@ -33,7 +36,7 @@ class _Options(NamedTuple):
     batch_rows: int
 
     def metadata(self) -> dict[bytes, bytes]:
-        """Returns what a file of predictions says of its making, by which a later run tells whether it is complete."""
+        """Returns what a file of predictions says of its making, by which a later run knows it for its own."""
         keep = "*" if self.keep is None else ",".join(self.keep)
         return {
             b"forestvm.program": self.program.encode(),
@@ -89,7 +92,7 @@ def _parser() -> argparse.ArgumentParser:
         "--keep", metavar="COLUMN,...", help="columns to keep beside the predictions (default: all; empty: none)"
     )
     predict.add_argument("--threads", type=int, help="threads (default: the CPUs that the process may use)")
-    predict.add_argument("--batch-rows", type=int, default=65536, help="rows read at a time (default: 65536)")
+    predict.add_argument("--batch-rows", type=int, default=65536, help=_BATCH_ROWS_HELP)
     predict.add_argument("--quiet", action="store_true", help="show no progress")
     return parser
 
@@ -123,12 +126,21 @@ def _files(rows: Path, predictions: Path) -> list[tuple[Path, Path]]:
         if predictions.exists() and rows.samefile(predictions):
             raise Usage("the predictions would replace the rows", str(rows))
         return [(rows, predictions)]
-    found = sorted(path for path in rows.rglob("*") if path.suffix in _ENDINGS and not path.name.startswith((".", "_")))
+    found = sorted(
+        path for path in rows.rglob("*") if path.suffix in _ENDINGS and not _is_hidden(path.relative_to(rows))
+    )
     if not found:
         raise Refused(f"{rows}: has no file that ends in {', '.join(_ENDINGS)}", str(rows))
     if predictions.resolve().is_relative_to(rows.resolve()):
         raise Usage("the folder of predictions lies in the folder of rows", str(predictions))
     return [(path, predictions / path.relative_to(rows)) for path in found]
+
+
+def _is_hidden(path: Path) -> bool:
+    """Returns whether a file, or a folder that it lies in, is no data, such as `_delta_log` or `_temporary`. A folder
+    `_NAME=VALUE` is a partition."""
+    folders = (name for name in path.parent.parts if name.startswith(".") or (name.startswith("_") and "=" not in name))
+    return path.name.startswith((".", "_")) or any(folders)
 
 
 def _check_ending(path: Path) -> None:
@@ -141,23 +153,43 @@ def _batches(path: Path, batch_rows: int) -> Iterator[tuple[pyarrow.Schema, Iter
     """Opens a file's schema and its rows, in batches of at most `batch_rows`."""
     import pyarrow
 
-    try:
-        if path.suffix == ".parquet":
-            import pyarrow.parquet
+    batches: Iterator[pyarrow.RecordBatch]
+    with contextlib.ExitStack() as opened:
+        with _blamed(path, f"not a file of {_ENDINGS[path.suffix]}"):
+            if path.suffix == ".parquet":
+                import pyarrow.parquet
 
-            # Without these options pyarrow reads the whole file into memory, or whole columns of a row group.
-            with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as parquet:
-                yield parquet.schema_arrow, parquet.iter_batches(batch_size=batch_rows)
-        else:
-            with pyarrow.memory_map(str(path)) as source, pyarrow.ipc.open_file(source) as file:
-                batches = (file.get_batch(i) for i in range(file.num_record_batches))
-                yield file.schema, (
+                # Without these options pyarrow reads the whole file into memory, or whole columns of a row group.
+                parquet = pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER)
+                opened.enter_context(parquet)
+                schema, batches = parquet.schema_arrow, parquet.iter_batches(batch_size=batch_rows)
+            else:
+                source = opened.enter_context(pyarrow.memory_map(str(path)))
+                file = opened.enter_context(pyarrow.ipc.open_file(source))
+                whole = (file.get_batch(i) for i in range(file.num_record_batches))
+                schema, batches = file.schema, (
                     batch.slice(begin, batch_rows)
-                    for batch in batches
+                    for batch in whole
                     for begin in range(0, batch.num_rows, batch_rows)
                 )
+        yield schema, _read(path, batches)
+
+
+def _read(path: Path, batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    """Returns the batches of a file, and names it in errors of reading them."""
+    with _blamed(path, f"not a file of {_ENDINGS[path.suffix]}"):
+        yield from batches
+
+
+@contextlib.contextmanager
+def _blamed(path: Path, what: str) -> Iterator[None]:
+    """Turns what pyarrow says is wrong into an error of a file."""
+    import pyarrow
+
+    try:
+        yield
     except pyarrow.ArrowInvalid as error:
-        raise Refused(f"{path}: not a file of {_ENDINGS[path.suffix]}: {error}", str(path)) from error
+        raise Refused(f"{path}: {what}: {error}", str(path)) from error
 
 
 def _row_count(path: Path) -> int:
@@ -170,7 +202,8 @@ def _row_count(path: Path) -> int:
 
 
 def _is_done(path: Path, how: _Options, rows: Path) -> bool:
-    """Returns whether a file has the predictions of the same program; refuses to replace any other file."""
+    """Returns whether a file has the predictions of the same program for the same file of rows, by its size and time of
+    change. Refuses to replace a file that is not such predictions."""
     if not path.exists():
         return False
     with _batches(path, 1) as (schema, _):
@@ -178,7 +211,13 @@ def _is_done(path: Path, how: _Options, rows: Path) -> bool:
     if any(said.get(key) != value for key, value in how.metadata().items()):
         text = "this file was not written by this command with this program and these options: remove it first"
         raise Refused(f"{path}: {text}", str(path))
-    return path.stat().st_mtime >= rows.stat().st_mtime
+    return bool(said.get(_ROWS) == _version_of(rows))
+
+
+def _version_of(rows: Path) -> bytes:
+    """Returns a text that changes when another file of rows takes the name."""
+    facts = rows.stat()
+    return f"{facts.st_size} bytes of {facts.st_mtime_ns} ns".encode()
 
 
 def _predict_file(rows: Path, predictions: Path, how: _Options, progress: _Progress) -> None:
@@ -188,24 +227,51 @@ def _predict_file(rows: Path, predictions: Path, how: _Options, progress: _Progr
     from .engines import _arrow
 
     predictions.parent.mkdir(parents=True, exist_ok=True)
-    with _batches(rows, how.batch_rows) as (schema, batches):
-        absent = [name for name in how.keep or [] if schema.get_field_index(name) < 0]
+    version = _version_of(rows)
+    added = _arrow.schema_of(how.forest, how.output, how.name)
+    batch_rows = min(how.batch_rows, max(1, _BATCH_BYTES // _row_bytes(added)))
+    with _batches(rows, batch_rows) as (schema, batches):
+        absent = [name for name in how.keep or [] if name not in schema.names]
         if absent:
             raise Usage(f"--keep names columns that the rows do not have: {', '.join(absent)}", str(rows))
         kept = schema.names if how.keep is None else how.keep
-        added = _arrow.schema_of(how.forest, how.output, how.name)
+        repeated = sorted({name for name in kept if schema.names.count(name) > 1})
+        if repeated:
+            raise Refused(f"{rows}: several columns are called {repeated[0]!r}: leave it out of --keep", str(rows))
         taken = sorted(set(kept) & set(added.names))
         if taken:
             raise Usage(f"the rows have a column {taken[0]!r} already: choose another with --name", str(rows))
-        metadata = {**(schema.metadata or {}), **how.metadata()}
+        metadata = {**(schema.metadata or {}), **how.metadata(), _ROWS: version}
         metadata.pop(b"pandas", None)  # it would not know the new columns
-        written = pyarrow.schema([*(schema.field(name) for name in kept), *added], metadata=metadata)
-        with _unfinished(predictions) as path, _writer(path, predictions.suffix, written) as writer:
-            for batch in batches:
-                whole = _arrow.with_predictions(how.forest, batch, how.output, how.name)
-                arrays = [whole.column(whole.schema.get_field_index(column)) for column in written.names]
-                writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=written))
-                progress.advance(batch.num_rows)
+        fields = [schema.field(name) for name in kept]
+        if rows.suffix == ".parquet" and predictions.suffix != ".parquet":
+            fields = [_without_dictionary(field) for field in fields]
+        written = pyarrow.schema([*fields, *added], metadata=metadata)
+        with _unfinished(predictions) as path, _blamed(predictions, "cannot be written"):
+            with _writer(path, predictions.suffix, written) as writer:
+                for batch in batches:
+                    whole = _arrow.with_predictions(how.forest, batch, how.output, how.name, kept)
+                    arrays = [column.cast(field.type) for column, field in zip(whole.columns, written, strict=True)]
+                    writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=written))
+                    progress.advance(batch.num_rows)
+
+
+def _row_bytes(predictions: pyarrow.Schema) -> int:
+    """Returns the bytes that the predictions of a row take."""
+    import pyarrow
+
+    bits = 0
+    for type_ in predictions.types:
+        is_list = pyarrow.types.is_fixed_size_list(type_)
+        bits += type_.list_size * type_.value_type.bit_width if is_list else type_.bit_width
+    return max(1, bits // 8)
+
+
+def _without_dictionary(field: pyarrow.Field) -> pyarrow.Field:
+    """Returns a field of plain values: each row group of Parquet has a dictionary, an Arrow file only one."""
+    import pyarrow
+
+    return field.with_type(field.type.value_type) if pyarrow.types.is_dictionary(field.type) else field
 
 
 @contextlib.contextmanager
@@ -248,7 +314,10 @@ def _writer(path: Path, ending: str, schema: pyarrow.Schema) -> Any:
         import pyarrow.parquet
 
         return pyarrow.parquet.ParquetWriter(path, schema)
-    return pyarrow.ipc.new_file(str(path), schema)
+    # Dictionaries of an Arrow file may grow from batch to batch.
+    return pyarrow.ipc.new_file(
+        str(path), schema, options=pyarrow.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+    )
 
 
 class _Progress:

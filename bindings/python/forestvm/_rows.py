@@ -90,6 +90,12 @@ def predict_one(
 ) -> Any:
     """Predicts one row of any form, for Forest.predict_one."""
     if isinstance(row, dict):
+        if not forest.feature_names and columns != "position":
+            raise Usage(
+                "the model has no names of features, by which a dictionary's values could be found: pass a list, or "
+                'columns="position" if they are in order',
+                "row",
+            )
         row = dict(row)  # a copy, because another thread may change the dictionary
         names, values = list(row), list(row.values())
     elif hasattr(row, "index") and hasattr(row, "to_numpy"):  # a Series of pandas
@@ -139,7 +145,10 @@ def missing_number(missing: float | None) -> float | None:
     """Returns the number that stands for missing values; None if there is none but NaN."""
     if missing is not None and (isinstance(missing, bool) or not isinstance(missing, (int, float, numpy.number))):
         raise Usage(f"missing is {missing!r}, not a number", "missing")
-    return None if missing is None or math.isnan(missing) else float(missing)
+    try:
+        return None if missing is None or math.isnan(missing) else float(missing)
+    except OverflowError:
+        raise Usage("missing is an integer that exceeds all float64 numbers", "missing") from None
 
 
 def _rows_of(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> Rows:
@@ -311,6 +320,9 @@ def _sparse_parts(
         if not part.has_canonical_format:
             part = part.copy() if part is X else part
             part.sum_duplicates()
+        indices = part.indices
+        if indices.dtype.itemsize > 4 and indices.size and not 0 <= indices.min() <= indices.max() < X.shape[1]:
+            raise Refused(f"the rows have indices of columns that are not from 0 to {X.shape[1] - 1}", "X")
         values = part.data
         if (
             missing is not None
@@ -324,7 +336,7 @@ def _sparse_parts(
             end,
             (
                 numpy.ascontiguousarray(part.indptr, dtype="int64"),
-                numpy.ascontiguousarray(part.indices, dtype="int32"),
+                numpy.ascontiguousarray(indices, dtype="int32"),
                 numpy.ascontiguousarray(values),
                 forest.trainer != "xgboost",
             ),

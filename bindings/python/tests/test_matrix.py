@@ -47,7 +47,7 @@ class Case(NamedTuple):
         return np.random.default_rng(2).permutation(count) if by_name else np.arange(count)
 
     def options(self) -> dict[str, str]:
-        """Returns options for tables. Codes of categories that are numbers are refused in columns that are matched by name."""
+        """Returns options for tables. In columns that are matched by name, codes of numbers' categories are refused."""
         return {"columns": "position"} if self.forest._ambiguous_features else {}
 
     def names(self) -> list[str]:

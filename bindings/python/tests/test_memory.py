@@ -63,6 +63,22 @@ def pandas_mixed():
     types = ("float64", "float32", "int16", "bool")
     return pandas.DataFrame({{name: (rows[:, i] * 3).astype(types[i % 4]) for i, name in enumerate(names)}})
 
+def pandas_nullable():
+    import pandas
+    rows = fortran_float32()
+    return pandas.DataFrame({{name: pandas.array(rows[:, i], dtype="Float32") for i, name in enumerate(names)}})
+
+def pandas_arrow():
+    import pandas
+    return arrow_float32().to_pandas(types_mapper=pandas.ArrowDtype)
+
+def pandas_blocks():
+    import pandas
+    rows = fortran_float32()
+    frame = pandas.DataFrame({{name: rows[:, i] for i, name in enumerate(names)}}, copy=False)
+    assert len(frame._mgr.blocks) > 1
+    return frame
+
 def arrow():
     import pyarrow
     rows = numpy_float64()
@@ -98,11 +114,15 @@ names = forest.feature_names
 frame = globals()[sys.argv[2]]()
 ways = dict(
     predict=forest.predict,
+    first=forest.predict,
     copy=lambda frame: forest.predict(frame.astype("float32")),  # what a call must not do
     leaves=lambda frame: forest.predict(frame, output="leaf", dtype="int64"),
     stream=streamed,
 )
-ways[sys.argv[3]](frame[:1000])
+if sys.argv[3] == "first":  # a call that is the first of its form
+    ways["first"](numpy_float64()[:1000])
+else:
+    ways[sys.argv[3]](frame[:1000])
 with open("/proc/self/clear_refs", "w") as file:
     file.write("5")
 before = status("VmRSS")
@@ -134,6 +154,9 @@ def growth(model: Path, form: str, way: str = "predict") -> int:
     [
         ("numpy_float64", "predict", "numpy"),
         ("pandas_mixed", "predict", "pandas"),
+        ("pandas_nullable", "first", "pandas"),
+        ("pandas_arrow", "first", "pyarrow"),
+        ("pandas_blocks", "first", "pandas"),
         ("arrow", "predict", "pyarrow"),
         ("arrow_chunks", "leaves", "pyarrow"),
         ("arrow_chunks", "stream", "pyarrow"),

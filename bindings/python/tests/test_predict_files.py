@@ -98,6 +98,9 @@ def test_a_folder_goes_on_where_it_was_interrupted(
     for number, path in enumerate(("a.parquet", "day=2/b.arrow", "day=3/c.parquet")):
         write(table.slice(number * 100), rows / path)
     (rows / "_SUCCESS").write_text("")
+    for hidden in ("_delta_log/0.parquet", "day=2/_temporary/0/b.parquet", ".tmp/c.arrow"):
+        (rows / hidden).parent.mkdir(parents=True)
+        (rows / hidden).write_text("no rows")
     write_file = _predict_files._predict_file
     written = []
     monkeypatch.setattr(_predict_files, "_predict_file", lambda *all: (written.append(all[0].name), write_file(*all)))
@@ -137,6 +140,81 @@ def test_a_folder_goes_on_where_it_was_interrupted(
     os.utime(out / "a.parquet", (0, 0))
     assert run(rows, out) == 0
     assert written[4:] == ["a.parquet"]
+
+
+def test_rows_that_are_replaced_by_older_ones_are_predicted_again(table: pa.Table, tmp_path: Path) -> None:
+    forest = forestvm.load(MODEL)
+    rows, out = write(table.slice(0, 500), tmp_path / "rows.parquet"), tmp_path / "out.parquet"
+    assert run(rows, out) == 0
+    other = table.slice(500)
+    os.utime(write(other, rows), (0, 0))
+    assert run(rows, out) == 0
+    assert read(out)["prediction"].to_numpy().tobytes() == forest.predict(other, extra="ignore").tobytes()
+
+
+def test_dictionaries_that_differ_become_values(table: pa.Table, tmp_path: Path) -> None:
+    town = pa.chunked_array([pa.array(["a", "b"] * 250).dictionary_encode(), pa.array(["c"] * 500).dictionary_encode()])
+    rows = tmp_path / "rows.parquet"
+    parquet.write_table(table.append_column("town", town), rows, row_group_size=500)
+    assert run(rows, tmp_path / "out.arrow", "--keep", "town") == 0
+    assert read(tmp_path / "out.arrow")["town"].to_pylist() == town.to_pylist()
+
+
+def test_dictionaries_that_grow_from_batch_to_batch(table: pa.Table, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.arrow"
+    dictionaries = [["a", "b"], ["a", "b", "c"]]
+    halves = [
+        table.slice(500 * i, 500)
+        .append_column("town", pa.DictionaryArray.from_arrays(pa.array([i + 1] * 500, pa.int32()), dictionary))
+        .combine_chunks()
+        for i, dictionary in enumerate(dictionaries)
+    ]
+    options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+    with pa.ipc.new_file(str(rows), halves[0].schema, options=options) as file:
+        for half in halves:
+            file.write_table(half)
+    assert run(rows, tmp_path / "out.arrow", "--keep", "town") == 0
+    assert read(tmp_path / "out.arrow")["town"].to_pylist() == ["b"] * 500 + ["c"] * 500
+
+
+def test_an_error_of_writing_names_the_file_that_is_written(
+    table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise pa.ArrowInvalid("no such type")
+
+    monkeypatch.setattr(_predict_files, "_writer", broken)
+    assert run(write(table, tmp_path / "rows.parquet"), tmp_path / "out.arrow") == 1
+    assert "out.arrow: cannot be written: no such type" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".arrow"])
+def test_columns_of_one_name(
+    table: pa.Table, tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str
+) -> None:
+    rows, out = write(table.append_column("id", table["id"]), tmp_path / f"rows{ending}"), tmp_path / "out.parquet"
+    for options in ([], ["--keep", "id"]):
+        assert run(rows, out, *options) == 1
+        assert f"rows{ending}: several columns are called 'id'" in capsys.readouterr().err
+    assert run(rows, out, "--keep", "") == 0
+    assert read(out)["prediction"].to_numpy().tobytes() == forestvm.load(MODEL).predict(table, extra="ignore").tobytes()
+    twice = write(table.append_column("mean radius", table["id"]), tmp_path / f"twice{ending}")
+    assert run(twice, tmp_path / "refused.parquet", "--keep", "") == 2
+    assert "several columns are called 'mean radius'" in capsys.readouterr().err
+
+
+def test_batches_of_wide_predictions_have_fewer_rows(
+    table: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = []
+    predict = _arrow.with_predictions
+    monkeypatch.setattr(
+        _arrow, "with_predictions", lambda *all: (counts.append(all[1].num_rows), predict(*all))[1]
+    )
+    monkeypatch.setattr(_predict_files, "_BATCH_BYTES", 31 * 4 * 100)
+    rows = write(table, tmp_path / "rows.parquet")
+    assert run(rows, tmp_path / "out.parquet", "--output", "contributions", "--name", "parts") == 0
+    assert max(counts) == 100 and sum(counts) == ROWS
 
 
 def test_a_killed_run_leaves_nothing_that_the_next_one_does_not_overwrite(
@@ -269,3 +347,12 @@ def test_the_command_itself(table: pa.Table, tmp_path: Path) -> None:
     assert done.returncode == 0 and done.stdout == ""
     assert f"{ROWS} of {ROWS} rows" in done.stderr
     assert subprocess.run(command[:3], capture_output=True).returncode == 2
+
+
+def test_predictions_may_have_the_name_of_a_column_that_is_not_kept(table: pa.Table, tmp_path: Path) -> None:
+    rows = write(table.rename_columns(["leaf_0", *table.column_names[1:]]), tmp_path / "rows.parquet")
+    out = tmp_path / "out.parquet"
+    assert run(rows, out, "--keep", "mean radius", "--output", "leaf", "--name", "leaf") == 0
+    got = read(out).drop_columns(["mean radius"])
+    leaves = np.stack([column.to_numpy() for column in got.columns], axis=1)
+    assert np.array_equal(leaves, forestvm.load(MODEL).apply(table, extra="ignore"))

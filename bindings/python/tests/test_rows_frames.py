@@ -352,7 +352,8 @@ def test_numbers_that_may_be_names_or_codes_of_categories_are_refused() -> None:
         with pytest.raises(forestvm.UnsupportedInput, match="size.*names or codes"):
             forest.predict_one({name: column[0] for name, column in columns.items()})
     coded = frame.assign(size=frame["size"].cat.codes, colour=frame.colour.cat.codes, flag=frame.flag.cat.codes)
-    for table in (coded, arrow.table(dict(coded.items())), polars.DataFrame({k: v.to_numpy() for k, v in coded.items()})):
+    columns = {name: coded[name].to_numpy() for name in coded}
+    for table in (coded, arrow.table(columns), polars.DataFrame(columns)):
         assert np.array_equal(forest.predict(table, columns="position"), wanted)
     unknown = frame.assign(size=frame["size"].where(frame.x > 10))  # None of them is there.
     assert np.array_equal(forest.predict(frame.assign(size=np.nan)), forest.predict(unknown))
@@ -556,3 +557,18 @@ def test_a_stream_predicts_as_its_consumer_asks(forest: forestvm.Forest, rows: A
     table = arrow_table(np.zeros((2, regression.num_features), np.float32), list(regression.feature_names))
     with pytest.raises(forestvm.Refused):
         arrow.RecordBatchReader.from_stream(regression.predict_stream(table, output="class"))
+
+
+def test_columns_of_one_name_that_the_model_does_not_use() -> None:
+    pandas = pytest.importorskip("pandas")
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json")
+    values = np.random.default_rng(1).normal(size=(5, forest.num_features))
+    features = pandas.DataFrame(values, columns=list(forest.feature_names))
+    ids = pandas.DataFrame([[1, 2]] * 5, columns=["id", "id"])
+    frame = pandas.concat([ids, features], axis=1)
+    assert forest.predict(frame, extra="ignore").tobytes() == forest.predict(features).tobytes()
+    with pytest.raises(forestvm.FeatureMismatch, match="several columns are called 'id'"):
+        forest.predict(frame)
+    twice = pandas.concat([frame, features[["mean radius"]]], axis=1)
+    with pytest.raises(forestvm.FeatureMismatch, match="several columns are called 'mean radius'$"):
+        forest.predict(twice, extra="ignore")

@@ -137,3 +137,9 @@ def test_encoded_chunks_of_any_size(forest: forestvm.Forest, rows: Array) -> Non
         forest.encode(table.drop_columns(["mean radius"]))
     with pytest.raises(forestvm.Refused, match="no encoder"):
         forestvm.load(DATA / "breast_cancer" / "model.json", schedule="layout(tree, sparse8)").encode(table[:0])
+
+
+def test_an_integer_beyond_float64_does_not_stand_for_missing_values() -> None:
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json")
+    with pytest.raises(forestvm.Usage, match="missing is an integer that exceeds all float64 numbers"):
+        forest.predict(np.zeros((1, forest.num_features)), missing=10**400)

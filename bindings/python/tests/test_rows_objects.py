@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -196,3 +197,26 @@ def test_fractions_in_fields_of_integers() -> None:
         assert np.array_equal(forest.predict(rows), wanted, equal_nan=True)
     for rows in forms:
         assert np.array_equal(forest.predict(rows, missing=-99), wanted, equal_nan=True)
+
+
+def test_indices_of_sparse_rows_are_not_cut() -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json")
+    rows = sparse.csr_matrix((1, forest.num_features))
+    rows.data, rows.indptr = np.array([1.0]), np.array([0, 1])
+    rows.has_canonical_format = True
+    for index in (2**32 + 3, -(2**32) + 3):
+        rows.indices = np.array([index])
+        with pytest.raises(forestvm.Refused, match="indices of columns that are not from 0 to 29"):
+            forest.predict(rows)
+
+
+def test_a_dictionary_has_no_order_for_a_model_without_names(tmp_path: Path) -> None:
+    xgboost = pytest.importorskip("xgboost")
+    values = np.random.default_rng(1).normal(size=(50, 2)).astype("float32")
+    xgboost.train({}, xgboost.DMatrix(values, values[:, 1]), 3).save_model(tmp_path / "model.json")
+    forest = forestvm.load(tmp_path / "model.json")
+    assert not forest.feature_names
+    with pytest.raises(forestvm.Usage, match="no names of features, by which a dictionary's values"):
+        forest.predict_one({"b": 1.0, "a": 2.0})
+    assert forest.predict_one({"b": 1.0, "a": 2.0}, columns="position") == forest.predict_one([1.0, 2.0])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import pickle
 import subprocess
 import sys
 import sysconfig
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -85,28 +88,43 @@ def test_the_extension_leaves_the_global_lock_off() -> None:
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=100)
 
 
+def counted_during(call: Callable[[], object]) -> int:
+    """Returns how far another thread counts during a call. Python does not switch threads of its own accord, so that
+    the other thread runs only where the call releases the global lock."""
+    done, begun = threading.Event(), threading.Event()
+    number = [0]
+
+    def count() -> None:
+        while not done.is_set():
+            number[0] += 1
+            begun.set()
+            time.sleep(0)  # gives the lock back
+
+    interval = sys.getswitchinterval()
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        begun.wait()
+        sys.setswitchinterval(1000)
+        before = number[0]
+        call()
+        return number[0] - before
+    finally:
+        sys.setswitchinterval(interval)
+        done.set()
+        thread.join()
+
+
 def test_other_threads_run_during_a_long_call(breast_cancer: Path, rows: Array) -> None:
     forest = forestvm.load(breast_cancer, threads=1)
     many = np.tile(rows, (2000, 1))
-    done = threading.Event()
-    counted: list[int] = []
+    assert counted_during(lambda: forest.predict(many)) > 10
 
-    def count() -> None:
-        number = 0
-        while not done.is_set():
-            number += 1
-        counted.append(number)
 
-    thread = threading.Thread(target=count)
-    begun = threading.Event()
-    thread.start()
-    begun.set()
-    before = len(counted)
-    forest.predict(many)
-    done.set()
-    thread.join()
-    assert before == 0
-    assert counted[0] > 100
+@pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="this Python has no global lock")
+def test_a_call_that_holds_the_global_lock_would_be_seen() -> None:
+    assert counted_during(lambda: ctypes.PyDLL(None).usleep(200_000)) <= 1
+    assert counted_during(lambda: ctypes.CDLL(None).usleep(200_000)) > 10
 
 
 def test_the_environment_caps_threads(monkeypatch: pytest.MonkeyPatch, breast_cancer: Path) -> None:

@@ -55,3 +55,10 @@ def test_duckdb_says_what_is_wrong_with_columns() -> None:
         engine.register(connection, "odds", case("classes").forest, output="odds")
     with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
         engine.register(connection, "explain", case("classes").forest, output="contributions")
+
+
+def test_a_null_struct_is_refused() -> None:
+    connection = duckdb.connect()
+    engine.register(connection, "score", case("classes").forest)
+    with pytest.raises(duckdb.Error, match="row 0 is null as a whole"):
+        connection.sql("SELECT score(NULL::STRUCT(age DOUBLE, income DOUBLE))").fetchall()

@@ -167,6 +167,7 @@ for threads in ({{}}, {{"threads": 2}}):
         ("/v1/models/classes:predict", {"instances": [[1, 2]]}, "the rows have 2 columns, the model has 6 features"),
         ("/v1/models/classes:predict", {"instances": [{"x": 1}]}, "columns are missing"),
         ("/v1/models/classes:predict", {"instances": [{"x": 1}, {"y": 2}]}, "different features"),
+        ("/v1/models/classes:predict", {"instances": [{"x": 1}, {"x": 1, "y": 2}]}, "different features"),
         (
             "/v2/models/classes/infer",
             {"inputs": [{"name": "rows", "shape": [1, 2], "datatype": "FP64", "data": [1, 2]}]},

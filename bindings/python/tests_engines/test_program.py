@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 from conftest import MODELS, check_one_copy
 
 import forestvm
-from forestvm.engines import _program
+from forestvm.engines import _arrow, _program
 
 # Opens a program when a line comes, prints the file that it has mapped, and keeps it until another line comes.
 OPEN = """
@@ -105,3 +106,27 @@ def test_a_file_with_another_program_is_refused(tmp_path: Path) -> None:
     forestvm.load(MODELS["float32"], contract="fast").save(tmp_path / program.file_name)
     with pytest.raises(forestvm.Refused, match="does not hold the program after which it is named"):
         program.mapped(tmp_path / program.file_name)
+
+
+def test_a_forest_on_a_gpu_is_refused_because_tasks_run_on_the_host() -> None:
+    forest = forestvm.load(MODELS["float32"])
+    forest._options = {**forest._options, "device": "cuda:1"}
+    with pytest.raises(forestvm.Usage, match="runs on the GPU 'cuda:1', and tasks run on the host"):
+        _program.program_of(forest, "value", 1)
+
+
+def test_a_column_that_is_there_already_is_refused() -> None:
+    forest = forestvm.load(MODELS["float32"])
+    rows = pyarrow.record_batch([[0.5]] * 30, names=list(forest.feature_names))
+    with pytest.raises(forestvm.Usage, match="the rows have a column 'mean radius' already: choose another name"):
+        _arrow.with_predictions(forest, rows, "value", "mean radius")
+    assert _arrow.with_predictions(forest, rows, "value", "mean radius", []).schema.names == ["mean radius"]
+
+
+def test_a_row_that_is_null_as_a_whole_is_refused() -> None:
+    forest = forestvm.load(MODELS["float32"])
+    row = dict.fromkeys(forest.feature_names, 0.5)
+    rows = pyarrow.array([None, row, dict.fromkeys(row), None, row])
+    assert len(_arrow.one_column(forest, [rows[1:3]], "value")) == 2
+    with pytest.raises(forestvm.Refused, match="row 2 is null as a whole"):
+        _arrow.one_column(forest, [rows[1:]], "value")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow
+import pyarrow.compute
 
-from .._errors import Usage
+from .._errors import Refused, Usage
 from .._forest import Forest
 from ._program import LISTS, no_predictions
 
@@ -22,11 +24,22 @@ def schema_of(forest: Forest, output: str, name: str) -> pyarrow.Schema:
     return _predictions(forest, rows, output, name).schema
 
 
-def with_predictions(forest: Forest, rows: pyarrow.RecordBatch, output: str, name: str) -> pyarrow.RecordBatch:
-    """Returns the rows with the columns of predictions after their own."""
+def check_free(kept: Sequence[str], added: Sequence[str]) -> None:
+    """Checks that no column that is kept has the name of one of predictions."""
+    taken = sorted(set(kept) & set(added))
+    if taken:
+        raise Usage(f"the rows have a column {taken[0]!r} already: choose another name for the predictions", "name")
+
+
+def with_predictions(
+    forest: Forest, rows: pyarrow.RecordBatch, output: str, name: str, keep: Sequence[str] | None = None
+) -> pyarrow.RecordBatch:
+    """Returns the rows' columns `keep`, or all, with the columns of predictions after them."""
     predictions = _predictions(forest, rows, output, name)
+    kept = rows if keep is None else rows.select(list(keep))
+    check_free(kept.schema.names, predictions.schema.names)
     return pyarrow.RecordBatch.from_arrays(
-        rows.columns + predictions.columns, schema=pyarrow.schema([*rows.schema, *predictions.schema])
+        kept.columns + predictions.columns, schema=pyarrow.schema([*kept.schema, *predictions.schema])
     )
 
 
@@ -51,6 +64,9 @@ def as_column(numbers: NDArray[Any]) -> pyarrow.Array:
 def _rows_of(forest: Forest, columns: list[Any]) -> pyarrow.RecordBatch:
     arrays = [column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column for column in columns]
     if len(arrays) == 1 and isinstance(arrays[0], pyarrow.StructArray):
+        if arrays[0].null_count:
+            number = pyarrow.compute.index(arrays[0].is_null(), True).as_py()
+            raise Refused(f"row {number} is null as a whole", "columns")
         return pyarrow.RecordBatch.from_struct_array(arrays[0])
     if len(arrays) != forest.num_features:
         raise Usage(

@@ -80,12 +80,21 @@ def program_of(forest: Forest, output: str, threads: int | None) -> Program:
     """Returns what tasks need to know of a forest. The options that they will use are checked here."""
     from .. import _threads
 
+    check_output(forest, output)
+    device = forest._options.get("device")
+    if device is not None:
+        text = f"the forest runs on the GPU {device!r}, and tasks run on the host: load it without device="
+        raise Usage(text, "forest")
+    return Program(forest.program_fingerprint, _threads.thread_count(threads), forest._options.get("rounds"))
+
+
+def check_output(forest: Forest, output: str) -> None:
+    """Checks that a forest has an output."""
     if not isinstance(forest, Forest):
         raise Usage(f"expected a forestvm.Forest, not {type(forest).__name__}", "forest")
     if output not in OUTPUTS:
         raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
     no_predictions(forest, output)  # fails here, not in a task, if the model has no such output
-    return Program(forest.program_fingerprint, _threads.thread_count(threads), forest._options.get("rounds"))
 
 
 def load_with(source: str | os.PathLike[str], output: str, threads: int | None) -> Forest:

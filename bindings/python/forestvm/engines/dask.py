@@ -127,4 +127,7 @@ def _frame(forest: Forest, frame: Any, output: str, name: str, keep: list[str]) 
     else:
         values = numbers if numbers.ndim == 1 else pandas.arrays.ArrowExtensionArray(_arrow.as_column(numbers))
         predictions = pandas.Series(values, index=frame.index, name=name)
-    return pandas.concat([frame[keep], predictions], axis=1) if keep else predictions
+    if not keep:
+        return predictions
+    _arrow.check_free(keep, [name] if predictions.ndim == 1 else list(predictions.columns))
+    return pandas.concat([frame[keep], predictions], axis=1)

@@ -15,7 +15,7 @@ import pyarrow
 
 from .._forest import Forest
 from . import _arrow
-from ._program import program_of
+from ._program import check_output
 
 _TYPES = {"float": "FLOAT", "double": "DOUBLE", "int64": "BIGINT", "int32": "INTEGER"}
 
@@ -25,7 +25,7 @@ def register(connection: Any, name: str, forest: Forest, *, output: str = "value
 
     NULL is a missing value. Several numbers a row are an array, FLOAT[3] for example.
     """
-    program_of(forest, output, 1)
+    check_output(forest, output)
     type_ = _arrow.type_of(forest, output)
     many = pyarrow.types.is_fixed_size_list(type_)
     returned = f"{_TYPES[str(type_.value_type)]}[{type_.list_size}]" if many else _TYPES[str(type_)]

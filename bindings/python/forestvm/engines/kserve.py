@@ -142,8 +142,8 @@ def _instances(request: dict[str, Any]) -> Any:
         raise Usage('expected {"instances": [...]} with at least one row', "request")
     if not isinstance(rows[0], dict):
         return rows
-    names = list(rows[0])
-    if any(not isinstance(row, dict) or list(row) != names for row in rows):
+    names = rows[0].keys()  # JSON's objects have no order
+    if any(not isinstance(row, dict) or row.keys() != names for row in rows):
         raise Usage("the rows have different features", "request")
     return {name: [row[name] for row in rows] for name in names}
 

@@ -39,6 +39,9 @@ def predict(
                  which need some too.
     """
     program = program_of(forest, output, threads)
+    known = dataset.schema(fetch_if_missing=False)  # where it is not known, the actors check it
+    if known is not None:
+        _arrow.check_free(known.names, _arrow.schema_of(forest, output, name).names)
     image = ray.put(numpy.frombuffer(memoryview(forest), dtype=numpy.uint8))
     return dataset.map_batches(
         _Predictor,
@@ -66,7 +69,9 @@ class _Predictor:
 
 
 def _empty(forest: Forest, rows: pyarrow.Table, output: str, name: str) -> pyarrow.Table:
-    schema = pyarrow.schema([*rows.schema, *_arrow.schema_of(forest, output, name)])
+    added = _arrow.schema_of(forest, output, name)
+    _arrow.check_free(rows.schema.names, added.names)
+    schema = pyarrow.schema([*rows.schema, *added])
     return schema.empty_table()
 
 

@@ -28,8 +28,10 @@ def predict(df: Any, forest: Forest, *, output: str = "value", name: str = "pred
     Columns are matched to features by name, whatever their order; further columns are kept.
     threads: threads of each task; Spark runs a task for each core.
     """
-    program = _sent(df.sparkSession, forest, output, threads)
+    program = program_of(forest, output, threads)
     columns = _arrow.schema_of(forest, output, name)
+    _arrow.check_free(df.columns, columns.names)
+    _send(df.sparkSession, program, forest)
     added = from_arrow_schema(pyarrow.schema([(column.name, _spark_type(column.type)) for column in columns]))
     schema = type(df.schema)(df.schema.fields + added.fields)
     return df.mapInArrow(functools.partial(_predict_batches, program, output, name), schema)
@@ -43,7 +45,8 @@ def udf(session: Any, forest: Forest, *, output: str = "value", threads: int = 1
     """
     from pyspark.sql.functions import arrow_udf
 
-    program = _sent(session, forest, output, threads)
+    program = program_of(forest, output, threads)
+    _send(session, program, forest)
     returned = from_arrow_type(_spark_type(_arrow.type_of(forest, output)))
     return arrow_udf(_column_function(program, output), returned)
 
@@ -62,10 +65,8 @@ def _column_function(program: Program, output: str) -> Callable[..., pyarrow.Arr
     return score
 
 
-def _sent(session: Any, forest: Forest, output: str, threads: int) -> Program:
-    program = program_of(forest, output, threads)
+def _send(session: Any, program: Program, forest: Forest) -> None:
     session.addArtifacts(str(program.file_of(forest)), file=True)
-    return program
 
 
 def _opened(program: Program) -> Forest:
