@@ -275,7 +275,7 @@ def test_contributions_and_outputs_that_are_not_there(tmp_path: Path) -> None:
 import asyncio
 from forestvm.engines import kserve
 model = kserve.Model({str(MODELS["classes"])!r}, output="contributions")
-print(model.get_output_types()[0]["shape"])
+print(asyncio.run(model.get_output_types())[0]["shape"])
 print(asyncio.run(model.predict({{"instances": [[1, 2, 3, 4, 5, 6]]}}))["predictions"])
 try:
     kserve.Model({str(path)!r}, output="contributions")
@@ -293,7 +293,7 @@ except Exception as error:
 def test_a_worker_process_starts_before_it_has_read_the_model() -> None:
     """KServe kills worker processes that do not answer after some seconds."""
     code = f"""
-import pickle, threading, time
+import asyncio, pickle, threading, time
 from forestvm.engines import kserve
 model = kserve.Model({str(MODELS["float32"])!r})
 pickled = pickle.dumps(model)
@@ -302,13 +302,53 @@ kserve.load_with = lambda *arguments: may_load.wait() and load(*arguments)
 copy = pickle.loads(pickled)
 assert model.ready and not copy.ready
 threading.Timer(0.5, may_load.set).start()
-assert copy.get_input_types() == model.get_input_types() and copy.ready
+async def types(): return await copy.get_input_types(), await model.get_input_types()
+given, wanted = asyncio.run(types())
+assert given == wanted and copy.ready
 kserve.load_with = None
 pickle.loads(pickled)  # ends the process
 time.sleep(100)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert done.returncode == 1 and "cannot read the model" in done.stderr + done.stdout
+
+
+def test_the_server_answers_while_a_new_file_is_read(tmp_path: Path) -> None:
+    """Requests that begin after the replacement wait for the new program; the server does something else meanwhile."""
+    path = tmp_path / "model.fvm"
+    programs = [forestvm.load(MODELS["float32"], rounds=(0, rounds)) for rounds in (10, 20)]
+    programs[0].save(path)
+    replaced = tmp_path / "replaced.fvm"
+    programs[1].save(replaced)
+    code = f"""
+import asyncio, os, threading
+from forestvm.engines import kserve
+model = kserve.Model({str(path)!r})
+may_load, load, loads = threading.Event(), kserve.load_with, []
+def load_slowly(*arguments):
+    loads.append(arguments)
+    assert may_load.wait(60)
+    return load(*arguments)
+kserve.load_with = load_slowly
+rows = {{"instances": [[0.5] * 30]}}
+async def ask():
+    print((await model.predict(rows))["predictions"])
+    os.replace({str(replaced)!r}, {str(path)!r})
+    waiting = [asyncio.create_task(model.predict(rows)) for _ in range(3)]
+    while not loads:
+        await asyncio.sleep(0.01)
+    assert not any(task.done() for task in waiting)
+    may_load.set()  # runs only if this thread is not the one that reads the file
+    for task in waiting:
+        print((await task)["predictions"])
+    assert len(loads) == 1
+asyncio.run(ask())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    old, new = (str(forest.predict([[0.5] * 30]).tolist()) for forest in programs)
+    assert old != new
+    assert done.stdout.splitlines() == [old, new, new, new]
 
 
 class Asker:

@@ -8,6 +8,7 @@ model's metadata say. If the model's file is replaced, requests that begin after
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 import threading
@@ -60,6 +61,7 @@ class Model(kserve.Model):  # type: ignore[misc]
         super().__init__(name or Path(path).stem)
         self._path, self._output, self._threads = path, output, threads
         self._loading: threading.Thread | None = None
+        self._lock = threading.Lock()
         self.load()
 
     def load(self) -> bool:
@@ -70,28 +72,39 @@ class Model(kserve.Model):  # type: ignore[misc]
         self.ready = True
         return True
 
-    def _current(self) -> Forest:
-        """Returns the forest of the file as it is now, or the last one that could be read."""
-        if self._loading is not None:
-            self._loading.join()
-        version = _version_of(self._path)
-        if version != self._version:
+    async def _current(self) -> Forest:
+        """Returns the forest of the file as it is now, or the last one that could be read.
+
+        Another thread reads the file, because the server answers nobody while this one is busy.
+        """
+        if self._loading is not None or _version_of(self._path) != self._version:
+            await asyncio.to_thread(self._refresh)
+        return self._forest
+
+    def _refresh(self) -> None:
+        with self._lock:
+            if self._loading is not None:
+                self._loading.join()
+                self._loading = None
+            version = _version_of(self._path)
+            if version == self._version:
+                return  # another request has read it
             try:
                 self.load()
             except Error as error:
                 self._version = version
                 logger.error("the old model stays in use: %s", error)
-        return self._forest
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns the state that the server passes to its worker processes. They open the file and share its memory."""
-        return {name: value for name, value in self.__dict__.items() if name not in ("_forest", "_loading")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_forest", "_loading", "_lock")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Begins to read the file in another thread. The server could kill a worker process that is busy reading a
         large model (see allow_slow_start), so the process starts before the model is ready."""
         self.__dict__.update(state)
         self.ready = False
+        self._lock = threading.Lock()
         self._loading = threading.Thread(target=self._load_or_exit, name="forestvm reads a model")
         self._loading.start()
 
@@ -103,18 +116,18 @@ class Model(kserve.Model):  # type: ignore[misc]
             logger.error("cannot read the model: %s", error)
             os._exit(1)
 
-    def get_input_types(self) -> list[dict[str, Any]]:
+    async def get_input_types(self) -> list[dict[str, Any]]:
         """Returns the model's metadata: the one tensor that any request may use."""
-        forest = self._current()
+        forest = await self._current()
         return [{"name": _ROWS, "datatype": _DATATYPES[forest._row_dtype], "shape": [-1, forest.num_features]}]
 
-    def get_output_types(self) -> list[dict[str, Any]]:
-        sample = no_predictions(self._current(), self._output)
+    async def get_output_types(self) -> list[dict[str, Any]]:
+        sample = no_predictions(await self._current(), self._output)
         return [{"name": _PREDICTION, "datatype": _DATATYPES[str(sample.dtype)], "shape": [-1, *sample.shape[1:]]}]
 
     async def predict(self, payload: Any, headers: Any = None, response_headers: Any = None) -> Any:
         """Answers a request. Raises InvalidInput (status 400) for input that the model cannot take."""
-        forest = self._current()
+        forest = await self._current()
         try:
             if isinstance(payload, dict):
                 return {"predictions": forest.predict(_instances(payload), output=self._output).tolist()}
