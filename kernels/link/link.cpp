@@ -48,10 +48,10 @@ class PhaseMeasurer {
         map_(linker.map()),
         limits_(limits),
         rows_(request.rows),
-        pcs_(std::move(code.pcs)),
         ranges_(map_.ranges.size()),
         most_threads_(std::min(limits.threads, kMaxBlockThreads)) {
     phase_.code = std::move(code.code);
+    phase_.pcs = std::move(code.pcs);
   }
 
   Result<void> run() {
@@ -105,7 +105,7 @@ class PhaseMeasurer {
   }
 
  private:
-  const InstFacts& facts(std::uint32_t pc) const { return map_.insts[pcs_[pc]]; }
+  const InstFacts& facts(std::uint32_t pc) const { return map_.insts[phase_.pcs[pc]]; }
 
   /// Returns the most elements that a range has in this call.
   std::uint32_t size(std::uint32_t range) const { return max_size(map_, range, rows_); }
@@ -412,7 +412,6 @@ class PhaseMeasurer {
   const DeviceLimits& limits_;
   std::uint32_t rows_;  ///< rows of the call, or of a block if it shares them among threads of no loop
   LinkedPhase phase_;
-  std::vector<std::uint32_t> pcs_;         ///< PhaseCode::pcs
   std::vector<RangeInPhase> ranges_;       ///< indexed as CodeMap::ranges
   std::uint32_t block_range_ = kCallRows;  ///< range that register LinkedPhase::block_rows holds
   /// loop_over() of the trees of each CacheTrees, in the order of the code.

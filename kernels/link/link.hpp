@@ -58,6 +58,7 @@ struct LinkedAccumulator {
 
 struct LinkedPhase {
   std::vector<LinkedInst> code;
+  std::vector<std::uint32_t> pcs;  ///< pc in the program of each instruction: see PhaseCode
   std::array<std::uint32_t, kDimensions> extent{};
   std::optional<Layout> layout;  ///< layout of the trees that the phase walks; none: any kernel can run it
   std::uint32_t shared_bytes = 0;
