@@ -14,6 +14,7 @@
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/core/ranges.hpp>
+#include <forestvm/core/sums.hpp>
 #include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/leaf_functions.hpp>
 
@@ -386,14 +387,15 @@ class PhaseCounter {
 
   /// Adds the bytes of elements that are read or written, if the accumulator lies in global memory.
   void add_sums(std::uint32_t accumulator, double elements) {
-    const std::uint32_t storage = memory_of(program_, accumulator).storage;
+    const std::uint32_t storage = map_.accumulators[accumulator].storage;
     if (phase_.accumulators[storage].shared) return;
     account_.bytes.sums +=
         elements * static_cast<double>(element_size(program_.accumulators()[accumulator].kind));
   }
 
   double elements(std::uint32_t accumulator, std::uint32_t rows, const Times& times) const {
-    return times.threads * chunks_[rows].range.size() * memory_of(program_, accumulator).width;
+    const auto width = static_cast<double>(map_.accumulators[accumulator].width);
+    return times.threads * chunks_[rows].range.size() * width;
   }
 
   /// Adds the elements of an instruction's rows in an accumulator, `often` times.
@@ -405,7 +407,7 @@ class PhaseCounter {
 
   void privatize(const LinkedInst& inst, const Times& times) {
     const std::uint32_t to = linked<Op::Privatize, AccOut>(inst);
-    if (linked<Op::Privatize, Zeroed>(inst) != 0 || memory_of(program_, to).storage != to) return;
+    if (linked<Op::Privatize, Zeroed>(inst) != 0 || map_.accumulators[to].storage != to) return;
     add_sums<Op::Privatize, AccOut>(inst, times);
   }
 

@@ -6,7 +6,6 @@
 #include <bitset>
 #include <utility>
 
-#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/formatted.hpp>
@@ -86,7 +85,7 @@ class PhaseMeasurer {
 
   /// Returns the bytes that an accumulator takes for the rows of a block.
   std::uint64_t block_bytes(std::uint32_t accumulator) const {
-    return aligned(std::uint64_t{memory_of(program_, accumulator).copy_bytes} * size(block_range_));
+    return aligned(std::uint64_t{map_.accumulators[accumulator].copy_bytes} * size(block_range_));
   }
 
   /// Allocates shared memory for an accumulator. Returns false, and does nothing, if more than `most` bytes of that
@@ -159,7 +158,7 @@ class PhaseMeasurer {
   void measure(std::uint32_t pc) {
     LinkedInst& inst = phase_.code[pc];
     for_each_field(inst, [&](LinkedField field, std::uint32_t value) {
-      if (field == AccOut || field == AccIn) used_.set(memory_of(program_, value).storage);
+      if (field == AccOut || field == AccIn) used_.set(map_.accumulators[value].storage);
     });
     switch (inst.op) {
       case Op::For:
@@ -211,7 +210,7 @@ class PhaseMeasurer {
   }
 
   void note_reduction(const ReductionFields& reduction) {
-    if (reduction.form == ReductionForm::Shared) shared_.set(memory_of(program_, reduction.from).storage);
+    if (reduction.form == ReductionForm::Shared) shared_.set(map_.accumulators[reduction.from].storage);
   }
 
   /// Returns the innermost serial loop that is open, if these trees are its iterations and there is more than
@@ -452,14 +451,6 @@ Result<void> allocate_accumulators(PhaseMeasurer& phase, const std::bitset<kAccu
 
 }  // namespace
 
-AccumulatorMemory memory_of(const Program& program, std::uint32_t accumulator) {
-  const AccumulatorDesc* const descs = program.accumulators().data();
-  const std::uint32_t outputs = program.meta().num_outputs, trees = program.meta().num_trees;
-  const AccumulatorStorage storage = accumulator_storage(descs, accumulator);
-  return {storage.index, storage.copy_stride, accumulator_width(descs[accumulator].kind, outputs, trees),
-          accumulator_bytes(descs, storage.index, outputs, trees)};
-}
-
 Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& limits) const {
   FVM_ASSIGN(std::vector<PhaseCode> cut, cut_phases(program_.code(), request));
   std::vector<PhaseMeasurer> phases;
@@ -480,7 +471,7 @@ Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& 
     LinkedPhase& phase = phases[i].phase();
     for (std::uint32_t a = 0; a < kAccumulators; ++a)
       if (phases[i].used()[a] && !phase.accumulators[a].shared)
-        call.global_bytes[a] = memory_of(program_, a).copy_bytes * request.rows;
+        call.global_bytes[a] = map_.accumulators[a].copy_bytes * request.rows;
     call.phases.push_back(std::move(phase));
   }
   return call;

@@ -77,15 +77,6 @@ struct LinkedCall {
   std::array<std::size_t, kAccumulators> global_bytes{};
 };
 
-/// The room that an accumulator takes, wherever a phase puts it.
-struct AccumulatorMemory {
-  std::uint32_t storage;      ///< number of the accumulator whose memory it lies in, often its own
-  std::uint32_t copy_stride;  ///< distance from one of its copies to the next, in copies of `storage`
-  std::uint32_t width;        ///< elements of a row
-  std::size_t copy_bytes;     ///< bytes of a row in all copies of `storage` together
-};
-AccumulatorMemory memory_of(const Program& program, std::uint32_t accumulator);
-
 /// Links calls of one program.
 class Linker {
  public:
