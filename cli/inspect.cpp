@@ -7,14 +7,16 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/layout/tables.hpp>
+#include <forestvm/core/sums.hpp>
+#include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
@@ -76,9 +78,8 @@ AccumulatorKind sums_kind(const Program& program) {
 /// copies.
 std::uint64_t private_bytes(const Program& program) {
   std::uint64_t bytes = 0;
-  const auto accumulators = program.accumulators();
-  for (std::uint32_t i = 1; i < accumulators.size(); ++i)
-    bytes += accumulator_bytes(accumulators.data(), i, program.meta().num_outputs, program.meta().num_trees);
+  for (const AccumulatorMemory& memory : std::span(code_map(program).accumulators).subspan(1))
+    bytes += memory.copy_bytes;
   return bytes;
 }
 

@@ -13,6 +13,9 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/core/ranges.hpp>
+#include <forestvm/core/sums.hpp>
+#include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/leaf_functions.hpp>
 
 #include "kernels/backend/pass_sizes.hpp"
@@ -50,15 +53,11 @@ double leaf_value_bytes(const Program& program) {
 /// Returns the expected number of different words in `draws` draws from `of` words.
 double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of, draws)); }
 
-/// The rows or trees that a range register holds in some of its iterations. The map of the code knows bounds that
-/// hold in all iterations; costs add up what each iteration takes, so that they are followed here.
+/// The rows or trees that a range register holds in an iteration. The CodeMap has bounds for all iterations together.
+/// Costs differ by iteration, so this file follows each one.
 struct Chunk {
-  bool rows = false;
-  /// Number of the first tree; without meaning for rows, all of which cost the same.
-  std::uint32_t begin = 0;
-  std::uint32_t size = 0;
-  std::uint32_t iteration = 0;
-  double block_rows = 0;  ///< rows that all threads of a block hold together
+  Range range;
+  double block_rows = 0;  ///< Rows that all threads of a block hold together.
 };
 
 /// The number of times that something happens in a launch.
@@ -69,13 +68,18 @@ struct Times {
 
 class PhaseCounter {
  public:
-  PhaseCounter(const Program& program, const LinkRequest& request, const DeviceModel& device,
+  PhaseCounter(const Linker& linker, const LinkRequest& request, const DeviceModel& device,
                const LinkedPhase& phase, double value_bytes)
-      : program_(program), request_(request), device_(device), phase_(phase), leaf_value_bytes_(value_bytes) {
+      : program_(linker.program()),
+        map_(linker.map()),
+        request_(request),
+        device_(device),
+        phase_(phase),
+        leaf_value_bytes_(value_bytes) {
     const double block_rows = phase.rows_per_block != 0 ? phase.rows_per_block : request.rows;
-    chunks_[kRowsRegister] = {true, 0, request.rows, 0, std::min<double>(block_rows, request.rows)};
+    chunks_[kRowsRegister] = {{0, request.rows}, std::min<double>(block_rows, request.rows)};
     if (phase.block_rows == kRowsRegister) block_rows_ = chunks_[kRowsRegister].block_rows;
-    chunks_[kTreesRegister] = {false, 0, program.meta().num_trees, 0, 0};
+    chunks_[kTreesRegister] = {{0, program_.meta().num_trees}};
     threads_are_mapped_ = std::any_of(phase.code.begin(), phase.code.end(), [](const LinkedInst& inst) {
       return inst.op == Op::Map && linked<Op::Map, Dimension>(inst) >= kGridDimensions;
     });
@@ -106,6 +110,12 @@ class PhaseCounter {
   double row_bytes() const { return row_width(program_.meta()) * double{sizeof(float)}; }
   double code_row_bytes() const { return static_cast<double>(program_.columns().size()); }
 
+  /// Returns the range that the register in a field of an instruction holds.
+  template <Op op, LinkedField field>
+  const Range& range(const LinkedInst& inst) const {
+    return chunks_[linked<op, field>(inst)].range;
+  }
+
   void count(std::uint32_t pc, std::uint32_t end, const Times& times) {
     for (; pc < end; ++pc) {
       const LinkedInst& inst = phase_.code[pc];
@@ -117,7 +127,7 @@ class PhaseCounter {
           pc = count_loop({loop_operands<Op::Map>(inst), linked<Op::Map, Dimension>(inst)}, pc, times);
           break;
         case Op::Slice:
-          slice(inst);
+          take_slice(inst);
           break;
         case Op::CacheRows:
           cache_rows(inst, times);
@@ -194,48 +204,48 @@ class PhaseCounter {
 
   /// Counts the loop's iterations, and returns the pc of its end.
   std::uint32_t count_loop(const Loop& loop, std::uint32_t pc, const Times& times) {
-    if (chunks_[loop.operands.in].rows)
+    if (map_.ranges[map_.insts[phase_.pcs[pc]].out].axis == Axis::Rows)
       count_rows(loop, pc, times);
     else
       count_trees(loop, pc, times);
     return loop.operands.partner;
   }
 
+  /// Counts the iterations over rows: the first one for all that have as many rows, and a shorter last one.
   void count_rows(const Loop& counted, std::uint32_t pc, Times times) {
     const LoopOperands& loop = counted.operands;
     const Chunk in = chunks_[loop.in];
     const bool shared_out = counted.in_block();
-    for (const std::uint32_t size : {loop.step, in.size % loop.step}) {
-      const std::uint32_t iteration_count = size == loop.step ? in.size / loop.step : 1;
-      if (size == 0 || iteration_count == 0) continue;
-      const double part = in.block_rows * size / in.size;
-      chunks_[loop.out] = {true, 0, size, 0, shared_out ? in.block_rows : part};
+    const auto count_chunk = [&](std::uint32_t iteration, std::uint32_t often) {
+      const Range rows = chunk(in.range, loop.step, iteration);
+      const double part = in.block_rows * rows.size() / in.range.size();
+      chunks_[loop.out] = {rows, shared_out ? in.block_rows : part};
       if (loop.out == phase_.block_rows) block_rows_ = std::max(block_rows_, part);
-      count(pc + 1, loop.partner,
-            {times.threads * iteration_count, shared_out ? times.blocks : times.blocks * iteration_count});
+      count(pc + 1, loop.partner, {times.threads * often, shared_out ? times.blocks : times.blocks * often});
       if (shared_out) times.blocks = 0;  // the rows of the whole block have been counted
-    }
+    };
+    const std::uint32_t whole = in.range.size() / loop.step;
+    if (whole != 0) count_chunk(0, whole);
+    if (in.range.size() % loop.step != 0) count_chunk(whole, 1);
   }
 
   void count_trees(const Loop& counted, std::uint32_t pc, const Times& times) {
     const LoopOperands& loop = counted.operands;
-    const Chunk in = chunks_[loop.in];
+    const Range in = chunks_[loop.in].range;
     const bool across = trees_across_lanes_;
     if (counted.dimension == kGridDimensions) trees_across_lanes_ = true;
-    for (std::uint32_t iteration = 0; iteration < iterations(in.size, loop.step); ++iteration) {
-      const std::uint32_t from = iteration * loop.step;
-      chunks_[loop.out] = {false, in.begin + from, std::min(loop.step, in.size - from), iteration, 0};
+    for (std::uint32_t iteration = 0; iteration < iterations(in.size(), loop.step); ++iteration) {
+      chunks_[loop.out] = {chunk(in, loop.step, iteration)};
       count(pc + 1, loop.partner, times);
     }
     trees_across_lanes_ = across;
   }
 
-  void slice(const LinkedInst& inst) {
+  void take_slice(const LinkedInst& inst) {
     const Chunk in = chunks_[linked<Op::Slice, RangeIn>(inst)];
-    const std::uint32_t from = std::min(linked<Op::Slice, From>(inst), in.size);
-    const std::uint32_t to = std::max(from, std::min(linked<Op::Slice, To>(inst), in.size));
-    const double part = in.size == 0 ? 0 : in.block_rows * (to - from) / in.size;
-    chunks_[linked<Op::Slice, RangeOut>(inst)] = {in.rows, in.begin + from, to - from, 0, part};
+    const Range part = slice(in.range, linked<Op::Slice, From>(inst), linked<Op::Slice, To>(inst));
+    const double block_rows = part.size() == 0 ? 0 : in.block_rows * part.size() / in.range.size();
+    chunks_[linked<Op::Slice, RangeOut>(inst)] = {part, block_rows};
   }
 
   void cache_rows(const LinkedInst& inst, const Times& times) {
@@ -249,7 +259,7 @@ class PhaseCounter {
   void cache_trees(const LinkedInst& inst, const Times& times) {
     const std::uint32_t number = linked<Op::CacheTrees, Group>(inst);
     const GroupDesc& group = program_.groups()[number];
-    const Chunk& trees = chunks_[linked<Op::CacheTrees, Trees>(inst)];
+    const Range& trees = range<Op::CacheTrees, Trees>(inst);
     double bytes = 0;
     for_trees(group, trees, [&](const TreeDesc& tree) {
       bytes += static_cast<double>(tree.node_count) * static_cast<double>(node_size(group.layout));
@@ -260,45 +270,44 @@ class PhaseCounter {
   }
 
   template <class Visit>
-  void for_trees(const GroupDesc& group, const Chunk& trees, Visit visit) const {
+  void for_trees(const GroupDesc& group, const Range& trees, Visit visit) const {
     const std::uint32_t begin = std::max(trees.begin, group.tree_begin);
-    const std::uint32_t end = std::min(trees.begin + trees.size, group.tree_end);
+    const std::uint32_t end = std::min(trees.end, group.tree_end);
     for (std::uint32_t t = begin; t < end; ++t)
       visit(program_.trees()[group.first_tree + (t - group.tree_begin)]);
   }
 
   void walk(const LinkedInst& inst, const Times& times) {
-    const Chunk& trees = chunks_[linked<Op::Walk, Trees>(inst)];
+    const Range& trees = range<Op::Walk, Trees>(inst);
     const Chunk& rows = chunks_[linked<Op::Walk, Rows>(inst)];
     const WalkerDesc& walker =
-        program_
-            .walkers()[linked<Op::Walk, Walker>(inst) + chunks_[linked<Op::Walk, Select>(inst)].iteration];
+        program_.walkers()[linked<Op::Walk, Walker>(inst) + range<Op::Walk, Select>(inst).iteration];
     visit_nodes(walker, trees, rows, times);
     const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
     const AccumulatorKind kind = program_.accumulators()[accumulator].kind;
-    double leaves = trees.size;
+    double leaves = trees.size();
     if (kind == AccumulatorKind::F32 && walker.atomic == 0 && walker.order == WalkOrder::RowsOuter)
-      leaves = std::min<double>(trees.size, program_.meta().num_outputs);
+      leaves = std::min<double>(trees.size(), program_.meta().num_outputs);
     else if (kind == AccumulatorKind::F32 && walker.atomic == 0)
-      leaves = iterations(trees.size, walker.interleaved_trees);
-    add_sums(accumulator, times.threads * rows.size * leaves * (is_per_tree(kind) ? 1 : 2));
+      leaves = iterations(trees.size(), walker.interleaved_trees);
+    add_sums(accumulator, times.threads * rows.range.size() * leaves * (is_per_tree(kind) ? 1 : 2));
   }
 
   void leaves(const LinkedInst& inst, const Times& times) {
-    const Chunk& trees = chunks_[linked<Op::Leaves, Trees>(inst)];
+    const Range& trees = range<Op::Leaves, Trees>(inst);
     const Chunk& rows = chunks_[linked<Op::Leaves, Rows>(inst)];
-    visit_nodes(program_.walkers()[linked<Op::Leaves, Walker>(inst) +
-                                   chunks_[linked<Op::Leaves, Select>(inst)].iteration],
-                trees, rows, times);
-    account_.bytes.results += times.threads * rows.size * trees.size * sizeof(std::int32_t);
+    const WalkerDesc& walker =
+        program_.walkers()[linked<Op::Leaves, Walker>(inst) + range<Op::Leaves, Select>(inst).iteration];
+    visit_nodes(walker, trees, rows, times);
+    account_.bytes.results += times.threads * rows.range.size() * trees.size() * sizeof(std::int32_t);
   }
 
-  void visit_nodes(const WalkerDesc& walker, const Chunk& trees, const Chunk& rows, const Times& times) {
+  void visit_nodes(const WalkerDesc& walker, const Range& trees, const Chunk& rows, const Times& times) {
     const GroupDesc& group = program_.groups()[walker.group];
     const double steps = walker.end == WalkEnd::Exact
                              ? walker.steps
                              : std::max<double>(walker.steps, program_.meta().mean_depth);
-    const double visits = times.threads * rows.size * trees.size * steps;
+    const double visits = times.threads * rows.range.size() * trees.size() * steps;
     if (visits == 0) return;
     const bool staged = walker.group < staged_groups_.size() && staged_groups_[walker.group];
     if (!staged)
@@ -357,13 +366,13 @@ class PhaseCounter {
   }
 
   void encode(const LinkedInst& inst, const Times& times) {
-    const double rows = times.threads * chunks_[linked<Op::Encode, Rows>(inst)].size;
+    const double rows = times.threads * range<Op::Encode, Rows>(inst).size();
     account_.bytes.rows +=
         rows * (row_bytes() + (linked<Op::Encode, Stride>(inst) != 0 ? 0 : code_row_bytes()));
   }
 
   void store(const LinkedInst& inst, const Times& times) {
-    const double rows = times.threads * chunks_[linked<Op::Store, Rows>(inst)].size;
+    const double rows = times.threads * range<Op::Store, Rows>(inst).size();
     const double width = output_width(program_, request_.output);
     const double element = program_.meta().score_type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
     account_.bytes.results += rows * width * element;
@@ -371,21 +380,22 @@ class PhaseCounter {
   }
 
   void label(const LinkedInst& inst, const Times& times) {
-    const double rows = times.threads * chunks_[linked<Op::Label, Rows>(inst)].size;
+    const double rows = times.threads * range<Op::Label, Rows>(inst).size();
     account_.bytes.results += rows * output_width(program_, OutputKind::Class) * sizeof(std::int64_t);
     add_sums(linked<Op::Label, AccIn>(inst), rows * program_.meta().num_outputs);
   }
 
   /// Adds the bytes of elements that are read or written, if the accumulator lies in global memory.
   void add_sums(std::uint32_t accumulator, double elements) {
-    const std::uint32_t storage = memory_of(program_, accumulator).storage;
+    const std::uint32_t storage = map_.accumulators[accumulator].storage;
     if (phase_.accumulators[storage].shared) return;
     account_.bytes.sums +=
         elements * static_cast<double>(element_size(program_.accumulators()[accumulator].kind));
   }
 
   double elements(std::uint32_t accumulator, std::uint32_t rows, const Times& times) const {
-    return times.threads * chunks_[rows].size * memory_of(program_, accumulator).width;
+    const auto width = static_cast<double>(map_.accumulators[accumulator].width);
+    return times.threads * chunks_[rows].range.size() * width;
   }
 
   /// Adds the elements of an instruction's rows in an accumulator, `often` times.
@@ -397,14 +407,14 @@ class PhaseCounter {
 
   void privatize(const LinkedInst& inst, const Times& times) {
     const std::uint32_t to = linked<Op::Privatize, AccOut>(inst);
-    if (linked<Op::Privatize, Zeroed>(inst) != 0 || memory_of(program_, to).storage != to) return;
+    if (linked<Op::Privatize, Zeroed>(inst) != 0 || map_.accumulators[to].storage != to) return;
     add_sums<Op::Privatize, AccOut>(inst, times);
   }
 
   /// Adds the elements of the copies once, and the elements of the sums `often` times.
   void reduce(const ReductionFields& reduction, const Times& times, double often) {
     const double sums = elements(reduction.to, reduction.rows, times);
-    add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].size, reduction.step));
+    add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].range.size(), reduction.step));
     add_sums(reduction.to, often * sums);
   }
 
@@ -456,6 +466,7 @@ class PhaseCounter {
   }
 
   const Program& program_;
+  const CodeMap& map_;
   const LinkRequest& request_;
   const DeviceModel& device_;
   const LinkedPhase& phase_;
@@ -501,7 +512,7 @@ Result<CallAccount> account(const Program& program, const LinkRequest& call_requ
   const double value_bytes = leaf_value_bytes(program);
   double results = 0;
   for (const LinkedPhase& phase : linked.phases) {
-    const PhaseAccount account = PhaseCounter(program, request, device, phase, value_bytes).run();
+    const PhaseAccount account = PhaseCounter(linker, request, device, phase, value_bytes).run();
     call.visits += account.visits;
     call.counted = call.counted && account.counted;
     call.rates.issue = in_turn(call.rates.issue, account.rates.issue);

@@ -397,7 +397,7 @@ class DevicePredictor final : public CallPredictor {
     launch.copy_count = static_cast<std::uint32_t>(phase.copies.size());
     const auto descs = program_.accumulators();
     for (std::uint32_t a = 0; a < descs.size(); ++a) {
-      const AccumulatorMemory memory = memory_of(program_, a);
+      const AccumulatorMemory& memory = linker_.map().accumulators[a];
       const LinkedAccumulator& linked = phase.accumulators[memory.storage];
       LaunchAccumulator& to = launch.accumulators[a];
       to.memory = linked.shared ? nullptr : state.accumulators[memory.storage].bytes();
@@ -407,7 +407,7 @@ class DevicePredictor final : public CallPredictor {
                       memory.copy_stride * to.row_bytes;
       to.parent = descs[a].parent;
       to.iterations = descs[a].iterations;
-      to.width = memory.width;
+      to.width = static_cast<std::uint32_t>(memory.width);
       to.kind = descs[a].kind;
       to.stored_elsewhere = memory.storage != a;
     }

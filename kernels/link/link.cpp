@@ -6,7 +6,6 @@
 #include <bitset>
 #include <utility>
 
-#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/formatted.hpp>
@@ -48,10 +47,10 @@ class PhaseMeasurer {
         map_(linker.map()),
         limits_(limits),
         rows_(request.rows),
-        pcs_(std::move(code.pcs)),
         ranges_(map_.ranges.size()),
         most_threads_(std::min(limits.threads, kMaxBlockThreads)) {
     phase_.code = std::move(code.code);
+    phase_.pcs = std::move(code.pcs);
   }
 
   Result<void> run() {
@@ -86,7 +85,7 @@ class PhaseMeasurer {
 
   /// Returns the bytes that an accumulator takes for the rows of a block.
   std::uint64_t block_bytes(std::uint32_t accumulator) const {
-    return aligned(std::uint64_t{memory_of(program_, accumulator).copy_bytes} * size(block_range_));
+    return aligned(std::uint64_t{map_.accumulators[accumulator].copy_bytes} * size(block_range_));
   }
 
   /// Allocates shared memory for an accumulator. Returns false, and does nothing, if more than `most` bytes of that
@@ -105,7 +104,7 @@ class PhaseMeasurer {
   }
 
  private:
-  const InstFacts& facts(std::uint32_t pc) const { return map_.insts[pcs_[pc]]; }
+  const InstFacts& facts(std::uint32_t pc) const { return map_.insts[phase_.pcs[pc]]; }
 
   /// Returns the most elements that a range has in this call.
   std::uint32_t size(std::uint32_t range) const { return max_size(map_, range, rows_); }
@@ -159,7 +158,7 @@ class PhaseMeasurer {
   void measure(std::uint32_t pc) {
     LinkedInst& inst = phase_.code[pc];
     for_each_field(inst, [&](LinkedField field, std::uint32_t value) {
-      if (field == AccOut || field == AccIn) used_.set(memory_of(program_, value).storage);
+      if (field == AccOut || field == AccIn) used_.set(map_.accumulators[value].storage);
     });
     switch (inst.op) {
       case Op::For:
@@ -211,7 +210,7 @@ class PhaseMeasurer {
   }
 
   void note_reduction(const ReductionFields& reduction) {
-    if (reduction.form == ReductionForm::Shared) shared_.set(memory_of(program_, reduction.from).storage);
+    if (reduction.form == ReductionForm::Shared) shared_.set(map_.accumulators[reduction.from].storage);
   }
 
   /// Returns the innermost serial loop that is open, if these trees are its iterations and there is more than
@@ -412,7 +411,6 @@ class PhaseMeasurer {
   const DeviceLimits& limits_;
   std::uint32_t rows_;  ///< rows of the call, or of a block if it shares them among threads of no loop
   LinkedPhase phase_;
-  std::vector<std::uint32_t> pcs_;         ///< PhaseCode::pcs
   std::vector<RangeInPhase> ranges_;       ///< indexed as CodeMap::ranges
   std::uint32_t block_range_ = kCallRows;  ///< range that register LinkedPhase::block_rows holds
   /// loop_over() of the trees of each CacheTrees, in the order of the code.
@@ -453,14 +451,6 @@ Result<void> allocate_accumulators(PhaseMeasurer& phase, const std::bitset<kAccu
 
 }  // namespace
 
-AccumulatorMemory memory_of(const Program& program, std::uint32_t accumulator) {
-  const AccumulatorDesc* const descs = program.accumulators().data();
-  const std::uint32_t outputs = program.meta().num_outputs, trees = program.meta().num_trees;
-  const AccumulatorStorage storage = accumulator_storage(descs, accumulator);
-  return {storage.index, storage.copy_stride, accumulator_width(descs[accumulator].kind, outputs, trees),
-          accumulator_bytes(descs, storage.index, outputs, trees)};
-}
-
 Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& limits) const {
   FVM_ASSIGN(std::vector<PhaseCode> cut, cut_phases(program_.code(), request));
   std::vector<PhaseMeasurer> phases;
@@ -481,7 +471,7 @@ Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& 
     LinkedPhase& phase = phases[i].phase();
     for (std::uint32_t a = 0; a < kAccumulators; ++a)
       if (phases[i].used()[a] && !phase.accumulators[a].shared)
-        call.global_bytes[a] = memory_of(program_, a).copy_bytes * request.rows;
+        call.global_bytes[a] = map_.accumulators[a].copy_bytes * request.rows;
     call.phases.push_back(std::move(phase));
   }
   return call;

@@ -58,6 +58,7 @@ struct LinkedAccumulator {
 
 struct LinkedPhase {
   std::vector<LinkedInst> code;
+  std::vector<std::uint32_t> pcs;  ///< pc in the program of each instruction: see PhaseCode
   std::array<std::uint32_t, kDimensions> extent{};
   std::optional<Layout> layout;  ///< layout of the trees that the phase walks; none: any kernel can run it
   std::uint32_t shared_bytes = 0;
@@ -75,15 +76,6 @@ struct LinkedCall {
   /// Bytes of each accumulator in global memory, for all rows: 0 if no phase needs it there.
   std::array<std::size_t, kAccumulators> global_bytes{};
 };
-
-/// The room that an accumulator takes, wherever a phase puts it.
-struct AccumulatorMemory {
-  std::uint32_t storage;      ///< number of the accumulator whose memory it lies in, often its own
-  std::uint32_t copy_stride;  ///< distance from one of its copies to the next, in copies of `storage`
-  std::uint32_t width;        ///< elements of a row
-  std::size_t copy_bytes;     ///< bytes of a row in all copies of `storage` together
-};
-AccumulatorMemory memory_of(const Program& program, std::uint32_t accumulator);
 
 /// Links calls of one program.
 class Linker {

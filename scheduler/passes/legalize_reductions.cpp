@@ -14,6 +14,7 @@
 #include <cmath>
 #include <iterator>
 
+#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
@@ -205,6 +206,8 @@ class Legalizer {
     for (Statement& inner : s.body) reduce_in_place(inner, accumulator);
   }
 
+  /// Checks that copies of accumulators fit into memory. A program's CodeMap has the bytes of accumulators whose
+  /// records fit; here loops may have more iterations than a record holds.
   Result<void> check_memory() {
     const auto& all = accumulators();
     std::vector<std::uint64_t> copies(all.size(), 1);
@@ -213,8 +216,8 @@ class Legalizer {
       const std::uint64_t most = UINT32_MAX;
       if (all[i].parent != i)
         copies[i] = std::min(most, copies[all[i].parent] * std::min(most, all[i].iterations));
-      const std::uint64_t width =
-          is_per_tree(all[i].kind) ? lowering_.model.trees.size() : lowering_.model.num_outputs;
+      const std::uint64_t width = accumulator_width(all[i].kind, lowering_.model.num_outputs,
+                                                    static_cast<std::uint32_t>(lowering_.model.trees.size()));
       if (all[i].stored_in == i) bytes += copies[i] * width * element_size(all[i].kind);
     }
     if (bytes <= kMaxScratchBytes) return {};

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include <forestvm/core/accumulators.hpp>
+#include <forestvm/core/sums.hpp>
 #include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/formatted.hpp>

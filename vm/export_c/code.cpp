@@ -5,8 +5,8 @@
 #include <set>
 
 #include <forestvm/backend.hpp>
-#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/ranges.hpp>
+#include <forestvm/core/sums.hpp>
 #include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/formatted.hpp>
 
@@ -17,11 +17,12 @@ namespace {
 
 /// Returns the accumulators in whose memory the code works.
 std::set<std::uint32_t> used_storage(const Program& program) {
+  const CodeMap& map = code_map(program);
   std::set<std::uint32_t> used;
   for (const Inst& inst : program.code())
     for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
       if (kind == OperandKind::AccOut || kind == OperandKind::AccIn)
-        used.insert(accumulator_storage(program.accumulators().data(), value).index);
+        used.insert(map.accumulators[value].storage);
     });
   return used;
 }
@@ -60,15 +61,13 @@ class CodeWriter {
     return job_.program.accumulators()[accumulator];
   }
   AccumulatorKind kind(std::uint32_t accumulator) const { return desc(accumulator).kind; }
-  std::uint32_t width(std::uint32_t accumulator) const {
-    return accumulator_width(kind(accumulator), meta_.num_outputs, meta_.num_trees);
-  }
+  const AccumulatorMemory& memory(std::uint32_t accumulator) const { return map_.accumulators[accumulator]; }
 
   /// Returns the address of a row of a copy of an accumulator, as C text.
   std::string at(std::uint32_t accumulator, const std::string& copy, const std::string& row) const {
-    const auto [storage, stride] = accumulator_storage(job_.program.accumulators().data(), accumulator);
+    const auto [storage, stride, width, bytes] = memory(accumulator);
     return formatted("(a{} + ((size_t)({}) * {} + {}) * {})", storage, copy,
-                     number(std::uint64_t{stride} * rows_), row, number(width(accumulator)));
+                     number(std::uint64_t{stride} * rows_), row, number(width));
   }
   std::string at(std::uint32_t accumulator, const std::string& row) const {
     return at(accumulator, copy(accumulator), row);
@@ -77,7 +76,8 @@ class CodeWriter {
     return desc(accumulator).parent == accumulator ? "0u" : formatted("copy{}", accumulator);
   }
   std::string size_of(std::uint32_t accumulator, std::uint32_t rows) const {
-    return formatted("(size_t)({}.end - {}.begin) * {}", reg(rows), reg(rows), number(width(accumulator)));
+    return formatted("(size_t)({}.end - {}.begin) * {}", reg(rows), reg(rows),
+                     number(memory(accumulator).width));
   }
 
   /// Returns the condition that the call has this many rows. It leaves out parts that are always true, because
@@ -357,7 +357,7 @@ class CodeWriter {
     const std::set<std::uint32_t> used = used_storage(job_.program);
     for (const std::uint32_t i : used)
       text += formatted("  {} a{}[{}];\n", sum_type(job_, kind(i)), i,
-                        std::uint64_t{desc(i).copies} * rows_ * width(i));
+                        std::uint64_t{desc(i).copies} * rows_ * memory(i).width);
     text += formatted("  const size_t width = want == 1u ? {} : want == 2u ? {} : {};\n",
                       number(output_width(job_.program, OutputKind::Value)),
                       number(output_width(job_.program, OutputKind::Class)), number(meta_.num_outputs));
@@ -400,9 +400,7 @@ std::string code_text(const Job& job, std::uint32_t rows_at_a_time) {
 
 std::uint64_t bytes_per_row(const Program& program) {
   std::uint64_t bytes = copies_rows(program) ? row_width(program.meta()) * sizeof(float) : 0;
-  for (const std::uint32_t i : used_storage(program))
-    bytes += accumulator_bytes(program.accumulators().data(), i, program.meta().num_outputs,
-                               program.meta().num_trees);
+  for (const std::uint32_t i : used_storage(program)) bytes += code_map(program).accumulators[i].copy_bytes;
   return bytes;
 }
 

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/derived_tables.hpp>
@@ -56,21 +55,6 @@ Result<LoadedWalker> load_walker(const Program& program, LoadedProgram& loaded, 
   return walker;
 }
 
-/// Returns where each accumulator lies in the scratch memory.
-std::vector<LoadedAccumulator> load_accumulators(const Program& program) {
-  const ProgramMeta& meta = program.meta();
-  const auto descs = program.accumulators();
-  std::vector<LoadedAccumulator> loaded;
-  for (std::uint32_t i = 0; i < descs.size(); ++i) {
-    const AccumulatorDesc& desc = descs[i];
-    const AccumulatorStorage storage = accumulator_storage(descs.data(), i);
-    loaded.push_back({desc.kind, desc.parent, desc.iterations, storage.index, storage.copy_stride,
-                      accumulator_width(desc.kind, meta.num_outputs, meta.num_trees),
-                      accumulator_bytes(descs.data(), i, meta.num_outputs, meta.num_trees)});
-  }
-  return loaded;
-}
-
 /// Returns a Grain for each parallel loop over rows, by pc. Such a loop may be cut anywhere: only loops over
 /// trees make copies of accumulators and select walkers, so nothing depends on which iteration a row is in.
 std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
@@ -93,7 +77,8 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   loaded.groups = program.groups();
   loaded.columns = program.columns().size();
   loaded.category_words = program.category_words().data();
-  loaded.accumulators = load_accumulators(program);
+  loaded.accumulators = program.accumulators();
+  loaded.memory = code_map(program).accumulators.data();
   loaded.tile_exits = tile_exits(program);
   loaded.tree_outputs = tree_outputs(program);
   loaded.vectors = leaf_vectors(program);

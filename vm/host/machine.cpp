@@ -192,7 +192,7 @@ void Machine::walk(const Inst& inst) {
   }
   task.row_range = ranges[args.rows];
   task.delivery = delivery_of(loaded_->accumulators[args.acc_out].kind);
-  task.width = loaded_->accumulators[args.acc_out].width;
+  task.width = loaded_->memory[args.acc_out].width;
   with_element(args.acc_out, [&]<class Element>() {
     task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(args.acc_out, 0));
   });

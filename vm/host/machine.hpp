@@ -13,6 +13,7 @@
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/leaf_vectors.hpp>
 #include <forestvm/core/sums.hpp>
+#include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/leaf_functions.hpp>
 #include <forestvm/internal/row_source.hpp>
 #include <forestvm/program.hpp>
@@ -37,31 +38,22 @@ struct LoadedWalker {
   WalkTask task;  ///< The part that is the same in all calls: nodes, trees, steps, order.
 };
 
-/// An accumulator of the host, and its place in the scratch memory of a pass.
-struct LoadedAccumulator {
-  AccumulatorKind kind;
-  std::uint32_t parent;
-  std::uint32_t iterations;
-  std::uint32_t storage;      ///< Accumulator in whose memory it lies: see AccumulatorStorage.
-  std::uint32_t copy_stride;  ///< Distance of its copies: see AccumulatorStorage.
-  std::size_t width;          ///< Elements of a row.
-  std::size_t copy_bytes;     ///< Bytes of a row in all copies: see accumulator_bytes.
-
-  /// Returns the bytes that a pass of `rows` rows needs.
-  std::size_t bytes(std::uint32_t rows) const {
-    return (is_per_tree(kind) ? LeafOffsets::rows_with_room(rows) : rows) * copy_bytes;
-  }
-};
-
 /// A loaded program, which all calls share.
 struct LoadedProgram {
   explicit LoadedProgram(Program of)
       : program(std::move(of)), meta(program.meta()), code(program.code().data()) {}
 
+  /// Returns the bytes of an accumulator in the scratch memory of a pass of `rows` rows.
+  std::size_t accumulator_bytes(std::size_t accumulator, std::uint32_t rows) const {
+    const bool per_tree = is_per_tree(accumulators[accumulator].kind);
+    return (per_tree ? LeafOffsets::rows_with_room(rows) : rows) * memory[accumulator].copy_bytes;
+  }
+
   Program program;
   const ProgramMeta& meta;  ///< The program's meta section.
   const Inst* code;         ///< The program's code section.
-  std::vector<LoadedAccumulator> accumulators{};
+  std::span<const AccumulatorDesc> accumulators{};
+  const AccumulatorMemory* memory = nullptr;  ///< Memory of each accumulator, in the program's CodeMap.
   std::span<const GroupDesc> groups{};
   // The encoder's columns: looking them up in the program takes time in calls of a single row.
   std::size_t columns = 0;                        ///< Number of columns.
@@ -178,7 +170,7 @@ class Machine {
  private:
   template <class Element>
   Element* accumulator_row(std::uint32_t accumulator, std::uint32_t copy, std::uint32_t row) const {
-    const LoadedAccumulator& a = loaded_->accumulators[accumulator];
+    const AccumulatorMemory& a = loaded_->memory[accumulator];
     return reinterpret_cast<Element*>(pass_->accumulators[a.storage]) +
            (std::size_t{copy} * a.copy_stride * pass_->row_count + row) * a.width;
   }
@@ -192,7 +184,7 @@ class Machine {
     return reinterpret_cast<Element*>(pass_->accumulators[accumulator]);
   }
   LeafOffsets leaf_offsets(std::uint32_t accumulator) const {
-    return {loaded_->accumulators[accumulator].width, pass_->row_count};
+    return {loaded_->memory[accumulator].width, pass_->row_count};
   }
   /// Calls visit.operator()<Element>() with the type of an accumulator's elements.
   template <class Visit>

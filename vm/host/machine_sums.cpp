@@ -92,10 +92,10 @@ void Machine::add_base(const Inst& inst) {
 
 void Machine::privatize(const Inst& inst) {
   const auto args = operands<Op::Privatize>(inst);
-  const LoadedAccumulator& desc = loaded_->accumulators[args.acc_out];
+  const AccumulatorDesc& desc = loaded_->accumulators[args.acc_out];
   const std::uint32_t iteration = ranges[args.range_in].iteration;
   copies_[args.acc_out] = copies_[desc.parent] * desc.iterations + iteration;
-  if (desc.storage != args.acc_out) return;  // its memory is another accumulator's, and a reduction sets it
+  if (desc.stored_in != args.acc_out) return;  // its memory is another accumulator's, and a reduction sets it
   const Range& rows = ranges[args.rows];
   with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
 }
@@ -107,7 +107,7 @@ void Machine::reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place) {
   const std::uint32_t count = iterations(ranges[loop.in].size(), loop.step);
   const std::uint32_t first = copies_[to] * loaded_->accumulators[from].iterations;
   with_element(to, [&]<class Element>() {
-    const std::size_t size = rows.size() * loaded_->accumulators[to].width;
+    const std::size_t size = rows.size() * loaded_->memory[to].width;
     Element* sums = in_place ? accumulator_row<Element>(from, first, rows.begin)
                              : accumulator_row<Element>(to, rows.begin);
     if (in_place && count == 0) std::fill(sums, sums + size, Element{});

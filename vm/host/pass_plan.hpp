@@ -27,8 +27,8 @@ class PassPlan {
  public:
   [[gnu::cold]] PassPlan(const LoadedProgram& loaded, const Target& target) : loaded_(loaded) {
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i) {
-      private_bytes_ += loaded_.accumulators[i].copy_bytes;
-      if (is_per_tree(loaded_.accumulators[i].kind)) leaf_bytes_ += loaded_.accumulators[i].copy_bytes;
+      private_bytes_ += loaded_.memory[i].copy_bytes;
+      if (is_per_tree(loaded_.accumulators[i].kind)) leaf_bytes_ += loaded_.memory[i].copy_bytes;
     }
     const std::size_t result_bytes = loaded_.meta.num_outputs * (sizeof(float) + sizeof(double));
     few_rows_ = std::min({max_pass_rows(private_bytes_ + result_bytes + leaf_value_bytes(1), leaf_bytes_),
@@ -135,7 +135,7 @@ class PassPlan {
     bytes += whole_lines(leaf_number_bytes(pass.output, rows));
     if (!pass.in_place) bytes += whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
-      bytes += whole_lines(loaded_.accumulators[i].bytes(pass.row_count));
+      bytes += whole_lines(loaded_.accumulator_bytes(i, pass.row_count));
     return bytes + whole_lines(leaf_value_bytes(rows)) + whole_lines(stage_bytes(pass, rows));
   }
 

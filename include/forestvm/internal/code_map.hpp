@@ -1,9 +1,10 @@
-// The meaning of a program's code: the ranges that its loops and slices make and, for each instruction, the
-// ranges that it takes, the walkers that it reaches and the calls for which it runs. The verifier works it
-// out and keeps it with the program, so that other readers of code need not follow registers and blocks again.
-// Implemented by vm/program.
+// The meaning of a program's code: the ranges that its loops and slices make; for each instruction, the ranges that it
+// takes, the walkers that it reaches and the calls for which it runs; and the memory that accumulators take. The
+// verifier works it out and keeps it with the program, so that other readers of code need not follow registers, blocks
+// and accumulators again. Implemented by vm/program.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -59,9 +60,18 @@ struct InstFacts {
   RowCounts calls{0, UINT32_MAX};
 };
 
+/// The memory that an accumulator takes in a call.
+struct AccumulatorMemory {
+  std::uint32_t storage;      ///< Number of the accumulator in whose memory it lies, often its own.
+  std::uint32_t copy_stride;  ///< Distance from one of its copies to the next, in copies of `storage`.
+  std::size_t width;          ///< Elements of a row: one for each output, or for each tree.
+  std::size_t copy_bytes;     ///< Bytes of a row in all of its copies; 0 if it lies in the memory of another.
+};
+
 struct CodeMap {
   std::vector<RangeFacts> ranges;
-  std::vector<InstFacts> insts;  ///< Facts of each instruction, by pc.
+  std::vector<InstFacts> insts;                 ///< Facts of each instruction, by pc.
+  std::vector<AccumulatorMemory> accumulators;  ///< Memory of each accumulator, by number.
 };
 
 /// Returns the most elements of a range in a call of `call_rows` rows.

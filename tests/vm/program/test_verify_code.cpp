@@ -1,6 +1,8 @@
 // The verifier's rules for code and walkers, one by one.
 #include <gtest/gtest.h>
 
+#include <forestvm/internal/code_map.hpp>
+
 #include "vm/hand_program.hpp"
 
 namespace forestvm::test::test_verify_code {
@@ -444,6 +446,35 @@ TEST(VerifyCode, RefusesCachesAndMappings) {
        "a0 does not lie in a1"},
   };
   for (const Breach& breach : breaches) expect_refusal(by_hand(), breach);
+}
+
+TEST(VerifyCode, MapsTheMemoryOfAccumulators) {
+  ProgramParts parts = by_hand();
+  ASSERT_EQ(parts.meta.num_outputs, 3u);
+  ASSERT_EQ(parts.meta.num_trees, 6u);
+  // a1 lies in the first copies of a2, and a2 in those of a3.
+  parts.accumulators = {shared(0),
+                        copies(0, 3, 3, 2),
+                        copies(1, 2, 6, 3),
+                        copies(2, 5, 30, 3),
+                        copies(0, 7, 7, 4),
+                        shared(5, AccumulatorKind::PerTree),
+                        shared(6, AccumulatorKind::Exact128)};
+  parts.code = {inst(Op::Init, {0, 0})};
+  add_outputs(parts);
+  const auto program = build_program(parts);
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  const AccumulatorMemory expected[] = {{0, 1, 3, 12}, {3, 10, 3, 0}, {3, 5, 3, 0}, {3, 1, 3, 360},
+                                        {4, 1, 3, 84}, {5, 1, 6, 24}, {6, 1, 3, 48}};
+  const auto& found = code_map(*program).accumulators;
+  ASSERT_EQ(found.size(), std::size(expected));
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(found[i].storage, expected[i].storage);
+    EXPECT_EQ(found[i].copy_stride, expected[i].copy_stride);
+    EXPECT_EQ(found[i].width, expected[i].width);
+    EXPECT_EQ(found[i].copy_bytes, expected[i].copy_bytes);
+  }
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ class CodeVerifier : WalkRules {
   Result<CodeMap> run() {
     for (pc_ = 0; pc_ < code_.size(); ++pc_) FVM_TRY(instruction(code_[pc_]));
     if (code_.back().op != Op::Halt) return refused("code section", "it does not end with halt");
+    map_memory();
     return std::move(map_);
   }
 

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/ranges.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/names.hpp>
@@ -121,6 +122,22 @@ Result<void> AccumulatorRules::reduce(const OperandsOf<Op::ReduceDim>& args, boo
   // there.
   accumulators_[from] = {};
   return form_fits(form, width, code_[loop].op);
+}
+
+void AccumulatorRules::map_memory() {
+  const AccumulatorDesc* const descs = program_.accumulators().data();
+  const std::uint32_t outputs = program_.meta().num_outputs, trees = program_.meta().num_trees;
+  const auto count = static_cast<std::uint32_t>(program_.accumulators().size());
+  map_.accumulators.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::uint32_t storage = i, copy_stride = 1;
+    while (descs[storage].stored_in != storage) {
+      storage = descs[storage].stored_in;
+      copy_stride *= descs[storage].iterations;
+    }
+    map_.accumulators.push_back({storage, copy_stride, accumulator_width(descs[i].kind, outputs, trees),
+                                 accumulator_bytes(descs, i, outputs, trees)});
+  }
 }
 
 /// Checks that machines can add the copies of a loop in this form.

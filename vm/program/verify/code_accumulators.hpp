@@ -46,6 +46,9 @@ class AccumulatorRules : protected RangeRules {
   Result<void> privatize(const OperandsOf<Op::Privatize>& args);
   Result<void> reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place);
 
+  /// Adds the memory of each accumulator to the map.
+  void map_memory();
+
  private:
   struct Accumulator {
     bool live = false;

@@ -265,7 +265,7 @@ Result<void> verify_accumulators(const Program& program) {
       return wrong(i, "it lies in an accumulator that is not a private copy of it");
     if (a.kind == AccumulatorKind::PerTree64 && program.meta().score_type != ScalarType::Float64)
       return wrong(i, "float64 leaves of a program that has none");
-    if (i != kResult)
+    if (i != kResult)  // the CodeMap, which has these bytes too, is made only of accumulators that passed
       scratch += accumulator_bytes(accumulators.data(), static_cast<std::uint32_t>(i),
                                    program.meta().num_outputs, program.meta().num_trees);
   }

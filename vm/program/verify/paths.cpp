@@ -12,8 +12,8 @@
 #include <optional>
 
 #include <boost/container/static_vector.hpp>
-#include <forestvm/core/accumulators.hpp>
 #include <forestvm/core/ranges.hpp>
+#include <forestvm/core/sums.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
@@ -127,9 +127,7 @@ class WayFollower {
   void take(std::uint64_t steps) { steps_ = add_capped(steps_, multiply_capped(times_, steps)); }
 
   const AccumulatorDesc& desc(std::uint32_t accumulator) const { return accumulators_[accumulator]; }
-  std::uint64_t width(std::uint32_t accumulator) const {
-    return accumulator_width(desc(accumulator).kind, meta_.num_outputs, meta_.num_trees);
-  }
+  std::uint64_t width(std::uint32_t accumulator) const { return map_.accumulators[accumulator].width; }
 
   bool output_is_written() const {
     const RangeFacts &rows = range(kCallRows), &trees = range(kAllTrees);
