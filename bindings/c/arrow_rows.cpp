@@ -191,11 +191,10 @@ class ArrowRows {
   Result<void> check_plain(const Place& place, std::uint32_t feature, const Column& column) const {
     if (is_text(column) && !names_.categories().takes(feature))
       return place.refuse("it holds texts, and the model has no names of categories for this feature");
-    if (column.form == ColumnForm::Numbers && matched_ == Matched::ByName &&
+    if (column.form == ColumnForm::Numbers && matched_ == Matched::ByName && array_.length != 0 &&
         !names_.program().category_names().empty() && names_.categories().has_ambiguous_numbers(feature))
       return place.refuse(
-          "it holds numbers, which may be names or codes of the model's categories: pass names in a "
-          "dictionary or as texts, and codes by position");
+          "its numbers may be names or codes of categories: pass names as texts, codes by position");
     return {};
   }
 

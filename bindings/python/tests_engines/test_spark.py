@@ -20,6 +20,7 @@ import forestvm
 
 pytest.importorskip("pyspark")
 
+from forestvm.engines._program import program_of  # noqa: E402
 from forestvm.engines import spark as engine  # noqa: E402  (imports Spark, which may be absent)
 
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -90,7 +91,8 @@ def test_tasks_do_not_hold_the_program(local: Any) -> None:
 
     model = case("float32")
     assert len(model.forest.to_bytes()) > 20_000
-    program = engine._sent(local, model.forest, "value", 1)
+    program = program_of(model.forest, "value", 1)
+    engine._send(local, program, model.forest)
     assert len(cloudpickle.dumps(partial(engine._predict_batches, program, "value", "p"))) < 10_000
     assert len(cloudpickle.dumps(engine._column_function(program, "value"))) < 10_000
 

@@ -231,7 +231,9 @@ TEST(CApiArrow, TakesNumbersAsCodesUnlessTheyCouldBeNames) {
     model.categories[0].names = names;
     const Opened opened(compiled(model, ""));
     expect_failure(predict_raw(opened, arrow_rows(table)), FVM_REFUSED,
-                   "column \"f1\": it holds numbers, which may be names or codes of the model's categories");
+                   "column \"f1\": its numbers may be names or codes of categories");
+    const ArrowColumnPtr none = with_categories(arrow_numbers<std::int64_t>("f1", {}));
+    EXPECT_EQ(predict_raw(opened, arrow_rows(none)), FVM_OK) << fvm_last_error();
   }
 }
 
