@@ -4,27 +4,44 @@
 #include <forestvm/internal/program_tools.hpp>
 #include <forestvm/program.hpp>
 
+#include "vm/program/operand_text.hpp"
+
 namespace forestvm {
 namespace {
 
-struct OperandRow {
-  const char* kind;
+/// A row's name and its meaning, which only pages and error texts need.
+struct Words {
+  const char* name;
   const char* meaning;
 };
 
-constexpr OperandRow kOperandRows[] = {
+constexpr Words kOperandWords[] = {
 #define FVM_OPERAND(Kind, name, Type, size, prefix, meaning) {#Kind, meaning},
 #include <forestvm/core/operands.def>
 };
 
+const char* meaning_of(Op op) {
+  switch (op) {
+#define FVM_OPCODE(number, Name, text, role, operands, meaning) \
+  case Op::Name:                                                \
+    return meaning;
+#include <forestvm/core/opcodes.def>
+  }
+  return "";
+}
+
 std::string operands_text(const OperandList& operands) {
   std::string text;
   for (unsigned i = 0; i < operands.count; ++i)
-    text += std::string(i == 0 ? "" : ", ") + kOperandRows[static_cast<unsigned>(operands.kinds[i])].kind;
+    text += std::string(i == 0 ? "" : ", ") + kOperandWords[static_cast<unsigned>(operands.kinds[i])].name;
   return text;
 }
 
 }  // namespace
+
+const char* bytecode::meaning_of(OperandKind kind) {
+  return kOperandWords[static_cast<unsigned>(kind)].meaning;
+}
 
 std::string isa_page() {
   std::string page =
@@ -35,11 +52,12 @@ std::string isa_page() {
       "the call, r1 the trees of the model; a0 is the result. Blocks nest and close with `end`.\n\n"
       "| opcode | operands | meaning |\n|---|---|---|\n";
   for (const OpInfo& op : bytecode_rows::kOpInfo)
-    page += formatted("| `{}` | {} | {} |\n", op.text, operands_text(op.operands), op.meaning);
+    page += formatted("| `{}` | {} | {} |\n", op.text, operands_text(op.operands), meaning_of(op.op));
   page += "\n| operand | size | meaning |\n|---|---|---|\n";
   for (const OperandInfo& operand : kOperandInfo)
-    page += formatted("| {} | {} | {} |\n", kOperandRows[static_cast<unsigned>(operand.kind)].kind,
-                      operand.size == OperandSize::Small ? "byte" : "word", operand.meaning);
+    page +=
+        formatted("| {} | {} | {} |\n", kOperandWords[static_cast<unsigned>(operand.kind)].name,
+                  operand.size == OperandSize::Small ? "byte" : "word", bytecode::meaning_of(operand.kind));
   return page;
 }
 

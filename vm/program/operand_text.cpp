@@ -90,7 +90,7 @@ std::string operand_form(OperandKind kind) {
   }
   std::string_view prefix = info(kind).prefix;
   if (is_blank(prefix.back())) prefix.remove_suffix(1);
-  return formatted("'{}' and a number up to {} ({})", prefix, largest(kind), info(kind).meaning);
+  return formatted("'{}' and a number up to {} ({})", prefix, largest(kind), meaning_of(kind));
 }
 
 }  // namespace forestvm::bytecode

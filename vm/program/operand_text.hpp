@@ -22,4 +22,7 @@ std::optional<std::uint32_t> operand_value(OperandKind kind, std::string_view te
 /// iteration)".
 std::string operand_form(OperandKind kind);
 
+/// Returns the meaning of an operand in words: its row in operands.def. Defined beside the page of the instruction set.
+const char* meaning_of(OperandKind kind);
+
 }  // namespace forestvm::bytecode

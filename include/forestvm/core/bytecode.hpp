@@ -112,12 +112,10 @@ struct OperandInfo {
   OperandKind kind;
   OperandSize size;
   const char* prefix;
-  const char* meaning;
 };
 
 inline constexpr OperandInfo kOperandInfo[] = {
-#define FVM_OPERAND(Kind, name, Type, size, prefix, meaning) \
-  {OperandKind::Kind, OperandSize::size, prefix, meaning},
+#define FVM_OPERAND(Kind, name, Type, size, prefix, meaning) {OperandKind::Kind, OperandSize::size, prefix},
 #include <forestvm/core/operands.def>
 };
 
@@ -141,14 +139,12 @@ struct OpInfo {
   const char* text;
   OpRole role;
   OperandList operands;
-  const char* meaning;
 };
 
 namespace bytecode_rows {
 #define FVM_OPERANDS(...) list(__VA_ARGS__)
 inline constexpr OpInfo kOpInfo[] = {
-#define FVM_OPCODE(number, Name, text, role, operands, meaning) \
-  {Op::Name, text, OpRole::role, operands, meaning},
+#define FVM_OPCODE(number, Name, text, role, operands, meaning) {Op::Name, text, OpRole::role, operands},
 #include <forestvm/core/opcodes.def>
 };
 #undef FVM_OPERANDS
