@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -116,18 +117,24 @@ def test_a_million_rows_in_files(client: Any, files: Files, tmp_path: Path) -> N
     files.check(tmp_path / "predictions")
 
 
-def test_a_killed_worker_loses_no_rows(client: Any, model: Case) -> None:
+def test_a_killed_worker_loses_no_rows(client: Any, model: Case, tmp_path: Path) -> None:
     frame = frames.from_pandas(model.rows.to_pandas(), npartitions=60)
 
-    def slow(part: Any) -> Any:
+    def slow(part: Any, folder: str) -> Any:
+        import tempfile
         import time
 
         time.sleep(0.05)
+        tempfile.mkstemp(dir=folder)  # counts the partitions that have been read
         return part
 
-    running = client.compute(engine.predict(frame.map_partitions(slow, meta=frame._meta), model.forest, name="p"))
+    rows = frame.map_partitions(slow, str(tmp_path), meta=frame._meta)
     victim = next(iter(client.run(os.getpid).values()))
+    running = client.compute(engine.predict(rows, model.forest, name="p"))
+    while len(os.listdir(tmp_path)) < 5:
+        time.sleep(0.01)
     os.kill(victim, signal.SIGKILL)
+    assert len(os.listdir(tmp_path)) < 60
     got = running.result(timeout=600)
     assert_same(got if model.values.ndim == 1 else columns_named(got, "p", model.values), model.values)
 

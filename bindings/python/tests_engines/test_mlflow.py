@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,3 +54,33 @@ def test_a_model_with_a_signature(tmp_path: Path) -> None:
     assert_same(loaded.predict(rows), model.forest.predict(rows))
     with pytest.raises(forestvm.Usage, match="output is 'odds'"):
         engine.save(model.forest, tmp_path / "other", output="odds")
+
+
+def content_of(rows: Any) -> dict[str, Any]:
+    """Returns the request to MLflow's scoring server for an array or a frame, in which missing values are null."""
+    if isinstance(rows, np.ndarray):
+        return {"inputs": rows.tolist()}
+    return {"dataframe_split": json.loads(rows.to_json(orient="split"))}
+
+
+def test_wrong_rows_are_told_why(tmp_path: Path) -> None:
+    """In the process, and as MLflow's scoring server answers: with status 400 and the text of the error."""
+    from mlflow.pyfunc import scoring_server
+
+    model = case("classes")
+    engine.save(model.forest, tmp_path / "model")
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    rows = model.rows.to_pandas()[:3]
+    client = pytest.importorskip("starlette.testclient").TestClient(scoring_server.init(loaded))
+    wrong = {
+        "columns are missing: 'age'": rows.drop(columns="age"),
+        "column 'age': 'old'": rows.assign(age="old"),
+        "the rows have 2 columns, the model has 6 features": np.zeros((2, 2)),
+    }
+    for said, given in wrong.items():
+        with pytest.raises(forestvm.Usage, match=said):
+            loaded.predict(given)
+        answer = client.post("/invocations", json=content_of(given))
+        assert answer.status_code == 400 and re.search(said, answer.text), answer.text
+    right = client.post("/invocations", json=content_of(rows))
+    assert_same(np.array(right.json()["predictions"]), model.values[:3])
