@@ -90,14 +90,14 @@ TEST(Assemble, EveryOperandKindRoundTrips) {
       const std::string text = bytecode::operand_text(row.kind, value);
       const auto again = bytecode::operand_value(row.kind, text);
       if (text == "?") {
-        EXPECT_FALSE(again) << row.meaning;  // no such enumerator
+        EXPECT_FALSE(again) << bytecode::meaning_of(row.kind);  // no such enumerator
       } else {
         EXPECT_EQ(again, value) << text;
       }
     }
     EXPECT_FALSE(bytecode::operand_value(row.kind, row.prefix + std::to_string(std::uint64_t{most} + 1)));
-    EXPECT_FALSE(bytecode::operand_value(row.kind, row.prefix)) << row.meaning;
-    EXPECT_FALSE(bytecode::operand_value(row.kind, "")) << row.meaning;
+    EXPECT_FALSE(bytecode::operand_value(row.kind, row.prefix)) << bytecode::meaning_of(row.kind);
+    EXPECT_FALSE(bytecode::operand_value(row.kind, "")) << bytecode::meaning_of(row.kind);
     EXPECT_NE(bytecode::operand_form(row.kind), "");
   }
 }
