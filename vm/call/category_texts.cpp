@@ -54,7 +54,10 @@ CategoryTexts::CategoryTexts(const Program& program) : hashed_(program.hashed_fe
     named.codes.reserve(names.size());
     for (std::uint32_t code = 0; code < names.size(); ++code) {
       named.codes.emplace(names[code], code);
-      if (const auto number = number_in(names[code])) named.numbers.emplace(*number, code);
+      if (const auto number = number_in(names[code])) {
+        named.numbers.emplace(*number, code);
+        named.has_ambiguous_numbers = named.has_ambiguous_numbers || *number != code;
+      }
     }
   }
 }
@@ -65,8 +68,7 @@ bool CategoryTexts::hashes(std::uint32_t feature) const {
 
 bool CategoryTexts::has_ambiguous_numbers(std::uint32_t feature) const {
   const Named* const mine = named(feature);
-  return mine != nullptr && std::any_of(mine->numbers.begin(), mine->numbers.end(),
-                                        [](const auto& name) { return name.first != name.second; });
+  return mine != nullptr && mine->has_ambiguous_numbers;
 }
 
 const CategoryTexts::Named* CategoryTexts::named(std::uint32_t feature) const {

@@ -50,6 +50,7 @@ class CategoryTexts {
     std::optional<double> unseen;  ///< See FeatureCategories::unseen.
     std::unordered_map<std::string_view, std::uint32_t> codes;
     std::unordered_map<double, std::uint32_t> numbers;  ///< Codes by those names that are numbers.
+    bool has_ambiguous_numbers = false;                 ///< Whether such a number is not its own code.
   };
   const Named* named(std::uint32_t feature) const;
 
