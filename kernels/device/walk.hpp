@@ -194,13 +194,14 @@ FVM_DEVICE void deliver_trees(const ThreadWalk& walk, const Rows& rows, std::uin
 }
 
 /// Walks the thread's rows and trees, and delivers the leaves as the walk says. If the walker has a tile of four
-/// walks, four trees at a time are walked in lockstep; those with nodes of more than 8 bytes take more registers, and
-/// are walked alone.
+/// walks, up to four trees at a time are walked in lockstep. Larger nodes take more registers: trees whose nodes have
+/// more than 8 bytes are walked alone.
 template <class View, class Rows>
 FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
-  constexpr unsigned kTogether = sizeof(typename View::Node) <= 8 ? 4 : 1;
+  constexpr std::size_t kNodeBytes = sizeof(typename View::Node);
+  constexpr unsigned kTogether = kNodeBytes <= 4 ? 4 : kNodeBytes <= 8 ? Device::kDeliveredTrees : 1;
   const bool rows_outer = walk.walker->order == WalkOrder::RowsOuter;
-  const bool lockstep = kTogether != 1 && walk.walker->trees * walk.walker->rows == kTogether;
+  const bool lockstep = kTogether != 1 && walk.walker->trees * walk.walker->rows == 4;
   const std::uint32_t trees = walk.trees.size(), begin = walk.trees.begin - walk.first_tree;
   const std::uint32_t tiles = lockstep ? trees / kTogether : 0;  // which come before the remaining trees
   const std::uint32_t tree_visits = trees - tiles * (kTogether - 1);

@@ -22,6 +22,11 @@ extern __shared__ float4 shared_memory[];
 
 struct Device {
   static constexpr unsigned kMaxThreads = 1024;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1200
+  static constexpr unsigned kDeliveredTrees = 2;  ///< with four, compilers for 10.0 spill registers
+#else
+  static constexpr unsigned kDeliveredTrees = 4;
+#endif
 
   template <class T>
   FVM_DEVICE static const T& argument(const T& argument) {

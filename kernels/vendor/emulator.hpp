@@ -19,6 +19,8 @@
 namespace forestvm::kernels {
 
 struct Device {
+  static constexpr unsigned kDeliveredTrees = 4;
+
   static unsigned index(unsigned dimension) { return emulator::this_thread().index[dimension]; }
   static unsigned extent(unsigned dimension) { return emulator::this_thread().extent[dimension]; }
   static std::byte* shared() { return emulator::this_thread().shared; }
