@@ -578,7 +578,7 @@ class ThreadMachine {
         else
           visit.template operator()<View>(CodedTiles{pass.codes, launch_->program.column_count});
       } else if (there && values) {
-        visit.template operator()<View>(StagedRows{state_->staged_rows});  // a reference takes a register
+        visit.template operator()<View>(state_->staged_rows);
       } else {
         visit.template operator()<View>(GlobalRows{pass.rows, pass.row_stride});
       }
