@@ -19,7 +19,7 @@ fi
 commands=$(mktemp -d)
 trap 'rm -rf "$commands"' EXIT
 # Clang refuses options of GCC's that it does not know, so clang-tidy reads the commands without them.
-python3 -B tests/support/build_commands.py "$build" | sed 's/ -mmemset-strategy=[^ "]*//g; s/ -fno-ipa-sra//g' \
+python3 -B tests/support/build_commands.py "$build" | sed 's/ -mmemset-strategy=[^ "]*//g; s/ -fno-ipa-sra//g; s/ --param=[^ "]*//g' \
   >"$commands/compile_commands.json"
 # Leaves out sources with one CPU's intrinsics: the walkers of vm/host/targets (generated), and bench/bitmasks.cpp,
 # which includes their headers.
