@@ -21,7 +21,7 @@
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
-#include <forestvm/statistics.hpp>
+#include <forestvm/internal/statistics.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/gpu_account.hpp"
