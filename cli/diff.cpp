@@ -17,7 +17,7 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/formatted.hpp>
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "cli/backend.hpp"
 #include "cli/commands.hpp"
@@ -136,17 +136,17 @@ std::string histogram(const Side& a, const Side& b) {
   return text;
 }
 
-std::string listed_rows(const Side& a, const Side& b, std::size_t outputs, std::size_t& different) {
+std::string listed_rows(const Side& a, const Side& b, std::size_t outputs, std::size_t& differing) {
   std::string text;
   for (std::size_t row = 0; row < a.raw.size() / outputs; ++row)
     for (std::size_t k = 0; k < outputs; ++k) {
       const float x = a.raw[row * outputs + k], y = b.raw[row * outputs + k];
       if (same_bits(x, y)) continue;
-      if (++different > kListedRows) continue;
+      if (++differing > kListedRows) continue;
       text += printed("row %zu, output %zu: %.9g (%a) and %.9g (%a)\n", row, k, static_cast<double>(x),
                       static_cast<double>(x), static_cast<double>(y), static_cast<double>(y));
     }
-  if (different > kListedRows) text += formatted("… and {} more\n", different - kListedRows);
+  if (differing > kListedRows) text += formatted("… and {} more\n", differing - kListedRows);
   return text;
 }
 
@@ -221,13 +221,13 @@ Result<void> run_diff(const Arguments& arguments) {
   FVM_ASSIGN(const Side mine,
              of_program(inputs.backend, arguments.get("MODEL"), inputs.program, inputs.rows));
   FVM_ASSIGN(const Side other, other_side(arguments, inputs));
-  std::size_t different = 0;
+  std::size_t differing = 0;
   std::string text = formatted("{} rows: {} and {}\n", inputs.rows.count, mine.name, other.name);
-  text += histogram(mine, other) + listed_rows(mine, other, inputs.program.meta().num_outputs, different) +
+  text += histogram(mine, other) + listed_rows(mine, other, inputs.program.meta().num_outputs, differing) +
           first_parting(inputs, mine, other);
   FVM_TRY(write_output("-", text));
-  if (different == 0) return {};
-  return refused(formatted("{} of {} raw scores differ", different, mine.raw.size()));
+  if (differing == 0) return {};
+  return refused(formatted("{} of {} raw scores differ", differing, mine.raw.size()));
 }
 
 }  // namespace

@@ -50,8 +50,8 @@ Json phase_of(const PhaseAccount& account) {
   const Occupancy& occupancy = account.occupancy;
   phase["blocks per SM"] = occupancy.blocks;
   phase["warps per SM"] = occupancy.warps;
-  phase["most warps per SM"] = occupancy.most_warps;
-  phase["occupancy limited by"] = name_of(occupancy.limit);
+  phase["warps per SM at most"] = occupancy.most_warps;
+  phase["occupancy limit"] = name_of(occupancy.limit);
   if (account.visits != 0) {
     phase["node visits per row"] = about(account.visits);
     if (account.counted) phase["instructions per visit"] = about(account.instructions);
@@ -100,8 +100,8 @@ void add_gpu_account(Json& document, const Program& program, std::uint32_t rows,
   add_rate(rates, "memory", call->rates.memory);
   add_rate(rates, "bus", call->rates.bus);
   document["million rows per second at most"] = rates;
-  document["bound, rows on the device"] = binding(call->rates, call->counted, false);
-  document["bound, rows from the host"] = binding(call->rates, call->counted, true);
+  document["limit for rows on the device"] = binding(call->rates, call->counted, false);
+  document["limit for rows from the host"] = binding(call->rates, call->counted, true);
 }
 
 std::string device_notes() {

@@ -21,7 +21,7 @@
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
-#include <forestvm/statistics.hpp>
+#include <forestvm/internal/statistics.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/gpu_account.hpp"
@@ -99,7 +99,7 @@ Json background_of(const Program& program) {
   return {
       {"rows", program.background()[0]},
       {"leaves looked up", program.pattern_leaves().size()},
-      {"bytes of tables", program.pattern_numbers().size_bytes()},
+      {"table bytes", program.pattern_numbers().size_bytes()},
       {"trees walked", walked},
       {"because",
        walked == 0
@@ -165,7 +165,7 @@ void add_program(Json& document, const Program& program) {
     document["approximate contributions"] = {{"attributions", attributions.size()},
                                              {"bytes", attributions.size_bytes()}};
   if (const auto targets = program.targets(); !targets.empty())
-    document["quantiles"] = {{"different targets", targets.size()},
+    document["quantiles"] = {{"distinct targets", targets.size()},
                              {"targets in leaves", program.sample_targets().size()},
                              {"bytes", targets.size_bytes() + program.sample_targets().size_bytes()}};
   if (const auto begins = program.round_begins(); !begins.empty()) {
@@ -184,12 +184,12 @@ void add_program(Json& document, const Program& program) {
       if (!plan.remark.empty()) one["because"] = plan.remark;
       list.push_back(std::move(one));
     }
-    document["plan"] = std::move(list);
+    document["plans"] = std::move(list);
   }
   document["schedule"] = one_line(schedule);
   document["runs on"] = program.mapped() ? "GPU backends (its loops are mapped)" : "the host";
   document["instructions"] = program.code().size();
-  document["steps per row, at most"] = steps_per_row(program);
+  document["steps per row at most"] = steps_per_row(program);
 }
 
 /// Returns pairs of a feature and its count. Features that have none are left out.
@@ -214,7 +214,7 @@ void add_splits(Json& document, const std::vector<FeatureCount>& thresholds, std
   document["thresholds per feature"] = count_list(thresholds);
   if (category_splits == 0) return;
   document["categorical splits"] = category_splits;
-  document["sets of categories per feature"] = count_list(sets);
+  document["category sets per feature"] = count_list(sets);
 }
 
 /// Returns the number of the encoder's sets of categories per feature. A set counts twice if missing values
@@ -251,6 +251,7 @@ struct Head {
   Json class_labels, categories;
   Transform transform;
   Json base;
+  ScalarType score_type;
 };
 
 Json document_with(const std::string& path, Head head) {
@@ -273,6 +274,7 @@ Json document_with(const std::string& path, Head head) {
   document["transform"] = name_of(head.transform);
   document["class rule"] = name_of(head.class_rule);
   document["base"] = std::move(head.base);
+  document["arithmetic"] = head.score_type == ScalarType::Float32 ? "float32" : "float64";
   return document;
 }
 
@@ -301,8 +303,8 @@ Json document_of(const std::string& path, const Model& model, const Result<Progr
                                        .class_labels = model.class_labels,
                                        .categories = std::move(categories),
                                        .transform = model.transform,
-                                       .base = model.base});
-  document["arithmetic"] = model.score_type == ScalarType::Float32 ? "float32" : "float64";
+                                       .base = model.base,
+                                       .score_type = model.score_type});
   document["trees"] = model.trees.size();
   if (model.best_round) document["best round"] = *model.best_round;
   document["rounds"] = model.round_begins.empty() ? 0 : model.round_begins.size() - 1;
@@ -310,7 +312,8 @@ Json document_of(const std::string& path, const Model& model, const Result<Progr
   add_size(document, numbers.nodes, numbers.leaves, numbers.min_depth, numbers.mean_depth, numbers.max_depth);
   add_splits(document, thresholds_per_feature(model), numbers.category_splits,
              forestvm::category_sets_per_feature(model));
-  if (const auto count = scattered_children(model); count > 0) document["right child not after left"] = count;
+  if (const auto count = scattered_children(model); count > 0)
+    document["right children not after left"] = count;
   const ReproducibleSums exact = reproducible_sums(model);
   document["reproducible sums"] = sums_text(exact.kind, exact.unit);
   if (program)
@@ -348,7 +351,8 @@ Json document_of(const std::string& path, const Program& program) {
        .class_labels = names(meta.num_class_labels, [&](std::uint32_t i) { return program.class_label(i); }),
        .categories = std::move(categories),
        .transform = meta.transform,
-       .base = std::vector<double>(base.begin(), base.end())});
+       .base = std::vector<double>(base.begin(), base.end()),
+       .score_type = meta.score_type});
   document["trees"] = meta.num_trees;
   add_size(document, meta.forest_nodes, meta.forest_leaves, meta.min_depth, meta.mean_depth, meta.max_depth);
   const auto thresholds = program.thresholds();
@@ -383,14 +387,16 @@ std::string text_of(const Json& value) {
 
 bool holds_objects(const Json& value) { return value.is_array() && !value.empty() && value[0].is_object(); }
 
-/// Returns the document as text, a line for each member. A list of objects becomes a paragraph for each object.
+/// Returns the document as text, a line for each member. A list of objects, whose key is a plural in -s, becomes a
+/// paragraph for each object.
 // NOLINTNEXTLINE(misc-no-recursion)
 std::string text_page(const Json& document, const std::string& indent = "") {
   std::string text;
   for (const auto& [key, value] : document.items()) {
     if (holds_objects(value)) {
       for (std::size_t i = 0; i < value.size(); ++i)
-        text += formatted("{} {} of {}\n{}", key, i + 1, value.size(), text_page(value[i], "  "));
+        text += formatted("{} {} of {}\n{}", key.substr(0, key.size() - 1), i + 1, value.size(),
+                          text_page(value[i], "  "));
       continue;
     }
     std::string left = indent + key;
@@ -410,7 +416,6 @@ Json with_json_keys(const Json& value) {
   Json out = value.is_array() ? Json::array() : Json::object();
   for (const auto& [key, item] : value.items()) {
     std::string name = key;
-    std::erase(name, ',');
     std::replace(name.begin(), name.end(), ' ', '_');
     if (value.is_array())
       out.push_back(with_json_keys(item));

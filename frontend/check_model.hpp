@@ -1,5 +1,5 @@
 // The checks of every model, whatever its format, before load_model returns it. In: a Model. Out:
-// success, or the first thing wrong with it. Later stages rely on what is checked here.
+// success, or the first thing wrong with it. All that follows relies on what is checked here.
 #pragma once
 
 #include <forestvm/model.hpp>

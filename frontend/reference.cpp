@@ -1,7 +1,7 @@
 // The reference predictor, with which the others are compared: one row, one tree, one node at a time, in the trainer's
 // types and order.
 #include <forestvm/internal/formatted.hpp>
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 // the a has come until the first of the b comes.
 #include <forestvm/internal/column_features.hpp>
 #include <forestvm/internal/formatted.hpp>
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 // features.
 #include <forestvm/internal/column_features.hpp>
 #include <forestvm/internal/formatted.hpp>
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include <algorithm>
 #include <cmath>

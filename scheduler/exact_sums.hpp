@@ -1,7 +1,7 @@
 // Sums whose bits do not depend on the order of additions, and the form of them that a model's leaves allow.
 #pragma once
 
-#include <forestvm/statistics.hpp>
+#include <forestvm/internal/statistics.hpp>
 
 namespace forestvm::scheduler {
 

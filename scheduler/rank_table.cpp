@@ -5,7 +5,7 @@
 #include <string>
 
 #include <forestvm/internal/formatted.hpp>
-#include <forestvm/statistics.hpp>
+#include <forestvm/internal/statistics.hpp>
 
 namespace forestvm::scheduler {
 namespace {

@@ -11,9 +11,9 @@
 #include <forestvm/core/categories.hpp>
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/forest_data.hpp>
+#include <forestvm/internal/statistics.hpp>
 #include <forestvm/model.hpp>
 #include <forestvm/result.hpp>
-#include <forestvm/statistics.hpp>
 
 #include "scheduler/layouts/test.hpp"
 

@@ -1,5 +1,5 @@
 // See statistics.hpp.
-#include <forestvm/statistics.hpp>
+#include <forestvm/internal/statistics.hpp>
 
 #include <algorithm>
 #include <functional>

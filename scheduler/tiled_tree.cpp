@@ -83,15 +83,15 @@ class Cutter {
     tile.size = shape.size;
     tile.first_node = static_cast<std::uint32_t>(result_.nodes.size());
     tile.first_child = static_cast<std::uint32_t>(result_.children.size());
-    std::uint8_t ways = 0;
+    std::uint8_t exits = 0;
     const auto entry = [&](std::int32_t child) {
       const auto inside = std::find(nodes.begin() + 1, nodes.end(), child);
       if (inside != nodes.end()) return static_cast<std::uint8_t>(inside - nodes.begin());
       add_child(child, next);
-      return static_cast<std::uint8_t>(kTileExit | ways++);
+      return static_cast<std::uint8_t>(kTileExit | exits++);
     };
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      // Both ways out of a test that decides nothing lead to the one leaf there is.
+      // Both branches of a test that decides nothing lead to the one leaf there is.
       shape.left[i] = entry(nodes[i] == kNoNode ? 0 : node(nodes[i]).left);
       shape.right[i] = entry(nodes[i] == kNoNode ? 0 : node(nodes[i]).right);
     }

@@ -14,13 +14,13 @@
 
 namespace forestvm::scheduler {
 
-/// The target of a way out of a tile: the number of another tile, or a leaf.
+/// The target of an exit of a tile: the number of another tile, or a leaf.
 struct TileChild {
   std::int32_t value;
 
   static TileChild tile(std::uint32_t number) { return {static_cast<std::int32_t>(number)}; }
   static TileChild leaf(std::int32_t node) { return {~node}; }
-  /// Returns the target of a way out that a tile does not have. It counts as a leaf.
+  /// Returns the target of an exit that a tile does not have. It counts as a leaf.
   static TileChild none() { return {INT32_MIN}; }
   bool is_none() const { return value == INT32_MIN; }
   bool is_leaf() const { return value < 0; }
@@ -42,7 +42,7 @@ struct TiledTree {
   TileChild root;
   std::vector<Tile> tiles;          ///< tiles level by level: children after their parents, siblings together
   std::vector<std::int32_t> nodes;  ///< numbers of the tiles' splits in the model's tree
-  std::vector<TileChild> children;  ///< targets of the tiles' ways out: one more than a tile has nodes
+  std::vector<TileChild> children;  ///< targets of the tiles' exits: one more than a tile has nodes
   std::uint32_t leaves = 0;
   std::uint32_t depth = 0;       ///< steps to the deepest leaf, counted in tiles
   std::uint32_t shallowest = 0;  ///< steps to the nearest leaf

@@ -192,14 +192,14 @@ class Context {
  public:
   virtual ~Context() = default;
 
-  /// Returns an address that identifies the backend that made this context.
-  const void* backend() const { return backend_; }
+  /// Returns an address that identifies the backend that made this context, and whose predictors can use it.
+  const void* owner() const { return owner_; }
 
  protected:
-  explicit Context(const void* backend) : backend_(backend) {}
+  explicit Context(const void* owner) : owner_(owner) {}
 
  private:
-  const void* backend_;
+  const void* owner_;
 };
 
 /// A program loaded by a backend. It is immutable; every method may be called from many threads at once.

@@ -21,8 +21,9 @@ class Background {
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
 
   /// Takes row-major rows of `columns` values for a model that has passed check_model. They are rounded to float32 if
-  /// the model compares in float32. `hashed_rows` is that of ReferenceOptions. Refused: no rows; other columns than the
-  /// model's features; more than kMaxBytes; values that are no categories in hashed features.
+  /// the model compares in float32. `hashed_rows` is true if hashed features hold codes of categories; otherwise they
+  /// hold whole numbers, which stand for their decimal text (see Model::hashed_features). Refused: no rows; other
+  /// columns than the model's features; more than kMaxBytes; values that are no categories in hashed features.
   static Result<Background> make(const Model& model, std::span<const double> rows, std::size_t columns,
                                  bool hashed_rows = false);
 

@@ -31,5 +31,5 @@
 #include <forestvm/proximity.hpp>
 #include <forestvm/result.hpp>
 #include <forestvm/rounds.hpp>
+#include <forestvm/samples.hpp>
 #include <forestvm/schedule.hpp>
-#include <forestvm/statistics.hpp>

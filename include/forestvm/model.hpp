@@ -1,6 +1,6 @@
 // The Model: what a trainer's file said, checked, with nothing decided yet. Every frontend makes one; the
 // scheduler reads it. It can say more than any one trainer does (float64 thresholds, <=, categories, vector
-// and linear leaves); what a later stage cannot run, that stage refuses by name.
+// and linear leaves); a pass or backend that cannot run something refuses it by name.
 #pragma once
 
 #include <cstddef>

@@ -43,8 +43,9 @@ class PartialDependence {
   ~PartialDependence();
 
   /// Counts more rows: row-major values, model.num_features for each row. They are rounded to float32 if the model
-  /// compares in float32. `hashed_rows` is that of ReferenceOptions. Usage error for a part of a row; refused: values
-  /// that are no categories in hashed features.
+  /// compares in float32. `hashed_rows` is true if hashed features hold codes of categories; otherwise they hold whole
+  /// numbers, which stand for their decimal text (see Model::hashed_features). Usage error for a part of a row;
+  /// refused: values that are no categories in hashed features.
   Result<void> add(std::span<const double> rows, bool hashed_rows = false);
 
   std::uint64_t rows() const;

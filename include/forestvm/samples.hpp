@@ -20,10 +20,11 @@ class Samples {
   static constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
 
   /// Takes row-major rows of `columns` values for a model that has passed check_model, and a target for each row. Rows
-  /// are rounded to float32 if the model compares in float32. `hashed_rows` is that of ReferenceOptions. Refused: no
-  /// rows; other columns than the model's features; another number of targets than rows; targets that are not finite;
-  /// more than kMaxBytes; models of several outputs, and those of several trees that do not average them; values that
-  /// are no categories in hashed features.
+  /// are rounded to float32 if the model compares in float32. `hashed_rows` is true if hashed features hold codes of
+  /// categories; otherwise they hold whole numbers, which stand for their decimal text (see Model::hashed_features).
+  /// Refused: no rows; other columns than the model's features; another number of targets than rows; targets that are
+  /// not finite; more than kMaxBytes; models of several outputs, and those of several trees that do not average them;
+  /// values that are no categories in hashed features.
   static Result<Samples> make(const Model& model, std::span<const double> rows, std::size_t columns,
                               std::span<const double> targets, bool hashed_rows = false);
 

@@ -50,8 +50,8 @@ double leaf_value_bytes(const Program& program) {
   return static_cast<double>(leaf_features(program).size() * sizeof(double));
 }
 
-/// Returns the expected number of different words in `draws` draws from `of` words.
-double different(double draws, double of) { return of * (1 - std::pow(1 - 1 / of, draws)); }
+/// Returns the expected number of distinct words in `draws` draws from `of` words.
+double distinct_words(double draws, double of) { return of * (1 - std::pow(1 - 1 / of, draws)); }
 
 /// The rows or trees that a range register holds in an iteration. The CodeMap has bounds for all iterations together.
 /// Costs differ by iteration, so this file follows each one.
@@ -61,7 +61,7 @@ struct Chunk {
 };
 
 /// The number of times that something happens in a launch.
-struct Times {
+struct Repeats {
   double threads = 1;  ///< how often each thread does its own part
   double blocks = 1;   ///< how often a block does what it does once for all its rows
 };
@@ -86,9 +86,9 @@ class PhaseCounter {
   }
 
   PhaseAccount run() {
-    Times times;
-    if (phase_.rows_per_block != 0) times.blocks = phase_.extent[0];
-    count(0, static_cast<std::uint32_t>(phase_.code.size()), times);
+    Repeats repeats;
+    if (phase_.rows_per_block != 0) repeats.blocks = phase_.extent[0];
+    count(0, static_cast<std::uint32_t>(phase_.code.size()), repeats);
     const ArchitectureInfo& sm = info(device_.architecture);
     account_.extent = phase_.extent;
     account_.threads = phase_.threads();
@@ -116,67 +116,67 @@ class PhaseCounter {
     return chunks_[linked<op, field>(inst)].range;
   }
 
-  void count(std::uint32_t pc, std::uint32_t end, const Times& times) {
+  void count(std::uint32_t pc, std::uint32_t end, const Repeats& repeats) {
     for (; pc < end; ++pc) {
       const LinkedInst& inst = phase_.code[pc];
       switch (inst.op) {
         case Op::For:
-          pc = count_loop({loop_operands<Op::For>(inst)}, pc, times);
+          pc = count_loop({loop_operands<Op::For>(inst)}, pc, repeats);
           break;
         case Op::Map:
-          pc = count_loop({loop_operands<Op::Map>(inst), linked<Op::Map, Dimension>(inst)}, pc, times);
+          pc = count_loop({loop_operands<Op::Map>(inst), linked<Op::Map, Dimension>(inst)}, pc, repeats);
           break;
         case Op::Slice:
           take_slice(inst);
           break;
         case Op::CacheRows:
-          cache_rows(inst, times);
+          cache_rows(inst, repeats);
           break;
         case Op::CacheTrees:
-          cache_trees(inst, times);
+          cache_trees(inst, repeats);
           break;
         case Op::Walk:
-          walk(inst, times);
+          walk(inst, repeats);
           break;
         case Op::Leaves:
-          leaves(inst, times);
+          leaves(inst, repeats);
           break;
         case Op::Encode:
-          encode(inst, times);
+          encode(inst, repeats);
           break;
         case Op::Store:
-          store(inst, times);
+          store(inst, repeats);
           break;
         case Op::Label:
-          label(inst, times);
+          label(inst, repeats);
           break;
         case Op::Init:
-          add_sums<Op::Init, AccOut>(inst, times);
+          add_sums<Op::Init, AccOut>(inst, repeats);
           break;
         case Op::Zero:
-          add_sums<Op::Zero, AccOut>(inst, times);
+          add_sums<Op::Zero, AccOut>(inst, repeats);
           break;
         case Op::Privatize:
-          privatize(inst, times);
+          privatize(inst, repeats);
           break;
         case Op::AddBase:
-          add_sums<Op::AddBase, AccOut>(inst, times, 2);
+          add_sums<Op::AddBase, AccOut>(inst, repeats, 2);
           break;
         case Op::Transform:
-          add_sums<Op::Transform, AccOut>(inst, times, 2);
+          add_sums<Op::Transform, AccOut>(inst, repeats, 2);
           break;
         case Op::ReduceDim:
-          reduce(reduction_fields<Op::ReduceDim>(inst), times, 2);
+          reduce(reduction_fields<Op::ReduceDim>(inst), repeats, 2);
           break;
         case Op::ReduceInplace:
-          reduce(reduction_fields<Op::ReduceInplace>(inst), times, 1);
+          reduce(reduction_fields<Op::ReduceInplace>(inst), repeats, 1);
           break;
         case Op::Round:
-          add_sums<Op::Round, AccIn>(inst, times);
-          add_sums<Op::Round, AccOut>(inst, times);
+          add_sums<Op::Round, AccIn>(inst, repeats);
+          add_sums<Op::Round, AccOut>(inst, repeats);
           break;
         case Op::SumTrees:
-          sum_trees(inst, times);
+          sum_trees(inst, repeats);
           break;
         case Op::Halt:
         case Op::End:
@@ -203,16 +203,16 @@ class PhaseCounter {
   };
 
   /// Counts the loop's iterations, and returns the pc of its end.
-  std::uint32_t count_loop(const Loop& loop, std::uint32_t pc, const Times& times) {
+  std::uint32_t count_loop(const Loop& loop, std::uint32_t pc, const Repeats& repeats) {
     if (map_.ranges[map_.insts[phase_.pcs[pc]].out].axis == Axis::Rows)
-      count_rows(loop, pc, times);
+      count_rows(loop, pc, repeats);
     else
-      count_trees(loop, pc, times);
+      count_trees(loop, pc, repeats);
     return loop.operands.partner;
   }
 
   /// Counts the iterations over rows: the first one for all that have as many rows, and a shorter last one.
-  void count_rows(const Loop& counted, std::uint32_t pc, Times times) {
+  void count_rows(const Loop& counted, std::uint32_t pc, Repeats repeats) {
     const LoopOperands& loop = counted.operands;
     const Chunk in = chunks_[loop.in];
     const bool shared_out = counted.in_block();
@@ -221,22 +221,23 @@ class PhaseCounter {
       const double part = in.block_rows * rows.size() / in.range.size();
       chunks_[loop.out] = {rows, shared_out ? in.block_rows : part};
       if (loop.out == phase_.block_rows) block_rows_ = std::max(block_rows_, part);
-      count(pc + 1, loop.partner, {times.threads * often, shared_out ? times.blocks : times.blocks * often});
-      if (shared_out) times.blocks = 0;  // the rows of the whole block have been counted
+      count(pc + 1, loop.partner,
+            {repeats.threads * often, shared_out ? repeats.blocks : repeats.blocks * often});
+      if (shared_out) repeats.blocks = 0;  // the rows of the whole block have been counted
     };
     const std::uint32_t whole = in.range.size() / loop.step;
     if (whole != 0) count_chunk(0, whole);
     if (in.range.size() % loop.step != 0) count_chunk(whole, 1);
   }
 
-  void count_trees(const Loop& counted, std::uint32_t pc, const Times& times) {
+  void count_trees(const Loop& counted, std::uint32_t pc, const Repeats& repeats) {
     const LoopOperands& loop = counted.operands;
     const Range in = chunks_[loop.in].range;
     const bool across = trees_across_lanes_;
     if (counted.dimension == kGridDimensions) trees_across_lanes_ = true;
     for (std::uint32_t iteration = 0; iteration < iterations(in.size(), loop.step); ++iteration) {
       chunks_[loop.out] = {chunk(in, loop.step, iteration)};
-      count(pc + 1, loop.partner, times);
+      count(pc + 1, loop.partner, repeats);
     }
     trees_across_lanes_ = across;
   }
@@ -248,15 +249,15 @@ class PhaseCounter {
     chunks_[linked<Op::Slice, RangeOut>(inst)] = {part, block_rows};
   }
 
-  void cache_rows(const LinkedInst& inst, const Times& times) {
+  void cache_rows(const LinkedInst& inst, const Repeats& repeats) {
     staged_stride_ = linked<Op::CacheRows, Stride>(inst);
     staged_as_ = static_cast<StagedAs>(linked<Op::CacheRows, Staged>(inst));
     if (staged_stride_ == 0 || staged_as_ == StagedAs::EncodedCodes) return;
     const double bytes = staged_as_ == StagedAs::Values ? row_bytes() : code_row_bytes();
-    account_.bytes.rows += times.blocks * chunks_[linked<Op::CacheRows, Rows>(inst)].block_rows * bytes;
+    account_.bytes.rows += repeats.blocks * chunks_[linked<Op::CacheRows, Rows>(inst)].block_rows * bytes;
   }
 
-  void cache_trees(const LinkedInst& inst, const Times& times) {
+  void cache_trees(const LinkedInst& inst, const Repeats& repeats) {
     const std::uint32_t number = linked<Op::CacheTrees, Group>(inst);
     const GroupDesc& group = program_.groups()[number];
     const Range& trees = range<Op::CacheTrees, Trees>(inst);
@@ -264,7 +265,7 @@ class PhaseCounter {
     for_trees(group, trees, [&](const TreeDesc& tree) {
       bytes += static_cast<double>(tree.node_count) * static_cast<double>(node_size(group.layout));
     });
-    account_.bytes.nodes += times.blocks * bytes;
+    account_.bytes.nodes += repeats.blocks * bytes;
     staged_groups_.resize(program_.groups().size());
     staged_groups_[number] = true;
   }
@@ -277,12 +278,12 @@ class PhaseCounter {
       visit(program_.trees()[group.first_tree + (t - group.tree_begin)]);
   }
 
-  void walk(const LinkedInst& inst, const Times& times) {
+  void walk(const LinkedInst& inst, const Repeats& repeats) {
     const Range& trees = range<Op::Walk, Trees>(inst);
     const Chunk& rows = chunks_[linked<Op::Walk, Rows>(inst)];
     const WalkerDesc& walker =
         program_.walkers()[linked<Op::Walk, Walker>(inst) + range<Op::Walk, Select>(inst).iteration];
-    visit_nodes(walker, trees, rows, times);
+    visit_nodes(walker, trees, rows, repeats);
     const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
     const AccumulatorKind kind = program_.accumulators()[accumulator].kind;
     double leaves = trees.size();
@@ -290,37 +291,37 @@ class PhaseCounter {
       leaves = std::min<double>(trees.size(), program_.meta().num_outputs);
     else if (kind == AccumulatorKind::F32 && walker.atomic == 0)
       leaves = iterations(trees.size(), walker.interleaved_trees);
-    add_sums(accumulator, times.threads * rows.range.size() * leaves * (is_per_tree(kind) ? 1 : 2));
+    add_sums(accumulator, repeats.threads * rows.range.size() * leaves * (is_per_tree(kind) ? 1 : 2));
   }
 
-  void leaves(const LinkedInst& inst, const Times& times) {
+  void leaves(const LinkedInst& inst, const Repeats& repeats) {
     const Range& trees = range<Op::Leaves, Trees>(inst);
     const Chunk& rows = chunks_[linked<Op::Leaves, Rows>(inst)];
     const WalkerDesc& walker =
         program_.walkers()[linked<Op::Leaves, Walker>(inst) + range<Op::Leaves, Select>(inst).iteration];
-    visit_nodes(walker, trees, rows, times);
-    account_.bytes.results += times.threads * rows.range.size() * trees.size() * sizeof(std::int32_t);
+    visit_nodes(walker, trees, rows, repeats);
+    account_.bytes.results += repeats.threads * rows.range.size() * trees.size() * sizeof(std::int32_t);
   }
 
-  void visit_nodes(const WalkerDesc& walker, const Range& trees, const Chunk& rows, const Times& times) {
+  void visit_nodes(const WalkerDesc& walker, const Range& trees, const Chunk& rows, const Repeats& repeats) {
     const GroupDesc& group = program_.groups()[walker.group];
     const double steps = walker.end == WalkEnd::Exact
                              ? walker.steps
                              : std::max<double>(walker.steps, program_.meta().mean_depth);
-    const double visits = times.threads * rows.range.size() * trees.size() * steps;
+    const double visits = repeats.threads * rows.range.size() * trees.size() * steps;
     if (visits == 0) return;
     const bool staged = walker.group < staged_groups_.size() && staged_groups_[walker.group];
     if (!staged)
       for_trees(group, trees, [&](const TreeDesc& tree) {
-        account_.bytes.nodes += times.blocks * std::min(static_cast<double>(tree.node_count) *
-                                                            static_cast<double>(node_size(group.layout)),
-                                                        rows.block_rows * (steps + 1) * kSectorBytes);
+        account_.bytes.nodes += repeats.blocks * std::min(static_cast<double>(tree.node_count) *
+                                                              static_cast<double>(node_size(group.layout)),
+                                                          rows.block_rows * (steps + 1) * kSectorBytes);
       });
     if (std::find(account_.layouts.begin(), account_.layouts.end(), group.layout) == account_.layouts.end())
       account_.layouts.push_back(group.layout);
     const bool coded = takes_codes(group.layout);
-    const bool near = staged_stride_ != 0 && (staged_as_ == StagedAs::Values) != coded;
-    if (!near) (coded ? reads_codes_ : reads_values_) = true;
+    const bool staged_row = staged_stride_ != 0 && (staged_as_ == StagedAs::Values) != coded;
+    if (!staged_row) (coded ? reads_codes_ : reads_values_) = true;
     account_.visits += visits;
     const WalkCost* const cost = cost_of(group.layout);
     if (cost == nullptr) {
@@ -328,7 +329,8 @@ class PhaseCounter {
       return;
     }
     account_.instructions += visits * (staged ? cost->shared_instructions : cost->global_instructions);
-    account_.wavefronts += visits * (node_wavefronts(*cost) + (coded && !near ? 1 : value_wavefronts()));
+    account_.wavefronts +=
+        visits * (node_wavefronts(*cost) + (coded && !staged_row ? 1 : value_wavefronts()));
   }
 
   /// Returns the number of threads of a block that walk. If no loop is mapped to threads, they share the block's
@@ -355,7 +357,7 @@ class PhaseCounter {
   double value_wavefronts() const {
     const double rows = rows_across_lanes(), features = row_width(program_.meta());
     const double trees = std::min(double{kBanks}, walking_threads()) / rows;
-    const double values = different(trees, features);  // of each row
+    const double values = distinct_words(trees, features);  // of each row
     if (staged_stride_ == 0) {
       const double row_lines = std::ceil(row_bytes() / kLineBytes);
       return std::min(rows * std::min(values, row_lines), std::max(1.0, rows * row_bytes() / kLineBytes));
@@ -365,22 +367,22 @@ class PhaseCounter {
     return fullest_bank(values, double{kBanks} / apart);
   }
 
-  void encode(const LinkedInst& inst, const Times& times) {
-    const double rows = times.threads * range<Op::Encode, Rows>(inst).size();
+  void encode(const LinkedInst& inst, const Repeats& repeats) {
+    const double rows = repeats.threads * range<Op::Encode, Rows>(inst).size();
     account_.bytes.rows +=
         rows * (row_bytes() + (linked<Op::Encode, Stride>(inst) != 0 ? 0 : code_row_bytes()));
   }
 
-  void store(const LinkedInst& inst, const Times& times) {
-    const double rows = times.threads * range<Op::Store, Rows>(inst).size();
+  void store(const LinkedInst& inst, const Repeats& repeats) {
+    const double rows = repeats.threads * range<Op::Store, Rows>(inst).size();
     const double width = output_width(program_, request_.output);
     const double element = program_.meta().score_type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
     account_.bytes.results += rows * width * element;
     add_sums(linked<Op::Store, AccIn>(inst), rows * width);
   }
 
-  void label(const LinkedInst& inst, const Times& times) {
-    const double rows = times.threads * range<Op::Label, Rows>(inst).size();
+  void label(const LinkedInst& inst, const Repeats& repeats) {
+    const double rows = repeats.threads * range<Op::Label, Rows>(inst).size();
     account_.bytes.results += rows * output_width(program_, OutputKind::Class) * sizeof(std::int64_t);
     add_sums(linked<Op::Label, AccIn>(inst), rows * program_.meta().num_outputs);
   }
@@ -393,34 +395,34 @@ class PhaseCounter {
         elements * static_cast<double>(element_size(program_.accumulators()[accumulator].kind));
   }
 
-  double elements(std::uint32_t accumulator, std::uint32_t rows, const Times& times) const {
+  double elements(std::uint32_t accumulator, std::uint32_t rows, const Repeats& repeats) const {
     const auto width = static_cast<double>(map_.accumulators[accumulator].width);
-    return times.threads * chunks_[rows].range.size() * width;
+    return repeats.threads * chunks_[rows].range.size() * width;
   }
 
   /// Adds the elements of an instruction's rows in an accumulator, `often` times.
   template <Op op, LinkedField field>
-  void add_sums(const LinkedInst& inst, const Times& times, double often = 1) {
+  void add_sums(const LinkedInst& inst, const Repeats& repeats, double often = 1) {
     const std::uint32_t accumulator = linked<op, field>(inst);
-    add_sums(accumulator, often * elements(accumulator, linked<op, Rows>(inst), times));
+    add_sums(accumulator, often * elements(accumulator, linked<op, Rows>(inst), repeats));
   }
 
-  void privatize(const LinkedInst& inst, const Times& times) {
+  void privatize(const LinkedInst& inst, const Repeats& repeats) {
     const std::uint32_t to = linked<Op::Privatize, AccOut>(inst);
     if (linked<Op::Privatize, Zeroed>(inst) != 0 || map_.accumulators[to].storage != to) return;
-    add_sums<Op::Privatize, AccOut>(inst, times);
+    add_sums<Op::Privatize, AccOut>(inst, repeats);
   }
 
   /// Adds the elements of the copies once, and the elements of the sums `often` times.
-  void reduce(const ReductionFields& reduction, const Times& times, double often) {
-    const double sums = elements(reduction.to, reduction.rows, times);
+  void reduce(const ReductionFields& reduction, const Repeats& repeats, double often) {
+    const double sums = elements(reduction.to, reduction.rows, repeats);
     add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].range.size(), reduction.step));
     add_sums(reduction.to, often * sums);
   }
 
-  void sum_trees(const LinkedInst& inst, const Times& times) {
+  void sum_trees(const LinkedInst& inst, const Repeats& repeats) {
     const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
-    const double leaves = elements(from, linked<Op::SumTrees, Rows>(inst), times);
+    const double leaves = elements(from, linked<Op::SumTrees, Rows>(inst), repeats);
     add_sums(from, leaves);
     const ProgramMeta& meta = program_.meta();
     const bool vectors = !program_.leaf_vectors().empty();

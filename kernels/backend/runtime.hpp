@@ -72,8 +72,8 @@ class Runtime {
   /// Returns a queue that gives its work to a stream of the caller's; null is the default stream.
   virtual Result<std::unique_ptr<Queue>> queue_on(void* stream) const = 0;
   /// Returns a number for a stream of the caller's. No other stream has it, not even one that was destroyed
-  /// and had the same address. Returns nothing while the caller captures the stream for a graph of his own: CUDA does
-  /// not tell then. Operations are done when he launches that graph, and graphs cannot be replayed.
+  /// and had the same address. Returns nothing while the caller captures the stream for another graph: CUDA does not
+  /// tell then. Operations are done when that graph is launched, and graphs cannot be replayed.
   virtual Result<std::optional<std::uint64_t>> stream_id(void* stream) const = 0;
   /// Captures the operations that `give` gives, without doing them. Fails with the error of `give`, or if they
   /// cannot be captured.

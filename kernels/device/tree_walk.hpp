@@ -60,7 +60,7 @@ class TreeWalk<LevelOrderView<Placing>, Space::Global> {
   template <class Row>
   FVM_DEVICE void step(Position& at, const Row& row) const {
     const Node node = Device::load_global(root_ + at);
-    at = 2 * at + Device::way(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
+    at = 2 * at + Device::branch(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
   }
   FVM_DEVICE bool is_leaf(Position at) const { return (root_[at].feature & kLeaf) != 0; }
   FVM_DEVICE float value(Position at) const { return root_[at].value; }
@@ -93,7 +93,7 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
   FVM_DEVICE void step(Position& at, const Row& row) const {
     const Node& node = at.node;
     at.address = 2 * at.address +
-                 Device::way(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
+                 Device::branch(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
     at.node = Device::load_shared<Node>(at.address);
   }
   FVM_DEVICE bool is_leaf(const Position& at) const { return (at.node.feature & kLeaf) != 0; }
@@ -230,7 +230,7 @@ class TreeWalk<Sparse8View, Space::Shared> {
 
 /// Returns the number, counted from the root, of the child to which a row goes; a leaf is its own child.
 FVM_DEVICE std::uint32_t child_of(const Sparse16View::Node& node, float x) {
-  return Device::way(x, node.value, node.feature, node.left, node.right);
+  return Device::branch(x, node.value, node.feature, node.left, node.right);
 }
 FVM_DEVICE std::uint32_t child_of(const Sparse12View::Node& node, float x) {
   return Device::sibling(node.left, x, node.value, node.feature);

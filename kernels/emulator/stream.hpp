@@ -46,7 +46,7 @@ class Stream {
   Result<void> wait() { return wait_for(added_); }
 
   void begin_capture() { captured_ = true; }
-  /// Ends the capture. Returns the work that was added meanwhile, for the owner to add when he likes.
+  /// Ends the capture. Returns the work that was added meanwhile, which the owner may add at any time.
   std::vector<Work> end_capture() {
     captured_ = false;
     return std::exchange(captures_, {});

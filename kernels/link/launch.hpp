@@ -43,7 +43,7 @@ struct LaunchGroup {
 /// Most walks that a thread makes in lockstep: each takes registers.
 inline constexpr unsigned kMaxLockstep = 4;
 
-/// One way of walking a group.
+/// How the trees of a group are walked.
 struct LaunchWalker {
   std::uint32_t group;
   std::uint32_t steps;           ///< WalkerDesc::steps

@@ -124,18 +124,18 @@ struct Device {
   }
 
   /// Uses assembly, because compilers spend up to 4 instructions more.
-  FVM_DEVICE static std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left,
-                                      std::uint32_t right) {
-    std::uint32_t way;
+  FVM_DEVICE static std::uint32_t branch(float x, float threshold, std::uint32_t word, std::uint32_t left,
+                                         std::uint32_t right) {
+    std::uint32_t taken;
     asm("{ .reg .pred missing_right, unless_below, to_right; .reg .b32 flag;\n\t"
         "and.b32 flag, %3, %6;\n\t"
         "setp.eq.u32 missing_right, flag, 0;\n\t"
         "setp.geu.and.f32 unless_below, %1, %2, missing_right;\n\t"
         "setp.ge.or.f32 to_right, %1, %2, unless_below;\n\t"
         "selp.b32 %0, %5, %4, to_right; }"
-        : "=r"(way)
+        : "=r"(taken)
         : "f"(x), "f"(threshold), "r"(word), "r"(left), "r"(right), "n"(kMissingLeft));
-    return way;
+    return taken;
   }
   /// Uses assembly to save instructions. A word below kMissingLeft belongs to a split that sends missing values
   /// right.

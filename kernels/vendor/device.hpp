@@ -18,7 +18,7 @@
 //   const T* in_global(const T*)            returns the pointer, known to point to global memory
 //   T kept(T)                               returns a number or pointer about which the compiler may assume
 //                                           nothing: it is computed once, and not again at each use
-//   std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left, std::uint32_t right)
+//   std::uint32_t branch(float x, float threshold, std::uint32_t word, std::uint32_t left, std::uint32_t right)
 //                                           left if goes_left is true for the node's feature word, else right
 //   std::uint32_t child<mask, step>(std::uint32_t at, float x, float threshold, std::uint32_t word)
 //                                           at + step * n, where n is the word's bits in the mask, which are 0

@@ -28,17 +28,17 @@ struct Device {
   static T kept(T value) {
     return value;
   }
-  static std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left,
-                           std::uint32_t right) {
+  static std::uint32_t branch(float x, float threshold, std::uint32_t word, std::uint32_t left,
+                              std::uint32_t right) {
     return x < threshold || (x != x && (word & kMissingLeft) != 0) ? left : right;
   }
   template <std::uint32_t mask, std::uint32_t step>
   static std::uint32_t child(std::uint32_t at, float x, float threshold, std::uint32_t word) {
     const std::uint32_t steps = word & mask;
-    return at + steps * step + (steps == 0 ? 0 : way(x, threshold, word, 0, step));
+    return at + steps * step + (steps == 0 ? 0 : branch(x, threshold, word, 0, step));
   }
   static std::uint32_t sibling(std::uint32_t left, float x, float threshold, std::uint32_t word) {
-    return (word & kLeaf) != 0 ? left : way(x, threshold, word, left, left + 1);
+    return (word & kLeaf) != 0 ? left : branch(x, threshold, word, left, left + 1);
   }
   static std::uint32_t shared_address(const void* pointer) {
     return static_cast<std::uint32_t>(static_cast<const std::byte*>(pointer) - shared());

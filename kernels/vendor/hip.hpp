@@ -81,18 +81,18 @@ struct Device {
   FVM_DEVICE static T kept(T value) {
     return value;
   }
-  FVM_DEVICE static std::uint32_t way(float x, float threshold, std::uint32_t word, std::uint32_t left,
-                                      std::uint32_t right) {
+  FVM_DEVICE static std::uint32_t branch(float x, float threshold, std::uint32_t word, std::uint32_t left,
+                                         std::uint32_t right) {
     return (x < threshold) | ((x != x) & ((word & kMissingLeft) != 0)) ? left : right;
   }
   template <std::uint32_t mask, std::uint32_t step>
   FVM_DEVICE static std::uint32_t child(std::uint32_t at, float x, float threshold, std::uint32_t word) {
     const std::uint32_t steps = word & mask;
-    const bool right = (steps != 0) & (way(x, threshold, word, 0, 1) != 0);
+    const bool right = (steps != 0) & (branch(x, threshold, word, 0, 1) != 0);
     return at + steps * step + (right ? step : 0);
   }
   FVM_DEVICE static std::uint32_t sibling(std::uint32_t left, float x, float threshold, std::uint32_t word) {
-    const bool right = ((word & kLeaf) == 0) & (way(x, threshold, word, 0, 1) != 0);
+    const bool right = ((word & kLeaf) == 0) & (branch(x, threshold, word, 0, 1) != 0);
     return left + (right ? 1 : 0);
   }
 

@@ -13,8 +13,8 @@
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/tree_tables.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/statistics.hpp>
 #include <forestvm/named_schedules.hpp>
-#include <forestvm/statistics.hpp>
 
 #include "scheduler/choose/few_rows_cost.hpp"
 #include "scheduler/normal_form.hpp"

@@ -16,7 +16,7 @@
 
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/formatted.hpp>
-#include <forestvm/statistics.hpp>
+#include <forestvm/internal/statistics.hpp>
 
 #include "scheduler/choose/model_schedules.hpp"
 #include "scheduler/exact_sums.hpp"

@@ -12,34 +12,35 @@ void set_number(BuiltGroup& built, const TiledForest& forest, std::size_t slot, 
   built.wide_leaves[slot] = leaf_output<double>(tree, leaf);
 }
 
-LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group) {
-  switch (group.layout) {
-#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
-  case Layout::Name:                                        \
-    return size_##Name(forest, group);
+namespace {
+
+/// The functions of a layout.
+struct Builder {
+  decltype(&layout_size) size;
+  decltype(&forestvm::scheduler::why_not) why_not;
+  decltype(&forestvm::scheduler::build) build;
+};
+
+const Builder& builder(Layout layout) {
+  static constexpr Builder kBuilders[] = {
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) {size_##Name, why_not_##Name, build_##Name},
 #include <forestvm/core/layouts.def>
-  }
-  return {};
+  };
+  return kBuilders[static_cast<std::size_t>(layout)];
+}
+
+}  // namespace
+
+LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group) {
+  return builder(group.layout).size(forest, group);
 }
 
 std::optional<std::string> why_not(const TiledForest& forest, const TreeGroup& group) {
-  switch (group.layout) {
-#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
-  case Layout::Name:                                        \
-    return why_not_##Name(forest, group);
-#include <forestvm/core/layouts.def>
-  }
-  return std::nullopt;
+  return builder(group.layout).why_not(forest, group);
 }
 
 Result<BuiltGroup> build(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks) {
-  switch (group.layout) {
-#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
-  case Layout::Name:                                        \
-    return build_##Name(forest, group, ranks);
-#include <forestvm/core/layouts.def>
-  }
-  return BuiltGroup{};
+  return builder(group.layout).build(forest, group, ranks);
 }
 
 }  // namespace forestvm::scheduler

@@ -78,17 +78,17 @@ struct TreeSlots {
   std::uint64_t count;
 };
 
-/// Hands the way that a slot stands for on to the slots below it.
+/// Hands the child that a slot stands for on to the slots below it.
 void hand_down(const TiledTree& tiled, std::uint64_t arity, std::uint64_t slot, std::vector<TileChild>& at) {
   const std::uint64_t first = slot * arity + 1;
   if (first >= at.size()) return;
-  for (std::uint64_t way = 0; way < arity; ++way) {
+  for (std::uint64_t branch = 0; branch < arity; ++branch) {
     if (at[slot].is_leaf()) {
-      at[first + way] = at[slot];
+      at[first + branch] = at[slot];
       continue;
     }
     const Tile& tile = tiled.tiles[at[slot].tile()];
-    if (way <= tile.size) at[first + way] = tiled.children[tile.first_child + way];
+    if (branch <= tile.size) at[first + branch] = tiled.children[tile.first_child + branch];
   }
 }
 

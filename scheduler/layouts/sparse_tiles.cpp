@@ -32,13 +32,13 @@ BuiltGroup build_group(const TiledForest& forest, const TreeGroup& group) {
       }
       node.shape = tile.shape;
       node.first_leaf = static_cast<std::uint32_t>(built.leaves.size()) - first_leaf;
-      for (unsigned way = 0; way <= tile.size; ++way) {
-        const TileChild child = at.tiled.children[tile.first_child + way];
+      for (unsigned exit = 0; exit <= tile.size; ++exit) {
+        const TileChild child = at.tiled.children[tile.first_child + exit];
         if (!child.is_leaf()) {
           if (node.first_tile == 0) node.first_tile = child.tile();
           continue;
         }
-        node.leaf_ways = static_cast<std::uint16_t>(node.leaf_ways | 1u << way);
+        node.leaf_exits = static_cast<std::uint16_t>(node.leaf_exits | 1u << exit);
         built.add_leaf(at, child);
       }
       built.nodes.push_back(node);

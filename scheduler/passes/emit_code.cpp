@@ -283,7 +283,7 @@ class CodeEmitter {
 std::uint32_t add_instruction(ProgramParts& parts, Op op, const OperandValues& operands) {
   std::uint32_t values[kMaxOperands] = {};
   std::copy(operands.begin(), operands.end(), values);
-  parts.code.push_back(encode(op, values));
+  parts.code.push_back(pack(op, values));
   return static_cast<std::uint32_t>(parts.code.size() - 1);
 }
 
@@ -291,7 +291,7 @@ void close_block(ProgramParts& parts, std::uint32_t open, Op op, OperandValues o
   operands.push_back(add_instruction(parts, Op::End, {open}));
   std::uint32_t values[kMaxOperands] = {};
   std::copy(operands.begin(), operands.end(), values);
-  parts.code[open] = encode(op, values);
+  parts.code[open] = pack(op, values);
 }
 
 Result<void> emit_code(const Lowering& lowering, const PlanNumbers& numbers, ProgramParts& parts) {

@@ -128,7 +128,7 @@ Result<void> emit_program(Compilation& compilation) {
   parts.sampled_leaves = std::move(compilation.sampled.leaves);
   parts.sample_targets = std::move(compilation.sampled.sample_targets);
   parts.targets = std::move(compilation.sampled.targets);
-  parts.code.push_back(encode(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
+  parts.code.push_back(pack(Op::Halt, std::array<std::uint32_t, kMaxOperands>{}.data()));
   emit_tables(compilation, parts);
   FVM_ASSIGN(compilation.program, build_program(parts));
   return {};

@@ -152,9 +152,9 @@ class Legalizer {
       return i;
     }
     if (accumulators().size() == kAccumulators)
-      return lowering_.refuse(
-          *lowering_.loops[loop].parallel_by(),
-          formatted("more than {} parallel loops over trees inside each other", kAccumulators - 1 - scores_));
+      return lowering_.refuse(*lowering_.loops[loop].parallel_by(),
+                              formatted("more than {} parallel loops over trees inside each other",
+                                        kAccumulators - 1 - std::max(sums_, scores_)));
     const auto number = static_cast<std::uint32_t>(accumulators().size());
     return add_accumulator({kind(), parent, iterations, number});
   }

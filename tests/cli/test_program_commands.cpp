@@ -269,7 +269,7 @@ TEST_F(Commands, InspectCountsCategoricalSplits) {
   const std::string file_name = test_data("xgboost_versions/3.2.0_categories/model.json");
   const nlohmann::json model = inspected(file_name);
   EXPECT_EQ(model["categorical_splits"], 27);
-  const nlohmann::json& sets = model["sets_of_categories_per_feature"];  // pairs of a feature and its count
+  const nlohmann::json& sets = model["category_sets_per_feature"];  // pairs of a feature and its count
   EXPECT_TRUE(
       std::any_of(sets.begin(), sets.end(), [](const auto& set) { return set[0] == 3 && set[1] > 4; }));
   EXPECT_TRUE(std::none_of(sets.begin(), sets.end(), [](const auto& set) { return set[0] == 1; }));

@@ -71,7 +71,7 @@ TEST_F(Inspect, AccountsOfAmdsGpus) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const nlohmann::json account = nlohmann::json::parse(outcome.out);
   EXPECT_EQ(account["device"], "AMD MI250X, one of its two GCDs (gfx90a), on paper");
-  EXPECT_EQ(account["phases"][0]["most_warps_per_SM"], 32);
+  EXPECT_EQ(account["phases"][0]["warps_per_SM_at_most"], 32);
 }
 
 TEST_F(Inspect, RefusesWrongQuestions) {

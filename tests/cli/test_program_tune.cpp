@@ -81,8 +81,9 @@ TEST_F(Tune, WritesAProgramWithAPlanForEachBatch) {
   }
 
   const auto shown = nlohmann::json::parse(forestvm({"inspect", "--json", file("t.fvm")}).out);
-  ASSERT_GE(shown["plan"].size(), 1U);
-  EXPECT_EQ(shown["plan"][0]["because"].get<std::string>().find("measured at 1 row: "), 0U) << shown["plan"];
+  ASSERT_GE(shown["plans"].size(), 1U);
+  EXPECT_EQ(shown["plans"][0]["because"].get<std::string>().find("measured at 1 row: "), 0U)
+      << shown["plans"];
   const std::string text = forestvm({"inspect", file("t.fvm")}).out;
   EXPECT_NE(text.find("  because "), std::string::npos) << text;
   EXPECT_NE(text.find(", target "), std::string::npos) << text;

@@ -5,8 +5,8 @@
 #include <cstddef>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/reference.hpp>
 #include <forestvm/model.hpp>
-#include <forestvm/reference.hpp>
 
 #include "support/model_folders.hpp"
 

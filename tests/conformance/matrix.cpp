@@ -19,10 +19,10 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/internal/emulator.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/internal/statistics.hpp>
 #include <forestvm/load.hpp>
-#include <forestvm/statistics.hpp>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 #include "answers.hpp"
 #include "support/floats.hpp"
 #include "support/layout_names.hpp"

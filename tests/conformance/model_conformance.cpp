@@ -12,9 +12,9 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/statistics.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
-#include <forestvm/statistics.hpp>
 
 #include "answers.hpp"
 #include "support/floats.hpp"

@@ -12,9 +12,9 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/reference.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
-#include <forestvm/reference.hpp>
 
 #include "support/model_folders.hpp"
 #include "support/npy.hpp"

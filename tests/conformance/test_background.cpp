@@ -13,9 +13,9 @@
 
 #include <forestvm/background.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/reference.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
-#include <forestvm/reference.hpp>
 
 #include "explained_forest.hpp"
 #include "support/model_folders.hpp"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/reference.hpp>
 #include <forestvm/load.hpp>
-#include <forestvm/reference.hpp>
 
 #include "explained_forest.hpp"
 #include "support/model_folders.hpp"

@@ -12,8 +12,8 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/internal/emulator.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/internal/statistics.hpp>
 #include <forestvm/load.hpp>
-#include <forestvm/statistics.hpp>
 
 #include "random_forest.hpp"
 #include "support/model_folders.hpp"

@@ -3,8 +3,8 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/statistics.hpp>
 #include <forestvm/load.hpp>
-#include <forestvm/statistics.hpp>
 
 #include "answers.hpp"
 #include "matrix.hpp"

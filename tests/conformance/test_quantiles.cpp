@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/reference.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
-#include <forestvm/reference.hpp>
 #include <forestvm/samples.hpp>
 
 #include "explained_forest.hpp"

@@ -25,7 +25,7 @@
 #include <forestvm/internal/names.hpp>
 #include <forestvm/named_schedules.hpp>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 #include "frontend/check_model.hpp"
 #include "random_forest.hpp"
 #include "random_schedule.hpp"

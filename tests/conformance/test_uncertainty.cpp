@@ -13,9 +13,9 @@
 
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/reference.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
-#include <forestvm/reference.hpp>
 #include <forestvm/rounds.hpp>
 
 #include "support/model_folders.hpp"

@@ -13,8 +13,8 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/internal/emulator.hpp>
+#include <forestvm/internal/reference.hpp>
 #include <forestvm/named_schedules.hpp>
-#include <forestvm/reference.hpp>
 
 #include "random_schedule.hpp"
 #include "support/floats.hpp"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "load_text.hpp"
 

@@ -2,7 +2,7 @@
 // classes; what is not supported is refused by name.
 #include <gtest/gtest.h>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 #include <forestvm/rounds.hpp>
 
 #include <cmath>

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "ydf_copy.hpp"
 

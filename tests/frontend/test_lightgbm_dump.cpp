@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "damaged.hpp"
 #include "load_text.hpp"

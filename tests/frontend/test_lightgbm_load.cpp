@@ -2,7 +2,7 @@
 // rounds; what is not supported is refused by name.
 #include <gtest/gtest.h>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include <cmath>
 #include <functional>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "small_onnx.hpp"
 

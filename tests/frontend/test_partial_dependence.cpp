@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/internal/reference.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/partial_dependence.hpp>
-#include <forestvm/reference.hpp>
 
 #include "support/npy.hpp"
 #include "support/test_name.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "load_text.hpp"
 #include "small_pmml.hpp"

@@ -1,5 +1,5 @@
 // The reference predictor, on forests small enough to check by hand.
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 #include <forestvm/rounds.hpp>
 
 #include "support/small_models.hpp"

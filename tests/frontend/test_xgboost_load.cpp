@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "small_xgboost.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "load_text.hpp"
 #include "ydf_copy.hpp"

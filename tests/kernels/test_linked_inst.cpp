@@ -20,7 +20,7 @@ namespace {
 Inst numbered(const OpInfo& row) {
   std::uint32_t values[kMaxOperands];
   for (unsigned i = 0; i < kMaxOperands; ++i) values[i] = i + 1;
-  return encode(row.op, values);
+  return pack(row.op, values);
 }
 
 std::map<LinkedField, std::uint32_t> fields_of(const LinkedInst& inst) {

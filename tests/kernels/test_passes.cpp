@@ -183,7 +183,7 @@ TEST_F(Passes, CallsThatComeAgain) {
   }
 }
 
-/// The caller may replay a captured call as often as he likes, with new contents in the rows' memory.
+/// The caller may replay a captured call any number of times, with new contents in the rows' memory.
 TEST_F(Passes, AStreamThatIsCaptured) {
   const auto gpu = emulated({});
   const auto context = gpu->make_context();

@@ -123,7 +123,7 @@ const std::set<std::string> kNotAtRunTime = {"forestvm/compile.hpp",
                                              "forestvm/named_schedules.hpp",
                                              "forestvm/schedule.hpp",
                                              "forestvm/rounds.hpp",
-                                             "forestvm/statistics.hpp",
+                                             "forestvm/internal/statistics.hpp",
                                              "forestvm/internal/schedule.def",
                                              "forestvm/internal/schedule_words.def"};
 const Strings kRunTime = {"vm", "kernels", "bindings/c", "include/forestvm/core"};

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/statistics.hpp>
 #include <forestvm/named_schedules.hpp>
-#include <forestvm/statistics.hpp>
 
 #include "support/small_models.hpp"
 

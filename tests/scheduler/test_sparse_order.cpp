@@ -72,22 +72,22 @@ TEST(SparseOrder, TheLikelierChildIsFollowedFirst) {
 
 TEST(SparseOrder, ALeafAlone) { EXPECT_EQ(ordered(leaf(10), true), std::vector<double>{10}); }
 
-/// Returns a complete tree of `levels` levels of splits; covers say that most walks go `way` (0 left, 1
+/// Returns a complete tree of `levels` levels of splits; covers say that most walks go `branch` (0 left, 1
 /// right).
-Tree complete(unsigned levels, unsigned way, float cover) {
+Tree complete(unsigned levels, unsigned branch, float cover) {
   if (levels == 0) {
     Tree tree = leaf(cover);
     tree.nodes[0].cover = cover;
     return tree;
   }
-  Tree tree = split(0, levels, complete(levels - 1, way, way == 0 ? cover - 1 : 1),
-                    complete(levels - 1, way, way == 0 ? 1 : cover - 1));
+  Tree tree = split(0, levels, complete(levels - 1, branch, branch == 0 ? cover - 1 : 1),
+                    complete(levels - 1, branch, branch == 0 ? 1 : cover - 1));
   tree.nodes[0].cover = cover;
   return tree;
 }
 
-/// Returns the number of cache lines touched by the walk that always goes `way`, in a layout for rank codes.
-std::size_t lines_of_walk(const std::string& schedule, const Tree& tree, unsigned way) {
+/// Returns the number of cache lines touched by the walk that always goes `branch`, in a layout for rank codes.
+std::size_t lines_of_walk(const std::string& schedule, const Tree& tree, unsigned branch) {
   const auto compiled = compile(support::model_of({tree}), *parse_schedule(schedule));
   EXPECT_TRUE(compiled.ok()) << (compiled.ok() ? "" : compiled.error().text());
   if (!compiled.ok()) return 0;
@@ -95,7 +95,7 @@ std::size_t lines_of_walk(const std::string& schedule, const Tree& tree, unsigne
   const Sparse4View::Tree nodes{reinterpret_cast<const Sparse4View::Node*>(bytes.data()), nullptr};
   std::set<std::size_t> lines{0};
   for (std::uint32_t at = 0; !Sparse4View::is_leaf(nodes, at);) {
-    at = Sparse4View::child(nodes, at, way);
+    at = Sparse4View::child(nodes, at, branch);
     lines.insert(at * sizeof(Sparse4View::Node) / 64);
   }
   return lines.size();
@@ -103,10 +103,10 @@ std::size_t lines_of_walk(const std::string& schedule, const Tree& tree, unsigne
 
 TEST(SparseOrder, TheLikeliestWalkOfCodesTouchesOneLine) {
   const std::string coded = "encode(u8); layout(tree, sparse)";
-  for (const unsigned way : {0u, 1u}) {
-    const Tree tree = complete(6, way, 100);
-    EXPECT_EQ(lines_of_walk(coded + "; tileTree(tree, 1, probability)", tree, way), 1u);
-    EXPECT_GT(lines_of_walk(coded, tree, way), 1u);
+  for (const unsigned branch : {0u, 1u}) {
+    const Tree tree = complete(6, branch, 100);
+    EXPECT_EQ(lines_of_walk(coded + "; tileTree(tree, 1, probability)", tree, branch), 1u);
+    EXPECT_GT(lines_of_walk(coded, tree, branch), 1u);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "support/floats.hpp"
 #include "support/model_folders.hpp"

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "support/floats.hpp"
 #include "support/npy.hpp"

@@ -60,7 +60,7 @@ inline AccumulatorDesc copies(std::uint32_t parent, std::uint32_t iterations, st
 inline Inst inst(Op op, std::initializer_list<std::uint32_t> values) {
   std::uint32_t all[kMaxOperands] = {};
   std::copy(values.begin(), values.end(), all);
-  return encode(op, all);
+  return pack(op, all);
 }
 
 }  // namespace forestvm::test

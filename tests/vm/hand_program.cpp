@@ -20,7 +20,7 @@ void append(ProgramParts& parts, std::initializer_list<Inst> code) {
     for_each_operand(added, [&](unsigned i, OperandKind kind, std::uint32_t value) {
       values[i] = kind == OperandKind::Partner ? value + first : value;
     });
-    parts.code.push_back(encode(added.op, values));
+    parts.code.push_back(pack(added.op, values));
   }
 }
 
@@ -49,7 +49,7 @@ void insert(ProgramParts& parts, std::uint32_t pc, Inst with) {
       const bool names_pc = kind == OperandKind::Partner || kind == OperandKind::Loop;
       values[i] = names_pc && value >= pc ? value + 1 : value;
     });
-    other = encode(other.op, values);
+    other = pack(other.op, values);
   }
   parts.code.insert(parts.code.begin() + pc, with);
 }

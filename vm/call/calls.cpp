@@ -126,7 +126,7 @@ Result<void> CallPredictor::predict_with(Context& context, const AnyRows& rows, 
 }
 
 Result<void> CallPredictor::check_context(const Context& context) const {
-  if (context.backend() == backend_) return {};
+  if (context.owner() == backend_) return {};
   return usage("the context belongs to another backend");
 }
 

@@ -11,6 +11,7 @@
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/groups.hpp>
+#include <forestvm/internal/names.hpp>
 
 #include "vm/export_c/parts.hpp"
 
@@ -74,7 +75,7 @@ class GroupWriter {
     const bool branches = job_.options.trees == ExportOptions::Trees::Branches;
     std::string text = "/* Group g" + std::to_string(index_) + ": trees " +
                        std::to_string(group_.tree_begin) + " to " + std::to_string(group_.tree_end) +
-                       ", layout " + std::string(name_of_layout()) +
+                       ", layout " + std::string(name_of(group_.layout)) +
                        (group_.tile_size > 1 ? formatted(", tiles of {}", group_.tile_size) : "");
     if (branches && shallow())
       text += ", as branches. */\n" + branch_functions();
@@ -89,16 +90,6 @@ class GroupWriter {
 
  private:
   std::string name(const std::string& own) const { return job_.name(formatted("g{}_{}", index_, own)); }
-
-  std::string_view name_of_layout() const {
-    switch (group_.layout) {
-#define FVM_LAYOUT(number, Name, text, schedule_word, View, meaning) \
-  case Layout::Name:                                                 \
-    return text;
-#include <forestvm/core/layouts.def>
-    }
-    return {};
-  }
 
   std::string values(const std::string& type, std::size_t element, const std::string& own,
                      const std::vector<std::string>& list) {
@@ -157,8 +148,8 @@ class GroupWriter {
             is_leaf(at[slot]) ? nullptr : &decoded_.trees[t].tiles[static_cast<std::size_t>(at[slot])];
         thresholds[index] = split == nullptr ? threshold(job_, 0.0) : threshold(job_, split->tests[0]);
         words[index] = split == nullptr ? child_word(at[slot]) : test_word(split->tests[0]);
-        for (std::uint32_t way = 0; way < 2 && 2 * slot + 2 < at.size(); ++way)
-          at[2 * slot + 1 + way] = split == nullptr ? at[slot] : split->children[way];
+        for (std::uint32_t branch = 0; branch < 2 && 2 * slot + 2 < at.size(); ++branch)
+          at[2 * slot + 1 + branch] = split == nullptr ? at[slot] : split->children[branch];
       }
     }
   }
@@ -185,7 +176,7 @@ class GroupWriter {
   }
 
   /// Calls add(tile, shifted) for each tile of all trees. shifted(child) returns the child as counted from
-  /// the first tile of the first tree. Returns the root of each tree, counted in the same way.
+  /// the first tile of the first tree. Returns the root of each tree, counted in the same branch.
   template <class Add>
   std::vector<std::string> for_each_tile(const Add& add) const {
     std::vector<std::string> roots;
@@ -218,7 +209,7 @@ class GroupWriter {
   }
 
   std::string tile_tables() {
-    const std::uint32_t size = group_.tile_size, ways = size + 1, outcomes = 1u << size;
+    const std::uint32_t size = group_.tile_size, branches = size + 1, outcomes = 1u << size;
     std::vector<std::string> thresholds, words, shapes, children, exits;
     const auto roots = for_each_tile([&](const DecodedTile& tile, const auto& shifted) {
       shapes.push_back(word(tile.shape));
@@ -227,7 +218,7 @@ class GroupWriter {
         thresholds.push_back(used ? threshold(job_, tile.tests[i]) : threshold(job_, 0.0));
         words.push_back(used ? test_word(tile.tests[i]) : "0u");
       }
-      for (std::uint32_t i = 0; i < ways; ++i)
+      for (std::uint32_t i = 0; i < branches; ++i)
         children.push_back(i < tile.children.size() ? child_word(shifted(tile.children[i])) : "0");
     });
     for (const TileShape& shape : job_.program.tile_shapes())
@@ -239,7 +230,7 @@ class GroupWriter {
         values("uint32_t", 4, "shape", shapes), values("uint32_t", 4, "child", children),
         values("unsigned char", 1, "exit", exits), values("uint32_t", 4, "root", roots), walk_head(),
         name("root"), number(size), job_.name("left"), name("word"), number(size), name("threshold"),
-        number(size), name("child"), number(ways), name("exit"), name("shape"), number(outcomes));
+        number(size), name("child"), number(branches), name("exit"), name("shape"), number(outcomes));
   }
 
   bool shallow() const {

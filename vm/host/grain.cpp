@@ -30,7 +30,7 @@ std::uint32_t task_rows(std::uint32_t rows, std::uint32_t most, unsigned threads
 
 }  // namespace
 
-Grain::Cut Grain::cut(std::uint32_t rows, std::uint32_t most, unsigned threads) {
+Grain::Tasks Grain::divide(std::uint32_t rows, std::uint32_t most, unsigned threads) {
   if (rows <= kGrainRows) return {most, false, false};
   const std::uint32_t fine = task_rows(rows, most, threads);
   Calls& calls = calls_[static_cast<std::size_t>(std::bit_width(rows))];
@@ -43,7 +43,7 @@ Grain::Cut Grain::cut(std::uint32_t rows, std::uint32_t most, unsigned threads) 
     share = number < kTries;
   else if (number % kTriedEvery < kTries)
     share = !share;
-  return share ? Cut{fine, true, true} : Cut{most, false, true};
+  return share ? Tasks{fine, true, true} : Tasks{most, false, true};
 }
 
 void Grain::record(std::uint32_t rows, bool shared, Clock::duration taken) {

@@ -1,6 +1,6 @@
 // Decides how finely a parallel loop over rows is cut among threads. In: the times of calls with about as many
 // rows, some shared among threads and some not. Out: the rows of a task. Long calls are always shared. For short
-// calls both ways are tried, and the faster is taken: the cost of starting a task, beside the work in it, depends
+// calls both are tried, and the faster is taken: the cost of starting a task, beside the work in it, depends
 // on the model, the machine and what else runs there, so it is measured.
 #pragma once
 
@@ -21,14 +21,14 @@ class Grain {
   using Clock = std::chrono::steady_clock;
 
   /// The division of one run of the loop into tasks.
-  struct Cut {
+  struct Tasks {
     std::uint32_t rows;  ///< Rows of a task.
     bool shared;         ///< True if tasks are shared among threads; false if one thread runs them.
     bool timed;          ///< True if record() must be told how long the run took.
   };
 
   /// Chooses the division of `rows` rows, of which a task takes at most `most`.
-  Cut cut(std::uint32_t rows, std::uint32_t most, unsigned threads);
+  Tasks divide(std::uint32_t rows, std::uint32_t most, unsigned threads);
 
   void record(std::uint32_t rows, bool shared, Clock::duration taken);
 

@@ -66,13 +66,14 @@ void Machine::parallel(const Inst& loop, std::uint32_t body) {
   Grain* const grain = loaded_->grains[body - 1].get();
   if (grain == nullptr) return run_shared(operands, operands.step, body);
   const unsigned all = loaded_->executor->threads();
-  const Grain::Cut cut = grain->cut(over.size(), operands.step, limit == 0 ? all : std::min(all, limit));
-  const auto begin = cut.timed ? Grain::Clock::now() : Grain::Clock::time_point();
-  if (cut.shared)
-    run_shared(operands, cut.rows, body);
+  const Grain::Tasks tasks =
+      grain->divide(over.size(), operands.step, limit == 0 ? all : std::min(all, limit));
+  const auto begin = tasks.timed ? Grain::Clock::now() : Grain::Clock::time_point();
+  if (tasks.shared)
+    run_shared(operands, tasks.rows, body);
   else
     run_inline(operands, body);
-  if (cut.timed) grain->record(over.size(), cut.shared, Grain::Clock::now() - begin);
+  if (tasks.timed) grain->record(over.size(), tasks.shared, Grain::Clock::now() - begin);
 }
 
 /// Runs the iterations on this machine itself, because nothing runs beside them.

@@ -61,7 +61,7 @@ struct LoadedProgram {
   std::vector<LoadedWalker> walkers{};
   std::vector<GroupData> group_data{};
   std::vector<RootNodes> roots{};             ///< For each group whose trees lanes walk, the trees' roots.
-  std::vector<std::uint8_t> tile_exits{};     ///< Ways out of tiles: see GroupData::exits.
+  std::vector<std::uint8_t> tile_exits{};     ///< Exits of tiles: see GroupData::exits.
   bool trees_ascend = false;                  ///< True if the trees of each group are in the model's order.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   LeafVectors vectors{};                      ///< Vectors of leaves, which sum_trees adds.
@@ -92,11 +92,11 @@ constexpr std::size_t member_numbers(std::size_t outputs, std::size_t ensembles)
   return std::max<std::size_t>(outputs * ensembles, 4096);
 }
 
-/// The sums of rows whose prediction may stop early, from one stage of their trees to the next: see UndecidedRows.
-struct StageSums {
+/// The sums of rows whose prediction may stop early, from one chunk of the trees to the next: see UndecidedRows.
+struct UndecidedSums {
   double* scores;         ///< The sums of each row.
   std::uint8_t* decided;  ///< For each row, 1 if its sums need no more trees.
-  bool begun;             ///< False in the first stage: the program sets the sums from which rows start.
+  bool begun;             ///< False in the first chunk: the program sets the sums from which rows start.
 };
 
 /// One pass of a call.
@@ -125,9 +125,9 @@ struct Pass {
   std::size_t width;           ///< Numbers of a row in the output.
   const std::uint32_t*
       output_indices;  ///< Index of each feature in the output, or kLeftOut; null: all features.
-  Range trees;         ///< Trees of the call's rounds, or of a stage of them, by their numbers in the model.
-  StageSums* stage;    ///< Sums of an early stop; null if the call has none.
-  const double* base;  ///< Base scores of the call's rounds.
+  Range trees;         ///< Trees of the call's rounds, or of a chunk of them, by their numbers in the model.
+  UndecidedSums* undecided;        ///< Sums of an early stop; null if the call has none.
+  const double* base;              ///< Base scores of the call's rounds.
   TransformParameters parameters;  ///< Parameters of the transform of their sums.
   /// Row 0 of the first copy of each accumulator that has memory of its own.
   std::byte* accumulators[kAccumulators];

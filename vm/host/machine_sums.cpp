@@ -233,37 +233,37 @@ constexpr std::uint32_t kRowsDecidedTogether = 16;
 /// Marks the rows whose sums are decided, and returns the number of rows that are not.
 [[gnu::cold]] std::uint32_t Machine::mark_decided(const Range& rows) const {
   const auto outputs = static_cast<std::uint32_t>(outputs_);
-  const StageSums& stage = *pass_->stage;
+  const UndecidedSums& undecided = *pass_->undecided;
   std::uint32_t left = 0;
   for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-    if (stage.decided[row] == 0) {
-      const bool decided = is_decided(loaded_->meta.early_stop, stage.scores + row * outputs_, outputs,
+    if (undecided.decided[row] == 0) {
+      const bool decided = is_decided(loaded_->meta.early_stop, undecided.scores + row * outputs_, outputs,
                                       pass_->options->early_stop->margin);
-      stage.decided[row] = decided ? 1 : 0;
+      undecided.decided[row] = decided ? 1 : 0;
       left += decided ? 0u : 1u;
     }
   return left;
 }
 
-/// Adds the leaves of the stage's trees to the sums of some rows, round after round, until all rows are decided: see
+/// Adds the leaves of the chunk's trees to the sums of some rows, round after round, until all rows are decided: see
 /// EarlyStop. A row's sums remain those with which it was decided.
 template <class Score>
 [[gnu::cold]] void Machine::add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const {
-  const StageSums& stage = *pass_->stage;
+  const UndecidedSums& undecided = *pass_->undecided;
   const Range& all = pass_->trees;
   const auto step = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       std::uint64_t{pass_->options->early_stop->every} * outputs_, std::max(all.size(), 1u)));
   Score* const sums = accumulator_row<Score>(to, rows.begin);
-  double* const kept = stage.scores + rows.begin * outputs_;
+  double* const kept = undecided.scores + rows.begin * outputs_;
   const std::size_t numbers = rows.size() * outputs_;
   const auto take_kept = [&] {
     for (std::size_t i = 0; i < numbers; ++i) sums[i] = static_cast<Score>(kept[i]);
   };
-  if (stage.begun)
+  if (undecided.begun)
     take_kept();
   else
     std::copy_n(sums, numbers, kept);
-  const std::uint8_t* const decided = stage.decided + rows.begin;
+  const std::uint8_t* const decided = undecided.decided + rows.begin;
   bool any_left = std::find(decided, decided + rows.size(), 0) != decided + rows.size();
   for (std::uint32_t c = 0; any_left && c < iterations(all.size(), step); ++c) {
     add_leaves<Score>(to, from, rows, chunk(all, step, c));
@@ -279,7 +279,7 @@ void Machine::sum_trees(const Inst& inst) {
   const Range& rows = ranges[args.rows];
   read_leaf_values(rows);
   with_scores(args.acc_out, [&]<class Score>() {
-    if (pass_->stage != nullptr)
+    if (pass_->undecided != nullptr)
       LeafOffsets::for_parts(rows, rows_together(outputs_, kRowsDecidedTogether), [&](const Range& some) {
         add_until_decided<Score>(args.acc_out, args.acc_in, some);
       });

@@ -89,7 +89,8 @@ class PassPlan {
     const std::size_t result_bytes = pass.in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
     const std::size_t number_bytes = leaf_number_bytes(pass.output, 1);
     const std::size_t row_bytes = private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1) +
-                                  number_bytes + (stage_bytes(pass, kCodeRows) + kCodeRows - 1) / kCodeRows;
+                                  number_bytes +
+                                  (undecided_bytes(pass, kCodeRows) + kCodeRows - 1) / kCodeRows;
     const std::size_t most = std::min(left, max_pass_rows(row_bytes, number_bytes + leaf_bytes_));
     if (rows.form() == RowForm::Encoded)
       return std::min(left, rows.cut(adds_values() ? std::min(most, max_encoded_rows()) : most));
@@ -136,27 +137,28 @@ class PassPlan {
     if (!pass.in_place) bytes += whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       bytes += whole_lines(loaded_.accumulator_bytes(i, pass.row_count));
-    return bytes + whole_lines(leaf_value_bytes(rows)) + whole_lines(stage_bytes(pass, rows));
+    return bytes + whole_lines(leaf_value_bytes(rows)) + whole_lines(undecided_bytes(pass, rows));
   }
 
   /// Returns the bytes of the sums and packed rows of a pass of `rows` rows that stops early.
-  std::size_t stage_bytes(const Pass& pass, std::size_t rows) const {
+  std::size_t undecided_bytes(const Pass& pass, std::size_t rows) const {
     if (!pass.options->early_stop) return 0;
-    return UndecidedRows::bytes(rows, loaded_.meta.num_outputs, loaded_.columns, stage_values(pass, rows));
+    return UndecidedRows::bytes(rows, loaded_.meta.num_outputs, loaded_.columns,
+                                undecided_values(pass, rows));
   }
 
   /// Returns the number of values of a row that walks of a pass of `rows` rows read; 0 if they read codes alone.
-  std::size_t stage_values(const Pass& pass, std::size_t rows) const {
+  std::size_t undecided_values(const Pass& pass, std::size_t rows) const {
     return reads_values(*pass.source, OutputKind::Raw, rows) ? row_width(loaded_.meta) : 0;
   }
 
   /// Returns the number of trees that are walked before rows which need no more trees are put aside. A small
-  /// number stops decided rows sooner; a large number spends less time between stages.
-  std::uint32_t stage_trees(const Pass& pass) const {
+  /// number stops decided rows sooner; a large number spends less time between chunks.
+  std::uint32_t chunk_trees(const Pass& pass) const {
     const std::uint64_t step = std::uint64_t{pass.options->early_stop->every} * loaded_.meta.num_outputs;
     const std::uint64_t all = std::max(pass.trees.size(), 1u);
     if (!loaded_.trees_ascend || step >= all) return static_cast<std::uint32_t>(all);
-    const std::uint64_t least = pass.row_count < kCodeRows ? kStageTreesOfFewRows : kStageTrees;
+    const std::uint64_t least = pass.row_count < kCodeRows ? kChunkTreesOfFewRows : kChunkTrees;
     return static_cast<std::uint32_t>(std::min(all, (least + step - 1) / step * step));
   }
 
@@ -190,8 +192,8 @@ class PassPlan {
   }
 
  private:
-  /// The least number of trees of a stage: see stage_trees.
-  static constexpr std::uint32_t kStageTrees = 20, kStageTreesOfFewRows = 60;
+  /// The least number of trees of a chunk: see chunk_trees.
+  static constexpr std::uint32_t kChunkTrees = 20, kChunkTreesOfFewRows = 60;
 
   /// The most bytes of codes, or of converted rows, in a pass, unless its rows would be too few to share among
   /// threads, fewer than kMinPassRows.

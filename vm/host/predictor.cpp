@@ -362,8 +362,8 @@ class HostPredictor final : public CallPredictor {
       pass.accumulators[i] = take(loaded_.accumulator_bytes(i, pass.row_count));
     pass.leaf_values = reinterpret_cast<double*>(take(plan_.leaf_value_bytes(pass.row_count)));
     if (pass.options->early_stop) {
-      std::byte* const memory = take(plan_.stage_bytes(pass, pass.row_count));
-      interpret_in_stages(pass, memory, scratch);
+      std::byte* const memory = take(plan_.undecided_bytes(pass, pass.row_count));
+      interpret_in_chunks(pass, memory, scratch);
     } else {
       interpret_with(pass, scratch);
     }
@@ -372,34 +372,34 @@ class HostPredictor final : public CallPredictor {
 
   /// Interprets a pass that may stop early, some trees at a time: see UndecidedRows. `memory` is for the rows' sums,
   /// `codes` for the codes of its rows.
-  [[gnu::cold, gnu::noinline]] void interpret_in_stages(const Pass& pass, std::byte* memory,
+  [[gnu::cold, gnu::noinline]] void interpret_in_chunks(const Pass& pass, std::byte* memory,
                                                         std::byte* codes) const {
     const Range all = pass.trees;
-    Pass stage = pass;
-    stage.output = OutputKind::Raw;  // whatever the call wants: stages give sums alone
-    stage.values = nullptr;
-    stage.wide_values = nullptr;
-    stage.labels = nullptr;
-    UndecidedRows rows(pass, loaded_.meta.num_outputs, columns(), plan_.stage_values(pass, pass.row_count),
-                       memory);
+    Pass part = pass;
+    part.output = OutputKind::Raw;  // whatever the call wants: chunks give sums alone
+    part.values = nullptr;
+    part.wide_values = nullptr;
+    part.labels = nullptr;
+    UndecidedRows rows(pass, loaded_.meta.num_outputs, columns(),
+                       plan_.undecided_values(pass, pass.row_count), memory);
     // The values that functions of leaves read belong to rows by their numbers in the call.
     const bool packs = loaded_.functions.empty();
-    stage.stage = &rows.sums();
-    const std::uint32_t step = plan_.stage_trees(pass);
-    // Base scores come from a stage, so there is one even without trees.
-    const std::uint32_t stages = std::max(iterations(all.size(), step), 1u);
-    for (std::uint32_t c = 0; c < stages; ++c) {
-      stage.trees = chunk(all, step, c);
-      interpret_with(stage, codes);
-      stage.encode_to = nullptr;
-      if (!rows.next(stage, packs)) break;
+    part.undecided = &rows.sums();
+    const std::uint32_t step = plan_.chunk_trees(pass);
+    // Base scores come from a chunk, so there is one even without trees.
+    const std::uint32_t chunks = std::max(iterations(all.size(), step), 1u);
+    for (std::uint32_t c = 0; c < chunks; ++c) {
+      part.trees = chunk(all, step, c);
+      interpret_with(part, codes);
+      part.encode_to = nullptr;
+      if (!rows.next(part, packs)) break;
     }
     // The last interpretation walks no trees.
-    stage = pass;
-    stage.trees = {all.end, all.end, 0};
-    stage.stage = &rows.finish();
-    if (pass.codes == nullptr) stage.codes = reinterpret_cast<std::uint8_t*>(codes);
-    interpret_with(stage, codes);
+    part = pass;
+    part.trees = {all.end, all.end, 0};
+    part.undecided = &rows.finish();
+    if (pass.codes == nullptr) part.codes = reinterpret_cast<std::uint8_t*>(codes);
+    interpret_with(part, codes);
   }
 
   /// Interprets a pass. `codes` is memory for the codes of its rows.

@@ -11,7 +11,7 @@
 namespace forestvm::host {
 namespace {
 
-/// The rows of a stage are packed when at most this share of them is undecided.
+/// The rows of a chunk are packed when at most this share of them is undecided.
 constexpr std::uint32_t kPackedShare = 2;
 
 constexpr std::size_t packed_rows(std::size_t rows) { return rows / kPackedShare + 1; }
@@ -72,13 +72,13 @@ UndecidedRows::UndecidedRows(const Pass& pass, std::size_t outputs, std::size_t 
     memory += whole_lines(sizes[i]);
   }
   all_ = reinterpret_cast<double*>(parts[0]);
-  stage_.scores = reinterpret_cast<double*>(parts[1]);
+  sums_.scores = reinterpret_cast<double*>(parts[1]);
   numbers_ = reinterpret_cast<std::uint32_t*>(parts[2]);
   kept_ = reinterpret_cast<std::uint32_t*>(parts[3]);
-  stage_.decided = reinterpret_cast<std::uint8_t*>(parts[4]);
+  sums_.decided = reinterpret_cast<std::uint8_t*>(parts[4]);
   packed_codes_ = reinterpret_cast<std::uint8_t*>(parts[5]);
   packed_values_ = reinterpret_cast<float*>(parts[6]);
-  std::fill_n(stage_.decided, rows_, std::uint8_t{0});
+  std::fill_n(sums_.decided, rows_, std::uint8_t{0});
   for (std::uint32_t row = 0; row < rows_; ++row) numbers_[row] = row;
 }
 
@@ -87,7 +87,7 @@ std::uint32_t UndecidedRows::keep_undecided() {
   std::uint32_t left = 0;
   for (std::uint32_t row = 0; row < rows_; ++row) {
     kept_[left] = row;
-    left += stage_.decided[row] == 0 ? 1u : 0u;
+    left += sums_.decided[row] == 0 ? 1u : 0u;
   }
   return left;
 }
@@ -95,15 +95,15 @@ std::uint32_t UndecidedRows::keep_undecided() {
 void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
   std::uint32_t k = 0;
   for (std::uint32_t row = 0; row < rows_; ++row) {
-    const double* const sums = stage_.scores + row * outputs_;
+    const double* const sums = sums_.scores + row * outputs_;
     if (k == left || kept_[k] != row) {
       std::copy_n(sums, outputs_, all_ + numbers_[row] * outputs_);
       continue;
     }
-    std::copy_n(sums, outputs_, stage_.scores + k * outputs_);
+    std::copy_n(sums, outputs_, sums_.scores + k * outputs_);
     numbers_[k++] = numbers_[row];
   }
-  std::fill_n(stage_.decided, left, std::uint8_t{0});
+  std::fill_n(sums_.decided, left, std::uint8_t{0});
   if (columns_ != 0) {
     pack_codes(pass.codes, kept_, left, columns_, packed_codes_);
     pass.codes = packed_codes_;
@@ -118,18 +118,18 @@ void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
 }
 
 bool UndecidedRows::next(Pass& pass, bool packs) {
-  stage_.begun = true;
+  sums_.begun = true;
   const std::uint32_t left = keep_undecided();
   if (packs && left != 0 && left <= rows_ / kPackedShare) pack(pass, left);
   return left != 0;
 }
 
-StageSums& UndecidedRows::finish() {
+UndecidedSums& UndecidedRows::finish() {
   for (std::uint32_t row = 0; row < rows_; ++row)
-    std::copy_n(stage_.scores + row * outputs_, outputs_, all_ + numbers_[row] * outputs_);
-  stage_.scores = all_;
-  std::fill_n(stage_.decided, all_rows_, std::uint8_t{1});
-  return stage_;
+    std::copy_n(sums_.scores + row * outputs_, outputs_, all_ + numbers_[row] * outputs_);
+  sums_.scores = all_;
+  std::fill_n(sums_.decided, all_rows_, std::uint8_t{1});
+  return sums_;
 }
 
 }  // namespace forestvm::host

@@ -66,7 +66,7 @@ class Line {
     if (row == nullptr) return at(word, formatted("an opcode: {}", opcode_list()));
     std::uint32_t values[kMaxOperands] = {};
     FVM_TRY(operands(*row, values));
-    return encode(row->op, values);
+    return pack(row->op, values);
   }
 
  private:

@@ -47,7 +47,7 @@ struct Slot {
   unsigned shape;        ///< Shape of a tile; 0 in layouts of single nodes.
   unsigned size;         ///< Number of tests.
   Test tests[kMaxTests];
-  std::uint32_t children[kMaxTests + 1];  ///< Slots, by way out.
+  std::uint32_t children[kMaxTests + 1];  ///< Slots, by branch.
 };
 
 template <class View>
@@ -73,7 +73,8 @@ void read_slot(const GroupData& group, std::span<const TileShape> shapes, std::u
     else
       slot.tests[i] = {View::feature_word(tree, at, i), View::threshold(tree, at, i), 0};
   }
-  for (unsigned way = 0; way <= slot.size; ++way) slot.children[way] = View::child(tree, at, way);
+  for (unsigned branch = 0; branch <= slot.size; ++branch)
+    slot.children[branch] = View::child(tree, at, branch);
 }
 
 class GroupDecoder {
@@ -151,8 +152,8 @@ class GroupDecoder {
       DecodedTile tile{};
       tile.shape = slot.shape;
       for (unsigned k = 0; k < slot.size; ++k) tile.tests.push_back(test_of(slot.tests[k]));
-      for (unsigned way = 0; way <= slot.size; ++way)
-        tile.children.push_back(child_at(index, slot.children[way], slots));
+      for (unsigned branch = 0; branch <= slot.size; ++branch)
+        tile.children.push_back(child_at(index, slot.children[branch], slots));
       decoded.tiles.push_back(std::move(tile));
     }
     result_.trees.push_back(std::move(decoded));

@@ -25,7 +25,7 @@ constexpr std::uint32_t leaf_of(DecodedChild child) { return static_cast<std::ui
 struct DecodedTile {
   std::uint32_t shape;  ///< Row of the tile shapes; 0 in layouts of single nodes.
   std::vector<DecodedTest> tests;
-  std::vector<DecodedChild> children;  ///< Children by way out: one more than tests.
+  std::vector<DecodedChild> children;  ///< Children by branch: one more than tests.
 };
 
 struct DecodedTree {

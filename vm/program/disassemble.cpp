@@ -94,7 +94,7 @@ std::string Program::disassemble() const {
     text += formatted("; contributions against a background of {} rows\n", background()[0]);
   if (!attribution_base().empty())
     text += formatted("; approximate contributions from {} attributions of leaves\n", attributions().size());
-  if (!targets().empty()) text += formatted("; quantiles of {} different targets\n", targets().size());
+  if (!targets().empty()) text += formatted("; quantiles of {} distinct targets\n", targets().size());
   if (!round_begins().empty())
     text += formatted("; leaves are kept for outputs of trees and {} rounds\n", round_begins().size() - 1);
   if (!uncertainty().empty())

@@ -1,5 +1,5 @@
 // The instruction format and everything that follows from the rows of opcodes.def and operands.def.
-// In: the rows. Out: Op, OperandKind, Inst, OpInfo, and operand access that encoder, verifier, disassembler
+// In: the rows. Out: Op, OperandKind, Inst, OpInfo, and operand access that assembler, verifier, disassembler
 // and interpreters share, so that they cannot disagree.
 #pragma once
 
@@ -174,7 +174,7 @@ constexpr void for_each_operand(const Inst& inst, Visit&& visit) {
 }
 
 /// Packs operand values, in the order of the opcode's row, into an instruction.
-constexpr Inst encode(Op op, const std::uint32_t* values) {
+constexpr Inst pack(Op op, const std::uint32_t* values) {
   Inst inst{op, {}, {}};
   const OperandList& operands = info(op).operands;
   unsigned small = 0, wide = 0;

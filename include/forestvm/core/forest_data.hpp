@@ -22,7 +22,7 @@ enum class WalkEnd : std::uint8_t {
   Exact = 1,      ///< Exactly `steps` steps, without any leaf check.
 };
 
-/// A way of walking a group of trees. The walker operand of a walk instruction names one.
+/// How the trees of a group are walked. The walker operand of a walk instruction names one.
 struct WalkerDesc {
   std::uint32_t group;  ///< Row of the group table.
   std::uint16_t steps;  ///< Steps without a leaf check.
@@ -93,8 +93,8 @@ inline constexpr unsigned kMaxTileShapes = 4096;
 inline constexpr std::uint8_t kTileExit = 0x80;
 
 /// The binary tree that the nodes of a tile form. Node 0 is the tile's root; an entry is a later node of the
-/// tile, or kTileExit plus the number of the way out, from 0 to `size`. The first shape of a program has no
-/// nodes and one way out: it is the shape of a leaf.
+/// tile, or kTileExit plus the number of an exit, from 0 to `size`. The first shape of a program has no
+/// nodes and one exit: it is the shape of a leaf.
 struct TileShape {
   std::uint8_t size;
   std::uint8_t left[kMaxTileSize];
@@ -115,7 +115,7 @@ struct GroupData {
   const std::byte* nodes;     ///< The group's first node.
   const float* leaves;        ///< The group's first leaf, if the layout keeps leaves aside.
   const TreeDesc* trees;      ///< Record of the group's first tree.
-  const std::uint8_t* exits;  ///< Way out for each tile shape and each of 256 outcomes.
+  const std::uint8_t* exits;  ///< Exit for each tile shape and each of 256 outcomes.
   std::uint32_t tree_count;
   std::uint32_t tile_size;
 };

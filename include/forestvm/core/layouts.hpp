@@ -28,15 +28,12 @@ FVM_HOST_DEVICE constexpr decltype(auto) with_view(Layout layout, Visit&& visit)
   __builtin_unreachable();  // verified
 }
 
+// The functions below capture by reference, although they use nothing, because nvcc warns of lambdas that are templates
+// and could become pointers to functions.
+
 /// Returns the bytes of a node of a declared layout.
 constexpr std::size_t node_size(Layout layout) {
-  switch (layout) {
-#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
-  case Layout::Name:                                        \
-    return sizeof(View::Node);
-#include <forestvm/core/layouts.def>
-  }
-  return 0;
+  return with_view(layout, [&]<class View>() { return sizeof(typename View::Node); });
 }
 
 /// Returns what walks need to know of a group. `nodes` and `trees` are where a program's nodes and records of
@@ -58,26 +55,14 @@ inline constexpr bool kTakesCodes = requires {
   requires View::kCoded;
 };
 
-FVM_HOST_DEVICE constexpr bool takes_codes(Layout layout) {
-  switch (layout) {
-#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
-  case Layout::Name:                                        \
-    return kTakesCodes<View>;
-#include <forestvm/core/layouts.def>
-  }
-  return false;
+constexpr bool takes_codes(Layout layout) {
+  return with_view(layout, [&]<class View>() { return kTakesCodes<View>; });
 }
 
 /// Returns whether walks in this layout may take more steps than a tree is deep, because a walk stays at a
 /// leaf.
-FVM_HOST_DEVICE constexpr bool leaves_hold_still(Layout layout) {
-  switch (layout) {
-#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
-  case Layout::Name:                                        \
-    return View::kLeavesHoldStill;
-#include <forestvm/core/layouts.def>
-  }
-  return false;
+constexpr bool leaves_hold_still(Layout layout) {
+  return with_view(layout, [&]<class View>() { return View::kLeavesHoldStill; });
 }
 
 }  // namespace forestvm

@@ -49,8 +49,8 @@ class ValueRules {
   /// Returns what walks compare for a value of any feature that is not special.
   float round(std::uint32_t feature, double x) const {
     if (!wide_) return static_cast<float>(x);  // to nearest; beyond the range ±inf
-    const Neighbours near = neighbours(x);
-    return near.down != near.up && is_above_bound(feature, near.up, x) ? near.up : near.down;
+    const Neighbours around = neighbours(x);
+    return around.down != around.up && is_above_bound(feature, around.up, x) ? around.up : around.down;
   }
   /// Rounds a value of each of `features`, of which there are at most kRoundedAtOnce, in a program that compares in
   /// float64.

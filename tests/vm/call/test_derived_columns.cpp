@@ -15,7 +15,7 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/city_hash.hpp>
 #include <forestvm/internal/program_tools.hpp>
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "conformance/dice.hpp"
 #include "support/layout_names.hpp"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <forestvm/backend.hpp>
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "conformance/dice.hpp"
 #include "support/small_models.hpp"

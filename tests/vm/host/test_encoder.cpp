@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/reference.hpp>
 #include <forestvm/named_schedules.hpp>
-#include <forestvm/reference.hpp>
 
 #include "support/floats.hpp"
 #include "support/small_models.hpp"

@@ -20,9 +20,9 @@ double shared_part(Grain& grain, std::uint32_t rows, microseconds alone, microse
                    int calls = 5000) {
   int times = 0;
   for (int i = 0; i < calls; ++i) {
-    const Grain::Cut cut = grain.cut(rows, 256, 4);
-    times += cut.shared ? 1 : 0;
-    if (cut.timed) grain.record(rows, cut.shared, cut.shared ? shared : alone);
+    const Grain::Tasks tasks = grain.divide(rows, 256, 4);
+    times += tasks.shared ? 1 : 0;
+    if (tasks.timed) grain.record(rows, tasks.shared, tasks.shared ? shared : alone);
   }
   return static_cast<double>(times) / calls;
 }
@@ -30,10 +30,10 @@ double shared_part(Grain& grain, std::uint32_t rows, microseconds alone, microse
 TEST(Grain, FewRowsAreOneTask) {
   Grain grain;
   for (const std::uint32_t rows : {0u, 1u, 31u, kGrainRows}) {
-    const Grain::Cut cut = grain.cut(rows, 256, 8);
-    EXPECT_FALSE(cut.shared) << rows;
-    EXPECT_FALSE(cut.timed) << rows;
-    EXPECT_EQ(cut.rows, 256u) << rows;
+    const Grain::Tasks tasks = grain.divide(rows, 256, 8);
+    EXPECT_FALSE(tasks.shared) << rows;
+    EXPECT_FALSE(tasks.timed) << rows;
+    EXPECT_EQ(tasks.rows, 256u) << rows;
   }
 }
 
@@ -42,13 +42,14 @@ TEST(Grain, TasksAreEvenWholeAndAtMostAsLongAsTheScheduleSays) {
     for (const std::uint32_t most : {1u, 33u, 64u, 256u, 512u, 2000000u})
       for (const unsigned threads : {2u, 3u, 16u}) {
         Grain grain;
-        const Grain::Cut cut = grain.cut(rows, most, threads);  // the first call of a kind is shared
-        ASSERT_TRUE(cut.shared);
-        ASSERT_GE(cut.rows, 1u);
-        ASSERT_LE(cut.rows, most);
-        ASSERT_TRUE(cut.rows % kGrainRows == 0 || cut.rows == most) << cut.rows;
+        const Grain::Tasks tasks = grain.divide(rows, most, threads);  // the first call of a kind is shared
+        ASSERT_TRUE(tasks.shared);
+        ASSERT_GE(tasks.rows, 1u);
+        ASSERT_LE(tasks.rows, most);
+        ASSERT_TRUE(tasks.rows % kGrainRows == 0 || tasks.rows == most) << tasks.rows;
         if (most >= rows && rows >= threads * kGrainRows) {
-          EXPECT_GE((rows + cut.rows - 1) / cut.rows, (threads + 1) / 2) << rows << " rows, " << cut.rows;
+          EXPECT_GE((rows + tasks.rows - 1) / tasks.rows, (threads + 1) / 2)
+              << rows << " rows, " << tasks.rows;
         }
       }
 }

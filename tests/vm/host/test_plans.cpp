@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 
 #include "support/floats.hpp"
 #include "support/small_models.hpp"
@@ -44,7 +44,7 @@ TEST(Plans, LeaveNoNumberOfRowsOut) {
 Inst inst(Op op, std::initializer_list<std::uint32_t> values) {
   std::uint32_t all[kMaxOperands] = {};
   std::copy(values.begin(), values.end(), all);
-  return encode(op, all);
+  return pack(op, all);
 }
 
 /// Returns a program that adds its trees once in calls of up to 3 rows, twice for 4 to 6 rows, three times

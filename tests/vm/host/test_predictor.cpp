@@ -13,7 +13,7 @@
 
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/internal/program_tools.hpp>
-#include <forestvm/reference.hpp>
+#include <forestvm/internal/reference.hpp>
 #include "vm/small_program.hpp"
 
 namespace forestvm::test::test_predictor {

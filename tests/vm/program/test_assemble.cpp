@@ -153,7 +153,7 @@ TEST(Assemble, EveryOpcodeIsRead) {
   for (const Op op : kAllOps) {
     const std::uint32_t zeros[kMaxOperands] = {};
     std::string text = info(op).text;
-    for_each_operand(encode(op, zeros), [&](unsigned i, OperandKind kind, std::uint32_t value) {
+    for_each_operand(pack(op, zeros), [&](unsigned i, OperandKind kind, std::uint32_t value) {
       text += (i == 0 ? " " : ", ") + bytecode::operand_text(kind, value);
     });
     const std::string found = refusal(text);

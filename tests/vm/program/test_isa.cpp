@@ -58,7 +58,7 @@ TEST(Isa, EveryRowFitsAnInstruction) {
 TEST(Isa, OperandsRoundTrip) {
   for (const Op op : kAllOps) {
     const std::vector<std::uint32_t> values = distinct_values(op);
-    const Inst inst = encode(op, values.data());
+    const Inst inst = pack(op, values.data());
     EXPECT_EQ(inst.op, op);
     std::vector<std::uint32_t> seen;
     for_each_operand(inst, [&](unsigned i, OperandKind kind, std::uint32_t value) {
@@ -72,7 +72,7 @@ TEST(Isa, OperandsRoundTrip) {
 
 TEST(Isa, FieldsThatARowDoesNotListStayZero) {
   for (const Op op : kAllOps) {
-    const Inst inst = encode(op, distinct_values(op).data());
+    const Inst inst = pack(op, distinct_values(op).data());
     unsigned zeros = 0;
     for (const std::uint8_t byte : inst.small) zeros += byte == 0;
     for (const std::uint32_t word : inst.wide) zeros += word == 0;
@@ -86,7 +86,7 @@ void expect_operand_agrees() {
   if constexpr (index < info(op).operands.count) {
     const std::vector<std::uint32_t> values = distinct_values(op);
     constexpr OperandKind kind = info(op).operands.kinds[index];
-    const Inst inst = encode(op, values.data());
+    const Inst inst = pack(op, values.data());
     EXPECT_EQ((operand<op, kind>(inst)), values[index]) << info(op).text;
     using Type = std::tuple_element_t<index, OperandsOf<op>>;
     EXPECT_EQ(operands<op>(inst).template get<index>(), static_cast<Type>(values[index])) << info(op).text;
@@ -101,11 +101,11 @@ TEST(Isa, OperandAccessAgreesWithTheRows) {
 
 TEST(Isa, OperandsHaveNamesAndTypes) {
   const std::uint32_t values[] = {3, 4, static_cast<std::uint32_t>(Transform::Exp)};
-  const auto [accumulator, rows, transform] = operands<Op::Transform>(encode(Op::Transform, values));
+  const auto [accumulator, rows, transform] = operands<Op::Transform>(pack(Op::Transform, values));
   EXPECT_EQ(accumulator, 3u);
   EXPECT_EQ(rows, 4u);
   EXPECT_EQ(transform, Transform::Exp);
-  EXPECT_EQ(operands<Op::Transform>(encode(Op::Transform, values)).transform_kind, Transform::Exp);
+  EXPECT_EQ(operands<Op::Transform>(pack(Op::Transform, values)).transform_kind, Transform::Exp);
   static_assert(std::tuple_size_v<OperandsOf<Op::Halt>> == 0);
   static_assert(std::is_same_v<OperandsOf<Op::ReduceDim>, OperandsOf<Op::ReduceInplace>>);
   static_assert(!std::is_same_v<OperandsOf<Op::Store>, OperandsOf<Op::Init>>);
@@ -141,7 +141,7 @@ class ByHand {
  public:
   std::uint32_t add(Op op, std::vector<std::uint32_t> values) {
     values.resize(kMaxOperands);
-    code_.push_back(encode(op, values.data()));
+    code_.push_back(pack(op, values.data()));
     return static_cast<std::uint32_t>(code_.size() - 1);
   }
   std::uint32_t open(Op op, std::vector<std::uint32_t> values) {

@@ -46,7 +46,7 @@ class CodeGenerator {
   bool chance(std::uint32_t percent) { return below(100) < percent; }
 
   std::uint32_t add(Op op, std::initializer_list<std::uint32_t> values) {
-    code_.push_back(encode(op, values.begin()));
+    code_.push_back(pack(op, values.begin()));
     return static_cast<std::uint32_t>(code_.size() - 1);
   }
 
@@ -412,7 +412,7 @@ TEST(ShadowMachine, SeesARace) {
     if (inst.op != Op::Privatize && inst.op != Op::Walk) continue;
     // The privatize becomes a walk of nothing; the private walk adds to the result.
     if (inst.op == Op::Privatize)
-      inst = encode(Op::Slice, std::initializer_list<std::uint32_t>{9, 1, 0, 0}.begin());
+      inst = pack(Op::Slice, std::initializer_list<std::uint32_t>{9, 1, 0, 0}.begin());
     inst.small[0] = inst.op == Op::Walk ? 0 : 9;
     std::memcpy(image.data() + code_at + pc * sizeof inst, &inst, sizeof inst);
   }

@@ -31,7 +31,7 @@ void expect_refused(Break breaks, const std::string& what) {
 
 Inst made(Op op, std::vector<std::uint32_t> operands) {
   operands.resize(kMaxOperands);
-  return encode(op, operands.data());
+  return pack(op, operands.data());
 }
 
 Inst& first(ProgramParts& parts, Op op) {

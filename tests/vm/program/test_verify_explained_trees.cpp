@@ -130,13 +130,13 @@ TEST(VerifyExplainedTrees, Code) {
       << refusal(uncoded);
   ProgramParts elsewhere = parts;
   for (Inst& inst : elsewhere.code)
-    if (inst.op == Op::Store) inst = encode(Op::Explain, std::vector<std::uint32_t>(kMaxOperands).data());
+    if (inst.op == Op::Store) inst = pack(Op::Explain, std::vector<std::uint32_t>(kMaxOperands).data());
   EXPECT_NE(refusal(elsewhere).find("it writes contributions or interactions (output"), std::string::npos)
       << refusal(elsewhere);
   Model plain = support::small_model("small");
   ProgramParts none = parts_of(compiled(plain, "encode(u8)"));
   for (Inst& inst : none.code)
-    if (inst.op == Op::Store) inst = encode(Op::Explain, std::vector<std::uint32_t>(kMaxOperands).data());
+    if (inst.op == Op::Store) inst = pack(Op::Explain, std::vector<std::uint32_t>(kMaxOperands).data());
   EXPECT_NE(refusal(none).find("the program has no paths to explain"), std::string::npos) << refusal(none);
 }
 

@@ -172,7 +172,7 @@ TEST(VerifySparseTiles, RefusesTilesOfTwoParents) {
   ProgramParts parts = good;
   Node* const tiles = nodes_of<Node>(parts, 0);
   // The root's four children are tiles; the first names the last as its own first child.
-  ASSERT_EQ(tiles[0].leaf_ways, 0);
+  ASSERT_EQ(tiles[0].leaf_exits, 0);
   ASSERT_EQ(tiles[0].first_tile, 1u);
   tiles[1].first_tile = 4;
   expect_refusal(parts, "groups section: group 0, tree 0", "node 1: a child has another parent too");
@@ -180,7 +180,7 @@ TEST(VerifySparseTiles, RefusesTilesOfTwoParents) {
   parts = good;
   Node* const others = nodes_of<Node>(parts, 0);
   const std::uint32_t child = others[1].first_tile;
-  others[1].leaf_ways = 0xf;
+  others[1].leaf_exits = 0xf;
   others[1].first_leaf = 0;
   expect_refusal(parts, "groups section: group 0, tree 0",
                  ("node " + std::to_string(child) + ": no other node leads to it").c_str());

@@ -272,15 +272,15 @@ TEST(VerifyNodes, SparseTiles) {
           node.shape = UINT16_MAX;
           return true;
         }},
-       {"a leaf stands at a way out",
+       {"a leaf stands at an exit",
         [](Node& node, auto, auto&) {
-          node.leaf_ways |= 0x10;
+          node.leaf_exits |= 0x10;
           return true;
         }},
        {"a leaf lies outside its tree",
         [](Node& node, auto, const TreeDesc& tree) {
           node.first_leaf = tree.leaf_count;
-          return node.leaf_ways != 0;
+          return node.leaf_exits != 0;
         }},
        {"a child does not come after its parent",
         [&](Node& node, auto slot, auto&) {

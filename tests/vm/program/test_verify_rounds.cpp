@@ -41,7 +41,7 @@ Inst& first(ProgramParts& parts, Op op) {
 
 Inst made(Op op, std::vector<std::uint32_t> operands) {
   operands.resize(kMaxOperands);
-  return encode(op, operands.data());
+  return pack(op, operands.data());
 }
 
 TEST(VerifyRounds, AcceptsWhatIsCompiled) {

@@ -34,15 +34,23 @@ struct LevelShape {
   /// Returns number() without the kind, which is number / 4.
   FVM_INLINE static constexpr unsigned tables(unsigned slots, unsigned columns) {
     const unsigned size = bits((slots - 1) | 15u) - 4;
-    const std::uint64_t by_bits =
-        0x33332110;  // digit i is the class of column counts for which columns - 1 has i bits
-    return size * 4 + (static_cast<unsigned>(by_bits >> (4 * bits(columns - 1))) & 3u);
+    return size * 4 + (kColumnClasses >> (4 * bits(columns - 1)) & 3u);
   }
 
  private:
   FVM_INLINE static constexpr unsigned bits(unsigned value) {
     return static_cast<unsigned>(std::bit_width(value));
   }
+  /// A table of eight digits of 4 bits, so that a shift finds a class without a branch or a load: digit i is the class
+  /// of the numbers of columns for which columns - 1 has i bits. A level has at most 128 columns.
+  static constexpr std::uint32_t kColumnClasses = [] {
+    std::uint32_t digits = 0;
+    for (unsigned i = 1; i < 8; ++i) {
+      const unsigned most = 1u << i;  // columns of this digit
+      digits |= (most <= 4 ? 1u : most <= 8 ? 2u : 3u) << (4 * i);
+    }
+    return digits;
+  }();
 };
 
 /// The number of levels at the top of a tree that are walked together if all are complete.

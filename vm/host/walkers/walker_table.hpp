@@ -1,5 +1,5 @@
 // All walkers of one layout on one CPU target, as a table that gives a function for each WalkerDesc. A layout with
-// better walkers than those of walk.hpp specialises kWalkers and kOwnWalkers in walkers/of/<Layout>.hpp, which only
+// better walkers than those of walk.hpp specialises kWalkers and kOwnWalkers in walkers/of/<layout>.hpp, which only
 // its own files read.
 #pragma once
 

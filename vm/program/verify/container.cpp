@@ -126,9 +126,10 @@ const char* wrong_bound(const WideFeature& wide, std::span<const double> bounds,
   if (!std::isfinite(bounds[i])) return "a bound is not finite";
   if (i != 0 && !(bounds[i] > bounds[i - 1])) return "a bound does not ascend";
   if (wide.ranked != 0) return nullptr;
-  const Neighbours near = neighbours(bounds[i]);
-  if (near.down == near.up) return "a bound is a float32 number";
-  if (i != 0 && near.up == neighbours(bounds[i - 1]).up) return "two bounds lie between two float32 numbers";
+  const Neighbours around = neighbours(bounds[i]);
+  if (around.down == around.up) return "a bound is a float32 number";
+  if (i != 0 && around.up == neighbours(bounds[i - 1]).up)
+    return "two bounds lie between two float32 numbers";
   return nullptr;
 }
 
@@ -275,7 +276,7 @@ Result<void> verify_accumulators(const Program& program) {
   return {};
 }
 
-/// Returns what is wrong with a shape; null if nothing is. Each node but the first, and each way out, must be
+/// Returns what is wrong with a shape; null if nothing is. Each node but the first, and each exit, must be
 /// reached once, and a node from an earlier one.
 const char* shape_rule(const TileShape& shape) {
   if (shape.size > kMaxTileSize) return "more nodes than a tile can have";

@@ -31,11 +31,12 @@ void for_children(const typename View::Tree& view, std::uint32_t slot, const Nod
                   Visit&& visit) {
   if constexpr (View::kTileWidth == 1) {
     if (View::is_leaf(view, slot)) return;
-    for (unsigned way = 0; way < 2; ++way) visit(View::child(view, slot, way));
+    for (unsigned branch = 0; branch < 2; ++branch) visit(View::child(view, slot, branch));
   } else {
-    const unsigned ways = shape_size(View::shape(view, slot), facts) + 1u;
-    for (unsigned way = 0; way < ways; ++way)
-      if (const std::uint32_t child = View::child(view, slot, way); !View::is_leaf(view, child)) visit(child);
+    const unsigned exits = shape_size(View::shape(view, slot), facts) + 1u;
+    for (unsigned exit = 0; exit < exits; ++exit)
+      if (const std::uint32_t child = View::child(view, slot, exit); !View::is_leaf(view, child))
+        visit(child);
   }
 }
 

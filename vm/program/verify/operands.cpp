@@ -71,7 +71,7 @@ const char* instruction_rule(const TableSizes& sizes, const Inst& inst) {
     if (problem == nullptr) problem = operand_rule(sizes, kind, value);
   });
   if (problem != nullptr) return problem;
-  const Inst again = encode(inst.op, values);
+  const Inst again = pack(inst.op, values);
   const bool canonical = std::equal(again.small, again.small + kSmallOperands, inst.small) &&
                          std::equal(again.wide, again.wide + kWideOperands, inst.wide);
   return canonical ? nullptr : "an unused operand field is not zero";

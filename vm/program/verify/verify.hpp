@@ -71,8 +71,8 @@ Result<CodeMap> verify_code(const Program& program);
 /// the most steps that a call takes for each of its rows: see steps_per_row in program_tools.hpp.
 Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map);
 
-/// The address of a text that ends with a zero: a literal, or a string that lives until a call returns. Callers need no
-/// code that makes a view, of which the verifier's many refusals would have a good deal.
+/// The address of a text that ends with a zero: a literal, or a string that lives until a call returns. It spares
+/// callers, the verifier's many refusals among them, the code that makes a view.
 class CText {
  public:
   CText(const char* text) : text_(text) {}

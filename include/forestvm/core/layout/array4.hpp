@@ -55,8 +55,8 @@ struct Array4View : TreesInSequence {
     return tree.nodes[at].column();
   }
   FVM_INLINE static std::uint8_t code(const Tree& tree, std::uint32_t at) { return tree.nodes[at].code(); }
-  FVM_INLINE static std::uint32_t child(const Tree&, std::uint32_t at, unsigned way) {
-    return 2 * at + 1 + way;
+  FVM_INLINE static std::uint32_t child(const Tree&, std::uint32_t at, unsigned branch) {
+    return 2 * at + 1 + branch;
   }
 
   /// Takes one step of a row that has these codes: see code_of.

@@ -76,8 +76,8 @@ struct LevelOrderView : Placing {
   FVM_INLINE static std::uint32_t feature_word(const Tree& tree, std::uint32_t at, unsigned) {
     return tree[at].feature;
   }
-  FVM_INLINE static std::uint32_t child(const Tree&, std::uint32_t at, unsigned way) {
-    return 2 * at + 1 + way;
+  FVM_INLINE static std::uint32_t child(const Tree&, std::uint32_t at, unsigned branch) {
+    return 2 * at + 1 + branch;
   }
 
   /// Takes one step.
@@ -110,7 +110,7 @@ struct LevelOrderTile {
   std::uint32_t shape;            ///< Row of the tile shapes; kLeaf in leaves.
 };
 
-/// Level order in tiles: slot i's children are the slots from tile_size * i + i + 1 on, one for each way out.
+/// Level order in tiles: slot i's children are the slots from tile_size * i + i + 1 on, one for each exit.
 template <unsigned Width, class Placing>
 struct LevelOrderTilesView : Placing {
   using Node = LevelOrderTile<Width>;
@@ -141,8 +141,8 @@ struct LevelOrderTilesView : Placing {
     return tree[at].features[i];
   }
   FVM_INLINE static std::uint32_t shape(const Tree& tree, std::uint32_t at) { return tree[at].shape; }
-  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
-    return at * tree.arity + 1 + way;
+  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned branch) {
+    return at * tree.arity + 1 + branch;
   }
 
   template <class Compare, class Row>

@@ -24,8 +24,8 @@ struct Sparse12View : SingleNodes<Sparse12Node> {
   FVM_INLINE static std::uint32_t feature_word(Tree tree, std::uint32_t at, unsigned) {
     return tree[at].feature;
   }
-  FVM_INLINE static std::uint32_t child(Tree tree, std::uint32_t at, unsigned way) {
-    return tree[at].left + way;
+  FVM_INLINE static std::uint32_t child(Tree tree, std::uint32_t at, unsigned branch) {
+    return tree[at].left + branch;
   }
 
   /// Takes one step.

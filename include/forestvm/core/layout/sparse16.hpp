@@ -25,8 +25,8 @@ struct Sparse16View : SingleNodes<Sparse16Node> {
   FVM_INLINE static std::uint32_t feature_word(Tree tree, std::uint32_t at, unsigned) {
     return tree[at].feature;
   }
-  FVM_INLINE static std::uint32_t child(Tree tree, std::uint32_t at, unsigned way) {
-    return way == 0 ? tree[at].left : tree[at].right;
+  FVM_INLINE static std::uint32_t child(Tree tree, std::uint32_t at, unsigned branch) {
+    return branch == 0 ? tree[at].left : tree[at].right;
   }
 
   /// Takes one step.

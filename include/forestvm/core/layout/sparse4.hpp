@@ -61,8 +61,8 @@ struct Sparse4View : TreesInSequence {
     return tree.nodes[at].column();
   }
   FVM_INLINE static std::uint8_t code(const Tree& tree, std::uint32_t at) { return tree.nodes[at].code(); }
-  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
-    return at + tree.nodes[at].distance() + way;
+  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned branch) {
+    return at + tree.nodes[at].distance() + branch;
   }
 
   /// Takes one step of a row that has these codes: see code_of.

@@ -32,8 +32,8 @@ struct Sparse8View : SingleNodes<Sparse8Node> {
   FVM_INLINE static std::uint32_t feature_word(Tree tree, std::uint32_t at, unsigned) {
     return feature_word(tree[at].word);
   }
-  FVM_INLINE static std::uint32_t child(Tree tree, std::uint32_t at, unsigned way) {
-    return at + (tree[at].word & kDistanceMask) + way;
+  FVM_INLINE static std::uint32_t child(Tree tree, std::uint32_t at, unsigned branch) {
+    return at + (tree[at].word & kDistanceMask) + branch;
   }
 
   /// Takes one step.

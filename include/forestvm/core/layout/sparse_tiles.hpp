@@ -21,7 +21,7 @@ struct SparseTilesView : TreesInSequence {
     std::uint32_t first_tile;       ///< Index of the first child that is a tile.
     std::uint32_t first_leaf;       ///< Index of the first child that is a leaf.
     std::uint16_t shape;            ///< Row of the tile shapes.
-    std::uint16_t leaf_ways;        ///< Bit i is set if way out i leads to a leaf.
+    std::uint16_t leaf_exits;       ///< Bit i is set if exit i leads to a leaf.
   };
   static_assert(sizeof(Node) == 8 * Width + 12);
   static constexpr unsigned kTileWidth = Width;
@@ -54,13 +54,13 @@ struct SparseTilesView : TreesInSequence {
     return tree.tiles[at].features[i];
   }
   FVM_INLINE static std::uint32_t shape(const Tree& tree, std::uint32_t at) { return tree.tiles[at].shape; }
-  FVM_INLINE static std::uint32_t child(const Node& tile, unsigned way) {
-    const unsigned leaves_before = popcount(tile.leaf_ways & ((1u << way) - 1));
-    const bool leaf = (tile.leaf_ways >> way & 1) != 0;
-    return leaf ? (tile.first_leaf + leaves_before) | kLeaf : tile.first_tile + way - leaves_before;
+  FVM_INLINE static std::uint32_t child(const Node& tile, unsigned exit) {
+    const unsigned leaves_before = popcount(tile.leaf_exits & ((1u << exit) - 1));
+    const bool leaf = (tile.leaf_exits >> exit & 1) != 0;
+    return leaf ? (tile.first_leaf + leaves_before) | kLeaf : tile.first_tile + exit - leaves_before;
   }
-  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
-    return child(tree.tiles[at], way);
+  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned exit) {
+    return child(tree.tiles[at], exit);
   }
 
   template <class Compare, class Row>
@@ -73,19 +73,18 @@ struct SparseTilesView : TreesInSequence {
   }
 
   static constexpr const char* kNodeRules[] = {
-      FVM_TILE_RULES, "a leaf stands at a way out that its shape does not have",
-      "a leaf lies outside its tree", "a child does not come after its parent",
-      "a child lies outside its tree"};
+      FVM_TILE_RULES, "a leaf stands at an exit that its shape does not have", "a leaf lies outside its tree",
+      "a child does not come after its parent", "a child lies outside its tree"};
   static std::uint32_t broken_rules(const Tree& tiles, std::uint32_t slot, const TreeDesc& tree,
                                     const NodeFacts& facts) {
     const Node& tile = tiles.tiles[slot];
-    const unsigned ways = shape_size(tile.shape, facts) + 1u, leaves = popcount(tile.leaf_ways);
-    const std::uint32_t goes_on = all_bits(leaves != ways);
+    const unsigned exits = shape_size(tile.shape, facts) + 1u, leaves = popcount(tile.leaf_exits);
+    const std::uint32_t goes_on = all_bits(leaves != exits);
     const std::uint32_t own =
-        rule_bit(0, all_bits(tile.leaf_ways >> ways != 0)) |
+        rule_bit(0, all_bits(tile.leaf_exits >> exits != 0)) |
         rule_bit(1, all_bits((leaves != 0) & (std::uint64_t{tile.first_leaf} + leaves > tree.leaf_count))) |
         rule_bit(2, goes_on & all_bits(tile.first_tile <= slot)) |
-        rule_bit(3, goes_on & all_bits(std::uint64_t{tile.first_tile} + (ways - leaves) > tree.node_count));
+        rule_bit(3, goes_on & all_bits(std::uint64_t{tile.first_tile} + (exits - leaves) > tree.node_count));
     return broken_tile_rules(tile.features, tile.shape, facts) | own << kTileRules;
   }
 };

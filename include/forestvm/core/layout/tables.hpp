@@ -155,24 +155,24 @@ struct TablesView : TreesInSequence {
     const TableLevel& level = tree.level(level_of(at));
     return level.has_tables() ? LevelTables(tree.lines, level).code[slot_of(at)] : level.code();
   }
-  /// Returns the position of the test or leaf to which a way leads, past the repetitions of a leaf.
-  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned way) {
+  /// Returns the position of the test or leaf to which a branch leads, past the repetitions of a leaf.
+  FVM_INLINE static std::uint32_t child(const Tree& tree, std::uint32_t at, unsigned branch) {
     std::uint32_t level = level_of(at), slot = slot_of(at);
     for (;;) {
       const TableLevel& l = tree.level(level);
       if (l.all_tests()) {
-        slot = 2 * slot + way;
+        slot = 2 * slot + branch;
       } else {
         const LevelTables tables(tree.lines, l);
         const std::uint32_t by = l.retires() ? tables.by[slot] : 1;
-        slot = (tables.child[slot] + way * by) & 255;
+        slot = (tables.child[slot] + branch * by) & 255;
       }
       if (l.is_tree()) return slot < l.slots ? slot : tree.depth << kSlotBits | (slot - l.slots);
       ++level;
       if (level == tree.depth || slot >= tree.level(level).slots) return tree.depth << kSlotBits | slot;
       const std::uint32_t below = level << kSlotBits | slot;
       if (code(tree, below) != kNeverRight) return below;
-      way = 0;
+      branch = 0;
     }
   }
 

@@ -1,5 +1,5 @@
 // Tiles: up to 8 nodes of a tree that are tested at once; the outcomes, as bits, and the tile's shape say
-// which of its ways out a walk takes. Source: Treebeard (MICRO 2022), section on tree tiling.
+// by which of its exits a walk leaves it. Source: Treebeard (MICRO 2022), section on tree tiling.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace forestvm {
 
-/// Returns the way out that a shape gives for these outcomes (bit i: node i goes left).
+/// Returns the exit that a shape gives for these outcomes (bit i: node i goes left).
 FVM_HOST_DEVICE constexpr unsigned tile_exit(const TileShape& shape, unsigned outcomes) {
   if (shape.size == 0) return 0;
   unsigned at = 0;

@@ -1,4 +1,4 @@
 // The walkers of tree tables.
 #pragma once
 
-#include "vm/host/walkers/of/Tables.hpp"
+#include "vm/host/walkers/of/tables.hpp"

@@ -1,4 +1,4 @@
 // The walkers of a layout of tiles.
 #pragma once
 
-#include "vm/host/walkers/of/ArrayTiles4.hpp"
+#include "vm/host/walkers/of/array_tiles4.hpp"

@@ -7,7 +7,7 @@
 
 #include <forestvm/model.hpp>
 
-#include "dice.hpp"
+#include "conformance/dice.hpp"
 
 namespace forestvm::test {
 

@@ -271,7 +271,7 @@ TEST(ExportC, ReadsAsReviewed) {
   ASSERT_TRUE(program.ok());
   const auto exported = export_c(*program, {});
   ASSERT_TRUE(exported.ok());
-  support::expect_golden(std::string(FORESTVM_SOURCE_DIR) + "/tests/export/small.c", exported->text);
+  support::expect_golden(std::string(FORESTVM_SOURCE_DIR) + "/tests/vm/export_c/small.c", exported->text);
 }
 
 TEST(ExportC, Refuses) {
