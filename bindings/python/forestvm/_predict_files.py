@@ -238,9 +238,7 @@ def _predict_file(rows: Path, predictions: Path, how: _Options, progress: _Progr
         repeated = sorted({name for name in kept if schema.names.count(name) > 1})
         if repeated:
             raise Refused(f"{rows}: several columns are called {repeated[0]!r}: leave it out of --keep", str(rows))
-        taken = sorted(set(kept) & set(added.names))
-        if taken:
-            raise Usage(f"the rows have a column {taken[0]!r} already: choose another with --name", str(rows))
+        _arrow.check_free(kept, added.names, str(rows))
         metadata = {**(schema.metadata or {}), **how.metadata(), _ROWS: version}
         metadata.pop(b"pandas", None)  # it would not know the new columns
         fields = [schema.field(name) for name in kept]

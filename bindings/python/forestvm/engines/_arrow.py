@@ -24,11 +24,11 @@ def schema_of(forest: Forest, output: str, name: str) -> pyarrow.Schema:
     return _predictions(forest, rows, output, name).schema
 
 
-def check_free(kept: Sequence[str], added: Sequence[str]) -> None:
+def check_free(kept: Sequence[str], added: Sequence[str], where: str = "name") -> None:
     """Checks that no column that is kept has the name of one of predictions."""
     taken = sorted(set(kept) & set(added))
     if taken:
-        raise Usage(f"the rows have a column {taken[0]!r} already: choose another name for the predictions", "name")
+        raise Usage(f"the rows have a column {taken[0]!r} already: choose another name for the predictions", where)
 
 
 def with_predictions(
