@@ -62,6 +62,23 @@ CategoryTexts::CategoryTexts(const Program& program) : hashed_(program.hashed_fe
   }
 }
 
+Failure CategoryTexts::wants_number(std::string_view text) {
+  return refused(formatted(
+      "it holds the text {}, and the model expects numbers here: it has no names of categories for this feature",
+      in_quotes(text, 60)));
+}
+
+Result<void> CategoryTexts::check_texts(std::uint32_t feature, const Column& column,
+                                        std::size_t count) const {
+  if (takes(feature)) return {};
+  for (std::size_t i = 0; i < count; ++i) {
+    if (host::present(column, i, 1) == 0) continue;
+    FVM_ASSIGN(const std::string_view text, host::text_at(column, i));
+    return wants_number(text);
+  }
+  return refused("it holds texts, and the model expects numbers here");
+}
+
 bool CategoryTexts::hashes(std::uint32_t feature) const {
   return std::binary_search(hashed_.begin(), hashed_.end(), feature);
 }
@@ -110,7 +127,7 @@ Result<bool> CategoryTexts::numbers_of(std::uint32_t feature, const Column& dict
     out[i] = std::numeric_limits<double>::quiet_NaN();
     if (host::present(dictionary, i, 1) == 0) continue;
     const auto number = [&]() -> Result<double> {
-      if (!host::is_text(dictionary)) return number_of(feature, host::number_at(dictionary, i));
+      if (!is_text(dictionary)) return number_of(feature, host::number_at(dictionary, i));
       FVM_ASSIGN(const std::string_view text, host::text_at(dictionary, i));
       return number_of(feature, text);
     }();

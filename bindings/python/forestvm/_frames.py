@@ -222,10 +222,13 @@ class _Column:
     def _numbers_of(self, categories: list[Any]) -> tuple[NDArray[Any], bool]:
         """Returns the number of each category, and whether the trainer refuses some."""
         numbers = numpy.empty(len(categories))
-        reason = self._forest._category_numbers(self._feature, [_plain(category) for category in categories], numbers)
-        if reason is not None and not self._takes_texts():
-            raise UnsupportedInput(f"{self.where}: {categories[0]!r}: {reason}", self.where)
-        return numbers, reason is not None
+        refused = self._forest._category_numbers(self._feature, [_plain(category) for category in categories], numbers)
+        if refused is not None and not self._takes_texts():
+            first, reason = refused
+            value = categories[first]
+            shown = "" if isinstance(value, str) else f"{value!r:.80}: "
+            raise UnsupportedInput(f"{self.where}: {shown}{reason}", self.where)
+        return numbers, refused is not None
 
     def _takes_texts(self) -> bool:
         tables = self._forest._category_tables
