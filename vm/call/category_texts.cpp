@@ -99,8 +99,9 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, std::string_view 
   if (mine == nullptr) return static_cast<double>(category_code(text));
   if (const auto at = mine->codes.find(text); at != mine->codes.end()) return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused(formatted("{} is not one of the model's {} categories, and its trainer refuses others",
-                           in_quotes(text, 60), mine->codes.size()));
+  return refused(formatted(
+      "{} is not one of the model's {} categories: its trainer refuses others, or takes them for one of these",
+      in_quotes(text, 60), mine->codes.size()));
 }
 
 Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) const {
@@ -115,8 +116,9 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) co
   if (const auto at = mine->numbers.find(number); at != mine->numbers.end())
     return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused(formatted("{} is not one of the model's {} categories, and its trainer refuses others",
-                           number_text(number), mine->codes.size()));
+  return refused(formatted(
+      "{} is not one of the model's {} categories: its trainer refuses others, or takes them for one of these",
+      number_text(number), mine->codes.size()));
 }
 
 Result<bool> CategoryTexts::numbers_of(std::uint32_t feature, const Column& dictionary, std::size_t count,
