@@ -108,6 +108,9 @@ Result<const ArrowType*> known_type(const Place& place, const ArrowSchema& schem
   if (schema.format == nullptr) return place.wrong("its schema has no format");
   for (const ArrowType& type : kTypes)
     if (type.format.front() == *schema.format && type.format == schema.format) return &type;
+  if (*schema.format == 'd')
+    return place.refuse(
+        formatted("its type is {}: cast it to float64, which SQL calls DOUBLE", type_text(schema.format)));
   return place.refuse(
       formatted("its type is {}; columns are numbers, booleans, texts, dictionaries of those, or null",
                 type_text(schema.format)));

@@ -165,7 +165,8 @@ class _Column:
         elif not hasattr(values, "iloc") and not isinstance(values, numpy.ndarray):
             values = _array_of(values, self.where)
         if isinstance(values, numpy.ndarray) and values.ndim != 1:
-            raise UnsupportedInput(f"{self.where}: has {values.ndim} dimensions, not one", self.where)
+            hint = ": predict_one takes one row" if values.ndim == 0 else ""
+            raise UnsupportedInput(f"{self.where}: has {values.ndim} dimensions, not one{hint}", self.where)
         self.values = values
         #: Whether the extension reads the column where it lies.
         self.is_direct = isinstance(values, numpy.ndarray) and (

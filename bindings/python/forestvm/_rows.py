@@ -211,6 +211,13 @@ def _from_sequence(X: Any) -> NDArray[Any]:
         array = array_of(X)
     except ValueError as error:  # rows of different lengths
         raise UnsupportedInput(f"{type(X).__name__}: {error}", "X") from error
+    if array.ndim == 0:
+        hint = ": collect it first" if hasattr(X, "collect") else ": pass a matrix, a frame or a table"
+        raise UnsupportedInput(f"a {type(X).__name__} holds no rows that can be read{hint}", "X")
+    if array.ndim == 1 and array.size and isinstance(array[0], dict):
+        raise UnsupportedInput(
+            "a list of dictionaries: pass a dictionary of columns or a frame, or each dictionary to predict_one", "X"
+        )
     if array.shape == (0,):
         raise UnsupportedInput("an empty sequence has no number of columns: pass an array of shape (0, features)", "X")
     return array

@@ -201,6 +201,29 @@ def test_fractions_in_fields_of_integers() -> None:
         assert np.array_equal(forest.predict(rows, missing=-99), wanted, equal_nan=True)
 
 
+def test_what_is_no_rows_is_told_by_its_type() -> None:
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json")
+    rows = np.load(DATA / "breast_cancer" / "rows.npy")[:2]
+    row = dict(zip(forest.feature_names, rows[0]))
+    for X, said in (
+        (None, "a NoneType holds no rows that can be read: pass a matrix, a frame or a table"),
+        ((row for row in rows), "a generator holds no rows"),
+        ([row, row], "a list of dictionaries: pass a dictionary of columns"),
+        (row, "column 'mean radius': has 0 dimensions, not one: predict_one takes one row"),
+    ):
+        with pytest.raises(forestvm.UnsupportedInput, match=said):
+            forest.predict(X)
+    with pytest.raises(forestvm.Usage, match="not dict: from_xgboost, from_lightgbm"):
+        forestvm.load(row)  # type: ignore[arg-type]
+
+
+def test_lazy_frames_are_to_be_collected() -> None:
+    polars = pytest.importorskip("polars")
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json")
+    with pytest.raises(forestvm.UnsupportedInput, match="a LazyFrame holds no rows that can be read: collect it first"):
+        forest.predict(polars.LazyFrame({"x": [1.0]}))
+
+
 def test_indices_of_sparse_rows_are_not_cut() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     forest = forestvm.load(DATA / "breast_cancer" / "model.json")

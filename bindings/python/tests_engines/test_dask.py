@@ -71,6 +71,15 @@ def test_missing_numbers_and_columns_by_position(client: Any, codes: Codes) -> N
     assert_same(engine.predict(array, codes.forest, missing=-99).compute(), codes.values)
 
 
+def test_columns_to_keep_must_be_there() -> None:
+    model = case("classes")
+    frame = frames.from_pandas(model.rows.to_pandas(), npartitions=1)
+    with pytest.raises(forestvm.Usage, match="keep is 'id': expected a list of columns"):
+        engine.predict(frame, model.forest, keep="id")
+    with pytest.raises(forestvm.Usage, match="keep names a column that the frame does not have: 'other'"):
+        engine.predict(frame, model.forest, keep=["id", "other"])
+
+
 def test_arrays(client: Any) -> None:
     forest = forestvm.load(MODELS["classes"], contributions=True)
     rows = np.random.default_rng(1).normal(size=(500, 6))

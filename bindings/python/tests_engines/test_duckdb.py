@@ -63,6 +63,8 @@ def test_duckdb_says_what_is_wrong_with_columns() -> None:
     engine.register(connection, "score", case("classes").forest)
     with pytest.raises(duckdb.Error, match="2 columns for 6 features"):
         connection.sql("SELECT score(1.5, 2.5)").fetchall()
+    with pytest.raises(duckdb.Error, match="its type is decimal .*: cast it to float64, which SQL calls DOUBLE"):
+        connection.sql("SELECT score(1.5, 2, 3, 4, 5, 6)").fetchall()
     with pytest.raises(duckdb.Error, match="columns are missing: 'age'"):
         connection.sql("SELECT score({'other': 1.5})").fetchall()
     with pytest.raises(forestvm.Usage, match="output is 'odds'"):

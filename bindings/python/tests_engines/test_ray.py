@@ -68,6 +68,9 @@ def test_batches_of_one_row(model: Case) -> None:
 
 def test_actors_read_the_program_in_the_object_store(large: forestvm.Forest) -> None:
     class Dataset:
+        def schema(self, fetch_if_missing: bool) -> None:
+            """Says that the columns are not known yet."""
+
         def map_batches(self, function: Any, **options: Any) -> Any:
             return function, options
 

@@ -57,7 +57,12 @@ def predict(
         return _predict_array(collection, program, no_predictions(forest, output), call)
     if not hasattr(collection, "map_partitions"):
         raise UnsupportedInput(f"{type(collection).__name__} is no array or frame of Dask", "collection")
+    if isinstance(keep, str):
+        raise Usage(f"keep is {keep!r}: expected a list of columns", "keep")
     kept = list(keep)
+    absent = [column for column in kept if column not in collection.columns]
+    if absent:
+        raise Usage(f"keep names a column that the frame does not have: {absent[0]!r}", "keep")
     meta = _frame(forest, collection._meta, call, name, kept)
     return collection.map_partitions(_predict_frame, program, call, name, kept, meta=meta, enforce_metadata=False)
 
