@@ -13,7 +13,8 @@ namespace forestvm::cli {
 /// Returns all of a text as printable() shows it.
 inline std::string escaped(std::string_view text) { return printable(text, text.size()); }
 
-/// Returns printable(text, longest) in single quotes, in which the program shows what stands in its arguments and files.
+/// Returns printable(text, longest) in single quotes, in which the program shows what stands in its arguments and
+/// files of rows.
 std::string single_quoted(std::string_view text, std::size_t longest = 60);
 
 /// Returns "'a', 'b', 'c' and 12 more", given the first of `count` names.

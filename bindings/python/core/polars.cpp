@@ -98,7 +98,8 @@ void destroy(const Expression* expression) {
   delete expression;
 }
 
-/// Asks forestvm.engines.polars for a forest and the options of its call. Returns null with a Python exception set if that fails.
+/// Asks forestvm.engines.polars for a forest and the options of its call. Returns null with a Python exception set if
+/// that fails.
 Expression* open_expression(std::string_view options) {
   const Ref module = Ref::take(PyImport_ImportModule("forestvm.engines.polars"));
   if (!module) return nullptr;

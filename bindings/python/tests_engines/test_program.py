@@ -199,7 +199,8 @@ def test_a_column_that_is_there_already_is_refused() -> None:
     rows = pyarrow.record_batch([[0.5]] * 30, names=list(forest.feature_names))
     with pytest.raises(forestvm.Usage, match="the rows have a column 'mean radius' already: choose another name"):
         _arrow.with_predictions(forest, rows, _program.Call("value"), "mean radius")
-    assert _arrow.with_predictions(forest, rows, _program.Call("value"), "mean radius", []).schema.names == ["mean radius"]
+    alone = _arrow.with_predictions(forest, rows, _program.Call("value"), "mean radius", [])
+    assert alone.schema.names == ["mean radius"]
 
 
 def test_a_row_that_is_null_as_a_whole_is_refused() -> None:
