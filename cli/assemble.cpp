@@ -27,7 +27,8 @@ Result<void> run(const Arguments& arguments) {
   FVM_TRY(expect_other_file(out, data));
   FVM_ASSIGN(const ModelOrProgram loaded, load_file(data));
   const auto* const from = std::get_if<Program>(&loaded);
-  if (from == nullptr) return usage_error(formatted("--data: {} is a model, not a program", in_quotes(data)));
+  if (from == nullptr)
+    return usage_error(formatted("--data: {} is a model, not a program", single_quoted(data)));
   FVM_ASSIGN(const std::string text, read_text(path, kMaxAssemblyBytes, "assembly"));
   FVM_ASSIGN(const Program program, in_file(path, assemble(text, *from)));
   const auto image = program.image();

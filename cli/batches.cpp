@@ -42,8 +42,8 @@ Result<Batches> Batches::open(const BatchOptions& options, const Program& progra
   FVM_ASSIGN(const bool is_coded, in_file(options.path, source.starts_with(kCodedMagic)));
   if (is_coded) {
     if (options.batch)
-      return usage_error(
-          formatted("--batch: {} holds encoded rows: give it to forestvm encode", in_quotes(options.path)));
+      return usage_error(formatted("--batch: {} holds encoded rows: give it to forestvm encode",
+                                   single_quoted(options.path)));
     FVM_TRY(expect_no_row_options(options.path, options.form));
     FVM_ASSIGN(CodedReader reader, in_file(options.path, CodedReader::open(std::move(source))));
     Batches batches(options, std::move(reader));

@@ -75,7 +75,7 @@ Result<BenchOptions> read_bench_options(const Arguments& arguments) {
     const auto seconds = parse_number<float>(arguments.get("seconds"));
     if (!seconds || !(*seconds > 0 && *seconds <= kMaxSeconds))
       return usage_error(formatted("--seconds {}: expected a number above 0, at most 3600",
-                                   in_quotes(arguments.get("seconds"))));
+                                   single_quoted(arguments.get("seconds"))));
     options.seconds = Seconds(*seconds);
   }
   return options;

@@ -72,7 +72,7 @@ Result<ChosenTerms> ChosenTerms::make(const Arguments& arguments, OutputKind out
   if (chosen.sparse_ && chosen.top_ != 0)
     return usage_error("--sparse and --top clash: the strongest terms are no matrix");
   if (chosen.sparse_ && !is_npz_name(out))
-    return usage_error(formatted("-o {}: --sparse writes an .npz file", in_quotes(out, 1000)));
+    return usage_error(formatted("-o {}: --sparse writes an .npz file", single_quoted(out, 1000)));
   return chosen;
 }
 
@@ -87,14 +87,14 @@ Result<void> ChosenTerms::find(const Program& program, OutputKind output, const 
       const std::size_t end = std::min(text_.find(',', begin), text_.size());
       const std::string_view name = std::string_view(text_).substr(begin, end - begin);
       const auto feature = feature_called(program, name);
-      if (!feature) return in_file(model, refused("--features: has no feature " + in_quotes(name)));
+      if (!feature) return in_file(model, refused("--features: has no feature " + single_quoted(name)));
       features_.push_back(*feature);
       begin = end + 1;
     }
     std::sort(features_.begin(), features_.end());
     const auto twice = std::adjacent_find(features_.begin(), features_.end());
     if (twice != features_.end())
-      return usage_error(formatted("--features {}: feature {} comes twice", in_quotes(text_), *twice));
+      return usage_error(formatted("--features {}: feature {} comes twice", single_quoted(text_), *twice));
   }
   const std::size_t most = is_pair_ ? called() * (called() + 1) / 2 : called();
   if (top_ <= most) return {};

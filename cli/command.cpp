@@ -38,11 +38,11 @@ po::options_description described(const Command& command) {
 }
 
 Error needs_value(const std::string& option) {
-  return usage_error(formatted("option {} needs a value", in_quotes(option)));
+  return usage_error(formatted("option {} needs a value", single_quoted(option)));
 }
 
 Error takes_no_value(const std::string& option) {
-  return usage_error(formatted("option {} takes no value", in_quotes(option)));
+  return usage_error(formatted("option {} takes no value", single_quoted(option)));
 }
 
 /// Boost takes the next word for a value whatever it is; an option there means that the value was forgotten.
@@ -58,7 +58,7 @@ Error unknown_option(const Command& command, const std::string& word) {
   std::vector<std::string> known{"--help"};
   for (const Option& option : command.options) known.push_back(std::string("--") + option.name);
   return usage_error(
-      formatted("unknown option {}{}", in_quotes(word),
+      formatted("unknown option {}{}", single_quoted(word),
                 did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()))));
 }
 
@@ -85,7 +85,7 @@ Error complaint(const Command& command, const po::error& error) {
   if (dynamic_cast<const po::too_many_positional_options_error*>(&error) != nullptr)
     return usage_error("too many arguments");
   if (const auto* repeated = dynamic_cast<const po::multiple_occurrences*>(&error))
-    return usage_error(formatted("option {} is given twice", in_quotes(repeated->get_option_name())));
+    return usage_error(formatted("option {} is given twice", single_quoted(repeated->get_option_name())));
   return usage_error(error.what());
 }
 
@@ -95,7 +95,7 @@ Result<void> check_dashes(const Command& command, const std::vector<std::string>
     if (word == "--") break;
     for (const Option& option : command.options)
       if (word == std::string("-") + option.name)
-        return usage_error(formatted("unknown option {}; did you mean '-{}'?", in_quotes(word), word));
+        return usage_error(formatted("unknown option {}; did you mean '-{}'?", single_quoted(word), word));
   }
   return {};
 }
@@ -146,7 +146,7 @@ Result<std::uint64_t> Arguments::number(const std::string& name, std::uint64_t l
   const std::string text = get(name);
   if (const auto value = whole_number(text); value && *value >= least && *value <= most) return *value;
   return usage_error(
-      formatted("--{} {}: expected a whole number from {} to {}", name, in_quotes(text), least, most));
+      formatted("--{} {}: expected a whole number from {} to {}", name, single_quoted(text), least, most));
 }
 
 Result<std::vector<std::uint64_t>> Arguments::numbers(const std::string& name, std::uint64_t least,
@@ -160,7 +160,7 @@ Result<std::vector<std::uint64_t>> Arguments::numbers(const std::string& name, s
     const auto value = whole_number(std::string_view(text).substr(begin, end - begin));
     if (!value || *value < least || *value > most)
       return usage_error(formatted("--{} {}: expected whole numbers from {} to {}, separated by commas", name,
-                                   in_quotes(text), least, most));
+                                   single_quoted(text), least, most));
     values.push_back(*value);
   }
   return values;
@@ -174,8 +174,8 @@ Result<std::size_t> Arguments::choice(const std::string& name, std::span<const s
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
   std::string list;
   for (const std::string_view known : names) list += (list.empty() ? "" : ", ") + std::string(known);
-  return usage_error(
-      formatted("--{} {}: expected {}{}", name, in_quotes(text), names.size() > 1 ? "one of " : "", list));
+  return usage_error(formatted("--{} {}: expected {}{}", name, single_quoted(text),
+                               names.size() > 1 ? "one of " : "", list));
 }
 
 Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words) {

@@ -80,8 +80,8 @@ int forestvm_main(const std::vector<std::string>& words) {
     const bool option = word.starts_with('-');
     const std::vector<std::string_view> known =
         option ? std::vector<std::string_view>{"--help", "--version"} : command_names();
-    return report_usage("", usage_error((option ? "unknown option " : "unknown command ") + in_quotes(word) +
-                                        did_you_mean(word, known)));
+    return report_usage("", usage_error((option ? "unknown option " : "unknown command ") +
+                                        single_quoted(word) + did_you_mean(word, known)));
   }
   const Command& command = *found;
   const auto arguments = parse_arguments(command, {words.begin() + 1, words.end()});

@@ -27,7 +27,7 @@ Result<void> run_compile(const Arguments& arguments) {
   }
   FVM_ASSIGN(ModelOrProgram loaded, load_requested(arguments, path));
   auto* const model = std::get_if<Model>(&loaded);
-  if (model == nullptr) return usage_error(in_quotes(path) + " is a program already");
+  if (model == nullptr) return usage_error(single_quoted(path) + " is a program already");
   FVM_ASSIGN(const Program program, compile_requested(arguments, path, std::move(*model)));
   const auto image = program.image();
   return write_output(out, {reinterpret_cast<const char*>(image.data()), image.size()});

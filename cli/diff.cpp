@@ -77,7 +77,7 @@ Result<Side> of_file(const std::string& path, const Inputs& inputs) {
   FVM_ASSIGN(const ModelOrProgram loaded, load_file(path));
   const auto* const other = std::get_if<Program>(&loaded);
   if (other == nullptr)
-    return usage_error(formatted("--against {}: is a model, expected a .fvm program", in_quotes(path)));
+    return usage_error(formatted("--against {}: is a model, expected a .fvm program", single_quoted(path)));
   const ProgramMeta &a = inputs.program.meta(), &b = other->meta();
   if (a.num_features != b.num_features || a.num_outputs != b.num_outputs)
     return in_file(path, refused(formatted("is a program of {} features and {} outputs, not of {} and {}",
@@ -212,7 +212,7 @@ Result<Side> other_side(const Arguments& arguments, const Inputs& inputs) {
   if (against == "native") return of_native(inputs);
   if (against.find_first_of("/.") == std::string::npos)
     return usage_error(
-        formatted("--against {}: expected reference, native or a .fvm file", in_quotes(against)));
+        formatted("--against {}: expected reference, native or a .fvm file", single_quoted(against)));
   return of_file(against, inputs);
 }
 

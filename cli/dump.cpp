@@ -47,9 +47,10 @@ Result<void> run_dump(const Arguments& arguments) {
   if (const auto* const program = std::get_if<Program>(&loaded)) {
     if (arguments.has("schedule"))
       return usage_error(
-          formatted("--schedule: {} is a program, it has its schedule already", in_quotes(path)));
+          formatted("--schedule: {} is a program, it has its schedule already", single_quoted(path)));
     if (stage != program_stage)
-      return usage_error(formatted("--stage: {} is a program, its only stage is program", in_quotes(path)));
+      return usage_error(
+          formatted("--stage: {} is a program, its only stage is program", single_quoted(path)));
     return write_output("-", program->disassemble());
   }
   FVM_ASSIGN(const std::string text,

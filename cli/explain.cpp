@@ -34,7 +34,7 @@ Result<ReportForm> form_of(const std::string& out) {
   if (out.ends_with(".csv")) return ReportForm::Csv;
   if (out.ends_with(".json")) return ReportForm::Json;
   return usage_error(
-      formatted("-o {}: expected a name that ends in .html, .svg, .csv or .json", in_quotes(out)));
+      formatted("-o {}: expected a name that ends in .html, .svg, .csv or .json", single_quoted(out)));
 }
 
 std::optional<std::uint32_t> feature_number(std::string_view text) {
@@ -51,7 +51,7 @@ Result<std::uint32_t> find_named(const std::string& option, const std::string& t
   if (found != names.end()) return static_cast<std::uint32_t>(found - names.begin());
   if (const auto number = feature_number(text); number && *number < count) return *number;
   return usage_error(formatted("--{} {}: the model has no such {}; expected a name or a number below {}",
-                               option, in_quotes(text), what, count));
+                               option, single_quoted(text), what, count));
 }
 
 Result<std::vector<std::uint64_t>> chosen_rows(const Arguments& arguments) {
@@ -61,7 +61,7 @@ Result<std::vector<std::uint64_t>> chosen_rows(const Arguments& arguments) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     if (error != std::errc() || end != text.data() + text.size())
       return usage_error(
-          formatted("--row {}: expected the number of a row, the first of which is 0", in_quotes(text)));
+          formatted("--row {}: expected the number of a row, the first of which is 0", single_quoted(text)));
     rows.push_back(number);
   }
   if (rows.size() > kMaxChosen)
@@ -123,7 +123,7 @@ Result<void> run_explain(const Arguments& arguments) {
   FVM_ASSIGN(const ReportForm form, form_of(options.out));
   const bool has_one_kind = form == ReportForm::Drawing || form == ReportForm::Csv;
   if (has_one_kind && !kind)
-    return usage_error(formatted("-o {}: --plot must say what it shows", in_quotes(options.out)));
+    return usage_error(formatted("-o {}: --plot must say what it shows", single_quoted(options.out)));
   if (form == ReportForm::Page && kind)
     return usage_error("--plot: a page has all plots; name a file that ends in .svg, .csv or .json");
   FVM_ASSIGN(const ModelOrProgram loaded, load_requested(arguments, options.model));

@@ -62,7 +62,8 @@ Result<void> run_help(const Arguments& arguments) {
   const std::string topic = arguments.get("TOPIC");
   if (topic == kSchedules) return write_output("-", schedules_page());
   if (const Command* const command = command_named(topic)) return write_output("-", help(*command));
-  return usage_error(formatted("there is no help on {}{}", in_quotes(topic), did_you_mean(topic, topics())));
+  return usage_error(
+      formatted("there is no help on {}{}", single_quoted(topic), did_you_mean(topic, topics())));
 }
 
 Result<void> run_version(const Arguments&) { return write_output("-", "forestvm " FORESTVM_VERSION "\n"); }

@@ -480,7 +480,7 @@ Result<void> run_inspect(const Arguments& arguments) {
     if (program) FVM_TRY(add_account(*program));
   } else {
     if (asked)
-      return usage_error(in_quotes(path) + " is a program, it has its schedule and contract already");
+      return usage_error(single_quoted(path) + " is a program, it has its schedule and contract already");
     document = document_of(path, std::get<Program>(loaded));
     FVM_TRY(add_account(std::get<Program>(loaded)));
   }

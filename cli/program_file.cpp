@@ -98,7 +98,7 @@ Result<void> add_capabilities(const Arguments& arguments, Requested& requested) 
       std::string expected;
       for (const std::string_view word : capability_names())
         expected += (expected.empty() ? "" : ", ") + std::string(word);
-      return usage_error(formatted("--with {}: expected one of {}", in_quotes(listed), expected));
+      return usage_error(formatted("--with {}: expected one of {}", single_quoted(listed), expected));
     }
     begin = end + 1;
   }
@@ -179,7 +179,8 @@ Result<Rounds> requested_rounds(std::uint32_t count, const std::string& text) {
   const auto begin = round_number(text.substr(0, colon), 0);
   const auto end = colon == std::string::npos ? std::nullopt : round_number(text.substr(colon + 1), count);
   if (begin && end) return Rounds{*begin, *end};
-  return usage_error(formatted("--rounds {}: expected A:B, two numbers of rounds, or best", in_quotes(text)));
+  return usage_error(
+      formatted("--rounds {}: expected A:B, two numbers of rounds, or best", single_quoted(text)));
 }
 
 Result<Rounds> requested_rounds(const Model& model, const std::string& path, const std::string& text) {
@@ -218,7 +219,7 @@ Result<ModelOrProgram> load_requested(const Arguments& arguments, const std::str
   } else if (arguments.has("rounds")) {
     return usage_error(
         formatted("--rounds: {} is a program, of whose rounds only run chooses some: compile the model",
-                  in_quotes(path)));
+                  single_quoted(path)));
   }
   return loaded;
 }
@@ -311,18 +312,18 @@ Result<void> expect_compiled_as_requested(const Arguments& arguments, const std:
                                           const Program& program) {
   if (arguments.has("schedule"))
     return usage_error(
-        formatted("--schedule: {} is a program, it has its schedule already", in_quotes(path)));
+        formatted("--schedule: {} is a program, it has its schedule already", single_quoted(path)));
   if (arguments.has("background"))
     return usage_error(
-        formatted("--background: {} is a program, compile the model with --background", in_quotes(path)));
+        formatted("--background: {} is a program, compile the model with --background", single_quoted(path)));
   if (arguments.has("samples"))
     return usage_error(
-        formatted("--samples: {} is a program, compile the model with --samples", in_quotes(path)));
+        formatted("--samples: {} is a program, compile the model with --samples", single_quoted(path)));
   const Contract own = program.meta().contract;
   FVM_ASSIGN(const Contract contract, arguments.choice("contract", own));
   if (contract != own)
     return usage_error(
-        formatted("--contract: {} is a program compiled for contract {}", in_quotes(path), name_of(own)));
+        formatted("--contract: {} is a program compiled for contract {}", single_quoted(path), name_of(own)));
   const bool reordered = own == Contract::Trainer && program.meta().sums_in_model_order == 0;
   if (arguments.has("strict") && reordered)
     return in_file(
@@ -350,7 +351,7 @@ Result<std::optional<Rounds>> rounds_of_calls(const Arguments& arguments, const 
   const std::string text = arguments.get("rounds");
   if (text == "best")
     return usage_error(formatted("--rounds best: {} is a program, which does not say what the best round is",
-                                 in_quotes(path)));
+                                 single_quoted(path)));
   const std::size_t begins = program.round_begins().size();
   FVM_ASSIGN(const Rounds rounds,
              requested_rounds(begins == 0 ? 0 : static_cast<std::uint32_t>(begins - 1), text));
@@ -396,7 +397,7 @@ Result<void> expect_other_file(const std::string& output, const std::string& inp
   std::error_code ignored;
   if (output == "-" || input == "-" || !std::filesystem::is_regular_file(output, ignored)) return {};
   if (!std::filesystem::equivalent(output, input, ignored)) return {};
-  return usage_error(formatted("-o {} would overwrite the input", in_quotes(output)));
+  return usage_error(formatted("-o {} would overwrite the input", single_quoted(output)));
 }
 
 }  // namespace forestvm::cli

@@ -39,7 +39,7 @@ Result<char> separator_of(const Arguments& arguments) {
   if (text == " " || text == "\t" ||
       (marks && std::string_view("\"+-.#").find(text[0]) == std::string_view::npos))
     return text[0];
-  return usage_error(formatted("--separator {}: cells may have this character", in_quotes(text)));
+  return usage_error(formatted("--separator {}: cells may have this character", single_quoted(text)));
 }
 
 /// Splits the words of --na. Numbers are refused, because they are compared by value and not as text.
@@ -51,7 +51,7 @@ Result<std::vector<std::string>> words_of(const std::string& list) {
     const auto number = parse_number<double>(word);
     if (number && !std::isnan(*number))
       return usage_error(
-          formatted("--na {}: {} is a number: use --missing", in_quotes(list), in_quotes(word)));
+          formatted("--na {}: {} is a number: use --missing", single_quoted(list), single_quoted(word)));
     words.push_back(std::move(word));
   }
   return words;
@@ -152,7 +152,8 @@ Result<RowForm> row_options(const Arguments& arguments) {
   if (arguments.has("missing")) {
     form.missing = parse_missing(arguments.get("missing"));
     if (!form.missing)
-      return usage_error(formatted("--missing {}: expected a number", in_quotes(arguments.get("missing"))));
+      return usage_error(
+          formatted("--missing {}: expected a number", single_quoted(arguments.get("missing"))));
   }
   return form;
 }
@@ -161,7 +162,7 @@ Result<void> expect_no_row_options(const std::string& path, const RowForm& optio
   const char* const asked = first_option(options);
   if (asked == nullptr) return {};
   return usage_error(
-      formatted("{}: {} holds encoded rows: give it to forestvm encode", asked, in_quotes(path)));
+      formatted("{}: {} holds encoded rows: give it to forestvm encode", asked, single_quoted(path)));
 }
 
 Result<void> expect_one_standard_input(const std::string& model, const std::string& rows) {

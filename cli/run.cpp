@@ -76,7 +76,7 @@ Result<EarlyStop> early_stop_of(const std::string& text) {
   if (good && stop.margin >= 0 && stop.every > 0) return stop;
   return usage_error(
       formatted("--early-stop {}: expected margin=M,every=N, a margin of 0 or more and 1 round or more",
-                in_quotes(text)));
+                single_quoted(text)));
 }
 
 /// Reads numbers with commas between them. Returns a Usage error for other texts, and for numbers outside [0, 1].
@@ -88,7 +88,7 @@ Result<std::vector<double>> quantiles_of(const std::string& text) {
     const auto [at, error] = std::from_chars(text.data() + begin, text.data() + end, number);
     if (error != std::errc() || at != text.data() + end || !(number >= 0 && number <= 1))
       return usage_error(formatted("--quantiles {}: expected numbers from 0 to 1 with commas between them",
-                                   in_quotes(text)));
+                                   single_quoted(text)));
     quantiles.push_back(number);
     begin = end + 1;
   }
@@ -367,7 +367,7 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
                    refused(formatted("the program has no {}: compile the model with --with {}", name, name)));
   if (width == 0)
     return in_file(options.model, refused(formatted("has no output {}: its objective is {}", name,
-                                                    in_quotes(program.text(StringId::Objective)))));
+                                                    single_quoted(program.text(StringId::Objective)))));
   using Type = PredictionForm::Type;
   const bool quantiles = options.output == OutputKind::Quantile;
   const bool wide = meta.score_type == ScalarType::Float64 || quantiles;

@@ -22,7 +22,7 @@ Result<std::pair<std::string, std::string>> sample_files(const std::string& valu
   std::pair<std::string, std::string> files(value.substr(0, comma),
                                             comma == std::string::npos ? "" : value.substr(comma + 1));
   if (files.first.empty() || files.second.empty() || files.second.find(',') != std::string::npos)
-    return usage_error(formatted("--samples {}: expected X.npy,y.npy", in_quotes(value)));
+    return usage_error(formatted("--samples {}: expected X.npy,y.npy", single_quoted(value)));
   if (files.first == "-" || files.second == "-")
     return usage_error("--samples: rows and targets are read from files");
   return files;

@@ -62,8 +62,8 @@ Result<Seconds> budget_of(const std::string& text) {
     }
   const auto value = parse_number<float>(number);
   if (!value || !(*value > 0 && *value * factor <= kMaxBudget))
-    return usage_error(
-        formatted("--budget {}: expected a time above 0, at most 24h, such as 30s or 2m", in_quotes(text)));
+    return usage_error(formatted("--budget {}: expected a time above 0, at most 24h, such as 30s or 2m",
+                                 single_quoted(text)));
   return Seconds(*value * factor);
 }
 
@@ -79,7 +79,7 @@ Result<TuneOptions> read_tune_options(const Arguments& arguments) {
   options.resume = arguments.get("resume");
   if (!options.report.empty() && !options.report.ends_with(".html") && !options.report.ends_with(".json"))
     return usage_error(
-        formatted("--report {}: expected a name that ends in .html or .json", in_quotes(options.report)));
+        formatted("--report {}: expected a name that ends in .html or .json", single_quoted(options.report)));
   for (const std::string& output : {options.out, options.report})
     for (const std::string& input : {options.model, options.rows})
       if (!output.empty() && !input.empty()) FVM_TRY(expect_other_file(output, input));
@@ -225,7 +225,7 @@ Result<void> run_tune(const Arguments& arguments) {
   FVM_ASSIGN(const ModelOrProgram loaded, load_requested(arguments, path));
   const auto* const model = std::get_if<Model>(&loaded);
   if (model == nullptr)
-    return usage_error(in_quotes(path) + " is a program, which has its schedule already: tune the model");
+    return usage_error(single_quoted(path) + " is a program, which has its schedule already: tune the model");
   if (!lists) return run_search(std::move(options), *model);
   return in_file(path, list_space(scheduler::schedule_spaces()[space], *model, contract));
 }

@@ -90,7 +90,7 @@ Result<std::vector<Trial>> earlier_trials(const std::string& text, const TunedCa
     if (!theirs.contains(name)) return no_report(formatted("conditions.{} is missing", name));
     if (theirs[name] != mine)
       return refused(formatted("its times hold for other searches: {} is {}, here {}", name,
-                               in_quotes(theirs[name].dump(), 200), in_quotes(mine.dump(), 200)));
+                               single_quoted(theirs[name].dump(), 200), single_quoted(mine.dump(), 200)));
   }
   std::vector<Trial> trials;
   std::set<std::size_t> points;

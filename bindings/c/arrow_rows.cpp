@@ -108,6 +108,9 @@ Result<const ArrowType*> known_type(const Place& place, const ArrowSchema& schem
   if (schema.format == nullptr) return place.wrong("its schema has no format");
   for (const ArrowType& type : kTypes)
     if (type.format.front() == *schema.format && type.format == schema.format) return &type;
+  if (*schema.format == 'd')
+    return place.refuse(
+        formatted("its type is {}: cast it to float64, which SQL calls DOUBLE", type_text(schema.format)));
   return place.refuse(
       formatted("its type is {}; columns are numbers, booleans, texts, dictionaries of those, or null",
                 type_text(schema.format)));
@@ -137,6 +140,15 @@ Result<void> read_column(const Place& place, const ArrowSchema& schema, const Ar
   return {};
 }
 
+/// Checks that a feature takes texts, for a column of `count` texts.
+Result<void> check_texts(const Place& place, const CategoryTexts& texts, std::uint32_t feature,
+                         const Column& column, std::int64_t count) {
+  const auto checked = texts.check_texts(feature, column, static_cast<std::size_t>(count));
+  if (checked) return {};
+  const std::string what = checked.error().text();
+  return checked.error().code == ErrorCode::Refused ? place.refuse(what) : place.wrong(what);
+}
+
 /// Adds a dictionary to a column of indices, and writes the dictionary's numbers to `numbers`.
 Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const ArrowArray& array,
                             std::uint32_t feature, const CategoryTexts& texts, double* numbers,
@@ -150,9 +162,7 @@ Result<void> add_dictionary(const Place& place, const ArrowSchema& schema, const
   const std::int64_t count = array.dictionary->length;
   Column dictionary;
   FVM_TRY(read_column(values, *schema.dictionary, *array.dictionary, 0, count, dictionary));
-  const bool is_text = dictionary.form == ColumnForm::Text || dictionary.form == ColumnForm::TextViews;
-  if (is_text && !texts.takes(feature))
-    return place.refuse("it holds texts, and the model has no names of categories for this feature");
+  if (is_text(dictionary)) FVM_TRY(check_texts(place, texts, feature, dictionary, count));
   column.form = ColumnForm::Indices;
   column.categories = numbers;
   column.category_count = static_cast<std::size_t>(count);
@@ -183,14 +193,9 @@ class ArrowRows {
   }
 
  private:
-  static bool is_text(const Column& column) {
-    return column.form == ColumnForm::Text || column.form == ColumnForm::TextViews;
-  }
-
   /// Checks a column without a dictionary.
   Result<void> check_plain(const Place& place, std::uint32_t feature, const Column& column) const {
-    if (is_text(column) && !names_.categories().takes(feature))
-      return place.refuse("it holds texts, and the model has no names of categories for this feature");
+    if (is_text(column)) FVM_TRY(check_texts(place, names_.categories(), feature, column, array_.length));
     if (column.form == ColumnForm::Numbers && matched_ == Matched::ByName && array_.length != 0 &&
         !names_.program().category_names().empty() && names_.categories().has_ambiguous_numbers(feature))
       return place.refuse(

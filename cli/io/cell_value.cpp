@@ -159,7 +159,7 @@ template bool read_feature<double>(std::string_view text, std::string_view whole
 Error no_value(std::string_view place, std::string_view text) {
   return refused(
       place, "{} is not a number, true or false (a missing value is an empty cell, nan, or a word of --na)",
-      in_quotes(text));
+      single_quoted(text));
 }
 
 Error no_value(std::string_view place, std::string_view text, std::size_t feature, const RowForm& form) {
@@ -168,7 +168,7 @@ Error no_value(std::string_view place, std::string_view text, std::size_t featur
   return refused(
       place,
       "{} is not one of the {} names of the column's categories, which forestvm inspect lists (--categories codes reads codes)",
-      in_quotes(text), named->codes.size());
+      single_quoted(text), named->codes.size());
 }
 
 }  // namespace forestvm::cli

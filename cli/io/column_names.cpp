@@ -101,7 +101,7 @@ std::vector<std::uint32_t> ColumnNames::order() const {
 
 Result<void> ColumnNames::check_kept() const {
   if (!kept_twice_) return {};
-  return refused("header", "the file has two columns named {}, the one to keep", in_quotes(*form_.keep));
+  return refused("header", "the file has two columns named {}, the one to keep", single_quoted(*form_.keep));
 }
 
 std::string ColumnNames::index_hint() const {
@@ -112,8 +112,8 @@ std::string ColumnNames::index_hint() const {
 
 Error ColumnNames::mismatch() const {
   if (const auto name = features_.ambiguous())
-    return refused("header", "the model has two features named {}", in_quotes(*name));
-  if (!twice_.empty()) return refused("header", "the file has two columns named {}", in_quotes(twice_));
+    return refused("header", "the model has two features named {}", single_quoted(*name));
+  if (!twice_.empty()) return refused("header", "the file has two columns named {}", single_quoted(twice_));
   std::vector<std::string> lacking;
   std::size_t lacking_count = 0;
   for (std::uint32_t feature = 0; feature < form_.width; ++feature)

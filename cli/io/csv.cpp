@@ -151,7 +151,7 @@ class CsvReader final : public TableReader {
 
   Result<void> expect_no_kept_column() const {
     if (!form_.keep) return {};
-    return refused("line 1", "is not a header, so there is no column {} to keep", in_quotes(*form_.keep));
+    return refused("line 1", "is not a header, so there is no column {} to keep", single_quoted(*form_.keep));
   }
 
   /// Takes the first line as a header: finds out which column is which feature, and which is kept.
@@ -160,7 +160,8 @@ class CsvReader final : public TableReader {
     cells_per_row_ = first.columns;
     kept_ = names.kept();
     FVM_TRY(names.check_kept());
-    if (form_.keep && !kept_) return refused("header", "has no column {} to keep", in_quotes(*form_.keep));
+    if (form_.keep && !kept_)
+      return refused("header", "has no column {} to keep", single_quoted(*form_.keep));
     if (names.are_known()) {
       order_ = names.order();
       return {};

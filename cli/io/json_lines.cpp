@@ -65,7 +65,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
     if (!is_object_ && count_ != form_.width)
       return refused(formatted("has {} values, the model has {} features", count_, form_.width));
     if (is_object_ && count_ != form_.width) return lacking();
-    if (form_.keep && !has_kept_) return refused(formatted("has no {} to keep", in_quotes(*form_.keep)));
+    if (form_.keep && !has_kept_) return refused(formatted("has no {} to keep", single_quoted(*form_.keep)));
     return std::nullopt;
   }
 
@@ -84,7 +84,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
     if (feature_ == kNoFeature && !keeps_ && !form_.ignores_extra)
       return fail(
           formatted("has {}, which is not a feature of the model; --extra-columns ignore leaves it out",
-                    in_quotes(name)));
+                    single_quoted(name)));
     return true;
   }
   bool start_object(std::size_t /*count*/) override {
@@ -93,7 +93,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
   }
   bool start_array(std::size_t /*count*/) override {
     if (depth_ == 0 && form_.keep)
-      return fail("is an array without names, so it has no " + in_quotes(*form_.keep));
+      return fail("is an array without names, so it has no " + single_quoted(*form_.keep));
     return start();
   }
   bool end_object() override { return true; }
@@ -113,23 +113,24 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
 
   bool start() {
     if (depth_++ == 0) return true;
-    return fail((is_object_ ? in_quotes(name_) : formatted("value {}", count_ + 1)) +
+    return fail((is_object_ ? single_quoted(name_) : formatted("value {}", count_ + 1)) +
                 " is an object or array, expected a number");
   }
 
   bool take(std::string_view text) {
     if (depth_ == 0) return fail("is a single value, expected an object or array");
     if (is_object_ && keeps_ && std::exchange(has_kept_, true))
-      return fail(formatted("has {} twice", in_quotes(name_)));
+      return fail(formatted("has {} twice", single_quoted(name_)));
     if (is_object_ && keeps_) kept_->emplace_back(text);
     const std::size_t feature = is_object_ ? feature_ : count_;
     if (feature == kNoFeature) return true;
     if (feature >= form_.width)
       return fail(formatted("has more values than the model's {} features", form_.width));
-    if (std::exchange(seen_[feature], row_) == row_) return fail(formatted("has {} twice", in_quotes(name_)));
+    if (std::exchange(seen_[feature], row_) == row_)
+      return fail(formatted("has {} twice", single_quoted(name_)));
     if (!read_feature(text, text, feature, form_, (*values_)[begin_ + feature])) {
-      error_ =
-          no_value(is_object_ ? in_quotes(name_) : formatted("value {}", count_ + 1), text, feature, form_);
+      error_ = no_value(is_object_ ? single_quoted(name_) : formatted("value {}", count_ + 1), text, feature,
+                        form_);
       return false;
     }
     ++count_;
@@ -141,7 +142,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
       if (seen_[feature] != row_)
         return refused(
             formatted("lacks the feature {} (a missing value is null)",
-                      form_.names.empty() ? formatted("f{}", feature) : in_quotes(form_.names[feature])));
+                      form_.names.empty() ? formatted("f{}", feature) : single_quoted(form_.names[feature])));
     return refused("lacks features of the model");
   }
 
@@ -173,7 +174,7 @@ class JsonLinesReader final : public TableReader {
 
   Result<void> begin() const {
     if (const auto name = features_.ambiguous())
-      return refused("the model has two features named " + in_quotes(*name));
+      return refused("the model has two features named " + single_quoted(*name));
     return {};
   }
 

@@ -105,7 +105,7 @@ class LibsvmReader final : public TableReader {
     if (!is_label(label))
       return refused(cells_.cell_place(),
                      "{} is not a label; a line begins with a number, which is not used, before its features",
-                     in_quotes(label));
+                     single_quoted(label));
     sparse_.begin_row(values);
     while (!cells_.ends_line()) {
       FVM_ASSIGN(const std::string_view word, cells_.next());
@@ -125,7 +125,7 @@ class LibsvmReader final : public TableReader {
 
   Result<void> take_value(std::string_view word, std::vector<Number>& values) {
     const std::optional<Listed> listed = split(word);
-    if (!listed) return refused(cells_.cell_place(), "{} is not index:value", in_quotes(word));
+    if (!listed) return refused(cells_.cell_place(), "{} is not index:value", single_quoted(word));
     const std::uint64_t base = form_.index_base.value_or(0);
     if (listed->index < base)
       return refused(cells_.cell_place(), "index 0, but features are counted from 1 (--index-base 1)");

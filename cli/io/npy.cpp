@@ -71,7 +71,7 @@ Result<void> set_type(const std::string& name, ArrayForm& form) {
   return refused(
       "NPY header",
       "dtype {} is not supported; expected bool, int8 to int64, uint8 to uint64 or float16 to float64",
-      in_quotes(name));
+      single_quoted(name));
 }
 
 Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {

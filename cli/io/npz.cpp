@@ -25,7 +25,7 @@ constexpr std::size_t kStreamBlock = std::size_t{1} << 16;
 
 /// Puts an array's name before the place of an error in it.
 Error in_array(std::string_view name, Error error) {
-  error.where = formatted("array {}{}", in_quotes(name), (error.where.empty() ? "" : ", " + error.where));
+  error.where = formatted("array {}{}", single_quoted(name), (error.where.empty() ? "" : ", " + error.where));
   return error;
 }
 
@@ -52,7 +52,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 Result<Source> open_array(const ZipArchive& archive, const char* name) {
   const Entry* const entry = find_array(archive, name);
-  if (entry == nullptr) return refused("is a sparse matrix without the array " + in_quotes(name));
+  if (entry == nullptr) return refused("is a sparse matrix without the array " + single_quoted(name));
   auto source = archive.open_entry(*entry);
   return source ? std::move(source) : in_array(name, source.error());
 }
@@ -200,7 +200,7 @@ Result<std::unique_ptr<TableReader>> csr_reader(ZipArchive archive, const RowFor
   if (format != "csr")
     return refused(formatted(
         "is a sparse matrix in the form {}; expected 'csr': save it with scipy.sparse.save_npz(file, matrix.tocsr())",
-        in_quotes(format)));
+        single_quoted(format)));
   const RowForm whole{.wide = true}, numbers{.wide = form.wide, .missing = form.missing};
   FVM_ASSIGN(Numbers shape, Numbers::open(archive, "shape", whole));
   if (shape.count() != 2) return refused("is a sparse matrix whose shape is not a pair of numbers");
@@ -230,7 +230,7 @@ Result<Entry> chosen_array(const ZipArchive& archive, const RowForm& form) {
   const std::string name = form.array.value_or(names.front());
   const Entry* const entry = find_array(archive, name);
   if (entry == nullptr)
-    return refused(formatted("has no array {}; it has {}", in_quotes(name), listed(names)));
+    return refused(formatted("has no array {}; it has {}", single_quoted(name), listed(names)));
   return *entry;
 }
 

@@ -56,8 +56,8 @@ std::size_t size_of(PredictionForm::Type type) { return row_of(type).size; }
 Result<void> check_predictions_name(const std::string& path) {
   const std::string ending = ending_of(path);
   if (ending.empty() || ending == "npy" || ending == "csv") return {};
-  return usage_error(
-      formatted("-o {}: predictions are written as .csv or .npy, not as .{}", in_quotes(path, 1000), ending));
+  return usage_error(formatted("-o {}: predictions are written as .csv or .npy, not as .{}",
+                               single_quoted(path, 1000), ending));
 }
 
 bool is_npy_name(const std::string& path) { return ending_of(path) == "npy"; }

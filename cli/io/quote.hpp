@@ -13,8 +13,9 @@ namespace forestvm::cli {
 /// Returns all of a text as printable() shows it.
 inline std::string escaped(std::string_view text) { return printable(text, text.size()); }
 
-/// Returns printable(text, longest) in single quotes.
-std::string in_quotes(std::string_view text, std::size_t longest = 60);
+/// Returns printable(text, longest) in single quotes, in which the program shows what stands in its arguments and
+/// files of rows.
+std::string single_quoted(std::string_view text, std::size_t longest = 60);
 
 /// Returns "'a', 'b', 'c' and 12 more", given the first of `count` names.
 std::string quoted_list(std::span<const std::string> names, std::size_t count);

@@ -78,7 +78,7 @@ Counts count_separators(std::string_view line) {
   return counts;
 }
 
-std::string name_of_separator(char c) { return c == '\t' ? "a tab" : in_quotes(std::string_view(&c, 1)); }
+std::string name_of_separator(char c) { return c == '\t' ? "a tab" : single_quoted(std::string_view(&c, 1)); }
 
 }  // namespace
 

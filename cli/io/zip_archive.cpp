@@ -84,7 +84,9 @@ class EntryFeed final : public Feed {
   std::optional<std::uint64_t> bytes_left() const override { return left_; }
 
  private:
-  Error wrong(const char* what) const { return damaged(formatted("{} {}", in_quotes(entry_.name), what)); }
+  Error wrong(const char* what) const {
+    return damaged(formatted("{} {}", single_quoted(entry_.name), what));
+  }
 
   Result<std::size_t> unpack(char* to, std::size_t count) {
     for (;;) {
@@ -92,7 +94,7 @@ class EntryFeed final : public Feed {
       if (input.empty() && inflater_->is_complete()) return std::size_t{0};
       const auto step =
           inflater_->unpack(std::as_bytes(std::span(input)), std::as_writable_bytes(std::span(to, count)));
-      if (!step) return damaged(formatted("{}, {}", in_quotes(entry_.name), step.error().text()));
+      if (!step) return damaged(formatted("{}, {}", single_quoted(entry_.name), step.error().text()));
       packed_.skip(step->taken);
       if (step->made != 0) return step->made;
     }
@@ -123,7 +125,7 @@ Result<void> widen(std::string_view fields, ZipArchive::Entry& entry) {
     if (id != kZip64Field) continue;
     for (std::uint64_t* const number : {&entry.size, &entry.packed, &entry.at}) {
       if (*number != kAll32) continue;
-      if (field.size() < 8) return damaged(in_quotes(entry.name) + " has a short ZIP64 field");
+      if (field.size() < 8) return damaged(single_quoted(entry.name) + " has a short ZIP64 field");
       *number = number_at<std::uint64_t>(field, 0);
       field.remove_prefix(8);
     }
@@ -215,17 +217,17 @@ Result<void> ZipArchive::read_directory() {
 }
 
 Result<Source> ZipArchive::open_entry(const Entry& entry) const {
-  if ((entry.flags & kEncrypted) != 0) return damaged(in_quotes(entry.name) + " is encrypted");
+  if ((entry.flags & kEncrypted) != 0) return damaged(single_quoted(entry.name) + " is encrypted");
   if (entry.method != kStored && entry.method != kDeflated)
     return damaged(formatted("{} is packed with method {}; expected 0 (stored) or 8 (deflated)",
-                             in_quotes(entry.name), entry.method));
+                             single_quoted(entry.name), entry.method));
   FVM_ASSIGN(const std::string local, bytes_at(entry.at, kLocalSize));
   if (!local.starts_with("PK\x03\x04"))
-    return damaged(in_quotes(entry.name) + " is not where the directory says");
+    return damaged(single_quoted(entry.name) + " is not where the directory says");
   const std::uint64_t begin =
       entry.at + kLocalSize + number_at<std::uint16_t>(local, 26) + number_at<std::uint16_t>(local, 28);
   if (begin > part_.size || entry.packed > part_.size - begin)
-    return damaged(in_quotes(entry.name) + " goes beyond the end of the file");
+    return damaged(single_quoted(entry.name) + " goes beyond the end of the file");
   return Source(std::make_unique<EntryFeed>(FilePart{part_.file, part_.begin + begin, entry.packed}, entry));
 }
 

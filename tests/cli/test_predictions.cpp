@@ -166,8 +166,8 @@ TEST_F(Predictions, ReportsAFullDisk) {
 }
 
 TEST(Quoted, ShowsTextSafelyAndShortly) {
-  EXPECT_EQ(in_quotes("a\nb\x7f"), "'a\\nb\\x7f'");
-  EXPECT_EQ(in_quotes("aaaaé", 5), "'aaaa…'");
+  EXPECT_EQ(single_quoted("a\nb\x7f"), "'a\\nb\\x7f'");
+  EXPECT_EQ(single_quoted("aaaaé", 5), "'aaaa…'");
   const std::vector<std::string> names = {"a", "b"};
   EXPECT_EQ(quoted_list(names, 2), "'a', 'b'");
   EXPECT_EQ(quoted_list(names, 3), "'a', 'b' and 1 more");

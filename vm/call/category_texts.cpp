@@ -62,6 +62,23 @@ CategoryTexts::CategoryTexts(const Program& program) : hashed_(program.hashed_fe
   }
 }
 
+Failure CategoryTexts::wants_number(std::string_view text) {
+  return refused(formatted(
+      "it holds the text {}, and the model expects numbers here: it has no names of categories for this feature",
+      in_quotes(text, 60)));
+}
+
+Result<void> CategoryTexts::check_texts(std::uint32_t feature, const Column& column,
+                                        std::size_t count) const {
+  if (takes(feature)) return {};
+  for (std::size_t i = 0; i < count; ++i) {
+    if (host::present(column, i, 1) == 0) continue;
+    FVM_ASSIGN(const std::string_view text, host::text_at(column, i));
+    return wants_number(text);
+  }
+  return refused("it holds texts, and the model expects numbers here");
+}
+
 bool CategoryTexts::hashes(std::uint32_t feature) const {
   return std::binary_search(hashed_.begin(), hashed_.end(), feature);
 }
@@ -82,8 +99,9 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, std::string_view 
   if (mine == nullptr) return static_cast<double>(category_code(text));
   if (const auto at = mine->codes.find(text); at != mine->codes.end()) return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused(formatted("{} is not one of the model's {} categories, and its trainer refuses others",
-                           in_quotes(text, 60), mine->codes.size()));
+  return refused(formatted(
+      "{} is not one of the model's {} categories: its trainer refuses others, or takes them for one of these",
+      in_quotes(text, 60), mine->codes.size()));
 }
 
 Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) const {
@@ -98,8 +116,9 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) co
   if (const auto at = mine->numbers.find(number); at != mine->numbers.end())
     return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused(formatted("{} is not one of the model's {} categories, and its trainer refuses others",
-                           number_text(number), mine->codes.size()));
+  return refused(formatted(
+      "{} is not one of the model's {} categories: its trainer refuses others, or takes them for one of these",
+      number_text(number), mine->codes.size()));
 }
 
 Result<bool> CategoryTexts::numbers_of(std::uint32_t feature, const Column& dictionary, std::size_t count,
@@ -110,7 +129,7 @@ Result<bool> CategoryTexts::numbers_of(std::uint32_t feature, const Column& dict
     out[i] = std::numeric_limits<double>::quiet_NaN();
     if (host::present(dictionary, i, 1) == 0) continue;
     const auto number = [&]() -> Result<double> {
-      if (!host::is_text(dictionary)) return number_of(feature, host::number_at(dictionary, i));
+      if (!is_text(dictionary)) return number_of(feature, host::number_at(dictionary, i));
       FVM_ASSIGN(const std::string_view text, host::text_at(dictionary, i));
       return number_of(feature, text);
     }();

@@ -78,7 +78,7 @@ class FeatureCopy {
                              std::size_t row) {
     constexpr double missing = std::numeric_limits<double>::quiet_NaN();
     if (host::present(column, row, 1) == 0) return missing;
-    if (!host::is_text(column)) return host::number_at(column, row);
+    if (!is_text(column)) return host::number_at(column, row);
     const auto text = host::text_at(column, row);
     if (!text) return missing;
     const auto number = rows.texts->number_of(feature, *text);

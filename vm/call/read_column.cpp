@@ -101,8 +101,9 @@ Result<void> check_indices(const Column& column, std::uint32_t feature, std::siz
             // NOLINTNEXTLINE(bugprone-signed-char-misuse): the index is not negative.
             std::bit_cast<std::uint64_t>(column.categories[static_cast<std::size_t>(index)]) ==
                 kRefusedCategory)
-          return refused(place(row + i, feature),
-                         "its category is not one of the model's, and the model's trainer refuses others");
+          return refused(
+              place(row + i, feature),
+              "its category is not one of the model's: its trainer refuses others, or takes them for one of these");
         if (known) continue;
         return wrong(row + i, feature,
                      formatted("index {} in a dictionary of {}", index, column.category_count));

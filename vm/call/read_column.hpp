@@ -20,10 +20,6 @@ static_assert(kColumnRows == kRoundedAtOnce);
 /// Returns a bit for each of `count` rows, at most 64, from row `row` on, the first row's lowest: 1 if it has a value.
 std::uint64_t present(const Column& column, std::size_t row, std::size_t count);
 
-inline bool is_text(const Column& column) {
-  return column.form == ColumnForm::Text || column.form == ColumnForm::TextViews;
-}
-
 /// Returns the value of a row that has one: the float64 nearest to a number or bit, or what an index stands for.
 double number_at(const Column& column, std::size_t row);
 

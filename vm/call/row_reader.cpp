@@ -142,7 +142,7 @@ Result<void> RowReader::check_column(const Column& column, std::uint32_t feature
     if (column.values == nullptr) return {};
     return wrong_column(feature, "has values, although all of it is declared missing");
   }
-  const bool text = host::is_text(column);
+  const bool text = is_text(column);
   if (text && (rows.texts == nullptr || !rows.texts->takes(feature)))
     return wrong_column(feature, "holds texts, and the model has no names of categories for this feature");
   if (column.form == ColumnForm::Text && column.type != RowType::Int32 && column.type != RowType::Int64)
@@ -166,7 +166,7 @@ Result<RowForm> RowReader::form_of(const ColumnRows& rows) const {
   bool texts = false;
   for (std::uint32_t feature = 0; feature < meta_.num_features; ++feature) {
     FVM_TRY(check_column(rows.columns[feature], feature, rows));
-    texts = texts || host::is_text(rows.columns[feature]);
+    texts = texts || is_text(rows.columns[feature]);
   }
   return texts || !rules_.columns().empty() ? RowForm::Dense : RowForm::Columns;
 }

@@ -1,6 +1,7 @@
 // See arrow_source.hpp.
 #include "bindings/python/core/arrow_source.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <variant>

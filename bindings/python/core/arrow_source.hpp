@@ -5,11 +5,9 @@
 
 #include <forestvm/forestvm.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "bindings/python/core/column_parts.hpp"
 #include "bindings/python/core/errors.hpp"
@@ -96,13 +94,12 @@ class ArrowSource {
                  std::optional<double> missing, const Take& take) {
     const auto rows = columns_of(forest, lease, chunk);
     if (!rows || !missing) return rows && take(*rows);
-    const std::size_t most = MissingNumber::most_rows(rows->columns.size());
     MissingNumber number(*missing, forest.program.meta().row_type);
-    std::vector<Column> memory;
-    for (std::size_t begin = 0; begin < rows->count; begin += most) {
-      const auto marked = number.mark(part_of(*rows, begin, std::min(most, rows->count - begin), memory));
+    for (std::size_t begin = 0; begin < rows->count;) {
+      const auto marked = number.mark(*rows, begin);
       if (!marked) return raise_unsupported(marked.error()) != nullptr;
       if (!take(*marked)) return false;
+      begin += marked->count;
     }
     return true;
   }

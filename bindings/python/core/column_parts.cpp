@@ -29,13 +29,11 @@ ColumnRows part_of(const ColumnRows& rows, std::size_t begin, std::size_t count,
   return part;
 }
 
-std::size_t MissingNumber::most_rows(std::size_t columns) {
+Result<ColumnRows> MissingNumber::mark(const ColumnRows& rows, std::size_t begin) {
   constexpr std::size_t kBits = std::size_t{64} << 20;
-  return std::max(kBits / std::max<std::size_t>(columns, 1) / kWord * kWord, kWord);
-}
-
-Result<ColumnRows> MissingNumber::mark(const ColumnRows& rows) {
-  columns_.assign(rows.columns.begin(), rows.columns.end());
+  const std::size_t most =
+      std::max(kBits / std::max<std::size_t>(rows.columns.size(), 1) / kWord * kWord, kWord);
+  ColumnRows marked = part_of(rows, begin, std::min(most, rows.count - begin), columns_);
   bits_.resize(std::max(bits_.size(), columns_.size()));
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     Column& column = columns_[i];
@@ -44,10 +42,8 @@ Result<ColumnRows> MissingNumber::mark(const ColumnRows& rows) {
           "missing",
           "the number may be the code of a category in column {}: the frame's codes are not the model's", i);
     if (column.values != nullptr && (column.form == ColumnForm::Numbers || column.form == ColumnForm::Bits))
-      mark_column(rows.count, column, bits_[i]);
+      mark_column(marked.count, column, bits_[i]);
   }
-  ColumnRows marked = rows;
-  marked.columns = columns_;
   return marked;
 }
 

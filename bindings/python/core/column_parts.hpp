@@ -20,13 +20,10 @@ class MissingNumber {
   /// Values are compared as the program compares them, as float32 or as float64.
   MissingNumber(double number, ScalarType row_type) : number_(number), row_type_(row_type) {}
 
-  /// Returns the most rows that are marked at once, a multiple of 64, which bounds the bits' memory.
-  static std::size_t most_rows(std::size_t columns);
-
-  /// Returns the rows with other validity bits. They refer to this object until the next call. Refused for a column of
-  /// categories, if the number could be a code of one: trainers compare it with the codes that the frame happens to
-  /// use.
-  Result<ColumnRows> mark(const ColumnRows& rows);
+  /// Returns the rows from `begin` on, or only as many of them as have validity bits of 8 MiB, with other validity
+  /// bits. They refer to this object until the next call. Refused for a column of categories, if the number could be a
+  /// code of one: trainers compare it with the codes that the frame happens to use.
+  Result<ColumnRows> mark(const ColumnRows& rows, std::size_t begin);
 
  private:
   void mark_column(std::size_t count, Column& column, std::vector<std::uint8_t>& bits) const;

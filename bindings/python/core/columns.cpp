@@ -154,9 +154,9 @@ Result<double> number_of(const CategoryTexts& texts, std::uint32_t feature, PyOb
       PyErr_Clear();
       return refused("a text that is not Unicode");
     }
-    if (!texts.takes(feature))
-      return refused("the model has no names of categories for it: pass its codes as numbers");
-    return texts.number_of(feature, std::string_view(text, static_cast<std::size_t>(size)));
+    const std::string_view view(text, static_cast<std::size_t>(size));
+    if (!texts.takes(feature)) return CategoryTexts::wants_number(view);
+    return texts.number_of(feature, view);
   }
   const double number = PyFloat_AsDouble(category);
   if (number == -1 && PyErr_Occurred() != nullptr) {
@@ -213,7 +213,7 @@ PyObject* predict_blocks(PyObject* self, PyObject* args) {
 }
 
 /// Forest._category_numbers(feature, categories, out): writes the numbers of texts and numbers to `out`, an array of
-/// float64. Returns the first category that the trainer refuses in a row, with the reason, or None.
+/// float64. Returns the number of the first category that the trainer refuses in a row and the reason, or None.
 PyObject* category_numbers(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     unsigned feature = 0;
@@ -225,14 +225,17 @@ PyObject* category_numbers(PyObject* self, PyObject* args) {
     if (row_type_of(*out) != RowType::Float64 || out->ndim != 1 || out->shape[0] != count)
       return raise(bug("no room for the numbers of categories"));
     const CategoryTexts& texts = forest_of(self).names.categories();
-    std::string first;
+    std::string reason;
+    Py_ssize_t first = count;
     for (Py_ssize_t i = 0; i < count; ++i) {
       const auto number = number_of(texts, feature, PyList_GetItem(list, i));
       static_cast<double*>(out->buf)[i] = number ? *number : std::bit_cast<double>(kRefusedCategory);
-      if (!number && first.empty()) first = number.error().message;
+      if (number || first < count) continue;
+      first = i;
+      reason = number.error().message;
     }
-    if (first.empty()) Py_RETURN_NONE;
-    return PyUnicode_FromString(first.c_str());
+    if (first == count) Py_RETURN_NONE;
+    return Py_BuildValue("ns", first, reason.c_str());
   });
 }
 

@@ -12,10 +12,12 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <forestvm/internal/calls.hpp>
@@ -24,6 +26,7 @@
 #include "bindings/c/rows.hpp"
 #include "bindings/python/core/arguments.hpp"
 #include "bindings/python/core/arrow_export.hpp"
+#include "bindings/python/core/column_parts.hpp"
 #include "bindings/python/core/errors.hpp"
 #include "bindings/python/core/result_array.hpp"
 
@@ -47,6 +50,8 @@ struct Expression {
 
   Ref self;
   Output output{};
+  std::optional<double> missing;  ///< The number that is missing, besides NaN.
+  c_api::Matched matched{};
   std::vector<std::uint32_t> features;  ///< The feature of each column: 0, 1, ...
 };
 
@@ -93,17 +98,22 @@ void destroy(const Expression* expression) {
   delete expression;
 }
 
-/// Asks forestvm.engines.polars for a forest and an output. Returns null with a Python exception set if that fails.
+/// Asks forestvm.engines.polars for a forest and the options of its call. Returns null with a Python exception set if
+/// that fails.
 Expression* open_expression(std::string_view options) {
   const Ref module = Ref::take(PyImport_ImportModule("forestvm.engines.polars"));
   if (!module) return nullptr;
   const Ref opened =
       Ref::take(PyObject_CallMethod(module.get(), "_opened", "y#", options.data(), options.size()));
-  PyObject *forest = nullptr, *output = nullptr;
+  PyObject *forest = nullptr, *output = nullptr, *missing = nullptr;
+  int by_position = 0;
   auto made = std::make_unique<Expression>();
-  if (!opened || PyArg_ParseTuple(opened.get(), "OO", &forest, &output) == 0 ||
+  if (!opened || PyArg_ParseTuple(opened.get(), "OOOp", &forest, &output, &missing, &by_position) == 0 ||
       !find_output(output, made->output))
     return nullptr;
+  if (missing != Py_None) made->missing = PyFloat_AsDouble(missing);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  made->matched = by_position != 0 ? c_api::Matched::ByPosition : c_api::Matched::ByName;
   made->self = Ref::share(forest);
   if (!has_stream(made->forest(), made->output)) return nullptr;
   made->features.resize(made->forest().num_features);
@@ -231,6 +241,22 @@ ArrowSchema field_of(const OutputForm& form, const char* name) {
   return make_schema(formatted("+w:{}", form.width), own, {make_schema(format_of(form.type), "item", {})});
 }
 
+/// Writes the predictions of rows to `out`.
+Result<void> write_rows(const Expression& expression, const ContextPool::Lease& lease, const ColumnRows& rows,
+                        std::byte* out) {
+  Forest& forest = expression.forest();
+  const OutputForm& form = expression.form();
+  if (!expression.missing) return write_output(forest, lease, rows, form, form.type, out);
+  MissingNumber number(*expression.missing, forest.program.meta().row_type);
+  for (std::size_t begin = 0; begin < rows.count;) {
+    FVM_ASSIGN(const ColumnRows marked, number.mark(rows, begin));
+    FVM_TRY(
+        write_output(forest, lease, marked, form, form.type, out + begin * form.width * bytes_of(form.type)));
+    begin += marked.count;
+  }
+  return {};
+}
+
 /// Predicts all rows. The numbers of several chunks follow one another.
 Result<ArrowArray> predictions(const Expression& expression, const Columns& columns) {
   Forest& forest = expression.forest();
@@ -247,9 +273,9 @@ Result<ArrowArray> predictions(const Expression& expression, const Columns& colu
     const ArrowArray* const table = tables.next(left);
     FVM_CHECK(table != nullptr);
     FVM_ASSIGN(const AnyRows known,
-               c_api::matched_arrow(*table, tables.schema(), expression.features, c_api::Matched::ByName,
+               c_api::matched_arrow(*table, tables.schema(), expression.features, expression.matched,
                                     forest.names, lease.workspace().columns));
-    FVM_TRY(write_output(forest, lease, known, form, form.type, out));
+    FVM_TRY(write_rows(expression, lease, std::get<ColumnRows>(known), out));
     out += static_cast<std::size_t>(table->length) * row_size;
     left -= table->length;
   }

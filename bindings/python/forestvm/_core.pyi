@@ -211,7 +211,9 @@ class Forest:
     def _stream(
         self, X: Any, output: str, name: str, missing: float | None, columns: str, extra: str, /
     ) -> object: ...
-    def _category_numbers(self, feature: int, categories: Sequence[Any], out: NDArray[numpy.float64], /) -> str | None: ...
+    def _category_numbers(
+        self, feature: int, categories: Sequence[Any], out: NDArray[numpy.float64], /
+    ) -> tuple[int, str] | None: ...
     def _encode(
         self,
         encoded: EncodedRows,

@@ -137,7 +137,15 @@ class Forest(_core.Forest):
         from . import _terms
 
         return _terms.predict(
-            self, "contributions", 1, X, out, dtype, missing, columns, extra, features, top, base_margin
+            self,
+            _terms.Terms("contributions", 1, features, top),
+            X,
+            out=out,
+            dtype=dtype,
+            missing=missing,
+            columns=columns,
+            extra=extra,
+            base_margin=base_margin,
         )
 
     @overload
@@ -204,7 +212,15 @@ class Forest(_core.Forest):
         from . import _terms
 
         return _terms.predict(
-            self, "interactions", 2, X, out, dtype, missing, columns, extra, features, top, base_margin, max_bytes
+            self,
+            _terms.Terms("interactions", 2, features, top, max_bytes),
+            X,
+            out=out,
+            dtype=dtype,
+            missing=missing,
+            columns=columns,
+            extra=extra,
+            base_margin=base_margin,
         )
 
     @overload
@@ -258,7 +274,15 @@ class Forest(_core.Forest):
         from . import _terms
 
         return _terms.predict(
-            self, "approx-contributions", 1, X, out, dtype, missing, columns, extra, features, top, base_margin
+            self,
+            _terms.Terms("approx-contributions", 1, features, top),
+            X,
+            out=out,
+            dtype=dtype,
+            missing=missing,
+            columns=columns,
+            extra=extra,
+            base_margin=base_margin,
         )
 
     def explain(

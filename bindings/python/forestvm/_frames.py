@@ -165,7 +165,8 @@ class _Column:
         elif not hasattr(values, "iloc") and not isinstance(values, numpy.ndarray):
             values = _array_of(values, self.where)
         if isinstance(values, numpy.ndarray) and values.ndim != 1:
-            raise UnsupportedInput(f"{self.where}: has {values.ndim} dimensions, not one", self.where)
+            hint = ": predict_one takes one row" if values.ndim == 0 else ""
+            raise UnsupportedInput(f"{self.where}: has {values.ndim} dimensions, not one{hint}", self.where)
         self.values = values
         #: Whether the extension reads the column where it lies.
         self.is_direct = isinstance(values, numpy.ndarray) and (
@@ -222,10 +223,13 @@ class _Column:
     def _numbers_of(self, categories: list[Any]) -> tuple[NDArray[Any], bool]:
         """Returns the number of each category, and whether the trainer refuses some."""
         numbers = numpy.empty(len(categories))
-        reason = self._forest._category_numbers(self._feature, [_plain(category) for category in categories], numbers)
-        if reason is not None and not self._takes_texts():
-            raise UnsupportedInput(f"{self.where}: {categories[0]!r}: {reason}", self.where)
-        return numbers, reason is not None
+        refused = self._forest._category_numbers(self._feature, [_plain(category) for category in categories], numbers)
+        if refused is not None and not self._takes_texts():
+            first, reason = refused
+            value = categories[first]
+            shown = "" if isinstance(value, str) else f"{value!r:.80}: "
+            raise UnsupportedInput(f"{self.where}: {shown}{reason}", self.where)
+        return numbers, refused is not None
 
     def _takes_texts(self) -> bool:
         tables = self._forest._category_tables

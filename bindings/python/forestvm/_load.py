@@ -92,7 +92,10 @@ def open_model(
     """Loads a model or a program. `options` are those that a pickle keeps."""
     is_path = isinstance(source, (str, os.PathLike))
     if not is_path and not _arguments.has_buffer(source):
-        raise Usage(f"expected a path or the bytes of a model, not {type(source).__name__}")
+        raise Usage(
+            f"expected a path or the bytes of a model, not {type(source).__name__}: from_xgboost, from_lightgbm, "
+            "from_sklearn and from_catboost take a trainer's objects"
+        )
     target = options["target"]
     texts = {"target": target, "device": options["device"], "schedule": schedule, "contract": contract}
     for option, text in texts.items():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._errors import Environment, Error, Refused, Usage
 from ._forest import Forest
-from .engines._program import OUTPUTS, load_with
+from .engines._program import OUTPUTS, Call, call_of, is_at, load_with
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,7 +30,7 @@ _NO_PYARROW = "needs pyarrow, which reads and writes these files: pip install py
 class _Options(NamedTuple):
     forest: Forest
     program: str  # Forest.program_fingerprint
-    output: str
+    call: Call
     name: str
     keep: list[str] | None  # Columns that stand beside the predictions; None: all.
     batch_rows: int
@@ -38,9 +38,11 @@ class _Options(NamedTuple):
     def metadata(self) -> dict[bytes, bytes]:
         """Returns what a file of predictions says of its making, by which a later run knows it for its own."""
         keep = "*" if self.keep is None else ",".join(self.keep)
+        output, missing, columns = self.call
+        rest = (f", {missing!r} is missing" if missing is not None else "") + f", columns by {columns}"
         return {
             b"forestvm.program": self.program.encode(),
-            b"forestvm.predictions": f"{self.output} as {self.name} beside {keep}".encode(),
+            b"forestvm.predictions": f"{output} as {self.name} beside {keep}{rest}".encode(),
         }
 
 
@@ -91,6 +93,13 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument(
         "--keep", metavar="COLUMN,...", help="columns to keep beside the predictions (default: all; empty: none)"
     )
+    predict.add_argument("--missing", type=float, help="a number that is missing, besides NaN and nulls")
+    predict.add_argument(
+        "--columns",
+        choices=("name", "position"),
+        default="name",
+        help="how columns are matched to features: by name (the default), or in the model's order",
+    )
     predict.add_argument("--threads", type=int, help="threads (default: the CPUs that the process may use)")
     predict.add_argument("--batch-rows", type=int, default=65536, help=_BATCH_ROWS_HELP)
     predict.add_argument("--quiet", action="store_true", help="show no progress")
@@ -105,7 +114,8 @@ def _predict(options: argparse.Namespace) -> None:
     for name in keep or []:
         if (keep or []).count(name) > 1:
             raise Usage(f"--keep names {name!r} twice")
-    how = _Options(forest, forest.program_fingerprint, options.output, options.name, keep, options.batch_rows)
+    call = call_of(options.output, options.missing, options.columns)
+    how = _Options(forest, forest.program_fingerprint, call, options.name, keep, options.batch_rows)
     files = _files(options.rows, options.predictions)
     progress = _Progress(options.quiet, sum(_row_count(rows) for rows, _ in files))
     for rows, predictions in files:
@@ -228,7 +238,7 @@ def _predict_file(rows: Path, predictions: Path, how: _Options, progress: _Progr
 
     predictions.parent.mkdir(parents=True, exist_ok=True)
     version = _version_of(rows)
-    added = _arrow.schema_of(how.forest, how.output, how.name)
+    added = _arrow.schema_of(how.forest, how.call.output, how.name)
     batch_rows = min(how.batch_rows, max(1, _BATCH_BYTES // _row_bytes(added)))
     with _batches(rows, batch_rows) as (schema, batches):
         absent = [name for name in how.keep or [] if name not in schema.names]
@@ -238,9 +248,7 @@ def _predict_file(rows: Path, predictions: Path, how: _Options, progress: _Progr
         repeated = sorted({name for name in kept if schema.names.count(name) > 1})
         if repeated:
             raise Refused(f"{rows}: several columns are called {repeated[0]!r}: leave it out of --keep", str(rows))
-        taken = sorted(set(kept) & set(added.names))
-        if taken:
-            raise Usage(f"the rows have a column {taken[0]!r} already: choose another with --name", str(rows))
+        _arrow.check_free(kept, added.names, str(rows))
         metadata = {**(schema.metadata or {}), **how.metadata(), _ROWS: version}
         metadata.pop(b"pandas", None)  # it would not know the new columns
         fields = [schema.field(name) for name in kept]
@@ -250,7 +258,7 @@ def _predict_file(rows: Path, predictions: Path, how: _Options, progress: _Progr
         with _unfinished(predictions) as path, _blamed(predictions, "cannot be written"):
             with _writer(path, predictions.suffix, written) as writer:
                 for batch in batches:
-                    whole = _arrow.with_predictions(how.forest, batch, how.output, how.name, kept)
+                    whole = _arrow.with_predictions(how.forest, batch, how.call, how.name, kept)
                     arrays = [column.cast(field.type) for column, field in zip(whole.columns, written, strict=True)]
                     writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=written))
                     progress.advance(batch.num_rows)
@@ -289,7 +297,7 @@ def _unfinished(path: Path) -> Iterator[Path]:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise Environment(f"{path}: another run is writing this file", str(path)) from None
-            if _is_at(hidden, file.fileno()):
+            if is_at(hidden, file.fileno()):
                 break
         try:
             yield hidden
@@ -297,14 +305,6 @@ def _unfinished(path: Path) -> Iterator[Path]:
         except BaseException:
             hidden.unlink(missing_ok=True)
             raise
-
-
-def _is_at(path: Path, opened: int) -> bool:
-    """Returns whether an open file still has its name: another run may have moved it before it was locked."""
-    try:
-        return os.path.samestat(os.stat(path), os.fstat(opened))
-    except FileNotFoundError:
-        return False
 
 
 def _writer(path: Path, ending: str, schema: pyarrow.Schema) -> Any:

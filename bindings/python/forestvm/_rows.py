@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -210,6 +211,13 @@ def _from_sequence(X: Any) -> NDArray[Any]:
         array = array_of(X)
     except ValueError as error:  # rows of different lengths
         raise UnsupportedInput(f"{type(X).__name__}: {error}", "X") from error
+    if array.ndim == 0:
+        hint = ": collect it first" if hasattr(X, "collect") else ": pass a matrix, a frame or a table"
+        raise UnsupportedInput(f"a {type(X).__name__} holds no rows that can be read{hint}", "X")
+    if array.ndim == 1 and array.size and isinstance(array[0], dict):
+        raise UnsupportedInput(
+            "a list of dictionaries: pass a dictionary of columns or a frame, or each dictionary to predict_one", "X"
+        )
     if array.shape == (0,):
         raise UnsupportedInput("an empty sequence has no number of columns: pass an array of shape (0, features)", "X")
     return array
@@ -310,37 +318,58 @@ def _sparse_parts(
         raise UnsupportedInput(f"the rows have {X.ndim} dimension, not 2", "X")
     _names.check_count(forest, X.shape[1])
     missing = missing_number(missing)
-    count = max(1, X.shape[0])
     source = X if X.format in ("csr", "csc") else X.tocsr()
-    step = count if X.format == "csr" else max(64, _BLOCK_BYTES // (16 * max(1, X.nnz // count)) // 64 * 64)
-    for begin in range(0, count, step):
-        end = min(begin + step, X.shape[0])
-        part = source if (begin, end) == (0, X.shape[0]) else source[begin:end]
-        part = part.tocsr()
-        if not part.has_canonical_format:
+    is_read = source.format == "csr" and source.has_canonical_format
+    copies = not is_read or source.indices.dtype.itemsize > 4 or _must_convert(source.data, missing)
+    copies = copies or (source.indptr.dtype.itemsize < 8 and source.indptr.size * 8 > _BLOCK_BYTES)
+    for begin, end in _sparse_pieces(source) if copies else [(0, X.shape[0])]:
+        part = source
+        if not is_read:
+            part = source[begin:end].tocsr()
             part = part.copy() if part is X else part
             part.sum_duplicates()
-        indices = part.indices
+        offsets, indices, values = part.indptr, part.indices, part.data
+        if is_read and copies:
+            first, last = offsets[begin], offsets[end]
+            offsets, indices, values = offsets[begin : end + 1] - first, indices[first:last], values[first:last]
         if indices.dtype.itemsize > 4 and indices.size and not 0 <= indices.min() <= indices.max() < X.shape[1]:
             raise Refused(f"the rows have indices of columns that are not from 0 to {X.shape[1] - 1}", "X")
-        values = part.data
-        if (
-            missing is not None
-            or values.dtype.kind not in "biuf"
-            or values.dtype.char == "g"
-            or not values.dtype.isnative
-        ):
+        if _must_convert(values, missing):
             values = numbers(values, forest._number_dtype, missing, "X")
         yield (
             begin,
             end,
             (
-                numpy.ascontiguousarray(part.indptr, dtype="int64"),
+                numpy.ascontiguousarray(offsets, dtype="int64"),
                 numpy.ascontiguousarray(indices, dtype="int32"),
                 numpy.ascontiguousarray(values),
                 forest.trainer != "xgboost",
             ),
         )
+
+
+def _must_convert(values: NDArray[Any], missing: float | None) -> bool:
+    """Returns whether the extension cannot read the values of sparse rows as they are."""
+    dtype = values.dtype
+    return missing is not None or dtype.kind not in "biuf" or dtype.char == "g" or not dtype.isnative
+
+
+def _sparse_pieces(rows: Any) -> Iterator[tuple[int, int]]:
+    """Cuts CSR or CSC rows at multiples of 64 rows into blocks whose values, indices and offsets take about 64 MiB;
+    there is at least one block."""
+    count, most = rows.shape[0], _BLOCK_BYTES // 16
+    begin = 0
+    while True:
+        if rows.format == "csr":
+            end = bisect.bisect_right(rows.indptr, int(rows.indptr[begin]) + most, begin) - 1
+        else:
+            end = begin + most // max(1, rows.nnz // max(1, count))
+        rows_read = min(end - begin, most) // 64 * 64
+        end = min(begin + max(64, rows_read), count)
+        yield begin, end
+        if end == count:
+            return
+        begin = end
 
 
 def _predict_sparse(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
@@ -17,30 +17,34 @@ if TYPE_CHECKING:
     from ._forest import Forest
 
 
+class Terms(NamedTuple):
+    """The terms that a call asks for: (features + 1) ** order numbers of each row for each output of the model."""
+
+    output: str
+    order: int  # 1: contributions; 2: interactions
+    features: Sequence[str | int] | None
+    top: int | None
+    max_bytes: int | None = None  # the most bytes that the terms of a row may take
+
+
 def predict(
     forest: Forest,
-    output: str,
-    order: int,
+    terms: Terms,
     X: Any,
+    *,
     out: NDArray[Any] | None,
     dtype: DTypeLike | None,
-    missing: float | None,
-    columns: str,
-    extra: str,
-    features: Sequence[str | int] | None,
-    top: int | None,
-    base_margin: Any,
-    max_bytes: int | None = None,
+    **options: Any,
 ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
-    """Predicts contributions (order 1) or interactions (order 2): (features + 1) ** order numbers of each row for each
-    output of the model, which take at most `max_bytes` bytes. See Forest.contributions for the options."""
+    """Predicts terms. See Forest.contributions for the options."""
+    output, order, features, top, max_bytes = terms
     chosen = None if features is None else numbers_of(forest, features)
     ascending = () if chosen is None else tuple(sorted(chosen))
     used = len(ascending) or forest.num_features
     if top is not None:
         check_top(top, used, order, out)
-    terms = (used + 1,) * order
-    shape = terms if forest.num_outputs == 1 else (forest.num_outputs, *terms)
+    axes = (used + 1,) * order
+    shape = axes if forest.num_outputs == 1 else (forest.num_outputs, *axes)
     check_array(out)
     if max_bytes is not None:
         size = forest._new_result(0, "raw", None, dtype).itemsize if out is None else out.itemsize
@@ -52,16 +56,7 @@ def predict(
         raise Usage(f"expected an array of the shape (rows, {wanted}) in C order, not {out.shape}", "out")
     calls = forest._kept_calls(features=ascending)
     flat_out = None if out is None else out.reshape(len(out), math.prod(shape))
-    flat = calls.predict(
-        X,
-        output=output,
-        out=flat_out,
-        dtype=dtype,
-        missing=missing,
-        columns=columns,
-        extra=extra,
-        base_margin=base_margin,
-    )
+    flat = calls.predict(X, output=output, out=flat_out, dtype=dtype, **options)
     numbers = flat.reshape(len(flat), *shape) if out is None else out
     if top is not None:
         return strongest(numbers, ascending or range(used), top, order)

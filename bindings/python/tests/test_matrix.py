@@ -51,7 +51,11 @@ class Case(NamedTuple):
         return {"columns": "position"} if self.forest._ambiguous_features else {}
 
     def names(self) -> list[str]:
-        return list(self.forest.feature_names) or [f"c{i}" for i in range(self.forest.num_features)]
+        return names_of(self.forest)
+
+
+def names_of(forest: forestvm.Forest) -> list[str]:
+    return list(forest.feature_names) or [f"c{i}" for i in range(forest.num_features)]
 
 
 def labels_of(forest: forestvm.Forest, answers: Answers) -> Array:
@@ -157,6 +161,53 @@ def test_tables(case: Case) -> None:
             continue  # values of dictionaries are names of categories, but these rows hold codes
         outputs = OUTPUTS if name in (*TABLES, DICTIONARIES) else ("raw",)
         check(case, name, lambda rows: make(rows[:, order], mixed), outputs)
+
+
+def test_dictionaries_of_named_categories() -> None:
+    """Dictionaries of columns and of single values, whose categories are names, against the trainer's recorded answers
+    for the codes in the models' rows."""
+    tried = []
+    for model in [*model_files(), *other_model_files()]:
+        forest = forestvm.load(content_of(model.path), threads=1)
+        hashed = set(forest._hashed_features)
+        if not forest.categories and not hashed:
+            continue
+        tried.append(model.name)
+        folder = model.path.parent
+        rows = np.load(folder / "rows.npy")[:60]
+        raw = np.load(folder / "expected_raw.npy")[: len(rows)]
+        names = names_of(forest)
+
+        def named(feature: int, value: float, forest: forestvm.Forest = forest, hashed: set[int] = hashed) -> Any:
+            """Returns a value as a dictionary has it: None if it is missing, and the name of a category."""
+            texts = forest.categories.get(forest.feature_names[feature] if forest.feature_names else feature)
+            if np.isnan(value):
+                return None
+            if texts is not None:
+                return texts[int(value)] if 0 <= value < len(texts) else None
+            return str(int(value)) if feature in hashed else float(value)
+
+        # A number that is the code of no category has no name.
+        known = np.array([all(np.isnan(x) or named(i, x) is not None for i, x in enumerate(row)) for row in rows])
+        rows, raw = rows[known], raw[known]
+        assert len(rows) > 10
+        columns = {names[i]: [named(i, row[i]) for row in rows] for i in reversed(range(len(names)))}
+        options = {} if forest.feature_names else {"columns": "position"}
+        if not forest.feature_names:
+            columns = dict(reversed(columns.items()))
+        got = forest.predict_raw(columns, **options)
+        assert got.tobytes() == raw.astype(got.dtype).reshape(got.shape).tobytes(), model.name
+        for output in OUTPUTS:
+            try:
+                wanted = forest.predict(columns, output=output, **options)
+            except forestvm.Refused as refusal:
+                assert output in ("class", "proba") and re.search("no classes|not probabilities", str(refusal)), refusal
+                continue
+            for i in range(len(rows)):
+                row = {name: values[i] for name, values in columns.items()}
+                one = forest.predict_one(row, output=output, **options)
+                assert np.asarray(one, wanted.dtype).tobytes() == wanted[i].tobytes(), (model.name, output, i)
+    assert {"3.2.0_named", "4.7.0_pandas", "1.2.10_numbers", "1.9_hist_names"} <= set(tried)
 
 
 def test_integers(case: Case) -> None:

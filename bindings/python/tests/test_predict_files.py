@@ -74,6 +74,20 @@ def test_outputs_of_several_columns_beside_chosen_ones(table: pa.Table, tmp_path
     assert read(tmp_path / "alone.parquet").column_names == ["prediction"]
 
 
+def test_missing_numbers_and_columns_by_position(table: pa.Table, tmp_path: Path) -> None:
+    forest = forestvm.load(MODEL)
+    table = table.select(list(forest.feature_names))
+    wanted = forest.predict(table).tobytes()
+    marked = pa.table([column.fill_null(99.0) for column in table.columns], [f"c{i}" for i in range(30)])
+    rows, predictions = write(marked, tmp_path / "rows.parquet"), tmp_path / "predictions.parquet"
+    assert run(rows, predictions, "--missing", "99") == 2
+    assert run(rows, predictions, "--missing", "99", "--columns", "position") == 0
+    assert read(predictions)["prediction"].to_numpy().tobytes() == wanted
+    assert run(rows, predictions, "--columns", "position") == 1  # the file has other predictions
+    assert run(rows, tmp_path / "other.parquet", "--columns", "position") == 0
+    assert read(tmp_path / "other.parquet")["prediction"].to_numpy().tobytes() != wanted
+
+
 def test_contributions_are_a_column_of_lists(table: pa.Table, tmp_path: Path) -> None:
     forest = forestvm.load(MODEL, contributions=True)
     rows = write(table, tmp_path / "rows.parquet")

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import ZOO, ModelFile, model_files
+from conftest import ZOO, ModelFile, model_files, other_model_files
+from test_rows_frames import FRAMES
 
 import forestvm
 
@@ -149,18 +150,57 @@ def test_float64_rows_at_each_threshold_and_a_number_beside_it(model: ModelFile)
     forest = loaded(model)
     pairs = list(dict.fromkeys(pairs))
     base = np.clip(np.load(model.path.parent / "rows.npy").astype(np.float64), -3e38, 3e38)
-    rows = base[np.arange(3 * len(pairs)) % len(base)]
-    for i, (feature, threshold) in enumerate(pairs):
-        for j, value in enumerate((np.nextafter(threshold, -np.inf), threshold, np.nextafter(threshold, np.inf))):
-            rows[3 * i + j, features[feature]] = value
+    rows = values_beside(base, [(features[feature], threshold) for feature, threshold in pairs])
     if model.trainer == "lightgbm":
         wanted = booster.predict(rows, raw_score=True, num_iteration=-1)
     else:
         matrix = xgboost.DMatrix(rows, feature_types=types)
         wanted = booster.predict(matrix, output_margin=True)
+    check_float64_rows(forest, rows, wanted)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [file for file in other_model_files() if file.trainer == "catboost"],
+    ids=lambda model: f"{model.trainer}-{model.name}",
+)
+def test_float64_rows_at_each_border_of_catboost(model: ModelFile) -> None:
+    """CatBoost rounds rows to float32, in which its borders are."""
+    catboost = pytest.importorskip("catboost")
+    booster = catboost.CatBoost().load_model(str(model.path))
+    if booster.get_cat_feature_indices():
+        pytest.skip("no rows of numbers: this trainer takes categories as texts and integers")
+    pairs = [(feature, border) for feature, borders in booster.get_borders().items() for border in borders]
+    base = np.load(model.path.parent / "rows.npy").astype(np.float64)
+    rows = values_beside(base, pairs)
+    check_float64_rows(loaded(model), rows, booster.predict(rows, prediction_type="RawFormulaVal", thread_count=1))
+
+
+def values_beside(base: Array, pairs: list[tuple[int, float]]) -> Array:
+    """Returns three rows for each feature and threshold: the float64 numbers below it, at it, and above it."""
+    rows = base[np.arange(3 * len(pairs)) % len(base)]
+    for i, (feature, threshold) in enumerate(pairs):
+        for j, value in enumerate((np.nextafter(threshold, -np.inf), threshold, np.nextafter(threshold, np.inf))):
+            rows[3 * i + j, feature] = value
+    return rows
+
+
+def check_float64_rows(forest: forestvm.Forest, rows: Array, wanted: Any) -> None:
+    """Compares the raw scores of rows as arrays, tables, and tables of few rows, which polars may give as numbers."""
     for X in (rows, np.asfortranarray(rows)):
         raw = forest.predict_raw(X)
         assert raw.tobytes() == np.ascontiguousarray(wanted).reshape(raw.shape).tobytes()
+    names = [f"c{i}" for i in range(rows.shape[1])]
+    for name in ("polars", "polars, 2 chunks", "Arrow", "Arrow, offsets", "pandas", "dictionary"):
+        try:
+            table = FRAMES[name](rows, names)
+        except pytest.skip.Exception:
+            continue  # the package is absent, which test_the_packages_are_there reports
+        assert forest.predict_raw(table, columns="position").tobytes() == raw.tobytes(), name
+        for begin in range(0, min(len(rows), 120), 8):
+            part = FRAMES[name](rows[begin : begin + 8], names)
+            few = forest.predict_raw(part, columns="position")
+            assert few.tobytes() == raw[begin : begin + 8].tobytes(), (name, begin)
 
 
 def test_fields_of_arrays_are_read_as_their_buffers_are(breast_cancer: Path, rows: Array) -> None:

@@ -249,6 +249,34 @@ def test_columns_without_numbers_are_refused_by_name(forest: forestvm.Forest, ro
             forest.predict(bad)
 
 
+def test_a_text_among_numbers_is_named(forest: forestvm.Forest, rows: Array) -> None:
+    """The column has no categories, so that the message must not speak of their codes."""
+    names = list(forest.feature_names)
+    pandas = pytest.importorskip("pandas")
+    arrow = pytest.importorskip("pyarrow")
+    polars = pytest.importorskip("polars")
+    rows = rows[:3]
+    frame = pandas_frame(rows, names)
+    row = dict(zip(names, rows[0].tolist()))
+    for bad in (
+        frame.assign(**{names[3]: [1.5, "n/a", "other"]}),
+        frame.assign(**{names[3]: pandas.Series([None, "n/a", "other"], dtype="string")}),
+        frame.assign(**{names[3]: pandas.Categorical([1.5, "n/a", 2], categories=[1.5, 2, "n/a"])}),
+        polars_frame(rows, names).with_columns(polars.Series(names[3], [None, "n/a", "1"])),
+        polars_frame(rows, names).with_columns(polars.Series(names[3], [None, "n/a", None], polars.Categorical)),
+        arrow_table(rows, names).set_column(3, names[3], arrow.array([None, "n/a", "1"])),
+        arrow_table(rows, names).set_column(3, names[3], arrow.array([None, "n/a", "1"]).dictionary_encode()),
+        {**dict(zip(names, rows.T)), names[3]: [1.5, "n/a", None]},
+        {**row, names[3]: "n/a"},
+    ):
+        predict = forest.predict_one if isinstance(bad, dict) and bad[names[3]] == "n/a" else forest.predict
+        with pytest.raises(forestvm.UnsupportedInput) as error:
+            predict(bad)
+        text = str(error.value)
+        assert names[3] in text and 'it holds the text "n/a", and the model expects numbers here' in text, text
+        assert "codes" not in text
+
+
 def categories_of_pandas() -> tuple[Any, Any, Any]:
     """Returns a model of LightGBM with categories, its frame, and the numbers for it."""
     lightgbm = pytest.importorskip("lightgbm")

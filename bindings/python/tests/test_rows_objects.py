@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from conftest import DATA
 from small_models import training_rows
 
 import forestvm
+from forestvm import _rows
 
 NAMES = tuple("abcdef")
 ROWS = np.nan_to_num(training_rows(count=100), nan=0.5)
@@ -199,6 +201,29 @@ def test_fractions_in_fields_of_integers() -> None:
         assert np.array_equal(forest.predict(rows, missing=-99), wanted, equal_nan=True)
 
 
+def test_what_is_no_rows_is_told_by_its_type() -> None:
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json")
+    rows = np.load(DATA / "breast_cancer" / "rows.npy")[:2]
+    row = dict(zip(forest.feature_names, rows[0]))
+    for X, said in (
+        (None, "a NoneType holds no rows that can be read: pass a matrix, a frame or a table"),
+        ((row for row in rows), "a generator holds no rows"),
+        ([row, row], "a list of dictionaries: pass a dictionary of columns"),
+        (row, "column 'mean radius': has 0 dimensions, not one: predict_one takes one row"),
+    ):
+        with pytest.raises(forestvm.UnsupportedInput, match=said):
+            forest.predict(X)
+    with pytest.raises(forestvm.Usage, match="not dict: from_xgboost, from_lightgbm"):
+        forestvm.load(row)  # type: ignore[arg-type]
+
+
+def test_lazy_frames_are_to_be_collected() -> None:
+    polars = pytest.importorskip("polars")
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json")
+    with pytest.raises(forestvm.UnsupportedInput, match="a LazyFrame holds no rows that can be read: collect it first"):
+        forest.predict(polars.LazyFrame({"x": [1.0]}))
+
+
 def test_indices_of_sparse_rows_are_not_cut() -> None:
     sparse = pytest.importorskip("scipy.sparse")
     forest = forestvm.load(DATA / "breast_cancer" / "model.json")
@@ -209,6 +234,42 @@ def test_indices_of_sparse_rows_are_not_cut() -> None:
         rows.indices = np.array([index])
         with pytest.raises(forestvm.Refused, match="indices of columns that are not from 0 to 29"):
             forest.predict(rows)
+
+
+@pytest.mark.parametrize("kind", ["indices", "missing", "duplicates", "offsets", "CSC"])
+def test_sparse_rows_are_converted_a_part_at_a_time(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json", threads=1)
+    block = 1 << 16
+    monkeypatch.setattr(_rows, "_BLOCK_BYTES", block)
+    rows = sparse.random(40_000, forest.num_features, density=0.3, format="csr", dtype="float32", random_state=1)
+    rows.data *= 100
+    wanted, codes = forest.predict(rows), bytes(forest.encode(rows))
+    options: dict[str, Any] = {}
+    assert rows.has_canonical_format
+    rows.indptr = rows.indptr.astype("int64")  # those of other types are converted
+    if kind == "indices":
+        rows.indices = rows.indices.astype("int64")
+    elif kind == "missing":
+        options["missing"] = -1.0
+    elif kind == "duplicates":  # each value is half of the sum
+        rows = sparse.csr_matrix((np.repeat(rows.data / 2, 2), np.repeat(rows.indices, 2), rows.indptr * 2), rows.shape)
+    elif kind == "offsets":
+        rows.indptr = rows.indptr.astype("int32")
+    else:
+        rows = rows.tocsc()
+    before = rows.copy()
+    forest.predict(rows[:64])
+    out = np.empty_like(wanted)
+    tracemalloc.start()
+    forest.predict(rows, out=out, **options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert out.tobytes() == wanted.tobytes()
+    assert peak < 8 * block < rows.data.nbytes
+    for name in ("data", "indices", "indptr"):
+        assert np.array_equal(getattr(rows, name), getattr(before, name))
+    assert bytes(forest.encode(rows, **options)) == codes
 
 
 def test_a_dictionary_has_no_order_for_a_model_without_names(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -169,6 +170,37 @@ def test_lightgbm_matches_category_columns_by_position_and_forests_by_name() -> 
     assert_bits(forest.predict(recoded), expected)
     unseen = recoded.assign(colour=recoded.colour.where(np.arange(300) % 7 != 0, "violet"))
     assert_bits(forest.predict(unseen), model.predict(unseen))
+
+
+def test_xgboost_takes_categories_that_it_has_not_seen_for_others_and_forests_refuse_them() -> None:
+    pandas, xgboost = pytest.importorskip("pandas"), pytest.importorskip("xgboost")
+    random = np.random.default_rng(3)
+    rows = pandas.DataFrame(
+        {"x": random.normal(size=300), "colour": pandas.Categorical(random.choice(["blue", "green", "red"], 300))}
+    )
+    y = rows.x + 2 * (rows.colour == "red")
+    model = xgboost.XGBRegressor(n_jobs=1, n_estimators=5, enable_categorical=True).fit(rows, y)
+    forest, fast = forestvm.from_xgboost(model), forestvm.accelerate(model)
+
+    def of(colour: str) -> Any:
+        return rows[:9].assign(colour=pandas.Categorical([colour] * 9))
+
+    assert_bits(forest.predict(of("red")), model.predict(of("red")))
+    words = "is not one of the model's.*: its trainer refuses others, or takes them for one of these"
+    for colour in ("pink", "violet"):
+        with pytest.raises(forestvm.Refused, match=words):
+            forest.predict(of(colour))
+        with pytest.raises(forestvm.Refused, match=words):
+            forest.predict_one({"x": 0.5, "colour": colour})
+    # docs/python-trainers.md says what XGBoost does, and that accelerate leaves it to XGBoost.
+    with pytest.raises(ValueError, match="category not in the training set"):
+        model.predict(of("violet"))
+    with pytest.raises(ValueError, match="category not in the training set"):
+        fast.predict(of("violet"))
+    if xgboost.__version__.startswith("3.2."):
+        assert_bits(model.predict(of("pink")), model.predict(of("red")))
+        assert_bits(fast.predict(of("pink")), model.predict(of("pink")))
+    assert any("takes them for one of these" in entry.reason for entry in forestvm.log(fast))
 
 
 def test_dart_drops_no_trees_in_prediction() -> None:

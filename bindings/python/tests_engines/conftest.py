@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -84,6 +84,35 @@ def case(name: str) -> Case:
     assert len(np.unique(values)) > 20
     reversed_rows = rows.select(rows.column_names[::-1]).append_column("id", pa.array(np.arange(ROWS)))
     return Case(forest, reversed_rows, values, leaves)
+
+
+class Codes(NamedTuple):
+    """Rows that are right with `options` alone: a number stands for missing values, columns have other names than the
+    features, in their order, and categories are codes, which could be taken for their names."""
+
+    forest: forestvm.Forest
+    rows: pa.Table
+    values: np.ndarray
+    options: dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def codes() -> Codes:
+    forest = forestvm.load(MODELS["categories"], threads=1)
+    random = np.random.default_rng(4)
+    numbers = random.normal(scale=20, size=(300, forest.num_features))
+    for feature, name in enumerate(forest.feature_names):
+        if name in forest.categories:
+            numbers[:, feature] = random.integers(0, len(forest.categories[name]), len(numbers))
+    missing = random.random(numbers.shape) < 0.2
+    values = forest.predict(np.where(missing, np.nan, numbers))
+    columns = np.where(missing, -99.0, numbers).T
+    rows = pa.table({f"c{i}": column for i, column in enumerate(columns)})
+    assert forest._ambiguous_features
+    with pytest.raises(forestvm.UnsupportedInput, match="names or codes"):
+        forest.predict(rows.rename_columns(list(forest.feature_names)))
+    assert (forest.predict(rows, columns="position") != values).any()
+    return Codes(forest, rows, values, {"missing": -99, "columns": "position"})
 
 
 def large_forest() -> forestvm.Forest:

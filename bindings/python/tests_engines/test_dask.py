@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import MODELS, Case, Files, assert_same, case, check_one_copy, columns_named, table_of
+from conftest import MODELS, Case, Codes, Files, assert_same, case, check_one_copy, columns_named, table_of
 
 import forestvm
 
@@ -62,6 +62,22 @@ def test_outputs_of_many_numbers_are_a_column_of_lists(client: Any, listed: Case
     engine.predict(frame, listed.forest, output=listed.output, name="p", keep=["id"]).to_parquet(tmp_path)
     table = datasets.dataset(tmp_path, format="parquet").to_table().sort_by("id")
     assert_same(np.stack(table["p"].to_numpy()), listed.values)
+
+
+def test_missing_numbers_and_columns_by_position(client: Any, codes: Codes) -> None:
+    frame = frames.from_pandas(codes.rows.to_pandas(), npartitions=3)
+    assert_same(engine.predict(frame, codes.forest, **codes.options).compute().to_numpy(), codes.values)
+    array = arrays.from_array(codes.rows.to_pandas().to_numpy(), chunks=(70, 4))
+    assert_same(engine.predict(array, codes.forest, missing=-99).compute(), codes.values)
+
+
+def test_columns_to_keep_must_be_there() -> None:
+    model = case("classes")
+    frame = frames.from_pandas(model.rows.to_pandas(), npartitions=1)
+    with pytest.raises(forestvm.Usage, match="keep is 'id': expected a list of columns"):
+        engine.predict(frame, model.forest, keep="id")
+    with pytest.raises(forestvm.Usage, match="keep names a column that the frame does not have: 'other'"):
+        engine.predict(frame, model.forest, keep=["id", "other"])
 
 
 def test_arrays(client: Any) -> None:

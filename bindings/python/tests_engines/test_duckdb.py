@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import MODELS, Case, assert_same, case
+from conftest import MODELS, Case, Codes, assert_same, case
 
 import forestvm
 
@@ -25,6 +25,20 @@ def test_duckdb_calls_with_a_struct_and_with_columns(model: Case) -> None:
     assert len(none) == 0
     one = connection.sql("SELECT score(t) AS answer FROM rows t WHERE id = 7").fetchnumpy()["answer"]
     assert_same(one, model.values[7:8])
+
+
+def test_missing_numbers_and_columns_by_position(codes: Codes) -> None:
+    connection = duckdb.connect()
+    rows = codes.rows
+    engine.register(connection, "score", codes.forest, **codes.options)
+    for call in ("score(t)", f"score({', '.join(rows.column_names)})"):
+        got = connection.sql(f"SELECT {call} AS answer FROM rows t").fetchnumpy()["answer"]
+        assert_same(got, codes.values)
+    engine.register(connection, "by_name", codes.forest)
+    with pytest.raises(duckdb.Error, match="may be names or codes of categories"):
+        connection.sql(f"SELECT by_name({', '.join(rows.column_names)}) FROM rows").fetchall()
+    with pytest.raises(forestvm.Usage, match="columns: expected"):
+        engine.register(connection, "other", codes.forest, columns="order")
 
 
 def test_outputs_of_many_numbers_are_an_array(listed: Case) -> None:
@@ -49,6 +63,8 @@ def test_duckdb_says_what_is_wrong_with_columns() -> None:
     engine.register(connection, "score", case("classes").forest)
     with pytest.raises(duckdb.Error, match="2 columns for 6 features"):
         connection.sql("SELECT score(1.5, 2.5)").fetchall()
+    with pytest.raises(duckdb.Error, match="its type is decimal .*: cast it to float64, which SQL calls DOUBLE"):
+        connection.sql("SELECT score(1.5, 2, 3, 4, 5, 6)").fetchall()
     with pytest.raises(duckdb.Error, match="columns are missing: 'age'"):
         connection.sql("SELECT score({'other': 1.5})").fetchall()
     with pytest.raises(forestvm.Usage, match="output is 'odds'"):

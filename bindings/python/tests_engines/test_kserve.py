@@ -161,6 +161,25 @@ for threads in ({{}}, {{"threads": 2}}):
     assert done.stdout.split() == ["1", "2"], done.stderr
 
 
+def test_a_number_that_is_missing() -> None:
+    forest = forestvm.load(MODELS["classes"])
+    rows = np.random.default_rng(5).normal(scale=20, size=(50, forest.num_features)).round(3)
+    rows[:, 1] = np.where(rows[:, 1] > 0, -99, rows[:, 1])
+    code = f"""
+import asyncio, json, sys
+from forestvm.engines import kserve
+for missing in ({{}}, {{"missing": -99}}):
+    answer = asyncio.run(kserve.Model({str(MODELS["classes"])!r}, **missing).predict({{"instances": {rows.tolist()}}}))
+    print(json.dumps(answer["predictions"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    got = [np.array(json.loads(line)) for line in done.stdout.splitlines()[-2:]]
+    assert len(got) == 2, done.stderr
+    assert_same(got[0], forest.predict(rows))
+    assert_same(got[1], forest.predict(np.where(rows == -99, np.nan, rows)))
+    assert (got[0] != got[1]).any()
+
+
 @pytest.mark.parametrize(
     ("path", "content", "said"),
     [

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Case, assert_same, case
+from conftest import Case, Codes, assert_same, case
 
 import forestvm
 
@@ -63,6 +63,12 @@ def content_of(rows: Any) -> dict[str, Any]:
     return {"dataframe_split": json.loads(rows.to_json(orient="split"))}
 
 
+def test_missing_numbers_and_columns_by_position(codes: Codes, tmp_path: Path) -> None:
+    engine.save(codes.forest, tmp_path / "model", **codes.options)
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    assert_same(loaded.predict(codes.rows.to_pandas()), codes.values)
+
+
 def test_wrong_rows_are_told_why(tmp_path: Path) -> None:
     """In the process, and as MLflow's scoring server answers: with status 400 and the text of the error."""
     from mlflow.pyfunc import scoring_server
@@ -74,7 +80,7 @@ def test_wrong_rows_are_told_why(tmp_path: Path) -> None:
     client = pytest.importorskip("starlette.testclient").TestClient(scoring_server.init(loaded))
     wrong = {
         "columns are missing: 'age'": rows.drop(columns="age"),
-        "column 'age': 'old'": rows.assign(age="old"),
+        "column 'age': it holds the text": rows.assign(age="old"),
         "the rows have 2 columns, the model has 6 features": np.zeros((2, 2)),
     }
     for said, given in wrong.items():

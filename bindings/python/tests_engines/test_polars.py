@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import DATA, Case, assert_same, case
+from conftest import DATA, Case, Codes, assert_same, case
 
 import forestvm
 
@@ -55,6 +55,23 @@ def test_outputs_of_many_numbers(listed: Case) -> None:
     assert_same(got["prediction"].to_numpy(), listed.values)
     with pytest.raises(forestvm.Refused, match="load the model with contributions=True"):
         engine.expr(case("classes").forest, output="contributions")
+
+
+def test_missing_numbers_and_columns_by_position(codes: Codes) -> None:
+    whole = polars.from_arrow(codes.rows)
+    frame = polars.concat([whole[:100], whole[100:]], rechunk=False)
+    predict = engine.expr(codes.forest, frame.columns, **codes.options)
+    assert_same(frame.select(predict).to_series().to_numpy(), codes.values)
+    with pytest.raises(polars.exceptions.ComputeError, match="may be names or codes of categories"):
+        frame.select(engine.expr(codes.forest, frame.columns, missing=-99))
+    with pytest.raises(forestvm.Usage, match="missing is 'none', not a number"):
+        engine.expr(codes.forest, missing="none")
+    # The number may be the code of a category, whatever the codes of the frame are.
+    name = codes.forest.feature_names[3]
+    texts = polars.Series("c3", ["rot", None] * 150, polars.Categorical)
+    assert name in codes.forest.categories
+    with pytest.raises(polars.exceptions.ComputeError, match="may be the code of a category in column 3"):
+        frame.with_columns(texts).select(engine.expr(codes.forest, frame.columns, missing=0, columns="position"))
 
 
 @pytest.mark.parametrize("kind", ["Categorical", "Enum"])

@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +73,88 @@ def test_a_file_system_without_links_has_programs(
     assert path.name == hashlib.sha256(forest).hexdigest()[:32] + ".fvm"  # as docs/python.md says
     assert list(tmp_path.iterdir()) == [path] and bytes(program.mapped(path)) == bytes(forest)
     # Another process has put the file in place meanwhile.
-    monkeypatch.setattr(Path, "exists", lambda _: False)
+    hold, answers = _program.hold, [False]
+    monkeypatch.setattr(_program, "hold", lambda path: answers.pop() if answers else hold(path))
     inode = path.stat().st_ino
     assert program.file_of(forest) == path and list(tmp_path.iterdir()) == [path]
     assert (path.stat().st_ino == inode) == links and bytes(program.mapped(path)) == bytes(forest)
+
+
+@pytest.fixture
+def three_mib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns a folder of programs that may have 3 MiB. This process holds the last program alone."""
+    monkeypatch.setenv("FORESTVM_PROGRAMS", str(tmp_path / "programs"))
+    monkeypatch.setenv("FORESTVM_PROGRAMS_MIB", "3")
+    monkeypatch.setattr(_program, "_MOST_HELD", 1)
+    monkeypatch.setattr(_program, "_held", {})
+    return _program.folder()
+
+
+def add(letter: str, seconds: int = 0) -> Path:
+    """Adds a program of 1 MiB, which was used some seconds ago."""
+    path = _program.file_with(letter * 32, lambda: bytes(1 << 20))
+    os.utime(path, (time.time() - seconds,) * 2)
+    return path
+
+
+def names(folder: Path) -> str:
+    return "".join(sorted(path.name[0] for path in folder.iterdir()))
+
+
+def test_programs_that_were_not_used_for_the_longest_time_are_removed(three_mib: Path) -> None:
+    first, second = add("a", 300), add("b", 200)
+    add("c", 100)
+    assert names(three_mib) == "abc"
+    assert _program.file_with("a" * 32, lambda: pytest.fail("there is a file")) == first
+    add("d")
+    assert names(three_mib) == "acd"
+    assert add("b", 0) == second and names(three_mib) == "abd"
+    add("e")
+    assert names(three_mib) == "bde"
+
+
+def test_programs_in_use_are_not_removed(three_mib: Path) -> None:
+    mapped = _program.mapped_file(add("a", 500))
+    code = "import sys; from forestvm.engines._program import hold; from pathlib import Path\n"
+    code += "hold(Path(sys.argv[1])), print(flush=True), sys.stdin.readline()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code, str(add("b", 400))], **pipes) as process:
+        assert process.stdout.readline() == "\n"
+        os.utime(three_mib / f"{'b' * 32}.fvm", (time.time() - 400,) * 2)
+        for letter in "cdef":
+            add(letter)
+        assert names(three_mib) == "abf"  # the last one is in use, too
+        process.communicate("\n", timeout=60)
+    add("0")
+    assert names(three_mib) == "0af"
+    mapped.close()
+    for letter in "12":
+        add(letter)
+    assert names(three_mib) == "012"
+
+
+def test_a_program_that_is_larger_than_all_may_be_is_kept_while_it_is_used(
+    three_mib: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add("a", 100)
+    monkeypatch.setenv("FORESTVM_PROGRAMS_MIB", "0")
+    assert add("b").exists() and names(three_mib) == "b"
+    assert add("c").exists() and names(three_mib) == "c"
+    monkeypatch.setenv("FORESTVM_PROGRAMS_MIB", "4G")
+    with pytest.raises(forestvm.Usage, match="FORESTVM_PROGRAMS_MIB is '4G': expected a whole number"):
+        add("d")
+
+
+def test_other_files_than_programs_are_not_removed(three_mib: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORESTVM_PROGRAMS_MIB", "0")
+    kept = [three_mib / name for name in ("model.fvm", "notes.txt", f"{'a' * 32}.txt", f"{'a' * 32}.abc_1234")]
+    killed = three_mib / f"{'b' * 32}.abc_1234"
+    for path in [*kept, killed]:
+        path.write_bytes(bytes(100))
+        os.utime(path, (time.time() - 7200,) * 2)
+    os.utime(kept[-1])  # a process may be writing it
+    program = add("c")
+    assert sorted(three_mib.iterdir()) == sorted([*kept, program])
 
 
 def test_programs_of_one_model_have_files_of_their_own() -> None:
@@ -119,14 +198,15 @@ def test_a_column_that_is_there_already_is_refused() -> None:
     forest = forestvm.load(MODELS["float32"])
     rows = pyarrow.record_batch([[0.5]] * 30, names=list(forest.feature_names))
     with pytest.raises(forestvm.Usage, match="the rows have a column 'mean radius' already: choose another name"):
-        _arrow.with_predictions(forest, rows, "value", "mean radius")
-    assert _arrow.with_predictions(forest, rows, "value", "mean radius", []).schema.names == ["mean radius"]
+        _arrow.with_predictions(forest, rows, _program.Call("value"), "mean radius")
+    alone = _arrow.with_predictions(forest, rows, _program.Call("value"), "mean radius", [])
+    assert alone.schema.names == ["mean radius"]
 
 
 def test_a_row_that_is_null_as_a_whole_is_refused() -> None:
     forest = forestvm.load(MODELS["float32"])
     row = dict.fromkeys(forest.feature_names, 0.5)
     rows = pyarrow.array([None, row, dict.fromkeys(row), None, row])
-    assert len(_arrow.one_column(forest, [rows[1:3]], "value")) == 2
+    assert len(_arrow.one_column(forest, [rows[1:3]], _program.Call("value"))) == 2
     with pytest.raises(forestvm.Refused, match="row 2 is null as a whole"):
-        _arrow.one_column(forest, [rows[1:]], "value")
+        _arrow.one_column(forest, [rows[1:]], _program.Call("value"))

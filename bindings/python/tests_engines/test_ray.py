@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Case, Files, assert_same, case, columns_named, processes
+from conftest import Case, Codes, Files, assert_same, case, columns_named, processes
 
 import forestvm
 
@@ -51,6 +51,14 @@ def test_outputs_of_many_numbers_are_a_column_of_lists(listed: Case) -> None:
         engine.deployment(case("classes").forest, output="contributions")
 
 
+def test_missing_numbers_and_columns_by_position(codes: Codes) -> None:
+    predicted = engine.predict(ray.data.from_arrow(codes.rows), codes.forest, name="p", **codes.options)
+    got = pa.concat_tables(ray.get(predicted.to_arrow_refs()))
+    assert_same(got["p"].to_numpy(), codes.values)
+    server = engine.deployment(codes.forest, **codes.options).func_or_class()
+    assert_same(server.predict(codes.rows), codes.values)
+
+
 def test_batches_of_one_row(model: Case) -> None:
     rows = ray.data.from_arrow([model.rows.slice(row, 1) for row in range(20)])
     predicted = engine.predict(rows, model.forest, name="p")
@@ -60,6 +68,9 @@ def test_batches_of_one_row(model: Case) -> None:
 
 def test_actors_read_the_program_in_the_object_store(large: forestvm.Forest) -> None:
     class Dataset:
+        def schema(self, fetch_if_missing: bool) -> None:
+            """Says that the columns are not known yet."""
+
         def map_batches(self, function: Any, **options: Any) -> Any:
             return function, options
 

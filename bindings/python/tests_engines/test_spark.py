@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Case, Files, assert_same, case, check_one_copy, columns_named, processes, write_files
+from conftest import Case, Codes, Files, assert_same, case, check_one_copy, columns_named, processes, write_files
 
 import forestvm
 
 pytest.importorskip("pyspark")
 
-from forestvm.engines._program import program_of  # noqa: E402
+from forestvm.engines._program import Call, program_of  # noqa: E402
 from forestvm.engines import spark as engine  # noqa: E402  (imports Spark, which may be absent)
 
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -62,6 +62,15 @@ def test_frames(local: Any, model: Case) -> None:
         check(engine.predict(pieces, model.forest, output=output, name="p"), wanted)
 
 
+def test_missing_numbers_and_columns_by_position(local: Any, codes: Codes) -> None:
+    rows = local.createDataFrame(codes.rows)
+    got = engine.predict(rows, codes.forest, name="p", **codes.options).toPandas()
+    assert_same(got["p"].to_numpy(), codes.values)
+    score = engine.udf(local, codes.forest, **codes.options)
+    got = rows.select(score(*[rows[name] for name in rows.columns]).alias("p")).toPandas()
+    assert_same(got["p"].to_numpy(), codes.values)
+
+
 def test_batches_of_one_row(local: Any, model: Case) -> None:
     local.conf.set(BATCH_ROWS, "1")
     try:
@@ -93,8 +102,8 @@ def test_tasks_do_not_hold_the_program(local: Any) -> None:
     assert len(model.forest.to_bytes()) > 20_000
     program = program_of(model.forest, "value", 1)
     engine._send(local, program, model.forest)
-    assert len(cloudpickle.dumps(partial(engine._predict_batches, program, "value", "p"))) < 10_000
-    assert len(cloudpickle.dumps(engine._column_function(program, "value"))) < 10_000
+    assert len(cloudpickle.dumps(partial(engine._predict_batches, program, Call("value"), "p"))) < 10_000
+    assert len(cloudpickle.dumps(engine._column_function(program, Call("value")))) < 10_000
 
 
 def check_functions(spark: Any, model: Case) -> None:

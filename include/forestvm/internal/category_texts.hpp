@@ -24,6 +24,10 @@ class CategoryTexts {
 
   /// Returns whether a feature's values may be texts.
   bool takes(std::uint32_t feature) const { return hashes(feature) || named(feature) != nullptr; }
+  /// Returns the error for a text of a feature that takes none.
+  static Failure wants_number(std::string_view text);
+  /// Checks that a feature takes texts, for a column of `count` texts. Refused, naming the first text, if not.
+  Result<void> check_texts(std::uint32_t feature, const Column& column, std::size_t count) const;
   /// Returns whether a feature's texts are compared by hash codes.
   bool hashes(std::uint32_t feature) const;
 

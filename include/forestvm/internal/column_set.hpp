@@ -13,6 +13,11 @@ namespace forestvm {
 /// bytes.
 inline constexpr std::size_t kMaxColumnValues = static_cast<std::size_t>(PTRDIFF_MAX) / 16;
 
+/// Returns whether a column holds texts.
+inline bool is_text(const Column& column) {
+  return column.form == ColumnForm::Text || column.form == ColumnForm::TextViews;
+}
+
 /// Returns `count` bits, at most 64, from bit `first` on, the lowest first, and reads no byte that holds none of them.
 FVM_INLINE std::uint64_t bits_at(const void* bits, std::size_t first, std::size_t count) {
   const auto* const from = static_cast<const std::uint8_t*>(bits) + first / 8;

@@ -363,12 +363,12 @@ TEST(CApiArrow, RefusesOtherTypesByName) {
                    std::string("column \"f0\": its type is ") + words);
   }
   expect_failure(predict_raw(opened, arrow_rows(arrow_table(1, 0, arrow_texts<std::int32_t>("f0", {"a"})))),
-                 FVM_REFUSED, "column \"f0\": it holds texts, and the model has no names of categories");
+                 FVM_REFUSED, "column \"f0\": it holds the text \"a\", and the model expects numbers here");
   expect_failure(
       predict_raw(opened,
                   arrow_rows(arrow_table(
                       1, 0, arrow_dictionary<std::int8_t>("f0", {0}, arrow_texts<std::int32_t>("", {"a"}))))),
-      FVM_REFUSED, "column \"f0\": it holds texts, and the model has no names of categories");
+      FVM_REFUSED, "column \"f0\": it holds the text \"a\", and the model expects numbers here");
   expect_failure(predict_raw(opened, arrow_rows(arrow_numbers<float>("f0", {1.0f}))), FVM_REFUSED,
                  "rows: the array's type is \"f\", not a struct");
 }

@@ -152,8 +152,9 @@ TEST(CApiTexts, AreFoundAsCategories) {
   const Opened refusing(compiled(named_forest(std::nullopt), ""));
   double number = 0, unseen = 0;
   std::uint32_t count = 0;
-  expect_failure(fvm_program_category_code(refusing.program(), 1, "green", 5, &number), FVM_REFUSED,
-                 "\"green\" is not one of the model's 3 categories, and its trainer refuses others");
+  expect_failure(
+      fvm_program_category_code(refusing.program(), 1, "green", 5, &number), FVM_REFUSED,
+      "\"green\" is not one of the model's 3 categories: its trainer refuses others, or takes them for one of these");
   EXPECT_EQ(fvm_program_categories(refusing.program(), 1, &count, &unseen), FVM_OK);
   EXPECT_EQ(unseen, -1.0);
   const Opened hashing(compiled(derived_model(1), ""));

@@ -10,7 +10,7 @@ import pyarrow.compute
 
 from .._errors import Refused, Usage
 from .._forest import Forest
-from ._program import LISTS, no_predictions
+from ._program import LISTS, Call, no_predictions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,21 +21,21 @@ def schema_of(forest: Forest, output: str, name: str) -> pyarrow.Schema:
     Contributions and the like are one column of lists, because a row may have thousands."""
     names = forest.feature_names or [str(i) for i in range(forest.num_features)]
     rows = pyarrow.record_batch([pyarrow.array([], pyarrow.float64()) for _ in names], names=list(names))
-    return _predictions(forest, rows, output, name).schema
+    return _predictions(forest, rows, Call(output), name).schema
 
 
-def check_free(kept: Sequence[str], added: Sequence[str]) -> None:
+def check_free(kept: Sequence[str], added: Sequence[str], where: str = "name") -> None:
     """Checks that no column that is kept has the name of one of predictions."""
     taken = sorted(set(kept) & set(added))
     if taken:
-        raise Usage(f"the rows have a column {taken[0]!r} already: choose another name for the predictions", "name")
+        raise Usage(f"the rows have a column {taken[0]!r} already: choose another name for the predictions", where)
 
 
 def with_predictions(
-    forest: Forest, rows: pyarrow.RecordBatch, output: str, name: str, keep: Sequence[str] | None = None
+    forest: Forest, rows: pyarrow.RecordBatch, call: Call, name: str, keep: Sequence[str] | None = None
 ) -> pyarrow.RecordBatch:
     """Returns the rows' columns `keep`, or all, with the columns of predictions after them."""
-    predictions = _predictions(forest, rows, output, name)
+    predictions = _predictions(forest, rows, call, name)
     kept = rows if keep is None else rows.select(list(keep))
     check_free(kept.schema.names, predictions.schema.names)
     return pyarrow.RecordBatch.from_arrays(
@@ -43,10 +43,10 @@ def with_predictions(
     )
 
 
-def one_column(forest: Forest, columns: list[Any], output: str) -> pyarrow.Array:
+def one_column(forest: Forest, columns: list[Any], call: Call) -> pyarrow.Array:
     """Predicts the rows of arrays, one for each feature in the model's order, or of a single array of structs by name.
     Several numbers a row are a list."""
-    return as_column(forest.predict(_rows_of(forest, columns), output=output, extra="ignore"))
+    return as_column(call.predict(forest, _rows_of(forest, columns)))
 
 
 def type_of(forest: Forest, output: str) -> pyarrow.DataType:
@@ -77,11 +77,10 @@ def _rows_of(forest: Forest, columns: list[Any]) -> pyarrow.RecordBatch:
     return pyarrow.RecordBatch.from_arrays(arrays, names=list(names))
 
 
-def _predictions(forest: Forest, rows: pyarrow.RecordBatch, output: str, name: str) -> pyarrow.RecordBatch:
-    if output in LISTS:
-        lists = as_column(forest.predict(rows, output=output, extra="ignore"))
-        return pyarrow.record_batch([lists], names=[name])
-    stream = forest.predict_stream(rows, output=output, name=name, extra="ignore")
+def _predictions(forest: Forest, rows: pyarrow.RecordBatch, call: Call, name: str) -> pyarrow.RecordBatch:
+    if call.output in LISTS:
+        return pyarrow.record_batch([as_column(call.predict(forest, rows))], names=[name])
+    stream = forest.predict_stream(rows, name=name, extra="ignore", **call._asdict())
     table = pyarrow.RecordBatchReader.from_stream(stream).read_all().combine_chunks()
     batches = table.to_batches()
     return batches[0] if batches else pyarrow.RecordBatch.from_pylist([], schema=table.schema)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import mmap
 import os
 import re
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import numpy
 
+from .. import _names, _rows
 from .._errors import Environment, Refused, Usage
 from .._forest import Forest, digest_of
 from .._load import load
@@ -35,8 +38,17 @@ LISTS = {
 }
 OUTPUTS = ("value", "raw", "class", "leaf", "proba", *LISTS)
 
+_PROGRAM_FILE = re.compile(r"[0-9a-f]{32}\.fvm")
+_UNFINISHED_FILE = re.compile(r"[0-9a-f]{32}\.[a-z0-9_]{8}")  # a file that mkstemp has named
+_SECONDS_UNFINISHED = 3600  # A program is written in less time.
+_MOST_HELD = 64
+
 _opened: dict[Program, Forest] = {}
 _lock = threading.Lock()
+# The files of the programs that this process asked for last, the last one at the end. They are locked, so that other
+# processes do not remove them before a task of this process, or one that it has started, opens them.
+_held: dict[Path, BinaryIO] = {}
+_holding = threading.Lock()
 
 
 class Program(NamedTuple):
@@ -74,6 +86,23 @@ class Program(NamedTuple):
             if forest is None:
                 forest = _opened[self] = self.mapped(file_with(self.digest, image))
             return forest
+
+
+class Call(NamedTuple):
+    """The options with which tasks predict."""
+
+    output: str
+    missing: float | None = None  # the number that is missing, besides NaN
+    columns: str = "name"
+
+    def predict(self, forest: Forest, rows: Any, extra: str = "ignore") -> NDArray[Any]:
+        return forest.predict(rows, output=self.output, missing=self.missing, columns=self.columns, extra=extra)
+
+
+def call_of(output: str, missing: float | None, columns: str) -> Call:
+    """Returns the options of calls, which are checked here and not in a task."""
+    _names.check_options(columns, "ignore")
+    return Call(output, _rows.missing_number(missing), columns)
 
 
 def program_of(forest: Forest, output: str, threads: int | None) -> Program:
@@ -133,13 +162,21 @@ def _file_name(digest: str) -> str:
 
 
 def file_with(digest: str, image: Callable[[], Buffer]) -> Path:
-    """Returns a program's file on this machine. `image` gives its bytes if there is no file yet."""
+    """Returns a program's file on this machine, which is held. `image` gives its bytes if there is no file yet."""
     path = folder() / _file_name(digest)
-    if path.exists():
-        return path
+    written = False
+    while not hold(path):  # another process may remove the new file before it is held, if it is larger than all may be
+        _write(path, image)
+        written = True
+    if written:
+        trim(path.parent)
+    return path
+
+
+def _write(path: Path, image: Callable[[], Buffer]) -> None:
     # The file is written under another name, so that other processes see the whole file or none. Linking keeps a file
     # that another process has put in place meanwhile: replacing it would leave that process with a copy of its own.
-    written, name = tempfile.mkstemp(dir=path.parent, prefix=f"{digest}.")
+    written, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.stem}.")
     try:
         with os.fdopen(written, "wb") as file:
             file.write(image())
@@ -147,7 +184,85 @@ def file_with(digest: str, image: Callable[[], Buffer]) -> Path:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)
-    return path
+
+
+def hold(path: Path) -> bool:
+    """Returns whether a program's file exists, and notes that it is used now. No process removes it before this one has
+    ended or held _MOST_HELD other files."""
+    with _holding:
+        held = _held.pop(path, None)
+        if held is not None and not is_at(path, held.fileno()):
+            held.close()
+            held = None
+        if held is None:
+            try:
+                held = open(path, "rb")
+            except FileNotFoundError:
+                return False
+            _share(held)
+        _held[path] = held
+        if len(_held) > _MOST_HELD:
+            _held.pop(next(iter(_held))).close()
+        with contextlib.suppress(OSError):  # a file system that cannot be written to
+            os.utime(path)
+        return is_at(path, held.fileno())
+
+
+def _share(file: BinaryIO) -> None:
+    """Locks a file together with other processes that use it, until all copies of its descriptor are closed."""
+    with contextlib.suppress(OSError):  # the file system has no locks
+        fcntl.flock(file, fcntl.LOCK_SH)  # waits for _remove_unused at most
+
+
+def is_at(path: Path, opened: int) -> bool:
+    """Returns whether an open file still has its name, which another process may have given to another file."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(opened))
+    except FileNotFoundError:
+        return False
+
+
+def trim(programs: Path) -> None:
+    """Removes the files of programs that were used least lately, until the rest have the size that the folder may have,
+    and what killed processes have left. Files that a process maps or holds stay, and so do all others than programs."""
+    most = _most_bytes()
+    files = []
+    now = time.time()
+    for path in programs.iterdir():
+        with contextlib.suppress(OSError):
+            facts = path.stat()
+            if _PROGRAM_FILE.fullmatch(path.name):
+                files.append((facts.st_mtime_ns, facts.st_size, path))
+            elif _UNFINISHED_FILE.fullmatch(path.name) and now - facts.st_mtime > _SECONDS_UNFINISHED:
+                path.unlink()
+    size = sum(bytes_ for _, bytes_, _ in files)
+    for _, bytes_, path in sorted(files):
+        if size <= most:
+            return
+        if _remove_unused(path):
+            size -= bytes_
+
+
+def _remove_unused(path: Path) -> bool:
+    """Removes a file, unless a process uses it. Returns whether it is gone."""
+    try:
+        with open(path, "rb") as file:
+            # A process that opens the file now waits for the lock, and then sees that the file has lost its name.
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+    except FileNotFoundError:
+        return True
+    except OSError:  # in use, or not this user's, or the file system has no locks
+        return False
+    return True
+
+
+def _most_bytes() -> int:
+    """Returns how many bytes the programs of this machine may have: FORESTVM_PROGRAMS_MIB, or 4096 MiB."""
+    text = os.environ.get("FORESTVM_PROGRAMS_MIB", "")
+    if text and not re.fullmatch("[0-9]{1,12}", text):
+        raise Usage(f"FORESTVM_PROGRAMS_MIB is {text!r}: expected a whole number", "FORESTVM_PROGRAMS_MIB")
+    return int(text or 4096) << 20
 
 
 def _put_in_place(name: str, path: Path) -> None:
@@ -164,4 +279,5 @@ def _put_in_place(name: str, path: Path) -> None:
 def mapped_file(path: str | os.PathLike[str]) -> mmap.mmap:
     """Returns a file's memory, which processes share and cannot write to."""
     with open(path, "rb") as file:
+        _share(file)  # until the memory is released, because it keeps a copy of the descriptor
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

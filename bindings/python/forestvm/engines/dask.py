@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import Environment, UnsupportedInput, Usage
 from .._forest import Forest
-from ._program import LISTS, Program, file_with, no_predictions, program_of
+from ._program import LISTS, Call, Program, call_of, file_with, no_predictions, program_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -33,6 +33,8 @@ def predict(
     output: str = "value",
     name: str = "prediction",
     keep: Sequence[str] = (),
+    missing: float | None = None,
+    columns: str = "name",
     threads: int = 1,
 ) -> Any:
     """Returns predictions, lazily, in the partitions or chunks of `collection`.
@@ -40,22 +42,29 @@ def predict(
     collection: a DataFrame of Dask, whose columns are matched by name, or an array whose columns are the features.
     keep:       columns of the frame that the result has before the predictions. Dask itself may refuse to assign the
                 predictions to a frame that it reads from files, because it joins small files if few columns are used.
+    missing:    a number that is missing, besides NaN and nulls.
+    columns:    "name", or "position": a frame's columns are the features in the model's order, and there are no others.
     threads:    threads of each task; Dask runs several tasks at once.
 
     A frame gives a Series `name`, or a DataFrame if there are columns to keep, or several numbers a row: `name_0`,
     `name_1`, ...; an array gives an array.
     """
-    program = program_of(forest, output, threads)
+    program, call = program_of(forest, output, threads), call_of(output, missing, columns)
     _send(program, forest)
     if hasattr(collection, "map_blocks"):
         if keep:
             raise Usage("an array has no columns with names to keep", "keep")
-        return _predict_array(collection, program, no_predictions(forest, output), output)
+        return _predict_array(collection, program, no_predictions(forest, output), call)
     if not hasattr(collection, "map_partitions"):
         raise UnsupportedInput(f"{type(collection).__name__} is no array or frame of Dask", "collection")
+    if isinstance(keep, str):
+        raise Usage(f"keep is {keep!r}: expected a list of columns", "keep")
     kept = list(keep)
-    meta = _frame(forest, collection._meta, output, name, kept)
-    return collection.map_partitions(_predict_frame, program, output, name, kept, meta=meta, enforce_metadata=False)
+    absent = [column for column in kept if column not in collection.columns]
+    if absent:
+        raise Usage(f"keep names a column that the frame does not have: {absent[0]!r}", "keep")
+    meta = _frame(forest, collection._meta, call, name, kept)
+    return collection.map_partitions(_predict_frame, program, call, name, kept, meta=meta, enforce_metadata=False)
 
 
 def _send(program: Program, forest: Forest) -> None:
@@ -97,31 +106,31 @@ def _opened(program: Program) -> Forest:
     return program.open(absent)
 
 
-def _predict_array(array: Any, program: Program, sample: Any, output: str) -> Any:
+def _predict_array(array: Any, program: Program, sample: Any, call: Call) -> Any:
     """Predicts in the chunks of an array; `sample` has the type and shape of the predictions of no rows."""
     if array.ndim != 2:
         raise UnsupportedInput(f"the array has {array.ndim} dimensions, not 2", "collection")
     if array.numblocks[1] != 1:
         array = array.rechunk({1: -1})
     shape: dict[str, Any] = {"drop_axis": 1} if sample.ndim == 1 else {"chunks": (array.chunks[0], sample.shape[1:])}
-    return array.map_blocks(_predict_block, program, output, dtype=sample.dtype, meta=sample, **shape)
+    return array.map_blocks(_predict_block, program, call, dtype=sample.dtype, meta=sample, **shape)
 
 
-def _predict_block(block: Any, program: Program, output: str) -> Any:
-    return _opened(program).predict(block, output=output)
+def _predict_block(block: Any, program: Program, call: Call) -> Any:
+    return call.predict(_opened(program), block)
 
 
-def _predict_frame(frame: Any, program: Program, output: str, name: str, keep: list[str]) -> Any:
-    return _frame(_opened(program), frame, output, name, keep)
+def _predict_frame(frame: Any, program: Program, call: Call, name: str, keep: list[str]) -> Any:
+    return _frame(_opened(program), frame, call, name, keep)
 
 
-def _frame(forest: Forest, frame: Any, output: str, name: str, keep: list[str]) -> Any:
+def _frame(forest: Forest, frame: Any, call: Call, name: str, keep: list[str]) -> Any:
     import pandas
 
     from . import _arrow
 
-    numbers = forest.predict(frame, output=output, extra="ignore")
-    if numbers.ndim > 1 and output not in LISTS:
+    numbers = call.predict(forest, frame)
+    if numbers.ndim > 1 and call.output not in LISTS:
         names = [f"{name}_{i}" for i in range(numbers.shape[1])]
         predictions = pandas.DataFrame(numbers, index=frame.index, columns=names)
     else:

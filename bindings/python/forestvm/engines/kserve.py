@@ -23,7 +23,7 @@ from kserve.protocol.rest.multiprocess.server import RESTServerProcess
 
 from .._errors import Error, Usage
 from .._forest import Forest
-from ._program import OUTPUTS, load_with, no_predictions
+from ._program import OUTPUTS, call_of, load_with, no_predictions
 
 _ROWS, _PREDICTION = "rows", "prediction"  # The tensors of a request and of an answer.
 _DATATYPES = {"float32": "FP32", "float64": "FP64", "int64": "INT64", "int32": "INT32"}
@@ -48,18 +48,21 @@ class Model(kserve.Model):  # type: ignore[misc]
         name: str | None = None,
         *,
         output: str = "value",
+        missing: float | None = None,
         threads: int | None = 1,
     ) -> None:
         """Reads the file at `path`.
 
         name:    the model's name in requests; None: the file's name without its ending.
         output:  the predictions that the model gives, as for `Forest.predict`.
+        missing: a number that is missing, besides NaN: JSON has no NaN, and the protocol's tensors no nulls.
         threads: threads of a request in each worker process; None: as many CPUs as the process may use.
         """
         if output not in OUTPUTS:
             raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
         super().__init__(name or Path(path).stem)
         self._path, self._output, self._threads = path, output, threads
+        self._call = call_of(output, missing, "name")
         self._loading: threading.Thread | None = None
         self._lock = threading.Lock()
         self.load()
@@ -130,8 +133,8 @@ class Model(kserve.Model):  # type: ignore[misc]
         forest = await self._current()
         try:
             if isinstance(payload, dict):
-                return {"predictions": forest.predict(_instances(payload), output=self._output).tolist()}
-            predictions = forest.predict(_tensors(forest, payload), output=self._output)
+                return {"predictions": self._call.predict(forest, _instances(payload), extra="error").tolist()}
+            predictions = self._call.predict(forest, _tensors(forest, payload), extra="error")
         except (Error, ValueError) as error:
             raise InvalidInput(str(error)) from error
         answer = kserve.InferOutput(_PREDICTION, list(predictions.shape), _DATATYPES[str(predictions.dtype)])

@@ -17,7 +17,7 @@ import ray
 from .._errors import Error, Usage
 from .._forest import Forest
 from . import _arrow
-from ._program import Program, program_of
+from ._program import Call, Program, call_of, program_of
 
 
 def predict(
@@ -26,6 +26,8 @@ def predict(
     *,
     output: str = "value",
     name: str = "prediction",
+    missing: float | None = None,
+    columns: str = "name",
     threads: int = 1,
     concurrency: Any = (1, 2),
     num_cpus: float = 0.5,
@@ -33,19 +35,21 @@ def predict(
     """Returns `dataset` with the columns of predictions: `name`, or `name_0`, `name_1`, ...
 
     Columns are matched to features by name, whatever their order; further columns are kept.
+    missing:     a number that is missing, besides NaN and nulls.
+    columns:     "name", or "position": the columns are the features in the model's order, and there are no others.
     threads:     threads of each actor.
     concurrency: the number of actors, or the least and the most.
     num_cpus:    the part of a CPU that Ray counts for an actor: actors that take all CPUs would stop the reading tasks,
                  which need some too.
     """
-    program = program_of(forest, output, threads)
+    program, call = program_of(forest, output, threads), call_of(output, missing, columns)
     known = dataset.schema(fetch_if_missing=False)  # where it is not known, the actors check it
     if known is not None:
         _arrow.check_free(known.names, _arrow.schema_of(forest, output, name).names)
     image = ray.put(numpy.frombuffer(memoryview(forest), dtype=numpy.uint8))
     return dataset.map_batches(
         _Predictor,
-        fn_constructor_args=(program, image, output, name),
+        fn_constructor_args=(program, image, call, name),
         batch_format="pyarrow",
         zero_copy_batch=True,
         concurrency=concurrency,
@@ -56,16 +60,16 @@ def predict(
 class _Predictor:
     """The class of an actor, which predicts batches of a dataset."""
 
-    def __init__(self, program: Program, image: Any, output: str, name: str) -> None:
+    def __init__(self, program: Program, image: Any, call: Call, name: str) -> None:
         # The array lies in the object store, read-only, and is borrowed.
         self._forest = program.forest_of(ray.get(image) if isinstance(image, ray.ObjectRef) else image)
-        self._output, self._name = output, name
+        self._call, self._name = call, name
 
     def __call__(self, rows: pyarrow.Table) -> pyarrow.Table:
-        batches = [
-            _arrow.with_predictions(self._forest, batch, self._output, self._name) for batch in rows.to_batches()
-        ]
-        return pyarrow.Table.from_batches(batches) if batches else _empty(self._forest, rows, self._output, self._name)
+        batches = [_arrow.with_predictions(self._forest, batch, self._call, self._name) for batch in rows.to_batches()]
+        if batches:
+            return pyarrow.Table.from_batches(batches)
+        return _empty(self._forest, rows, self._call.output, self._name)
 
 
 def _empty(forest: Forest, rows: pyarrow.Table, output: str, name: str) -> pyarrow.Table:
@@ -76,35 +80,44 @@ def _empty(forest: Forest, rows: pyarrow.Table, output: str, name: str) -> pyarr
 
 
 def deployment(
-    forest: Forest, *, output: str = "value", threads: int = 1, name: str = "forestvm", **options: Any
+    forest: Forest,
+    *,
+    output: str = "value",
+    missing: float | None = None,
+    columns: str = "name",
+    threads: int = 1,
+    name: str = "forestvm",
+    **options: Any,
 ) -> Any:
     """Returns a deployment of Ray Serve: `ray.serve.run(deployment(forest).bind())`.
 
     It answers JSON: {"rows": [[1.5, 2], ...]} or {"rows": {"age": [31, ...], ...}} with {"predictions": [...]}, and
     what it cannot take with status 400 and {"error": "..."}. Handles call `.predict.remote(rows)`.
 
+    missing: a number that is missing, besides NaN and null.
+    columns: "name", or "position": the columns of rows with names are the features in the model's order.
     options: further arguments of `ray.serve.deployment`, such as num_replicas.
     """
     from ray import serve
 
-    program = program_of(forest, output, threads)
+    program, call = program_of(forest, output, threads), call_of(output, missing, columns)
     image = ray.put(numpy.frombuffer(memoryview(forest), dtype=numpy.uint8))
 
     class Server(_Server):
         def __init__(self) -> None:
-            super().__init__(program, image, output)
+            super().__init__(program, image, call)
 
     return serve.deployment(name=name, **options)(Server)
 
 
 class _Server:
-    def __init__(self, program: Program, image: Any, output: str) -> None:
+    def __init__(self, program: Program, image: Any, call: Call) -> None:
         self._forest = program.forest_of(ray.get(image))
-        self._output = output
+        self._call = call
 
     def predict(self, rows: Any) -> Any:
         """Predicts rows of any form that Forest.predict takes."""
-        return self._forest.predict(rows, output=self._output)
+        return self._call.predict(self._forest, rows, extra="error")
 
     async def __call__(self, request: Any) -> Any:
         from starlette.responses import JSONResponse
