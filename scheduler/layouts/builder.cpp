@@ -21,12 +21,14 @@ struct Builder {
   decltype(&forestvm::scheduler::build) build;
 };
 
-const Builder& builder(Layout layout) {
-  static constexpr Builder kBuilders[] = {
-#define FVM_LAYOUT(number, Name, text, word, View, meaning) {size_##Name, why_not_##Name, build_##Name},
+Builder builder(Layout layout) {
+  switch (layout) {
+#define FVM_LAYOUT(number, Name, text, word, View, meaning) \
+  case Layout::Name:                                        \
+    return {size_##Name, why_not_##Name, build_##Name};
 #include <forestvm/core/layouts.def>
-  };
-  return kBuilders[static_cast<std::size_t>(layout)];
+  }
+  return {};
 }
 
 }  // namespace
