@@ -27,6 +27,13 @@ std::optional<double> number_in(std::string_view text) {
   return number;
 }
 
+/// Returns the error for a value that is not one of a feature's `count` categories.
+[[gnu::cold]] Failure not_among(const std::string& value, std::size_t count) {
+  return refused(formatted(
+      "{} is not one of the model's {} categories: its trainer refuses others, or takes them for one of these",
+      value, count));
+}
+
 /// Checks that each number of a dictionary is a float64. Errors name the first that is not.
 Result<void> check_exact(const Column& dictionary, std::size_t count) {
   if (dictionary.form != ColumnForm::Numbers) return {};
@@ -45,9 +52,11 @@ Result<void> check_exact(const Column& dictionary, std::size_t count) {
 
 }  // namespace
 
-CategoryTexts::CategoryTexts(const Program& program) : hashed_(program.hashed_features()) {
+CategoryTexts::CategoryTexts(const Program& program)
+    : named_(program.category_names().size()), hashed_(program.hashed_features()) {
+  auto at = named_.begin();
   for (const CategoryNames& record : program.category_names()) {
-    Named& named = named_.emplace_back();
+    Named& named = *at++;
     named.feature = record.feature;
     if (record.refuses_unseen == 0) named.unseen = record.unseen;
     const std::vector<std::string_view> names = program.category_names(record.feature);
@@ -99,9 +108,7 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, std::string_view 
   if (mine == nullptr) return static_cast<double>(category_code(text));
   if (const auto at = mine->codes.find(text); at != mine->codes.end()) return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused(formatted(
-      "{} is not one of the model's {} categories: its trainer refuses others, or takes them for one of these",
-      in_quotes(text, 60), mine->codes.size()));
+  return not_among(in_quotes(text, 60), mine->codes.size());
 }
 
 Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) const {
@@ -116,9 +123,7 @@ Result<double> CategoryTexts::number_of(std::uint32_t feature, double number) co
   if (const auto at = mine->numbers.find(number); at != mine->numbers.end())
     return static_cast<double>(at->second);
   if (mine->unseen) return *mine->unseen;
-  return refused(formatted(
-      "{} is not one of the model's {} categories: its trainer refuses others, or takes them for one of these",
-      number_text(number), mine->codes.size()));
+  return not_among(number_text(number), mine->codes.size());
 }
 
 Result<bool> CategoryTexts::numbers_of(std::uint32_t feature, const Column& dictionary, std::size_t count,
