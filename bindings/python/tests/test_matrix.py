@@ -19,8 +19,8 @@ from conftest import (
     other_model_files,
     ulps,
 )
+from frames import FRAMES
 from test_rows import FORMS
-from test_rows_frames import FRAMES
 
 import forestvm
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import ZOO, ModelFile, model_files, other_model_files
-from test_rows_frames import FRAMES
+from frames import FRAMES
 
 import forestvm
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import DATA
-from test_rows_frames import FRAMES, arrow_table
+from frames import FRAMES, arrow_table
 
 import forestvm
 

@@ -61,7 +61,7 @@ class Model(kserve.Model):  # type: ignore[misc]
         if output not in OUTPUTS:
             raise Usage(f"output is {output!r}: expected one of {', '.join(OUTPUTS)}", "output")
         super().__init__(name or Path(path).stem)
-        self._path, self._output, self._threads = path, output, threads
+        self._path, self._threads = path, threads
         self._call = call_of(output, missing, "name")
         self._loading: threading.Thread | None = None
         self._lock = threading.Lock()
@@ -70,7 +70,7 @@ class Model(kserve.Model):  # type: ignore[misc]
     def load(self) -> bool:
         """Reads the file. Requests that are being answered keep the program with which they began."""
         version = _version_of(self._path)  # read before the file, so that a file replaced meanwhile is read again
-        self._forest = load_with(self._path, self._output, self._threads)
+        self._forest = load_with(self._path, self._call.output, self._threads)
         self._version = version
         self.ready = True
         return True
@@ -125,7 +125,7 @@ class Model(kserve.Model):  # type: ignore[misc]
         return [{"name": _ROWS, "datatype": _DATATYPES[forest._row_dtype], "shape": [-1, forest.num_features]}]
 
     async def get_output_types(self) -> list[dict[str, Any]]:
-        sample = no_predictions(await self._current(), self._output)
+        sample = no_predictions(await self._current(), self._call.output)
         return [{"name": _PREDICTION, "datatype": _DATATYPES[str(sample.dtype)], "shape": [-1, *sample.shape[1:]]}]
 
     async def predict(self, payload: Any, headers: Any = None, response_headers: Any = None) -> Any:
