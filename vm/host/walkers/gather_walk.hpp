@@ -42,14 +42,21 @@ class GatherWalk {
     if (task.row_stride > Lanes::kMaxStride) return trees<1>(task, interleaving);
     const Range& rows = task.row_range;
     const Range& trees = task.tree_range;
-    const std::uint32_t whole = rows.end - rows.size() % (Vectors * kLanes);
+    const std::uint32_t last = rows.size() % kLanes;
+    const bool last_by_trees = last != 0 && trees_fill_lanes(trees.size(), last);
+    const std::uint32_t end = last_by_trees ? rows.end - last : rows.end;
+    const std::uint32_t whole = end - (end - rows.begin) % (Vectors * kLanes);
     for (std::uint32_t t = trees.begin; t < trees.end; ++t)
       for (std::uint32_t row = rows.begin; row < whole; row += Vectors * kLanes)
         rows_of_trees<1, Vectors>(task, t, row, Vectors * kLanes);
-    for_vectors<Vectors>(whole, rows.end, [&]<unsigned V>(std::uint32_t row, unsigned count) {
+    for_vectors<Vectors>(whole, end, [&]<unsigned V>(std::uint32_t row, unsigned count) {
       for_chunks<Vectors / V>(trees.begin, trees.end,
                               [&]<unsigned T>(std::uint32_t t) { rows_of_trees<T, V>(task, t, row, count); });
     });
+    if (!last_by_trees) return;
+    WalkTask rest = task;
+    rest.row_range.begin = end;
+    GatherWalk::trees<kTreeVectors>(rest, interleaving);
   }
 
   /// Walks a row through Vectors x kLanes trees together.
@@ -62,6 +69,16 @@ class GatherWalk {
   }
 
  private:
+  static constexpr unsigned kTreeVectors = 4;  ///< Vectors of trees through which single rows are walked.
+
+  /// Returns whether `rows` rows, fewer than kLanes, take less time one by one, each with its trees in the lanes, than
+  /// together in the lanes of one tree after the other. Both ways have four vectors in flight: of trees, or one for each
+  /// of four trees.
+  static constexpr bool trees_fill_lanes(std::uint32_t trees, std::uint32_t rows) {
+    constexpr std::uint64_t kWalks = kTreeVectors * kLanes;
+    return rows * kTreeVectors * ((trees + kWalks - 1) / kWalks) < trees;
+  }
+
   /// Walks each row through all trees. Row is a type that finds the values or codes of a row that the lanes' nodes
   /// test.
   template <unsigned Vectors, class Row>
@@ -276,49 +293,23 @@ class GatherWalk {
 
   /// Takes every lane to its leaf. `at` has the lanes' positions and `node` the nodes there, first the roots. nodes(v)
   /// returns the nodes through which vector v walks, value(v, position) what its lanes test; beside() is called at each
-  /// step.
+  /// step. All vectors step before any fetches its next nodes: a fetch waits for its own vector's step, and the
+  /// processor runs the gathers of the other vectors meanwhile. Lanes at a leaf stay there, so vectors whose lanes have
+  /// all ended go on with the others, which costs less than a branch for each vector.
   template <unsigned Vectors, class Forest, class Value, class Beside>
   FVM_INLINE static void descend(const WalkTask& task, const Forest& nodes, Ints (&at)[Vectors],
                                  Nodes (&node)[Vectors], const Value& value, const Beside& beside) {
-    for (std::uint32_t i = 0; i < task.steps; ++i) {
+    std::uint32_t steps_left = task.steps;
+    for (bool walking = !task.exact || steps_left != 0; walking;) {
+      walking = false;
       for (unsigned v = 0; v < Vectors; ++v) {
-        at[v] = Lanes::step(node[v], at[v], v, value).at;
-        node[v] = Lanes::fetch(nodes(v), at[v]);
+        const auto step = Lanes::step(node[v], at[v], v, value);
+        at[v] = step.at;
+        walking |= step.walking;
       }
+      for (unsigned v = 0; v < Vectors; ++v) node[v] = Lanes::fetch(nodes(v), at[v]);
       beside();
-    }
-    if (!task.exact) descend_to_leaves<Vectors>(nodes, at, node, value);
-  }
-
-  /// Takes steps until every lane is at a leaf. It has arrays of its own, because a loop that picks vectors by number
-  /// keeps them in memory, and those of descend's loop should stay in registers.
-  template <unsigned Vectors, class Forest, class Value>
-  FVM_INLINE static void descend_to_leaves(const Forest& nodes, Ints (&at)[Vectors], Nodes (&node)[Vectors],
-                                           const Value& value) {
-    Ints position[Vectors];
-    Nodes here[Vectors];
-    bool walking[Vectors];
-    for (unsigned v = 0; v < Vectors; ++v) {
-      position[v] = at[v];
-      here[v] = node[v];
-      walking[v] = true;
-    }
-    for (bool any = true; any;) {
-      any = false;
-#pragma GCC unroll 1
-      for (unsigned v = 0; v < Vectors; ++v) {
-        if (!walking[v]) continue;
-        const auto step = Lanes::step(here[v], position[v], v, value);
-        walking[v] = step.walking;
-        if (!step.walking) continue;
-        any = true;
-        position[v] = step.at;
-        here[v] = Lanes::fetch(nodes(v), step.at);
-      }
-    }
-    for (unsigned v = 0; v < Vectors; ++v) {
-      at[v] = position[v];
-      node[v] = here[v];
+      if (task.exact) walking = --steps_left != 0;
     }
   }
 };
