@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import MODELS, assert_same
+from conftest import MODELS, UNCERTAIN, assert_same, check_one_copy
 
 import forestvm
 
 if importlib.util.find_spec("kserve") is None:  # not imported: its gRPC messages clash with those of Triton's client
     pytest.skip("no package kserve", allow_module_level=True)
-PORT, GRPC_PORT, SWAP_PORT, SWAP_GRPC_PORT = range(18080, 18084)
+PORT, GRPC_PORT, SWAP_PORT, SWAP_GRPC_PORT, SHARING_PORT = range(18080, 18085)
 
 SERVER = """
 import sys, kserve
@@ -330,6 +330,32 @@ time.sleep(100)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert done.returncode == 1 and "cannot read the model" in done.stderr + done.stdout
+
+
+def test_worker_processes_have_one_copy_of_a_program(tmp_path: Path) -> None:
+    """They map a program file where it lies, and the program of a model in the folder of programs."""
+    forests = {"program": forestvm.load(MODELS["classes"]), "model": forestvm.load(UNCERTAIN)}
+    program = tmp_path / "program.fvm"
+    forests["program"].save(program)
+    with serving(tmp_path, SHARING_PORT, 0, 2, {"program": program, "model": UNCERTAIN}) as log:
+        for name, file in (("program", program), ("model", None)):
+            check_one_copy(forests[name], 3, file)  # two worker processes, and the one that has started them
+        assert "a program of its own" not in log.read_text()
+
+
+def test_a_program_that_cannot_be_shared_is_served(tmp_path: Path) -> None:
+    (tmp_path / "folder").touch()
+    code = f"""
+import asyncio
+from forestvm.engines import kserve
+model = kserve.Model({str(MODELS["classes"])!r})
+print(asyncio.run(model.predict({{"instances": [[1, 2, 3, 4, 5, 6]]}}))["predictions"])
+"""
+    environment = {**os.environ, "FORESTVM_PROGRAMS": str(tmp_path / "folder")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env=environment)
+    wanted = forestvm.load(MODELS["classes"]).predict([[1, 2, 3, 4, 5, 6]]).tolist()
+    assert done.stdout.splitlines()[-1] == str(wanted), done.stderr
+    assert "a program of its own" in done.stderr + done.stdout
 
 
 def test_the_server_answers_while_a_new_file_is_read(tmp_path: Path) -> None:

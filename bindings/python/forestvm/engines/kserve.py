@@ -23,9 +23,10 @@ from kserve.protocol.rest.multiprocess.server import RESTServerProcess
 
 from .._errors import Error, Usage
 from .._forest import Forest
-from ._program import OUTPUTS, call_of, load_with, no_predictions
+from ._program import OUTPUTS, call_of, load_with, no_predictions, program_of
 
 _ROWS, _PREDICTION = "rows", "prediction"  # The tensors of a request and of an answer.
+_PROGRAM_MAGIC = b"\x89FVM\r\n\x1a\n"  # the first bytes of a program file
 _DATATYPES = {"float32": "FP32", "float64": "FP64", "int64": "INT64", "int32": "INT32"}
 
 
@@ -70,7 +71,8 @@ class Model(kserve.Model):  # type: ignore[misc]
     def load(self) -> bool:
         """Reads the file. Requests that are being answered keep the program with which they began."""
         version = _version_of(self._path)  # read before the file, so that a file replaced meanwhile is read again
-        self._forest = load_with(self._path, self._call.output, self._threads)
+        forest = load_with(self._path, self._call.output, self._threads)
+        self._forest = _shared(forest, self._path, self._call.output, self._threads)
         self._version = version
         self.ready = True
         return True
@@ -99,7 +101,7 @@ class Model(kserve.Model):  # type: ignore[misc]
                 logger.error("the old model stays in use: %s", error)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns the state that the server passes to its worker processes. They open the file and share its memory."""
+        """Returns the state that the server passes to its worker processes. They open the file themselves."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_forest", "_loading", "_lock")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -149,6 +151,20 @@ def _version_of(path: str | os.PathLike[str]) -> tuple[int, ...]:
     except OSError:
         return ()
     return facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size
+
+
+def _shared(forest: Forest, path: str | os.PathLike[str], output: str, threads: int | None) -> Forest:
+    """Returns the forest of a file in memory that worker processes share: of the program file at `path`, which has been
+    mapped, or of a file in the folder of programs if `path` has a model, which each of them has compiled."""
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(_PROGRAM_MAGIC)) == _PROGRAM_MAGIC:
+                return forest
+        program = program_of(forest, output, threads)
+        return program.mapped(program.file_of(forest))
+    except (Error, OSError) as error:
+        logger.warning("each worker process keeps a program of its own in memory: %s", error)
+        return forest
 
 
 def _instances(request: dict[str, Any]) -> Any:
