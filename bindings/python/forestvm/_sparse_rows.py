@@ -221,8 +221,8 @@ _FORMS: dict[str, type[_Form]] = {"csr": _Csr, "csc": _Csc, "coo": _Coo, "lil": 
 
 
 def _form_of(X: Any) -> _Form:
-    """Returns the form of rows. Forms in which one must look at all values to find those of a row become CSR as a whole:
-    DOK, and COO whose rows do not ascend."""
+    """Returns the form of rows. Forms in which one must look at all values to find those of a row become CSR as a
+    whole: DOK, and COO whose rows do not ascend."""
     if X.format == "coo":
         _check_indices(X.row, X.shape[0], "rows")
         _check_indices(X.col, X.shape[1], "columns")

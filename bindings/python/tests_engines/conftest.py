@@ -220,8 +220,8 @@ def model(request: pytest.FixtureRequest) -> Case:
 
 @pytest.fixture(scope="session", autouse=True)
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sets a new folder for the machine's programs, for this process and those that it starts, some of which run in other
-    folders: the paths of PYTHONPATH are made absolute for them."""
+    """Sets a new folder for the machine's programs, for this process and those that it starts. Some of these run in
+    other folders, for which the paths of PYTHONPATH are made absolute."""
     folder = tmp_path_factory.mktemp("programs")
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(path) for path in paths if path)

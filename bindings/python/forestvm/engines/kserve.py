@@ -2,8 +2,9 @@
 
     kserve.ModelServer().start([forestvm.engines.kserve.Model("model.fvm")])
 
-Rows are a tensor [rows] for each feature by its name, of the datatype that the model's metadata say, or one tensor `rows`
-[rows, features] of numbers. If the model's file is replaced, requests that begin afterwards are answered by the new file.
+Rows are a tensor [rows] for each feature by its name, of the datatype that the model's metadata say, or one tensor
+`rows` [rows, features] of numbers. If the model's file is replaced, requests that begin afterwards are answered by the
+new file.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Model(kserve.Model):  # type: ignore[misc]
             os._exit(1)
 
     async def get_input_types(self) -> list[dict[str, Any]]:
-        """Returns the model's metadata: a tensor for each feature, or one for all if the model has no names for them."""
+        """Returns the model's metadata: a tensor for each feature, or one for all if the model does not name them."""
         forest = await self._current()
         number, names = _DATATYPES[forest._row_dtype], forest.feature_names
         if not names or _names.are_made_up(names):
