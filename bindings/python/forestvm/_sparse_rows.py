@@ -133,7 +133,7 @@ class _Csr(_Form):
 
 
 class _Csc(_Form):
-    value_bytes = 32
+    value_bytes = 64
 
     def values_before(self, row: int) -> int:
         return int(self.rows.nnz * row // max(1, self.rows.shape[0]))
