@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -75,8 +74,8 @@ def predict(
         return _softmax(raw, forest._new_result(len(raw), output, out, dtype))
     if isinstance(X, _core.EncodedRows):
         raise Usage("missing: encoded rows have their missing values already", "missing")
-    if is_sparse(X):
-        return _predict_sparse(forest, X, output, out, dtype, missing)
+    if _sparse_rows.is_sparse(X):
+        return _sparse_rows.predict(forest, X, output, out, dtype, missing)
     if _is_arrow(X) and not hasattr(X, "iloc"):
         return forest._predict_arrow(X, output, out, dtype, missing_number(missing), columns, extra)
     rows = _rows_of(forest, X, missing, columns or "name", extra or "error")
@@ -121,9 +120,9 @@ def predict_one(
 
 def encode(forest: Forest, X: Any, missing: float | None, columns: str, extra: str) -> _core.EncodedRows:
     _names.check_options(columns, extra)
-    if is_sparse(X):
+    if _sparse_rows.is_sparse(X):
         encoded = _core.EncodedRows(X.shape[0], *forest._encoder, None)
-        for begin, _, part in _sparse_parts(forest, X, missing):
+        for begin, _, part in _sparse_rows.parts(forest, X, missing):
             forest._encode(encoded, part, begin)
         return encoded
     if _is_arrow(X) and not hasattr(X, "iloc"):
@@ -304,81 +303,4 @@ def _objects(values: NDArray[Any], where: str) -> NDArray[Any]:
     return out
 
 
-def is_sparse(X: Any) -> bool:
-    """Returns whether X is a sparse matrix or array of SciPy, which is not imported for it."""
-    return type(X).__module__.startswith("scipy.sparse")
-
-
-def _sparse_parts(
-    forest: Forest, X: Any, missing: float | None
-) -> Iterator[tuple[int, int, tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[Any], bool]]]:
-    """Returns parts of sparse rows, at multiples of 64 rows: begin, end, and what the extension reads. Values that the
-    rows do not list are missing for models of XGBoost and 0 for other models, as in the trainers."""
-    if X.ndim != 2:
-        raise UnsupportedInput(f"the rows have {X.ndim} dimension, not 2", "X")
-    _names.check_count(forest, X.shape[1])
-    missing = missing_number(missing)
-    source = X if X.format in ("csr", "csc") else X.tocsr()
-    is_read = source.format == "csr" and source.has_canonical_format
-    copies = not is_read or source.indices.dtype.itemsize > 4 or _must_convert(source.data, missing)
-    copies = copies or (source.indptr.dtype.itemsize < 8 and source.indptr.size * 8 > _BLOCK_BYTES)
-    for begin, end in _sparse_pieces(source) if copies else [(0, X.shape[0])]:
-        part = source
-        if not is_read:
-            part = source[begin:end].tocsr()
-            part = part.copy() if part is X else part
-            part.sum_duplicates()
-        offsets, indices, values = part.indptr, part.indices, part.data
-        if is_read and copies:
-            first, last = offsets[begin], offsets[end]
-            offsets, indices, values = offsets[begin : end + 1] - first, indices[first:last], values[first:last]
-        if indices.dtype.itemsize > 4 and indices.size and not 0 <= indices.min() <= indices.max() < X.shape[1]:
-            raise Refused(f"the rows have indices of columns that are not from 0 to {X.shape[1] - 1}", "X")
-        if _must_convert(values, missing):
-            values = numbers(values, forest._number_dtype, missing, "X")
-        yield (
-            begin,
-            end,
-            (
-                numpy.ascontiguousarray(offsets, dtype="int64"),
-                numpy.ascontiguousarray(indices, dtype="int32"),
-                numpy.ascontiguousarray(values),
-                forest.trainer != "xgboost",
-            ),
-        )
-
-
-def _must_convert(values: NDArray[Any], missing: float | None) -> bool:
-    """Returns whether the extension cannot read the values of sparse rows as they are."""
-    dtype = values.dtype
-    return missing is not None or dtype.kind not in "biuf" or dtype.char == "g" or not dtype.isnative
-
-
-def _sparse_pieces(rows: Any) -> Iterator[tuple[int, int]]:
-    """Cuts CSR or CSC rows at multiples of 64 rows into blocks whose values, indices and offsets take about 64 MiB;
-    there is at least one block."""
-    count, most = rows.shape[0], _BLOCK_BYTES // 16
-    begin = 0
-    while True:
-        if rows.format == "csr":
-            end = bisect.bisect_right(rows.indptr, int(rows.indptr[begin]) + most, begin) - 1
-        else:
-            end = begin + most // max(1, rows.nnz // max(1, count))
-        rows_read = min(end - begin, most) // 64 * 64
-        end = min(begin + max(64, rows_read), count)
-        yield begin, end
-        if end == count:
-            return
-        begin = end
-
-
-def _predict_sparse(
-    forest: Forest, X: Any, output: str, out: NDArray[Any] | None, dtype: Any, missing: float | None
-) -> NDArray[Any]:
-    result = forest._new_result(X.shape[0], output, out, dtype)
-    for begin, end, part in _sparse_parts(forest, X, missing):
-        forest._predict_csr(*part, output, result[begin:end])
-    return result
-
-
-from . import _frames  # noqa: E402  (its classes derive from Rows)
+from . import _frames, _sparse_rows  # noqa: E402  (their classes and functions need those of this module)

@@ -99,6 +99,13 @@ def polars_chunks():
     part = polars()[:{ROWS // 4}]
     return package.concat([part] * 4, rechunk=False)
 
+def sparse(form):
+    from scipy.sparse import csr_matrix
+    columns = np.tile(np.arange(0, {COLUMNS}, 10, dtype="int32"), {ROWS})
+    offsets = np.arange(0, len(columns) + 1, 10)
+    values = np.random.default_rng(1).random(len(columns))
+    return csr_matrix((values, columns, offsets), shape=({ROWS}, {COLUMNS})).asformat(form)
+
 def streamed(frame):
     import pyarrow
     result = np.empty(len(frame), np.float32)
@@ -111,7 +118,8 @@ def streamed(frame):
 
 forest = forestvm.load(sys.argv[1], threads=2)
 names = forest.feature_names
-frame = globals()[sys.argv[2]]()
+maker, *form = sys.argv[2].split()
+frame = globals()[maker](*form)
 ways = dict(
     predict=forest.predict,
     first=forest.predict,
@@ -163,6 +171,9 @@ def growth(model: Path, form: str, way: str = "predict") -> int:
         ("polars", "predict", "polars"),
         ("polars_chunks", "leaves", "polars"),
         ("polars_chunks", "stream", "polars"),
+        ("sparse csc", "first", "scipy"),
+        ("sparse coo", "first", "scipy"),
+        ("sparse lil", "first", "scipy"),
     ],
 )
 def test_a_million_rows_grow_by_the_result_and_a_block(model: Path, form: str, way: str, package: str) -> None:

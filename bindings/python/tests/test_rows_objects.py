@@ -236,7 +236,11 @@ def test_indices_of_sparse_rows_are_not_cut() -> None:
             forest.predict(rows)
 
 
-@pytest.mark.parametrize("kind", ["indices", "missing", "duplicates", "offsets", "CSC"])
+SPARSE_FORMS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+
+
+@pytest.mark.filterwarnings("ignore:Constructing a DIA matrix")
+@pytest.mark.parametrize("kind", ["indices", "missing", "duplicates", "offsets", "csc", "coo", "lil", "bsr", "dia"])
 def test_sparse_rows_are_converted_a_part_at_a_time(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sparse = pytest.importorskip("scipy.sparse")
     forest = forestvm.load(DATA / "breast_cancer" / "model.json", threads=1)
@@ -247,7 +251,10 @@ def test_sparse_rows_are_converted_a_part_at_a_time(kind: str, monkeypatch: pyte
     wanted, codes = forest.predict(rows), bytes(forest.encode(rows))
     options: dict[str, Any] = {}
     assert rows.has_canonical_format
-    rows.indptr = rows.indptr.astype("int64")  # those of other types are converted
+    if kind in SPARSE_FORMS:
+        rows = rows.asformat(kind)
+    else:
+        rows.indptr = rows.indptr.astype("int64")  # those of other types are converted
     if kind == "indices":
         rows.indices = rows.indices.astype("int64")
     elif kind == "missing":
@@ -256,20 +263,74 @@ def test_sparse_rows_are_converted_a_part_at_a_time(kind: str, monkeypatch: pyte
         rows = sparse.csr_matrix((np.repeat(rows.data / 2, 2), np.repeat(rows.indices, 2), rows.indptr * 2), rows.shape)
     elif kind == "offsets":
         rows.indptr = rows.indptr.astype("int32")
-    else:
-        rows = rows.tocsc()
     before = rows.copy()
-    forest.predict(rows[:64])
+    forest.predict(before, **options)  # imports what is needed
     out = np.empty_like(wanted)
     tracemalloc.start()
     forest.predict(rows, out=out, **options)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert out.tobytes() == wanted.tobytes()
-    assert peak < 8 * block < rows.data.nbytes
-    for name in ("data", "indices", "indptr"):
-        assert np.array_equal(getattr(rows, name), getattr(before, name))
+    assert peak < 8 * block < 4 * rows.nnz
+    for name in ("data", "indices", "indptr", "row", "col", "rows", "offsets"):
+        assert np.array_equal(getattr(rows, name, None), getattr(before, name, None))
     assert bytes(forest.encode(rows, **options)) == codes
+
+
+@pytest.mark.filterwarnings("ignore:Constructing a DIA matrix")
+@pytest.mark.parametrize("block", [1, 1 << 16, 64 << 20])
+@pytest.mark.parametrize("form", SPARSE_FORMS)
+def test_sparse_rows_of_all_forms_are_those_of_scipys_csr(
+    form: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json", threads=1)
+    monkeypatch.setattr(_rows, "_BLOCK_BYTES", block)
+    width = forest.num_features
+    for count, density in ((0, 0.0), (1, 0.5), (130, 0.0), (1000, 0.02), (999, 0.4), (20, 1.0)):
+        csr = sparse.random(count, width, density=density, format="csr", random_state=count)
+        csr.data = (csr.data * 100).round()
+        csr.data[::5] = 0  # zeros that are listed
+        for made in (csr.asformat(form), sparse.csr_array(csr).asformat(form)):
+            check_as_csr(forest, made)
+
+
+def check_as_csr(forest: forestvm.Forest, rows: Any) -> None:
+    """Compares rows with the CSR that SciPy makes of them."""
+    csr = rows.tocsr(copy=True)
+    csr.sum_duplicates()
+    assert forest.predict(rows).tobytes() == forest.predict(csr).tobytes()
+    assert bytes(forest.encode(rows)) == bytes(forest.encode(csr))
+
+
+@pytest.mark.parametrize("block", [1, 1 << 16])
+def test_sparse_rows_may_be_out_of_order_and_list_columns_twice(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json", threads=1)
+    monkeypatch.setattr(_rows, "_BLOCK_BYTES", block)
+    random, count, width = np.random.default_rng(1), 1000, forest.num_features
+    given = random.integers(0, count, 5000), random.integers(0, width, 5000)
+    values = random.normal(size=5000) * 100
+    check_as_csr(forest, sparse.coo_matrix((values, given), shape=(count, width)))
+    order = np.argsort(given[0], kind="stable")
+    check_as_csr(forest, sparse.coo_matrix((values[order], (given[0][order], given[1][order])), shape=(count, width)))
+    blocks = random.normal(size=(60, 100, 3)) * 100  # of 100 rows and 3 columns
+    bsr = sparse.bsr_matrix((blocks, np.arange(60)[::-1] % 10, np.arange(11) * 6), shape=(count, width))
+    check_as_csr(forest, bsr)
+    check_as_csr(forest, sparse.bsr_matrix((blocks, np.arange(60) % 5, np.arange(11) * 6), shape=(count, width)))
+    # Diagonals out of order, which do not reach all columns.
+    offsets = np.array([3, -900, 0, -17, 29, -999, -500])
+    check_as_csr(forest, sparse.dia_matrix((random.normal(size=(7, 22)) * 100, offsets), shape=(count, width)))
+
+
+@pytest.mark.parametrize(("name", "index"), [("row", -1), ("row", 3), ("col", -1), ("col", 30)])
+def test_coo_rows_with_wrong_indices_are_refused(name: str, index: int) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json")
+    rows = sparse.coo_matrix(np.ones((3, forest.num_features)))
+    getattr(rows, name)[7] = index
+    with pytest.raises(forestvm.Refused, match=f"indices of {'rows' if name == 'row' else 'columns'} that are not"):
+        forest.predict(rows)
 
 
 def test_a_dictionary_has_no_order_for_a_model_without_names(tmp_path: Path) -> None:

@@ -220,8 +220,11 @@ def model(request: pytest.FixtureRequest) -> Case:
 
 @pytest.fixture(scope="session", autouse=True)
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sets a new folder for the machine's programs, for this process and those that it starts."""
+    """Sets a new folder for the machine's programs, for this process and those that it starts. Some of these run in
+    other folders, for which the paths of PYTHONPATH are made absolute."""
     folder = tmp_path_factory.mktemp("programs")
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(path) for path in paths if path)
     os.environ["FORESTVM_PROGRAMS"] = str(folder)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     return folder
@@ -253,10 +256,10 @@ def processes(text: str) -> list[int]:
     return found
 
 
-def mappings(forest: forestvm.Forest) -> dict[int, dict[str, int]]:
-    """Returns the bytes of the program's file in the memory of each process that maps it: Rss, Pss, ..."""
+def mappings(file: Path) -> dict[int, dict[str, int]]:
+    """Returns the bytes of a file in the memory of each process that maps it: Rss, Pss, ..."""
     found: dict[int, dict[str, int]] = {}
-    name = str(program_of(forest, "value", 1).file_of(forest).resolve())
+    name = str(file.resolve())
     for path in Path("/proc").glob("[0-9]*/maps"):
         inside = False
         try:
@@ -273,17 +276,22 @@ def mappings(forest: forestvm.Forest) -> dict[int, dict[str, int]]:
     return found
 
 
-def check_one_copy(forest: forestvm.Forest, workers: int) -> None:
-    """Checks that workers have one copy of the program: their shares of its memory (Pss) add up to the file at most."""
+def check_one_copy(forest: forestvm.Forest, workers: int, file: Path | None = None) -> None:
+    """Checks that workers have one copy of the program: their shares of its memory (Pss) add up to the file at most.
+
+    file: the program's file; None: the one in the folder of programs.
+    """
+    file = file or program_of(forest, "value", 1).file_of(forest)
     page = os.sysconf("SC_PAGE_SIZE")
     size = -(-len(memoryview(forest)) // page) * page
     deadline = time.monotonic() + 10
     while True:
-        found = mappings(forest)
+        found = mappings(file)
         # The kernel rounds each share to whole kB.
         at_most_one = sum(sizes["Pss"] for sizes in found.values()) <= size + 1024 * len(found)
-        # Processes are looked at one after another, and a worker that drops a mapping meanwhile changes the shares.
-        if at_most_one or time.monotonic() > deadline:
+        # Processes are looked at one after another, and a worker that drops a mapping meanwhile changes the shares. A
+        # worker may also still be reading the program.
+        if (at_most_one and len(found) >= workers) or time.monotonic() > deadline:
             break
         time.sleep(0.2)
     assert at_most_one and len(found) >= workers, found

@@ -21,13 +21,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import MODELS, assert_same
+from conftest import DATA, MODELS, UNCERTAIN, assert_same, check_one_copy
 
 import forestvm
 
 if importlib.util.find_spec("kserve") is None:  # not imported: its gRPC messages clash with those of Triton's client
     pytest.skip("no package kserve", allow_module_level=True)
-PORT, GRPC_PORT, SWAP_PORT, SWAP_GRPC_PORT = range(18080, 18084)
+UNNAMED = DATA / "xgboost_versions" / "3.2.0_early" / "model.json"
+PORT, GRPC_PORT, SWAP_PORT, SWAP_GRPC_PORT, SHARING_PORT = range(18080, 18085)
 
 SERVER = """
 import sys, kserve
@@ -87,7 +88,7 @@ def get(path: str, content: bytes | None = None, port: int = PORT) -> tuple[int,
 
 @pytest.fixture(scope="module", autouse=True)
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with serving(tmp_path_factory.mktemp("kserve"), PORT, GRPC_PORT, 1, MODELS):
+    with serving(tmp_path_factory.mktemp("kserve"), PORT, GRPC_PORT, 1, {**MODELS, "unnamed": UNNAMED}):
         yield
 
 
@@ -131,24 +132,95 @@ def test_tritons_clients(model: tuple[str, forestvm.Forest, np.ndarray], way: st
     assert_same(answer.as_numpy("prediction"), forest.predict(rows))
 
 
-def test_metadata_names_types_and_shapes() -> None:
-    status, answer = get("/v2/models/classes")
+def feature_tensors(name: str) -> list[dict[str, Any]]:
+    """Returns the tensors that the metadata of a model with names shall have."""
+    forest = forestvm.load(MODELS[name])
+    number = {"float32": "FP32", "float64": "FP64"}[forest._row_dtype]
+    return [
+        {"name": feature, "datatype": "BYTES" if feature in forest.categories else number, "shape": [-1]}
+        for feature in forest.feature_names
+    ]
+
+
+@pytest.mark.parametrize("name", [*MODELS, "unnamed"])
+def test_metadata_names_types_and_shapes(name: str) -> None:
+    status, answer = get(f"/v2/models/{name}")
     assert status == 200
-    assert answer["inputs"] == [{"name": "rows", "datatype": "FP64", "shape": [-1, 6]}]
-    assert answer["outputs"] == [{"name": "prediction", "datatype": "FP64", "shape": [-1, 3]}]
+    unnamed = [{"name": "rows", "datatype": "FP32", "shape": [-1, 8]}]
+    assert answer["inputs"] == (unnamed if name == "unnamed" else feature_tensors(name))
+    datatype = "FP32" if name in ("float32", "unnamed") else "FP64"
+    shape = [-1, 3] if name == "classes" else [-1]
+    assert answer["outputs"] == [{"name": "prediction", "datatype": datatype, "shape": shape}]
+    clients = pytest.importorskip("tritonclient.grpc")
+    told = clients.InferenceServerClient(f"127.0.0.1:{GRPC_PORT}").get_model_metadata(name, as_json=True)
+    for key in ("inputs", "outputs"):
+        tensors = [{**tensor, "shape": list(map(int, tensor["shape"]))} for tensor in told[key]]
+        assert tensors == answer[key]
+
+
+def rows_with_categories() -> dict[str, list[Any]]:
+    """Makes rows by feature. Some texts are no categories of the model."""
+    forest = forestvm.load(MODELS["categories"])
+    random = np.random.default_rng(6)
+    return {
+        name: random.choice([*forest.categories[name], "unseen"], 40).tolist()
+        if name in forest.categories
+        else random.normal(scale=20, size=40).tolist()
+        for name in forest.feature_names
+    }
 
 
 def test_named_categories() -> None:
     forest = forestvm.load(MODELS["categories"])
-    row = {name: forest.categories[name][1] if name in forest.categories else 1.5 for name in forest.feature_names}
-    status, answer = get("/v1/models/categories:predict", json.dumps({"instances": [row]}).encode())
-    assert (status, answer) == (200, {"predictions": [forest.predict_one(row)]})
-    tensors = [
-        {"name": name, "shape": [1], "datatype": "BYTES" if name in forest.categories else "FP64", "data": [value]}
-        for name, value in row.items()
-    ]
+    rows = rows_with_categories()
+    wanted = forest.predict(rows).tolist()
+    assert len(set(wanted)) > 5
+    instances = [dict(zip(rows, row)) for row in zip(*rows.values())]
+    status, answer = get("/v1/models/categories:predict", json.dumps({"instances": instances}).encode())
+    assert (status, answer) == (200, {"predictions": wanted})
+    tensors = [{**tensor, "shape": [40], "data": rows[tensor["name"]]} for tensor in feature_tensors("categories")]
     status, answer = get("/v2/models/categories/infer", json.dumps({"inputs": tensors}).encode())
-    assert status == 200 and answer["outputs"][0]["data"] == [forest.predict_one(row)]
+    assert status == 200 and answer["outputs"][0]["data"] == wanted
+    tensors[-1]["data"][3] = None  # a missing value
+    status, answer = get("/v2/models/categories/infer", json.dumps({"inputs": tensors}).encode())
+    assert status == 200 and answer["outputs"][0]["data"] == forest.predict(rows).tolist()
+
+
+@pytest.mark.parametrize("way", ["http", "grpc", "grpc with contents"])
+def test_named_categories_from_tritons_clients(way: str) -> None:
+    module = way.split()[0]
+    clients = pytest.importorskip(f"tritonclient.{module}")
+    rows = rows_with_categories()
+    inputs = []
+    for described in feature_tensors("categories"):
+        values, texts = rows[described["name"]], described["datatype"] == "BYTES"
+        tensor = clients.InferInput(described["name"], [40], described["datatype"])
+        if way == "grpc with contents":  # which other clients send, and Triton's do not
+            contents = tensor._get_tensor().contents
+            if texts:
+                contents.bytes_contents.extend(value.encode() for value in values)
+            else:
+                contents.fp64_contents.extend(values)
+        else:
+            tensor.set_data_from_numpy(np.array(values, object if texts else None))
+        inputs.append(tensor)
+    client = clients.InferenceServerClient(f"127.0.0.1:{PORT if module == 'http' else GRPC_PORT}")
+    answer = client.infer("categories", inputs)
+    if way == "grpc with contents":
+        got = np.array(answer.get_response().outputs[0].contents.fp64_contents)
+    else:
+        got = answer.as_numpy("prediction")
+    assert_same(got, forestvm.load(MODELS["categories"]).predict(rows))
+
+
+def test_bytes_that_are_no_text_are_told() -> None:
+    clients = pytest.importorskip("tritonclient.grpc")
+    tensor = clients.InferInput("x/y", [1], "BYTES")
+    tensor.set_data_from_numpy(np.array([b"\xff"], object))
+    client = clients.InferenceServerClient(f"127.0.0.1:{GRPC_PORT}")
+    with pytest.raises(Exception, match="tensor 'x/y': 'utf-8' codec can't decode") as error:
+        client.infer("categories", [tensor])
+    assert str(error.value.status()) == "StatusCode.INVALID_ARGUMENT"
 
 
 def test_a_model_uses_one_thread_unless_told() -> None:
@@ -217,6 +289,27 @@ for missing in ({{}}, {{"missing": -99}}):
             {"inputs": [{"name": "x/y", "shape": [1], "datatype": "INT32", "data": [1]}]},
             "tensor 'x/y': its datatype is INT32, the model takes FP64 or BYTES",
         ),
+        (
+            "/v2/models/categories/infer",
+            {"inputs": [{"name": "x/y", "shape": [1], "datatype": "BYTES", "data": [5]}]},
+            "tensor 'x/y': 5 is not a text",
+        ),
+        (
+            "/v2/models/categories/infer",
+            {"inputs": [{"name": "age", "shape": [1], "datatype": "BYTES", "data": ["old"]}]},
+            "tensor 'age': its datatype is BYTES, the model takes FP64",
+        ),
+        (
+            "/v2/models/categories/infer",
+            {"inputs": [{"name": "x/y", "shape": [2], "datatype": "BYTES", "data": ["rot"]}]},
+            "tensor 'x/y': cannot reshape",
+        ),
+        (
+            "/v2/models/categories/infer",
+            {"inputs": [{"name": "ages", "shape": [1], "datatype": "FP64", "data": [1]}]},
+            "the model has no features called 'ages'",
+        ),
+        ("/v2/models/categories/infer", {"inputs": []}, "columns are missing"),
         (
             "/v2/models/classes/infer",
             {"inputs": [{"name": "age", "shape": [1], "datatype": "FP64", "data": [1]}] * 2},
@@ -330,6 +423,32 @@ time.sleep(100)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert done.returncode == 1 and "cannot read the model" in done.stderr + done.stdout
+
+
+def test_worker_processes_have_one_copy_of_a_program(tmp_path: Path) -> None:
+    """They map a program file where it lies, and the program of a model in the folder of programs."""
+    forests = {"program": forestvm.load(MODELS["classes"]), "model": forestvm.load(UNCERTAIN)}
+    program = tmp_path / "program.fvm"
+    forests["program"].save(program)
+    with serving(tmp_path, SHARING_PORT, 0, 2, {"program": program, "model": UNCERTAIN}) as log:
+        for name, file in (("program", program), ("model", None)):
+            check_one_copy(forests[name], 3, file)  # two worker processes, and the one that has started them
+        assert "a program of its own" not in log.read_text()
+
+
+def test_a_program_that_cannot_be_shared_is_served(tmp_path: Path) -> None:
+    (tmp_path / "folder").touch()
+    code = f"""
+import asyncio
+from forestvm.engines import kserve
+model = kserve.Model({str(MODELS["classes"])!r})
+print(asyncio.run(model.predict({{"instances": [[1, 2, 3, 4, 5, 6]]}}))["predictions"])
+"""
+    environment = {**os.environ, "FORESTVM_PROGRAMS": str(tmp_path / "folder")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, env=environment)
+    wanted = forestvm.load(MODELS["classes"]).predict([[1, 2, 3, 4, 5, 6]]).tolist()
+    assert done.stdout.splitlines()[-1] == str(wanted), done.stderr
+    assert "a program of its own" in done.stderr + done.stdout
 
 
 def test_the_server_answers_while_a_new_file_is_read(tmp_path: Path) -> None:

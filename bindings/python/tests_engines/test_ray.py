@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Case, Codes, Files, assert_same, case, columns_named, processes
+from conftest import MODELS, Case, Codes, Files, assert_same, case, columns_named, processes
 
 import forestvm
 
@@ -52,11 +54,14 @@ def test_outputs_of_many_numbers_are_a_column_of_lists(listed: Case) -> None:
 
 
 def test_missing_numbers_and_columns_by_position(codes: Codes) -> None:
+    from ray import serve
+
     predicted = engine.predict(ray.data.from_arrow(codes.rows), codes.forest, name="p", **codes.options)
     got = pa.concat_tables(ray.get(predicted.to_arrow_refs()))
     assert_same(got["p"].to_numpy(), codes.values)
-    server = engine.deployment(codes.forest, **codes.options).func_or_class()
-    assert_same(server.predict(codes.rows), codes.values)
+    handle = serve.run(engine.deployment(codes.forest, **codes.options).bind())
+    assert_same(handle.predict.remote(codes.rows).result(), codes.values)
+    serve.shutdown()
 
 
 def test_batches_of_one_row(model: Case) -> None:
@@ -162,3 +167,57 @@ def test_a_deployment_answers_json() -> None:
         status, answer = post(content)
         assert status == 400 and said in answer["error"]
     serve.shutdown()
+
+
+DEPLOY = """
+import sys
+import ray
+from ray import serve
+import forestvm
+from forestvm.engines import ray as engine
+
+ray.init(address="auto", log_to_driver=False)
+forest = forestvm.load(sys.argv[1], rounds=(0, int(sys.argv[2])), threads=1)
+serve.run(engine.deployment(forest).bind())
+"""
+
+
+def deploy(rounds: int) -> None:
+    """Makes a deployment of the first rounds of a model in a process that ends afterwards."""
+    command = [sys.executable, "-c", DEPLOY, str(MODELS["classes"]), str(rounds)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def keepers() -> list[int]:
+    """Returns the processes that own programs of deployments."""
+    return processes("ray::_Keeper")
+
+
+def test_a_deployment_outlives_the_process_that_has_made_it() -> None:
+    from ray import serve
+
+    rows = np.random.default_rng(1).normal(size=(20, 6))
+    wanted = {n: forestvm.load(MODELS["classes"], rounds=(0, n)).predict(rows) for n in (2, 3)}
+    assert (wanted[2] != wanted[3]).any()
+    for rounds in (2, 3):
+        deploy(rounds)
+        (replica,) = processes("ray::ServeReplica:default:forestvm")
+        handle = serve.get_app_handle("default")
+        assert_same(handle.predict.remote(rows).result(), wanted[rounds])
+        os.kill(replica, signal.SIGKILL)
+        # Another replica takes its place, though the process that has put the program in the object store has ended.
+        wait_until(lambda: processes("ray::ServeReplica:default:forestvm") not in ([], [replica]))
+        wait_until(lambda: serve.status().applications["default"].status == "RUNNING")
+        assert_same(handle.predict.remote(rows).result(), wanted[rounds])
+        wait_until(lambda: len(keepers()) == 1)  # that of the deployment before is gone, and its program with it
+    serve.delete("default")
+    wait_until(lambda: not keepers())
+    serve.shutdown()
+
+
+def wait_until(happens: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

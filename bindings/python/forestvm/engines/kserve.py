@@ -2,8 +2,9 @@
 
     kserve.ModelServer().start([forestvm.engines.kserve.Model("model.fvm")])
 
-Rows are one tensor `rows` [rows, features], or a tensor [rows] for each feature by its name, of the datatype that the
-model's metadata say. If the model's file is replaced, requests that begin afterwards are answered by the new file.
+Rows are a tensor [rows] for each feature by its name, of the datatype that the model's metadata say, or one tensor
+`rows` [rows, features] of numbers. If the model's file is replaced, requests that begin afterwards are answered by the
+new file.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ from kserve.errors import InvalidInput
 from kserve.logging import logger
 from kserve.protocol.rest.multiprocess.server import RESTServerProcess
 
+from .. import _names
 from .._errors import Error, Usage
 from .._forest import Forest
-from ._program import OUTPUTS, call_of, load_with, no_predictions
+from ._program import OUTPUTS, call_of, load_with, no_predictions, program_of
 
 _ROWS, _PREDICTION = "rows", "prediction"  # The tensors of a request and of an answer.
+_PROGRAM_MAGIC = b"\x89FVM\r\n\x1a\n"  # the first bytes of a program file
 _DATATYPES = {"float32": "FP32", "float64": "FP64", "int64": "INT64", "int32": "INT32"}
+_TEXT = "BYTES"
 
 
 def allow_slow_start(seconds: float) -> None:
@@ -70,7 +74,8 @@ class Model(kserve.Model):  # type: ignore[misc]
     def load(self) -> bool:
         """Reads the file. Requests that are being answered keep the program with which they began."""
         version = _version_of(self._path)  # read before the file, so that a file replaced meanwhile is read again
-        self._forest = load_with(self._path, self._call.output, self._threads)
+        forest = load_with(self._path, self._call.output, self._threads)
+        self._forest = _shared(forest, self._path, self._call.output, self._threads)
         self._version = version
         self.ready = True
         return True
@@ -99,7 +104,7 @@ class Model(kserve.Model):  # type: ignore[misc]
                 logger.error("the old model stays in use: %s", error)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns the state that the server passes to its worker processes. They open the file and share its memory."""
+        """Returns the state that the server passes to its worker processes. They open the file themselves."""
         return {name: value for name, value in self.__dict__.items() if name not in ("_forest", "_loading", "_lock")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -120,9 +125,13 @@ class Model(kserve.Model):  # type: ignore[misc]
             os._exit(1)
 
     async def get_input_types(self) -> list[dict[str, Any]]:
-        """Returns the model's metadata: the one tensor that any request may use."""
+        """Returns the model's metadata: a tensor for each feature, or one for all if the model does not name them."""
         forest = await self._current()
-        return [{"name": _ROWS, "datatype": _DATATYPES[forest._row_dtype], "shape": [-1, forest.num_features]}]
+        number, names = _DATATYPES[forest._row_dtype], forest.feature_names
+        if not names or _names.are_made_up(names):
+            return [{"name": _ROWS, "datatype": number, "shape": [-1, forest.num_features]}]
+        texts = forest.categories
+        return [{"name": name, "datatype": _TEXT if name in texts else number, "shape": [-1]} for name in names]
 
     async def get_output_types(self) -> list[dict[str, Any]]:
         sample = no_predictions(await self._current(), self._call.output)
@@ -149,6 +158,20 @@ def _version_of(path: str | os.PathLike[str]) -> tuple[int, ...]:
     except OSError:
         return ()
     return facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size
+
+
+def _shared(forest: Forest, path: str | os.PathLike[str], output: str, threads: int | None) -> Forest:
+    """Returns the forest of a file in memory that worker processes share: of the program file at `path`, which has been
+    mapped, or of a file in the folder of programs if `path` has a model, which each of them has compiled."""
+    try:
+        with open(path, "rb") as file:
+            if file.read(len(_PROGRAM_MAGIC)) == _PROGRAM_MAGIC:
+                return forest
+        program = program_of(forest, output, threads)
+        return program.mapped(program.file_of(forest))
+    except (Error, OSError) as error:
+        logger.warning("each worker process keeps a program of its own in memory: %s", error)
+        return forest
 
 
 def _instances(request: dict[str, Any]) -> Any:
@@ -186,11 +209,23 @@ def _tensors(forest: Forest, request: Any) -> Any:
 
 def _array(forest: Forest, tensor: Any) -> Any:
     """Returns a tensor's numbers, or texts for a feature whose categories have names."""
-    wanted = [_DATATYPES[forest._row_dtype], *(["BYTES"] if tensor.name in forest.categories else [])]
+    wanted = [_DATATYPES[forest._row_dtype], *([_TEXT] if tensor.name in forest.categories else [])]
     if tensor.datatype not in wanted:
         expected = " or ".join(wanted)
         raise Usage(f"tensor {tensor.name!r}: its datatype is {tensor.datatype}, the model takes {expected}", "request")
     try:
-        return tensor.as_numpy()
+        array = tensor.as_numpy()
+        if tensor.datatype == _TEXT:
+            array[:] = [_text(value) for value in array]
+        return array
     except Exception as error:  # whatever the server's package raises for data that do not fit their shape or type
         raise Usage(f"tensor {tensor.name!r}: {error}", "request") from error
+
+
+def _text(value: Any) -> str | None:
+    """Returns an element of a tensor of texts: JSON has texts and null, binary tensors and gRPC have bytes in UTF-8."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{value!r} is not a text")
+    return value

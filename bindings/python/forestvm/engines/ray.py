@@ -19,6 +19,8 @@ from .._forest import Forest
 from . import _arrow
 from ._program import Call, Program, call_of, program_of
 
+_KEEPER = "forestvm-program"  # the name of the actor that keeps a deployment's program
+
 
 def predict(
     dataset: Any,
@@ -99,19 +101,48 @@ def deployment(
     options: further arguments of `ray.serve.deployment`, such as num_replicas.
     """
     from ray import serve
+    from ray.serve.config import DeploymentActorConfig
 
     program, call = program_of(forest, output, threads), call_of(output, missing, columns)
     image = ray.put(numpy.frombuffer(memoryview(forest), dtype=numpy.uint8))
+    actors = [*(options.pop("deployment_actors", None) or []), DeploymentActorConfig(**_keeper_of(image))]
 
     class Server(_Server):
         def __init__(self) -> None:
-            super().__init__(program, image, call)
+            keeper = serve.get_deployment_actor(_KEEPER)
+            super().__init__(program, ray.get(keeper.image.remote())[0], call)
 
-    return serve.deployment(name=name, **options)(Server)
+    return serve.deployment(name=name, deployment_actors=actors, **options)(Server)
+
+
+def _keeper_of(image: Any) -> dict[str, Any]:
+    """Returns the arguments of the configuration of an actor that keeps an image for a deployment."""
+    return {
+        "name": _KEEPER,
+        "actor_class": ray.remote(_Keeper),
+        "init_args": ([image],),  # in a list, Ray passes the reference and not the array
+        "actor_options": {"num_cpus": 0},
+    }
+
+
+class _Keeper:
+    """The class of an actor that has the life of a deployment, and owns the program's image for its replicas.
+
+    Ray frees an object when its owner ends, even if others use it, and the process that makes a deployment often ends
+    long before a replica is started in place of another one, or on another machine.
+    """
+
+    def __init__(self, images: list[Any]) -> None:
+        self._image = ray.put(ray.get(images[0]))
+
+    def image(self) -> list[Any]:
+        """Returns a list with the reference to the image, in place of which Ray would pass the array itself."""
+        return [self._image]
 
 
 class _Server:
     def __init__(self, program: Program, image: Any, call: Call) -> None:
+        self._image = image  # so that Ray knows of the use, also when the deployment has another program by now
         self._forest = program.forest_of(ray.get(image))
         self._call = call
 
