@@ -1,3 +1,4 @@
+// See catboost_document.hpp.
 #include "frontend/catboost_document.hpp"
 
 #include <algorithm>

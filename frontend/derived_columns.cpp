@@ -1,3 +1,4 @@
+// See derived_columns.hpp.
 #include "frontend/derived_columns.hpp"
 
 #include <cmath>

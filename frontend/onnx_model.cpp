@@ -118,7 +118,7 @@ void set_onnx_rounds(Model& model) {
   model.round_begins.push_back(static_cast<std::uint32_t>(model.trees.size()));
 }
 
-/// Returns the classes' labels unless they are their own numbers.
+/// Returns the labels of the classes; none if each label is the number of its class.
 std::vector<std::string> labels_of(const std::vector<std::string>& labels) {
   for (std::size_t i = 0; i < labels.size(); ++i)
     if (labels[i] != std::to_string(i)) return labels;
@@ -129,9 +129,9 @@ std::vector<std::string> labels_of(const std::vector<std::string>& labels) {
 
 bool sniff_onnx(std::span<const std::byte> bytes) {
   constexpr std::int64_t kMaxIrVersion = 1000;
-  // Fields of ModelProto, each with its wire type; the first is the version, which all files have.
+  // The fields of ModelProto by wire type. The first field of a file is the version, which all files have.
   constexpr std::uint32_t kNumbers[] = {1, 5}, kTexts[] = {2, 3, 4, 6, 7, 8, 14, 20, 25};
-  if (is_core_ml(bytes) || is_saved_model(bytes)) return false;  // they begin alike
+  if (is_core_ml(bytes) || is_saved_model(bytes)) return false;  // they begin as ONNX files do
   WireReader reader({bytes, 0});
   for (bool first = true; !reader.at_end(); first = false) {
     const Result<WireField> field = reader.next();

@@ -13,9 +13,9 @@
 namespace forestvm::cli {
 
 /// Returns the float64 number nearest to a decimal number. As float32, it is that number rounded once more, because
-/// trainers get tables as float64 numbers and round them too. Numbers beyond the range become ±inf or ±0. Accepts nan,
-/// inf and infinity in any case. Returns nothing for any other text, including an empty one. Defined for float and
-/// double.
+/// trainers get tables as float64 numbers and round them too. Numbers beyond the range become inf or 0 of the same
+/// sign. Accepts nan, inf and infinity in any case. Returns nothing for any other text, including an empty one. Defined
+/// for float and double.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text);
 
