@@ -1,4 +1,5 @@
-// forestvm assemble: the text of `forestvm dump`, edited or not, over a program's forest -> a .fvm program.
+// forestvm assemble: makes a .fvm program from the text of `forestvm dump`, edited or not, and another program's
+// forest.
 #include <string>
 #include <utility>
 #include <variant>

@@ -44,8 +44,8 @@ constinit const Option kBackendOption = {
     "backend",
     '\0',
     "B",
-    "auto (default), host, cuda, hip (GPUs, see forestvm devices), or emulator (a GPU, emulated thread by "
-    "thread, far slower than the host); all but the host run schedules for GPUs (default then: gpu)",
+    "auto (default: the host), host, cuda or hip (GPUs, see forestvm devices), or emulator (a GPU, emulated thread "
+    "by thread, far slower than the host); cuda, hip and emulator run schedules for GPUs (default: gpu)",
     {listed<kBackendNames>}};
 constinit const Option kDeviceOption = {"device", '\0', "N",
                                         "the number of the GPU in forestvm devices, default 0"};

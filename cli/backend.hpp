@@ -1,4 +1,4 @@
-// --backend, --device and --target -> a Predictor.
+// Turns the options --backend, --device and --target into a Predictor.
 #pragma once
 
 #include <memory>
@@ -20,16 +20,16 @@ enum class BackendKind { Auto, Host, Emulator, Cuda, Hip };
 
 struct BackendChoice {
   BackendKind kind = BackendKind::Auto;
-  int device = 0;         ///< number of the device, for Cuda and Hip
-  BackendOptions host{};  ///< options of the host backend, for Auto and Host
+  int device = 0;         ///< Number of the device, for Cuda and Hip.
+  BackendOptions host{};  ///< Options of the host backend, for Auto and Host.
 
   bool on_host() const { return kind == BackendKind::Auto || kind == BackendKind::Host; }
   /// Returns the schedule that is used when the command line names none.
   const char* schedule() const { return on_host() ? "auto" : "gpu"; }
 };
 
-/// Returns the backend that the options choose. It is a Usage error to give it options that it does not have;
-/// --threads is one of them.
+/// Returns the backend that the options choose. Returns a Usage error for options that this backend does not have, such
+/// as --threads for a GPU.
 Result<BackendChoice> choose_backend(const Arguments& arguments);
 
 /// Loads `program` into the chosen backend. `model` is the program's file, which errors about the program name.

@@ -1,4 +1,4 @@
-// The option --background: rows of an NPY array -> the background with which contributions compare rows.
+// Reads the option --background: the rows of an NPY array with which contributions compare a model's rows.
 #pragma once
 
 #include <memory>

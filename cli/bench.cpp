@@ -1,6 +1,6 @@
-// forestvm bench: how long predictions take in this process. Rows are float32 or codes in memory; one caller
-// makes whole predict calls for raw scores. A sample is about a millisecond of calls; with batches of one
-// row, calls are also timed one by one.
+// forestvm bench: measures how long predictions take in this process. Rows are float32 or codes in memory; one caller
+// makes whole predict calls for raw scores. A sample is about a millisecond of calls. With batches of one row, calls
+// are also timed one by one.
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ struct BenchOptions {
   RowForm form;
   BackendChoice backend;
   std::vector<std::uint64_t> batches, threads;
-  Seconds seconds{1};  ///< time of a measurement
+  Seconds seconds{1};  ///< Time of a measurement.
 };
 
 /// Times of calls with one row, in ns, less the time that reading the clock takes.
@@ -55,9 +55,9 @@ struct CallTimes {
 /// One line of the table.
 struct Measurement {
   std::uint64_t batch, threads;
-  std::size_t schedule;  ///< the number of the program
+  std::size_t schedule;  ///< Number of the program.
   std::string runs_on;
-  double row_min, row_median;  ///< time of a row in microseconds: the least and the median of the samples
+  double row_min, row_median;  ///< Time of a row in microseconds: the least and the median of the samples.
   std::uint64_t calls;
   std::optional<CallTimes> single_calls;
 };
@@ -81,7 +81,7 @@ Result<BenchOptions> read_bench_options(const Arguments& arguments) {
   return options;
 }
 
-/// Returns the smallest value that is at least as large as this share of all values.
+/// Returns the value at index share * (n - 1), rounded down, of the n values in ascending order. Reorders the values.
 template <class T>
 double quantile(std::vector<T>& values, double share) {
   const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
@@ -90,7 +90,7 @@ double quantile(std::vector<T>& values, double share) {
   return static_cast<double>(*at);
 }
 
-/// Returns the time between two consecutive readings of the clock, in ns.
+/// Returns the median time between two consecutive readings of the clock, in ns.
 double clock_cost() {
   std::vector<std::int64_t> apart(10'001);
   for (std::int64_t& ns : apart) {
@@ -100,14 +100,14 @@ double clock_cost() {
   return quantile(apart, 0.5);
 }
 
-/// The samples taken so far of one caller.
+/// The samples of one caller that have been taken so far.
 struct Sampling {
   std::uint64_t calls_per_sample = 1;
-  std::vector<double> samples{};  ///< microseconds per row
+  std::vector<double> samples{};  ///< Microseconds per row.
   Seconds spent{0};
 };
 
-/// Warms up, and chooses the number of calls of a sample.
+/// Warms the caller up for a tenth of the budget, and chooses the number of calls of a sample.
 Result<Sampling> begin_samples(Caller& caller, Seconds budget) {
   Sampling sampling;
   Seconds once{0};

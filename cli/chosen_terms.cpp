@@ -70,7 +70,7 @@ Result<ChosenTerms> ChosenTerms::make(const Arguments& arguments, OutputKind out
   chosen.sparse_ = arguments.has("sparse");
   chosen.is_pair_ = output == OutputKind::Interactions;
   if (chosen.sparse_ && chosen.top_ != 0)
-    return usage_error("--sparse and --top clash: the strongest terms are no matrix");
+    return usage_error("--sparse and --top exclude each other: the strongest terms are not a matrix");
   if (chosen.sparse_ && !is_npz_name(out))
     return usage_error(formatted("-o {}: --sparse writes an .npz file", single_quoted(out, 1000)));
   return chosen;
@@ -120,7 +120,7 @@ void ChosenTerms::add_strongest(std::span<const T> numbers, std::vector<T>& to) 
     for (std::size_t j = i; is_pair_ && j + 1 < width; ++j) terms.push_back({numbers[i * width + j], i, j});
   }
   const auto is_before = [](const Term& a, const Term& b) {
-    // A number that is none comes last.
+    // NaN comes last.
     const T x = std::isnan(a.value) ? -1 : std::abs(a.value),
             y = std::isnan(b.value) ? -1 : std::abs(b.value);
     return std::tuple(-x, a.first, a.second) < std::tuple(-y, b.first, b.second);

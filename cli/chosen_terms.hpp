@@ -1,4 +1,4 @@
-// The options --features, --top and --sparse of contributions and interactions -> the numbers of each row that are
+// Applies the options --features, --top and --sparse, which choose which of a row's contributions or interactions are
 // written.
 #pragma once
 
@@ -22,8 +22,8 @@ extern const Option kFeaturesOption;
 extern const Option kTopOption;
 extern const Option kSparseOption;
 
-/// Reads the features of a row's numbers, output after output: for each output (features + 1) numbers, or that many
-/// times as many.
+/// Chooses among the numbers of a row. These are, output after output, the contributions of the features and the
+/// expected score (features + 1 numbers), or a square matrix of interactions with as many rows and columns.
 class ChosenTerms {
  public:
   ChosenTerms() = default;
@@ -32,15 +32,15 @@ class ChosenTerms {
   /// options that clash, for another output, and for an output file that cannot hold a sparse matrix.
   static Result<ChosenTerms> make(const Arguments& arguments, OutputKind output, const std::string& out);
 
-  /// Finds the features by their names or numbers; `model` is the name of the program's file. Where nothing but the
-  /// numbers of features that the trees test can be written, these are chosen.
+  /// Finds the features by their names or numbers; `model` is the name of the program's file. With --top or --sparse
+  /// alone it chooses the features that the trees test, because the numbers of others are zeros, which are not written.
   Result<void> find(const Program& program, OutputKind output, const std::string& model);
 
   /// Returns the features that calls ask for, ascending; empty for all.
   std::span<const std::uint32_t> features() const { return features_; }
   std::size_t top() const { return top_; }
   bool sparse() const { return sparse_; }
-  /// Returns the numbers of one of the strongest terms: its features, then its value.
+  /// Returns the count of numbers that describe one of the strongest terms: its one or two features, and its value.
   std::size_t top_width() const { return is_pair_ ? 3 : 2; }
 
   /// Appends the strongest terms of one output of a row, each as top_width() numbers.
@@ -54,7 +54,8 @@ class ChosenTerms {
   Result<void> add_sparse(std::span<const T> numbers, SparseWriter& writer) const;
 
  private:
-  /// Returns the number of terms of a row of the sparse matrix: the features that are asked for, or all, and one more.
+  /// Returns the number of terms of an output in a row of the sparse matrix: the features that are asked for, or all,
+  /// and the expected score.
   std::uint64_t terms() const { return (is_chosen_ ? features_.size() : all_features_) + 1; }
   /// Returns the index among terms() of a call's term number `i`.
   std::uint64_t index(std::size_t i) const;

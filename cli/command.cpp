@@ -28,7 +28,7 @@ po::options_description described(const Command& command) {
         : option.repeats
             ? static_cast<po::value_semantic*>(po::value<std::vector<std::string>>()->composing())
             : po::value<std::string>();
-    options.add_options()(names.c_str(), value, "");  // owns value
+    options.add_options()(names.c_str(), value, "");  // options owns the value
   };
   for (const Option& option : command.options) add(option);
   add({"help", 'h', "", ""});
@@ -45,7 +45,8 @@ Error takes_no_value(const std::string& option) {
   return usage_error(formatted("option {} takes no value", single_quoted(option)));
 }
 
-/// Boost takes the next word for a value whatever it is; an option there means that the value was forgotten.
+/// Returns whether a word is one of the command's options. Boost takes any word after an option for its value, but if
+/// the word is an option, the value was forgotten.
 bool is_option(const Command& command, const std::string& word) {
   return word == "-h" || word == "--help" ||
          std::any_of(command.options.begin(), command.options.end(), [&word](const Option& option) {

@@ -1,5 +1,5 @@
-// A subcommand of forestvm as data, and the arguments that its function gets, read and checked. Boost splits the
-// command line; the tables here drive it and the help text.
+// Describes a subcommand of forestvm as data, and reads and checks the arguments that its function gets. Boost splits
+// the command line. The tables of options make both the parser and the help text.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace forestvm::cli {
 
-/// The values that shells offer for an option or argument: names that are known in advance, and files.
+/// The values that shells offer when they complete an option or argument: names that are known in advance, and files.
 struct Values {
   std::vector<std::string_view> (*names)() = nullptr;
   bool files = false;
@@ -26,10 +26,10 @@ inline constexpr Values kFiles{nullptr, true};
 
 /// The largest value of --threads.
 inline constexpr std::uint64_t kMaxThreads = 4096;
-/// The largest value of --batch, in rows, of commands that measure.
+/// The largest value of --batch, in rows, for bench and tune.
 inline constexpr std::uint64_t kMaxBatch = std::uint64_t{1} << 24;
 
-/// Returns the names of an enumeration's rows, in their order.
+/// Returns the names of an enumeration's values, in their order.
 template <class Enum>
 std::vector<std::string_view> names_of() {
   std::vector<std::string_view> names;
@@ -47,11 +47,11 @@ std::vector<std::string_view> listed() {
 /// An option: "--name VALUE", or a flag when `value` is empty.
 struct Option {
   const char* name;
-  char letter;  ///< letter of the short form; '\0' if there is none
+  char letter;  ///< Letter of the short form; '\0' if there is none.
   const char* value;
   const char* meaning;
   Values values{};
-  bool repeats = false;  ///< whether it may be given several times
+  bool repeats = false;  ///< True if the option may be given several times.
 };
 
 /// An argument without a dash.
@@ -90,24 +90,24 @@ class Arguments {
  private:
   friend Result<Arguments> parse_arguments(const struct Command& command,
                                            const std::vector<std::string>& words);
-  std::map<std::string, std::vector<std::string>> values_;  // a flag has an empty value
+  std::map<std::string, std::vector<std::string>> values_;  // A flag has an empty value.
 };
 
 /// A subcommand. It has initializer lists instead of vectors, because constants need no allocation, and an allocation
 /// that failed before main could not be reported.
 struct Command {
   const char* name;
-  const char* meaning;                        ///< description in one line
-  std::initializer_list<const char*> usages;  ///< usage lines without the leading "forestvm "
+  const char* meaning;                        ///< Description in one line.
+  std::initializer_list<const char*> usages;  ///< Usage lines without the leading "forestvm "
   std::initializer_list<Positional> positionals;
-  std::initializer_list<Option> options;  ///< all options but --help, which every command has
-  const char* example;                    ///< lines that can be typed as they are
-  std::string (*notes)();                 ///< returns the last part of the help text; may be null
+  std::initializer_list<Option> options;  ///< All options but --help, which every command has.
+  const char* example;                    ///< Lines that can be typed as they are.
+  std::string (*notes)();                 ///< Returns the last part of the help text; may be null.
   Result<void> (*run)(const Arguments& arguments);
 };
 
-/// Splits the words after the subcommand's name. Usage errors are an unknown or repeated option, a missing value,
-/// and too many positionals. The command decides whether positionals may be absent.
+/// Splits the words after the subcommand's name. Usage errors are an unknown or repeated option, a missing value, and
+/// too many positionals. Absent positionals are no error here: the command decides whether it needs them.
 Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words);
 
 std::string help(const Command& command);

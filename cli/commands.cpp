@@ -43,7 +43,7 @@ Result<void> run_guarded(const Command& command, const Arguments& arguments) {
     return fail(ErrorCode::Environment, "out of memory");
   } catch (const std::length_error&) {
     return fail(ErrorCode::Environment, "out of memory");
-  } catch (const std::system_error& error) {  // a thread cannot be started
+  } catch (const std::system_error& error) {  // a thread could not be started
     return fail(ErrorCode::Environment, error.what());
   } catch (const std::exception& bug) {
     return fail(ErrorCode::Internal, std::string("internal error, please report it: ") + bug.what());

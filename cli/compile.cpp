@@ -1,4 +1,4 @@
-// forestvm compile: a trainer's model and a schedule -> a .fvm program.
+// forestvm compile: makes a .fvm program from a trainer's model and a schedule.
 #include <string>
 #include <utility>
 #include <variant>

@@ -1,4 +1,4 @@
-// forestvm devices: the GPUs that --backend and --device can name, or why there are none.
+// forestvm devices: lists the GPUs that --backend and --device can name, or says why there are none.
 #include <string>
 
 #include <forestvm/backend.hpp>

@@ -36,8 +36,8 @@ namespace {
 /// The predictions of one side of the comparison.
 struct Side {
   std::string name;
-  std::vector<float> raw;              ///< raw scores, rows x outputs
-  std::vector<std::int32_t> leaves{};  ///< leaf numbers, rows x trees; empty if they are not known
+  std::vector<float> raw;              ///< Raw scores, rows x outputs.
+  std::vector<std::int32_t> leaves{};  ///< Leaf numbers, rows x trees; empty if they are not known.
 };
 
 struct Inputs {
@@ -101,7 +101,7 @@ Result<Side> of_expected(const std::string& path, const Inputs& inputs) {
   return Side{path, std::move(values)};
 }
 
-/// Returns the number of steps between neighbouring floats from a to b; 0 for two NaN.
+/// Returns how many floats lie from a to b, in units in the last place: 0 for two NaN, UINT32_MAX if only one is NaN.
 std::uint64_t ulps_apart(float a, float b) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b) ? 0 : UINT32_MAX;
   const auto ordered = [](float x) -> std::int64_t {
@@ -163,7 +163,7 @@ std::int32_t parting(const Tree& tree, std::int32_t a, std::int32_t b) {
   return b;
 }
 
-/// Describes the first leaf that differs and, if there is a model, the node where the walks part.
+/// Describes the first walk that ends at another leaf and, if there is a model, the node where the two walks part.
 std::string first_parting(const Inputs& inputs, const Side& a, const Side& b) {
   if (a.leaves.empty() || a.leaves.size() != b.leaves.size()) return {};
   const auto [x, y] = std::mismatch(a.leaves.begin(), a.leaves.end(), b.leaves.begin());
@@ -204,7 +204,7 @@ constexpr std::array<std::string_view, 2> kJudges = {"reference", "native"};
 
 Result<Side> other_side(const Arguments& arguments, const Inputs& inputs) {
   if (arguments.has("expected")) {
-    if (arguments.has("against")) return usage_error("--expected and --against: one of them");
+    if (arguments.has("against")) return usage_error("--expected and --against exclude each other");
     return of_expected(arguments.get("expected"), inputs);
   }
   const std::string against = arguments.get("against", "reference");

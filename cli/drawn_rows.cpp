@@ -14,8 +14,8 @@
 namespace forestvm::cli {
 namespace {
 
-/// The number of categories, 0 and following whole numbers, of a feature whose categories the program knows by hash
-/// only.
+/// The number of categories that are drawn for a hashed feature, whose categories the program knows only as hashes.
+/// They are whole numbers from 0 on.
 constexpr std::uint64_t kDrawnCategories = 100;
 
 /// Returns a number that is at least 0 and less than 1. std::uniform_real_distribution is not used, because it gives

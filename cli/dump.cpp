@@ -1,4 +1,4 @@
-// forestvm dump: a model on its way to a program, as text; or the instruction set.
+// forestvm dump: prints a stage of a model on its way to a program, or the instruction set.
 #include <functional>
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// forestvm encode: rows -> their rank codes, for a program that then predicts them without encoding.
+// forestvm encode: writes the rank codes of rows, which programs then predict without encoding.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -58,12 +58,12 @@ Result<void> run_encode(const Arguments& arguments) {
 }
 
 std::string encode_notes() {
-  return "The output has one byte for each 255 thresholds of each feature that the model tests, where a row\n"
-         "has 4 bytes for each feature. A model with linear leaves takes 8 more bytes for each feature that\n"
-         "they read. run and bench take it in place of rows, for this model and schedule\n"
-         "and for all programs with the same encoder. Predictions equal those of the rows, bit for bit, and\n"
-         "take no time for encoding. If a program's plan for a few rows reads values (dump shows it), one\n"
-         "encoded row takes as long as a block of them.\n"
+  return "An encoded row has one byte for each 255 thresholds of each feature that the model tests, instead of 4\n"
+         "bytes for each feature. A model with linear leaves takes 8 more bytes for each feature that they read.\n"
+         "run, bench and proximity take the output in place of rows, with this model and schedule and with all\n"
+         "programs that have the same encoder. Predictions equal those of the rows, bit for bit, and take no time\n"
+         "for encoding. If a program's plan for a few rows reads values (dump shows it), one encoded row takes as\n"
+         "long as a block of them.\n"
          "Rows are read, encoded and written batch by batch; only one batch is in memory.\n"
          "Rows for a program that runs on a GPU are encoded with a program of the same model for the host.\n";
 }

@@ -1,4 +1,4 @@
-// forestvm explain: a model and rows -> a report on why the model predicts what it does.
+// forestvm explain: writes a report on why a model predicts what it does for some rows.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -43,7 +43,8 @@ std::optional<std::uint32_t> feature_number(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-/// Finds the name, or the number, that an option gives among names.
+/// Returns the index of the name that an option gives among `names`, or the number that it gives, which must be below
+/// `count`. `what` says in the error what is named.
 Result<std::uint32_t> find_named(const std::string& option, const std::string& text,
                                  const std::vector<std::string>& names, std::uint32_t count,
                                  const std::string& what) {
@@ -64,8 +65,7 @@ Result<std::vector<std::uint64_t>> chosen_rows(const Arguments& arguments) {
           formatted("--row {}: expected the number of a row, the first of which is 0", single_quoted(text)));
     rows.push_back(number);
   }
-  if (rows.size() > kMaxChosen)
-    return usage_error(formatted("--row: expected at most {} of them", kMaxChosen));
+  if (rows.size() > kMaxChosen) return usage_error(formatted("--row: expected at most {} rows", kMaxChosen));
   return rows;
 }
 
@@ -123,7 +123,7 @@ Result<void> run_explain(const Arguments& arguments) {
   FVM_ASSIGN(const ReportForm form, form_of(options.out));
   const bool has_one_kind = form == ReportForm::Drawing || form == ReportForm::Csv;
   if (has_one_kind && !kind)
-    return usage_error(formatted("-o {}: --plot must say what it shows", single_quoted(options.out)));
+    return usage_error(formatted("-o {}: --plot must say which plot it shows", single_quoted(options.out)));
   if (form == ReportForm::Page && kind)
     return usage_error("--plot: a page has all plots; name a file that ends in .svg, .csv or .json");
   FVM_ASSIGN(const ModelOrProgram loaded, load_requested(arguments, options.model));

@@ -1,4 +1,4 @@
-// forestvm export: a model, or a program, as C source code.
+// forestvm export: writes a model or a program as C source code.
 #include <array>
 #include <cstdio>
 #include <string>

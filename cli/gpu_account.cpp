@@ -69,7 +69,8 @@ Json phase_of(const PhaseAccount& account) {
   return phase;
 }
 
-/// Returns the part of the GPU whose bound is lowest.
+/// Returns the name of the part of the GPU that sets the lowest bound. The bus between host and device counts only
+/// `with_bus`.
 std::string binding(const RowRates& rates, bool counted, bool with_bus) {
   std::array<std::pair<double, const char*>, 4> parts = {
       {{rates.issue, "issue"}, {rates.load, "load"}, {rates.memory, "memory"}, {rates.bus, "bus"}}};

@@ -1,4 +1,5 @@
-// Pages in HTML for people: one file without scripts, whose colours follow the reader's light or dark setting.
+// Makes pages in HTML for people. A page is one file without scripts, whose colours follow the reader's light or dark
+// setting.
 #pragma once
 
 #include <string>
@@ -23,11 +24,11 @@ std::string html_page(std::string_view title, std::string_view body);
 std::string html_table(std::string_view caption, const std::vector<std::string>& columns, std::size_t texts,
                        const std::vector<std::vector<std::string>>& rows);
 
-/// Returns a drawing in a part of the page that can be scrolled where the window is narrow, so that its texts stay as
-/// large as they are.
+/// Returns a drawing in a part of the page that can be scrolled where the window is narrow, so that its texts need not
+/// shrink.
 std::string html_drawing(std::string_view label, std::string_view svg);
 
-/// Returns preformatted text that can be scrolled by keyboard; `label` names it for readers that speak.
+/// Returns preformatted text that can be scrolled by keyboard; `label` is its name for screen readers.
 std::string html_listing(std::string_view label, std::string_view text);
 
 }  // namespace forestvm::cli

@@ -1,5 +1,5 @@
-// forestvm inspect: describes a model or a program, and what its calls cost on a GPU, as text or JSON. Both
-// come from one ordered document.
+// forestvm inspect: describes a model or a program, and what its calls cost on a GPU, as text or JSON. Both forms come
+// from one ordered document.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -66,15 +66,15 @@ std::string sums_text(AccumulatorKind kind, int unit) {
   return is_per_tree(kind) ? text + ", added in the model's order" : text;
 }
 
-/// Returns the kind of the accumulator that walks add to: the first one after the result that is not private,
-/// otherwise the result.
+/// Returns the kind of the accumulator that walks add to: the first one after the result a0 that is not a private copy.
+/// If there is none, walks add to the result, whose kind is F32.
 AccumulatorKind sums_kind(const Program& program) {
   for (std::uint32_t i = 1; i < program.accumulators().size(); ++i)
     if (program.accumulators()[i].parent == i) return program.accumulators()[i].kind;
   return AccumulatorKind::F32;
 }
 
-/// Returns the bytes of scratch memory that a call takes per row: sums apart from the result, and private
+/// Returns the bytes of scratch memory that a call takes per row for sums other than the result, and for private
 /// copies.
 std::uint64_t private_bytes(const Program& program) {
   std::uint64_t bytes = 0;
@@ -83,7 +83,8 @@ std::uint64_t private_bytes(const Program& program) {
   return bytes;
 }
 
-/// Returns the number of oblivious trees of a group, whose walks look up nothing.
+/// Returns the number of oblivious trees of a group. Their walks look nothing up, because all nodes of a level have the
+/// same test.
 std::ptrdiff_t oblivious_trees(const Program& program, const GroupDesc& group) {
   if (group.layout != Layout::Tables) return 0;
   const auto trees = trees_of(program, group);
@@ -123,7 +124,7 @@ void add_program(Json& document, const Program& program) {
   document["private bytes per row"] = private_bytes(program);
   document["program bytes"] = program.image().size();
   document["node bytes"] = program.nodes().size();
-  if (meta.forest_nodes != 0)  // sums the layouts of all plans; leaves count as nodes
+  if (meta.forest_nodes != 0)  // nodes() has the layouts of all plans; leaves count as nodes
     document["node bytes per node"] = std::round(10.0 * static_cast<double>(program.nodes().size()) /
                                                  static_cast<double>(meta.forest_nodes)) /
                                       10;
@@ -143,7 +144,7 @@ void add_program(Json& document, const Program& program) {
   if (const auto hashed = program.hashed_features(); !hashed.empty())
     document["hashed features"] = std::vector<std::uint32_t>(hashed.begin(), hashed.end());
   if (const std::vector<std::string> columns = derived_column_texts(program); !columns.empty()) {
-    Json derived = Json::object();  // splits name the columns as features after the model's own
+    Json derived = Json::object();  // splits name derived columns as features after the model's own
     for (std::size_t i = 0; i < columns.size(); ++i)
       derived[formatted("f{}", program.meta().num_features + i)] = columns[i];
     document["derived columns"] = std::move(derived);
@@ -199,7 +200,8 @@ Json count_list(const std::vector<FeatureCount>& counts) {
   return list;
 }
 
-/// Adds the numbers of distinct thresholds and of sets of categories, in total and for each feature that has some.
+/// Adds the numbers of distinct thresholds and of sets of categories: their totals, and the count of each feature that
+/// has some.
 void add_splits(Json& document, const std::vector<FeatureCount>& thresholds, std::uint64_t category_splits,
                 const std::vector<FeatureCount>& sets) {
   std::uint64_t total = 0;
@@ -217,8 +219,8 @@ void add_splits(Json& document, const std::vector<FeatureCount>& thresholds, std
   document["category sets per feature"] = count_list(sets);
 }
 
-/// Returns the number of the encoder's sets of categories per feature. A set counts twice if missing values
-/// go both ways.
+/// Returns the number of the encoder's sets of categories per feature. A set counts twice if missing values go one way
+/// in some splits and the other way in others.
 std::vector<FeatureCount> category_sets_per_feature(const Program& program) {
   std::vector<FeatureCount> counts;
   for (const CategoryColumn& column : program.category_columns()) {
@@ -228,8 +230,8 @@ std::vector<FeatureCount> category_sets_per_feature(const Program& program) {
   return counts;
 }
 
-/// Returns the number of splits whose right child is not left + 1. XGBoost's own predictor assumes that it
-/// is; forestvm follows the file.
+/// Returns the number of splits whose right child does not follow the left one. XGBoost's own predictor assumes that it
+/// does; forestvm follows the file.
 std::uint64_t scattered_children(const Model& model) {
   std::uint64_t count = 0;
   for (const Tree& tree : model.trees)
@@ -237,8 +239,8 @@ std::uint64_t scattered_children(const Model& model) {
   return count;
 }
 
-// The functions below make each JSON object before they set its members: if memory runs out while operator[] makes an
-// object, the JSON library leaves a value behind that its destructor cannot handle.
+// The functions below make each JSON object before they set its members. If operator[] makes the object and memory runs
+// out, the JSON library leaves a value behind that its destructor cannot handle.
 
 /// The facts with which a document begins. Lists that are empty are left out.
 struct Head {
@@ -387,8 +389,8 @@ std::string text_of(const Json& value) {
 
 bool holds_objects(const Json& value) { return value.is_array() && !value.empty() && value[0].is_object(); }
 
-/// Returns the document as text, a line for each member. A list of objects, whose key is a plural in -s, becomes a
-/// paragraph for each object.
+/// Returns the document as text, a line for each member. A list of objects becomes a paragraph for each object, named
+/// by the list's key without its plural -s.
 // NOLINTNEXTLINE(misc-no-recursion)
 std::string text_page(const Json& document, const std::string& indent = "") {
   std::string text;
@@ -431,7 +433,7 @@ std::string json_page(const Json& document) {
 
 /// The GPU and the number of rows per call for which the page estimates costs.
 struct GpuQuestion {
-  const kernels::DeviceModel* device = nullptr;  ///< null: no estimate is wanted
+  const kernels::DeviceModel* device = nullptr;  ///< Null if no estimate is wanted.
   std::uint32_t rows = 0;
 };
 

@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM as requests to end work early and keep its results, instead of ending the program.
+// Takes Ctrl-C and SIGTERM as requests to end work early and keep its results, instead of ending the program.
 #pragma once
 
 #include <signal.h>

@@ -13,8 +13,8 @@
 
 namespace {
 
-/// Returns whether the program ends for lack of memory: the exception that nothing caught says so or, if
-/// there was no memory for an exception, an allocation fails.
+/// Returns whether the program ends for lack of memory. Either the exception that nothing caught says so, or there was
+/// no memory for an exception, and then allocating still fails.
 bool out_of_memory() noexcept {
   if (std::current_exception() == nullptr)
     return std::unique_ptr<void, decltype(&std::free)>(std::malloc(4096), &std::free) == nullptr;

@@ -1,4 +1,4 @@
-// Reads the margins of --base-margin from a file, batch after batch beside the rows.
+// Reads the margins of --base-margin from a file, a batch at a time with the batches of rows.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace forestvm::cli {
 
 extern const Option kBaseMarginOption;
 
-/// The margins of a file, which are read once. Errors name the file.
+/// The margins of a file, read forward once. Errors name the file.
 class Margins {
  public:
   /// Opens an NPY array of shape (rows,) or (rows, outputs). Refuses other shapes, and what the reader of NPY refuses.

@@ -1,5 +1,5 @@
-// A program as native code: exported to C, compiled by the system's compiler, loaded into this process. The
-// VM is compared with it; predictions need no compiler.
+// Runs a program as native code: exports it to C, compiles that with the system's compiler, and loads it into this
+// process. forestvm diff compares the VM with it. Nothing else needs a compiler.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class NativeForest {
   /// if it fails.
   static Result<NativeForest> build(const Program& program);
 
-  /// Returns rows x num_outputs raw scores. Scores of float64 are rounded to float32.
+  /// Returns rows x num_outputs raw scores. Float64 scores are rounded to float32.
   std::vector<float> raw(const Rows& rows) const;
   /// Returns rows x num_trees leaf numbers.
   std::vector<std::int32_t> leaves(const Rows& rows) const;

@@ -1,3 +1,4 @@
+// See printed.hpp.
 #include "cli/printed.hpp"
 
 #include <cstdarg>

@@ -1,4 +1,5 @@
-// The times of a run's parts, for `run --profile`. Rows are encoded apart from the walks, where the plan reads codes.
+// Takes the times of the parts of a run, for `run --profile`. Where the plan reads codes, rows are encoded in a call of
+// their own, so that encoding can be timed.
 #pragma once
 
 #include <array>
@@ -45,7 +46,7 @@ class Profile {
   std::array<std::chrono::duration<double>, 5> spent_{};
   std::size_t rows_ = 0;
   std::size_t batches_ = 0;
-  std::set<std::size_t> sizes_;  ///< numbers of rows of the batches
+  std::set<std::size_t> sizes_;  ///< Numbers of rows of the batches.
   CodeMemory codes_;
 };
 

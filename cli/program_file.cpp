@@ -46,8 +46,8 @@ std::vector<std::string_view> schedule_names() {
   return names;
 }
 
-/// A capability that --with can add to a program, and the option of the compiler that adds it. It is null for
-/// quantiles, which --samples adds.
+/// A capability that --with can add to a program, and the option of the compiler that adds it. The option is null for
+/// quantiles, which need --samples.
 struct Capability {
   std::string_view name;
   bool CompileOptions::*option;
@@ -73,7 +73,7 @@ std::vector<std::string_view> capability_names() {
 struct Requested {
   ChosenSchedule chosen;
   CompileOptions options;
-  bool quantiles = false;  ///< True if the program shall have quantiles.
+  bool quantiles = false;  ///< True if the program is to have quantiles.
 };
 
 /// Sets the options for the capabilities that --with lists, separated by commas, and for those that the options of
@@ -89,7 +89,7 @@ Result<void> add_capabilities(const Arguments& arguments, Requested& requested) 
       }
     return false;
   };
-  add(arguments.get("output"));  // outputs that are no capabilities need none
+  add(arguments.get("output"));  // other outputs need no capability
   if (!arguments.has("with")) return {};
   const std::string listed = arguments.get("with");
   for (std::size_t begin = 0; begin <= listed.size();) {
@@ -112,7 +112,7 @@ Result<Requested> requested_of(const Arguments& arguments, const Model& model, c
   requested.options.strict = arguments.has("strict");
   FVM_TRY(add_capabilities(arguments, requested));
   if (requested.quantiles && !arguments.has("samples"))
-    return usage_error("quantiles are those of the targets of training rows: give --samples X.npy,y.npy");
+    return usage_error("quantiles come from the targets of training rows: give --samples X.npy,y.npy");
   if (!requested.quantiles && arguments.has("samples"))
     return usage_error("--samples: is for --with quantile, and for --output quantile of run");
   if (requested.quantiles) {
@@ -153,7 +153,7 @@ Result<ModelOrProgram> load_file(const std::string& path) {
   FVM_ASSIGN(Source source, in_file(path, Source::open(path)));
   FVM_ASSIGN(const std::string_view start, in_file(path, source.peek(kModelOpening)));
   const bool program = is_program(bytes_of(start));
-  if (path != "-" && source.bytes_left()) {  // regular files: the loaders map or read them themselves
+  if (path != "-" && source.bytes_left()) {  // the loaders map or read regular files themselves
     return in_file(path, program ? either(Program::load(path)) : either(load_model(path)));
   }
   if (!program) FVM_TRY(in_file(path, check_model_opening(bytes_of(start))));
@@ -173,7 +173,7 @@ std::optional<std::uint32_t> round_number(std::string_view text, std::uint32_t o
   return number;
 }
 
-/// Returns the rounds that a text asks for, of `count`.
+/// Returns the rounds that a text "A:B" asks for in a model or program of `count` rounds.
 Result<Rounds> requested_rounds(std::uint32_t count, const std::string& text) {
   const std::size_t colon = text.find(':');
   const auto begin = round_number(text.substr(0, colon), 0);
@@ -199,7 +199,7 @@ void report_rounds(const Model& model, const std::string& path) {
       escaped(path).c_str(), *model.best_round, count, *model.best_round + 1);
 }
 
-/// Removes the trees of other rounds than --rounds asks for. Without that option, says on standard error which rounds
+/// Removes the trees of rounds that --rounds does not ask for. Without that option, says on standard error which rounds
 /// of a model that stopped early are used.
 Result<void> choose_rounds(const Arguments& arguments, const std::string& path, Model& model) {
   if (!arguments.has("rounds")) {
@@ -218,7 +218,7 @@ Result<ModelOrProgram> load_requested(const Arguments& arguments, const std::str
     FVM_TRY(choose_rounds(arguments, path, *model));
   } else if (arguments.has("rounds")) {
     return usage_error(
-        formatted("--rounds: {} is a program, of whose rounds only run chooses some: compile the model",
+        formatted("--rounds: {} is a program, and only run chooses among a program's rounds: give the model",
                   single_quoted(path)));
   }
   return loaded;
@@ -235,9 +235,9 @@ Result<Program> load_program(const std::string& path) {
 
 constinit const Option kRoundsOption = {
     "rounds", '\0', "A:B",
-    "uses only the boosting rounds from A on and before B, counted from 0 (:B and A: are allowed), or those up to the "
-    "best one of early stopping: best; default: all, as the trainer's booster does. Of a program only run "
-    "chooses rounds, if it was compiled --with rounds"};
+    "uses only the boosting rounds from A on and before B, counted from 0 (:B and A: are allowed), or with the word best "
+    "those up to the best one of early stopping; default: all, as the trainer's booster does. For a program only run "
+    "takes this option, and only if the program was compiled --with rounds"};
 #define FVM_SCHEDULE_VALUES                                                                                                \
   "auto (default), the name of a schedule, the text of one (a value with a parenthesis), or a file (a value with a slash " \
   "or a dot); see forestvm help schedules"
@@ -257,10 +257,9 @@ constinit const Option kWithOption = {
     "with",
     '\0',
     "WHAT",
-    "early-stop, trees, staged, rounds, virt-ensembles, uncertainty: keeps each tree's leaf until all are known, for "
-    "run --early-stop, --output with the other words, and --rounds with a program; contributions, interactions, "
-    "approx-contributions: adds what run --output needs for them; quantile: keeps the targets of --samples; several: with "
-    "commas between them",
+    "what run will be asked for with the program: early-stop (run --early-stop), rounds (run --rounds), or one of trees, "
+    "staged, virt-ensembles, uncertainty, contributions, interactions, approx-contributions and quantile (run --output; "
+    "quantile needs --samples); several: with commas between them",
     {capability_names}};
 constinit const Option kStrictOption = {"strict", '\0', "", "turns warnings about the contract into errors"};
 

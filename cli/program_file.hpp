@@ -1,4 +1,5 @@
-// FILE and --schedule of a command line -> a model or a program. Errors name the file that they are about.
+// Loads the model or program that a command line names, and compiles a model with --schedule and related options.
+// Errors name the file that they are about.
 #pragma once
 
 #include <string>
@@ -43,7 +44,8 @@ extern const Option kSchedulesOption;
 extern const Option kContractOption;
 extern const Option kStrictOption;
 
-/// --with of `compile`, which adds capabilities to the program. `run` adds the capabilities that its own options need.
+/// --with of `compile`, which adds capabilities to the program. `run` has no --with: it adds the capabilities that its
+/// other options need.
 extern const Option kWithOption;
 
 /// A schedule, and its name in messages: its file, "schedule NAME" or "--schedule".
@@ -69,14 +71,14 @@ Result<Program> compile_requested(const Arguments& arguments, const std::string&
 Result<Program> requested_program(const Arguments& arguments, const std::string& path,
                                   const std::string& otherwise = "auto");
 
-/// A program, and the rounds of --rounds that calls of it must choose: those of a model are chosen before it is
-/// compiled.
+/// A program, and the rounds that its calls must choose. A model's rounds are chosen before it is compiled, so `rounds`
+/// is set only for a program file.
 struct RequestedProgram {
   Program program;
   std::optional<Rounds> rounds;
 };
 
-/// Returns the program in a file, of which calls can choose rounds, or compiles the model in it.
+/// Returns the program in a file, with the rounds that --rounds asks for, or compiles the model in it.
 Result<RequestedProgram> program_to_call(const Arguments& arguments, const std::string& path,
                                          const std::string& otherwise);
 
@@ -86,11 +88,11 @@ Result<std::vector<Program>> requested_programs(const Arguments& arguments, cons
                                                 const std::string& otherwise);
 
 /// Puts a name before an error of compile(): the schedule's if the error is about a line of the schedule, otherwise the
-/// model's.
+/// model file's.
 Error blame(Error error, const ChosenSchedule& schedule, const std::string& path);
 
-/// Returns the text of a file; "-" is standard input. Refuses a file that is longer than the `limit` bytes
-/// that `kind` ("a schedule") may have.
+/// Returns the text of a file; "-" is standard input. Refuses a file of more than `limit` bytes; `kind` says in the
+/// error what the file should be ("a schedule").
 Result<std::string> read_text(const std::string& path, std::size_t limit, const std::string& kind);
 
 /// Returns a Usage error if the output would replace one of the inputs.

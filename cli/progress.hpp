@@ -1,5 +1,5 @@
-// A progress bar, drawn only on a terminal, within its width, and only if the work takes longer than a
-// second.
+// A progress bar. It is drawn only on a terminal, within its width, and only if the work takes longer than a delay,
+// usually a second.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class Progress {
   /// Returns whether the bar is ever drawn.
   bool is_on() const { return on_; }
 
-  /// Shows that `done` of `total` units are done, and behind it a note, as far as there is room.
+  /// Shows that `done` of `total` units are done. A note takes the place of the bar, as far as there is room.
   void show(std::size_t done, const std::string& note = {});
 
  private:
@@ -35,7 +35,7 @@ class Progress {
   bool on_;
   const char* unit_;
   bool drawn_ = false;
-  Clock::time_point next_;  // nothing is drawn before this time
+  Clock::time_point next_;  // Nothing is drawn before this time.
 };
 
 }  // namespace forestvm::cli

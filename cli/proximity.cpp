@@ -1,5 +1,5 @@
-// forestvm proximity: rows -> the number of trees in which they share a leaf with other rows. The leaves of the rows to
-// compare with are kept, packed; the others are read, compared and written batch by batch.
+// forestvm proximity: counts for each row the trees in which it shares a leaf with each of other rows. The leaves of
+// the rows to compare with are kept, packed; the others are read, compared and written batch by batch.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -24,7 +24,7 @@
 namespace forestvm::cli {
 namespace {
 
-/// The bytes that packed leaves take at most, unless --max-bytes says otherwise.
+/// The most bytes of packed leaves, unless --max-bytes says otherwise.
 constexpr std::uint64_t kDefaultMaxBytes = std::uint64_t{1} << 30;
 
 struct ProximityOptions {
@@ -122,7 +122,8 @@ class ScoreWriter {
     return scores_;
   }
 
-  /// Writes what stands in room(). `first` is the number of the first row among the kept ones, if it is one of them.
+  /// Writes the scores that the caller has put into room(). If the rows are kept ones, `first` is the number of the
+  /// first.
   Result<void> write(std::optional<std::size_t> first) {
     if (!top_) {
       FVM_TRY(writer_.write(std::span<const Score>(scores_)));
@@ -156,7 +157,7 @@ class ScoreWriter {
   std::vector<Number> pairs_;  ///< Number and score of each neighbour.
 };
 
-/// Compares all rows with the kept ones, which are the same if there are no OTHERS.
+/// Compares all rows with the kept ones. Without OTHERS, the rows themselves are the kept ones.
 template <class Score>
 Result<void> compare(LeafFinder& finder, const KeptLeaves& kept, const ProximityOptions& options) {
   constexpr bool kWeighs = std::is_same_v<Score, double>;

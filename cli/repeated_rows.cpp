@@ -14,12 +14,12 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::uint64_t kMaxValues = std::uint64_t{1} << 30;  // most values of all rows: 4 GiB
+constexpr std::uint64_t kMaxValues = std::uint64_t{1} << 30;  // most values of all rows: 4 GiB of float32
 constexpr std::uint64_t kDrawnRows = 16'384;                  // rows drawn if they have at most kDrawnValues
 constexpr std::uint64_t kDrawnValues = std::uint64_t{1} << 25;  // most values drawn: 128 MiB
 
 Error too_large(std::uint64_t batch, const std::string& rows) {
-  return usage_error(formatted("--batch '{}': with {} more than 4 GiB", batch, rows));
+  return usage_error(formatted("--batch '{}': with {} it takes more than 4 GiB", batch, rows));
 }
 
 Result<RepeatedRows> repeated(Rows rows, std::uint64_t batch) {

@@ -1,4 +1,4 @@
-// Rows in memory that are predicted over and over to be timed, and the calls that do it: `bench` and `tune`.
+// Rows in memory that `bench` and `tune` predict over and over, and the calls that they time.
 #pragma once
 
 #include <chrono>
@@ -20,13 +20,13 @@ namespace forestvm::cli {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-/// Rows from which batches can be taken at each of the first `count` rows: enough of the first rows are repeated at the
-/// end. Batches of encoded rows begin at a block of codes.
+/// Rows in memory. A batch can begin at each of the first `count` rows, because the first rows are repeated after the
+/// last one. Batches of encoded rows begin at a block of codes.
 struct RepeatedRows {
   std::size_t count = 0;
-  std::size_t width = 0;                ///< values or codes per row
-  Rows dense{};                         ///< rows that are not encoded; otherwise none
-  std::unique_ptr<CodeMemory> codes{};  ///< memory of encoded rows; null: the rows are not encoded
+  std::size_t width = 0;                ///< Values or codes per row.
+  Rows dense{};                         ///< The rows, if they are not encoded.
+  std::unique_ptr<CodeMemory> codes{};  ///< The codes of encoded rows; null if the rows are not encoded.
   std::uint64_t encoder = 0;
 
   AnyRows batch(std::size_t first, std::size_t rows) const {
@@ -50,7 +50,7 @@ Result<RepeatedRows> repeated_rows(const std::string& path, const RowForm& form,
 /// Describes the rows for people.
 std::string text_of(const RepeatedRows& rows, const std::string& path);
 
-/// Calls a predictor with batch after batch of the rows, round and round.
+/// Calls a predictor with one batch of the rows after the other, and begins again after the last.
 class Caller {
  public:
   Caller(const Predictor& predictor, const RepeatedRows& rows, std::uint64_t batch)

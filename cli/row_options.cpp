@@ -39,7 +39,8 @@ Result<char> separator_of(const Arguments& arguments) {
   if (text == " " || text == "\t" ||
       (marks && std::string_view("\"+-.#").find(text[0]) == std::string_view::npos))
     return text[0];
-  return usage_error(formatted("--separator {}: cells may have this character", single_quoted(text)));
+  return usage_error(formatted("--separator {}: expected a character that no number and no quote contains",
+                               single_quoted(text)));
 }
 
 /// Splits the words of --na. Numbers are refused, because they are compared by value and not as text.
@@ -179,7 +180,8 @@ RowForm row_form(const Program& program, const RowForm& options) {
   form.underlined = trainer == "lightgbm";
   form.hashed = program.hashed_features();
   if (!form.takes_codes) form.categories = categories_of(program);
-  // Fractions of whole numbers are seen in float64, also where numbers are compared in float32.
+  // Rows are read as float64 where the model checks whether a value is a whole number, because float32 could round a
+  // fraction to one.
   form.wide =
       meta.row_type == ScalarType::Float64 || !form.hashed.empty() || !program.wide_features().empty();
   form.absent = trainer == "xgboost" ? Absent::Missing : Absent::Zero;

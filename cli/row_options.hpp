@@ -1,4 +1,4 @@
-// ROWS of a command line and the options that say how to read it -> the rows of a file.
+// Reads the rows that ROWS of a command line names, as the options for rows say.
 #pragma once
 
 #include <string>
@@ -29,10 +29,10 @@ extern const Option kMissingOption;
   kFormatOption, kHeaderOption, kSeparatorOption, kNaOption, kExtraColumnsOption, kArrayOption, \
       kIndexBaseOption, kCategoriesOption
 
-/// Returns what the options say of the form of rows; the program says the rest.
+/// Returns what the options say about the form of rows. row_form adds what the program says.
 Result<RowForm> row_options(const Arguments& arguments);
 
-/// Returns a Usage error if one of these options is given for a file of encoded rows, which has none of them.
+/// Returns a Usage error if `options` holds an option for the file at `path`, which has encoded rows and takes none.
 Result<void> expect_no_row_options(const std::string& path, const RowForm& options);
 
 /// Returns a Usage error if model and rows would both be read from standard input.

@@ -1,6 +1,6 @@
-// forestvm run: rows -> predictions, with a model (compiled first) or a program.
-// A row's way: Batches (cli/batches.cpp), RowReader (cli/io) -> predict_all below -> Predictor::predict
-// (vm/host).
+// forestvm run: predicts rows with a model, which is compiled first, or with a program. RowReader (cli/io) and Batches
+// (cli/batches.cpp) bring the rows, predict_batches below hands each batch to Predictor::predict_with (vm/host), and
+// PredictionWriter or SparseWriter (cli/io) writes the results.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -39,14 +39,14 @@
 namespace forestvm::cli {
 namespace {
 
-/// The bytes that the interactions of a row take at most, unless --max-bytes says otherwise.
+/// The most bytes of the interactions of a row, unless --max-bytes says otherwise.
 constexpr std::uint64_t kMaxRowBytes = std::uint64_t{64} << 20;
 
 /// The options of the command line.
 struct RunOptions {
   std::string model, out;
   std::string margins;            ///< Value of --base-margin; empty without it.
-  CallOptions call;               ///< Options of each call but the margins and the features.
+  CallOptions call;               ///< Options of each call, without the margins and the features.
   std::vector<double> quantiles;  ///< Numbers of --quantiles, to which `call` refers.
   ChosenTerms terms;              ///< The numbers of contributions and interactions that are written.
   OutputKind output = OutputKind::Value;
@@ -108,7 +108,7 @@ Result<RunOptions> read_predict_options(const Arguments& arguments) {
   FVM_ASSIGN(const std::uint64_t threads, arguments.number("threads", 1, kMaxThreads, 0));
   options.backend.host.threads = static_cast<unsigned>(threads);
   if (arguments.has("max-bytes") && options.output != OutputKind::Interactions)
-    return usage_error("--max-bytes: limits the interactions of a row, --output interactions");
+    return usage_error("--max-bytes: is for --output interactions, whose size it limits");
   FVM_ASSIGN(options.max_bytes, arguments.number("max-bytes", 1, UINT64_MAX, kMaxRowBytes));
   options.margins = arguments.get("base-margin");
   if (options.margins == "-") return usage_error("--base-margin: margins are read from a file");
@@ -119,7 +119,7 @@ Result<RunOptions> read_predict_options(const Arguments& arguments) {
     FVM_ASSIGN(options.call.early_stop, early_stop_of(arguments.get("early-stop")));
   }
   if (arguments.has("every") && options.output != OutputKind::Staged)
-    return usage_error("--every: says after how many rounds --output staged gives scores");
+    return usage_error("--every: is for --output staged, and says how many rounds lie between its scores");
   FVM_ASSIGN(const std::uint64_t every, arguments.number("every", 1, UINT32_MAX, 1));
   options.call.every = static_cast<std::uint32_t>(every);
   const bool members =
@@ -165,7 +165,7 @@ std::vector<std::string> feature_names(const Program& program) {
   return names;
 }
 
-/// Returns what stands before the names of an output's numbers: in models of several outputs its class label or number.
+/// Returns the prefix of the names of output `k` in models of several outputs: its class label or number, and "_".
 std::string output_prefix(const Program& program, std::uint32_t k) {
   const ProgramMeta& meta = program.meta();
   if (meta.num_outputs == 1) return "";
@@ -173,7 +173,8 @@ std::string output_prefix(const Program& program, std::uint32_t k) {
   return (labelled ? std::string(program.class_label(k)) : std::to_string(k)) + "_";
 }
 
-/// Returns the names of the strongest terms: feature_0, value_0 and so on; of pairs first_0, second_0, value_0.
+/// Returns the names of the strongest terms: feature_0, value_0 and so on, or for interactions first_0, second_0,
+/// value_0 and so on.
 std::vector<std::string> top_names(const Program& program, const ChosenTerms& chosen) {
   const std::vector<const char*> parts = chosen.top_width() == 3
                                              ? std::vector<const char*>{"first_", "second_", "value_"}
@@ -186,9 +187,9 @@ std::vector<std::string> top_names(const Program& program, const ChosenTerms& ch
   return names;
 }
 
-/// Returns the names of a row's contributions: the features' names (or f0, f1, ...) and "expected". Each name of
-/// interactions is two of these with a colon between them. In models of several outputs, each name follows the class
-/// label or the number of its output.
+/// Returns the names of a row's contributions: the features' names (or f0, f1, ...) and "expected". The name of an
+/// interaction is two of these with a colon between them. In models of several outputs, the class label or the number
+/// of the output stands before each name.
 std::vector<std::string> explanation_names(const Program& program, OutputKind kind,
                                            const ChosenTerms& chosen) {
   if (chosen.top() != 0) return top_names(program, chosen);
@@ -232,8 +233,9 @@ std::vector<std::string> uncertainty_names(const Program& program) {
   return {};
 }
 
-/// Returns the names of a row's outputs of trees, tree_0 and so on, or of its scores of stages, after_10 and so on with
-/// the number of rounds; where each has several numbers, with the number of the output behind it.
+/// Returns the names of a row's numbers for outputs that are computed from each tree's leaf: tree_0, tree_1 and so on
+/// for trees; after_10 and so on, with the number of rounds, for stages; ensemble_0 and so on for virtual ensembles. If
+/// each of these has several numbers, the number of the output follows: tree_0_1. Uncertainty has names of its own.
 std::vector<std::string> part_names(const Program& program, const RunOptions& options) {
   const std::uint32_t width = output_width(program, options.output, options.call),
                       outputs = program.meta().num_outputs;
@@ -261,14 +263,14 @@ std::vector<std::string> part_names(const Program& program, const RunOptions& op
   return names;
 }
 
-/// Returns the name of the numbers of a quantile: quantile_0.5 and so on.
+/// Returns the name of a quantile's column, such as quantile_0.5.
 std::string quantile_name(double quantile) {
   std::array<char, 32> text;
   return "quantile_" +
          std::string(text.data(), std::to_chars(text.data(), text.data() + text.size(), quantile).ptr);
 }
 
-/// Returns the header of CSV output: the name of the column that is kept, and of each output.
+/// Returns the header of CSV output: the name of the kept column, if there is one, and the names of the numbers.
 std::vector<std::string> column_names(const Program& program, const RunOptions& options) {
   std::vector<std::string> names;
   if (!options.has_header) return names;
@@ -352,7 +354,7 @@ Result<void> predict_batches(const Predictor& predictor, ResultType type, Batche
   return margins ? margins->finish() : Result<void>();
 }
 
-/// Returns the form of the predictions of a row, without names. `labels` must outlive the result.
+/// Returns the form of a row's predictions, without names. `labels` must outlive the result.
 Result<PredictionForm> answers_of(const Program& program, const RunOptions& options,
                                   std::span<const std::string> labels) {
   const ProgramMeta& meta = program.meta();
@@ -449,12 +451,13 @@ Result<void> run_predict(const Arguments& arguments) {
   const std::vector<std::string> labels =
       options.terms.top() != 0 ? feature_names(program) : class_labels(program, options.output);
   FVM_ASSIGN(PredictionForm form, answers_of(program, options, labels));
-  const std::vector<std::string> names = column_names(program, options);  // of rows that are not refused
+  // after answers_of has refused rows with too many numbers
+  const std::vector<std::string> names = column_names(program, options);
   form.names = names;
   FVM_ASSIGN(const std::unique_ptr<Predictor> predictor, profile.time(Part::Prepare, [&] {
     return make_predictor(options.backend, program, options.model);
   }));
-  // The input is opened first, so that rows which cannot be read leave no output behind.
+  // Opens the input before the output, so that rows which cannot be read leave no output behind.
   FVM_ASSIGN(Batches batches, profile.time(Part::Read, [&] {
     CallOptions call = options.call;
     call.features = options.terms.features();
@@ -473,15 +476,20 @@ Result<void> run_predict(const Arguments& arguments) {
 std::string predict_notes() {
   return target_notes() +
          "\n"
-         "Predictions have the type of the model's sums (float32 for XGBoost and YDF; float64 for LightGBM,\n"
-         "CatBoost, scikit-learn and ONNX; the file's for Treelite and PMML) and shape (n,) for one output\n"
-         "or (n, k) for k; contributions (n, features + 1), or (n, k, features + 1); interactions have\n"
-         "features + 1 once more; quantile (n, quantiles) in float64;\n"
-         "trees (n, trees), or (n, trees, k) if leaves are vectors; staged\n"
-         "(n, stages, k), virt-ensembles (n, ensembles, k), uncertainty (n, 2) or (n, 3), for several\n"
-         "outputs of an averaged forest (n, k, 2); --top K gives (n, K, 2), of pairs (n, K, 3), or k times that.\n"
-         "class gives the label's index as int64 (in CSV the model's own label, if it has labels); leaf gives\n"
-         "int32 of shape (n, trees). CSV numbers are the shortest text that reads back to the same bits.\n"
+         "Predictions have the type of the model's sums: float32 for XGBoost and YDF, float64 for LightGBM, CatBoost,\n"
+         "scikit-learn and ONNX, the file's type for Treelite and PMML. For n rows, arrays have the shape\n"
+         "  value, raw       (n,), or (n, k) if the model has k outputs\n"
+         "  class            (n,), int64: the label's index (in CSV the model's own label, if it has labels)\n"
+         "  leaf             (n, trees), int32\n"
+         "  contributions    (n, features + 1), or (n, k, features + 1); approx-contributions likewise\n"
+         "  interactions     (n, features + 1, features + 1), or (n, k, features + 1, features + 1)\n"
+         "  trees            (n, trees), or (n, trees, k) if leaves are vectors\n"
+         "  staged           (n, stages, k)\n"
+         "  virt-ensembles   (n, ensembles, k)\n"
+         "  uncertainty      (n, 2) or (n, 3); (n, k, 2) for an averaged forest with several outputs\n"
+         "  quantile         (n, quantiles), float64\n"
+         "With --top K, contributions have the shape (n, K, 2) and interactions (n, K, 3), or (n, k, K, 2) and\n"
+         "(n, k, K, 3). CSV numbers are the shortest text that reads back to the same bits.\n"
          "The content of ROWS tells its format, also inside gzip; the name of OUT says what is written.\n"
          "Rows are read, predicted and written batch by batch; only one batch is in memory, except that an\n"
          "NPY array in Fortran order is read whole. A program that writes rows into a pipe and waits for the\n"

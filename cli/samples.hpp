@@ -1,4 +1,5 @@
-// The option --samples: training rows and their targets in NPY arrays -> the samples of which a program has quantiles.
+// Reads the option --samples: training rows and their targets, from which a program computes quantiles, in two NPY
+// arrays.
 #pragma once
 
 #include <memory>

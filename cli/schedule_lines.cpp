@@ -12,7 +12,8 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kFlushedPoints = 64;  ///< points between flushes, for readers of a pipe
+/// Points between flushes, so that a reader of a pipe sees lines early.
+constexpr std::size_t kFlushedPoints = 64;
 
 std::string heading(const scheduler::ScheduleSpace& space) {
   std::string text = formatted("# space {}: {} points\n", space.name, space.points);

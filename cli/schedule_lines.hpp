@@ -1,4 +1,4 @@
-// Schedules and points of spaces of schedules, as lines for people.
+// Prints schedules, and the points of spaces of schedules, as lines for people.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ std::string one_line(std::string_view schedule);
 
 /// A plan of a schedule's text, and why it was chosen.
 struct PlanRemark {
-  std::uint64_t least, most;  ///< the plan is for calls of `least` to `most` rows
-  std::string rows;           ///< "1 row", "2 to 16 rows", "17 rows and more"
-  std::string remark;         ///< empty if the schedule does not say
+  std::uint64_t least, most;  ///< The plan is for calls of `least` to `most` rows.
+  std::string rows;           ///< "1 row", "2 to 16 rows", "17 rows and more".
+  std::string remark;         ///< Why the plan was chosen; empty if the schedule does not say.
 };
 
 /// Returns the plans of a schedule's text; none if it has no plan directive, or is no schedule.

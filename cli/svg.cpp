@@ -93,7 +93,7 @@ LinearAxis::LinearAxis(double low, double high, double from, double to, unsigned
   step_ = power * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
   const double first = std::ceil(low_ / step_);
   for (unsigned i = 0; i <= 2 * count;
-       ++i) {  // A range of huge numbers may be shorter than a step of the first.
+       ++i) {  // The number of turns is bounded, because a step may be too small to change a huge number.
     const double tick = (first + i) * step_ + 0.0;
     if (tick >= low_ && tick <= high_) ticks_.push_back(tick);
   }

@@ -1,4 +1,5 @@
-// Drawings in SVG: parts of pages, or files of their own. Texts of a drawing may come from files: they are escaped.
+// Makes drawings in SVG: parts of pages, or files of their own. Texts of a drawing are escaped, because they may come
+// from files.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@ inline constexpr std::size_t kLabelCharacters =
     24;                                       ///< The most characters of a feature's name beside a drawing.
 inline constexpr double kDrawingWidth = 720;  ///< Width of drawings, in SVG user units.
 
-/// Returns a drawing for a page. Readers that speak say the title and, if it is not empty, the description.
+/// Returns a drawing for a page. Screen readers say the title and, if it is not empty, the description.
 std::string svg_drawing(double height, std::string_view title, std::string_view description,
                         std::string_view content);
 
@@ -23,7 +24,7 @@ std::string svg_file(std::string_view drawing);
 /// were cut. Bytes that are not UTF-8 are replaced, and the characters that XML reserves escaped.
 std::string svg_label(std::string_view text, std::size_t most);
 
-/// Returns the whole text, likewise.
+/// Returns a text for a drawing like svg_label, but whole.
 std::string svg_whole(std::string_view text);
 
 /// Returns a text element. `more` are further attributes, such as class="faint".
@@ -33,8 +34,7 @@ std::string svg_text(double x, double y, std::string_view anchor, std::string_vi
 /// A linear axis: the coordinates of two numbers in a drawing. Numbers at its ticks are round.
 class LinearAxis {
  public:
-  /// The axis shows at least the numbers from `low` to `high`, which `from` and `to` stand for, with about `count`
-  /// ticks.
+  /// Shows the numbers from `low` to `high` between the coordinates `from` and `to`, with about `count` ticks.
   LinearAxis(double low, double high, double from, double to, unsigned count);
 
   double at(double number) const;

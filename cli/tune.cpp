@@ -1,5 +1,5 @@
-// forestvm tune: searches the fastest schedules of a model on this machine and writes a program with a plan for each
-// number of rows, or lists the space of schedules.
+// forestvm tune: searches for the fastest schedules of a model on this machine and writes a program with a plan for
+// each number of rows, or lists the space of schedules.
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -85,7 +85,7 @@ Result<TuneOptions> read_tune_options(const Arguments& arguments) {
       if (!output.empty() && !input.empty()) FVM_TRY(expect_other_file(output, input));
   if (!options.resume.empty()) FVM_TRY(expect_other_file(options.out, options.resume));
   if (!options.report.empty() && options.report == options.out)
-    return usage_error("--report and -o name one file");
+    return usage_error("--report and -o name the same file");
   FVM_ASSIGN(options.form, row_options(arguments));
   TuningOptions& tuning = options.tuning;
   FVM_ASSIGN(tuning.batches, arguments.numbers("batch", 1, kMaxBatch, {1, 64, 4096}));
@@ -113,8 +113,8 @@ std::string processor_name() {
   return {};
 }
 
-/// Returns the calls, machine and program for which the search's times hold. `automatic` is the program with the
-/// schedule auto.
+/// Returns the calls, the machine and the program for which the search's times hold. `automatic` is the program with
+/// the schedule auto.
 Result<TunedCalls> calls_of(const TuneOptions& options, const Program& automatic, const RepeatedRows& rows) {
   FVM_ASSIGN(const auto predictor, host_backend(automatic, options.tuning.host));
   const std::string processor = processor_name();
@@ -143,7 +143,7 @@ std::string summary(const TuneOptions& options, const TuneReport& report) {
   return formatted("{}\nwrote {}\n", text, escaped(options.out));
 }
 
-/// Runs the search and shows its progress. Meanwhile, a signal ends the search and not the program.
+/// Runs the search and shows its progress. A signal then ends the search and not the program.
 Result<Tuning> search(const Model& model, const Automatic& automatic, const TuneOptions& options,
                       const RepeatedRows& rows) {
   const Interrupts interrupts;
@@ -238,17 +238,17 @@ std::string tune_notes() {
          "first is ahead of the second beyond chance or the budget ends. auto stays where nothing is 2% faster.\n"
          "The program has a plan for each number of rows, which reaches to the geometric mean of it and the\n"
          "next; forestvm inspect shows the plans, with times and machine. Predictions have the same bits.\n"
-         "heuristic measures a few dozen schedules; exhaustive then all that the space has (--list-space host),\n"
-         "which takes minutes to hours: give it a --budget. Ctrl-C or SIGTERM ends the search, and what is best\n"
-         "so far is written; a second one ends the program. --resume goes on from the JSON report of an earlier\n"
-         "search on this machine: schedules that were measured then are not measured again, but for the best.\n";
+         "heuristic measures a few dozen schedules. exhaustive then goes on with the whole space (--list-space host),\n"
+         "which takes minutes to hours: give it a --budget. Ctrl-C or SIGTERM ends the search and writes the best\n"
+         "schedules found so far; a second one ends the program. --resume goes on from the JSON report of an earlier\n"
+         "search on this machine: of the schedules measured then, only the best are measured again.\n";
 }
 
 }  // namespace
 
 const Command kTune = {
     "tune",
-    "searches the fastest schedules of a model on this machine",
+    "searches for the fastest schedules of a model on this machine",
     {"tune MODEL [ROWS] -o OUT.fvm [--batch LIST] [--threads N] [--strategy S] [--budget T] [options]",
      "tune MODEL --list-space host|gpu [--contract C]"},
     {{"MODEL", "a trainer's model file; - is standard input"},

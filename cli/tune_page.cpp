@@ -1,6 +1,6 @@
-// The page of forestvm tune's report. Times are divided by the least one measured for the same number of rows, as in
-// figure 5 of SilvanForge. They are compared by their ratio to the schedule auto in the same heat, which a busy machine
-// changes less.
+// Makes the page of forestvm tune's report. It shows times as multiples of the least time for the same number of rows,
+// as figure 5 of SilvanForge does. To compare times of different heats, each is first divided by auto's time in its own
+// heat, because a busy machine changes this ratio less.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace forestvm::cli {
 namespace {
 
 constexpr std::size_t kBins = 36;
-constexpr double kMaxRatio = 64;  ///< the largest ratio on an axis; slower schedules are drawn there
+constexpr double kMaxRatio = 64;  ///< The largest ratio on an axis; slower schedules are drawn there.
 
 std::string rows_text(std::uint64_t rows) { return std::to_string(rows) + (rows == 1 ? " row" : " rows"); }
 
@@ -32,7 +32,7 @@ struct Ratio {
 
 /// The ratios of all schedules that were tried for a batch, and the ratio of `auto`, which is not a point of the space.
 struct Distribution {
-  std::vector<Ratio> ratios;  ///< the fastest first
+  std::vector<Ratio> ratios;  ///< The fastest first.
   double automatic = 1;
 };
 

@@ -98,7 +98,7 @@ Result<std::vector<Trial>> earlier_trials(const std::string& text, const TunedCa
     const std::string place = formatted("trials[{}]", trials.size());
     if (!one.is_object() || !one.contains("point") || !one["point"].is_number_unsigned() ||
         !one.contains("name") || !one.contains("us_per_row") || !one.contains("of_auto"))
-      return no_report(place + " has not point, name, us_per_row and of_auto");
+      return no_report(place + " lacks point, name, us_per_row or of_auto");
     const auto point = one["point"].get<std::uint64_t>();
     if (point >= scheduler::host_space().points || !points.insert(point).second)
       return no_report(
@@ -108,7 +108,7 @@ Result<std::vector<Trial>> earlier_trials(const std::string& text, const TunedCa
           formatted("{}.name is not the name of point {}, as in files of other releases", place, point));
     auto us_per_row = times_of(one["us_per_row"], calls.batches.size());
     auto of_auto = times_of(one["of_auto"], calls.batches.size());
-    if (!us_per_row || !of_auto) return no_report(place + " has not a time for each number of rows");
+    if (!us_per_row || !of_auto) return no_report(place + " lacks a time for each number of rows");
     trials.push_back({point, std::move(*us_per_row), std::move(*of_auto)});
   }
   return trials;

@@ -1,4 +1,4 @@
-// The reports of forestvm tune about a search: JSON, from which a later search goes on, and a page for people.
+// Writes the reports of forestvm tune about a search: JSON, from which a later search can go on, and a page for people.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@ inline constexpr std::array<std::string_view, 2> kStrategyNames = {"heuristic", 
 
 /// The calls whose schedules a search compares, and the machine and program for which its times hold.
 struct TunedCalls {
-  std::string model;          ///< the file's name
-  std::string rows;           ///< description of the rows, for people
-  std::string machine;        ///< target, threads and processor
-  std::uint64_t program = 0;  ///< the checksum of the program with the schedule auto
+  std::string model;          ///< Name of the model's file.
+  std::string rows;           ///< Description of the rows, for people.
+  std::string machine;        ///< Target, threads and processor.
+  std::uint64_t program = 0;  ///< Checksum of the program with the schedule auto.
   unsigned threads = 1;
   Contract contract = Contract::Trainer;
-  std::vector<std::uint64_t> batches;  ///< rows per call
+  std::vector<std::uint64_t> batches;  ///< Rows per call.
 };
 
 struct TuneReport {
   TunedCalls calls;
   Strategy strategy = Strategy::Heuristic;
   Seconds budget{0};
-  std::string loops;  ///< the loop nest of the schedule that was found, one for each plan
+  std::string loops;  ///< Loop nests of the schedule that was found, one for each plan.
   Tuning tuning;
 };
 
@@ -43,7 +43,8 @@ std::string tune_json(const TuneReport& report);
 std::string tune_page(const TuneReport& report);
 
 /// Reads the trials from the JSON of an earlier search, `text`. Refuses other texts, and searches whose program,
-/// machine, threads, contract or numbers of rows differ from those of `calls`, because their times do not hold for it.
+/// machine, threads, contract or numbers of rows differ from those of `calls`, because times that were measured under
+/// other conditions do not hold for these calls.
 Result<std::vector<Trial>> earlier_trials(const std::string& text, const TunedCalls& calls);
 
 }  // namespace forestvm::cli

@@ -19,27 +19,28 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::size_t kHeat = 8;       ///< schedules that are sampled in turns, beside `auto`
-constexpr std::size_t kHeatTurns = 3;  ///< samples of each schedule in a heat
-constexpr std::size_t kFinalists = 8;  ///< schedules of a batch's race, beside `auto`
+constexpr std::size_t kHeat = 8;       ///< Schedules that are sampled in turns, beside `auto`.
+constexpr std::size_t kHeatTurns = 3;  ///< Samples of each schedule in a heat.
+constexpr std::size_t kFinalists = 8;  ///< Schedules of a batch's race, beside `auto`.
 constexpr Seconds kHeatSample{1e-4}, kRaceSample{5e-4};
-constexpr double kCompileShare = 0.05;  ///< part of the budget after which a heat begins, full or not
-constexpr double kHeatShare = 0.6;      ///< largest part of the budget that heats take
-constexpr double kHopeless = 4;         ///< a schedule that takes this many times auto's time is not sampled
-constexpr double kWorthwhile = 1.02;    ///< `auto` is kept unless a schedule is this many times as fast
-constexpr std::uint64_t kMaxCalls = 10'000;  ///< most calls of a sample
+/// Part of the budget that compiling for a heat may take; then the heat begins even if it is not full.
+constexpr double kCompileShare = 0.05;
+constexpr double kHeatShare = 0.6;    ///< Largest part of the budget that heats take.
+constexpr double kHopeless = 4;       ///< A schedule that takes this many times auto's time is not sampled.
+constexpr double kWorthwhile = 1.02;  ///< `auto` is kept unless a schedule is this many times as fast.
+constexpr std::uint64_t kMaxCalls = 10'000;  ///< Most calls of a sample.
 
 /// A compiled schedule with its predictor, and its times for calls of each batch. The vectors have one entry per batch.
 struct Runner {
   std::string name;
   Schedule schedule;
-  std::size_t point;  ///< its number in the host's space; SIZE_MAX for `auto`
+  std::size_t point;  ///< Its number in the host's space; SIZE_MAX for `auto`.
   Program program;
   std::unique_ptr<Predictor> predictor{};
   std::vector<Caller> callers{};
-  std::vector<Seconds> once{};       ///< time of a call
-  std::vector<double> us_per_row{};  ///< least time in the heat, microseconds per row; 0: not measured
-  std::vector<double> of_auto{};     ///< us_per_row divided by auto's in the same heat
+  std::vector<Seconds> once{};       ///< Time of a call.
+  std::vector<double> us_per_row{};  ///< Least time in the heat, microseconds per row; 0: not measured.
+  std::vector<double> of_auto{};     ///< us_per_row divided by auto's in the same heat.
 
   /// Takes a sample: calls of batch number `b` for about `time`. Returns microseconds per row.
   Result<double> sample(std::size_t b, std::uint64_t batch, Seconds time) {
@@ -155,8 +156,8 @@ class Search {
     return heats_of(points);
   }
 
-  /// Takes over the trials of an earlier search. Returns the points of the best ones of each batch, which take part in
-  /// the races, and of those that were not measured for all batches: these are measured again.
+  /// Takes over the trials of an earlier search. Returns the points that are measured again: the best ones of each
+  /// batch, because they take part in the races, and those that were not measured for all batches.
   std::vector<std::size_t> best_of_earlier() {
     const std::vector<Trial>& earlier = options_.earlier;
     std::set<std::size_t> again;
@@ -185,7 +186,7 @@ class Search {
         end_ - std::chrono::duration_cast<Clock::duration>((1 - kHeatShare) * options_.budget);
     std::vector<std::pair<std::size_t, Schedule>> fresh;
     for (const std::size_t point : points) {
-      // A program may have tiles of several nodes in one plan only.
+      // A program may have tiles of several nodes only if it has one plan.
       const auto tiling = scheduler::host_template_point(point).tiling;
       if (options_.batches.size() > 1 && tiling.starts_with("uniform")) continue;
       Schedule schedule = scheduler::host_space().schedule(model_, point);
@@ -313,7 +314,7 @@ class Search {
       tuned.finalists.push_back({runner.name, print(runner.schedule), time, standing.times.size()});
       if (&runner == automatic_.get()) tuned.auto_us_per_row = time;
     }
-    // If the race did not take place, the heats decide: runners[1] has the least of_auto.
+    // If the race did not take place, the heats decide: runners[1] has the least of_auto of all.
     if (result.standings.front().times.empty() && runners.size() > 1 && runners[1]->of_auto[b] < 1)
       std::swap(tuned.finalists[0], tuned.finalists[1]);
     const auto mine = std::find_if(tuned.finalists.begin(), tuned.finalists.end(),
@@ -372,8 +373,9 @@ class Search {
   const std::function<void(const TuningProgress&)>& show_;
   Clock::time_point end_;
   RunnerRef automatic_;
-  std::vector<std::vector<RunnerRef>> best_;  // for each batch, the best of all heats, the best first
-  std::set<std::string> seen_;                // texts of the schedules that were tried
+  // for each batch, the best schedules of all heats, the best first
+  std::vector<std::vector<RunnerRef>> best_;
+  std::set<std::string> seen_;  // texts of the schedules that were tried
   Tuning tuning_;
 };
 

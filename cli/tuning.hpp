@@ -19,15 +19,15 @@ namespace forestvm::cli {
 
 enum class Strategy { Heuristic, Exhaustive };
 
-/// A schedule of the host's space that heats measured.
+/// A schedule of the host's space, with the times that heats measured.
 struct Trial {
-  std::size_t point = 0;             ///< number of the schedule in the space
-  std::vector<double> us_per_row{};  ///< microseconds per row, for each batch; 0: not measured
-  std::vector<double> of_auto{};     ///< us_per_row divided by auto's in the same heat; 0: not measured
+  std::size_t point = 0;             ///< Number of the schedule in the space.
+  std::vector<double> us_per_row{};  ///< Microseconds per row, for each batch; 0: not measured.
+  std::vector<double> of_auto{};     ///< us_per_row divided by auto's in the same heat; 0: not measured.
 };
 
 struct TuningOptions {
-  std::vector<std::uint64_t> batches;  ///< ascending, without repeats
+  std::vector<std::uint64_t> batches;  ///< Ascending, without repeats.
   BackendOptions host;
   CompileOptions compile;
   Strategy strategy = Strategy::Heuristic;
@@ -39,28 +39,28 @@ struct TuningOptions {
 
 /// A schedule's time in a batch's race.
 struct Finalist {
-  std::string name;      ///< "auto", or the values of the point's parameters
-  std::string schedule;  ///< text of the schedule
+  std::string name;      ///< "auto", or the values of the point's parameters.
+  std::string schedule;  ///< Text of the schedule.
   double us_per_row = 0;
-  std::size_t turns = 0;  ///< samples in the race; 0: us_per_row was measured in a heat
+  std::size_t turns = 0;  ///< Samples in the race; 0: us_per_row was measured in a heat.
 };
 
 /// The outcome of the search for calls of `batch` rows.
 struct TunedBatch {
   std::uint64_t batch = 0;
-  std::vector<Finalist> finalists;  ///< the fastest first
-  double auto_us_per_row = 0;       ///< time of `auto`; 0 if nothing was measured
+  std::vector<Finalist> finalists;  ///< The fastest first.
+  double auto_us_per_row = 0;       ///< Time of `auto`; 0 if nothing was measured.
   bool is_separated = false;        ///< True if the first finalist is ahead of the second beyond chance.
 };
 
 struct Tuning {
   std::vector<TunedBatch> batches;
-  Schedule schedule;          ///< a plan for each batch, with remarks
-  std::vector<Trial> trials;  ///< all trials of this and an earlier search, without `auto`
-  std::size_t tried = 0;      ///< schedules that this search measured, `auto` included
-  std::size_t partial = 0;    ///< schedules among these that it measured for some of the batches only
-  std::size_t refused = 0;    ///< schedules that the compiler refused
-  std::size_t planned = 0;    ///< schedules that the search would have compiled
+  Schedule schedule;          ///< A plan for each batch, with remarks.
+  std::vector<Trial> trials;  ///< All trials of this and an earlier search, without `auto`.
+  std::size_t tried = 0;      ///< Schedules that this search measured, `auto` included.
+  std::size_t partial = 0;    ///< Schedules among these that it measured for some of the batches only.
+  std::size_t refused = 0;    ///< Schedules that the compiler refused.
+  std::size_t planned = 0;    ///< Schedules that the search would compile if it had the time, without `auto`.
 
   /// Returns whether all planned schedules were measured for all batches, or refused.
   bool is_complete() const { return partial == 0 && tried + refused == planned + 1; }
@@ -69,7 +69,7 @@ struct Tuning {
 /// The progress that is shown while tuning runs.
 struct TuningProgress {
   std::size_t done, planned;  ///< schedules
-  std::string best;           ///< the schedule with the largest gain over auto so far, and its batch
+  std::string best;           ///< The schedule with the largest gain over auto so far, and its batch.
 };
 
 /// The schedule that `auto` stands for, and the model's program with it.

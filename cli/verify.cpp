@@ -1,4 +1,4 @@
-// forestvm verify: proves that a program file can do no harm, or says what is wrong with it.
+// forestvm verify: checks that a program file can do no harm, or says what is wrong with it.
 #include <string>
 #include <utility>
 

@@ -1,5 +1,5 @@
-// CatBoost's binary format (.cbm) -> CatboostParts. A file is "CBM1", a FlatBuffers message with the model, and the
-// parts that the message names. The message and the parts begin with their sizes. A part that is not a list of
+// Reads CatboostParts from CatBoost's binary format (.cbm). A file is "CBM1", a FlatBuffers message with the model, and
+// the parts that the message names. The message and the parts begin with their sizes. A part that is not a list of
 // counters' tables is refused.
 #include <algorithm>
 #include <bit>
@@ -215,7 +215,7 @@ struct Forest {
   std::vector<std::int32_t> splits;
   std::vector<std::int32_t> sizes;
   std::vector<double> values;
-  std::vector<double> weights;  ///< one for each leaf, or none
+  std::vector<double> weights;  ///< One for each leaf, or none.
   std::vector<Step> steps;
   std::vector<std::uint32_t> leaves;
 };

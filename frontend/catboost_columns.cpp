@@ -57,7 +57,7 @@ bool has_twice(std::vector<std::uint64_t> keys) {
 
 std::uint32_t flat(std::int64_t index) { return static_cast<std::uint32_t>(index); }
 
-/// Names features by their flat index. The features of a file are numbered densely.
+/// Collects the names of features by their flat indices, which run from 0 on without gaps.
 class FeatureNames {
  public:
   explicit FeatureNames(std::size_t features) : names_(features), given_(features) {}
@@ -113,7 +113,7 @@ void add_float_splits(const CatboostParts& parts, std::vector<CatboostSplit>& sp
       splits.push_back({NodeKind::LessEqual, flat(feature.flat_index), border, 0, !goes_above(feature)});
 }
 
-/// Makes a column with the dense numbers of a feature's tested codes, and -1 for all others.
+/// Makes a column that numbers the codes that a feature's tests compare with from 0 on, and has -1 for all other codes.
 Result<Lookup> one_hot_lookup(const CatboostOneHot& one_hot, const Features& features) {
   const CatboostCategorical* category = at(features.categories, one_hot.category);
   if (category == nullptr)
@@ -190,7 +190,7 @@ Result<void> check_table(const CatboostTable& table, bool means) {
   return {};
 }
 
-/// Returns the counter's value for `good` rows of the counted kind among `total` rows.
+/// Returns the value of a counter that counted `good` rows of a kind among `total` rows.
 float value_of(const CatboostCtr& ctr, float good, float total) {
   const float ratio = (good + ctr.prior) / (total + ctr.prior_denominator);
   return (ratio + ctr.shift) * ctr.scale;
@@ -208,7 +208,7 @@ class CountedRow {
   void read(const CatboostTable& table, std::size_t row, bool means) {
     numbers_ = table.numbers.data() + row * table.width;
     if (means) return;
-    // Counts are summed in 32 bits. above_[c] is the sum of the classes above c, the last of all classes.
+    // above_[c] is the sum of the counts of the classes above c. Counts are summed in 32 bits, as CatBoost does.
     above_.assign(table.width, 0);
     std::uint32_t sum = 0;
     for (std::size_t c = table.width; c-- > 0;) {
@@ -229,7 +229,7 @@ class CountedRow {
     const auto border = static_cast<std::size_t>(ctr.target_border);
     if (ctr.type == CtrType::Buckets)
       return value_of(ctr, static_cast<float>(numbers_[border]), as_float(all_));
-    // CatBoost looks at the second of two classes whatever the border is.
+    // With two classes, CatBoost counts the second one whatever the border is.
     const bool two = counter.table->width == 2;
     return value_of(ctr, as_float(above_[two ? 0 : border]), as_float(all_));
   }
@@ -242,7 +242,7 @@ class CountedRow {
   std::uint32_t all_ = 0;
 };
 
-/// Sets what a lookup's key is made of.
+/// Sets the features and tests from which a lookup's key is made.
 Result<void> add_key_parts(const CatboostCombination& combination, const Features& features,
                            const std::string& where, Lookup& lookup) {
   const auto unknown = [&](const char* kind, std::int64_t index) {
@@ -283,7 +283,8 @@ Result<std::vector<std::uint64_t>> keys_of(const std::vector<Counter>& counters)
   return keys;
 }
 
-/// Fills the lookup's values: all rows with the values of unknown keys, then the rows of each table's keys.
+/// Fills the lookup's values: first all rows with the values for unknown keys, then the rows of each table's keys with
+/// their own.
 void add_values(const std::vector<Counter>& counters, Lookup& lookup) {
   lookup.values.resize((lookup.keys.size() + 1) * lookup.width);
   for (std::size_t i = 0; i < lookup.values.size(); ++i)
@@ -346,7 +347,8 @@ Result<void> check_different(const CatboostParts& parts) {
   return {};
 }
 
-/// Returns whether the counters of a type have tables per class of the target, of which there may be several kinds.
+/// Returns whether tables of counters of this type count classes of the target. Training may make several such tables,
+/// with different classes.
 bool counts_classes(CtrType type) { return !is_count(type) && type != CtrType::FloatTargetMeanValue; }
 
 /// Returns whether training may have made several tables of a counter's combination and type: for several targets, or
@@ -394,7 +396,7 @@ Result<void> add_counters(const CatboostParts& parts, const Features& features, 
   FVM_TRY(check_different(parts));
   FVM_TRY(check_tables_are_kept(parts));
   FVM_ASSIGN(const std::vector<Counter> counters, counters_of(parts));
-  // The numbers of the counters of each combination. Sorting makes counters of one table neighbours.
+  // The numbers of the counters of each combination. They are sorted so that counters of one table follow each other.
   std::map<CatboostCombination, std::vector<std::size_t>> combinations;
   for (std::size_t i = 0; i < counters.size(); ++i) combinations[counters[i].ctr->combination].push_back(i);
   std::vector<std::uint32_t> columns(counters.size());

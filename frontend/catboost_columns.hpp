@@ -1,5 +1,5 @@
-// CatBoost's features -> a Model's: which are hashed, the columns that are looked up for one-hot tests and counters,
-// and what each of CatBoost's numbered splits compares.
+// Makes a Model's features of CatBoost's: which of them are hashed, which columns are looked up for one-hot tests and
+// counters, and what each of CatBoost's numbered splits compares.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct CatboostSplit {
   NodeKind kind = NodeKind::LessEqual;
   std::uint32_t feature = 0;
   float threshold = 0;     ///< LessEqual
-  std::uint32_t code = 0;  ///< Category: the only code that goes right
+  std::uint32_t code = 0;  ///< Of a Category split: the only code that goes right.
   bool missing_left = true;
 };
 

@@ -1,3 +1,4 @@
+// See catboost_document.hpp.
 #include "frontend/catboost_document.hpp"
 
 #include <algorithm>
@@ -78,7 +79,7 @@ struct BranchRecord {
   double weight = 0;
 };
 
-/// The parts that are read so far, and the objects that are not complete yet.
+/// The parts that have been read so far, and the objects that are not complete yet.
 struct CatboostReading {
   CatboostParts& parts;
   const LoadLimits& limits;
@@ -127,7 +128,8 @@ bool add_code(const Scalar& s, std::vector<std::int32_t>& out) {
   return s.kind == Scalar::Kind::Whole && s.whole == out.back();
 }
 
-/// Reads a hash, as a text, or a number of its row. All bits of the key of an empty slot are 1.
+/// Takes a hash, which is a text, or a number of the latest hash's row. A hash whose bits are all 1 stands for an empty
+/// slot.
 bool add_hash(CatboostReading& r, const Scalar& s) {
   CatboostTable& table = r.parts.tables.back();
   if (s.kind != Scalar::Kind::Text) return r.table_rows != 0 && add_real(s, table.numbers);
@@ -157,7 +159,7 @@ bool set_nan_treatment(CatboostReading& r, const Scalar& s) {
   return s.text == "AsTrue" || s.text == "AsFalse" || s.text == "AsIs";
 }
 
-/// Takes a class's name: text as it is, a number as Python writes it.
+/// Takes the name of a class: a text as it is, a number as Python writes it.
 bool add_class_name(CatboostReading& r, const Scalar& s) {
   std::string& name = r.parts.class_names.emplace_back(s.text);
   if (s.kind == Scalar::Kind::Flag) name = s.whole != 0 ? "True" : "False";
@@ -201,7 +203,7 @@ constexpr KeyRow kKeyRows[] = {
 
 class Sink final : public EventSink {
  public:
-  /// `root` is that of the whole document.
+  /// `root` is the container that the whole document is.
   Sink(Container root, const LoadLimits& limits, CatboostParts& parts)
       : root_(root),
         reading_{.parts = parts,

@@ -1,4 +1,5 @@
-// CatBoost's JSON format -> CatboostParts, and the JSON texts with a model's parameters, which its binary format holds.
+// Reads CatboostParts from CatBoost's JSON format, and from the JSON texts with a model's parameters in its binary
+// format.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// CatBoost's parts -> Model: splits, outputs, loss, classes.
+// Makes a Model of CatBoost's parts: splits, outputs, loss, classes.
 #include "frontend/catboost_model.hpp"
 
 #include <algorithm>
@@ -117,8 +117,8 @@ Result<std::vector<std::size_t>> seen_classes(const CatboostParts& parts, std::s
   return seen;
 }
 
-/// Gives classes that were declared, but that training did not see, their indices among the outputs. Their scores are
-/// minus infinity, as CatBoost's are.
+/// Adds outputs for classes that were declared but that training did not see, at their indices. Their scores are minus
+/// infinity, as in CatBoost.
 Result<void> add_unseen_classes(CatboostParts& parts, std::size_t declared, const LoadLimits& limits,
                                 Model& model) {
   FVM_ASSIGN(const std::vector<std::size_t> seen, seen_classes(parts, declared));
@@ -186,8 +186,8 @@ Result<void> set_threshold(const CatboostParts& parts, Model& model) {
   return {};
 }
 
-/// The losses whose uncertainty CatBoost computes, and its rule. Their models have one output, but for those of classes
-/// and Gaussian ones, which have two.
+/// The losses whose uncertainty CatBoost computes, and its rule. Their models have one output, except models of several
+/// classes, and Gaussian ones, which have two.
 struct UncertainLoss {
   std::string_view name;
   UncertaintyRule rule;

@@ -1,5 +1,5 @@
-// CatBoost's files, binary (.cbm) and JSON -> Model. CatBoost compares in float32, right if x > border, and adds the
-// bias after the scaled sum of the trees, in float64.
+// Makes a Model of CatBoost's files, binary (.cbm) or JSON. CatBoost compares in float32 and goes right if x > border.
+// It sums the trees in float64, scales the sum, and then adds the bias.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ bool sniff_catboost_cbm(std::span<const std::byte> bytes);
 /// Returns true if the first name of the JSON object is one with which CatBoost's documents begin.
 bool sniff_catboost_json(std::span<const std::byte> bytes);
 
-/// Read a model, which check_model has not checked yet. Errors name the part of the file.
+/// Reads a model, which check_model has not checked yet. Errors name the part of the file.
 Result<ParsedModel> read_catboost_cbm(std::span<const std::byte> bytes, const LoadLimits& limits);
 Result<ParsedModel> read_catboost_json(std::span<const std::byte> bytes, const LoadLimits& limits);
 

@@ -1,5 +1,5 @@
-// The parts of a CatBoost model file as it gives them, from either of its two formats; catboost_model.cpp makes a Model
-// of them. A feature has two numbers: its index among the features of its kind, and a flat index among all features.
+// The parts of a CatBoost model file as either of its two formats gives them; catboost_model.cpp makes a Model of them.
+// A feature has two numbers: its index among the features of its kind, and a flat index among all features.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,7 @@ struct CatboostCategorical {
 
 /// The codes that splits compare a categorical feature with.
 struct CatboostOneHot {
-  std::int64_t category = -1;  ///< index among categorical features
+  std::int64_t category = -1;  ///< Index among categorical features.
   std::vector<std::int32_t> codes;
 };
 
@@ -47,7 +47,7 @@ struct CatboostCombination {
   auto operator<=>(const CatboostCombination&) const = default;
 };
 
-/// The formulas that make a counter's value of a row of its table, with the numbers of the binary format.
+/// The formulas that compute a counter's value from a row of its table, with the numbers of the binary format.
 enum class CtrType : std::uint8_t {
   Borders,
   Buckets,
@@ -58,7 +58,7 @@ enum class CtrType : std::uint8_t {
 };
 
 struct CatboostCtr {
-  std::string table;  ///< name of its table
+  std::string table;  ///< Name of its table.
   CatboostCombination combination;
   CtrType type = CtrType::Borders;
   std::int64_t target_border = 0;
@@ -73,8 +73,8 @@ struct CatboostCtr {
 /// each pair of `target_borders` and `target_border_type`.
 struct CatboostCtrOption {
   std::size_t list = 0;  ///< Number of the list in the file that holds the option.
-  bool of_combinations =
-      false;  ///< True for counters of several features or tests; false for counters of single features.
+  /// True if the option is for counters of several features or tests, false if for counters of single features.
+  bool of_combinations = false;
   CtrType type = CtrType::Borders;
   std::int64_t target_borders = 0;
   std::string target_border_type;
@@ -83,10 +83,10 @@ struct CatboostCtrOption {
 /// The table of a combination: the counts that training made for each key.
 struct CatboostTable {
   std::string name;
-  std::string where;  ///< place in the file, for messages
+  std::string where;  ///< Place in the file, for messages.
   std::vector<std::uint64_t> keys;
-  std::vector<std::uint32_t> rows;  ///< row of `numbers` for each key
-  std::uint32_t width = 1;  ///< numbers per row: one for each class, one counter, or a sum and a count
+  std::vector<std::uint32_t> rows;  ///< Row of `numbers` for each key.
+  std::uint32_t width = 1;  ///< Numbers per row: one for each class, one counter, or a sum and a count.
   std::vector<double> numbers;
   std::int64_t denominator = 0;  ///< Number that counts of CtrType::Counter and FeatureFreq are divided by.
 };
@@ -95,11 +95,11 @@ struct CatboostParts {
   const char* format = "";
   std::string version;
   std::string loss;
-  std::string label_type;  ///< class_params.class_label_type
+  std::string label_type;  ///< The value of class_params.class_label_type.
   std::vector<std::string> class_names;
   std::vector<double> class_to_label;
   std::int64_t classes_count = 0;
-  std::string probability_threshold;  ///< empty if it is CatBoost's 0.5
+  std::string probability_threshold;  ///< Empty if it is CatBoost's default, 0.5.
   double learning_rate = NAN;         ///< NaN if the file does not say it.
   double shrink_rate = NAN;           ///< The parameter model_shrink_rate; NaN if the file does not say it.
 
@@ -113,10 +113,10 @@ struct CatboostParts {
   std::uint32_t num_outputs = 1;
   double scale = 1;
   std::vector<double> bias;
-  std::vector<Tree> trees;  ///< trees whose splits hold CatBoost's number of the split in Node::payload
+  std::vector<Tree> trees;  ///< Trees whose splits hold CatBoost's number of the split in Node::payload.
 };
 
-/// Read the binary and the JSON format.
+/// Reads the binary format, or the JSON format.
 Result<CatboostParts> read_catboost_binary(std::span<const std::byte> bytes, const LoadLimits& limits);
 Result<CatboostParts> read_catboost_document(std::span<const std::byte> bytes, const LoadLimits& limits);
 

@@ -1,3 +1,4 @@
+// See catboost_tree.hpp.
 #include "frontend/catboost_tree.hpp"
 
 namespace forestvm::frontend {

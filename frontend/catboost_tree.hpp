@@ -1,4 +1,5 @@
-// CatBoost's two shapes of trees -> Tree. Splits come first and leaves last, in the order of CatBoost's leaf numbers.
+// Makes a Tree of each of CatBoost's two shapes of trees. Splits come first and leaves last, in the order of CatBoost's
+// leaf numbers.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +14,12 @@ namespace forestvm::frontend {
 
 /// The leaves of a tree, whose number the caller has checked.
 struct CatboostLeaves {
-  std::span<const double> values;   ///< `width` numbers for each leaf
-  std::span<const double> weights;  ///< training weight that reached each leaf; may be empty
+  std::span<const double> values;   ///< `width` numbers for each leaf.
+  std::span<const double> weights;  ///< Training weight that reached each leaf; may be empty.
   std::uint32_t width = 1;
 };
 
-/// A split of a tree that is not oblivious. A child is a later split, or -1 - leaf.
+/// A split of a tree that is not oblivious. A child is the number of a later split, or -1 - l for leaf l.
 struct CatboostBranch {
   std::uint32_t split = 0;
   std::int32_t left = -1;

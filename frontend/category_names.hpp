@@ -1,4 +1,4 @@
-// Names of one feature's categories, as every reader adds them to a model.
+// Adds the names of a feature's categories to a model, for every reader.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace forestvm::frontend {
 
-/// Appends a name. Returns false if a name of the list is repeated and that was noticed: the list is looked through
-/// whenever its length is a power of two, so that many short and equal names cannot take much memory.
+/// Appends a name. Returns false if it finds that a name of the list is repeated. It looks only when the list's length
+/// is a power of two, which is enough to keep many short and equal names from taking much memory.
 bool append_name(std::vector<std::string>& names, std::string name);
 
 /// Adds the names of a feature's categories, whose codes are 0, 1, ..., to the model; no names add nothing. Features

@@ -1,3 +1,4 @@
+// See check_columns.hpp.
 #include "frontend/check_columns.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Checks what a model says about hashed features and derived columns, whichever reader wrote it.
+// Checks what a model says about hashed features and derived columns, whichever reader made it.
 #pragma once
 
 #include <forestvm/model.hpp>

@@ -14,7 +14,7 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Checks trees one by one; the memory of `seen_` and `waiting_` is kept from tree to tree.
+/// Checks trees one by one. It is one object for all trees, so that the memory of `seen_` and `waiting_` is used again.
 class TreeCheck {
  public:
   TreeCheck(const Model& model, const TreeLocation& location)
@@ -196,7 +196,7 @@ Result<void> check_header(const Model& model) {
                                  model.num_outputs));
   if (!are_group_ends(model.class_rule, model.num_outputs, model.group_ends))
     return model_error(formatted("the groups of outputs do not cover {} outputs", model.num_outputs));
-  // An output that no tree adds to, and that is never the largest, has minus infinity.
+  // Minus infinity is allowed: it is the base of an output to which no tree adds and which must never be the largest.
   for (const double margin : model.base)
     if (!std::isfinite(margin) && !(model.base_last && margin == -std::numeric_limits<double>::infinity()))
       return model_error("a base margin is not finite");

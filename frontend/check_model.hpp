@@ -1,5 +1,5 @@
-// The checks of every model, whatever its format, before load_model returns it. In: a Model. Out:
-// success, or the first thing wrong with it. All that follows relies on what is checked here.
+// Checks every model, whatever its format, before load_model returns it. In: a Model. Out: success, or the first thing
+// wrong with it. The scheduler relies on what is checked here.
 #pragma once
 
 #include <forestvm/model.hpp>

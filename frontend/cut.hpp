@@ -1,4 +1,4 @@
-// A cut of the number line, by which formats whose tests are ranges or equalities become splits.
+// A cut of the number line. Formats that test ranges or equalities are read as cuts, of which splits are made.
 #pragma once
 
 #include <compare>

@@ -44,7 +44,8 @@ FeaturePoints category_points(const std::vector<FeatureTest>& tests) {
     }
   FeaturePoints points{true, {}};
   for (const std::uint32_t code : codes) points.pieces.push_back({double(code), double(code), 0});
-  std::uint32_t other = 0;  // The least code that no split names, or, where codes are many, the next one.
+  // A code that no split names: the one after the largest, or if that is over the limit, the least.
+  std::uint32_t other = 0;
   if (!codes.empty() && *codes.rbegin() + 1 < kMaxCategories)
     other = *codes.rbegin() + 1;
   else
@@ -98,7 +99,7 @@ PointRuns FeaturePoints::left_of(const Model& model, const FeatureTest& test) co
   if (categories) {
     for (std::size_t i = 0; i < pieces.size(); ++i) add_if_left(i);
   } else {
-    // Pieces of numbers that count as 0 or as missing are asked one by one; there are few.
+    // Tests the pieces of numbers that count as 0 or as missing one by one, because there are few.
     const double tiny = rounded(model, kTiny);
     const std::size_t zeros = first_from(-tiny), end = first_from(beside(model, tiny, true));
     const bool special = test.node->missing == Missing::Zero || model.tiny_is_zero;

@@ -1,4 +1,4 @@
-// The values of a feature among which a model's tests distinguish, and which of them go left at each test.
+// Finds the values of a feature that a model's tests tell apart, and which of them go left at each test.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ namespace forestvm::frontend {
 /// Ascending runs [begin, end) of points, which do not touch.
 using PointRuns = std::vector<std::pair<std::size_t, std::size_t>>;
 
-/// Returns the points that are in both.
+/// Returns the points that are in both lists of runs.
 PointRuns both_of(const PointRuns& one, const PointRuns& other);
 
 /// Returns the points below `count` that are not in `runs`.
 PointRuns others_of(const PointRuns& runs, std::size_t count);
 
-/// A split that tests the feature.
+/// A split that tests the feature, and its tree.
 struct FeatureTest {
   const Tree* tree;
   const Node* node;

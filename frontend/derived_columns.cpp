@@ -1,3 +1,4 @@
+// See derived_columns.hpp.
 #include "frontend/derived_columns.hpp"
 
 #include <cmath>
@@ -30,7 +31,7 @@ class DerivedColumns {
 
   const Model& model_;
   bool hashed_rows_;
-  std::vector<Keys> keys_;  ///< row of the table for each key, for each lookup
+  std::vector<Keys> keys_;  ///< For each lookup, the row of its table for each key.
 };
 
 Error not_a_category(std::uint32_t feature, double x, const char* expected) {
@@ -80,7 +81,7 @@ Result<void> DerivedColumns::append_lookup(const Lookup& lookup, const Keys& key
   return {};
 }
 
-/// Adds what a term means for a column whose terms before it made `so_far`.
+/// Returns the column's number after one more term, if the terms before it made `so_far`.
 float with_term(ColumnKind kind, const ColumnTerm& term, float x, float so_far) {
   const bool missing = std::isnan(x);
   float part = x;
@@ -114,7 +115,7 @@ float with_term(ColumnKind kind, const ColumnTerm& term, float x, float so_far) 
   return x;
 }
 
-/// Returns the share of the whole, or the signed root of the share of the squares.
+/// Returns the part's share of the whole, or for RootShare the root of its square's share, with the part's sign.
 float share(ColumnKind kind, float part, float whole) {
   if (whole == 0) return part;
   if (kind == ColumnKind::Share) return part / whole;

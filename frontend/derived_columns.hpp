@@ -1,5 +1,5 @@
-// The columns that a model computes from a row's features before trees see them (Model::lookups, computed_columns), as
-// the reference predictor computes them: row by row, without tables made for speed.
+// Computes the columns that a model derives from a row's features (Model::lookups, computed_columns), as the reference
+// predictor does it: row by row, without tables made for speed.
 #pragma once
 
 #include <cstddef>

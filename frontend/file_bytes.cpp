@@ -15,12 +15,12 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Bytes that are read at once. The vector grows by that number, so that pages which the file does not fill are
-/// never touched.
+/// The number of bytes that are read at once. The vector grows by this number, so that pages which the file does not
+/// fill are never touched.
 constexpr std::size_t kReadSize = std::size_t{1} << 16;
 
-/// Lets the system back the memory of a large file with large pages, where it has them: touching page by page takes
-/// longer than reading.
+/// Asks the system to use large pages for the memory of a large file, because touching small pages takes longer than
+/// reading the file.
 void use_large_pages([[maybe_unused]] std::byte* begin, [[maybe_unused]] std::size_t size) {
 #ifdef MADV_HUGEPAGE
   constexpr std::size_t kLargePage = std::size_t{1} << 21;

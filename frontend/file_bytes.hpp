@@ -1,4 +1,4 @@
-// The bytes of a file, unpacked if they are gzip. In: a path, or gzip bytes. Out: bytes within a limit.
+// Reads files and unpacks gzip. In: a path, or gzip bytes. Out: bytes within a limit.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 namespace forestvm::frontend {
 
 /// Reads the whole file. Returns an Environment error if it cannot be read, and refuses it if it is longer than
-/// `max_bytes`. Returns also the error of `check_opening`, which sees the first 64 KiB (or all of a shorter file)
-/// before the rest is read.
+/// `max_bytes`. Calls `check_opening` with the first 64 KiB (or all of a shorter file) before it reads the rest, and
+/// returns its error.
 Result<std::vector<std::byte>> read_file_bytes(
     const std::string& path, std::size_t max_bytes,
     const std::function<Result<void>(std::span<const std::byte>)>& check_opening);
@@ -21,7 +21,7 @@ Result<std::vector<std::byte>> read_file_bytes(
 /// Returns true if the bytes start as a gzip member does (RFC 1952).
 bool is_gzip(std::span<const std::byte> bytes);
 
-/// Returns the first bytes, at most `size`, that a gzip file unpacks to; fewer, or none, if it is damaged there.
+/// Returns the first unpacked bytes of a gzip file, at most `size`; fewer, or none, if it is damaged there.
 std::vector<std::byte> peek_gzip(std::span<const std::byte> bytes, std::size_t size);
 
 /// Unpacks all members of a gzip file. Refuses bytes that are damaged, cut short or followed by others, and stops

@@ -1,5 +1,6 @@
-// The layout is that of FlatBuffers' "Internals": a table begins with the distance to its vtable, which holds the
-// offsets of the table's fields; lists and texts begin with their length; references are distances forward.
+// See flat_buffer.hpp. FlatBuffers' document "Internals" describes the layout: a table begins with the distance to its
+// vtable, which holds the offsets of the table's fields; lists and texts begin with their length; references are
+// distances forward.
 #include "frontend/flat_buffer.hpp"
 
 #include <string>

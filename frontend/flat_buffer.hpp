@@ -1,5 +1,5 @@
-// The fields of a FlatBuffers message, each read within bounds, aligned or not.
-// In: bytes. Out: numbers, texts, lists and tables by the numbers of their fields.
+// Reads the fields of a FlatBuffers message, each within bounds, aligned or not. In: bytes. Out: numbers, texts, lists
+// and tables, by the numbers of their fields.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,9 @@ namespace forestvm::frontend {
 
 class FlatTable;
 
-/// A message. The first damage that is met ends the reading: from then on all numbers are 0 and all lists empty, and
-/// `state` returns the error. Tables and lists that share bytes are damage: copies of them could take any memory.
+/// A message. The first damage ends the reading: from then on all numbers are 0 and all lists empty, and `state`
+/// returns the error. Tables and lists that share bytes count as damage, because copies of them could take any amount
+/// of memory.
 class FlatBuffer {
  public:
   /// `base` is the offset of the bytes in the file, for messages.

@@ -14,7 +14,8 @@ using Bytes = std::span<const std::byte>;
 struct ForeignFile {
   std::size_t offset;
   std::string_view bytes;
-  bool as_text;          ///< True if the file's opening is compared without blanks, quotes and backslashes.
+  /// True if the file's first characters are compared without blanks, quotes and backslashes.
+  bool as_text;
   bool (*sniff)(Bytes);  ///< Recognizes the file; null if `bytes` do.
   const char* sentence;
 };
@@ -28,7 +29,7 @@ constexpr ForeignFile kFiles[] = {
 #include "frontend/formats.def"
 };
 
-/// A file of a directory or of an archive that tells what the whole is.
+/// A file in a directory or an archive whose name tells what the whole is.
 struct ForeignEntry {
   std::string_view name;
   const char* sentence;

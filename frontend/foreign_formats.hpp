@@ -1,5 +1,5 @@
-// Model files and directories that are known and not read. In: the first bytes of a file, or a directory. Out: what it
-// is and what to do instead, for the error message. The rows are those of formats.def.
+// Recognizes files and directories that are known but not read. In: the first bytes of a file, or a directory. Out:
+// what it is and what to do instead, for the error message. formats.def lists them.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace forestvm::frontend {
 
-/// Returns the sentence about a file, or null if nothing is known of it. `bytes` may be the opening of the file alone.
+/// Returns the sentence of formats.def about a file, or null if nothing is known of it. `bytes` may be only the first
+/// bytes of the file.
 const char* foreign_file(std::span<const std::byte> bytes);
 
 /// Returns the sentence about a directory that has no model of YDF, or null if nothing is known of it.

@@ -1,5 +1,4 @@
-// Unpacks gzip. The output buffer grows with what was really unpacked, never with what a header
-// claims.
+// Unpacks gzip. The output buffer grows with what has been unpacked, never with what a header claims.
 #include <algorithm>
 #include <string>
 
@@ -39,7 +38,7 @@ Result<std::vector<std::byte>> unpack_gzip(std::span<const std::byte> bytes, std
   std::vector<std::byte> out;
   std::size_t size = 0;
   while (!rest.empty() || !inflater.is_complete()) {
-    // One byte beyond the limit tells "exactly at the limit" from "over it".
+    // Makes room for one byte beyond the limit, which only data over the limit fills.
     if (size == out.size()) out.resize(std::min(limit + 1, size + kUnpackSize));
     FVM_ASSIGN(const Inflater::Step step, inflater.unpack(rest, std::span(out).subspan(size)));
     rest = rest.subspan(step.taken);

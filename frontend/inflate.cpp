@@ -40,7 +40,7 @@ struct Inflater::Stream {
   z_stream z{};
   std::uint64_t position = 0;
   bool ready = false;
-  bool ended = false;  // true between members, and after the end
+  bool ended = false;  // True between members of a gzip file, and after the end of the data.
 };
 
 Inflater::Inflater(Form form) : stream_(std::make_unique<Stream>(form)) {}

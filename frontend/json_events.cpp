@@ -1,4 +1,4 @@
-// The adapter from nlohmann_json's SAX calls to EventSink, with the limits applied before anything is stored.
+// Passes nlohmann_json's SAX calls to an EventSink, and applies the limits before anything is stored.
 #include "frontend/json_events.hpp"
 
 #include <algorithm>
@@ -17,14 +17,14 @@ namespace {
 
 using nlohmann::json;
 
-/// The number that stands for NaN in what the library reads, because its JSON has none. A document that holds this very
-/// text would be read as NaN, too.
+/// The number by which NaN is replaced in the text that the library reads, because its JSON has no NaN. A document that
+/// holds this very number is read as NaN, too.
 constexpr std::string_view kNanNumber = "0e-7777777", kNan = "NaN";
 
 /// A JSON text with a number in place of each NaN.
 struct TextWithoutNan {
   std::string text;
-  std::vector<std::size_t> offsets;  ///< where the numbers begin in `text`, ascending
+  std::vector<std::size_t> offsets;  ///< Where these numbers begin in `text`, ascending.
 
   /// Returns the offset in the document of an offset in `text`.
   std::size_t in_document(std::size_t position) const {
@@ -35,7 +35,7 @@ struct TextWithoutNan {
   }
 };
 
-/// Replaces each NaN that stands where a whole value does. Others stay, and are errors.
+/// Replaces each NaN that is a whole value. Any other NaN stays, and the library refuses it.
 TextWithoutNan without_nan(std::string_view document) {
   TextWithoutNan out;
   const auto ends_value = [](char c, std::string_view others) {
@@ -63,8 +63,8 @@ TextWithoutNan without_nan(std::string_view document) {
   return out;
 }
 
-/// Passes events on. It is called through its base class, so that the library's parsers exist once in a program that
-/// has others take their events, too.
+/// Passes events on. It is called through its base class, so that a program has the library's parsers only once,
+/// although other classes take their events too.
 class SaxAdapter final : public nlohmann::json_sax<json> {
  public:
   SaxAdapter(std::span<const std::byte> bytes, Syntax syntax, std::uint32_t max_depth,
@@ -115,7 +115,8 @@ class SaxAdapter final : public nlohmann::json_sax<json> {
     error_ = refused(sink_.path().empty() ? "document" : sink_.path(), message);
     return false;
   }
-  // Every value and key takes at least a byte; a binary array may claim more of them than the file can hold.
+  // Counts a value or key. Each takes at least a byte, but a binary array may claim more of them than the file can
+  // hold.
   bool spend() { return values_left_-- > 0 || fail("more values than the file has bytes"); }
   bool enter(std::size_t count) {
     constexpr auto unknown = std::numeric_limits<std::size_t>::max();
@@ -171,8 +172,8 @@ bool SaxAdapter::parse_error(std::size_t position, const std::string&, const jso
     error_ = refused(location(position), "a number that is not finite (NaN or Infinity)");
     return false;
   }
-  // "[json.exception.parse_error.101] parse error at line 1, column 2: what": the library's prefix says
-  // nothing new.
+  // Removes the library's prefix, which says nothing new: "[json.exception.parse_error.101] parse error at line 1,
+  // column 2: ".
   std::string_view message = problem.what();
   if (const auto bracket = message.find("] "); bracket != std::string_view::npos)
     message.remove_prefix(bracket + 2);

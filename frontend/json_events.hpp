@@ -1,7 +1,6 @@
-// A JSON or UBJSON document as events, within limits: nesting, and no more values than the input has bytes.
-// In: bytes and a sink. Out: the sink's calls, in the order of the document. No other file of frontend uses
-// nlohmann_json. Only its SAX interface is used, because its DOM recurses and allocates whatever a damaged file asks
-// for.
+// Reads a JSON or UBJSON document as events, within limits: nesting, and no more values than the input has bytes. In:
+// bytes and a sink. Out: the sink's calls, in the order of the document. No other file of frontend uses nlohmann_json.
+// Only its SAX interface is used, because its DOM recurses and allocates whatever a damaged file asks for.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +20,7 @@ constexpr std::uint32_t kDeepestNesting = 512;
 /// NaN.
 enum class Syntax { Json, JsonWithNan, Ubjson };
 
-/// Receives the events. Each returns success or the error that ends the reading.
+/// Receives the events. A call that returns false ends the reading; error() then says why.
 class EventSink {
  public:
   virtual ~EventSink() = default;

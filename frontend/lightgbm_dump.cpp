@@ -24,8 +24,8 @@
 namespace forestvm::frontend {
 namespace {
 
-/// The least number of bytes that a node takes in a document: {"leaf_index":0,"leaf_value":1}. A file with more nodes
-/// than its size allows is refused, so that a small file of empty nodes cannot take much memory.
+/// The least number of bytes that a node takes in a document, as in {"leaf_index":0,"leaf_value":1}. A file with more
+/// nodes than its size allows is refused, so that a small file of empty nodes cannot take much memory.
 constexpr std::size_t kMinNodeBytes = 31;
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
@@ -36,7 +36,7 @@ struct FeatureInfo {
   bool categorical = false;
 };
 
-/// The members of the document's object that matter, as the text model would write them.
+/// The members of the document's object that are used; finish() turns them into entries of a text model.
 struct Members {
   std::string name, version, objective;
   std::optional<std::int64_t> num_class, num_tree_per_iteration, max_feature_idx;
@@ -148,7 +148,7 @@ class DumpSink final : public EventSink {
   const LoadLimits& limits_;
   Model& model_;
   std::vector<Frame> frames_;
-  std::uint32_t depth_ = 0;              // frames that are no nodes
+  std::uint32_t depth_ = 0;              // frames that are not nodes
   std::vector<LightgbmDumpNode> nodes_;  // of the current tree
   std::vector<double> largest_;          // largest training values, from the first tree on
   std::uint64_t all_nodes_ = 0;
@@ -160,7 +160,7 @@ class DumpSink final : public EventSink {
 std::string DumpSink::path() const {
   std::string out;
   for (const Frame& frame : frames_) {
-    // The way to a node may be long; only its last step is shown.
+    // Shows only the last step of the way to a node, because the way may be long.
     if (frame.kind == Kind::Node && !frame.key.empty() &&
         (&frame == &frames_.back() || (frame.key != "left_child" && frame.key != "right_child")))
       out += "." + printable(frame.key, 40);
@@ -189,7 +189,8 @@ bool DumpSink::member_integer(std::int64_t value) {
   return true;
 }
 
-/// Stores a number of a node. Integers come here too, because a real number may be written without a decimal point.
+/// Stores a real number of a node. Integers come here too, because a real number may be written without a decimal
+/// point.
 bool DumpSink::node_number(double value) {
   const std::pair<std::string_view, std::optional<double> LightgbmDumpNode::*> reals[] = {
       {"threshold", &LightgbmDumpNode::threshold}, {"leaf_value", &LightgbmDumpNode::leaf_value}};
@@ -404,7 +405,7 @@ bool sniff_lightgbm_json(std::span<const std::byte> bytes) {
     return found;
   };
   if (!skip("{")) return false;
-  // Members that are sorted by name begin with the second one.
+  // A document whose members are sorted by name begins with "average_output".
   return skip("\"average_output\"") || (skip("\"name\"") && skip(":") && skip("\"tree\""));
 }
 
@@ -412,7 +413,7 @@ Result<ParsedModel> read_lightgbm_json(std::span<const std::byte> bytes, const L
   ParsedModel parsed;
   parsed.model.format = "lightgbm-json";
   DumpSink sink(bytes.size(), limits, parsed.model);
-  // The sink limits the nesting, which is that of the trees too.
+  // The sink limits the nesting itself, because the depth of a tree is nesting too.
   FVM_TRY(read_events(bytes, Syntax::Json, std::numeric_limits<std::uint32_t>::max(), sink));
   FVM_TRY(sink.finish());
   parsed.tree_location = [](std::size_t tree) { return formatted("tree_info[{}]", tree); };

@@ -1,4 +1,4 @@
-// LightGBM's JSON dump (Booster.dump_model) -> Model: another spelling of a text model.
+// Makes a Model of LightGBM's JSON dump (Booster.dump_model), which says what a text model says.
 #pragma once
 
 #include <cstddef>

@@ -18,7 +18,7 @@ using DumpNode = LightgbmDumpNode;
 
 constexpr double kInfinityInDumps = 1e300;
 
-/// Makes one tree: numbers the nodes as LightGBM does, splits first and then leaves, and converts each.
+/// Makes one tree: numbers the nodes as a text model does, splits first and then leaves, and converts each.
 class DumpTreeMaker {
  public:
   DumpTreeMaker(const std::vector<DumpNode>& nodes, const std::vector<double>& largest,

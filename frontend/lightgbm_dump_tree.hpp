@@ -1,4 +1,4 @@
-// One tree of a LightGBM JSON dump: its nodes in the order of the document -> Tree.
+// Makes a Tree of a tree in LightGBM's JSON dump, whose nodes come in the order of the document.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ namespace forestvm::frontend {
 /// The fields that few nodes of a dump have.
 struct LightgbmDumpExtras {
   std::optional<std::string> categories;  ///< a categorical split's threshold: "0||3||7"
-  std::optional<double> leaf_const;       ///< a linear leaf's function
+  /// Constant of a linear leaf's function; its features and coefficients follow.
+  std::optional<double> leaf_const;
   std::vector<std::int64_t> leaf_features;
   std::vector<double> leaf_coeff;
 };
@@ -26,11 +27,12 @@ struct LightgbmDumpExtras {
 struct LightgbmDumpNode {
   std::optional<std::int64_t> split_index, leaf_index, split_feature;
   std::optional<double> threshold, leaf_value;
-  std::unique_ptr<LightgbmDumpExtras> extras;            ///< null: none of them
-  float count = 0;                                       ///< training rows that reached the node
-  float gain = std::numeric_limits<float>::quiet_NaN();  ///< a split's gain, if the dump says it
-  std::int32_t left = -1, right = -1;  ///< numbers of the children in the list of nodes; -1: none
-  NodeKind kind = NodeKind::Leaf;      ///< LessEqual or Category, by decision_type
+  std::unique_ptr<LightgbmDumpExtras> extras;  ///< Null if the node has none of them.
+  float count = 0;                             ///< Training rows that reached the node.
+  /// Gain of a split; NaN if the dump does not say it.
+  float gain = std::numeric_limits<float>::quiet_NaN();
+  std::int32_t left = -1, right = -1;  ///< Numbers of the children in the list of nodes; -1: none.
+  NodeKind kind = NodeKind::Leaf;      ///< Leaf, or by decision_type LessEqual or Category.
   std::optional<bool> default_left;
   std::optional<Missing> missing;
 };

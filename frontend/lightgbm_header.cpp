@@ -88,7 +88,8 @@ Result<void> add_objective(const LightgbmEntry& entry, Model& model) {
   model.objective = words[0];
   model.transform = given.sqrt ? Transform::SignedSquare : row->transform;
   model.class_rule = row->class_rule;
-  // LightGBM stops rows early by the distance of one score, or by the lead among several.
+  // LightGBM stops a row early by the distance of its one score from 0, or by the lead of the largest of several
+  // scores.
   const bool has_rule = (row->early_stop == EarlyStopRule::Lead) == (model.num_outputs > 1);
   model.early_stop = has_rule ? row->early_stop : EarlyStopRule::None;
   return {};
@@ -100,7 +101,7 @@ std::size_t count_words(std::string_view text) {
   return count;
 }
 
-/// Reads the names of features. Names that LightGBM made (Column_0, Column_1, ...) do not count.
+/// Reads the names of features. Names that LightGBM itself gave (Column_0, Column_1, ...) are left out.
 Result<void> add_feature_names(const LightgbmEntry& entry, Model& model) {
   if (const std::size_t names = count_words(entry.text); names != model.num_features)
     return refused(location_of(entry), "feature_names: {} names for {} features", names, model.num_features);

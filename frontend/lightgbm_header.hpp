@@ -1,4 +1,5 @@
-// The header of a LightGBM model -> Model: outputs, rounds, names, objective. The trees must have been read before it.
+// Adds the header of a LightGBM model to a Model: outputs, rounds, names, objective. The trees must have been read
+// before.
 #pragma once
 
 #include <forestvm/load.hpp>

@@ -1,4 +1,4 @@
-// A LightGBM text model -> Model.
+// See lightgbm_model.hpp.
 #include "frontend/lightgbm_model.hpp"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// LightGBM text files -> Model. LightGBM compares and sums in float64, left if x <= threshold, and takes
-// |x| <= 1e-35 for 0.
+// Makes a Model of LightGBM's text files. LightGBM compares and sums in float64, goes left if x <= threshold, and takes
+// x for 0 if |x| <= 1e-35.
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,7 @@ struct Key {
   Presence need;
 };
 
-/// THE KEYS. LightGBM takes a file without tree_sizes, and files before 3.2 lack is_linear.
+/// The keys. LightGBM takes files without tree_sizes, and files of releases before 3.2 lack is_linear.
 constexpr Key<LightgbmHeader> kHeaderKeys[] = {
     {"version", &LightgbmHeader::version, Presence::Required},
     {"num_class", &LightgbmHeader::num_class, Presence::Required},
@@ -58,7 +58,7 @@ constexpr std::string_view kFlagKey = "average_output";  // the one line without
 constexpr std::string_view kTreePrefix = "Tree=";
 constexpr std::string_view kEndLine = "end of trees";
 constexpr std::string_view kOldEndLine =
-    "feature importances:";  // ends the trees in files before 2.2, which lack kEndLine
+    "feature importances:";  // ends the trees in files of releases before 2.2, which lack kEndLine
 constexpr std::string_view kCategoricalPrefix = "[categorical_feature: ";  // a training parameter
 constexpr std::string_view kPandasPrefix = "pandas_categorical:";          // the last line
 
@@ -158,8 +158,8 @@ Result<LightgbmTree> read_tree(Lines& lines, std::size_t number) {
   return cut_short(lines);
 }
 
-/// Reads what follows the trees: training parameters, and in the last line names of categories. Both are in files that
-/// the Python package wrote from a data frame.
+/// Reads what follows the trees in files that the Python package wrote after training on a data frame: training
+/// parameters, and in the last line names of categories.
 void read_end(Lines& lines, LightgbmHeader& header) {
   LightgbmEntry& pandas = header.pandas_categorical;
   while (lines.next()) {
@@ -216,7 +216,7 @@ Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmT
     const std::size_t begin = lines.begin();
     FVM_ASSIGN(const LightgbmTree tree, read_tree(lines, header.tree_bytes.size()));
     FVM_TRY(receive(tree));
-    // The old end line has an empty line before it, which is no part of the last tree.
+    // The old end line has an empty line before it, which is not a part of the last tree.
     header.tree_bytes.push_back(lines.begin() - begin - (lines.at_old_end() ? 1 : 0));
   }
   read_end(lines, header);

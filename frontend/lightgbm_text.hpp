@@ -1,5 +1,5 @@
-// The entries of a LightGBM text model, line by line, not interpreted.
-// In: the bytes of the file. Out: the header's entries, and each tree's as soon as the tree ends.
+// Splits a LightGBM text model into its entries, line by line, without interpreting them. In: the bytes of the file.
+// Out: the header's entries, and each tree's as soon as the tree ends.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace forestvm::frontend {
 
 /// One line `key=text`, or one member of a JSON dump. The text lies in the file's bytes, or in the reader's.
 struct LightgbmEntry {
-  static constexpr std::size_t kNoLine = SIZE_MAX;  ///< `line` of a member of a JSON dump
+  static constexpr std::size_t kNoLine = SIZE_MAX;  ///< The value of `line` for a member of a JSON dump.
 
   std::string_view key;
   std::string_view text;
-  std::size_t line = 0;  ///< number of the line, from 1 on; 0: the file does not have the entry
+  std::size_t line = 0;  ///< Number of the line, from 1 on; 0 if the file does not have the entry.
 
   bool given() const { return line != 0; }
 };
@@ -34,10 +34,13 @@ struct LightgbmHeader {
   LightgbmEntry feature_names;
   LightgbmEntry feature_infos;
   LightgbmEntry tree_sizes;
-  LightgbmEntry categorical_feature;  ///< training parameter: features with categories, if the file says so
-  LightgbmEntry pandas_categorical;  ///< text model: JSON list of the lists of these features' category names
-  std::vector<std::vector<std::string>> pandas_lists;  ///< JSON dump: lists of these features' category names
-  std::vector<std::size_t> tree_bytes;  ///< bytes of each tree in the file, which tree_sizes should equal
+  /// A training parameter: the features with categories, if the file lists them.
+  LightgbmEntry categorical_feature;
+  /// In a text model: the lists of these features' category names, as JSON.
+  LightgbmEntry pandas_categorical;
+  /// In a JSON dump: the lists of these features' category names.
+  std::vector<std::vector<std::string>> pandas_lists;
+  std::vector<std::size_t> tree_bytes;  ///< Bytes of each tree in the file, which tree_sizes should equal.
 };
 
 struct LightgbmTree {
@@ -70,7 +73,7 @@ using LightgbmTreeReceiver = std::function<Result<void>(const LightgbmTree& tree
 /// twice or missing, trees out of order, and an end before "end of trees". Returns also the errors of `receive`.
 Result<LightgbmHeader> read_lightgbm_text(std::string_view text, const LightgbmTreeReceiver& receive);
 
-/// Returns the place of an entry for messages: "line 7", or "line 7: tree 2" for an entry in a tree; the key of a JSON
+/// Returns the place of an entry for messages: "line 7", "line 7: tree 2" for an entry in a tree, or the key of a JSON
 /// dump's member.
 std::string location_of(const LightgbmEntry& entry, const LightgbmTree* tree = nullptr);
 
@@ -88,8 +91,8 @@ Result<std::vector<double>> reals_of(const LightgbmEntry& entry, std::size_t cou
 /// Returns the text's parts between blanks.
 std::vector<std::string_view> words_of(std::string_view text);
 
-/// Takes the first part before a blank off the text and returns it; empty at the text's end. Lists that may be long
-/// are read by this.
+/// Removes the first word from the text and returns it; returns an empty one at the text's end. Long lists are read
+/// with it, because it makes no list of words.
 std::string_view take_word(std::string_view& text);
 
 }  // namespace forestvm::frontend

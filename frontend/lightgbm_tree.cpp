@@ -1,4 +1,4 @@
-// One LightGBM tree: its entries -> Tree.
+// See lightgbm_tree.hpp.
 #include "frontend/lightgbm_tree.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ Result<void> add_children(const LightgbmTree& entries, const LightgbmEntry& entr
   return {};
 }
 
-/// Sets the covers of the nodes from `first` on to their counts of training rows. Trees need not have them.
+/// Sets the covers of the nodes from `first` on to their counts of training rows. Trees may lack them.
 Result<void> add_covers(const LightgbmTree& entries, const LightgbmEntry& entry, std::size_t count,
                         std::size_t first, Tree& tree) {
   if (entry.text.empty()) return {};
@@ -64,7 +64,7 @@ Result<void> add_covers(const LightgbmTree& entries, const LightgbmEntry& entry,
   return {};
 }
 
-/// Sets the gains of the splits. Trees need not have them.
+/// Sets the gains of the splits. Trees may lack them.
 Result<void> add_gains(const LightgbmTree& entries, std::size_t splits, Tree& tree) {
   if (entries.split_gain.text.empty()) return {};
   FVM_ASSIGN(const std::vector<double> gains, reals_of(entries.split_gain, splits, &entries));
@@ -110,7 +110,7 @@ Result<CategorySet> set_of(const LightgbmTree& entries, std::span<const std::int
   return set;
 }
 
-/// Reads the sets; the threshold of a categorical split is the number of one.
+/// Reads the sets of categories. The threshold of a categorical split is the number of its set.
 Result<void> add_sets(const LightgbmTree& entries, std::size_t count, Tree& tree) {
   if (count == 0) return {};
   if (!entries.cat_boundaries.given() || !entries.cat_threshold.given())
@@ -217,7 +217,7 @@ Result<Tree> tree_of(const LightgbmTree& entries) {
   if (entries.is_linear.given()) {
     FVM_ASSIGN(linear, number_of(entries.is_linear, 0, 1, &entries));
   }
-  // Nodes take memory only if the file is long enough to hold that many leaves.
+  // Reads the leaf values before nodes take memory, so that a small file cannot claim many leaves.
   FVM_ASSIGN(const std::vector<double> values, reals_of(entries.leaf_value, leaves, &entries));
   Tree tree;
   tree.nodes.resize(splits + leaves);

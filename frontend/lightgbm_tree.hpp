@@ -1,5 +1,5 @@
-// One LightGBM tree: its entries -> Tree. LightGBM numbers splits and leaves apart; here the splits come
-// first, with their numbers, and then the leaves: leaf l of s splits is node s + l.
+// Makes a Tree of the entries of a LightGBM tree. LightGBM numbers splits and leaves apart. In the Tree the splits come
+// first, with their numbers, and then the leaves: with s splits, leaf l is node s + l.
 #pragma once
 
 #include <forestvm/model.hpp>

@@ -89,7 +89,7 @@ bool is_directory(const std::string& path) {
 Result<void> check_model_opening(Bytes opening) {
   if (frontend::is_gzip(opening)) {
     const std::vector<std::byte> first = frontend::peek_gzip(opening, kModelOpening);
-    // unpack_gzip reports damage this early.
+    // If nothing was unpacked, the file is damaged, which unpack_gzip reports.
     return first.empty() || find_format(first) != nullptr ? Result<void>() : unknown_format(first);
   }
   return find_format(opening.first(std::min(opening.size(), kModelOpening))) != nullptr

@@ -1,5 +1,5 @@
-// A NumPy array: its items in memory and what they are. In: the bytes of an .npy file, or an array that lies in memory
-// already. Out: numbers and texts, item by item. Nothing is executed: arrays of Python objects are refused.
+// Reads the items of a NumPy array. In: the bytes of an .npy file, or an array that lies in memory already. Out:
+// numbers and texts, item by item. Nothing is executed: arrays of Python objects are refused.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace forestvm::frontend {
 
-/// One field of an array's items: the whole item, without a name, unless the array is structured.
+/// One field of an array's items. Unless the array is structured, its one field is the whole item and has no name.
 struct NumpyField {
   std::string name;
   char kind = 'V';  ///< NumPy's kind: 'f', 'i', 'u', 'b', 'U', or 'V' for anything else.

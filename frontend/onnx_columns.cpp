@@ -11,7 +11,7 @@ double pick(const std::vector<double>& numbers, std::uint32_t index) {
   return numbers[numbers.size() == 1 ? 0 : index];
 }
 
-/// Takes a step with arithmetic of one type.
+/// Returns what a step makes of x, with arithmetic in the type Number.
 template <class Number>
 Number stepped(const OnnxStep& step, std::uint32_t index, Number x) {
   const Number first = step.first.empty() ? 0 : static_cast<Number>(pick(step.first, index));
@@ -103,7 +103,8 @@ std::uint32_t OnnxComputed::add(ColumnKind kind, std::vector<ColumnTerm> terms) 
   return num_features_ + static_cast<std::uint32_t>(columns_.size() - 1);
 }
 
-/// Adds a column for a step. x + a is (x - -a) * 1, and x * a is (x - 0) * a, with the same bits.
+/// Adds a column for a step. The column of a Scale does for Add and Multiply too: x + a is (x - -a) * 1, and x * a is
+/// (x - 0) * a, with the same bits.
 std::uint32_t OnnxComputed::add_step(std::uint32_t feature, const OnnxStep& step, std::uint32_t index) {
   const auto a = static_cast<float>(pick(step.first, index));
   const auto b = step.second.empty() ? 0 : static_cast<float>(pick(step.second, index));

@@ -1,6 +1,7 @@
-// The columns of numbers that reach a tree ensemble: the row's features, after the nodes in front of it that change
-// each number (Scaler, Imputer, Add, Sub, Mul, Div, Clip, Cast). Changes that keep or reverse the order of all numbers
-// are steps of a column, which are folded into the thresholds of the trees. Other changes make computed columns.
+// The columns of numbers that reach a tree ensemble: the row's features, after the nodes in front of the ensemble have
+// changed each number (Scaler, Imputer, Add, Sub, Mul, Div, Clip, Cast). Changes that keep or reverse the order of all
+// numbers are steps of a column, which are folded into the thresholds of the trees. Other changes make computed
+// columns.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ enum class OnnxStepKind : std::uint8_t {
   Round,     ///< x itself, in the step's type.
 };
 
-/// A node: the change that it makes to each number, which it computes in `type`. A list has one number for all columns,
-/// or one for each.
+/// The change that a node makes to each number, computed in `type`. A list has one number for all columns, or one for
+/// each.
 struct OnnxStep {
   OnnxStepKind kind = OnnxStepKind::Scale;
   ScalarType type = ScalarType::Float32;
@@ -35,7 +36,7 @@ struct OnnxStep {
 /// Returns whether a step keeps or reverses the order of all numbers, so that it can be folded into thresholds.
 bool folds(const OnnxStep& step);
 
-/// Columns that follow one another and come from features that follow one another.
+/// Consecutive columns that come from consecutive features.
 struct OnnxSegment {
   std::uint32_t column = 0;
   std::uint32_t count = 0;
@@ -43,7 +44,7 @@ struct OnnxSegment {
   std::vector<OnnxStep> steps;
 };
 
-/// One column: a feature and what happens to it.
+/// One column: a feature and the steps that change it.
 struct OnnxColumn {
   std::uint32_t feature = 0;
   const OnnxSegment* segment = nullptr;
@@ -56,7 +57,7 @@ struct OnnxColumn {
   bool falls() const;
 };
 
-/// A tensor of rows and columns.
+/// The columns of a tensor of rows and columns.
 struct OnnxColumns {
   OnnxType type = OnnxType::Float;
   ScalarType row_type = ScalarType::Float32;  ///< Type to which a row's numbers are rounded first.
@@ -67,7 +68,7 @@ struct OnnxColumns {
   OnnxColumn at(std::uint32_t column) const;
   /// Adds a step to every segment; each takes its own part of the numbers.
   void add_step(const OnnxStep& step);
-  /// Rounds doubles to float32: the row's own numbers, or what steps have made of them.
+  /// Rounds doubles to float32, whether they are the row's own numbers or results of steps.
   void round_to_float32();
   /// Returns whether every step computes in float32.
   bool all_float32() const;
@@ -78,10 +79,11 @@ class OnnxComputed {
  public:
   explicit OnnxComputed(std::uint32_t num_features) : num_features_(num_features) {}
 
-  /// Returns columns that have the numbers of `columns` after a step that need not keep their order.
+  /// Returns computed columns with the numbers of `columns` after a step that need not keep their order.
   OnnxColumns after(const OnnxColumns& columns, const OnnxStep& step);
-  /// Returns the columns that Normalizer makes: each number divided by the norm of its row (maximum, L1 or L2), which
-  /// `whole` computes. For L2 that is the root of the squares' share.
+  /// Returns the columns that Normalizer makes: each number divided by the norm of its row (maximum, L1 or L2). `whole`
+  /// computes the norm, or for L2 its square, and `share` a column's part of it; for L2 that is the root of the
+  /// squares' share.
   OnnxColumns shares(const OnnxColumns& columns, ColumnKind whole, ColumnKind share);
 
   std::vector<ComputedColumn>& columns() { return columns_; }

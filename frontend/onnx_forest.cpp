@@ -1,4 +1,4 @@
-// See onnx_forest.hpp. Lists are read straight into the nodes. All lists about nodes must be as long as the first one.
+// See onnx_forest.hpp. Lists are read directly into the nodes. All lists about nodes must be as long as the first one.
 #include "frontend/onnx_forest.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr ModeName kModeNames[] = {
 
 constexpr std::string_view kAggregateNames[] = {"AVERAGE", "SUM", "MIN", "MAX"};
 
-/// A number of the file (of a tree or node) and what it stands for.
+/// The number of a tree or node in the file, and the index that it stands for.
 struct Numbered {
   std::uint32_t number = 0;
   std::uint32_t index = 0;
@@ -48,7 +48,7 @@ std::optional<std::uint32_t> sort_numbers(std::vector<Numbered>& list, std::size
   return twice == last ? std::nullopt : std::optional(twice->number);
 }
 
-/// Returns what the number in [begin, end) stands for.
+/// Returns the index for which a number in [begin, end) stands; nothing if the number is not there.
 std::optional<std::uint32_t> find_number(const std::vector<Numbered>& list, std::size_t begin,
                                          std::size_t end, std::uint32_t number) {
   if (number < end - begin && list[begin + number].number == number) return list[begin + number].index;
@@ -269,7 +269,7 @@ class NumberedForest : ListReader {
     return {};
   }
 
-  /// Reads nodes_nodeids, whose numbers count from tree to tree anew.
+  /// Reads nodes_nodeids, whose numbers begin anew in each tree.
   Result<void> read_numbers() {
     numbers_.resize(splits_);
     FVM_TRY(integers("nodes_nodeids", splits_, kMaxOnnxIndex,
@@ -315,7 +315,7 @@ class NumberedForest : ListReader {
 
   Result<void> read_child(std::string_view name, std::uint32_t OnnxNode::*side) {
     std::size_t tree = 0;
-    // The list has numbers for leaves too, which mean nothing.
+    // The list has entries for leaves too, which mean nothing.
     FVM_ASSIGN(const std::size_t count,
                attributes_.integers(name, [&](std::size_t i, std::int64_t x) -> Result<void> {
                  if (i >= splits_) return {};
@@ -366,8 +366,8 @@ class NumberedForest : ListReader {
     return {};
   }
 
-  /// Brings the weights into the order of the leaves, and gives each leaf its own. Weights of nodes that are not leaves
-  /// are ignored.
+  /// Brings the weights into the order of the leaves, and gives each leaf its range of them. Weights of nodes that are
+  /// not leaves are ignored.
   void give_weights(const std::vector<std::uint32_t>& leaves) {
     std::vector<std::uint32_t> order(leaves.size());
     std::iota(order.begin(), order.end(), 0);
@@ -514,7 +514,7 @@ class ListedForest : ListReader {
         return {};
       }));
     }
-    // NaN may be missing after the last set.
+    // The NaN after the last set may be missing.
     if (forest_.members.size() > forest_.member_begins.back())
       forest_.member_begins.push_back(static_cast<std::uint32_t>(forest_.members.size()));
     return check_count("membership_values", forest_.member_begins.size() - 1, forest_.member_nodes.size());

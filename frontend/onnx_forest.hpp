@@ -1,4 +1,4 @@
-// A tree ensemble of the operator set ai.onnx.ml, as its attributes say it: TreeEnsembleClassifier and
+// Reads the attributes of a tree ensemble of the operator set ai.onnx.ml: TreeEnsembleClassifier and
 // TreeEnsembleRegressor (versions 1 to 4) and TreeEnsemble (version 5), in one form. In: an operation. Out: nodes,
 // which may be shared by several parents, and leaves that add to several outputs.
 #pragma once
@@ -27,17 +27,18 @@ enum class OnnxMode : std::uint8_t {
   Leaf = 7,
 };
 
-/// A node takes `yes` if the test holds, or if x is NaN and `nan_yes` is set. NaN passes no test but NotEqual.
+/// A node. A row goes to `yes` if the test holds, or if x is NaN and `nan_yes` is set. NaN passes no test but NotEqual.
 struct OnnxNode {
   double value = 0;
-  std::uint32_t yes = 0;  ///< Split: index of a node. Leaf: its weights begin at `yes` and end before `no`.
+  /// In a split: index of a node. In a leaf: its weights begin at index `yes` and end before `no`.
+  std::uint32_t yes = 0;
   std::uint32_t no = 0;
   std::uint32_t column = 0;
   OnnxMode mode = OnnxMode::Leaf;
   bool nan_yes = false;
 };
 
-/// The functions that make one score of the trees' leaves, with the numbers that TreeEnsemble gives them.
+/// The functions that combine the trees' leaves into a score, with the numbers that TreeEnsemble gives them.
 enum class OnnxAggregate : std::uint8_t { Average = 0, Sum = 1, Min = 2, Max = 3 };
 
 /// The transforms of scores, with the numbers that TreeEnsemble gives them.
@@ -62,14 +63,14 @@ struct OnnxForest {
   std::vector<double> members;
 
   std::uint32_t num_outputs = 1;
-  std::vector<double> base;  ///< None, or as many as the file gives.
+  std::vector<double> base;  ///< Base scores: none, or as many as the file gives.
   OnnxAggregate aggregate = OnnxAggregate::Sum;
   OnnxPost post = OnnxPost::None;
   std::vector<std::string> class_labels;  ///< Labels of a classifier; otherwise none.
   bool classifier = false;
   bool doubles = false;  ///< True if the thresholds or weights are float64 numbers.
 
-  /// Returns the place of a node: by its tree and its number among the tree's nodes where that is known.
+  /// Returns the place of a node in the file, for messages.
   std::string location_of_node(std::size_t node) const {
     return where + ", entry " + std::to_string(node) + " of its nodes";
   }

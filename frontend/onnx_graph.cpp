@@ -1,4 +1,4 @@
-// See onnx_graph.hpp. Nodes are read in the file's order, which is that of their computation.
+// See onnx_graph.hpp. Nodes are read in the file's order, in which they are computed.
 #include "frontend/onnx_graph.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace forestvm::frontend {
 namespace {
 
-/// Limit on the segments and steps of all columns that nodes make, so that many nodes over many segments cannot take
+/// The most segments and steps of all columns that nodes make. It keeps many nodes with many segments each from taking
 /// much memory.
 constexpr std::size_t kMaxSegments = std::size_t{1} << 18;
 
@@ -59,7 +59,7 @@ class GraphReader {
       if (result->second == Content::Before)
         return refused("graph", "output {} holds the scores before their transform", in_quotes(output.name));
     }
-    // Rows of doubles have no computed columns, and such a pipeline uses none.
+    // A pipeline whose rows are doubles uses no computed columns.
     if (computed_ && pipeline_.columns.row_type == ScalarType::Float32)
       pipeline_.computed = std::move(computed_->columns());
     return std::move(pipeline_);
@@ -220,8 +220,8 @@ Result<void> GraphReader::add_width(const OnnxValue& input, std::uint32_t& width
   return {};
 }
 
-/// The columns of an input that does not say how many it has are as many as the limit allows. Once the trees are read,
-/// num_features tells how many they test.
+/// An input that does not say its number of columns gets as many as the limit allows. Once the trees are read,
+/// add_ensemble reduces it to the columns that they test.
 Result<void> GraphReader::add_inputs() {
   if (graph_.inputs.empty()) return refused("graph", "no inputs");
   for (const OnnxValue& input : graph_.inputs) {
@@ -313,7 +313,7 @@ Result<void> GraphReader::add_concat(const OnnxOperation& operation) {
   return give(operation, std::move(all));
 }
 
-/// Returns the columns that are computed first, for an operation whose input must be float32.
+/// Returns the computed columns, to which the operation adds its own. Refuses an input that is not float32.
 Result<OnnxComputed*> GraphReader::computed_for(const OnnxOperation& operation, const OnnxColumns& input) {
   if (!known_width_) return error(operation, "the number of the input's columns is not given");
   if (input.type == OnnxType::Double || !input.all_float32())
@@ -326,7 +326,8 @@ Result<OnnxComputed*> GraphReader::computed_for(const OnnxOperation& operation, 
   return &*computed_;
 }
 
-/// Gives columns after a step, which is folded into thresholds if that is exact for every number, or computed first.
+/// Stores the columns after a step. The step is folded into thresholds if that is exact for every number; otherwise
+/// columns are computed.
 Result<void> GraphReader::give_changed(const OnnxOperation& operation, OnnxColumns columns,
                                        const OnnxStep& step) {
   if (folds(step)) {
@@ -460,7 +461,7 @@ Result<void> GraphReader::set_type(const OnnxOperation& operation, const OnnxCol
   return {};
 }
 
-/// Reads arithmetic of columns, the first input unless the order does not matter, and a constant.
+/// Reads arithmetic of columns and a constant. The columns are the first input, unless the order does not matter.
 Result<void> GraphReader::add_arithmetic(const OnnxOperation& operation, OnnxStepKind kind) {
   const bool either = kind == OnnxStepKind::Add || kind == OnnxStepKind::Multiply;
   const std::size_t at = either && columns_of(operation) == nullptr ? 1 : 0;

@@ -1,6 +1,6 @@
-// The graph of an ONNX model of decision trees: nodes that lead from the inputs to the one tree ensemble, the ensemble,
-// and nodes that turn its results into the outputs. In: the graph. Out: the ensemble and its columns. Any other node is
-// refused by name.
+// Reads the graph of an ONNX model of decision trees: nodes that lead from the inputs to the one tree ensemble, the
+// ensemble, and nodes that turn its results into the outputs. In: the graph. Out: the ensemble and its columns. Any
+// other node is refused by name.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// See onnx_model.hpp. Rules for classes and transforms that ONNX leaves open are ONNX Runtime's.
+// See onnx_model.hpp. Where ONNX leaves rules for classes and transforms open, ONNX Runtime's are taken.
 #include "frontend/onnx_model.hpp"
 
 #include <algorithm>
@@ -36,14 +36,14 @@ bool all_weights(const OnnxForest& forest, bool (*holds)(double)) {
   return std::all_of(forest.weights.begin(), forest.weights.end(), holds);
 }
 
-/// Sets the one output of a classifier of two classes whose weights are all for class 0. This output is the score of
-/// class 1, in spite of its number.
+/// Sets the one output of a classifier of two classes whose weights all have the class id 0. In spite of this id, the
+/// output is the score of class 1.
 Result<void> set_pair(const Transform transform, OnnxForest& forest, Model& model) {
   if (forest.base.size() > 1)
     return wrong(forest, "base_values: two numbers for the one score of two classes");
   const bool probabilities = all_weights(forest, [](double w) { return w >= 0; });
   forest.num_outputs = 1;
-  // ONNX Runtime ignores SOFTMAX here.
+  // ONNX Runtime ignores SOFTMAX for one score.
   model.transform = transform == Transform::Logistic ? transform : Transform::Identity;
   model.pair = transform == Transform::Logistic || probabilities ? Pair::Complement : Pair::Negation;
   model.class_rule = probabilities ? ClassRule::RawAboveHalf : ClassRule::RawPositive;
@@ -106,8 +106,8 @@ Result<void> set_targets(const Transform transform, const OnnxPipeline& pipeline
   return {};
 }
 
-/// Sets the rounds. If the trees' outputs repeat in order, each round has one tree for every output; otherwise each
-/// tree is a round.
+/// Sets the rounds. If the outputs of the trees repeat in order, each round has one tree for every output; otherwise
+/// each tree is a round.
 void set_onnx_rounds(Model& model) {
   const std::size_t round = trees_per_round(model);
   bool in_turn = model.trees.size() % round == 0;
@@ -118,7 +118,7 @@ void set_onnx_rounds(Model& model) {
   model.round_begins.push_back(static_cast<std::uint32_t>(model.trees.size()));
 }
 
-/// Returns the classes' labels unless they are their own numbers.
+/// Returns the labels of the classes; none if each label is the number of its class.
 std::vector<std::string> labels_of(const std::vector<std::string>& labels) {
   for (std::size_t i = 0; i < labels.size(); ++i)
     if (labels[i] != std::to_string(i)) return labels;
@@ -129,9 +129,9 @@ std::vector<std::string> labels_of(const std::vector<std::string>& labels) {
 
 bool sniff_onnx(std::span<const std::byte> bytes) {
   constexpr std::int64_t kMaxIrVersion = 1000;
-  // Fields of ModelProto, each with its wire type; the first is the version, which all files have.
+  // The fields of ModelProto by wire type. The first field of a file is the version, which all files have.
   constexpr std::uint32_t kNumbers[] = {1, 5}, kTexts[] = {2, 3, 4, 6, 7, 8, 14, 20, 25};
-  if (is_core_ml(bytes) || is_saved_model(bytes)) return false;  // they begin alike
+  if (is_core_ml(bytes) || is_saved_model(bytes)) return false;  // they begin as ONNX files do
   WireReader reader({bytes, 0});
   for (bool first = true; !reader.at_end(); first = false) {
     const Result<WireField> field = reader.next();

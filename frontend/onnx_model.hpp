@@ -1,5 +1,6 @@
-// ONNX files with one tree ensemble -> Model. ONNX Runtime sums float tensors in float32 in an order that depends on
-// its number of threads; here leaves are summed in float64, and rows are compared in the type of the graph's input.
+// Makes a Model of an ONNX file with one tree ensemble. ONNX Runtime sums float tensors in float32 in an order that
+// depends on its number of threads; here leaves are summed in float64, and rows are compared in the type of the graph's
+// input.
 #pragma once
 
 #include <cstddef>

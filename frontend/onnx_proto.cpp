@@ -47,7 +47,7 @@ Result<void> read_dims(const WireField& shape, std::vector<std::int64_t>& dims) 
   });
 }
 
-/// Reads TypeProto.Tensor; other types leave the value's type undefined.
+/// Reads a TypeProto.Tensor. Other types leave the value's type undefined.
 Result<void> read_type(const WireField& type, OnnxValue& value) {
   FVM_ASSIGN(const WireMessage message, message_of(type));
   return visit_fields(message, [&](const WireField& kind) -> Result<void> {
@@ -140,7 +140,7 @@ Result<void> add_attribute(const WireField& attribute, OnnxOperation& operation)
   return {};
 }
 
-/// The field of TensorProto that holds the elements of a type when raw_data does not.
+/// Returns the field of TensorProto that holds the elements of a type if raw_data does not.
 std::uint32_t data_field(OnnxType type) {
   switch (type) {
     case OnnxType::Float:
@@ -202,7 +202,7 @@ Result<void> visit_raw(const OnnxTensor& tensor, const WireField& raw, const Fie
   return {};
 }
 
-/// Calls `receive` for fields that hold the tensor's elements, one or packed.
+/// Calls `receive` for each field that holds elements of the tensor: one, or packed ones.
 Result<void> visit_data(const OnnxTensor& tensor, const FieldReceiver& receive) {
   return visit_fields(tensor.message, [&](const WireField& field) -> Result<void> {
     if (field.number == 9) return visit_raw(tensor, field, receive);

@@ -1,5 +1,5 @@
-// ONNX's messages (onnx-ml.proto), as far as models of decision trees have them. In: a message's bytes. Out: views into
-// them. Attributes and tensors are read number by number, and never from another file (external data).
+// Reads ONNX's messages (onnx-ml.proto), as far as models of decision trees have them. In: a message's bytes. Out:
+// views into them. Attributes and tensors are read number by number, and never from another file (external data).
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct OnnxTensor {
   WireMessage message;
 };
 
-/// Reads a TensorProto. Refuses data in another file, segments, and a number of elements that is not dims'.
+/// Reads a TensorProto. Refuses data in another file, segments, and a number of elements that `dims` does not give.
 Result<OnnxTensor> read_onnx_tensor(WireMessage message);
 
 /// Calls `receive` for each element. The type must be Float or Double, or Uint8, Int32 or Int64.
@@ -102,7 +102,7 @@ class OnnxAttributes {
 /// An input or output of the graph.
 struct OnnxValue {
   std::string_view name;
-  OnnxType type = OnnxType::Undefined;  ///< Undefined if it is no tensor, or its type is not given.
+  OnnxType type = OnnxType::Undefined;  ///< Undefined if it is not a tensor, or its type is not given.
   std::vector<std::int64_t> dims;       ///< -1 where the size is not given.
 };
 

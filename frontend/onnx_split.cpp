@@ -13,7 +13,7 @@
 namespace forestvm::frontend {
 namespace {
 
-/// A number and the node to which it alone goes.
+/// A number that goes to a node of its own, and this node.
 struct Point {
   double value;
   std::uint32_t target;
@@ -43,7 +43,7 @@ std::span<const double> members_of(const OnnxForest& forest, std::uint32_t node)
   return std::span(forest.members).subspan(begin, forest.member_begins[set + 1] - begin);
 }
 
-/// Reads a chain of tests for equality. The first that a number passes counts.
+/// Reads a chain of tests for equality. For each number, the first test that it passes decides.
 void split_by_points(const OnnxForest& forest, std::uint32_t at, OnnxSplit& split) {
   std::vector<Point> points;
   std::optional<std::uint32_t> nan_target;
@@ -69,7 +69,7 @@ void split_by_points(const OnnxForest& forest, std::uint32_t at, OnnxSplit& spli
   }
 }
 
-/// Reads a test for order.
+/// Reads a test by order: <, <=, > or >=.
 void split_by_order(const OnnxNode& node, OnnxSplit& split) {
   const bool below = node.mode == OnnxMode::Less || node.mode == OnnxMode::LessEqual;
   const bool inclusive = node.mode == OnnxMode::LessEqual || node.mode == OnnxMode::Greater;
@@ -81,11 +81,12 @@ void split_by_order(const OnnxNode& node, OnnxSplit& split) {
   add_part(split, {node.value, inclusive}, below ? node.no : node.yes);
 }
 
-/// The integers that have the size of a type of numbers.
+/// The integer type of the same size as a type of numbers.
 template <class Number>
 using Bits = std::conditional_t<sizeof(Number) == 4, std::int32_t, std::int64_t>;
 
-/// Numbers all numbers of a type in ascending order, from -inf to inf; both zeros are 0.
+/// Returns the place of a number in the ascending order of all numbers of its type, from -inf to inf. Both zeros have
+/// the place 0.
 template <class Number>
 std::int64_t order_of(Number x) {
   const auto bits = std::bit_cast<Bits<Number>>(x);
@@ -98,8 +99,8 @@ Number number_at(std::int64_t order) {
   return order < 0 ? -size : size;
 }
 
-/// Returns the cut of the feature, whose numbers are of a type, that corresponds to a cut of the column: numbers below
-/// it lead to numbers of the column below `cut` or, if the column falls with the feature, above `cut`.
+/// Returns the cut of the feature that corresponds to a cut of the column. The feature's numbers, which are of the type
+/// Number, lie below it if the column's numbers lie below `cut` or, if the column falls with the feature, above `cut`.
 template <class Number>
 Cut cut_of_feature(const OnnxColumn& column, const Cut& cut, bool falls) {
   const auto is_low = [&](Number x) {

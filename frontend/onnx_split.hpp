@@ -1,5 +1,5 @@
-// The tests of ONNX's nodes as cuts of the number line. x < 5 has one cut, and a chain of x == 1, x == 2 tests has
-// four:
+// Turns the tests of ONNX's nodes into cuts of the number line. x < 5 has one cut, and a chain of the tests x == 1 and
+// x == 2 has four:
 //
 //     x < 1 | x == 1 | 1 < x < 2 | x == 2 | x > 2
 //

@@ -1,5 +1,5 @@
-// The nodes of an OnnxForest -> Trees. Nodes and subtrees that several parents share are repeated, which is exact but
-// may be long; what is too long is refused.
+// Makes Trees of the nodes of an OnnxForest. Nodes and subtrees that several parents share are repeated, which is exact
+// but may take many nodes; a forest that would take too many is refused.
 #pragma once
 
 #include <vector>
@@ -25,8 +25,8 @@ inline constexpr std::uint32_t kManyOutputs = UINT32_MAX;
 /// to none.
 Result<OnnxShape> check_onnx_trees(const OnnxForest& forest, std::uint32_t columns);
 
-/// Makes the trees of the sum, or the one tree whose leaves are the least or greatest of all trees' numbers. Trees have
-/// leaves of forest.num_outputs numbers if any tree adds to several outputs.
+/// Makes the trees whose leaves are summed or, for Min and Max, the one tree whose leaves are the least or greatest
+/// numbers of all trees' leaves. Trees have leaves of forest.num_outputs numbers if any tree adds to several outputs.
 Result<std::vector<Tree>> onnx_trees(const OnnxForest& forest, const OnnxShape& shape,
                                      const OnnxColumns& columns, const LoadLimits& limits);
 

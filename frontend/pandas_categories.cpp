@@ -56,7 +56,7 @@ bool PandasCategories::on_null() {
 }
 
 bool PandasCategories::on_real(double, std::string_view text) {
-  std::string name(text);  // the JSON library may have put the locale's decimal point in
+  std::string name(text);  // the JSON library may have written the locale's decimal point
   for (char& c : name)
     if ((c < '0' || c > '9') && c != '-' && c != '+' && c != 'e' && c != 'E') c = '.';
   return add(std::move(name));
@@ -64,7 +64,8 @@ bool PandasCategories::on_real(double, std::string_view text) {
 
 bool PandasCategories::on_array_begin() {
   if (depth_ == 2) return wrong("an array");
-  if (depth_ == 1) lists_.emplace_back();  // first: path() looks for a list at depth 2
+  // comes before ++depth_, because path() looks for a list at depth 2
+  if (depth_ == 1) lists_.emplace_back();
   ++depth_;
   return true;
 }

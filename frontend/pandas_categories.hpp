@@ -1,5 +1,5 @@
-// The categories of a pandas data frame's columns, which LightGBM's Python package stores in its models as a list of
-// lists -> Model::categories.
+// Sets Model::categories from the categories of a pandas data frame's columns, which LightGBM's Python package stores
+// in its models as a list of lists.
 #pragma once
 
 #include <cstddef>
@@ -48,9 +48,9 @@ class PandasCategories final : public EventSink {
 };
 
 /// Adds the lists of header.pandas_categorical, or of header.pandas_lists, to the model, whose features are read. The
-/// file does not say which feature a list belongs to: the lists are those of the categorical features in their order
-/// if there are as many; otherwise, as with ordered categories, which LightGBM trains on as numbers, no feature gets
-/// names. A text that is no category of its feature is missing.
+/// file does not say which feature a list belongs to. If there are as many lists as categorical features, they belong
+/// to these in their order. Otherwise no feature gets names; ordered categories, which LightGBM takes as numbers, cause
+/// this. A text that is not a category of its feature counts as missing.
 Result<void> add_pandas_categories(const LightgbmHeader& header, const LoadLimits& limits, Model& model);
 
 }  // namespace forestvm::frontend

@@ -1,7 +1,7 @@
-// See forestvm/partial_dependence.hpp. 64 rows are counted at a time: a bit of a word for each. On the way down a tree,
-// each column that was tested has a word of the rows that pass all tests of other columns; at a leaf their bits are
-// counted. The mean with a value of feature f is then a sum over leaves: the leaf's value, times the rows that pass the
-// tests of other columns, if the value passes those of f.
+// See forestvm/partial_dependence.hpp. Counts 64 rows at a time, with a bit of a word for each. On the way down a tree,
+// each column that was tested has a word of the rows that pass all tests of the other columns. At a leaf the bits of
+// these words are counted. The mean with a value of feature f is then a sum over leaves: the leaf's value, times the
+// rows that pass the tests of other columns, if the value passes those of f.
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/partial_dependence.hpp>
 
@@ -34,13 +34,14 @@ Error too_large(std::size_t tree, const std::string& what) {
 struct PartialDependence::Parts {
   /// A tree as it is counted.
   struct CountedTree {
-    /// First counter of each leaf. It counts all rows, and those behind it the rows for each column above the leaf.
+    /// First counter of each leaf. It counts all rows; the counters behind it count the rows for each column that is
+    /// tested above the leaf.
     std::vector<std::size_t> counters;
     std::vector<std::uint32_t> columns;  ///< Columns that the tree tests, ascending.
   };
 
-  /// The words at a node: the rows that pass all tests, then for each column on the way those that pass all tests of
-  /// the others.
+  /// The words at a node: the rows that pass all tests, then for each column on the way the rows that pass all tests of
+  /// the other columns.
   using Words = std::array<std::uint64_t, kMaxColumns + 1>;
 
   explicit Parts(const Model& its_model) : model(its_model), tests(its_model) {}
@@ -68,7 +69,8 @@ struct PartialDependence::Parts {
         visit(model.trees[t].nodes[i], trees[t].counters[i]);
   }
 
-  /// Adds what each leaf of a tree adds with each point of a feature: `steps` are the differences from point to point.
+  /// The sum, over leaves, of what each adds at each point of a feature. `steps` are the differences from point to
+  /// point.
   struct Sum {
     std::uint32_t feature, output;
     const std::map<std::uint32_t, PointRuns>& left;  ///< Points that go left at each of the feature's tests.
@@ -183,7 +185,7 @@ void PartialDependence::Parts::add_leaves(Sum& sum, std::size_t t, std::size_t a
   const Tree& tree = model.trees[t];
   const Node& node = tree.nodes[at];
   if (node.kind == NodeKind::Leaf) {
-    // Counter 0 of a leaf counts all rows; each of the others counts those of one column.
+    // Counter 0 of a leaf counts all rows; each of the others counts the rows for one column.
     const double value =
         leaf_value(tree, node, sum.output) * static_cast<double>(counters[trees[t].counters[at] + index]);
     if (index == 0) {

@@ -12,7 +12,7 @@
 namespace forestvm::frontend {
 namespace {
 
-/// The truth of a comparison of the derived field.
+/// Returns whether a comparison of the derived field's value `y` holds.
 bool holds(PmmlOperator op, double y, double value) {
   switch (op) {
     case PmmlOperator::Less:
@@ -38,7 +38,8 @@ double number_at(std::int64_t order) {
   return order < 0 ? -size : size;
 }
 
-/// Returns the largest number for which `is_low`, which holds for the numbers up to some number; -inf for none.
+/// Returns the cut between the numbers for which `is_low` holds, which are all numbers up to some number, and those
+/// above them.
 template <class IsLow>
 Cut last_low(const IsLow& is_low) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -51,7 +52,8 @@ Cut last_low(const IsLow& is_low) {
   return {number_at(low), true};
 }
 
-/// Compares the source of a function, whose numbers are of a kind, with a number, for comparisons by order.
+/// Returns the comparison of the source with a number that has the outcome of `predicate`, which compares the
+/// function's value by order. `kind` is the kind of the source's numbers.
 PmmlPredicate ordered(PmmlSteps steps, const PmmlPredicate& predicate, std::uint32_t source, PmmlKind kind) {
   const bool less = predicate.op == PmmlOperator::Less || predicate.op == PmmlOperator::LessEqual;
   const bool down = less != pmml_falls(steps);
@@ -60,7 +62,7 @@ PmmlPredicate ordered(PmmlSteps steps, const PmmlPredicate& predicate, std::uint
   });
   PmmlPredicate result;
   result.field = source;
-  // The steps begin with rounding if the source is float32, so the rounded number is the last one, too.
+  // If the source is float32, the steps begin by rounding, so the rounded number has the same outcome.
   result.value = kind == PmmlKind::Float ? static_cast<double>(static_cast<float>(cut.number)) : cut.number;
   result.op = cut.after ? (down ? PmmlOperator::LessEqual : PmmlOperator::Greater)
                         : (down ? PmmlOperator::Less : PmmlOperator::GreaterEqual);
@@ -149,7 +151,7 @@ class Rewriter {
     return parts;
   }
 
-  /// Adds the number that is replaced, if it is not compared as the numbers around it.
+  /// Adds a test of the number that is replaced, if its outcome differs from that of the numbers around it.
   void add_replaced(PmmlSteps rising, Predicates& parts) const {
     const PmmlStep& step = *steps_.front();
     const auto truth = [&](double x) {
@@ -160,7 +162,7 @@ class Rewriter {
     parts.push_back(simple(truth(step.other) ? PmmlOperator::Equal : PmmlOperator::NotEqual, step.number));
   }
 
-  /// Adds the outcome of missing values. Returns false if it cannot stand beside the parts that are there.
+  /// Adds a test for missing values. Returns false if it cannot be combined with the parts that are there.
   bool add_filled(double filled, Predicates& parts) const {
     const bool truth = holds(predicate_.op, filled, predicate_.value);
     const PmmlOperator op = truth ? PmmlOperator::Or : PmmlOperator::And;
@@ -170,7 +172,7 @@ class Rewriter {
     return true;
   }
 
-  /// Rewrites a comparison of what a table has for categories. A missing category has no value in the table.
+  /// Rewrites a comparison of a value that a table has for categories. A missing category has no value in the table.
   Result<Predicates> of_categories() {
     if (asks_for_missing()) return error("a test whether the value of a table is missing is not supported");
     const PmmlField field = fields_.field(source_);

@@ -1,6 +1,6 @@
-// The predicates of a PMML document on derived fields that are functions of one field. In: a comparison of the derived
-// field. Out: comparisons of its source that have the same outcome for every value. So trees test the fields of rows,
-// and nothing is computed for a row.
+// Replaces predicates on derived fields that are functions of one field. In: a comparison of the derived field. Out:
+// comparisons of its source that have the same outcome for every value. So trees test fields of the rows, and nothing
+// needs to be computed for a row.
 #pragma once
 
 #include <cstdint>

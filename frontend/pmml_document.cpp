@@ -17,7 +17,7 @@
 namespace forestvm::frontend {
 namespace {
 
-/// The depth of the deepest tree, whose nodes are elements inside one another.
+/// The most levels of a tree, whose nodes are elements inside one another.
 constexpr std::uint32_t kDeepestTree = 4096;
 /// The most different names in elements that are skipped, because Expat keeps every name in memory.
 constexpr std::size_t kMaxNames = 1000;

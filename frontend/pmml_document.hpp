@@ -1,4 +1,4 @@
-// The content of a PMML document: its fields, its trees with two-way splits, and how their scores are combined.
+// Reads a PMML document: its fields, its trees, of which it makes two-way splits, and how their scores are combined.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ enum class PmmlMethod : std::uint8_t {
   Chain,  ///< The scores are inputs of the last model.
 };
 
-/// A field of a model's Output. The expression has each function's name first, as in "(/ score 7.5)".
+/// A field of a model's Output. In its expression, the name of a function stands before the arguments, as in "(/ score
+/// 7.5)".
 struct PmmlOutput {
   std::string name, type, feature, expression;
 };

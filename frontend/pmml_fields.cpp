@@ -39,7 +39,7 @@ Cut cut_of(const Cut& cut, PmmlKind kind) {
   return {number, number < cut.number};
 }
 
-/// A number above those of a field of integers, which have 32 bits, that float32 has.
+/// A float32 number above all numbers of a field of integers, which have 32 bits.
 constexpr double kAboveIntegers = 0x1p31;
 
 /// Returns whether rows may hold a number in a field of integers.
@@ -61,7 +61,8 @@ const PmmlStep kRound = constant_step(PmmlStepKind::Round);
 const PmmlStep kIsMissing = constant_step(PmmlStepKind::IsMissing);
 const PmmlStep kIsPresent = constant_step(PmmlStepKind::IsPresent);
 
-/// Returns whether `own` is an indicator of a truth value that `steps` give. These are then made to give it.
+/// Returns whether `own` is an indicator of the truth value that `steps` give. If so, changes the last step so that it
+/// gives the indicator.
 bool indicates(const std::vector<PmmlStep>& own, std::vector<const PmmlStep*>& steps) {
   const bool table = own.size() == 1 && own[0].kind == PmmlStepKind::Map && own[0].table.size() == 1;
   if (!table || own[0].otherwise != 0 || steps.empty()) return false;
@@ -194,7 +195,7 @@ Result<std::uint32_t> PmmlFields::category(const PmmlField& field, std::string_v
       name = std::to_string(static_cast<std::int64_t>(*value));
   const auto found = categories.numbers_of.find(name);
   if (found != categories.numbers_of.end()) return found->second;
-  // A value that the dictionary does not declare is then invalid, or missing: no row equals it.
+  // If the dictionary declares all categories, another value is invalid or missing, so no row equals it.
   if (categories.declared && (!categories.other_possible || categories.other_missing))
     return std::uint32_t{0};
   return add_category(categories, name, where);
@@ -286,7 +287,7 @@ Result<void> PmmlFields::add_feature(const DataField& data, const XmlAttributes&
   FVM_TRY(set_treatments(data, attributes, field, feature, where));
   if (field.kind == PmmlKind::Float && field.replacement)
     field.replacement = static_cast<double>(static_cast<float>(*field.replacement));
-  // Numbers that are no integers count as infinity: see Model::whole_features.
+  // Numbers that are not integers count as infinity: see Model::whole_features.
   if (field.kind == PmmlKind::Integer) field.valid = {{-kInfinity, false}, {kAboveIntegers, true}};
   if (data.interval && field.kind != PmmlKind::Category &&
       attributes.find("invalidValueTreatment") != "asIs") {
@@ -324,8 +325,7 @@ Result<void> PmmlFields::add_mining_field(const XmlAttributes& attributes, bool 
   return {};
 }
 
-/// Returns whether a number of the field is within its interval if the number's cast to float is within the same one,
-/// and only then.
+/// Returns whether a number of the field lies in the field's interval exactly if the number, cast to float, does.
 bool casts_exactly(const PmmlField& field) {
   const auto exact = [](double number) { return std::isinf(number) || std::abs(number) < 0x1p24; };
   return field.kind == PmmlKind::Integer && exact(field.valid->low.number) &&
@@ -418,7 +418,7 @@ Result<std::uint32_t> PmmlFields::find(std::string_view name, const std::string&
   const auto usable = [&](std::uint32_t number) {
     return number < features_.size() || chain.empty() || (casts && !fields_[number].source);
   };
-  // More steps than derived fields would go in a circle.
+  // A chain with more steps than there are derived fields would go in a circle.
   while (chain.size() <= derived_.size()) {
     const auto known = numbers_.find(wanted);
     if (known != numbers_.end() && (usable(known->second))) {

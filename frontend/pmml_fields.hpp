@@ -1,5 +1,5 @@
-// The fields of a PMML document: those that its DataDictionary declares, those that its models use, and casts of them.
-// Out: for each name in a predicate, the column of a row and how its values compare.
+// Collects the fields of a PMML document. In: the fields that its DataDictionary declares, those that its models use,
+// and those that are derived. Out: for each name in a predicate, the column of a row and how its values compare.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +90,7 @@ class PmmlFields {
   const std::vector<std::optional<double>>& table(const PmmlField& field) const {
     return functions_[field.function].table;
   }
-  /// Returns whether some work for all categories of a field may still be done.
+  /// Counts work that visits so many categories. Returns false once all such work together exceeds kMaxVisits.
   bool may_visit(std::size_t categories) {
     visits_ += categories;
     return visits_ <= kMaxVisits;

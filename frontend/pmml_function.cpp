@@ -205,7 +205,7 @@ Result<PmmlFunction> mapped(const PmmlElement& element) {
   return function;
 }
 
-/// Reads lines that rise.
+/// Reads the points of lines that rise.
 Result<PmmlFunction> normalized(const PmmlElement& element) {
   FVM_TRY(check_attributes(element, {"field", "outliers"}));
   FVM_ASSIGN(PmmlFunction function, field_in(element, "field"));
@@ -254,7 +254,7 @@ double on_lines(const PmmlStep& step, double x) {
   return (x - begin.orig) / (end.orig - begin.orig) * (end.norm - begin.norm) + begin.norm;
 }
 
-/// Takes a step; nothing is a missing value.
+/// Returns what a step makes of x. std::nullopt stands for a missing value.
 std::optional<double> stepped(const PmmlStep& step, std::optional<double> x) {
   if (step.kind == PmmlStepKind::IsMissing) return x ? 0 : 1;
   if (step.kind == PmmlStepKind::IsPresent) return x ? 1 : 0;

@@ -1,5 +1,5 @@
-// The expressions of a PMML document's DerivedFields, as far as they are functions of one field. In: the elements of an
-// expression. Out: the function as steps.
+// Reads the expressions of a PMML document's DerivedFields, as far as they are functions of one field. In: the elements
+// of an expression. Out: the function as steps.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ class PmmlExpressionReader {
   std::size_t count_ = 0;
 };
 
-/// The kinds of steps. x is the number before the step; a step makes nothing of a missing value unless it says so.
+/// The kinds of steps. x is the number before the step. A missing value stays missing unless the step says otherwise.
 enum class PmmlStepKind : std::uint8_t {
   Add,           ///< x + number
   SubtractFrom,  ///< number - x
@@ -77,7 +77,7 @@ struct PmmlPoint {
   double orig = 0, norm = 0;
 };
 
-/// A step of a function; the numbers that its kind takes.
+/// A step of a function, with the numbers that its kind takes.
 struct PmmlStep {
   PmmlStepKind kind = PmmlStepKind::Round;
   double number = 0, other = 0;
@@ -102,7 +102,8 @@ struct PmmlFunction {
 /// Returns the function that an expression computes. Errors say why the expression is not supported.
 Result<PmmlFunction> pmml_function(const PmmlElement& expression);
 
-/// Takes steps. Nothing stands for a missing value. Map steps must have been taken already.
+/// Returns the number that the steps make of x. std::nullopt stands for a missing value. There must be no Map among the
+/// steps.
 std::optional<double> pmml_value(PmmlSteps steps, std::optional<double> x);
 
 /// Returns whether a function of numbers falls with its argument, instead of rising.

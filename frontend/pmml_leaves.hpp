@@ -1,4 +1,4 @@
-// The outputs of PMML trees' leaves, in the form in which the model sums them up.
+// Writes the outputs of PMML trees' leaves in the form in which the model sums them up.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace forestvm::frontend {
 
-/// Writes the leaves of one tree: the score, or a vector of probabilities or votes, times the tree's weight.
+/// Writes the leaves of one tree: each leaf's score, or its vector of probabilities or votes, times the tree's weight.
 class PmmlLeaves {
  public:
   /// `room` is the number of values that the vectors of all trees may still hold.

@@ -363,7 +363,7 @@ void Assembly::widen(const PmmlField& field, Node& node) {
 Result<void> Assembly::set_row_type() {
   const auto is_wide = [&](const Node& node) {
     const PmmlFields& fields = document_.fields;
-    // Programs tell whole numbers from fractions in float64 only.
+    // Programs can tell whole numbers from fractions only in float64.
     if (node.kind == NodeKind::Category)
       return fields.categories(fields.field(node.feature)).numbers && !is_float();
     if (node.kind != NodeKind::Less && node.kind != NodeKind::LessEqual) return false;

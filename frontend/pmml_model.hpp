@@ -1,4 +1,4 @@
-// A PMML document of trees -> Model.
+// Makes a Model of a PMML document of trees.
 #pragma once
 
 #include <cstddef>

@@ -48,7 +48,8 @@ class Compiler {
   Result<Tree> run();
 
  private:
-  /// Entries of the stack: set the known values of a field, or follow rows from a position on.
+  /// An entry of the stack, which sets the known values of a field. The other kind of entry, Visit, follows rows from a
+  /// position on.
   struct SetValues {
     std::uint32_t field;
     PmmlValues values;
@@ -350,7 +351,7 @@ std::optional<std::uint32_t> Compiler::unguarded(const Position& position) {
   return std::nullopt;
 }
 
-/// Sends numbers of a field that are no category to leaves without an answer.
+/// Sends numbers of a field that are not categories to leaves without an answer.
 Result<void> Compiler::guard_categories(const Visit& visit, const Position& at, std::uint32_t field) {
   PmmlParts parts;
   PmmlValues rest = known(field), others = rest;

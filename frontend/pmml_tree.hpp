@@ -1,5 +1,5 @@
-// A tree of a PMML document, whose children are tried in order and whose predicates may be unknown, and its compiler,
-// which makes a tree of two-way splits with the same answers.
+// Compiles a tree of a PMML document into a tree of two-way splits with the same answers. In PMML a node has any number
+// of children, which are tried in order, and a predicate may be unknown.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ struct PmmlNode {
   bool has_score = false;
 };
 
-/// The strategies for a predicate that is unknown.
+/// The strategies for a predicate whose outcome is unknown.
 enum class PmmlUnknown : std::uint8_t { NextChild, NoAnswer, LastScore, DefaultChild };
 
 struct PmmlTree {

@@ -1,4 +1,4 @@
-// Sets of values that rows may have in a field at some position in a tree, and the outcomes of predicates for them.
+// Sets of values that rows may have in a field at some node of a tree, and the outcomes of predicates for them.
 #pragma once
 
 #include <cstdint>

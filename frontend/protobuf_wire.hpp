@@ -1,8 +1,8 @@
-// The wire format of Protocol Buffers: a message as a sequence of numbered fields, without a schema.
-// In: bytes. Out: one field after the other, in place, each checked to lie within its message. Readers name the few
-// fields they need by number and skip the others, as every protobuf reader does. The libraries that are generated from
-// schemas copy whole messages into memory of their own before anything can be checked, at several times the file's
-// size; here the caller sees every length first.
+// Reads the wire format of Protocol Buffers: a message is a sequence of numbered fields, read without a schema. In:
+// bytes. Out: one field after the other, in place, each checked to lie within its message. Readers name the few fields
+// they need by number and skip the others, as every protobuf reader does. The libraries that are generated from schemas
+// copy whole messages into memory of their own before anything can be checked, at several times the file's size; here
+// the caller sees every length first.
 #pragma once
 
 #include <cstddef>

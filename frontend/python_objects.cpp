@@ -1,3 +1,4 @@
+// See python_objects.hpp.
 #include "frontend/python_objects.hpp"
 
 #include <limits>

@@ -1,5 +1,5 @@
-// Python objects as data: their attributes, lists, numbers, texts and arrays. A .skops file holds them; live objects of
-// an interpreter can be given in the same way. Nothing that reads them runs any of their code.
+// Gives Python objects as data: their attributes, lists, numbers, texts and arrays. They come from a .skops file, or
+// are live objects of an interpreter. Nothing that reads them runs any of their code.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The reference predictor, with which the others are compared: one row, one tree, one node at a time, in the trainer's
-// types and order.
+// The reference predictor, with which all others are compared: it goes row by row, tree by tree and node by node, in
+// the trainer's types and order.
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/reference.hpp>
 
@@ -60,7 +60,7 @@ void add_leaf(const Model& model, const Tree& tree, std::size_t leaf, std::span<
 
 template <class Scalar>
 Scalar sigmoid(Scalar x) {
-  // XGBoost's clamp: below -88.7 its answer stays a denormal instead of reaching 0.
+  // Clamps as XGBoost does, whose answer below -88.7 stays a denormal number instead of reaching 0.
   if constexpr (sizeof(Scalar) == sizeof(float)) return 1.0f / (1.0f + std::exp(std::min(-x, 88.7f)));
   return 1 / (1 + std::exp(-x));
 }

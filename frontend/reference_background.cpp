@@ -1,11 +1,11 @@
-// Reference contributions against a background, with which those that programs compute are compared: each row with each
-// row of the background, leaf by leaf.
+// Computes reference contributions against a background, with which the contributions of programs are compared: each
+// row is compared with each row of the background, leaf by leaf.
 //
 // A coalition of features reaches a leaf if the row passes the tests of its features, and the background row those of
 // all others. Let a be the number of features whose tests only the row passes, and b the number of those whose tests
-// only the background row passes. If no feature's tests are failed by both, the leaf is reached by the coalitions that
-// hold all of the former and none of the latter: in the orders in which features join, from the moment when the last of
-// the a has come until the first of the b comes.
+// only the background row passes. If no feature has tests that both rows fail, the leaf is reached by the coalitions
+// that hold all of the a features and none of the b features. When features join one after the other, this is so from
+// the moment when the last of the a has come until the first of the b comes.
 #include <forestvm/internal/column_features.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/reference.hpp>
@@ -20,7 +20,7 @@
 namespace forestvm {
 namespace {
 
-/// A feature on the way to a leaf: which of the two rows pass all its tests so far.
+/// A feature on the way to a leaf, and which of the two rows pass all its tests so far.
 struct BackgroundPlayer {
   std::uint32_t feature;
   bool row = true, background = true;
@@ -83,8 +83,8 @@ class Comparer {
     };
     const auto a = static_cast<long double>(std::ranges::count_if(players, only_row));
     const auto b = static_cast<long double>(std::ranges::count_if(players, only_background));
-    // The share of the orders in which the a come before the b is a! b! / (a + b)!. In a part of 1 / a of them a given
-    // one of the a is the last, in a part of 1 / b a given one of the b is the first.
+    // The share of the orders in which all of the a features come before all of the b features is a! b! / (a + b)!. In
+    // 1 / a of these orders a given one of the a is the last; in 1 / b of them a given one of the b is the first.
     const long double orders = std::tgamma(a + 1) * std::tgamma(b + 1) / std::tgamma(a + b + 1);
     for (std::size_t k = 0; k < pair.tree.leaf_width; ++k) {
       const long double value =

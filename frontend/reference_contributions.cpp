@@ -1,12 +1,12 @@
-// Reference contributions and interactions, with which those that programs compute are compared: for each leaf, the sum
+// Computes reference contributions and interactions, with which those of programs are compared: for each leaf, the sum
 // over all coalitions of the features on the way to it, by products of polynomials.
 //
 // A leaf of value v adds v times the product of o(j) over the features j that take part and z(j) over those that do
-// not: o(j) is 1 if the row takes the leaf's way at all splits of the feature, z(j) the product of the shares of the
-// training rows that do. The coefficient of x^s in the product of (z(j) + o(j) x) over the others of d features is the
-// sum over coalitions of s of them, each of which weighs s! (d - 1 - s)! / d! in a Shapley value. The
-// interaction of two features is half of the sum over the coalitions of the other d - 2, with the weights of d - 1
-// features.
+// not: o(j) is 1 if the row takes the leaf's way at all splits of the feature, otherwise 0; z(j) is the product of the
+// shares of the training rows that take it. Take one of d features. The coefficient of x^s in the product of (z(j) +
+// o(j) x) over the other features is the sum over the coalitions of s of them, each of which weighs s! (d - 1 - s)! /
+// d! in a Shapley value. The interaction of two features is half of the sum over the coalitions of the other d - 2,
+// with the weights of d - 1 features.
 #include <forestvm/internal/column_features.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/reference.hpp>
@@ -41,8 +41,8 @@ class Explainer {
   Explainer(const Model& model, std::vector<std::uint32_t> features)
       : model_(model), features_(std::move(features)) {}
 
-  /// Adds a row's contributions to `out`: outputs x (features + 1) numbers; or its interactions, features + 1 times as
-  /// many.
+  /// Adds a row's contributions to `out`, outputs x (features + 1) numbers; or if `pairs` its interactions, features +
+  /// 1 times as many numbers.
   void add(std::span<const double> row, bool pairs, std::vector<long double>& out) const {
     for (const Tree& tree : model_.trees) {
       std::vector<Leaf> leaves;
@@ -116,7 +116,7 @@ class Explainer {
   }
 
   /// Finds the leaves of a symmetric tree as if its last split were the root, as CatBoost does. The cover of a branch
-  /// is the sum of the covers of all leaves whose numbers agree in the bits of that split and the later ones.
+  /// is the sum of the covers of all leaves whose numbers agree in the bits of the branch's split and of later splits.
   void find_symmetric(const Tree& tree, std::span<const double> row, std::vector<Leaf>& leaves) const {
     const std::size_t count = (tree.nodes.size() + 1) / 2, first = count - 1;
     const auto cover = [&](std::size_t bits, std::size_t level) {
@@ -154,7 +154,8 @@ class Explainer {
     }
   }
 
-  /// Adds what each two players contribute together, half to each of the two places, and takes it from their own.
+  /// Adds what each two players contribute together, half of it at each of the two places in the matrix, and subtracts
+  /// it from what each contributes alone.
   void add_pairs(const std::vector<Player>& players, long double value, long double* out) const {
     const std::size_t width = std::size_t{model_.num_features} + 1;
     for (std::size_t i = 0; i < players.size(); ++i)
@@ -205,7 +206,7 @@ std::vector<double> explain(const Model& model, std::vector<std::uint32_t> featu
   std::vector<double> all;
   for (std::size_t r = 0; r < row_count; ++r) {
     const std::size_t numbers =
-        pairs ? width * width : width;  // of an output; the last is the expected score
+        pairs ? width * width : width;  // numbers of an output; the last is the expected score
     std::vector<long double> sums(model.num_outputs * numbers);
     for (std::size_t k = 0; k < model.num_outputs; ++k)
       sums[(k + 1) * numbers - 1] = static_cast<long double>(model.base[k]);

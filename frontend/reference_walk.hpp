@@ -1,5 +1,5 @@
-// The tests of splits and the outputs of leaves as the reference predictor takes them: in the trainer's types, from
-// the model itself.
+// Makes the tests of splits and computes the outputs of leaves for the reference predictor: in the trainer's types,
+// from the model itself.
 #pragma once
 
 #include <algorithm>

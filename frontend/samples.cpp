@@ -75,7 +75,8 @@ Result<Samples> Samples::make(const Model& model, std::span<const double> rows, 
                          samples.targets_.end());
   samples.targets_.shrink_to_fit();
 
-  std::vector<std::vector<std::uint32_t>> leaves(model.trees.size());  // of each row, by tree
+  // number of the leaf of each row, by tree
+  std::vector<std::vector<std::uint32_t>> leaves(model.trees.size());
   for (std::vector<std::uint32_t>& of_tree : leaves) of_tree.reserve(targets.size());
   frontend::SplitTests tests(model);
   FVM_TRY(tests.each_word(rows, hashed_rows, [&](std::uint64_t present) {

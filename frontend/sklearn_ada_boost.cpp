@@ -1,5 +1,5 @@
-// AdaBoostRegressor predicts the weighted median of the trees' values. The first half of the model's outputs are the
-// trees' values; the second half are the trees' weights, which stand in the base.
+// Reads AdaBoost. AdaBoostRegressor predicts the weighted median of the trees' values. The first half of the model's
+// outputs are the trees' values; the second half are the trees' weights, which stand in the base.
 //
 // AdaBoostClassifier: each tree votes with its weight (SAMME), or with the logarithms of its probabilities (SAMME.R,
 // until 1.5). The decision of a class is the sum of its votes divided by the sum of the weights. Probabilities are the
@@ -38,7 +38,7 @@ class VoteReader {
   std::unordered_map<std::string, std::size_t> numbers_;
 };
 
-/// Returns the numbers of a tree's own classes among the ensemble's.
+/// Returns, for each of a tree's own classes, its number among the ensemble's classes.
 Result<std::vector<std::size_t>> VoteReader::classes_of(const PythonRef& estimator, std::size_t count) const {
   FVM_ASSIGN(const PythonRef own, estimator.get("classes_"));
   FVM_ASSIGN(const std::vector<std::string> labels, own.texts(labels_.size()));
@@ -95,7 +95,7 @@ Result<void> VoteReader::add_tree(const PythonRef& estimator, double weight, boo
   return {};
 }
 
-/// Returns the weights of the trees; the list may go on for trees that were not made.
+/// Returns the weights of the trees. The file's list may be longer, for trees that training did not make.
 Result<std::vector<double>> weights_of(const SklearnReader& reader, std::size_t trees) {
   FVM_ASSIGN(const PythonRef list, reader.estimator.get("estimator_weights_"));
   FVM_ASSIGN(std::vector<double> weights, list.numbers(reader.limits.max_trees));

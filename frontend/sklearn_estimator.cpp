@@ -26,7 +26,7 @@ constexpr SklearnVersion kFirst{1, 1, 0}, kFirstUnknown{1, 10, 0};
 /// The most leaf values that an ensemble may have beyond the number of values in its file.
 constexpr std::uint64_t kSpareLeafValues = 4'000'000;
 
-/// Returns what a Pipeline predicts with: its last step. Refuses steps before it that change the rows.
+/// Returns the last step of a Pipeline, which predicts. Refuses steps before it that change the rows.
 Result<PythonRef> last_step(const PythonRef& pipeline) {
   FVM_ASSIGN(const PythonRef list, pipeline.get("steps"));
   FVM_ASSIGN(const std::vector<PythonRef> steps, list.items());

@@ -1,5 +1,5 @@
-// A fitted scikit-learn estimator -> Model. In: its attributes, from a file or from memory. Out: the model whose
-// numbers are the estimator's own with n_jobs=1. One row in sklearn_estimators.def says which function reads an
+// Makes a Model of a fitted scikit-learn estimator. In: its attributes, from a file or from memory. Out: the model
+// whose numbers are the estimator's own with n_jobs=1. One row in sklearn_estimators.def says which function reads an
 // estimator.
 #pragma once
 
@@ -48,15 +48,15 @@ class SklearnReader {
   Result<std::vector<PythonRef>> trees() const;
   /// Returns, for each of `trees` bagged trees, the list of the features that it sees; features_of reads one list.
   Result<std::vector<PythonRef>> feature_lists(std::size_t trees) const;
-  /// Returns the model's features for which a bagged tree's features 0, 1, ... stand.
+  /// Returns the model's feature for each of a bagged tree's own features 0, 1, ...
   Result<std::vector<std::int64_t>> features_of(const PythonRef& list) const;
   /// Sets Model::num_outputs and the base.
   Result<void> set_outputs(std::size_t outputs, std::vector<double> base = {});
   /// Refuses a tree beyond the limits, and one whose leaves would take far more memory than the file.
   Result<void> check_size(const SklearnTree& tree, std::uint32_t width);
   void add(Tree tree) { model.trees.push_back(std::move(tree)); }
-  /// Sets the rounds once all trees are added: each round has `trees` trees. In the file the trees lie in the list
-  /// `name`, which has one list of trees for each round if `nested`.
+  /// Sets the rounds once all trees are added: each round has `trees` trees. The list `name` in the file holds the
+  /// trees or, if `nested`, a list of trees for each round.
   void set_rounds(std::uint32_t trees, const char* name, bool nested);
   /// Refuses a tree of `nodes` nodes beyond the limits.
   Result<void> count_nodes(std::size_t nodes);

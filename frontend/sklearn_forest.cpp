@@ -1,4 +1,4 @@
-// Single trees, random forests and bagging: averages of trees' probabilities or values.
+// Reads single trees, random forests and bagging, which average the trees' probabilities or values.
 #include <algorithm>
 #include <utility>
 
@@ -67,8 +67,8 @@ Result<void> ForestReader::add_regression_tree(const SklearnTree& tree, const Py
   return {};
 }
 
-/// Adds a classification tree. The training rows of a bagged tree may lack some of the ensemble's classes; its own
-/// classes are numbers of the ensemble's.
+/// Adds a classification tree. The training rows of a bagged tree may lack some of the ensemble's classes. The tree's
+/// own list of classes then holds their numbers in the ensemble.
 Result<void> ForestReader::add_classes_of(const SklearnTree& tree, const PythonRef& estimator,
                                           std::span<const std::int64_t> features) {
   const std::uint32_t width = reader_.model.num_outputs;

@@ -1,5 +1,5 @@
-// GradientBoosting: sums of learning_rate times the trees' values, from a start that the classes' frequencies or a
-// constant give.
+// Reads GradientBoosting: sums of learning_rate times the trees' values, which start from the classes' frequencies or
+// from a constant.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -33,14 +33,15 @@ Result<BoostingLoss> loss_of(const SklearnReader& reader) {
   return given.error("unknown loss " + in_quotes(loss, 40));
 }
 
-/// Returns SciPy's logit, as releases from 1.15 on compute it.
+/// Returns the logit as SciPy's releases from 1.15 on compute it.
 double scipy_logit(double p) {
   if (p < 0.3 || p > 0.65) return std::log(p / (1 - p));
   const double s = 2 * (p - 0.5);
   return std::log1p(s) - std::log1p(-s);
 }
 
-/// Returns the raw scores of classes with these frequencies, which 1.4 and later divide by their geometric mean.
+/// Returns the raw scores of classes with these frequencies. Releases from 1.4 on divide frequencies by their geometric
+/// mean.
 std::vector<double> log_priors(std::vector<double> priors, SklearnVersion version) {
   std::vector<double> logs;
   logs.reserve(priors.size());

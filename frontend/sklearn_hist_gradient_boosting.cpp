@@ -1,8 +1,8 @@
-// HistGradientBoosting: sums of the trees' values from a stored start, in float64 throughout. Models with categorical
-// features encode rows first: categorical columns move to the front, and each category becomes its number in a list; a
-// value that is not in the list is missing. The file's nodes use the encoded columns and numbers. The Model uses the
-// user's columns and categories, so that rows need no encoding. Before release 1.4 scikit-learn encodes nothing: C
-// converts the numbers of categorical columns to bytes, which are the categories.
+// Reads HistGradientBoosting: sums of the trees' values from a stored start, all in float64. scikit-learn encodes the
+// rows of models with categorical features: categorical columns move to the front, each category becomes its number in
+// a list, and a value that is not in the list becomes missing. The file's nodes use the encoded columns and numbers.
+// The Model uses the user's columns and categories, so that rows need no encoding. Before release 1.4 scikit-learn
+// encodes nothing: C converts the numbers of categorical columns to bytes, which are the categories.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,7 +19,7 @@ namespace forestvm::frontend {
 namespace {
 
 constexpr std::size_t kBitsetWords = 8;
-/// The least size of a node in bytes: the fields that are read.
+/// The least size of a node in bytes: the size of the fields that are read.
 constexpr std::uint32_t kMinHistNodeSize = 40;
 
 /// A categorical feature.
@@ -37,7 +37,7 @@ struct Encoding {
   std::vector<std::optional<Categories>> categories;  ///< Categories of each column, if it has some.
 };
 
-/// Returns a number of a list of categories as a code; nothing for a missing value, which is not a category.
+/// Returns the code for a number in a list of categories; nothing for a missing value, which is not a category.
 Result<std::optional<std::uint32_t>> code_of(const PythonRef& list, double x) {
   if (std::isnan(x)) return std::optional<std::uint32_t>();
   if (!(x >= 0 && x < kMaxCategories) || x != std::floor(x))
@@ -173,7 +173,7 @@ Result<Encoding> read_encoding(SklearnReader& reader) {
   return encoding;
 }
 
-/// One tree: a TreePredictor's nodes and sets of categories.
+/// Reads one tree from a TreePredictor's nodes and sets of categories.
 class HistTree {
  public:
   HistTree(const PythonRef& predictor, const Encoding& encoding)

@@ -1,6 +1,6 @@
-// IsolationForest. A leaf's output is its depth plus c(n), the expected depth of a further tree over the n training
-// rows in the leaf. The decision is -(2 ^ (-mean / c(samples))) - offset, where `mean` is the average of the trees'
-// outputs.
+// Reads IsolationForest. A leaf's output is its depth plus c(n), the expected depth of a further tree over the n
+// training rows in the leaf. The decision is -(2 ^ (-mean / c(samples))) - offset, where `mean` is the average of the
+// trees' outputs.
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -85,7 +85,8 @@ Result<void> read_sklearn_isolation_forest(SklearnReader& reader) {
     FVM_ASSIGN(const SklearnTree tree, SklearnTree::read(trees[i]));
     FVM_TRY(reader.check_size(tree, 1));
     FVM_ASSIGN(const Paths paths, paths_of(tree, stored, i));
-    // scikit-learn's own logarithm may differ in the last place. A root with all samples stores the value that it gave.
+    // scikit-learn's logarithm may differ from this one in the last place, so its value is taken from a root with all
+    // samples, which stores it.
     if (stored && tree.samples(0) == samples) average = paths.averages[0];
     std::vector<std::int64_t> features;
     if (seen != std::int64_t{model.num_features}) {

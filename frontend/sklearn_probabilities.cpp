@@ -1,3 +1,4 @@
+// See sklearn_probabilities.hpp.
 #include "frontend/sklearn_probabilities.hpp"
 
 #include <algorithm>

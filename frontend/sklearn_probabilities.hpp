@@ -13,7 +13,8 @@ namespace forestvm::frontend {
 /// Returns the sum that NumPy's sum() gives: pairwise, in blocks.
 double numpy_sum(std::span<const double> numbers);
 
-/// Reads leaves' probabilities, output by output. Releases before 1.4 store counts, which are divided by their sum.
+/// Reads the probabilities of leaves, output by output. Releases before 1.4 store counts, which are divided by their
+/// sum.
 class SklearnProbabilities {
  public:
   /// `sizes` are the numbers of classes of the outputs.
@@ -21,7 +22,8 @@ class SklearnProbabilities {
       : sizes_(std::move(sizes)), counts_(version < SklearnVersion{1, 4, 0}) {}
 
   std::size_t width() const;
-  /// Refuses a tree of other classes, and one whose values are not of the kind that its release stores.
+  /// Refuses a tree with other numbers of classes, and one whose values are not counts or probabilities as its release
+  /// stores them.
   Result<void> check(const SklearnTree& tree, const PythonRef& estimator) const;
   /// Writes width() probabilities.
   void fill(const SklearnTree& tree, std::size_t node, std::span<double> out) const;

@@ -1,5 +1,5 @@
-// See sklearn_tree.hpp. The fields are those of scikit-learn's sklearn/tree/_tree.pxd; missing_go_to_left is there from
-// 1.3.
+// See sklearn_tree.hpp. scikit-learn's sklearn/tree/_tree.pxd defines the fields; missing_go_to_left exists from
+// release 1.3 on.
 #include "frontend/sklearn_tree.hpp"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace forestvm::frontend {
 namespace {
 
 constexpr std::size_t kMaxTreeNodes = std::size_t{1} << 30;
-/// The least size in bytes of scikit-learn's nodes: the fields that are read, where integers have 32 bits.
+/// The least size in bytes of scikit-learn's nodes: the size of the fields that are read, where integers have 32 bits.
 constexpr std::uint32_t kMinTreeNodeSize = 36;
 
 bool is_tree(const std::string& type) {
@@ -85,8 +85,7 @@ Error SklearnTree::error(std::size_t node, std::string_view message) const {
   return refused(formatted("{}, node {}", state_.place(), node), message);
 }
 
-/// Refuses a child that does not stand behind its parent, as scikit-learn writes its trees. No node is then its own
-/// ancestor.
+/// Refuses a child that does not stand behind its parent, where scikit-learn writes it. So no node is its own ancestor.
 Result<void> SklearnTree::check_children(std::size_t node) const {
   for (const std::int64_t child : {left_.integer(node), right_.integer(node)})
     if (child <= static_cast<std::int64_t>(node) || child >= static_cast<std::int64_t>(size()))

@@ -1,5 +1,5 @@
-// scikit-learn's decision trees: the arrays of a `tree_` -> Tree. In: a fitted DecisionTree or ExtraTree. Out: its
-// splits, and access to the values and counts that its ensemble makes leaves of.
+// Makes a Tree of the arrays of scikit-learn's `tree_`. In: a fitted DecisionTree or ExtraTree. Out: its splits, and
+// access to the values and counts from which its ensemble makes leaves.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ double float_at_most(double x);
 
 class SklearnTree {
  public:
-  /// Reads a fitted tree estimator's arrays. Refuses estimators that are no trees, and arrays whose sizes disagree.
+  /// Reads a fitted tree estimator's arrays. Refuses estimators that are not trees, and arrays whose sizes disagree.
   static Result<SklearnTree> read(const PythonRef& estimator);
 
   std::size_t size() const { return nodes_.count; }

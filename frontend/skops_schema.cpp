@@ -95,7 +95,7 @@ class SchemaSink : public EventSink {
     return frames_.back().kind == Kind::Plain &&
            schema.nodes[frames_[frames_.size() - 2].node].loader == SkopsLoader::Dict;
   }
-  /// Returns true if the value that begins is to be skipped: the types of a dictionary's keys.
+  /// Returns true if the value that begins is to be skipped, because it holds the types of a dictionary's keys.
   bool skips_this() const {
     return !frames_.empty() && frames_.back().kind == Kind::Node && frames_.back().key == "key_types";
   }

@@ -1,6 +1,6 @@
-// The schema.json of a .skops file: which Python objects the file holds and how they are nested. In: its bytes. Out:
-// one node for each object. Nodes are small, and JSON's own values get none, so that memory stays within a few times
-// the text.
+// Reads the schema.json of a .skops file, which says which Python objects the file holds and how they are nested. In:
+// its bytes. Out: one node for each object. Nodes are small, and JSON's own values get none, so that memory stays
+// within a few times the text.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ enum class SkopsLoader : std::uint8_t { None, Json, Dict, List, Object, Array, T
 struct SkopsNode {
   SkopsText name;  ///< Key under which the parent has it; empty for elements of a list.
   SkopsText class_name, module;
-  SkopsText text;  ///< Json: the value as JSON text. Array: the name of the entry with its items.
+  SkopsText text;  ///< For Json, the value as JSON text; for Array, the name of the entry with its items.
   std::uint32_t parent = kNoSkopsNode, first_child = kNoSkopsNode, next_sibling = kNoSkopsNode;
   SkopsLoader loader = SkopsLoader::None;
 };

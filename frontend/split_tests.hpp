@@ -1,5 +1,5 @@
-// The tests that a model's splits make, each different one once, and the rows that go left at them: 64 rows at a time,
-// a bit of a word for each. Tests are made in the trainer's types, on the model itself.
+// Numbers the different tests that a model's splits make, and finds the rows that go left at each: 64 rows at a time, a
+// bit of a word for each row. Tests are made in the trainer's types, on the model itself.
 #pragma once
 
 #include <array>
@@ -36,10 +36,10 @@ class SplitTests {
   /// Returns the rows of the current word that go left at a test.
   std::uint64_t left(std::size_t test) const { return left_[test]; }
 
-  /// Goes through row-major values, model.num_features for each row, word after word, and calls visit(present) for
-  /// each with a bit for each row in it. Values are rounded to float32 if the model compares in float32. `hashed_rows`
-  /// is that of ReferenceOptions. Usage error for a part of a row; refused: values that are no categories in hashed
-  /// features.
+  /// Goes through row-major values, model.num_features for each row, a word of rows at a time, and calls visit(present)
+  /// for each word; `present` has a bit for each row in it. Values are rounded to float32 if the model compares in
+  /// float32. `hashed_rows` means what it means in ReferenceOptions. Returns a Usage error for an incomplete row, and
+  /// refuses values of hashed features that are not categories.
   template <class Visit>
   Result<void> each_word(std::span<const double> rows, bool hashed_rows, const Visit& visit) {
     FVM_ASSIGN(const std::size_t count, count_rows(rows));
@@ -66,10 +66,10 @@ class SplitTests {
 
   const Model& model_;
   std::vector<FeatureTest> tests_;
-  std::vector<std::uint64_t> left_;  ///< rows of the current word that go left, for each test
-  std::vector<std::vector<std::uint32_t>>
-      numbers_;                     ///< number of the test of each node that is a split, by tree
-  std::vector<std::uint8_t> read_;  ///< 1 for each column that some split tests
+  std::vector<std::uint64_t> left_;  ///< Rows of the current word that go left, for each test.
+  /// Number of the test of each node that is a split, by tree.
+  std::vector<std::vector<std::uint32_t>> numbers_;
+  std::vector<std::uint8_t> read_;  ///< 1 for each column that some split tests.
   std::vector<ColumnValues> columns_;
 };
 

@@ -12,10 +12,10 @@ namespace {
 // Treelite's numbers of types.
 constexpr std::uint8_t kUInt32Type = 1, kFloat32Type = 2, kFloat64Type = 3;
 
-/// The bytes that precede everything that depends on the version: three numbers and two types.
+/// The size in bytes of the opening, which all versions share: three numbers and two types.
 constexpr std::size_t kOpening = 14;
 
-/// An offset in the file that moves on with each field.
+/// Reads fields one after the other, from an offset in the file on.
 class FieldReader {
  public:
   explicit FieldReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -90,7 +90,7 @@ class FieldReader {
     return copy;
   }
 
-  /// Reads the count of fields that a later version may add. None has added any.
+  /// Reads the count of additional fields, which must be 0 because no known version has any.
   Result<void> no_more_fields(const char* field) {
     const std::size_t start = at_;
     FVM_ASSIGN(const std::int32_t count, number<std::int32_t>(field));
@@ -152,7 +152,7 @@ Result<void> read_num_trees(FieldReader& file, const LoadLimits& limits, Treelit
   return {};
 }
 
-/// Reads the header of version 4 behind the number of trees.
+/// Reads what follows the number of trees in the header of version 4.
 Result<void> read_header_4(FieldReader& file, TreeliteHeader& header) {
   FVM_ASSIGN(header.num_features, file.number<std::int32_t>("num_feature"));
   FVM_TRY(file.number<std::uint8_t>("task_type"));  // not needed: the fields below say the same
@@ -192,7 +192,7 @@ constexpr std::size_t kTaskPadding = 2;
 constexpr std::size_t kTransformName = 256;
 constexpr std::uint8_t kClassPerTree = 1, kVectorLeaves = 2, kVotes = 3;  // task types
 
-/// Sets the fields of version 4 to what they are for the task of a file of version 3.
+/// Sets the header's fields as version 4 would have them for the task of a file of version 3.
 Result<void> set_task_3(FieldReader& file, const LoadLimits& limits, std::size_t start, std::uint8_t task,
                         std::uint32_t classes, TreeliteHeader& header) {
   if (task == kVotes)
@@ -210,7 +210,7 @@ Result<void> set_task_3(FieldReader& file, const LoadLimits& limits, std::size_t
   return {};
 }
 
-/// Reads the header of version 3 behind the number of trees.
+/// Reads what follows the number of trees in the header of version 3.
 Result<void> read_header_3(FieldReader& file, const LoadLimits& limits, TreeliteHeader& header) {
   FVM_ASSIGN(header.num_features, file.number<std::int32_t>("num_feature"));
   const std::size_t start = file.offset();

@@ -1,6 +1,6 @@
-// The fields of a Treelite checkpoint, not interpreted. In: the bytes of a checkpoint of Treelite 3 or 4. Out: the
-// header, and each tree's columns, which lie in the file, as soon as the tree ends. The layouts are those of Treelite's
-// public documents "Serialization Format v3" and "v4".
+// Reads the fields of a Treelite checkpoint without interpreting them. In: the bytes of a checkpoint of Treelite 3 or
+// 4. Out: the header, and each tree's columns, which lie in the file, as soon as the tree ends. The layouts are those
+// of Treelite's public documents "Serialization Format v3" and "v4".
 #pragma once
 
 #include <cstddef>
@@ -54,40 +54,42 @@ class RealColumn {
 };
 
 struct TreeliteHeader {
-  std::string version;                    ///< Treelite's, e.g. "4.8.1"
-  ScalarType type = ScalarType::Float32;  ///< type of rows, thresholds, leaves and sums
+  std::string version;                    ///< Version of Treelite, e.g. "4.8.1".
+  ScalarType type = ScalarType::Float32;  ///< Type of rows, thresholds, leaves and sums.
   std::size_t num_trees = 0;
   std::int32_t num_features = 0;
   bool averaged = false;
-  std::vector<std::int32_t> num_classes;            ///< classes of each target
-  std::int32_t leaf_targets = 1, leaf_classes = 1;  ///< shape of a leaf
-  std::vector<std::int32_t> target_ids;             ///< target of each tree; -1 for all
-  std::vector<std::int32_t> class_ids;              ///< class of each tree; -1 for all
+  std::vector<std::int32_t> num_classes;            ///< Number of classes of each target.
+  std::int32_t leaf_targets = 1, leaf_classes = 1;  ///< Shape of a leaf: targets x classes.
+  std::vector<std::int32_t> target_ids;             ///< Target of each tree; -1 for all.
+  std::vector<std::int32_t> class_ids;              ///< Class of each tree; -1 for all.
   std::string postprocessor;
   float sigmoid_alpha = 1, ratio_c = 1;
-  std::vector<double> base_scores;  ///< targets x most classes, row-major
+  /// One for each target and class: targets x the most classes of a target, row-major.
+  std::vector<double> base_scores;
 };
 
 /// One tree: a column for each field, with an entry for each node unless noted.
 struct TreeliteTree {
   std::size_t number = 0;
-  std::size_t offset = 0;        ///< in the file
-  FileColumn<std::int8_t> kind;  ///< 0 leaf (version 3.9: see is_leaf), 1 numerical, 2 categorical
+  std::size_t offset = 0;        ///< Byte in the file at which the tree begins.
+  FileColumn<std::int8_t> kind;  ///< 0 leaf (version 3.9: see is_leaf), 1 numerical, 2 categorical.
   FileColumn<std::int32_t> left, right;
-  FileColumn<std::uint32_t> feature;  ///< in version 3.9 the highest bit is default_left
+  FileColumn<std::uint32_t> feature;  ///< In version 3.9 the highest bit is default_left.
   FileColumn<std::uint8_t> default_left;
   RealColumn leaf_value, threshold;
   FileColumn<std::int8_t> comparison;
   FileColumn<std::uint8_t> members_right;
-  RealColumn leaf_vectors;  ///< all leaves' vectors; each lies between the leaf's begin and end
+  /// Vectors of all leaves; a leaf's vector lies from its vector_begin to its vector_end.
+  RealColumn leaf_vectors;
   FileColumn<std::uint64_t> vector_begin, vector_end;
-  FileColumn<std::uint32_t> categories;  ///< codes of all categorical splits
+  FileColumn<std::uint32_t> categories;  ///< Codes of all categorical splits.
   FileColumn<std::uint64_t> categories_begin, categories_end;
-  FileColumn<std::uint64_t> data_count;  ///< may be empty
+  FileColumn<std::uint64_t> data_count;  ///< May be empty.
   FileColumn<std::uint8_t> has_data_count;
-  FileColumn<double> sum_hess;  ///< may be empty
+  FileColumn<double> sum_hess;  ///< May be empty.
   FileColumn<std::uint8_t> has_sum_hess;
-  FileColumn<double> gain;  ///< may be empty
+  FileColumn<double> gain;  ///< May be empty.
   FileColumn<std::uint8_t> has_gain;
   bool version_3 = false;
 

@@ -1,5 +1,5 @@
-// Treelite checkpoint -> Model. In: the bytes of a checkpoint of Treelite 3.9 or 4. Out: a Model whose predictions are
-// those of Treelite's own predictor (GTIL) of version 4.
+// Makes a Model of a Treelite checkpoint. In: the bytes of a checkpoint of Treelite 3.9 or 4. Out: a Model whose
+// predictions are those of Treelite's own predictor (GTIL) of version 4.
 #pragma once
 
 #include <cstddef>

@@ -116,7 +116,7 @@ class TreeliteTreeMaker {
         return error(i, formatted("unknown comparison {}", comparison));
     }
     if (comparison != kGreater && comparison != kGreaterEqual) return {};
-    // x > t goes left where x <= t goes right.
+    // The comparisons > and >= are made as <= and < with the children exchanged.
     std::swap(node.left, node.right);
     node.missing_left = !node.missing_left;
     return {};

@@ -1,4 +1,4 @@
-// One Treelite tree: its columns -> Tree.
+// Makes a Tree of the columns of a Treelite tree.
 #pragma once
 
 #include <forestvm/model.hpp>

@@ -1,4 +1,4 @@
-// Names of categories in an XGBoost file -> Model::categories.
+// Sets Model::categories from the names of categories in an XGBoost file.
 #pragma once
 
 #include <vector>

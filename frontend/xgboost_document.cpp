@@ -1,4 +1,4 @@
-// The fields that are read from an XGBoost document, as a table of paths, and the sink that fills them.
+// Reads an XGBoost document: a table of the paths of the fields that are read, and the sink that fills these fields.
 // Everything that the table does not name is skipped without being stored.
 #include "frontend/xgboost_document.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 
 using Header = XgboostHeader;
 using Columns = XgboostTree;
-using Count = std::optional<std::int64_t>;  // written as a number or, by XGBoost, as its decimal text
+using Count = std::optional<std::int64_t>;  // a number, or as XGBoost writes it, its decimal text
 
 using Field =
     std::variant<std::monostate, std::string Header::*, Count Header::*, std::vector<std::string> Header::*,
@@ -34,7 +34,7 @@ struct Row {
   Need need;
 };
 
-/// THE FIELDS. DART files nest "model" in one more object, "gbtree", see choose_member.
+/// The fields. Files of DART nest "model" in one more object, "gbtree": see choose_member.
 constexpr Row kRows[] = {
     {"version", &Header::version, Need::Optional},
     {"learner.attributes.best_iteration", &Header::best_iteration, Need::Optional},
@@ -141,10 +141,10 @@ const FieldTree& field_tree() {
   return table;
 }
 
-/// Converts a decimal text to float as XGBoost does: rounded once, not first to double.
+/// Converts a decimal text to float as XGBoost does: it is rounded once, not first to double.
 float float_of(double value, std::string_view text) {
   if (text.empty()) return static_cast<float>(value);
-  std::string respelled(text);  // the JSON library may have put the locale's decimal point in
+  std::string respelled(text);  // the JSON library may have written the locale's decimal point
   for (char& c : respelled)
     if ((c < '0' || c > '9') && c != '-' && c != '+' && c != 'e' && c != 'E') c = '.';
   float out = 0;
@@ -176,7 +176,7 @@ class Sink final : public EventSink {
  private:
   /// An open object or array.
   struct Frame {
-    const FieldNode* node = nullptr;  // null: everything inside is skipped
+    const FieldNode* node = nullptr;  // null if everything inside is skipped
     bool array = false;
     const FieldNode* member = nullptr;  // object: the node of the latest key
     std::string key;                    // object: the latest key
@@ -351,7 +351,7 @@ bool Sink::choose_member(Frame& frame, const std::string& name) {
   frame.member = nullptr;
   if (frame.node == nullptr) return true;
   const bool inside_nested = depth_ >= 2 && frames_[depth_ - 2].node == frame.node;
-  if (inside_nested && name != "model") return true;  // its "name" is not the booster's
+  if (inside_nested && name != "model") return true;  // its "name" is not the name of the booster
   if (frame.node->name == "gradient_booster" && name == "gbtree") {
     if (nested_model_) return refuse("given twice");
     nested_model_ = true;
@@ -469,7 +469,7 @@ bool Sink::missing(Owner owner, const std::string& element_path) {
 }
 
 Result<XgboostHeader> Sink::finish() {
-  // A linear booster has no trees: it is refused by name before a missing field is.
+  // Refuses a linear booster before missing fields, because it has no trees and so lacks their fields.
   if (header_.booster == "gblinear")
     return refused(
         "learner.gradient_booster.name",

@@ -1,4 +1,4 @@
-// XGBoost's header and trees -> Model: outputs, base margins, rounds, DART weights, objective.
+// Makes a Model of XGBoost's header and trees: outputs, base margins, rounds, DART weights, objective.
 #include "frontend/xgboost_model.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace forestvm::frontend {
 namespace {
 
-/// The function from base_score to the margin at which each sum starts.
+/// The function that turns base_score into the margin at which each sum starts.
 enum class Link { Identity, Logit, Log };
 enum class Outputs { Any, Classes, Quantiles, Expectiles };
 
@@ -37,14 +37,15 @@ constexpr XgboostObjective kXgboostObjectives[] = {
 #include "frontend/xgboost_objectives.def"
 };
 
-/// Returns true if a file was written before a release. The releases at which something changed were found by
-/// measuring, see tests/data/xgboost_versions.
+/// Returns true if the file was written by a release before this one. The releases at which something changed were
+/// found by trying them: see tests/data/xgboost_versions.
 bool written_before(const std::vector<std::int32_t>& version, std::int32_t major, std::int32_t minor) {
   const std::array<std::int32_t, 2> release = {major, minor};
   return std::lexicographical_compare(version.begin(), version.end(), release.begin(), release.end());
 }
 bool has_old_link(const XgboostHeader& header) { return written_before(header.version, 1, 3); }
-/// Returns true if the base margin is added after the trees, as releases before 1.3 do, and for DART before 1.4.
+/// Returns true if the base margin is added after the trees, as releases before 1.3 do, and releases before 1.4 for
+/// DART.
 bool adds_base_last(const XgboostHeader& header) {
   return written_before(header.version, 1, header.booster == "dart" ? 4 : 3);
 }
@@ -70,8 +71,8 @@ Result<std::uint32_t> count_of(const char* name, std::int64_t value, std::int64_
   return static_cast<std::uint32_t>(value);
 }
 
-/// Computes the margin in float32, as XGBoost does. A logarithm in double, rounded to float, is the correctly
-/// rounded one.
+/// Computes the margin in float32, as XGBoost does. A logarithm that is computed in double and rounded to float is
+/// correctly rounded.
 Result<float> margin_of(float base_score, Link link) {
   const auto log32 = [](float x) { return static_cast<float>(std::log(static_cast<double>(x))); };
   switch (link) {
@@ -111,8 +112,8 @@ Result<std::vector<float>> base_scores_of(std::string_view text) {
   }
 }
 
-/// Returns the probability that a release takes for a base score: from 3.2 on, those near 0 and 1, which constant
-/// labels give, are moved away from them.
+/// Returns the probability that a release takes for a base score. From 3.2 on, scores near 0 and 1, which constant
+/// labels give, are moved away from 0 and 1.
 float taken_probability(float score, const XgboostHeader& header) {
   constexpr float kLeast = 1e-6f;
   if (written_before(header.version, 3, 2) || !(score >= 0 && score <= 1)) return score;
@@ -133,8 +134,8 @@ Result<std::vector<double>> base_of(const XgboostHeader& header, Link link, std:
   return base;
 }
 
-/// Turns base scores into the margins from which SoftplusSteps gives them again. Computes in float32 as XGBoost 3.4
-/// does.
+/// Turns base scores into the margins from which the transform SoftplusSteps computes these scores again. Computes in
+/// float32 as XGBoost 3.4 does.
 void make_steps(std::vector<double>& base) {
   for (std::size_t i = base.size() - 1; i > 0; --i) {
     constexpr float kMinStep = 1e-6f;
@@ -172,8 +173,8 @@ Result<void> assign_outputs(const XgboostHeader& header, Model& model) {
   return {};
 }
 
-/// Sets the first tree of each boosting round: from the file, or else a round has num_parallel_tree trees for
-/// each output.
+/// Returns the first tree of each boosting round, and the number of trees. If the file does not say it, a round has
+/// num_parallel_tree trees for each output.
 Result<std::vector<std::uint32_t>> rounds_of(const XgboostHeader& header, const Model& model) {
   const auto trees = static_cast<std::uint32_t>(model.trees.size());
   std::vector<std::uint32_t> begins;
@@ -200,8 +201,8 @@ Result<std::vector<std::uint32_t>> rounds_of(const XgboostHeader& header, const 
   return begins;
 }
 
-/// Returns the round at which early stopping found its best score. Attributes are texts that users may set too: one
-/// that is no round of the model gives nothing.
+/// Returns the round at which early stopping found its best score. Attributes are texts that users may set too, so a
+/// text that is not a round of the model is ignored.
 std::optional<std::uint32_t> best_round_of(const XgboostHeader& header, const Model& model) {
   const std::string& text = header.best_iteration;
   std::uint32_t round = 0;
@@ -296,7 +297,7 @@ bool sniff_xgboost_json(std::span<const std::byte> bytes) {
   do ++at;
   while (at < bytes.size() && one_of(bytes[at], blanks));
   if (at == bytes.size()) return true;
-  // Apache Spark's metadata and XGBoost's dump of a tree are JSON too.
+  // Leaves out two other kinds of JSON objects: Apache Spark's metadata, and XGBoost's dump of a tree.
   const std::string_view member(reinterpret_cast<const char*>(bytes.data()) + at, bytes.size() - at);
   return one_of(bytes[at], "\"}") && !member.starts_with("\"class\"") && !member.starts_with("\"nodeid\"");
 }

@@ -1,4 +1,4 @@
-// XGBoost files -> Model. JSON and UBJSON have a row of formats.def each, and the same fields.
+// Makes a Model of XGBoost's files. JSON and UBJSON have a row of formats.def each, and the same fields.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// One XGBoost tree: its columns -> Tree.
+// See xgboost_tree.hpp.
 #include "frontend/xgboost_tree.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ constexpr std::int32_t kLeafMarker = -1;  // in left_children
 constexpr std::int32_t kDeletedMarker =
     std::numeric_limits<std::int32_t>::max();  // in split_indices: a pruned node
 
-/// Errors of one tree: "learner...trees[3].split_type[7]: tree 3, node 7: message".
+/// Makes the errors of one tree, such as "learner...trees[3].split_type[7]: tree 3, node 7: message".
 class TreeErrors {
  public:
   TreeErrors(std::size_t number, const std::string& path) : number_(number), path_(path) {}
@@ -122,7 +122,7 @@ Result<CategorySet> set_of(const XgboostTree& columns, std::size_t number, std::
   return set;
 }
 
-/// Sets the categories of the categorical splits: each has one set, whose members go right.
+/// Sets the categories of the categorical splits. Each has one set, whose members go right.
 Result<void> add_categories(const XgboostTree& columns, const TreeErrors& errors, Tree& tree) {
   const std::size_t sets = columns.categories_nodes.size();
   if (columns.categories_segments.size() != sets || columns.categories_sizes.size() != sets)
@@ -159,8 +159,8 @@ Result<std::uint32_t> leaf_width_of(const XgboostTree& columns, const TreeErrors
   return static_cast<std::uint32_t>(size <= 1 ? 1 : size);
 }
 
-/// Sets the vectors of the leaves. XGBoost 3.2 and later give them a column; before, they were among the base
-/// weights of all nodes.
+/// Sets the vectors of the leaves. XGBoost 3.2 and later have a column for them; earlier releases have them among the
+/// base weights of all nodes.
 Result<void> add_leaf_vectors(const XgboostTree& columns, const TreeErrors& errors, Tree& tree) {
   const bool own_column = !columns.leaf_weights.empty();
   const char* name = own_column ? "leaf_weights" : "base_weights";

@@ -1,5 +1,5 @@
-// One XGBoost tree: its columns -> Tree. In: the columns as the file gives them. Out: nodes with XGBoost's
-// own numbers. Single nodes are checked here; check_model checks how they are connected.
+// Makes a Tree of the columns of an XGBoost tree. In: the columns as the file gives them. Out: nodes with XGBoost's own
+// numbers. Single nodes are checked here; check_model checks how they are connected.
 #pragma once
 
 #include <cstddef>

@@ -27,7 +27,7 @@ struct ParserDeleter {
 };
 using Parser = std::unique_ptr<std::remove_pointer_t<XML_Parser>, ParserDeleter>;
 
-/// The state that the handlers share. Expat is C: no exception may pass through it.
+/// The state that the handlers share. No exception may pass through Expat, which is C, so it is kept in `thrown`.
 struct XmlReading {
   XML_Parser parser;
   XmlSink& sink;

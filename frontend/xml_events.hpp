@@ -1,6 +1,6 @@
 // Reads an XML document and calls a sink for its tags and texts, in the order of the document, of which it keeps no
-// tree. It limits nesting and the length of a tag or text, and refuses document type declarations and all entities but
-// the five of XML itself. No other file of frontend uses Expat.
+// tree. It limits nesting and the length of a tag or text, and refuses document type declarations and all entities
+// except XML's five. No other file of frontend uses Expat.
 #pragma once
 
 #include <cstddef>

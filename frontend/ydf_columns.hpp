@@ -1,4 +1,4 @@
-// The columns of a YDF model's data specification (data_spec.pb): features and the label.
+// Reads the columns of a YDF model's data specification (data_spec.pb): the features and the label.
 #pragma once
 
 #include <cstddef>

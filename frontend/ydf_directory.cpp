@@ -28,7 +28,7 @@ constexpr std::string_view kDataSpec = "data_spec.pb";
 constexpr std::size_t kBlobHeader = 8;
 constexpr std::size_t kVersionByte = 2, kCompressionByte = 4;
 
-/// Returns the error for errno.
+/// Returns the error that errno names.
 Error unreadable() {
   return fail(ErrorCode::Environment, "cannot read the directory: " + std::generic_category().message(errno));
 }

@@ -1,5 +1,5 @@
-// The files of a YDF model directory. In: a path. Out: the bytes of each file that is asked for, unpacked, all within
-// one limit.
+// Reads the files of a YDF model directory. In: a path. Out: the bytes of each file that is asked for, unpacked, all
+// within one limit.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace forestvm::frontend {
 
-/// The bytes of a file of nodes, unpacked. Blobs begin at `begin`; each has its length before it.
+/// The bytes of a file of nodes, unpacked. Blobs begin at the offset `begin`; each is preceded by its length.
 struct YdfBlobs {
   std::vector<std::byte> bytes;
   std::size_t begin = 0;

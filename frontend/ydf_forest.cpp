@@ -95,8 +95,8 @@ Result<YdfLeafRule> set_boosted(const YdfHeader& header, const YdfForestHeader& 
   });
 }
 
-/// Sets a leaf's output: the share of one tree in the average of each class. A model of two classes has only the
-/// second.
+/// Sets a leaf's output: the share of one tree in the average of each class. A model of two classes has only the share
+/// of the second class.
 class ClassShares {
  public:
   ClassShares(std::size_t classes, bool votes, std::int64_t trees)

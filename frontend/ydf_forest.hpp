@@ -16,7 +16,7 @@ struct YdfKind {
   std::string_view name;  ///< Name of the kind in header.pb.
   const char* header_file;
   Result<YdfForestHeader> (*read_header)(WireMessage message);
-  /// Sets the model's outputs, base and transform, and returns what its leaves give. `classes` is the number of
+  /// Sets the model's outputs, base and transform, and returns the rule for its leaves. `classes` is the number of
   /// classes that the label has; 0 unless the task is classification.
   Result<YdfLeafRule> (*set_outputs)(const YdfHeader& header, const YdfForestHeader& forest,
                                      std::int64_t classes, Model& model);

@@ -1,4 +1,4 @@
-// The headers of a YDF model: header.pb, which all kinds of models have, and the header of its kind.
+// Reads the headers of a YDF model: header.pb, which all kinds of models have, and the header of its kind.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ enum class YdfTask : std::uint8_t { Classification = 1, Regression = 2, Ranking 
 struct YdfHeader {
   std::string kind;  ///< Name of the kind of model, e.g. "RANDOM_FOREST".
   YdfTask task = YdfTask::Classification;
-  std::int64_t label = 0;            ///< column
-  std::vector<std::int64_t> inputs;  ///< columns
+  std::int64_t label = 0;            ///< Column of the label.
+  std::vector<std::int64_t> inputs;  ///< Columns of the features.
   bool gives_probabilities = true;   ///< False if a classifier gives labels only.
 };
 

@@ -13,7 +13,7 @@
 namespace forestvm::frontend {
 namespace {
 
-constexpr std::size_t kBlobLength = 4;  ///< bytes of the number before each blob
+constexpr std::size_t kBlobLength = 4;  ///< Bytes of the length before each blob.
 constexpr std::int64_t kMaxShards = 99'999;
 
 std::string shard_name(std::int64_t shard, std::int64_t shards) {
@@ -22,7 +22,7 @@ std::string shard_name(std::int64_t shard, std::int64_t shards) {
   return name;
 }
 
-/// The end of a tree: its file of nodes, and the byte behind it.
+/// Where a tree ends: the number of its file of nodes, and the byte after it.
 struct TreeEnd {
   std::int64_t shard = 0;
   std::size_t end = 0;

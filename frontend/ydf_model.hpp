@@ -1,5 +1,5 @@
-// YDF model directory -> Model. In: the path of a directory that YDF or TF-DF wrote. Out: a Model whose predictions are
-// those of YDF's predict(), which takes the fastest of YDF's engines that can run the model.
+// Makes a Model of a YDF model directory. In: the path of a directory that YDF or TF-DF wrote. Out: a Model whose
+// predictions are those of YDF's predict(), which takes the fastest of YDF's engines that can run the model.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// One node of a YDF tree, as its message says it.
+// Reads one node of a YDF tree from its message.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ enum class YdfCondition : std::uint8_t {
 enum class YdfOutput : std::uint8_t { None, Class, Number, Count };
 
 struct YdfNode {
-  std::size_t offset = 0;  ///< offset of the message
+  std::size_t offset = 0;  ///< Offset of the message in the file.
   YdfCondition condition = YdfCondition::None;
   bool na_value = false;  ///< True if the condition holds for a missing value.
   std::int64_t attribute = 0;
@@ -42,7 +42,7 @@ struct YdfNode {
   double count_sum = 0;
   float number = 0;
   std::int64_t num_examples = 0;  ///< Training rows in a leaf of an isolation forest.
-  float cover = 0;                ///< training rows that reached the node; 0 if unknown
+  float cover = 0;                ///< Training rows that reached the node; 0 if unknown.
   /// Score of the split times the weight of its training rows, as in YDF's SUM_SCORE; NaN if unknown.
   float gain = std::numeric_limits<float>::quiet_NaN();
 };

@@ -189,7 +189,7 @@ Result<void> YdfTreeMaker::set_oblique(const YdfNode& node, Node& split) {
         node.replacements.empty() ? static_cast<float>(column->mean) : node.replacements[i];
     sum.terms.push_back({split.feature, node.weights[i], replacement});
   }
-  split.missing_left = true;  // the sum is NaN only of infinities, and then not >= the threshold
+  split.missing_left = true;  // the sum is NaN only if infinities cancel, and NaN is not >= the threshold
   split.kind = NodeKind::Less;
   split.threshold = static_cast<double>(node.threshold);
   split.feature = static_cast<std::uint32_t>(features_.columns.size() + computed_columns_.size());

@@ -1,5 +1,5 @@
-// YDF's trees: nodes in the order of the file -> Tree. A node precedes its negative child, which precedes its positive
-// child. Splits come first in Tree::nodes and leaves follow, so that leaves have YDF's numbers.
+// Makes Trees of YDF's nodes, which come in the order of the file: a node precedes its negative child, which precedes
+// its positive child. Splits come first in Tree::nodes and leaves follow, so that leaves have YDF's numbers.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,13 @@ struct YdfFeatures {
   std::vector<std::int32_t> of_attribute;  ///< Feature of each column of the data specification; -1 if none.
 };
 
-/// The kinds of splits in all trees. They decide by which of its engines YDF predicts.
+/// The kinds of splits in all trees. They decide which of its engines YDF predicts with.
 struct YdfSplits {
   bool oblique = false;
   bool missing_tests = false;
-  // The place of the first split, outside the subtrees of oblique splits, that does not treat a missing value as YDF's
-  // global imputation does: the second for tests of numbers, the first for other tests. Empty if there is none.
+  // The places of the first splits, outside the subtrees of oblique splits, that do not treat a missing value as YDF's
+  // global imputation does: other_missing_number for tests of numbers, other_missing for other tests. Empty if there is
+  // none.
   std::string other_missing, other_missing_number;
 };
 

@@ -18,7 +18,7 @@ constexpr std::size_t kLocalSize = 30, kDirectorySize = 46, kEndSize = 22, kLong
                       kLocatorSize = 20;
 constexpr std::size_t kMaxComment = 65'535;
 constexpr std::uint16_t kEncrypted = 1;
-/// Number of bytes that may be read again: objects of a file share small arrays.
+/// The number of bytes that may be read more than once, because objects of a file share small arrays.
 constexpr std::size_t kSpareReads = std::size_t{1} << 24;
 constexpr std::uint16_t kStored = 0, kDeflated = 8;
 
@@ -42,7 +42,7 @@ Result<std::vector<std::byte>> inflated(std::string_view name, std::span<const s
   std::vector<std::byte> out;
   std::size_t filled = 0;
   while (!packed.empty() || !inflater.is_complete()) {
-    // One byte more than declared tells a longer stream from one that ends there.
+    // Makes room for one byte more than declared, which only a longer stream fills.
     if (filled == out.size()) out.resize(std::min(size + 1, filled + kUnpackSize));
     const auto step = inflater.unpack(packed, std::span(out).subspan(filled));
     if (!step && step.error().code == ErrorCode::Environment) return step.error();
@@ -70,7 +70,7 @@ bool ZipFile::starts(std::size_t at, std::string_view signature) const {
   return at <= text.size() && text.substr(at).starts_with(signature);
 }
 
-/// Reads the record of archives with 65,535 entries or more, which stands before the usual end record.
+/// Reads the long end record, which archives with 65,535 entries or more have before the usual one.
 Result<ZipFile::Directory> ZipFile::find_long_directory(std::size_t end_record) const {
   const std::size_t locator = end_record < kLocatorSize ? 0 : end_record - kLocatorSize;
   if (!starts(locator, kLongEndLocator))

@@ -1,6 +1,7 @@
-// A zip archive in memory. In: its bytes. Out: the contents of its entries, by name, within limits. Entries are stored
-// or deflated; archives over 4 GiB, encrypted ones and other compressions are refused. This reader stands here instead
-// of a library because libzip brings five more libraries into every static build, and minizip reads through callbacks.
+// Reads a zip archive in memory. In: its bytes. Out: the contents of its entries, by name, within limits. Entries are
+// stored or deflated; archives over 4 GiB, encrypted ones and other compressions are refused. This reader stands here
+// instead of a library because libzip brings five more libraries into every static build, and minizip reads through
+// callbacks.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +25,9 @@ class ZipFile {
 
   bool has(std::string_view name) const { return entries_.contains(name); }
 
-  /// Returns an entry's content, which must have the size and the checksum that the archive says. Refuses calls that
-  /// together return more than all entries and a little more, so that a small file which refers to one entry many times
-  /// cannot take much memory.
+  /// Returns an entry's content, which must have the size and the checksum that the archive says. Refuses a call once
+  /// all calls together would return more than all entries hold and a little more. So a small file that refers to one
+  /// entry many times cannot take much memory.
   Result<std::vector<std::byte>> read(std::string_view name);
 
  private:

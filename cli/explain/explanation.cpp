@@ -21,10 +21,10 @@
 namespace forestvm::cli {
 namespace {
 
-/// The most bytes of the interactions of a row; without them no feature has a partner.
+/// The most bytes of the interactions of a row. If a row would take more, partners of features are left out.
 constexpr std::uint64_t kMaxPairBytes = std::uint64_t{64} << 20;
 
-/// Fills in what the model alone says.
+/// Fills in what is known from the model without rows.
 void describe(const Model& model, const ExplainOptions& options, Explanation& all) {
   all.model = options.model;
   all.rows_name = options.rows.path;
@@ -56,12 +56,12 @@ void describe(const Model& model, const ExplainOptions& options, Explanation& al
     }
 }
 
-/// Draws a sample of a stream (Vitter's algorithm R). It depends on the rows alone, whatever batches they come in.
+/// Draws a random sample from a stream of rows (Vitter's algorithm R). The sample does not depend on batches.
 class Sampler {
  public:
   explicit Sampler(std::size_t most) : most_(most) {}
 
-  /// Returns the index of the next row in the sample, if it has one.
+  /// Returns the index in the sample at which the stream's next row is kept; nothing if it is not kept.
   std::optional<std::size_t> index() {
     const std::uint64_t seen = seen_++;
     if (seen < most_) return static_cast<std::size_t>(seen);
@@ -162,7 +162,7 @@ void choose_features(const ExplainOptions& options, Explanation& all) {
       all.shown.push_back({feature});
 }
 
-/// Returns the sample's values as rows.
+/// Returns the values of `count` rows of the sample from `first` on, row after row.
 std::vector<double> values_of(const Explanation& all, std::size_t first, std::size_t count) {
   std::vector<double> values;
   for (std::size_t i = first; i < first + count; ++i)

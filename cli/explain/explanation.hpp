@@ -1,5 +1,5 @@
 // Computes the numbers that forestvm explain shows of a model and its rows. It takes one pass over the rows, and keeps
-// a batch and a sample of bounded size.
+// no more than a batch and a sample of them in memory.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct ExplainOptions {
   BackendOptions backend;
   std::uint32_t output = 0;  ///< The raw score that is explained.
   std::size_t sample = 1000;
-  std::size_t shown = 20;                  ///< Number of features that drawings show, at most.
+  std::size_t shown = 20;                  ///< Most features that drawings show.
   std::vector<std::uint64_t> chosen{0};    ///< Numbers of the rows that get a waterfall.
   std::optional<std::uint32_t> feature{};  ///< The only feature to show; none: the strongest.
   std::string out = "-";
@@ -61,7 +61,7 @@ struct Explanation {
   std::vector<double> importance;  ///< Mean |contribution| of each feature.
   std::vector<double> gain;  ///< Sum of the gains of each feature's splits; NaN: the file does not say it.
   std::vector<std::uint64_t> splits;  ///< Splits of each feature in the model.
-  std::vector<double> cover;          ///< Sum of the training weights that reached them.
+  std::vector<double> cover;          ///< Sum of the training weights that reached each feature's splits.
 
   std::vector<ExplainedRow> sample;  ///< Ascending by number.
   std::vector<ExplainedRow> chosen;

@@ -73,7 +73,7 @@ std::vector<std::size_t> colours_of(const std::vector<double>& values) {
       colours.push_back(kMissingColour);
       continue;
     }
-    // Equal values have the colour of their middle one.
+    // Equal values have the colour of the middle one of them.
     const auto [first, last] = std::equal_range(ordered.begin(), ordered.end(), value);
     const double rank = static_cast<double>((first - ordered.begin()) + (last - ordered.begin())) / 2;
     colours.push_back(

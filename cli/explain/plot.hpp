@@ -1,4 +1,4 @@
-// A drawing of forestvm explain with its numbers, which are also written as CSV and JSON.
+// Makes the plots of forestvm explain: drawings with their numbers, which are also written as CSV and JSON.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ inline constexpr std::array<std::string_view, 5> kPlotNames = {"importance", "be
                                                                "dependence", "partial-dependence"};
 enum class PlotKind : std::uint8_t { Importance, Beeswarm, Waterfall, Dependence, PartialDependence };
 
-/// A table. A cell is a text, a number, or a whole number; NaN is no number.
+/// A table. A cell is a text, a number, or a whole number. NaN stands for an absent number.
 struct PlotNumbers {
   using Cell = std::variant<std::string, double, std::uint64_t>;
   std::vector<std::string> columns;
@@ -40,7 +40,7 @@ struct Plot {
   PlotNumbers numbers;
 };
 
-/// Draws the mean |contribution| of the shown features; the numbers are those of all features.
+/// Draws the mean |contribution| of the shown features. The plot's numbers are those of all features.
 Plot importance_plot(const Explanation& all);
 
 /// Draws the contributions of the shown features in each row of the sample.
@@ -58,11 +58,12 @@ Plot partial_dependence_plot(const Explanation& all, const ShownFeature& shown);
 /// Returns a value as people read it: the name of a category or its hash, six digits of a number, or "missing".
 std::string value_text(const Explanation& all, std::uint32_t feature, double value);
 
-/// Returns a class of dots, c0 to c4 by the rank of each value among the others, or cx for missing values.
+/// Returns the colour of each value's dot: 0 to 4 by the rank of the value among the others, kMissingColour if it is
+/// missing. The page's classes for them are c0 to c4 and cx.
 std::vector<std::size_t> colours_of(const std::vector<double>& values);
 inline constexpr std::size_t kMissingColour = 5;
 
-/// Draws dots, given for each colour as the parts of a path.
+/// Draws dots. Those of one colour become one path, which takes less room than an element for each.
 class Dots {
  public:
   void add(double x, double y, std::size_t colour);

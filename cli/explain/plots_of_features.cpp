@@ -13,10 +13,10 @@ namespace forestvm::cli {
 namespace {
 
 constexpr double kTop = 24, kBottom = 220, kLeft = 70, kRight = kDrawingWidth - 20;
-constexpr double kMissingX = kRight - 24;        ///< where missing values are drawn, right of the axis
-constexpr double kMissingEdge = kMissingX - 44;  ///< where the axis ends beside missing values
-constexpr std::size_t kMaxCategories = 30;       ///< categories that are drawn
-constexpr std::size_t kMaxTickNames = 8;         ///< categories whose names fit below an axis
+constexpr double kMissingX = kRight - 24;        ///< Where missing values are drawn, right of the axis.
+constexpr double kMissingEdge = kMissingX - 44;  ///< Where the axis ends beside missing values.
+constexpr std::size_t kMaxCategories = 30;       ///< Most categories that are drawn.
+constexpr std::size_t kMaxTickNames = 8;         ///< Most categories whose names fit below an axis.
 
 /// The range of numbers that an axis shows.
 struct Range {

@@ -14,8 +14,7 @@ namespace {
 
 constexpr double kRowsLeft = 190;  // where drawings begin, right of the labels
 
-/// Places dots beside each other where they would lie on one another. Returns the distance of each from the middle
-/// line, at most `most`.
+/// Moves dots apart that would lie on one another. Returns the distance of each from the middle line, at most `most`.
 std::vector<double> spread(const std::vector<double>& x, double most) {
   constexpr double kBin = 2.5, kDistance = 2.2;
   std::vector<std::vector<std::size_t>> bins(static_cast<std::size_t>(kDrawingWidth / kBin) + 1);
@@ -32,13 +31,13 @@ std::vector<double> spread(const std::vector<double>& x, double most) {
   return offsets;
 }
 
-/// A feature of a row, or the rest of them, in a waterfall.
+/// A bar of a waterfall: a feature of a row, or the sum of the features that have no bar of their own.
 struct Fall {
   std::string label;
   double contribution;
 };
 
-/// Returns the strongest features of a row, then all others as one.
+/// Returns the `most` strongest features of a row, then all others as one.
 std::vector<Fall> falls_of(const Explanation& all, const ExplainedRow& row, std::size_t most) {
   std::vector<std::uint32_t> order(all.names.size());
   std::iota(order.begin(), order.end(), 0U);

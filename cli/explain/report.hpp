@@ -8,7 +8,8 @@
 
 namespace forestvm::cli {
 
-/// Returns all plots of one kind: a waterfall for each chosen row, two kinds for each shown feature.
+/// Returns all plots of one kind. There is one importance plot and one beeswarm, a waterfall for each chosen row, and a
+/// plot of each kind of dependence for each shown feature.
 std::vector<Plot> plots_of(const Explanation& all, PlotKind kind);
 
 /// Returns a page in HTML that needs no other file, no network and no script.

@@ -16,7 +16,7 @@ namespace forestvm::cli {
 namespace {
 
 /// The words for missing values unless --na says otherwise: the texts that pandas' read_csv takes, without those that
-/// parse_number reads as NaN; and the mark of the UCI repository and of Weka.
+/// parse_number reads as NaN, and "?", with which the UCI repository and Weka mark them.
 constexpr std::array<std::string_view, 15> kMissingWords = {
     "#N/A", "#N/A N/A", "#NA",  "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "<NA>",
     "N/A",  "NA",       "NULL", "None",    "n/a",      "null",   "?"};
@@ -36,11 +36,11 @@ bool is_huge(std::string_view number) {
   std::int64_t exponent = 0;
   const auto parsed = std::from_chars(power.data(), power.data() + power.size(), exponent);
   if (parsed.ec == std::errc::result_out_of_range) return !power.starts_with('-');
-  // Numbers from 0.1 to 10 never come here, so it does not matter which side they count to.
+  // A number from 0.1 to 10 is inside the range and never comes here, so its side does not matter.
   return exponent > -magnitude;
 }
 
-/// Returns whether the text is `word`, which is in lower case, in any case.
+/// Returns whether the text is `word`, whatever the case of its letters. `word` is in lower case.
 bool is_word(std::string_view text, std::string_view word) {
   const auto same = [](char a, char b) {
     return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b;
@@ -62,7 +62,7 @@ bool read_word(std::string_view text, const RowForm& form, Number& value) {
   return missing || yes || is_word(text, "false");
 }
 
-/// Sets `value` to what parse_number returns for the text; returns false if that is nothing. Returning an optional for
+/// Does what parse_number does, but sets `value` and returns whether there is one, because returning an optional for
 /// each cell took a tenth of the time of reading a table.
 template <class Number>
 bool read_number(std::string_view text, Number& value) {

@@ -1,4 +1,5 @@
-// The number that a cell of text stands for: a decimal number, true or false, or a missing value. Locale-free.
+// Reads the number that a cell of text stands for: a decimal number, true or false, or a missing value. It does not
+// depend on the locale.
 #pragma once
 
 #include <optional>
@@ -11,13 +12,15 @@
 
 namespace forestvm::cli {
 
-/// Returns the float64 number nearest to a decimal number, or the float32 number nearest to that, because tables come
-/// to trainers as float64 numbers, which trainers round; ±inf and ±0 beyond the range. Accepts nan, inf and
-/// infinity in any case. Returns nothing for any other text, including an empty one. Defined for float and double.
+/// Returns the float64 number nearest to a decimal number. As float32, it is that number rounded once more, because
+/// trainers get tables as float64 numbers and round them too. Numbers beyond the range become inf or 0 of the same
+/// sign. Accepts nan, inf and infinity in any case. Returns nothing for any other text, including an empty one. Defined
+/// for float and double.
 template <class Number>
 std::optional<Number> parse_number(std::string_view text);
 
-/// Returns the number that stands for a missing value; nothing for texts of which parse_number returns nothing.
+/// Returns the number in a text that is to stand for a missing value; nothing for texts that parse_number does not
+/// read.
 std::optional<MissingNumber> parse_missing(std::string_view text);
 
 /// Sets `value` to the value of a cell: NaN if it is empty, one of the form's words for missing values, or equal to the

@@ -17,7 +17,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "files are little-endian and used as they are");
 
-/// Version of the format, raised when an older build could not read a newer file.
+/// Version of the format. It is raised when older builds could not read new files.
 constexpr std::uint32_t kCodedFormat = 1;
 constexpr std::size_t kReadAtOnce = std::size_t{16} << 20;
 
@@ -25,9 +25,9 @@ struct CodedHeader {
   char magic[8];
   std::uint32_t format;
   std::uint32_t columns;
-  std::uint64_t encoder;    ///< encoder_id of the program that the rows are for
-  std::uint8_t unused[32];  ///< reserved bytes, which are zero
-  std::uint64_t checksum;   ///< XXH3-64 of the bytes before it
+  std::uint64_t encoder;    ///< encoder_id of the program that the rows are for.
+  std::uint8_t unused[32];  ///< Reserved bytes, which are zero.
+  std::uint64_t checksum;   ///< XXH3-64 of the bytes before it.
 };
 static_assert(sizeof(CodedHeader) == 64);
 
@@ -35,7 +35,7 @@ static_assert(sizeof(CodedHeader) == 64);
 /// rows.
 struct Batch {
   std::uint64_t rows;
-  std::uint64_t checksum;  ///< XXH3-64 of the codes, seeded with the number of rows
+  std::uint64_t checksum;  ///< XXH3-64 of the codes, seeded with the number of rows.
 };
 static_assert(sizeof(Batch) == 16);
 

@@ -1,6 +1,6 @@
-// Encoded rows as a file (.fvr), written and read forward once, so that pipes work: a header of 64 bytes;
-// batches, each a record of 16 bytes and its codes, laid out as core/encoder.hpp describes; a last record
-// without rows, which has the total number of rows. Little-endian. Every byte is checked before it is used.
+// Writes and reads files of encoded rows (.fvr), forward and once, so that pipes work. A file has a header of 64 bytes;
+// batches, each a record of 16 bytes and its codes, laid out as core/encoder.hpp describes; and a last record without
+// rows, which has the total number of rows. Numbers are little-endian. Every byte is checked before it is used.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ inline constexpr std::string_view kCodedMagic =
     "\x89"
     "FVR\r\n\x1a\n";
 
-/// The largest size of a batch: a larger one means a damaged number. The widest possible block fits.
+/// The most bytes of a batch: a larger number in a file is damaged. The widest possible block of codes fits.
 inline constexpr std::size_t kMaxCodedBytes = std::size_t{256} << 20;
 
 /// Memory for codes, aligned for the fastest reads.

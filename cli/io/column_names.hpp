@@ -18,7 +18,7 @@ namespace forestvm::cli {
 /// Stands for the feature of a column that is not a feature of the model.
 inline constexpr std::uint32_t kNoFeature = std::numeric_limits<std::uint32_t>::max();
 
-/// The features of a model by their names.
+/// Finds the features of a model by their names.
 class FeatureNames {
  public:
   /// `form` must outlive it.
@@ -66,15 +66,14 @@ class ColumnNames {
   /// Refuses two columns with the name of the one to keep.
   Result<void> check_kept() const;
 
-  /// Returns the error for names that do not match a model's own: lists features and columns without a
-  /// counterpart.
+  /// Returns the error for names that do not match a model's own. It lists features and columns without a counterpart.
   Error mismatch() const;
 
   /// Returns a hint, to be appended to an error, if the first column looks like pandas' index; otherwise nothing.
   std::string index_hint() const;
 
  private:
-  /// The features that columns name, by one way to read their names.
+  /// The features that the columns name, if names are read in one of the possible ways.
   class Naming {
    public:
     /// Adds a column's feature. `extra` says whether the column need not be a feature.
@@ -96,7 +95,7 @@ class ColumnNames {
   const RowForm& form_;
   FeatureNames features_;
   Naming own_, numbers_, xgboost_, lightgbm_;
-  std::vector<std::string> strange_;  // the first few names that the model does not have
+  std::vector<std::string> strange_;  // the first few names that no feature has
   std::size_t strange_count_ = 0;
   std::string twice_;
   std::size_t count_ = 0;

@@ -34,8 +34,7 @@ struct Magic {
   std::string_view what;
 };
 
-/// Formats that people pass by mistake: a message that names the format is better than one about its first
-/// odd cell.
+/// Formats that people pass by mistake. A message that names the format helps more than one about its first odd cell.
 constexpr std::array kOtherFormats = {
     Magic{"PK\x03\x04", "a ZIP archive"}, Magic{"\x1f\x8b", "a gzip file"}, Magic{"PAR1", "a Parquet file"},
     Magic{"ARROW1", "an Arrow file"},     Magic{"\x89HDF", "an HDF5 file"}, Magic{"\xff\xfe", "UTF-16 text"},
@@ -102,7 +101,7 @@ class CsvReader final : public TableReader {
   struct FirstLine {
     std::size_t columns = 0;
     bool has_number = false;
-    bool has_name = false;  // true: a cell is no value, so the line cannot be a row
+    bool has_name = false;  // a cell is not a value, so the line cannot be a row
   };
 
   Result<FirstLine> read_first_line(ColumnNames& names) {
@@ -230,7 +229,8 @@ class CsvReader final : public TableReader {
     do {
       FVM_ASSIGN(const std::string_view text, cells_.next());
       if (text.find('\0') != std::string_view::npos)
-        return refused("line 1", std::string("holds a byte 0, so it is not text; expected ") + kExpected);
+        return refused(cells_.line_place(),
+                       std::string("holds a byte 0, so it is not text; expected ") + kExpected);
       if (cells_.is_blank_line()) {
         values.resize(begin);
         return false;
@@ -250,7 +250,7 @@ class CsvReader final : public TableReader {
                    expected_cells("the model has ", "the header has "));
   }
 
-  /// Returns how many cells a row should have, for messages, and whether the model or the header says so.
+  /// Returns for messages how many cells a row should have, and whether the model or the header says so.
   std::string expected_cells(const char* of_model, const char* of_header) const {
     if (cells_per_row_ == form_.width) return formatted("{}{} features", of_model, form_.width);
     return formatted("{}{} columns", of_header, cells_per_row_);

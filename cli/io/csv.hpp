@@ -1,4 +1,5 @@
-// CSV: rows in (RFC 4180, any separator, optional header), numbers and texts out, locale-free.
+// Reads rows from CSV (RFC 4180, with any separator and an optional header), and writes numbers and texts as CSV. It
+// does not depend on the locale.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +14,14 @@
 
 namespace forestvm::cli {
 
-/// Reads a table, as float64 if the model compares in float64. The separator is the form's, otherwise find_separator's.
-/// The first line is a header if `form` says so, or if one of its cells cannot be a value, or if its cells are the
-/// model's feature names in some order. Named columns are put into the model's order, see ColumnNames; a header that
-/// does not match is refused or, if the model has no names of its own, skipped with a notice. Columns that are no
-/// features are refused unless the form says otherwise. read_cell says what a cell's text means. Blank lines at the
-/// end, CRLF, quotes and spaces around a number are accepted. Refuses, with line and column, a row with another number
-/// of cells than expected, a cell that is not a value, and a first line that could be either a header or a row.
-/// `source` must outlive the reader.
+/// Reads a table, as float64 if the model compares in float64. The separator is the form's; if the form has none,
+/// find_separator finds it. The first line is a header if `form` says so, or if one of its cells cannot be a value, or
+/// if its cells are the model's feature names in some order. Named columns are put into the model's order, see
+/// ColumnNames; a header that does not match is refused or, if the model has no names of its own, skipped with a
+/// notice. Columns that are no features are refused unless the form says otherwise. read_cell says what a cell's text
+/// means. Blank lines at the end, CRLF, quotes and spaces around a number are accepted. Refuses, with line and column,
+/// a row with another number of cells than expected, a cell that is not a value, and a first line that could be either
+/// a header or a row. `source` must outlive the reader.
 Result<std::unique_ptr<TableReader>> csv_reader(Source& source, const RowForm& form);
 
 /// Appends the shortest text that reads back to the same bits.

@@ -1,5 +1,5 @@
-// The cells of a CSV text (RFC 4180, with any separator), one after the other. Memory holds no more than the longest
-// cell.
+// Reads the cells of a CSV text (RFC 4180, with any separator) one after the other. Memory holds no more than the
+// longest cell.
 #pragma once
 
 #include <cstddef>

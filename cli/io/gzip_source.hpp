@@ -1,4 +1,4 @@
-// Input that is unpacked while it is read, if it is gzip.
+// Unpacks gzip input while it is read.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace forestvm::cli {
 
-/// Opens `path`; "-" is standard input. If the content is gzip, the source gives what it unpacks to, and errors of
-/// reading name the damaged byte. What it unpacks to has no limit, because memory holds a piece of it only.
+/// Opens `path`; "-" is standard input. If the content is gzip, the source gives the unpacked bytes, and errors name
+/// the damaged byte. Their number has no limit, because memory holds only a piece of them.
 Result<Source> open_unpacked(const std::string& path);
+/// Unpacks what `source` gives if it is gzip; otherwise returns `source`.
 Result<Source> unpacked(Source source);
 
 }  // namespace forestvm::cli

@@ -73,7 +73,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool boolean(bool value) override { return take(value ? "true" : "false"); }
   bool number_integer(number_integer_t value) override { return take(std::to_string(value)); }
   bool number_unsigned(number_unsigned_t value) override { return take(std::to_string(value)); }
-  // The text is read as a cell of CSV is, so that equal tables give equal rows.
+  // Reads the number's text as a cell of CSV, so that equal tables give equal rows.
   bool number_float(number_float_t /*value*/, const string_t& text) override { return take(text); }
   bool string(string_t& text) override { return take(text); }
   bool binary(binary_t& /*bytes*/) override { return false; }
@@ -154,7 +154,7 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
   std::vector<std::string>* kept_ = nullptr;
   std::size_t begin_ = 0, count_ = 0, depth_ = 0;
   bool is_object_ = false, has_kept_ = false;
-  std::string name_;  // the name of the value that comes next; feature_ and keeps_ belong to it
+  std::string name_;  // name of the next value, to which feature_ and keeps_ belong
   std::uint32_t feature_ = kNoFeature;
   bool keeps_ = false;
   std::optional<Error> error_;
@@ -208,7 +208,7 @@ class JsonLinesReader final : public TableReader {
     std::string quoted;
     if (text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos)
       text = quoted = with_quoted_constants(text);
-    // Events of the base class: otherwise there would be a parser for each type of number.
+    // Passes the base class, because there would otherwise be a parser for each type of number.
     nlohmann::json_sax<nlohmann::json>* const events = &events_;
     nlohmann::json::sax_parse(text.data(), text.data() + text.size(), events);
     std::optional<Error> error = events_.error();

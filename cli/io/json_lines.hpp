@@ -1,4 +1,4 @@
-// JSON lines: a JSON object or array on each line is a row.
+// Reads rows from JSON lines: each line holds a JSON object or array, which is a row.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace forestvm::cli {
 /// null (missing), NaN, Infinity or -Infinity (as Python writes them) or a text that read_cell accepts. Blank lines are
 /// skipped. Refuses, with line and column, lines that are not JSON, values that are objects or arrays, features that
 /// are absent or twice in an object, names that are no features unless the form says otherwise, and lines of more than
-/// 1 MiB and 4 KiB for each feature. `source` must outlive the reader.
+/// 1 MiB plus 4 KiB for each feature. `source` must outlive the reader.
 Result<std::unique_ptr<TableReader>> json_lines_reader(Source& source, const RowForm& form);
 
 }  // namespace forestvm::cli

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::string_view kBlankCharacters = " \t\r";
 
-/// Removes the first word from a line and returns it; an empty text at the end, and where a comment begins.
+/// Removes the first word from a line and returns it. Returns an empty text at the end of the line and where a comment
+/// begins.
 std::string_view take_word(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(kBlankCharacters), line.size()));
   const std::string_view word = line.substr(0, line.find_first_of(kBlankCharacters));
@@ -27,11 +28,12 @@ std::string_view take_word(std::string_view& line) {
   return word.starts_with('#') ? std::string_view() : word;
 }
 
-/// Splits "index:value". Returns nothing for other words.
+/// A feature's index and the text of its value.
 struct Listed {
   std::uint64_t index;
   std::string_view value;
 };
+/// Splits "index:value". Returns nothing for other words.
 std::optional<Listed> split(std::string_view word) {
   const std::size_t colon = word.find(':');
   if (colon == std::string_view::npos || colon + 1 == word.size()) return std::nullopt;

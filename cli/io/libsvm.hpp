@@ -1,4 +1,4 @@
-// Sparse rows as text, in the format of LIBSVM and SVMlight: "label index:value index:value … # comment".
+// Reads sparse rows in the text format of LIBSVM and SVMlight: "label index:value index:value … # comment".
 #pragma once
 
 #include <memory>
@@ -11,14 +11,15 @@
 
 namespace forestvm::cli {
 
-/// Returns whether a line is one of this format, and no line of another: its second word is index:value or qid:number.
+/// Returns whether a line is of this format and of no other: it begins with a label, and its second word is index:value
+/// or qid:number.
 bool is_libsvm(std::string_view line);
 
 /// Reads rows. A label begins each line and is not used, nor is qid:number; blank lines and comments are no rows. The
-/// form tells the number of the first feature and the value of features that a row does not list. Without a number of
-/// the first feature it is 0, as XGBoost and LightGBM read such files, and a notice says so if none of the first lines
-/// has index 0. Refuses, with line and column, words that are not index:value, indices beyond the model's features, and
-/// features that a row lists twice. `source` must outlive the reader.
+/// form says which number the first feature has, and which value features have that a row does not list. If it does not
+/// say the number, that is 0, as XGBoost and LightGBM read such files, and a notice says so unless one of the first
+/// lines has index 0. Refuses, with line and column, words that are not index:value, indices beyond the model's
+/// features, and features that a row lists twice. `source` must outlive the reader.
 Result<std::unique_ptr<TableReader>> libsvm_reader(Source& source, const RowForm& form);
 
 }  // namespace forestvm::cli

@@ -40,7 +40,7 @@ struct ArrayForm {
   std::size_t columns = 0;
   std::size_t value_size = 0;
   RowType type = RowType::Float32;
-  bool swapped = false;  // true if the bytes of a value are in the other order
+  bool swapped = false;  // true if the bytes of a value are in the other order than this machine's
   bool fortran_order = false;
 
   std::uint64_t values() const { return std::uint64_t{rows} * columns; }
@@ -239,8 +239,8 @@ Result<std::unique_ptr<TableReader>> npy_reader(Source& source, NpyShape shape, 
 }
 
 std::string npy_header(std::string_view dtype, const std::vector<std::size_t>& shape) {
-  // NumPy pads its header to a multiple of 64 bytes, with room for a first dimension of 21 digits. The headers that are
-  // written here always have 128 bytes: 10 before the text, and the text.
+  // NumPy pads its header to a multiple of 64 bytes, with room for a first dimension of 21 digits. This function always
+  // makes headers of 128 bytes: 10 before the text, and the text.
   constexpr std::size_t text_size = 118;
   std::string text = formatted("{'descr': '{}', 'fortran_order': False, 'shape': {}, }", dtype,
                                shape_text({shape.begin(), shape.end()}));

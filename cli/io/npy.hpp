@@ -1,5 +1,5 @@
-// NumPy's .npy format: reads rows (versions 1.0 to 3.0, any real dtype, either byte order, C or Fortran
-// order) and writes the header of predictions. See numpy/lib/format.py for the format.
+// Reads rows in NumPy's .npy format (versions 1.0 to 3.0, any real dtype, either byte order, C or Fortran order) and
+// writes the header of predictions. numpy/lib/format.py describes the format.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// An NPY file -> all its numbers, for arrays that are needed whole.
+// Reads all numbers of an NPY file, for arrays that are needed whole.
 #pragma once
 
 #include <cstddef>

@@ -20,10 +20,10 @@ namespace {
 
 constexpr std::string_view kEnding = ".npy";
 constexpr std::size_t kShownEntries = 5;
-/// The number of values that are in memory at a time, of each array of a sparse matrix.
+/// The number of values of each array of a sparse matrix that are in memory at a time.
 constexpr std::size_t kStreamBlock = std::size_t{1} << 16;
 
-/// Puts an array's name before the place of an error in it.
+/// Puts the name of the array before the place of an error.
 Error in_array(std::string_view name, Error error) {
   error.where = formatted("array {}{}", single_quoted(name), (error.where.empty() ? "" : ", " + error.where));
   return error;

@@ -1,4 +1,4 @@
-// NumPy's .npz archives: one dense array, or a sparse matrix of scipy.sparse.save_npz in CSR form.
+// Reads rows from NumPy's .npz archives: one dense array, or a sparse matrix of scipy.sparse.save_npz in CSR form.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace forestvm::cli {
 
-/// The first bytes of a ZIP archive with a file in it, and of an empty one.
+/// The first bytes of a ZIP archive with files in it, and of an empty one.
 inline constexpr std::string_view kZipMagic = "PK\x03\x04";
 inline constexpr std::string_view kEmptyZipMagic = "PK\x05\x06";
 

@@ -53,7 +53,8 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
   out.target_ = resolved(path);
   if (exists && ::access(out.target_.c_str(), W_OK) != 0) return out.cannot_write();
   FVM_TRY(out.create_beside());
-  if (exists) static_cast<void>(::fchmod(out.file_, status.st_mode & 0777U));  // ignored if not permitted
+  // a failure is ignored: the owner may be another
+  if (exists) static_cast<void>(::fchmod(out.file_, status.st_mode & 0777U));
   return out;
 }
 
@@ -119,7 +120,8 @@ Result<void> OutputFile::replace_start(std::string_view bytes) {
 Result<void> OutputFile::finish() {
   FVM_TRY(flush());
   if (!owned_) return {};
-  // The data is on disk before the rename, or a power failure could leave the name with missing bytes.
+  // Waits until the data is on disk before renaming. Otherwise a power failure could leave an incomplete file under the
+  // name.
   if (unfinished_.exists() && ::fsync(file_) != 0) return cannot_write();
   if (::close(std::exchange(file_, -1)) != 0) return cannot_write();
   if (!unfinished_.exists()) return {};

@@ -13,10 +13,10 @@ namespace forestvm::cli {
 
 class OutputFile {
  public:
-  /// Opens for writing; "-" is standard output. A regular file is written beside its path and renamed by
-  /// finish(), so that a failure or a signal leaves the earlier file unchanged, and no other file. A link stays a
-  /// link: the file that it names is replaced, or made. The new file keeps the permissions of the one that it
-  /// replaces, without the set-user-ID, set-group-ID and sticky bits. A device or pipe is written directly.
+  /// Opens for writing; "-" is standard output. A regular file is written beside its path and renamed by finish(), so
+  /// that a failure or a signal leaves the earlier file unchanged and leaves no other file behind. A link stays a link:
+  /// the file that it names is replaced, or made. The new file keeps the permissions of the one that it replaces,
+  /// without the set-user-ID, set-group-ID and sticky bits. A device or pipe is written directly.
   static Result<OutputFile> open(const std::string& path);
 
   OutputFile(OutputFile&& other) noexcept;

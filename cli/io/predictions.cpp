@@ -23,7 +23,7 @@ struct TypeRow {
   std::size_t size;
 };
 
-/// NPY's names and the sizes in bytes, in the order of the enumeration.
+/// NPY's names of the types and their sizes in bytes, in the order of PredictionForm::Type.
 constexpr TypeRow kTypes[] = {{"<f4", 4}, {"<f8", 8}, {"<i4", 4}, {"<i8", 8}};
 
 const TypeRow& row_of(PredictionForm::Type type) { return kTypes[static_cast<std::size_t>(type)]; }

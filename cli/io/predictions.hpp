@@ -1,4 +1,4 @@
-// Writes predictions as NPY or CSV, by the name of the file, batch after batch.
+// Writes predictions batch after batch, as NPY or CSV: the name of the file says which.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,15 @@ struct PredictionForm {
 
   std::size_t columns = 1;
   Type type = Type::Float32;
-  std::span<const std::string> labels{};  ///< CSV writes labels[i] for the integer i; empty: the integer
-  bool matrix = false;                    ///< true: the shape is (rows, columns) even if columns is 1
-  std::span<const std::string> names{};   ///< CSV begins with a line of these names; empty: it has no header
-  std::vector<std::size_t> inner{};  ///< Sizes of an NPY array's dimensions after the first; empty: see above
-  std::size_t group =
-      1;  ///< Labels stand for numbers of each `group` columns that are not the last of them; 1: for all
+  /// CSV has labels[i] in place of the integer i; empty: the integer.
+  std::span<const std::string> labels{};
+  bool matrix = false;                   ///< True if the shape is (rows, columns) even if columns is 1.
+  std::span<const std::string> names{};  ///< CSV begins with a line of these names; empty: it has no header.
+  /// Sizes of an NPY array's dimensions after the first; empty: as `columns` says.
+  std::vector<std::size_t> inner{};
+  /// The columns are cut into groups of this size, and labels are not applied to the last column of a group, which is a
+  /// value. If 1, labels are applied to all columns.
+  std::size_t group = 1;
 };
 
 /// Returns the size of a value in bytes.

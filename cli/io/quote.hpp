@@ -1,4 +1,4 @@
-// Shows a piece of a user's input in a one-line message.
+// Shows pieces of a user's input in messages of one line.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,7 @@ namespace forestvm::cli {
 /// Returns all of a text as printable() shows it.
 inline std::string escaped(std::string_view text) { return printable(text, text.size()); }
 
-/// Returns printable(text, longest) in single quotes, in which the program shows what stands in its arguments and
-/// files of rows.
+/// Returns printable(text, longest) in single quotes. The program shows words of its arguments and of files of rows so.
 std::string single_quoted(std::string_view text, std::size_t longest = 60);
 
 /// Returns "'a', 'b', 'c' and 12 more", given the first of `count` names.

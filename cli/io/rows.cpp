@@ -19,7 +19,7 @@
 namespace forestvm::cli {
 namespace {
 
-/// The bytes of blank lines and comments before the first row that are looked at to tell the format.
+/// The most bytes of blank lines and comments before the first row that are looked at to tell the format.
 constexpr std::size_t kMaxComments = std::size_t{1} << 16;
 
 struct FormatRow {
@@ -114,7 +114,7 @@ Result<RowFormat> found_format(Source& source) {
 
 Result<std::unique_ptr<TableReader>> table_reader(Source& source, const RowForm& form) {
   FVM_ASSIGN(const bool is_coded, source.starts_with(kCodedMagic));
-  if (is_coded) return refused("holds encoded rows, which run and bench take");
+  if (is_coded) return refused("holds encoded rows, which only run, bench and proximity take");
   FVM_ASSIGN(const bool has_mark, source.starts_with(kByteOrderMark));
   if (has_mark) source.skip(kByteOrderMark.size());
   RowFormat format = form.format;

@@ -1,4 +1,4 @@
-// Rows for a model: a file of any format -> rows in the model's column order, a block at a time.
+// Reads rows for a model from a file of any format, in the order of the model's features, a block at a time.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ const char* first_option(const RowForm& form);
 class RowReader {
  public:
   /// Opens rows. The form or the content tells the format, and gzip is unpacked. Refuses what the format's reader
-  /// refuses. It is a Usage error to give an option that the format does not have, and an Environment error if the
-  /// file cannot be read.
+  /// refuses. Returns a Usage error for an option that the format does not have, and an Environment error if the file
+  /// cannot be read.
   static Result<RowReader> open(Source source, const RowForm& form);
 
   /// Replaces `rows` by up to `most` following rows; by none after the last. Refuses errors in these rows,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kSeparators = ",;\t";
 constexpr std::size_t kTab = 2;
-/// The bytes of the first line that are looked at. A longer line counts as incomplete.
+/// The most bytes of the first line that are looked at. A longer line counts as incomplete.
 constexpr std::size_t kMaxPeeked = std::size_t{1} << 16;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -55,7 +55,7 @@ struct Counts {
 Counts count_separators(std::string_view line) {
   Counts counts;
   Quotes quotes;
-  char before = '\0';  // the last character that is no blank
+  char before = '\0';  // the last character that is not a blank
   std::size_t tabs = 0;
   bool blank = false;
   const auto is_mark = [](char c) { return c == ',' || c == ';'; };

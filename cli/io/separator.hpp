@@ -1,4 +1,4 @@
-// The character between the cells of a text table, found from its first line.
+// Finds the character between the cells of a text table from its first line.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Input from a file, standard input, a string or an unpacked stream, read forward once. The readers of rows build on
+// Reads input from a file, standard input, a string or an unpacked stream, forward and once. The readers of rows use
 // it, so that a pipe works wherever a file does and only what has arrived takes memory.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace forestvm::cli {
 
-/// Begins UTF-8 texts that Windows programs write.
+/// The bytes with which UTF-8 texts of Windows programs begin.
 inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// Returns the bytes of a text.
@@ -49,11 +49,11 @@ class Source {
   static Source from_text(std::string text);
   explicit Source(std::unique_ptr<Feed> feed) : feed_(std::move(feed)) {}
 
-  /// Returns everything read but not taken: at least `count` bytes unless the input ends before. Valid until
-  /// the next call of a member.
+  /// Returns what has been read but not taken: at least `count` bytes, unless the input ends before. Valid until the
+  /// next call of a member.
   Result<std::string_view> peek(std::size_t count);
 
-  /// Returns whether the next bytes are these. Waits for no more bytes than it needs to tell.
+  /// Returns whether the next bytes are these. Reads no more bytes than it needs to tell.
   Result<bool> starts_with(std::string_view bytes);
 
   /// Takes `count` bytes, which the last peek returned.
@@ -68,7 +68,7 @@ class Source {
   /// Returns the number of bytes not yet taken, if the input's size is known (a regular file, a string).
   std::optional<std::uint64_t> bytes_left() const;
 
-  /// Returns the whole input, also what was taken, if it is a regular file.
+  /// Returns the whole input, including what was taken, if it is a regular file.
   std::optional<FilePart> file() const { return feed_ ? feed_->file() : std::nullopt; }
 
  private:

@@ -19,7 +19,8 @@ namespace {
 
 /// The size of the pieces in which a vector is copied into the archive.
 constexpr std::size_t kPiece = std::size_t{1} << 16;
-/// The most bytes of all vectors. What an archive holds besides them is far smaller than the rest to 2^32.
+/// The most bytes of all vectors: 1 MiB less than the 2^32 bytes that an archive may have, which is more than enough
+/// for what the archive holds besides them.
 constexpr std::uint64_t kMaxVectorBytes = (std::uint64_t{1} << 32) - (std::uint64_t{1} << 20);
 
 /// Appends a number in `bytes` bytes, little-endian.
@@ -27,8 +28,8 @@ void append(std::string& to, std::uint64_t number, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) to += static_cast<char>(number >> (8 * i) & 0xff);
 }
 
-/// Returns the fields that a file's header and its record in the directory share. Times are those of an empty field,
-/// so that equal predictions are equal files.
+/// Returns the fields that a file's header and its record in the directory share. All files have the same time, so that
+/// equal predictions give equal archives.
 std::string fields(std::string_view name, std::uint32_t checksum, std::uint64_t size) {
   std::string text;
   append(text, 20, 2);  // the version that is needed to read it
@@ -129,8 +130,10 @@ Result<void> SparseWriter::end_row() {
   ++rows_;
   FVM_TRY(ends_.add(&count_));
   if (values_.bytes() + indices_.bytes() + ends_.bytes() <= kMaxVectorBytes) return {};
-  return in_file(path_,
-                 refused("its arrays would take more than 4 GiB: write fewer rows or --features to a file"));
+  return in_file(
+      path_,
+      refused(
+          "its arrays would take more than 4 GiB: write fewer rows to a file, or fewer features with --features"));
 }
 
 Result<void> SparseWriter::finish() {

@@ -16,7 +16,7 @@ namespace forestvm::cli {
 /// Returns whether a file of this name is an .npz archive.
 bool is_npz_name(const std::string& path);
 
-/// A vector of an archive, which is kept in a temporary file until its length is known.
+/// A vector that is kept in a temporary file until its length is known, and then written to an archive.
 class SpooledArray {
  public:
   /// Makes an empty vector of numbers of a NumPy type such as "<i8", whose size in bytes is `size`.

@@ -1,4 +1,4 @@
-// Fills rows of a table with the values that sparse rows list.
+// Fills dense rows with the values that sparse rows list.
 #pragma once
 
 #include <cstddef>

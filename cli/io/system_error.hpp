@@ -9,7 +9,7 @@
 
 namespace forestvm::cli {
 
-/// Returns the error that errno names, behind `what` failed.
+/// Returns the error that errno names. `what` says what failed, such as "cannot read".
 inline Error system_error(const char* what) {
   return fail(ErrorCode::Environment, std::string(what) + ": " + std::strerror(errno));
 }

@@ -1,5 +1,5 @@
-// A table of rows as a file gives it, block after block, fitted to what a model expects. The readers of CSV
-// and NPY are TableReaders.
+// Rows in memory, the form of rows that a model expects, and the interface of the readers, which give the rows of a
+// file in that form, block after block. Each format of rows has a TableReader.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +30,9 @@ struct Rows {
   std::size_t width = 0;
   RowType type = RowType::Float32;    ///< Float32 or Float64
   std::vector<float> values{};        ///< count x width, row-major; NaN is a missing value
-  std::vector<double> wide_values{};  ///< used instead of `values` if the type is Float64
+  std::vector<double> wide_values{};  ///< Used instead of `values` if the type is Float64.
   bool hashed = false;                ///< RowBlock::hashed
-  std::vector<std::string> kept{};    ///< cell of the kept column for each row; empty if no column is kept
+  std::vector<std::string> kept{};    ///< Cell of the kept column for each row; empty if no column is kept.
 
   /// Returns the values of type Number.
   template <class Number>
@@ -86,33 +86,37 @@ struct NamedCategories {
   std::uint32_t feature = 0;
   std::unordered_map<std::string, float> codes{};
   std::map<double, float> numbers{};  ///< Codes by number, if all names are numbers; otherwise empty.
-  std::optional<float> unseen{};      ///< see FeatureCategories::unseen
+  std::optional<float> unseen{};      ///< See FeatureCategories::unseen.
 };
 
 /// The rows that a model expects, and how to read them.
 struct RowForm {
   std::size_t width = 0;
-  std::vector<std::string_view> names{};  ///< names of the features: `width` names, or none
-  bool underlined = false;  ///< true: the trainer wrote spaces in names as underlines (LightGBM)
-  bool wide = false;        ///< true: numbers are compared in float64
+  std::vector<std::string_view> names{};  ///< Names of the features: `width` names, or none.
+  bool underlined = false;  ///< True if the trainer wrote underlines for spaces in names (LightGBM).
+  /// True if the model needs float64 numbers: it compares in float64, looks at fractions, or takes hashes of texts.
+  bool wide = false;
   /// Features, ascending, whose cells are texts: rows hold the codes of these categories, see RowBlock::hashed.
   std::span<const std::uint32_t> hashed{};
-  bool takes_codes = false;                   ///< true: cells of named categories are codes
-  std::vector<NamedCategories> categories{};  ///< ascending by feature; cells of these features are names
-  std::optional<MissingNumber> missing{};     ///< number that stands for a missing value (-0 equals 0)
-  Header header = Header::Auto;               ///< kind of the first line of a CSV file
+  bool takes_codes = false;                   ///< True if cells of named categories are codes.
+  std::vector<NamedCategories> categories{};  ///< Ascending by feature; cells of these features are names.
+  std::optional<MissingNumber> missing{};     ///< Number that stands for a missing value (-0 equals 0).
+  Header header = Header::Auto;               ///< Kind of the first line of a CSV file.
   RowFormat format = RowFormat::Auto;
   std::optional<char>
-      separator{};  ///< separator of a CSV file (kBlanks: runs of blanks); none: the first line tells
-  std::optional<std::vector<std::string>> missing_words{};  ///< texts of missing values; none: see read_cell
-  bool ignores_extra = false;  ///< true: columns that are no features of the model are left out, not refused
-  std::optional<std::string> keep{};   ///< name of a column whose cells are kept as text; may be no feature
-  std::optional<std::string> array{};  ///< name of the array to read from an NPZ file
-  std::optional<std::uint32_t> index_base{};  ///< number of the first feature in a libsvm file; none: 0
-  Absent absent = Absent::Missing;            ///< value of features that a sparse row does not list
+      separator{};  ///< Separator of a CSV file (kBlanks: runs of blanks); none: the first line tells.
+  /// Texts of missing values; none: those that read_cell knows.
+  std::optional<std::vector<std::string>> missing_words{};
+  /// True if columns that are not features of the model are left out, not refused.
+  bool ignores_extra = false;
+  /// Name of a column whose cells are kept as text. It need not be a feature.
+  std::optional<std::string> keep{};
+  std::optional<std::string> array{};         ///< Name of the array to read from an NPZ file.
+  std::optional<std::uint32_t> index_base{};  ///< Number of the first feature in a libsvm file; none: 0.
+  Absent absent = Absent::Missing;            ///< Value of features that a sparse row does not list.
 };
 
-/// Reads a table from where the last call stopped; keeps no more than the caller asks for.
+/// Reads a table block after block. It keeps no more rows in memory than the caller asks for.
 class TableReader {
  public:
   virtual ~TableReader() = default;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array kEndingSignals = {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 
-/// The data of the signal handler: memory that always exists, and a flag that says whether it holds a path.
+/// What the signal handler reads: memory that always exists, and a flag that says whether it holds a path.
 std::array<char, PATH_MAX> watched_path;
 std::atomic<bool> is_watched{false};
 static_assert(std::atomic<bool>::is_always_lock_free);

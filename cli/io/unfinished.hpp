@@ -1,5 +1,5 @@
-// Removes the file that is being written when a signal ends the program. Only SIGKILL or a power failure
-// leaves it behind.
+// Removes the file that is being written if a signal ends the program. Only SIGKILL and a power failure leave it
+// behind.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace forestvm::cli {
 /// remove the unfinished file. Signals that are ignored, as nohup asks, stay ignored.
 void remove_unfinished_on_signals();
 
-/// A file that exists but is not complete, until the destructor or finished(). If there are several at a
-/// time, signals remove the first.
+/// A file that exists but is not complete, until the destructor or finished(). If there are several at a time, signals
+/// remove only the first.
 class Unfinished {
  public:
   Unfinished() = default;

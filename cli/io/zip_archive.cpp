@@ -112,8 +112,8 @@ struct Directory {
   std::uint64_t at, size, count;
 };
 
-/// Replaces each number of the entry whose bits are all ones by the next number of the ZIP64 field. The field has
-/// numbers for these only, in the order of size, packed size and offset.
+/// Replaces each number of the entry whose bits are all ones by the next number of the ZIP64 field. The field has only
+/// these numbers, in the order of size, packed size and offset.
 Result<void> widen(std::string_view fields, ZipArchive::Entry& entry) {
   while (fields.size() >= 4) {
     const auto id = number_at<std::uint16_t>(fields, 0);
@@ -146,7 +146,7 @@ Result<ZipArchive> ZipArchive::open(Source& source) {
   return archive;
 }
 
-/// Copies what comes through a pipe to a file, because the directory is at the end.
+/// Copies what comes through a pipe to a temporary file, because the directory is at the archive's end.
 Result<void> ZipArchive::copy(Source& source) {
   copy_.reset(std::tmpfile());
   if (!copy_) return temporary_file_error();

@@ -1,5 +1,5 @@
-// The files in a ZIP archive (APPNOTE.TXT, with ZIP64), found in its directory, each read forward, several side by
-// side.
+// Reads the files of a ZIP archive (APPNOTE.TXT, with ZIP64). Its directory says where they are. Each is read forward;
+// several can be read side by side.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ class ZipArchive {
   /// A file of the archive, as the directory describes it.
   struct Entry {
     std::string name;
-    std::uint64_t at;      ///< offset of its local header
-    std::uint64_t packed;  ///< bytes in the archive
-    std::uint64_t size;    ///< bytes unpacked
+    std::uint64_t at;      ///< Offset of its local header.
+    std::uint64_t packed;  ///< Bytes in the archive.
+    std::uint64_t size;    ///< Bytes when unpacked.
     std::uint32_t checksum;
     std::uint16_t method;
     std::uint16_t flags;
   };
 
-  /// Reads the directory. An input that is no regular file is copied to a temporary file first. Refuses a damaged
+  /// Reads the directory. An input that is not a regular file is first copied to a temporary file. Refuses a damaged
   /// directory, and one of more than 64 MiB. `source` must outlive the archive and what it opens.
   static Result<ZipArchive> open(Source& source);
 
   const std::vector<Entry>& entries() const { return entries_; }
 
-  /// Opens a file of the archive, stored or deflated. Refuses other methods and encryption; reading refuses damaged
-  /// bytes, another size or checksum than the directory's. The archive must outlive the source.
+  /// Opens a file of the archive, stored or deflated. Refuses other methods and encryption; reading from the source
+  /// refuses damaged bytes, and a size or checksum that is not the directory's. The archive must outlive the source.
   Result<Source> open_entry(const Entry& entry) const;
 
  private:

@@ -65,8 +65,8 @@ std::string man_overview(const std::string& version) {
     page += item(formatted("\\fBforestvm\\-{}\\fR(1)", roff(command->name)), command->meaning);
   page += formatted(
       "{}.SH ENVIRONMENT\n{}{}.SH EXAMPLE\n{}.SH SEE ALSO\n", exit_status(),
-      item(bold("FORESTVM_TARGET"), "the CPU target of the walkers where --target says none"),
-      item(bold("FORESTVM_PLUGINS"), "the folder of the libraries for GPUs; looked into before any other"),
+      item(bold("FORESTVM_TARGET"), "the CPU target of the walkers, unless --target names one"),
+      item(bold("FORESTVM_PLUGINS"), "the only folder in which the libraries for GPUs are looked for"),
       as_it_is("forestvm run model.json rows.csv -o predictions.npy"));
   std::string all;
   for (const Command* command : commands())

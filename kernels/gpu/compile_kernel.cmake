@@ -1,5 +1,5 @@
-# cmake -D REPORT=FILE -P compile_kernel.cmake -- COMMAND...: runs a compiler of kernels and keeps its report of the
-# registers that they take, which tests read.
+# cmake -D REPORT=FILE -P compile_kernel.cmake -- COMMAND...: runs a compiler of kernels and writes its report on their
+# registers to FILE, which tests read. If the compiler fails, so does this, with the compiler's output as the message.
 math(EXPR last "${CMAKE_ARGC} - 1")
 foreach(i RANGE ${last})
   if(separated)

@@ -1,5 +1,6 @@
-// CUDA's runtime, as gpu/runtime.hpp calls it. hip_api.hpp is its counterpart: most members have one line in each, and
-// names, types and arguments differ between the vendors, so that a common file would be a list of macros.
+// CUDA's runtime, as gpu/runtime.hpp calls it. hip_api.hpp is its counterpart. The two stay apart although they look
+// alike: most members are one line whose names, types and arguments differ between the vendors, so a common file would
+// be a list of macros.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,11 +28,13 @@ struct CudaApi {
   static constexpr const char* kName = "CUDA";
   static constexpr Status kSuccess = cudaSuccess;
   static constexpr Status kOutOfMemory = cudaErrorMemoryAllocation;
+  /// The mode in which a thread's calls do not break stream captures that are under way: see BesideCaptures.
   static constexpr CaptureMode kBesideCaptures = CU_STREAM_CAPTURE_MODE_RELAXED;
   static constexpr auto kThreads = cudaDevAttrMaxThreadsPerBlock;
   static constexpr auto kSharedBytes = cudaDevAttrMaxSharedMemoryPerBlockOptin;
   static constexpr cudaDeviceAttr kGrid[] = {cudaDevAttrMaxGridDimX, cudaDevAttrMaxGridDimY,
                                              cudaDevAttrMaxGridDimZ};
+  /// The most threads of all blocks in a dimension of a grid together. CUDA has no such limit.
   static constexpr std::uint64_t kGridThreads = UINT64_MAX;
 
   static const char* text(Status status) { return cudaGetErrorString(status); }
@@ -58,6 +61,7 @@ struct CudaApi {
     *bytes = properties.totalGlobalMem;
     return status;
   }
+  /// Writes the version of CUDA that the driver supports, such as "12.4".
   static Status driver(std::string* text) {
     int version = 0;
     const Status status = cudaDriverGetVersion(&version);
@@ -119,7 +123,7 @@ struct CudaApi {
   }
   static Status create_graph(Graph* graph) { return cudaGraphCreate(graph, 0); }
   static Status destroy_graph(Graph graph) { return cudaGraphDestroy(graph); }
-  /// Adds a node behind the one in `before`, or as the graph's first if `before` is empty.
+  /// Adds a node that runs after the one in `before`, or as the graph's first if `before` is empty.
   static Status add_upload(Node* node, Graph graph, std::span<const Node> before, void* to, const void* from,
                            std::size_t bytes) {
     return cudaGraphAddMemcpyNode1D(node, graph, before.data(), before.size(), to, from, bytes,

@@ -1,6 +1,6 @@
-// Operations of a GPU as a graph, which its runtime gives to a stream at once. A graph is made node by node
-// and not by capturing a stream, so that no other call of this or another thread can be in its way, and so that
-// the nodes of launches, whose arguments change, are known.
+// A graph of a GPU's operations, which its runtime gives to a stream in one call. A graph is made node by node and not
+// by capturing a stream, because other calls can break a capture, and because a launch's node must be known to change
+// its arguments later.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ inline const void* kernel_of(const LinkedPhase& phase) {
   return found->function;
 }
 
-/// Returns the part of an error message that says what was being done.
+/// Returns the part of an error message that says which launch failed.
 inline std::string launching(const LinkedPhase& phase) {
   return "launching blocks of " + std::to_string(phase.threads()) + " threads and " +
          std::to_string(phase.shared_bytes) + " bytes of shared memory";
@@ -144,7 +144,7 @@ class GpuGraph final : public Graph {
   int device_;
   typename Api::Graph graph_{};
   typename Api::InstantiatedGraph instantiated_{};
-  std::vector<std::unique_ptr<LaunchNode>> launches_;  ///< launches in the order in which they were given
+  std::vector<std::unique_ptr<LaunchNode>> launches_;  ///< Launches in the order in which they were given.
 };
 
 }  // namespace forestvm::kernels

@@ -1,4 +1,4 @@
-// HIP's runtime, as gpu/runtime.hpp calls it.
+// HIP's runtime, as gpu/runtime.hpp calls it: the counterpart of cuda_api.hpp.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ struct HipApi {
   static constexpr auto kSharedBytes = hipDeviceAttributeMaxSharedMemoryPerBlock;
   static constexpr hipDeviceAttribute_t kGrid[] = {
       hipDeviceAttributeMaxGridDimX, hipDeviceAttributeMaxGridDimY, hipDeviceAttributeMaxGridDimZ};
-  /// AMD's command queues count the threads of a dimension in 32 bits.
+  /// The most threads of all blocks in a dimension of a grid together: AMD's command queues count them in 32 bits.
   static constexpr std::uint64_t kGridThreads = UINT32_MAX;
 
   static const char* text(Status status) { return hip().hipGetErrorString(status); }
@@ -43,7 +43,8 @@ struct HipApi {
   }
   static Status count_devices(int* count) { return hip().hipGetDeviceCount(count); }
   static Status get_device(int* device) { return hip().hipGetDevice(device); }
-  /// Choosing a device takes none of its memory, so that leave() may choose the one from before.
+  /// Makes the device current until leave(). HIP takes none of a device's memory when it is chosen, so leave() may
+  /// simply choose the previous one.
   static Status enter(int device) { return hip().hipSetDevice(device); }
   static void leave(int before) { static_cast<void>(hip().hipSetDevice(before)); }
   static Status exchange_capture_mode(CaptureMode* mode) {
@@ -61,6 +62,7 @@ struct HipApi {
     *text = name.data();
     return hip().hipDeviceTotalMem(bytes, device);
   }
+  /// Writes the number of the driver's version.
   static Status driver(std::string* text) {
     int version = 0;
     const Status status = hip().hipDriverGetVersion(&version);
@@ -129,7 +131,7 @@ struct HipApi {
   }
   static Status create_graph(Graph* graph) { return hip().hipGraphCreate(graph, 0); }
   static Status destroy_graph(Graph graph) { return hip().hipGraphDestroy(graph); }
-  /// Adds a node behind the one in `before`, or as the graph's first if `before` is empty.
+  /// Adds a node that runs after the one in `before`, or as the graph's first if `before` is empty.
   static Status add_upload(Node* node, Graph graph, std::span<const Node> before, void* to, const void* from,
                            std::size_t bytes) {
     return hip().hipGraphAddMemcpyNode1D(node, graph, before.data(), before.size(), to, from, bytes,

@@ -1,5 +1,5 @@
-// See hip_library.hpp. The compiler's host code registers the kernels as soon as this library is loaded, by
-// functions of the runtime. They are defined here and pass the kernels on to the runtime that was opened.
+// See hip_library.hpp. When this library is loaded, host code that the compiler made registers the kernels by calling
+// functions of the runtime. This file defines these functions; they pass the kernels on to the runtime that was opened.
 #include "kernels/gpu/hip_library.hpp"
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace forestvm::kernels {
 namespace {
 
-// Checks the rows against the header's declarations.
+// Checks the rows of hip_functions.def against the header's declarations.
 #define FVM_HIP_FUNCTION(result, name, parameters) \
   static_assert(sizeof(static_cast<result(*) parameters>(&::name)) != 0);
 #define FVM_HIP_REGISTRATION(result, name, parameters)
@@ -47,7 +47,7 @@ const Result<HipFunctions>& load_hip() {
 using forestvm::kernels::hip;
 using forestvm::kernels::load_hip;
 
-// NOLINTBEGIN(bugprone-reserved-identifier): compilers call these names
+// NOLINTBEGIN(bugprone-reserved-identifier): compilers call functions of these names
 extern "C" {
 
 void** __hipRegisterFatBinary(const void* binary) {

@@ -9,9 +9,10 @@ namespace forestvm::kernels {
 
 struct CompiledKernel {
   Layout layout;
-  const void* function;  ///< address by which the vendor's runtime launches the kernel
+  const void* function;  ///< Address by which the vendor's runtime launches the kernel.
 };
 
+/// Returns the kernels of this library, one for each layout that has one.
 std::span<const CompiledKernel> compiled_kernels();
 
 }  // namespace forestvm::kernels

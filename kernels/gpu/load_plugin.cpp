@@ -1,4 +1,4 @@
-// The GPU backends of forestvm/backend.hpp: finds the vendor's library, loads it, and asks it for a device.
+// Implements the GPU backends of forestvm/backend.hpp: finds the vendor's library, loads it, and asks it for a device.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the path of the library or program that contains this code, or nothing if it is unknown. The path
-/// comes from the kernel: the loader knows only the path that it was given, which may be relative to a folder
+/// Returns the path of the library or program that contains this code, or nothing if it is unknown. The path comes from
+/// the kernel, because dladdr() would give the path by which the loader was asked, which may be relative to a folder
 /// that the process has left since.
 fs::path own_file() {
   static const char kHere = 0;
@@ -57,7 +57,9 @@ Result<std::string> find_library(const VendorLibrary& library) {
   if (const char* const chosen = secure_getenv("FORESTVM_PLUGINS"); chosen != nullptr && *chosen != '\0') {
     const fs::path path = fs::path(chosen) / library.file;
     if (fs::exists(path, ignored)) return fs::absolute(path).string();
-    return absent(library, formatted("there is no {} (FORESTVM_PLUGINS)", path.string()));
+    return absent(library,
+                  formatted("there is no {}; the environment variable FORESTVM_PLUGINS names its folder",
+                            path.string()));
   }
   for (const fs::path& folder : own_folders())
     for (const fs::path& candidate : {folder, folder / FORESTVM_PLUGIN_FOLDER})
@@ -71,15 +73,18 @@ Result<const GpuPlugin*> load_plugin(GpuVendor vendor) {
   FVM_ASSIGN(const std::string path, find_library(file));
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr)
-    return absent(file, formatted("{}; FORESTVM_PLUGINS may name its folder", dlerror()));
+    return absent(file,
+                  formatted("{}; the environment variable FORESTVM_PLUGINS may name its folder", dlerror()));
   auto* const entry = reinterpret_cast<GpuPluginEntry*>(dlsym(library, kGpuPluginEntry));
-  if (entry == nullptr) return absent(file, formatted("{} is of another version of forestvm", path));
+  if (entry == nullptr)
+    return absent(file, formatted("{} is of another version of forestvm; install both from one build", path));
   const char* theirs = nullptr;
   const std::string ours = plugin_interface();
   const GpuPlugin* const plugin = entry(ours.c_str(), &theirs);
   if (plugin != nullptr) return plugin;
-  return absent(file,
-                formatted("{} is of another build of forestvm: {}; this one is {}", path, theirs, ours));
+  return absent(
+      file, formatted("{} is of another build of forestvm: {}; this one is {}; install both from one build",
+                      path, theirs, ours));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Guards around calls of a vendor's runtime. They choose the device that calls go to, keep calls apart from
-// stream captures, and turn the runtime's errors into ours.
+// Guards around calls of a vendor's runtime. They choose the device that calls go to, keep calls from breaking stream
+// captures, and turn the runtime's errors into forestvm's.
 #pragma once
 
 #include <string>
@@ -8,6 +8,8 @@
 
 namespace forestvm::kernels {
 
+/// Returns the error of a call of the vendor's runtime, if it failed. `doing` says what the call was to do, such as
+/// "creating a graph".
 template <class Api>
 Result<void> gpu_result(typename Api::Status status, const std::string& doing) {
   if (status == Api::kSuccess) return {};
@@ -76,7 +78,7 @@ class BesideCaptures {
     typename Api::CaptureMode other_ = Api::kBesideCaptures;
   };
 
-  Mode mode_;  ///< guard that comes before gpu_, because entering the device may allocate
+  Mode mode_;  ///< Comes before gpu_, because entering the device may allocate.
   OnGpu<Api> gpu_;
 };
 

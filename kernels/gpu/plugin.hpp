@@ -15,12 +15,12 @@ namespace forestvm::kernels {
 
 /// The result of the library's function: how to reach the vendor's devices.
 struct GpuPlugin {
-  Result<std::vector<std::string>> (*devices)();  ///< returns descriptions of the devices, by ordinal
-  Result<std::unique_ptr<Runtime>> (*open)(int device);
+  Result<std::vector<std::string>> (*devices)();         ///< Returns descriptions of the devices, by ordinal.
+  Result<std::unique_ptr<Runtime>> (*open)(int device);  ///< Opens the device of this ordinal.
 };
 
-/// Returns a text that differs between builds of forestvm, as far as can be told. The two sides share types, so
-/// that both must be of one build.
+/// Returns a text that differs between builds of forestvm whose shared types differ, as far as their version and sizes
+/// tell. Both sides use these types, so they must be of one build.
 inline std::string plugin_interface() {
   return FORESTVM_VERSION ", launches of " + std::to_string(sizeof(Launch)) + ", phases of " +
          std::to_string(sizeof(LinkedPhase)) + " bytes, interface 2";

@@ -1,6 +1,6 @@
-// A GPU as a Runtime: streams, memory and launches, for CUDA and HIP alike. `Api` is the struct that calls their
-// runtimes (cuda_api.hpp, hip_api.hpp). Each error of theirs becomes an Environment error with their text and what
-// was being done.
+// A GPU as a Runtime: streams, memory and launches, for CUDA and HIP alike. `Api` is the struct that calls the vendor's
+// runtime: CudaApi or HipApi. Each error of the vendor's runtime becomes an Environment error that holds its text and
+// what was being done.
 #pragma once
 
 #include <algorithm>
@@ -111,8 +111,8 @@ class GpuRuntime final : public Runtime {
     FVM_ASSIGN(const int count, count_gpus<Api>());
     if (device < 0 || device >= count)
       return fail(ErrorCode::Environment,
-                  std::string("no ") + Api::kName + " device " + std::to_string(device) + ": there " +
-                      (count == 1 ? "is one, 0" : "are those from 0 to " + std::to_string(count - 1)));
+                  std::string("no ") + Api::kName + " device " + std::to_string(device) + ": the " +
+                      (count == 1 ? "only device is 0" : "devices are 0 to " + std::to_string(count - 1)));
     if (compiled_kernels().empty())
       return fail(ErrorCode::Environment,
                   std::string("this build of the ") + Api::kName + " library has no kernels");
@@ -155,7 +155,7 @@ class GpuRuntime final : public Runtime {
     if (captured) return std::optional<std::uint64_t>();
     std::uint64_t id = 0;
     FVM_TRY(BesideCaptures<Api>(device_).call([&] { return Api::stream_id(&id, callers); },
-                                              "asking which stream it is"));
+                                              "asking for the stream's number"));
     return std::optional(id);
   }
 

@@ -10,6 +10,7 @@
 
 namespace forestvm::kernels {
 
+/// The names of a vendor's runtime, such as "CUDA", and of the file of its library.
 struct VendorLibrary {
   const char* vendor;
   const char* file;
@@ -21,6 +22,7 @@ inline const VendorLibrary& library_of(GpuVendor vendor) {
   return kLibraries[static_cast<std::size_t>(vendor)];
 }
 
+/// Returns the error that the vendor's backend cannot be used because of `why`.
 inline Error absent(const VendorLibrary& library, const std::string& why) {
   return fail(ErrorCode::Environment, formatted("no {} backend: {}", library.vendor, why));
 }

@@ -1,4 +1,5 @@
-// The GPU backends of forestvm/backend.hpp in a build without them (CMake's FORESTVM_GPU=OFF).
+// Implements the GPU backends of forestvm/backend.hpp in a build without them (CMake's FORESTVM_GPU=OFF): each call
+// fails.
 #include <memory>
 #include <string>
 #include <vector>

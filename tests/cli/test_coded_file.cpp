@@ -154,7 +154,7 @@ TEST(CodedFile, SplitsLargeBatches) {
 TEST(CodedFile, IsNoTableOfRows) {
   const auto rows = RowReader::open(Source::from_text(written({2})), {3});
   ASSERT_FALSE(rows.ok());
-  EXPECT_EQ(rows.error().text(), "holds encoded rows, which run and bench take");
+  EXPECT_EQ(rows.error().text(), "holds encoded rows, which only run, bench and proximity take");
 }
 
 }  // namespace

@@ -232,6 +232,9 @@ TEST(CsvRows, RefusesOtherFormatsByName) {
   EXPECT_EQ(
       refusal(std::string("a,b\0c\n1,2\n", 10), 2, {"a", "b"}),
       "line 1: holds a byte 0, so it is not text; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
+  EXPECT_EQ(
+      refusal(std::string("a,b\n1,2\n3,\0\n", 12), 2, {"a", "b"}),
+      "line 3: holds a byte 0, so it is not text; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
 }
 
 TEST(CsvRows, ReadsLongInputsAcrossBuffers) {

@@ -138,7 +138,7 @@ TEST_F(Bench, RefusesTheRest) {
   std::string wide = "1";
   for (int i = 0; i < 63; ++i) wide += ",1";
   expect_refused({test_data("digits/model.ubj"), write("wide.csv", wide + "\n"), "--batch", "16777216"}, 2,
-                 "--batch '16777216': with 1 rows of 64 features more than 4 GiB");
+                 "--batch '16777216': with 1 rows of 64 features it takes more than 4 GiB");
 }
 
 }  // namespace

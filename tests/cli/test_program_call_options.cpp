@@ -214,7 +214,7 @@ TEST_F(Rounds, AreRefusedByName) {
   expect_error({plain, rows_, "--output", "trees"}, 1, "compile the model with --with trees");
   expect_error({plain, rows_, "--output", "staged"}, 1, "compile the model with --with staged");
   expect_error({model_, rows_, "--every", "3"}, 2,
-               "--every: says after how many rounds --output staged gives scores");
+               "--every: is for --output staged, and says how many rounds lie between its scores");
   expect_error({model_, rows_, "--output", "staged", "--every", "0"}, 2, "--every");
   const Outcome exported = forestvm({"export", program, "-o", file("forest.c")});
   EXPECT_EQ(exported.code, 1);

@@ -286,7 +286,7 @@ TEST_F(Explain, IsRefusedByName) {
                "--score '1': the model has no such raw score; expected a name or a number below 1");
   expect_error({"explain", model_, rows_, "-o", file("out.pdf")}, 2,
                "expected a name that ends in .html, .svg, .csv or .json");
-  expect_error({"explain", model_, rows_, "-o", file("out.svg")}, 2, "--plot must say what it shows");
+  expect_error({"explain", model_, rows_, "-o", file("out.svg")}, 2, "--plot must say which plot it shows");
   expect_error({"explain", model_, rows_, "-o", out, "--plot", "beeswarm"}, 2,
                "--plot: a page has all plots");
   expect_error(

@@ -174,15 +174,14 @@ TEST_F(Tune, RefusesReportsOfOtherSearches) {
                  "conditions.threads is missing");
   expect_refused(with([](Json& page) { page["conditions"]["machine"] = "PDP-11"; }), 1,
                  "machine is '\"PDP-11\"'");
-  expect_refused(with([](Json& page) { page["trials"][1].erase("name"); }), 1,
-                 "trials[1] has not point, name");
+  expect_refused(with([](Json& page) { page["trials"][1].erase("name"); }), 1, "trials[1] lacks point, name");
   expect_refused(with([](Json& page) { page["trials"][1]["name"] = "best"; }), 1,
                  "trials[1].name is not the name of point ");
   expect_refused(with([](Json& page) { page["trials"][1]["point"] = 20480; }), 1, "trials[1].point is 20480");
   expect_refused(with([](Json& page) { page["trials"][1] = page["trials"][0]; }), 1, "comes twice");
   for (const char* times : {"[-1.0]", "[\"1\"]", "[1.0, 2.0]", "1.0", "[null]"})
     expect_refused(with([&](Json& page) { page["trials"][0]["of_auto"] = Json::parse(times); }), 1,
-                   "trials[0] has not a time for each number of rows");
+                   "trials[0] lacks a time for each number of rows");
 }
 
 /// Expects that each tag of a page is closed in its order, and returns the values of an attribute.
@@ -260,7 +259,7 @@ TEST_F(Tune, RefusesBadCommandLines) {
   expect_refused({"tune", model_, "-o", model_}, 2, "would overwrite the input");
   expect_refused(with("--report", file("x.txt")), 2, "expected a name that ends in .html or .json");
   expect_refused({"tune", model_, "-o", file("x.json"), "--report", file("x.json")}, 2,
-                 "--report and -o name one file");
+                 "--report and -o name the same file");
   write("x.fvm", "");
   expect_refused(with("--resume", file("x.fvm")), 2, "would overwrite the input");
   for (const char* budget : {"0", "-1s", "x", "s", "25h", "1 m", "nan"})

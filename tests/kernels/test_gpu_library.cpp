@@ -74,11 +74,12 @@ TEST_F(GpuLibrary, IsLoadedFromTheFolderThatIsNamed) {
 }
 
 TEST_F(GpuLibrary, SaysWhichIsAbsent) {
+  const std::string named = "; the environment variable FORESTVM_PLUGINS names its folder";
   look_in(path().string());
   EXPECT_EQ(missing(gpu_devices(GpuVendor::Cuda)),
-            "no CUDA backend: there is no " + file("libforestvm_cuda.so") + " (FORESTVM_PLUGINS)");
+            "no CUDA backend: there is no " + file("libforestvm_cuda.so") + named);
   EXPECT_EQ(missing(gpu_backend(program(mapped_), {GpuVendor::Hip, 0})),
-            "no HIP backend: there is no " + file("libforestvm_hip.so") + " (FORESTVM_PLUGINS)");
+            "no HIP backend: there is no " + file("libforestvm_hip.so") + named);
 }
 
 TEST_F(GpuLibrary, RefusesWhatIsNone) {
@@ -87,7 +88,8 @@ TEST_F(GpuLibrary, RefusesWhatIsNone) {
   EXPECT_NE(missing(gpu_devices(GpuVendor::Cuda)).find("libforestvm_cuda.so: "), std::string::npos);
   fs::create_symlink(FORESTVM_OTHER_LIBRARY, file("libforestvm_hip.so"));
   EXPECT_EQ(missing(gpu_devices(GpuVendor::Hip)),
-            "no HIP backend: " + file("libforestvm_hip.so") + " is of another version of forestvm");
+            "no HIP backend: " + file("libforestvm_hip.so") +
+                " is of another version of forestvm; install both from one build");
 }
 
 TEST_F(GpuLibrary, RefusesOneOfAnotherBuild) {

@@ -38,9 +38,9 @@ TEST_F(GpuRuntimes, DescribeTheirDevices) {
 }
 
 TEST_F(GpuRuntimes, SayWhatIsAbsent) {
-  EXPECT_EQ(text_of(Gpu::open(2)), "no Fake device 2: there are those from 0 to 1");
+  EXPECT_EQ(text_of(Gpu::open(2)), "no Fake device 2: the devices are 0 to 1");
   calls_.devices = 1;
-  EXPECT_EQ(text_of(Gpu::open(-1)), "no Fake device -1: there is one, 0");
+  EXPECT_EQ(text_of(Gpu::open(-1)), "no Fake device -1: the only device is 0");
   calls_.devices = 0;
   EXPECT_EQ(text_of(Gpu::open(0)), "no Fake device");
   calls_.fails = "count";

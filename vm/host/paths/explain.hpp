@@ -26,7 +26,7 @@ class PathWalk {
   using Lanes = PathLanes<Target, Number>;
   using Vector = typename Lanes::Vector;
   using Mask = typename Lanes::Mask;
-  /// Number of vectors in a tile. Additions to one vector wait for each other; meanwhile others go on.
+  /// Number of vectors in a tile. Additions to one vector wait for each other; those to another go on meanwhile.
   static constexpr unsigned kVectors = 2;
   static constexpr unsigned kTile = kVectors * Lanes::kLanes;  ///< Rows of a tile.
 
@@ -42,7 +42,8 @@ class PathWalk {
         parts_(task.pairs ? reinterpret_cast<Number*>(task.scratch + parts.parts) : nullptr),
         tiled_rows_((task.rows + kTile - 1) / kTile * kTile) {}
 
-  /// Adds the contributions of a tree to `sums`.
+  /// Adds the contributions of a tree to `sums`, kCodeRows numbers for each feature of its batch; then its
+  /// interactions, if the task asks for them.
   void add(const PathTree& tree, Number* sums) {
     points_ = tree.points;
     sums_ = sums;
@@ -112,7 +113,7 @@ class PathWalk {
     }
   };
 
-  /// Returns the index of the number for a depth, a point and a row.
+  /// Returns the index in chances_ and means_ of the number for a depth, a point and a row.
   FVM_INLINE std::size_t at(unsigned depth, unsigned point, unsigned row) const {
     return (std::size_t{depth} * points_ + point) * kCodeRows + row;
   }
@@ -166,8 +167,8 @@ class PathWalk {
     }
   }
 
-  /// Adds to a feature's sums what a split contributes. `integrals` are the sums over the points of P (S(left) -
-  /// S(right)), without the factors that do not depend on the point.
+  /// Adds to a feature's sums what a split contributes. `integrals` are the quadrature sums of P f' (S(left) -
+  /// S(right)), without the point 0 and the factors that do not depend on the point.
   template <bool kRepeated>
   FVM_INLINE void contribute(const PathSplit& split, const Number* constants, unsigned row,
                              const Masks& tested, const Masks& open, const Vector (&integrals)[kVectors]) {
@@ -184,12 +185,13 @@ class PathWalk {
     }
   }
 
-  /// Keeps what a split adds to the integral at a point, for its pairs.
+  /// Keeps what a split adds to the integral at a point, because its pairs of features need it again.
   FVM_INLINE void keep_part(unsigned k, unsigned row, unsigned v, Vector part) const {
     if (parts_ != nullptr) Lanes::store(parts_ + k * kCodeRows + row + v * Lanes::kLanes, part);
   }
 
-  /// Adds to the sums of a split's pairs what the split contributes to them. Its parts of the integral have been kept.
+  /// Adds to the sums of a split's pairs what the split contributes to them. keep_part has kept its parts of the
+  /// integral.
   void add_pairs(const PathStep& step, const Number* constants) {
     const PathPair* const begin = pairs_ + (step.split == 0 ? 0 : pair_ends_[step.split - 1]);
     const PathPair* const end = pairs_ + pair_ends_[step.split];
@@ -219,7 +221,7 @@ class PathWalk {
     }
   }
 
-  /// Computes the integral of a split times a function that is given at t = 0 and at the points.
+  /// Computes the integral of a split's part times a function whose values at t = 0 and at the points are given.
   FVM_INLINE void weigh(const Number* function, unsigned row, const Vector (&factor)[kVectors],
                         const Vector (&first)[kVectors], Vector (&integrals)[kVectors]) const {
     for (Vector& integral : integrals) integral = Vector{};
@@ -254,7 +256,7 @@ class PathWalk {
     }
   }
 
-  /// The means below a child: the means that its steps wrote, or the value of a leaf.
+  /// S of a child at each point: the means that its steps wrote, or the value of a leaf.
   struct Child {
     const Number* from;
     unsigned point;   ///< Numbers from one point to the next.
@@ -298,11 +300,14 @@ class PathWalk {
 
   const ExplainTask& task_;
   const Number* constants_;
+  /// For each split on the way, by depth: a bit for each row, which is 1 if the row goes left.
   std::uint64_t* tested_;
+  /// For each split on the way, by depth: a bit for each row, which is 1 if O is 1: see loaded_paths.hpp.
   std::uint64_t* open_;
-  Number* chances_;
-  Number* means_[2];
-  Number* parts_;  ///< Null if pairs are not asked for.
+  Number* chances_;   ///< P times the point's weight, for each depth, point and row: see at().
+  Number* means_[2];  ///< S of left and of right children, for each depth, point and row.
+  /// For each point and row, what the visited split adds to the integral. Null if pairs are not asked for.
+  Number* parts_;
   unsigned tiled_rows_;
   unsigned points_ = 0;
   Number* sums_ = nullptr;
@@ -343,7 +348,7 @@ void explain(const ExplainTask& task, const Number* constants) {
   }
 }
 
-/// Sets the pattern of each row: the bits of the features all of whose tests it passes.
+/// Sets the pattern of each row: a bit for each feature, which is 1 if the row passes all of the feature's tests.
 FVM_INLINE void set_patterns(const ExplainTask& task, const PatternLeaf& leaf, const PatternTest* tests,
                              std::uint16_t* patterns) {
   std::uint8_t codes[kCodeRows] = {};

@@ -14,14 +14,15 @@ struct ExplainTask {
   const LoadedPaths* paths;
   const PathOutput* output;
   const std::uint8_t* codes;  ///< Code of the first row in column 0.
-  unsigned rows;              ///< Number of rows, up to kCodeRows, which do not leave the block of codes.
+  unsigned rows;              ///< Number of rows, up to kCodeRows; they do not leave the block of codes.
   std::byte* scratch;         ///< ExplainScratch::bytes of memory, aligned to 64 bytes.
   bool pairs;                 ///< Compute the totals of pairs of features, too.
 };
 
 using ExplainFunction = void (*)(const ExplainTask&);
 
-/// The layout of an ExplainTask's memory: the offset of each part in bytes, a multiple of 64, and the size of all.
+/// The layout of an ExplainTask's memory: the offset of each part, a multiple of 64, and the size of all, both in
+/// bytes. PathWalk's members say what the parts hold.
 struct ExplainScratch {
   std::size_t totals, tested, open, chances, means[2], parts, sums, bytes;
 

@@ -13,12 +13,12 @@
 namespace forestvm::host {
 namespace {
 
-/// The number of trees in a batch if scores are float32. Adding few numbers in float32 keeps out the errors of long
-/// sums.
+/// The number of trees in a batch if scores are float32. Float32 sums of so few trees are accurate enough to be added
+/// to float64 totals.
 constexpr std::size_t kBatchTrees = 16;
 
-/// The least WaySplit::taken of a branch for which interactions are computed in float32: a constant of the branch is
-/// about its reciprocal.
+/// The least WaySplit::taken of a branch for which interactions are computed in float32: one of the branch's constants
+/// is about its reciprocal, which float32 must hold.
 constexpr double kMinSingle = 0x1p-100;
 
 /// A split on the way from the root to the split that is visited.
@@ -40,7 +40,7 @@ struct SplitOnWay {
   bool above_left;          ///< True if the way goes left at the split `above`.
   double above_taken;       ///< Z: WaySplit::taken of the split `above`; 1 if there is none.
   double others_taken;      ///< The product of the shares that the way takes at splits of other features.
-  std::uint32_t end_other;  ///< End of its part of WayThrough::others.
+  std::uint32_t end_other;  ///< End of the split's part of WayThrough::others.
 };
 
 /// The nearest split of another feature above a split.
@@ -108,7 +108,7 @@ struct WayThrough {
   std::vector<OtherSplit> others;  ///< The features above each split, split by split.
   std::vector<double> branches;    ///< WaySplit::taken of each branch of a split that leads to splits.
   std::vector<Visit> visits;
-  std::uint32_t most_features = 0;  ///< Most different features on a way.
+  std::uint32_t most_features = 0;  ///< Most different features on a way from the root to a leaf.
   std::size_t most_depth = 0;
 
  private:
@@ -221,7 +221,7 @@ std::vector<std::uint32_t> features_of(const Trees& trees, std::vector<std::uint
   return features;
 }
 
-/// Features that trees test, and pairs of them that interact: all that have a sum or a total, in this order.
+/// What has a sum or a total, in this order: the features that trees test, and the pairs of them that interact.
 struct Terms {
   std::vector<std::uint32_t> features;
   std::vector<Pair> pairs;
@@ -270,8 +270,8 @@ class PathLoader {
     return features;
   }
 
-  /// Adds the trees of an output. `pairs` has the pairs of features of each tree; `expected` and `mean` are the
-  /// PathOutput's.
+  /// Adds the trees of an output. `pairs` has the pairs of features of each tree; `expected` and `mean` go to the
+  /// PathOutput.
   void add_output(Trees trees, const std::vector<std::vector<Pair>>& pairs, double expected, double mean) {
     const std::vector<std::uint32_t> looked_up = features_looked_up();
     const Terms terms{features_of(trees, looked_up), all_of(pairs)};
@@ -391,7 +391,7 @@ class PathLoader {
 
   const Program& program_;
   LoadedPaths& to_;
-  /// Quadrature rules, indexed by their number of further points; empty until they are needed.
+  /// Quadrature rules, indexed by their number of points besides t = 0; empty until they are needed.
   Radau rules_[kMaxPathFeatures / 2 + 1] = {};
   std::vector<double> constants_;  ///< Constants of the tree that is added.
 };

@@ -16,7 +16,8 @@
 //
 // The sum of these functions is a polynomial of a degree below the number d of different features on a way, so
 // Gauss-Radau quadrature with the point t = 0 and d / 2 further points (rounded down) is exact. At t = 0 nothing but o
-// and O depends on the row. All factors lie between 0 and 1: nothing is divided, nothing cancels.
+// and O depends on the row. All factors lie between 0 and 1, so rounding errors do not grow along a way, except at
+// splits with the code kAlwaysLeft, whose share may be 2. Divisions are done once, when a program is loaded.
 //
 // The interaction of two features is half of the sum, over the splits of either and the nearest ones of the other above
 // them, of
@@ -25,7 +26,7 @@
 //
 // where Z and O are the products up to the other feature's split, and include the branch that the way takes there: h is
 // the derivative of the logarithm of the chance to pass the other feature's splits. Where O = 0 it is -1 / (1 - t),
-// whatever the feature, so that what remains is a sum of products with constants of the branch where O = 1.
+// whatever the feature. So a pair needs only the constants of its branch where O = 1.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,7 @@ enum class PathMotion : std::uint8_t {
 
 struct PathStep {
   std::uint32_t split;  ///< Index of the split in the tree.
-  std::uint16_t depth;  ///< Splits above it.
+  std::uint16_t depth;  ///< Number of splits above the split.
   PathMotion motion;
   std::uint8_t is_right;  ///< 1 if the split is the right child of the one above.
 };
@@ -60,7 +61,7 @@ inline constexpr std::uint16_t kNoneAbove = UINT16_MAX;
 struct PathSplit {
   std::uint32_t column;     ///< Column of codes.
   std::uint32_t sum;        ///< Index of the feature's sums in the tree's batch.
-  std::uint32_t constants;  ///< Index of its constants among the tree's: see SplitConstants.
+  std::uint32_t constants;  ///< Index of the split's constants among the tree's: see SplitConstants.
   /// Depth of the nearest split above with the same feature; kNoneAbove if there is none.
   std::uint16_t above;
   std::uint8_t code;   ///< Rows whose code is above this one go right.
@@ -78,8 +79,8 @@ struct SplitConstants {
   enum : unsigned {
     IfLeft,   ///< 1 - z, times S(left) - S(right) if both are leaves: the factor of the integral where o = 1.
     IfRight,  ///< -z, times S(left) - S(right) if both are leaves: the factor where o = 0.
-    FirstLeft,   ///< Part of the point t = 0 where o = 1.
-    FirstRight,  ///< Part of the point t = 0 where o = 0.
+    FirstLeft,   ///< What the point t = 0 adds to the integral where o = 1.
+    FirstRight,  ///< What the point t = 0 adds to the integral where o = 0.
     IfAway,      ///< f where O = 0; S if both children are leaves.
     LeftValue,   ///< Value of the left child if it is a leaf.
     RightValue,  ///< Value of the right child if it is a leaf.
@@ -91,7 +92,7 @@ struct SplitConstants {
   };
 };
 
-/// A feature whose splits lie above a split, as interactions need it.
+/// A feature that is tested above a split, which therefore interacts with the split's feature.
 struct PathPair {
   std::uint32_t sum;  ///< Index of the two features' sums in the tree's batch.
   std::uint32_t
@@ -116,7 +117,7 @@ struct PathTree {
 struct PathBatch {
   std::size_t first_tree;
   std::size_t end_tree;
-  std::size_t first_total;  ///< Index in LoadedPaths::totals of the total of each sum.
+  std::size_t first_total;  ///< Index in LoadedPaths::totals of the number of the first sum's total.
   std::uint32_t sums;       ///< Features that its trees test.
   /// Pairs of features that interact in its trees; their sums follow the sums of the features.
   std::uint32_t pair_sums;
@@ -137,7 +138,7 @@ struct PathOutput {
   std::uint32_t features;     ///< Features that its trees test, each of which has a total.
   std::uint32_t pairs;  ///< Pairs of them that interact; their totals follow the totals of the features.
   double expected;      ///< Expected score: the base score and the means of all trees.
-  double mean;          ///< The means of all trees alone, to which a call may bring margins.
+  double mean;          ///< Mean of all trees without the base score, which the margins of a call replace.
 };
 
 struct LoadedPaths {
@@ -153,9 +154,10 @@ struct LoadedPaths {
       pair_ends;  ///< The end of each split's pairs, counted from its tree's first pair.
   std::vector<PathTree> trees;
   std::vector<PathBatch> batches;
-  std::vector<std::uint32_t> totals;    ///< For each sum of each batch, the number of its total.
-  std::vector<std::uint32_t> features;  ///< Feature of each output's totals, ascending.
-  std::vector<TotalPair> total_pairs;   ///< The features of each output's totals of pairs.
+  std::vector<std::uint32_t> totals;  ///< For each sum of each batch, the number of its total.
+  /// The features that have a total, output by output, each output's ascending.
+  std::vector<std::uint32_t> features;
+  std::vector<TotalPair> total_pairs;  ///< The two features of each total of a pair, output by output.
   std::vector<PathOutput> outputs;
   /// The sections of leaves whose contributions are looked up, in a program that compares rows with a background.
   std::span<const PatternLeaf> pattern_leaves;

@@ -6,7 +6,7 @@
 namespace forestvm::host {
 
 struct Radau {
-  double first;                ///< Weight of the point 0.
+  double first;                ///< Weight of the point 0; the further points' weights are `weights`.
   std::vector<double> points;  ///< Further points, ascending.
   std::vector<double> weights;
 };

@@ -18,8 +18,8 @@ class ScratchSlots {
   ScratchSlots(std::byte* memory, std::size_t bytes, unsigned count)
       : memory_(memory), bytes_(bytes), free_(~std::uint64_t{0} >> (kMaxSlots - count)) {}
 
-  /// A slot that a thread has taken. The constructor waits for a slot if all are taken. A thread that has a slot
-  /// never waits for another.
+  /// A slot that a thread has taken. The constructor waits for a slot if all are taken. A thread that has a slot must
+  /// not ask for another, because threads that wait for each other's slots would never go on.
   class Slot {
    public:
     explicit Slot(ScratchSlots& slots) : slots_(&slots), bit_(slots.take()) {}

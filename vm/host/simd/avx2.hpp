@@ -1,4 +1,4 @@
-// Vectors of 32 bytes on AVX2.
+// Vectors of 32 bytes on AVX2, for the walkers of rank codes: see portable.hpp.
 #pragma once
 
 #include <immintrin.h>
@@ -31,7 +31,8 @@ struct Avx2Shuffle {
 };
 
 struct Avx2Bytes : PortableBytes<Avx2Shuffle> {
-  // Leaves are loaded one by one: on AMD this takes half of the time of gathers.
+  // Adds leaves as PortableBytes::add_leaves does. Leaves are loaded one by one, which on AMD takes half the time of
+  // gathers.
   FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t, const std::uint8_t* at,
                                     std::size_t rows) {
     for (std::size_t i = 0; i < rows; i += 8, at += 8)

@@ -1,4 +1,5 @@
-// Gathers of whole AVX2 vectors that wait for nothing but their indices. See avx512_gathers.hpp.
+// Gathers of whole AVX2 vectors that wait for nothing but their indices. avx512_gathers.hpp says why plain gathers wait
+// for more.
 #pragma once
 
 #include <immintrin.h>
@@ -7,6 +8,7 @@
 
 namespace forestvm::host {
 
+/// Returns a mask of all lanes, whose value the compiler does not know.
 template <class Index>
 FVM_INLINE __m256i all_lanes(Index index) {
   __m256i mask = _mm256_set1_epi32(-1);

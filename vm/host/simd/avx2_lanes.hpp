@@ -1,4 +1,4 @@
-// Eight walks in the lanes of AVX2 vectors.
+// Eight walks in the lanes of AVX2 vectors: the operations that GatherWalk uses.
 #pragma once
 
 #include <immintrin.h>
@@ -15,7 +15,7 @@ namespace forestvm::host {
 
 struct Avx2Lanes : OrderedSums {
   static constexpr unsigned kLanes = 8;
-  /// Most floats from row to row: offsets have 32 bits.
+  /// The largest stride in floats from row to row with which values are gathered, because offsets have 32 bits.
   static constexpr std::size_t kMaxStride = std::size_t{1} << 27;
   using Floats = __m256;
   using Ints = __m256i;
@@ -78,7 +78,7 @@ struct Avx2Lanes : OrderedSums {
     const __m256i feature =
         _mm256_srli_epi32(_mm256_and_si256(word, all(kFeatureMask)), Sparse8View::kDistanceBits);
     const __m256 x = value(vector, feature);
-    // The flag becomes the sign, which the shift spreads over the lane: the `and` takes it as a mask.
+    // Moves the flag to the sign bit and spreads it over the lane, which makes it a mask.
     const __m256 missing_left = _mm256_castsi256_ps(_mm256_srai_epi32(_mm256_slli_epi32(word, 1), 31));
     const __m256 left = _mm256_or_ps(_mm256_cmp_ps(x, threshold, _CMP_LT_OQ),
                                      _mm256_and_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q), missing_left));
@@ -89,7 +89,7 @@ struct Avx2Lanes : OrderedSums {
     return {add(add(next, all(1)), stays), _mm256_movemask_ps(_mm256_castsi256_ps(leaf)) != 0xff};
   }
 
-  /// The values of a row, by features.
+  /// The values of a row, looked up by feature.
   struct RowValues {
     const float* row;
     FVM_INLINE RowValues(const float* from, std::size_t) : row(from) {}
@@ -103,7 +103,7 @@ struct Avx2Lanes : OrderedSums {
     FVM_INLINE CodesInMemory(const std::uint8_t* from, std::size_t columns)
         : row(from), last(columns == 0 ? 0 : static_cast<std::uint32_t>(columns - 1)) {}
     FVM_INLINE Ints operator[](Ints column) const {
-      // A leaf's bits may name no column.
+      // A leaf has other bits where a split has its column, and these may exceed the last column.
       const Ints known = least(_mm256_and_si256(column, all(Sparse4View::kMaxColumns - 1)), all(last));
       return gather_words<1>(row, _mm256_slli_epi32(known, std::bit_width(kCodeRows) - 1));
     }
@@ -123,9 +123,9 @@ struct Avx2Lanes : OrderedSums {
             _mm_load_si128(reinterpret_cast<const __m128i*>(row + std::size_t{p} * kInPart)));
     }
     FVM_INLINE Ints operator[](Ints column) const {
-      // The shuffle gives zero for an index whose highest bit is set. The index of a column of an earlier part is
-      // negative; that of a later part is at least 0x80 when 0x70 is added, which leaves the lowest four bits as they
-      // are.
+      // A column is found in one part; the others must give zero, which the shuffle does for an index whose highest bit
+      // is set. The index of a column of an earlier part is negative. The index of a column of a later part becomes at
+      // least 0x80 when 0x70 is added, which leaves the lowest four bits as they are.
       Ints found = all(0);
       for (unsigned p = 0; p < Parts; ++p) {
         Ints index = column;
@@ -145,7 +145,7 @@ struct Avx2Lanes : OrderedSums {
     visit.template operator()<CodesInMemory>();
   }
 
-  /// Returns the numbers of the leaves where walks have ended.
+  /// Returns in each lane the number of the leaf at which its walk has ended, or 0 if it has not.
   FVM_INLINE static Ints leaves(const Nodes4& node) {
     const Ints leaf = _mm256_cmpeq_epi32(_mm256_and_si256(node.word, all(0xff)), all(kNeverRight));
     return _mm256_and_si256(leaf, _mm256_srli_epi32(node.word, Sparse4View::kLeafShift));
@@ -165,7 +165,7 @@ struct Avx2Lanes : OrderedSums {
   }
 
  private:
-  /// Takes eight nodes apart, of which the first four are in `low`.
+  /// Separates the values and the words of eight nodes. The first four nodes are in `low`.
   FVM_INLINE static Nodes8 apart(__m256i low, __m256i high) {
     const __m256 a = _mm256_castsi256_ps(low), b = _mm256_castsi256_ps(high);
     const auto in_order = [](__m256 x) {

@@ -181,8 +181,9 @@ struct Avx2Search {
     return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(hit)));
   }
 
-  /// Sets the calling thread's rounding mode to upward while it exists. It converts by volatile assembly, whose
-  /// order compilers keep; they do not know that the instructions of intrinsics depend on the mode.
+  /// Sets the calling thread's rounding mode to upward while it exists. It converts by volatile assembly, whose order
+  /// compilers keep. Intrinsics could be moved out of its lifetime, because compilers do not know that they depend on
+  /// the mode.
   class RoundingUp {
    public:
     RoundingUp() {
@@ -205,14 +206,15 @@ struct Avx2Search {
     unsigned saved_;
   };
 
-  /// Loads a value that may lie at any address. _mm_load_sd, the same instruction, promises one for a double.
+  /// Loads a value that may lie at any address. _mm_load_sd is the same instruction, but its address must be aligned as
+  /// a double's.
   FVM_INLINE static __m128d load_low(const double* from) {
     double value;
     __builtin_memcpy(&value, static_cast<const void*>(from), sizeof value);
     return _mm_set_sd(value);
   }
 
-  /// Picks values of a few rows, for which the numbers of features are loaded once.
+  /// Picks values of kRows rows together, so that the numbers of features are loaded once for all of them.
   template <unsigned kRows>
   FVM_INLINE static void pick_rows(const PickStrip& strip, const RoundingUp& rounding, const double* rows,
                                    std::size_t stride, float* to) {
@@ -363,7 +365,7 @@ struct Avx2Search {
     }
   }
 
-  /// Takes one more step of the search. Adds to `tie` where a value is equal to a threshold.
+  /// Takes one more step of the search. Sets the lanes of `tie` whose value is equal to the splitter.
   FVM_INLINE static void narrow(__m256 x, __m256i& rank, __m256& tie, __m256 splitter) {
     const __m256i right = _mm256_castps_si256(_mm256_cmp_ps(x, splitter, _CMP_GE_OQ));
     tie = _mm256_or_ps(tie, _mm256_cmp_ps(x, splitter, _CMP_EQ_OQ));
@@ -408,7 +410,8 @@ struct Avx2Search {
     return _mm256_blendv_epi8(codes, _mm256_set1_epi8(static_cast<char>(column.count)), missing);
   }
 
-  /// Orders bytes of four vectors, of which packing leaves four of each vector, then the next four of each.
+  /// Puts the bytes of each of four vectors side by side. Packing leaves four bytes of each vector, then the next four
+  /// of each.
   FVM_INLINE static __m256i in_order(__m256i packed) {
     return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
   }

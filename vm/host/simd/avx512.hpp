@@ -1,4 +1,5 @@
-// Vectors of 64 bytes on AVX-512 with VBMI.
+// Vectors of 64 bytes on AVX-512 with VBMI, for the walkers of rank codes. portable.hpp describes the operations that
+// all such vectors have.
 #pragma once
 
 #include <immintrin.h>
@@ -113,7 +114,7 @@ struct Avx512Bytes {
     };
     static constexpr Base kBase = Base::make();
 
-    /// Returns the lanes whose row is in the second of each two runs of `registers` registers.
+    /// Returns the lanes whose row lies in a run of odd number, where a run is `registers` registers of rows.
     static constexpr Mask odd(unsigned registers) {
       Mask mask = 0;
       for (unsigned i = 0; i < kLanes; ++i)
@@ -135,9 +136,9 @@ struct Avx512Bytes {
     }
   };
 
-  /// Looks up columns, which must be below 32, by their numbers in two lists, one for each half of the lanes.
-  /// The lists hold byte offsets into a block of codes. Up to `Longest` of their entries are read, whatever
-  /// lies after a list's end.
+  /// Looks up columns by their indices in two lists, one for each half of the lanes. A list's entries are the columns'
+  /// offsets in bytes in a block of codes. Columns and indices must be below 32. The constructor reads 16 entries of
+  /// each list, or 32 if `Longest` exceeds 16, whatever lies after the list's end.
   template <unsigned Longest>
   class TwoLists {
     static_assert(Longest <= 32);
@@ -230,7 +231,7 @@ struct Avx512Bytes {
     FVM_INLINE __m512 operator[](__m512i at) const { return gather_floats<4>(leaves, at); }
   };
 
-  /// Up to 16 or 32 float64 leaves, in registers.
+  /// Float64 leaves in registers, up to 8 in each.
   template <unsigned Registers>
   struct FewWideLeaves {
     __m512d parts[Registers];
@@ -282,7 +283,7 @@ struct Avx512Bytes {
         const auto have = static_cast<unsigned>(std::min<std::size_t>(rows - row, kLanes));
         const __m512i mine = _mm512_maskz_loadu_epi8(_bzhi_u64(~std::uint64_t{0}, have), at + row);
         const __m512i wanted = _mm512_permutexvar_epi8(rows_in_planes, mine);
-        // A leaf's index in a plane; the two highest bits of its number stay, and choose among planes.
+        // A leaf's index in a plane. The two highest bits of its number stay, and choose among tables.
         const __m512i index =
             _mm512_ternarylogic_epi64(all(0x3f), _mm512_permutexvar_epi8(wanted, indices), wanted, 0xca);
         __m512i found[kPlanes];

@@ -1,4 +1,4 @@
-// Sixteen walks in the lanes of AVX-512 vectors.
+// Sixteen walks in the lanes of AVX-512 vectors: the operations that GatherWalk uses.
 #pragma once
 
 #include <immintrin.h>
@@ -15,7 +15,7 @@ namespace forestvm::host {
 
 struct Avx512Lanes : OrderedSums {
   static constexpr unsigned kLanes = 16;
-  /// Most floats from row to row: offsets have 32 bits.
+  /// The largest stride in floats from row to row with which values are gathered, because offsets have 32 bits.
   static constexpr std::size_t kMaxStride = std::size_t{1} << 26;
   using Floats = __m512;
   using Ints = __m512i;
@@ -82,7 +82,7 @@ struct Avx512Lanes : OrderedSums {
     return {_mm512_mask_add_epi32(next, right, next, all(1)), split != 0};
   }
 
-  /// The values of a row, by features.
+  /// The values of a row, looked up by feature.
   struct RowValues {
     const float* row;
     FVM_INLINE RowValues(const float* from, std::size_t) : row(from) {}
@@ -112,14 +112,14 @@ struct Avx512Lanes : OrderedSums {
     }
   };
 
-  /// The codes of a row, read from memory.
+  /// The codes of a row, read from memory. Only the lowest byte of a lane counts.
   struct CodesInMemory {
     const std::uint8_t* row;
     std::uint32_t last;
     FVM_INLINE CodesInMemory(const std::uint8_t* from, std::size_t columns)
         : row(from), last(columns == 0 ? 0 : static_cast<std::uint32_t>(columns - 1)) {}
     FVM_INLINE Ints operator[](Ints column) const {
-      // A leaf's bits may name no column.
+      // A leaf has other bits where a split has its column, and these may exceed the last column.
       const Ints known = least(_mm512_and_si512(column, all(Sparse4View::kMaxColumns - 1)), all(last));
       return gather_words<1>(row, _mm512_slli_epi32(known, std::bit_width(kCodeRows) - 1));
     }
@@ -134,7 +134,7 @@ struct Avx512Lanes : OrderedSums {
     visit.template operator()<CodesInMemory>();
   }
 
-  /// Returns the numbers of the leaves where walks have ended.
+  /// Returns in each lane the number of the leaf at which its walk has ended, or 0 if it has not.
   FVM_INLINE static Ints leaves(const Nodes4& node) {
     const __mmask16 leaf = _mm512_cmpeq_epi32_mask(_mm512_and_si512(node.word, all(0xff)), all(kNeverRight));
     return _mm512_maskz_srli_epi32(leaf, node.word, Sparse4View::kLeafShift);
@@ -153,7 +153,7 @@ struct Avx512Lanes : OrderedSums {
   }
 
  private:
-  /// Takes sixteen nodes apart, of which the first eight are in `low`.
+  /// Separates the values and the words of sixteen nodes. The first eight nodes are in `low`.
   FVM_INLINE static Nodes8 apart(__m512i low, __m512i high) {
     const __m512i evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     return {_mm512_castsi512_ps(_mm512_permutex2var_epi32(low, evens, high)),

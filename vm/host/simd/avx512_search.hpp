@@ -1,5 +1,5 @@
-// Ranks of 64 values on AVX-512: eight steps of the search by permutes of splitters in registers, the rest
-// by gathers, four vectors in flight.
+// Ranks of 64 values on AVX-512, in four vectors: eight steps of the search by permutes of splitters in registers, the
+// rest by gathers. encode_rows.hpp and ScalarSearch describe the functions that searches have.
 #pragma once
 
 #include <immintrin.h>
@@ -14,13 +14,13 @@
 namespace forestvm::host {
 
 struct Avx512Search {
-  /// The number of rows up to which values are faster one by one.
+  /// The number of rows up to which encoding values one by one is faster.
   static constexpr unsigned kFewRows = 2;
 
   FVM_INLINE static void transpose(const float* rows, std::size_t stride, unsigned count, unsigned values,
                                    float* to) {
     for (unsigned r = 0; r < count; r += 16) {
-      // Lanes beyond the last row get any value.
+      // Lanes beyond the last row repeat it.
       const float* from[16];
       for (unsigned i = 0; i < 16; ++i) from[i] = rows + std::min(r + i, count - 1) * stride;
       for (unsigned four = 0; four < values; four += 4) {
@@ -250,7 +250,7 @@ struct Avx512Search {
     return _mm512_xor_si512(h, _mm512_srli_epi32(h, 13));
   }
 
-  /// Picks values of four rows at a time, for which a step is loaded once.
+  /// Picks values of four rows at a time, so that a step is loaded once for all of them.
   template <class Load>
   FVM_INLINE static void pick_rows(std::span<const PickStep> steps, const double* rows, std::size_t stride,
                                    unsigned count, float* to, const Load& load) {
@@ -336,8 +336,7 @@ struct Avx512Search {
       above[v] = rank[v % kVectors];
       if (column.first != 0) above[v] = _mm512_sub_epi32(_mm512_max_epu32(above[v], first), first);
     }
-    // Packing leaves four codes of each vector, then the next four codes of each. This order puts a vector's codes
-    // together.
+    // Puts the codes of each vector side by side. Packing leaves four codes of each vector, then the next four of each.
     const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m512i most = _mm512_set1_epi16(static_cast<short>(column.count));
     const __m512i low = _mm512_min_epu16(_mm512_packus_epi32(above[0], above[1]), most);

@@ -1,4 +1,5 @@
-// Ranks of values, one at a time, without branches: the search that every CPU runs.
+// Ranks of values, one at a time, without branches: the search that every CPU can run. Its comments describe the
+// functions of other searches too.
 #pragma once
 
 #include <forestvm/core/round_values.hpp>
@@ -24,7 +25,7 @@ struct ScalarSearch {
   }
 
   /// Writes the codes of up to 64 values, which are `stride` apart, in all columns of a feature, as encode does. If
-  /// `source` is RoundedUp, it has the float64 values that were rounded up to these.
+  /// `source` is a RoundedUp, it has the float64 values from which these were rounded up.
   template <class Source = AsTheyAre>
   FVM_INLINE static void encode_few(const FeatureSearch& search, const float* values, std::size_t stride,
                                     unsigned count, std::uint8_t* codes, const Source& source = {}) {

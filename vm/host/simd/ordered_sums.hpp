@@ -8,8 +8,8 @@
 namespace forestvm::host {
 
 struct OrderedSums {
-  /// Returns the sum with each value added in turn. It uses intrinsics, because otherwise the compiler takes
-  /// vectors apart for it.
+  /// Returns `sum` with each value added in turn. Without intrinsics the compiler would load whole vectors and take
+  /// them apart.
   FVM_INLINE static float add_in_order(float sum, const float* values, unsigned count) {
     __m128 in_order = _mm_set_ss(sum);
     for (unsigned i = 0; i < count; ++i) in_order = _mm_add_ss(in_order, _mm_load_ss(values + i));

@@ -1,5 +1,5 @@
-// Vectors of float32 or float64 numbers with a row in each lane, as wide as the registers of the target that is
-// compiled for, and bits that choose between them.
+// Vectors of float32 or float64 numbers with a row in each lane, as wide as the target's registers, and masks that
+// choose between them.
 #pragma once
 
 #include <cstdint>
@@ -63,8 +63,8 @@ struct PathLanes {
   }
 #endif
 
-  /// Returns a bit for each of the first `rows` codes that are at most `code`; the others are unspecified. Reads the
-  /// codes of these rows only, because others may be written meanwhile.
+  /// Returns a bit for each of the first `rows` codes: 1 if it is at most `code`. Higher bits are unspecified. Reads
+  /// the codes of these rows only, because another thread may be writing the others.
   FVM_INLINE static std::uint64_t at_most(const std::uint8_t* codes, unsigned rows, std::uint8_t code) {
 #if defined(__AVX512BW__)
     const __m512i all = _mm512_set1_epi8(static_cast<char>(code));
@@ -79,7 +79,7 @@ struct PathLanes {
 
  private:
 #if !defined(__AVX512BW__)
-  /// Returns a bit for each code of a column in a block that is at most `code`.
+  /// Returns a bit for each of a block's codes in a column: 1 if it is at most `code`.
   FVM_INLINE static std::uint64_t whole_at_most(const std::uint8_t* codes, std::uint8_t code) {
     std::uint64_t bits = 0;
 #if defined(__AVX2__)

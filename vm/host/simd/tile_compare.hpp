@@ -1,4 +1,4 @@
-// The tests of a tile's nodes, four at a time where there is SSE.
+// The tests of a tile's nodes, taken four at a time where there is SSE2.
 #pragma once
 
 #include <forestvm/core/layout/tile.hpp>
@@ -22,7 +22,7 @@ struct TileCompare {
       const __m128 values = _mm_set_ps(x[f[3] & kFeatureMask], x[f[2] & kFeatureMask], x[f[1] & kFeatureMask],
                                        x[f[0] & kFeatureMask]);
       const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(f));
-      // The flag becomes the sign, which movemask takes.
+      // Moves the flag to the sign bit, which movemask reads.
       const __m128 missing_left = _mm_castsi128_ps(_mm_slli_epi32(words, 1));
       const __m128 left = _mm_or_ps(_mm_cmplt_ps(values, _mm_loadu_ps(thresholds + i)),
                                     _mm_and_ps(_mm_cmpunord_ps(values, values), missing_left));
