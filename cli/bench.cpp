@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -81,11 +82,12 @@ Result<BenchOptions> read_bench_options(const Arguments& arguments) {
   return options;
 }
 
-/// Returns the value at index share * (n - 1), rounded down, of the n values in ascending order. Reorders the values.
+/// Returns the least of the values that at least this share of them does not exceed (nearest rank). Reorders the
+/// values.
 template <class T>
 double quantile(std::vector<T>& values, double share) {
-  const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank);
+  const double rank = std::max(std::ceil(share * static_cast<double>(values.size())), 1.0);
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
   std::nth_element(values.begin(), at, values.end());
   return static_cast<double>(*at);
 }

@@ -396,7 +396,7 @@ Result<void> expect_other_file(const std::string& output, const std::string& inp
   std::error_code ignored;
   if (output == "-" || input == "-" || !std::filesystem::is_regular_file(output, ignored)) return {};
   if (!std::filesystem::equivalent(output, input, ignored)) return {};
-  return usage_error(formatted("-o {} would overwrite the input", single_quoted(output)));
+  return usage_error(formatted("writing {} would overwrite the input", single_quoted(output)));
 }
 
 }  // namespace forestvm::cli

@@ -14,8 +14,8 @@
 namespace forestvm::cli {
 namespace {
 
-constexpr std::uint64_t kMaxValues = std::uint64_t{1} << 30;  // most values of all rows: 4 GiB of float32
-constexpr std::uint64_t kDrawnRows = 16'384;                  // rows drawn if they have at most kDrawnValues
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 32;  // most bytes of all rows: 4 GiB
+constexpr std::uint64_t kDrawnRows = 16'384;                 // rows drawn if they have at most kDrawnValues
 constexpr std::uint64_t kDrawnValues = std::uint64_t{1} << 25;  // most values drawn: 128 MiB
 
 Error too_large(std::uint64_t batch, const std::string& rows) {
@@ -23,7 +23,8 @@ Error too_large(std::uint64_t batch, const std::string& rows) {
 }
 
 Result<RepeatedRows> repeated(Rows rows, std::uint64_t batch) {
-  if ((rows.count + batch) * std::max<std::size_t>(rows.width, 1) > kMaxValues)
+  const std::size_t value_bytes = rows.type == RowType::Float64 ? sizeof(double) : sizeof(float);
+  if ((rows.count + batch) * std::max<std::size_t>(rows.width, 1) > kMaxBytes / value_bytes)
     return too_large(batch, formatted("{} rows of {} features", rows.count, rows.width));
   const auto repeat = [&](auto& values) {
     values.reserve((rows.count + batch) * rows.width);
@@ -46,13 +47,13 @@ Result<RepeatedRows> repeated(CodedReader reader, std::uint64_t batch) {
     rows.encoder = more.encoder;
     const std::size_t whole = std::max<std::size_t>(more.count / kCodeRows, rows.count == 0 ? 1 : 0);
     const std::size_t had = code_bytes(rows.count, rows.width), bytes = whole * rows.width * kCodeRows;
-    if ((had + bytes) / sizeof(float) > kMaxValues) return refused("has more than 4 GiB of codes");
+    if (had + bytes > kMaxBytes) return refused("has more than 4 GiB of codes");
     std::copy_n(more.codes, bytes, rows.codes->resize(had + bytes) + had);
     rows.count += whole * kCodeRows;
   }
   const std::size_t once = code_bytes(rows.count, rows.width);
   const std::size_t all = once + coded_bytes(batch, rows.width);
-  if (all / sizeof(float) > kMaxValues)
+  if (all > kMaxBytes)
     return too_large(batch, formatted("{} encoded rows of {} columns", rows.count, rows.width));
   std::uint8_t* const codes = rows.codes->resize(all);
   for (std::size_t i = once; i < all && once != 0; ++i) codes[i] = codes[i - once];

@@ -72,8 +72,8 @@ class GatherWalk {
   static constexpr unsigned kTreeVectors = 4;  ///< Vectors of trees through which single rows are walked.
 
   /// Returns whether `rows` rows, fewer than kLanes, take less time one by one, each with its trees in the lanes, than
-  /// together in the lanes of one tree after the other. Both ways have four vectors in flight: of trees, or one for each
-  /// of four trees.
+  /// together in the lanes of one tree after the other. Both ways have four vectors in flight: of trees, or one for
+  /// each of four trees.
   static constexpr bool trees_fill_lanes(std::uint32_t trees, std::uint32_t rows) {
     constexpr std::uint64_t kWalks = kTreeVectors * kLanes;
     return rows * kTreeVectors * ((trees + kWalks - 1) / kWalks) < trees;
