@@ -18,7 +18,7 @@ void RowSource::write_coded(std::size_t begin, std::size_t count, const std::uin
   const std::size_t block_bytes = reader_->coded_plans().code_columns() * kCodeRows;
   const std::size_t row_bytes = features.size() * sizeof(double);
   for (std::size_t row = 0; row < count; row += kCodeRows, codes += block_bytes) {
-    std::memcpy(out, codes, block_bytes);
+    std::copy_n(codes, block_bytes, out);  // `codes` is null if there are no columns of codes
     out += block_bytes;
     const std::size_t here = std::min<std::size_t>(kCodeRows, count - row);
     for (std::size_t i = 0; i < here; ++i)

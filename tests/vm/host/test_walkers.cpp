@@ -138,6 +138,12 @@ void set_readable(const void* at, std::size_t size, bool readable) {
 /// A forest's first trees and the rows of a call, at the ends of memory.
 class Guarded {
  public:
+  Guarded() = default;
+  Guarded(const Guarded&) = delete;
+  Guarded& operator=(const Guarded&) = delete;
+  /// Makes all memory readable again: what is mapped at its address next would be forbidden otherwise.
+  ~Guarded() { set_readable(codes_.at(kCapacity, Against::Front), kCapacity, true); }
+
   /// Puts in the first `tree_count` trees; memory has no others.
   void put_trees(const WalkerForest& forest, std::uint32_t tree_count, Against end) {
     forest_ = &forest;
