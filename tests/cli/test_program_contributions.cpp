@@ -298,7 +298,7 @@ TEST_F(Contributions, WithoutZerosAreThoseOfAll) {
   expect_error({"run", model_, rows_, "--output", "contributions", "--sparse"}, 2,
                "-o '-': --sparse writes an .npz file");
   expect_error({"run", model_, rows_, "--output", "contributions", "--sparse", "--top", "2", "-o", sparse}, 2,
-               "--sparse and --top clash");
+               "--sparse and --top exclude each other");
   expect_error(
       {"run", model_, rows_, "--output", "contributions", "--sparse", "--output-header", "-o", sparse}, 2,
       "--output-header: a sparse matrix has no room for texts");
