@@ -1,5 +1,5 @@
-"""Sparse rows of SciPy, which is not imported for others. CSR is read where it lies; other forms become CSR a part at a
-time."""
+"""Predicts sparse rows of SciPy. SciPy is not imported unless a caller passes such rows. CSR is read where it lies;
+CSC, LIL, BSR, DIA and COO whose rows ascend become CSR a part at a time, and other forms as a whole."""
 
 from __future__ import annotations
 
@@ -132,11 +132,26 @@ class _Csr(_Form):
         return part.copy() if part is self.rows else part
 
 
-class _Csc(_Form):
-    value_bytes = 64
+class _Counted(_Form):
+    """Rows whose values are counted once, for each 64 rows together."""
+
+    # The values before the end of each block of 64 rows.
+    _before: NDArray[numpy.int64]
 
     def values_before(self, row: int) -> int:
-        return int(self.rows.nnz * row // max(1, self.rows.shape[0]))
+        return int(self._before[(row - 1) // 64]) if row else 0
+
+
+class _Csc(_Counted):
+    value_bytes = 64
+
+    def __init__(self, rows: Any) -> None:
+        super().__init__(rows)
+        counts = numpy.zeros(-(-rows.shape[0] // 64), numpy.int64)
+        step = max(1, _rows._BLOCK_BYTES // self.value_bytes)
+        for begin in range(0, rows.nnz, step):
+            counts += numpy.bincount(rows.indices[begin : min(begin + step, rows.nnz)] // 64, minlength=len(counts))
+        self._before = numpy.cumsum(counts)
 
     def part(self, begin: int, end: int) -> Any:
         return self.rows[begin:end].tocsr()
@@ -154,7 +169,7 @@ class _Coo(_Form):
         return type(self.rows)((self.rows.data[listed], indices), shape=self._shape(begin, end)).tocsr()
 
 
-class _Lil(_Form):
+class _Lil(_Counted):
     """Lists of columns and of values for each row."""
 
     def __init__(self, rows: Any) -> None:
@@ -162,9 +177,6 @@ class _Lil(_Form):
         lists = rows.rows
         counts = (sum(map(len, lists[begin : begin + 64])) for begin in range(0, len(lists), 64))
         self._before = numpy.cumsum(numpy.fromiter(counts, numpy.int64))
-
-    def values_before(self, row: int) -> int:
-        return int(self._before[(row - 1) // 64]) if row else 0
 
     def part(self, begin: int, end: int) -> Any:
         lists, values = self.rows.rows[begin:end], self.rows.data[begin:end]
@@ -221,11 +233,13 @@ _FORMS: dict[str, type[_Form]] = {"csr": _Csr, "csc": _Csc, "coo": _Coo, "lil": 
 
 
 def _form_of(X: Any) -> _Form:
-    """Returns the form of rows. Forms in which one must look at all values to find those of a row become CSR as a
-    whole: DOK, and COO whose rows do not ascend."""
+    """Returns the form of rows. DOK, and COO whose rows do not ascend, become CSR as a whole: the values of a part lie
+    anywhere in them."""
     if X.format == "coo":
         _check_indices(X.row, X.shape[0], "rows")
         _check_indices(X.col, X.shape[1], "columns")
+    if X.format == "csc":
+        _check_indices(X.indices, X.shape[0], "rows")
     if X.format not in _FORMS or (X.format == "coo" and not _ascends(X.row)):
         X = X.tocsr()
     return _FORMS[X.format](X)

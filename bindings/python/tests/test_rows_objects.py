@@ -333,6 +333,27 @@ def test_coo_rows_with_wrong_indices_are_refused(name: str, index: int) -> None:
         forest.predict(rows)
 
 
+@pytest.mark.parametrize("index", [-50_000_000, 3, 100_000_000])
+def test_csc_rows_with_wrong_indices_are_refused(index: int) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json")
+    rows = sparse.csc_matrix(np.ones((3, forest.num_features)))
+    rows.indices[7] = index
+    with pytest.raises(forestvm.Refused, match="indices of rows that are not"):
+        forest.predict(rows)
+
+
+def test_parts_of_uneven_csc_rows_have_few_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    monkeypatch.setattr(forestvm._rows, "_BLOCK_BYTES", 1 << 16)
+    forest = forestvm.load(DATA / "breast_cancer" / "model.json")
+    dense = np.zeros((20_000, forest.num_features))
+    dense[:200] = 1.5
+    parts = list(forestvm._sparse_rows.parts(forest, sparse.csc_matrix(dense), None))
+    assert max(len(part[2]) for _, _, part in parts) <= 64 * forest.num_features
+    assert (forest.predict(sparse.csc_matrix(dense)) == forest.predict(sparse.csr_matrix(dense))).all()
+
+
 def test_a_dictionary_has_no_order_for_a_model_without_names(tmp_path: Path) -> None:
     xgboost = pytest.importorskip("xgboost")
     values = np.random.default_rng(1).normal(size=(50, 2)).astype("float32")

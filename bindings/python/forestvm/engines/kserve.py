@@ -164,9 +164,10 @@ def _shared(forest: Forest, path: str | os.PathLike[str], output: str, threads: 
     """Returns the forest of a file in memory that worker processes share: of the program file at `path`, which has been
     mapped, or of a file in the folder of programs if `path` has a model, which each of them has compiled."""
     try:
-        with open(path, "rb") as file:
-            if file.read(len(_PROGRAM_MAGIC)) == _PROGRAM_MAGIC:
-                return forest
+        if not os.path.isdir(path):  # directories are models of YDF
+            with open(path, "rb") as file:
+                if file.read(len(_PROGRAM_MAGIC)) == _PROGRAM_MAGIC:
+                    return forest
         program = program_of(forest, output, threads)
         return program.mapped(program.file_of(forest))
     except (Error, OSError) as error:
