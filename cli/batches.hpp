@@ -26,7 +26,7 @@ namespace forestvm::cli {
 struct BatchOptions {
   std::string path;                  ///< Value of ROWS.
   std::optional<std::size_t> batch;  ///< Value of --batch.
-  RowForm form;                      ///< What the other options say about the format and the values.
+  RowForm form;                      ///< Format and values, as the other options describe them.
 };
 Result<BatchOptions> batch_options(const Arguments& arguments);
 

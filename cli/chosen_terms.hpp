@@ -33,7 +33,8 @@ class ChosenTerms {
   static Result<ChosenTerms> make(const Arguments& arguments, OutputKind output, const std::string& out);
 
   /// Finds the features by their names or numbers; `model` is the name of the program's file. With --top or --sparse
-  /// alone it chooses the features that the trees test, because the numbers of others are zeros, which are not written.
+  /// but without --features it chooses the features that the trees test, because the numbers of others are zeros; of
+  /// approx-contributions it chooses all.
   Result<void> find(const Program& program, OutputKind output, const std::string& model);
 
   /// Returns the features that calls ask for, ascending; empty for all.

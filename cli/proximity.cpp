@@ -1,5 +1,6 @@
-// forestvm proximity: counts for each row the trees in which it shares a leaf with each of other rows. The leaves of
-// the rows to compare with are kept, packed; the others are read, compared and written batch by batch.
+// forestvm proximity: counts, for each row and each of the rows to compare with, the trees in which both reach the same
+// leaf. The leaves of the rows to compare with are kept, packed; the others are read, compared and written batch by
+// batch.
 #include <algorithm>
 #include <cstdint>
 #include <memory>

@@ -27,7 +27,8 @@ constexpr std::array<std::string_view, 2> kCategoryCells = {"names", "codes"};
 constexpr std::array<std::string_view, 4> kSeparatorNames = {"comma", "semicolon", "tab", "blank"};
 constexpr std::string_view kSeparatorCharacters = ",;\t ";
 
-/// Returns the separator of --separator: one of the names, or a character that is part of no number and no quote.
+/// Returns the separator of --separator: one of the names, a blank, a tab, or a punctuation mark that begins no comment
+/// and is part of no number and no quote.
 Result<char> separator_of(const Arguments& arguments) {
   const std::string text = arguments.get("separator");
   if (text.size() != 1) {
@@ -39,8 +40,9 @@ Result<char> separator_of(const Arguments& arguments) {
   if (text == " " || text == "\t" ||
       (marks && std::string_view("\"+-.#").find(text[0]) == std::string_view::npos))
     return text[0];
-  return usage_error(formatted("--separator {}: expected a character that no number and no quote contains",
-                               single_quoted(text)));
+  return usage_error(
+      formatted("--separator {}: expected a blank, a tab, or a punctuation mark other than \" + - . #",
+                single_quoted(text)));
 }
 
 /// Splits the words of --na. Numbers are refused, because they are compared by value and not as text.

@@ -113,7 +113,7 @@ void add_float_splits(const CatboostParts& parts, std::vector<CatboostSplit>& sp
       splits.push_back({NodeKind::LessEqual, flat(feature.flat_index), border, 0, !goes_above(feature)});
 }
 
-/// Makes a column that numbers the codes that a feature's tests compare with from 0 on, and has -1 for all other codes.
+/// Makes a column that numbers a feature's tested codes, counted from 0, and has -1 for all other codes.
 Result<Lookup> one_hot_lookup(const CatboostOneHot& one_hot, const Features& features) {
   const CatboostCategorical* category = at(features.categories, one_hot.category);
   if (category == nullptr)

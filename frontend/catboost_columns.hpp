@@ -18,8 +18,8 @@ namespace forestvm::frontend {
 struct CatboostSplit {
   NodeKind kind = NodeKind::LessEqual;
   std::uint32_t feature = 0;
-  float threshold = 0;     ///< LessEqual
-  std::uint32_t code = 0;  ///< Of a Category split: the only code that goes right.
+  float threshold = 0;     ///< The largest value that goes left at a LessEqual split.
+  std::uint32_t code = 0;  ///< The only code that goes right at a Category split.
   bool missing_left = true;
 };
 

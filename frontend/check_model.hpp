@@ -1,5 +1,6 @@
 // Checks every model, whatever its format, before load_model returns it. In: a Model. Out: success, or the first thing
-// wrong with it. The scheduler relies on what is checked here.
+// wrong with it. The scheduler, the reference predictor, samples of leaves and partial
+// dependence rely on what is checked here.
 #pragma once
 
 #include <forestvm/model.hpp>

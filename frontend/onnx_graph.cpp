@@ -221,7 +221,7 @@ Result<void> GraphReader::add_width(const OnnxValue& input, std::uint32_t& width
 }
 
 /// An input that does not say its number of columns gets as many as the limit allows. Once the trees are read,
-/// add_ensemble reduces it to the columns that they test.
+/// add_ensemble reduces it to the columns up to the last one that they test.
 Result<void> GraphReader::add_inputs() {
   if (graph_.inputs.empty()) return refused("graph", "no inputs");
   for (const OnnxValue& input : graph_.inputs) {

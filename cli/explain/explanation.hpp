@@ -1,5 +1,5 @@
 // Computes the numbers that forestvm explain shows of a model and its rows. It takes one pass over the rows, and keeps
-// no more than a batch and a sample of them in memory.
+// a batch, a sample of bounded size and the rows of --row in memory.
 #pragma once
 
 #include <cstddef>

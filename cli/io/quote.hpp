@@ -13,7 +13,8 @@ namespace forestvm::cli {
 /// Returns all of a text as printable() shows it.
 inline std::string escaped(std::string_view text) { return printable(text, text.size()); }
 
-/// Returns printable(text, longest) in single quotes. The program shows words of its arguments and of files of rows so.
+/// Returns printable(text, longest) in single quotes. This is how messages show words of
+/// arguments and of files of rows.
 std::string single_quoted(std::string_view text, std::size_t longest = 60);
 
 /// Returns "'a', 'b', 'c' and 12 more", given the first of `count` names.

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::array kEndingSignals = {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
 
-/// What the signal handler reads: memory that always exists, and a flag that says whether it holds a path.
+/// The path of the file that the signal handler removes, valid while is_watched is true. It is static, because a
+/// handler may run at any time, even while objects are destroyed.
 std::array<char, PATH_MAX> watched_path;
 std::atomic<bool> is_watched{false};
 static_assert(std::atomic<bool>::is_always_lock_free);

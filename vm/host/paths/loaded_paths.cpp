@@ -221,7 +221,7 @@ std::vector<std::uint32_t> features_of(const Trees& trees, std::vector<std::uint
   return features;
 }
 
-/// What has a sum or a total, in this order: the features that trees test, and the pairs of them that interact.
+/// The terms that have sums and totals. The features that trees test come first, then their interacting pairs.
 struct Terms {
   std::vector<std::uint32_t> features;
   std::vector<Pair> pairs;

@@ -79,8 +79,8 @@ struct SplitConstants {
   enum : unsigned {
     IfLeft,   ///< 1 - z, times S(left) - S(right) if both are leaves: the factor of the integral where o = 1.
     IfRight,  ///< -z, times S(left) - S(right) if both are leaves: the factor where o = 0.
-    FirstLeft,   ///< What the point t = 0 adds to the integral where o = 1.
-    FirstRight,  ///< What the point t = 0 adds to the integral where o = 0.
+    FirstLeft,   ///< Term of the point t = 0 in the integral where o = 1.
+    FirstRight,  ///< Term of the point t = 0 in the integral where o = 0.
     IfAway,      ///< f where O = 0; S if both children are leaves.
     LeftValue,   ///< Value of the left child if it is a leaf.
     RightValue,  ///< Value of the right child if it is a leaf.

@@ -36,7 +36,8 @@ class GatherWalk {
   static constexpr unsigned kLanes = Lanes::kLanes;
 
  public:
-  /// Walks Vectors x kLanes rows of a tree together; where fewer rows are left, several trees together.
+  /// Walks Vectors x kLanes rows of a tree together; where fewer rows are left, several trees together. Rows that do
+  /// not fill a vector are walked one by one with trees in the lanes where that takes less time.
   template <unsigned Vectors>
   static void rows(const WalkTask& task, const Interleaving& interleaving) {
     if (task.row_stride > Lanes::kMaxStride) return trees<1>(task, interleaving);
@@ -72,8 +73,8 @@ class GatherWalk {
   static constexpr unsigned kTreeVectors = 4;  ///< Vectors of trees through which single rows are walked.
 
   /// Returns whether `rows` rows, fewer than kLanes, take less time one by one, each with its trees in the lanes, than
-  /// together in the lanes of one tree after the other. Both ways have four vectors in flight: of trees, or one for
-  /// each of four trees.
+  /// together in the lanes of one tree after the other. Compares the numbers of descents as if both ways had
+  /// kTreeVectors vectors in flight, which rows() has if its Vectors is as many.
   static constexpr bool trees_fill_lanes(std::uint32_t trees, std::uint32_t rows) {
     constexpr std::uint64_t kWalks = kTreeVectors * kLanes;
     return rows * kTreeVectors * ((trees + kWalks - 1) / kWalks) < trees;

@@ -48,7 +48,7 @@ struct WalkTask {
   std::byte* out;     ///< Output of row 0: sums, per-tree values (see LeafOffsets) or int32 leaf numbers.
   std::size_t width;  ///< Elements of one row of `out`.
   SumScale scale;
-  std::uint32_t steps;  ///< Steps without a leaf check: see WalkerDesc::steps.
+  std::uint32_t steps;  ///< See WalkerDesc::steps. Walkers of lanes look for leaves at these steps, too.
   WalkOrder order;
   Delivery delivery;
   bool atomic;

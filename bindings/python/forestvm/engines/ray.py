@@ -142,7 +142,7 @@ class _Keeper:
 
 class _Server:
     def __init__(self, program: Program, image: Any, call: Call) -> None:
-        self._image = image  # so that Ray knows of the use, also when the deployment has another program by now
+        self._image = image  # Ray counts a reference as a use of the object.
         self._forest = program.forest_of(ray.get(image))
         self._call = call
 
