@@ -104,6 +104,12 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {  // std::
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
   return memory_or_null(size, alignof(std::max_align_t));
 }
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return memory_or_null(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return memory_or_null(size, static_cast<std::size_t>(alignment));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
