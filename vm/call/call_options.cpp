@@ -69,12 +69,15 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
   return {};
 }
 
-/// Returns whether the program keeps every tree's leaf, and adds the leaves of a row at the end.
-bool keeps_leaves(const Program& program) {
+/// Returns whether the program has the model's rounds, and adds their leaves to scores, not to exact sums.
+bool adds_rounds(const Program& program) {
   const auto all = program.accumulators();
-  return std::ranges::all_of(code_map(program).insts, [&](const InstFacts& inst) {
-    return inst.walk_sums == kNoAccumulator || is_per_tree(all[inst.walk_sums].kind);
-  });
+  return !program.round_begins().empty() &&
+         std::ranges::all_of(code_map(program).insts, [&](const InstFacts& inst) {
+           if (inst.walk_sums == kNoAccumulator) return true;
+           const AccumulatorKind kind = all[inst.walk_sums].kind;
+           return is_per_tree(kind) || kind == AccumulatorKind::F32 || kind == AccumulatorKind::F64;
+         });
 }
 
 Result<void> check_early_stop(const Program& program, OutputKind output, const EarlyStop& stop) {
@@ -90,7 +93,7 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
     return refused(kWhere,
                    "is for LightGBM's models of classes and ranks; this one ({}, {}) needs all its trees",
                    program.text(StringId::Trainer), program.text(StringId::Objective));
-  if (!keeps_leaves(program))
+  if (!adds_rounds(program))
     return refused(kWhere,
                    "the program does not keep each tree's leaf: compile the model with --with early-stop");
   return {};

@@ -100,12 +100,16 @@ struct Forms {
   std::vector<std::pair<const char*, AnyRows>> all;
 };
 
+/// Walks of the last two keep leaves, which are added at the end; others add them to the sums.
 const char* const kSchedules[] = {"",
                                   "encode(u8)",
                                   "encode(u8); parallel(batch)",
                                   "layout(tree, array)",
                                   "layout(tree, sparse); parallel(batch)",
-                                  "plan(8); layout(tree, sparse); plan(BATCH); encode(u8)"};
+                                  "plan(8); layout(tree, sparse); plan(BATCH); encode(u8)",
+                                  "tile(tree, t0, t1, 8); layout(tree, sparse8)",
+                                  "accumulate(leaves); encode(u8)",
+                                  "orderTrees(depth)"};
 
 void check_stops(const Model& model) {
   const Forms forms(model.num_features);
