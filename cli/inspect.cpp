@@ -66,8 +66,8 @@ std::string sums_text(AccumulatorKind kind, int unit) {
   return is_per_tree(kind) ? text + ", added in the model's order" : text;
 }
 
-/// Returns the kind of the accumulator that walks for scores add to: the first one after the result a0 that is neither a
-/// private copy nor for outputs of single trees. If there is none, walks add to the result, whose kind is F32.
+/// Returns the kind of the accumulator that walks for scores add to: the first one after the result a0 that is neither
+/// a private copy nor for outputs of single trees. If there is none, walks add to the result, whose kind is F32.
 AccumulatorKind sums_kind(const Program& program) {
   const std::vector<AccumulatorMemory>& memory = code_map(program).accumulators;
   for (std::uint32_t i = 1; i < program.accumulators().size(); ++i)

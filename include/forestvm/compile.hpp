@@ -26,7 +26,8 @@ struct CompileOptions {
   Contract contract = Contract::Trainer;
   bool strict = false;  ///< Turns warnings into refusals.
   /// Gives the program the model's rounds, of which a call can choose some (Rounds) or stop after some (EarlyStop), and
-  /// lets walks keep every tree's leaf for outputs of single trees. Sums are then in the model's order under each contract.
+  /// lets walks keep every tree's leaf for outputs of single trees. Sums are then in the model's order under every
+  /// contract.
   bool keeps_leaves = false;
   /// Gives the program what it needs to compute contributions of features (OutputKind::Contributions), which takes
   /// about as much memory as the trees. Refused, with tree and node, for models that do not say how many training rows

@@ -17,7 +17,8 @@ class UndecidedRows {
   /// `values` float32 numbers.
   static std::size_t bytes(std::size_t rows, std::size_t outputs, std::size_t columns, std::size_t values);
 
-  /// `pass` is the first chunk, `rule` the program's. `columns` and `values` are 0 if its walks read no codes, or no values.
+  /// `pass` is the first chunk, `rule` the program's. `columns` and `values` are 0 if its walks read no codes, or no
+  /// values.
   UndecidedRows(const Pass& pass, EarlyStopRule rule, std::size_t outputs, std::size_t columns,
                 std::size_t values, std::byte* memory);
 

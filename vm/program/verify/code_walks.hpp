@@ -1,7 +1,7 @@
 // Rules of walks. They prove that the trees of a walk lie in the group of its walker, or, where the iterations of a
 // loop select walkers, that each iteration has one and finds its trees in that walker's group. The CodeMap keeps the
-// walkers. Walks that add leaves to sums go through trees in the model's order if the program has rounds, because a call
-// for some rounds then takes a range of each group's trees.
+// walkers. Walks that add leaves to sums go through trees in the model's order if the program has rounds, because a
+// call for some rounds then takes a range of each group's trees.
 #pragma once
 
 #include <vector>
