@@ -86,7 +86,8 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   loaded.functions = LeafFunctions(program);
   loaded.leaf_blocks = LeafBlocks(loaded.functions);
   loaded.paths = LoadedPaths(program);
-  loaded.attributions = LeafAttributions(program);
+  loaded.attributions = LeafAttributions<float>(program);
+  loaded.wide_attributions = LeafAttributions<double>(program);
   loaded.parameters = parameters_of(program.meta());
   loaded.encoder = load_encoder(program.encoded_features(), program.ranks(), program.columns(),
                                 program.category_columns(), row_width(program.meta()));

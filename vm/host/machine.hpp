@@ -75,7 +75,8 @@ struct LoadedProgram {
   LeafFunctions functions{};                  ///< Functions of leaves, whose outputs sum_trees adds.
   LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which they are computed.
   LoadedPaths paths{};                        ///< Paths, from which explain computes contributions.
-  LeafAttributions attributions{};            ///< Terms of leaves, which attribute adds.
+  LeafAttributions<float> attributions{};     ///< What attribute adds if scores are float32.
+  LeafAttributions<double> wide_attributions{};  ///< What attribute adds if scores are float64.
   TransformParameters parameters{};
   std::vector<double> base{};     ///< Base scores.
   std::vector<double> no_base{};  ///< Zeros, one for each output: base scores of rounds without a base.
@@ -234,7 +235,7 @@ class Machine {
   template <class Score>
   void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const;
   template <class Score>
-  void attribute_rows(const Range& rows, const LeafTerm<Score>* terms) const;
+  void attribute_rows(const Range& rows, const LeafAttributions<Score>& all) const;
   template <class Score>
   void write_attributions(std::uint32_t row, Score* sums) const;
   template <class Score>

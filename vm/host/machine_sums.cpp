@@ -261,9 +261,10 @@ void Machine::keep_sums_of(const Score* sums, const Range& rows) const {
   double* kept = undecided.scores + rows.begin * outputs_;
   if (outputs_ == 1 && undecided.rule != EarlyStopRule::Lead) {
     // Nothing branches on what is decided: no processor would foresee it.
-    for (std::uint32_t i = 0; i < rows.size(); ++i)
-      kept[i] =
-          is_decided(EarlyStopRule::Distance, kept + i, 1, margin) ? kept[i] : static_cast<double>(sums[i]);
+    for (std::uint32_t i = 0; i < rows.size(); ++i) {
+      const bool decided = is_decided(EarlyStopRule::Distance, kept + i, 1, margin);
+      kept[i] = decided ? kept[i] : static_cast<double>(sums[i]);
+    }
     return;
   }
   for (std::uint32_t i = 0; i < rows.size(); ++i, kept += outputs_, sums += outputs_)
