@@ -1,9 +1,9 @@
 // See leaf_attributions.hpp.
 #include "vm/host/leaf_attributions.hpp"
 
+#include <cstring>
 #include <optional>
 #include <span>
-#include <type_traits>
 
 namespace forestvm::host {
 namespace {
@@ -31,7 +31,7 @@ constexpr std::uint64_t kMostNumbers = 6;
 
 /// Returns the output to whose sums a tree's leaves add, if it is one, and each leaf has at most one term for a
 /// feature.
-std::optional<std::uint32_t> only_output(const Program& program, const NumberedLeaves& tree) {
+[[gnu::cold]] std::optional<std::uint32_t> only_output(const Program& program, const NumberedLeaves& tree) {
   const auto attributions = program.attributions();
   const auto ends = program.attributed_leaves().subspan(tree.first_leaf, std::size_t{tree.leaf_count} + 1);
   const std::uint32_t features = program.meta().num_features;
@@ -48,87 +48,85 @@ std::optional<std::uint32_t> only_output(const Program& program, const NumberedL
   return output.value_or(0);
 }
 
-template <class Score>
-class Loader {
- public:
-  Loader(const Program& program, LeafAttributions<Score>& to) : program_(program), to_(to) {}
-
-  void run() {
-    if (!can_have_numbers()) return load_terms();
-    to_.numbers.resize(to_.leaf_lines);  // zeros, for the leaves that no row reaches
-    for (const NumberedLeaves& tree : program_.attributed_trees()) load_numbers(tree);
-    to_.leaves.push_back(0);
-  }
-
- private:
-  /// Returns whether each leaf gets a number for every feature. If so, sets `leaf_lines` and `outputs`.
-  bool can_have_numbers() {
-    const auto ends = program_.attributed_leaves();
-    std::size_t lists = 0;
-    for (std::size_t i = 1; i < ends.size(); ++i) lists += ends[i] != ends[i - 1] ? 1u : 0u;
-    const std::size_t lines = whole_lines(program_.meta().num_features * sizeof(Score)) / sizeof(Line);
-    const std::size_t numbers = lists * lines * (sizeof(Line) / sizeof(Score));
-    if (numbers > kMostNumbers * program_.attributions().size() || numbers > UINT32_MAX) return false;
-    for (const NumberedLeaves& tree : program_.attributed_trees()) {
-      const auto output = only_output(program_, tree);
-      if (!output) return false;
-      to_.outputs.push_back(*output);
-    }
-    to_.leaf_lines = lines;
-    return lines != 0;
-  }
-
-  void load_numbers(const NumberedLeaves& tree) {
-    const auto attributions = program_.attributions();
-    const auto ends = program_.attributed_leaves().subspan(tree.first_leaf, std::size_t{tree.leaf_count} + 1);
-    const std::uint32_t sums = program_.meta().num_features + 1;
+/// Gives each leaf the list of its terms.
+[[gnu::cold]] void load_terms(const Program& program, LeafAttributions& to) {
+  const auto attributions = program.attributions();
+  const bool wide = program.meta().score_type == ScalarType::Float64;
+  std::size_t terms = 0;
+  const auto add = [&](double value, std::uint32_t sum) {
+    ++terms;
+    if (wide)
+      to.doubles.push_back({value, sum});
+    else
+      to.singles.push_back({static_cast<float>(value), sum});
+  };
+  const auto nowhere = static_cast<std::uint32_t>(attributed_sums(program.meta()) - 1);
+  for (const NumberedLeaves& tree : program.attributed_trees()) {
+    const auto ends = program.attributed_leaves().subspan(tree.first_leaf, std::size_t{tree.leaf_count} + 1);
+    std::uint32_t length = common_length(ends);
+    // Indices of terms have 32 bits. The terms of later trees must fit too, at least without zeros.
+    const std::size_t others = attributions.size() - ends.back();
+    if (terms + std::uint64_t{tree.leaf_count} * length + others > UINT32_MAX) length = 0;
     for (std::size_t i = 1; i < ends.size(); ++i) {
-      const bool reached = ends[i] != ends[i - 1];
-      to_.leaves.push_back(reached ? static_cast<std::uint32_t>(to_.numbers.size()) : 0);
-      if (!reached) continue;
-      to_.numbers.resize(to_.numbers.size() + to_.leaf_lines);
-      auto* const numbers = reinterpret_cast<Score*>(to_.numbers.data() + to_.leaves.back());
-      for (std::uint32_t a = ends[i - 1]; a < ends[i]; ++a)
-        numbers[attributions[a].index % sums] = static_cast<Score>(attributions[a].value);
+      to.leaves.push_back(static_cast<std::uint32_t>(terms));
+      for (std::uint32_t a = ends[i - 1]; a < ends[i]; ++a) add(attributions[a].value, attributions[a].index);
+      if (ends[i] == ends[i - 1]) continue;  // no row reaches it
+      while (terms < std::size_t{to.leaves.back()} + length) add(0, nowhere);
     }
   }
+  to.leaves.push_back(static_cast<std::uint32_t>(terms));
+}
 
-  void load_terms() {
-    to_.outputs.clear();
-    const auto attributions = program_.attributions();
-    const auto nowhere = static_cast<std::uint32_t>(attributed_sums(program_.meta()) - 1);
-    for (const NumberedLeaves& tree : program_.attributed_trees()) {
-      const auto ends =
-          program_.attributed_leaves().subspan(tree.first_leaf, std::size_t{tree.leaf_count} + 1);
-      std::uint32_t length = common_length(ends);
-      // Indices of terms have 32 bits. The terms of later trees must fit too, at least without zeros.
-      const std::size_t others = attributions.size() - ends.back();
-      if (to_.terms.size() + std::uint64_t{tree.leaf_count} * length + others > UINT32_MAX) length = 0;
-      for (std::size_t i = 1; i < ends.size(); ++i) {
-        to_.leaves.push_back(static_cast<std::uint32_t>(to_.terms.size()));
-        for (std::uint32_t a = ends[i - 1]; a < ends[i]; ++a)
-          to_.terms.push_back({static_cast<Score>(attributions[a].value), attributions[a].index});
-        if (ends[i] == ends[i - 1]) continue;  // no row reaches it
-        to_.terms.resize(std::max(to_.terms.size(), std::size_t{to_.leaves.back()} + length), {0, nowhere});
-      }
-    }
-    to_.leaves.push_back(static_cast<std::uint32_t>(to_.terms.size()));
+/// Returns the lines that a leaf takes if it gets a number for every feature; 0 if it is to have a list.
+[[gnu::cold]] std::size_t lines_of_numbers(const Program& program, std::vector<std::uint32_t>& outputs) {
+  const auto ends = program.attributed_leaves();
+  std::size_t lists = 0;
+  for (std::size_t i = 1; i < ends.size(); ++i) lists += ends[i] != ends[i - 1] ? 1u : 0u;
+  const std::size_t size = size_of(program.meta().score_type);
+  const std::size_t lines = whole_lines(program.meta().num_features * size) / sizeof(Line);
+  const std::size_t numbers = lists * lines * (sizeof(Line) / size);
+  if (numbers > kMostNumbers * program.attributions().size() || numbers > UINT32_MAX) return 0;
+  for (const NumberedLeaves& tree : program.attributed_trees()) {
+    const auto output = only_output(program, tree);
+    if (!output) return 0;
+    outputs.push_back(*output);
   }
+  return lines;
+}
 
-  const Program& program_;
-  LeafAttributions<Score>& to_;
-};
+/// Gives each leaf a number for every feature.
+[[gnu::cold]] void load_numbers(const Program& program, LeafAttributions& to) {
+  const auto attributions = program.attributions();
+  const auto ends = program.attributed_leaves();
+  const std::uint32_t sums = program.meta().num_features + 1;
+  const bool wide = program.meta().score_type == ScalarType::Float64;
+  to.numbers.resize(to.leaf_lines);  // zeros, for the leaves that no row reaches
+  for (std::size_t i = 1; i < ends.size(); ++i) {
+    const bool reached = ends[i] != ends[i - 1];
+    to.leaves.push_back(reached ? static_cast<std::uint32_t>(to.numbers.size()) : 0);
+    if (reached) to.numbers.resize(to.numbers.size() + to.leaf_lines);
+    std::byte* const numbers = to.numbers[to.leaves.back()].bytes;
+    for (std::uint32_t a = ends[i - 1]; a < ends[i]; ++a) {
+      const std::uint32_t feature = attributions[a].index % sums;
+      const auto single = static_cast<float>(attributions[a].value);
+      if (wide)
+        std::memcpy(numbers + feature * sizeof(double), &attributions[a].value, sizeof(double));
+      else
+        std::memcpy(numbers + feature * sizeof single, &single, sizeof single);
+    }
+  }
+  to.leaves.push_back(0);
+}
 
 }  // namespace
 
-template <class Score>
-[[gnu::cold]] LeafAttributions<Score>::LeafAttributions(const Program& program) {
-  const bool wide = program.meta().score_type == ScalarType::Float64;
-  if (program.attribution_base().empty() || wide != std::is_same_v<Score, double>) return;
-  Loader<Score>(program, *this).run();
+[[gnu::cold]] LeafAttributions::LeafAttributions(const Program& program) {
+  if (program.attribution_base().empty()) return;
+  leaf_lines = lines_of_numbers(program, outputs);
+  if (leaf_lines != 0)
+    load_numbers(program, *this);
+  else
+    load_terms(program, *this);
 }
-
-template struct LeafAttributions<float>;
-template struct LeafAttributions<double>;
 
 }  // namespace forestvm::host

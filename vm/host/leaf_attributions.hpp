@@ -21,7 +21,7 @@ struct LeafTerm {
   std::uint32_t sum;  ///< Attribution::index, or the index of a sum that nothing reads, the last of a row's.
 };
 
-/// What the leaves of a program with scores of this type add, in one of two forms.
+/// What leaves add, in one of two forms.
 ///
 /// Lists: the terms of all leaves, in the order of the section attributed_leaves. If the lists of a tree's leaves
 /// differ little in length, the shorter ones get terms of zero for a sum that nothing reads: the processor then foresees
@@ -29,17 +29,25 @@ struct LeafTerm {
 ///
 /// Numbers, for models of few features: each leaf has one for every feature, zero where it has no term. Adding zero
 /// changes no sum, because sums begin with 0, and so none is ever -0.
-template <class Score>
 struct LeafAttributions {
   LeafAttributions() = default;
   explicit LeafAttributions(const Program& program);
 
+  template <class Score>
+  const LeafTerm<Score>* terms() const {
+    if constexpr (sizeof(Score) == sizeof(double))
+      return doubles.data();
+    else
+      return singles.data();
+  }
+
   /// For each leaf the index of its first term, or of its first line of numbers, and at the end the number of them.
   std::vector<std::uint32_t> leaves;
-  std::vector<LeafTerm<Score>> terms;
-  std::vector<Line> numbers;
-  std::size_t leaf_lines = 0;          ///< Lines of a leaf in `numbers`; 0 if there are lists.
-  std::vector<std::uint32_t> outputs;  ///< The output of each tree, if there are numbers.
+  std::vector<LeafTerm<float>> singles;   ///< The terms if scores are float32.
+  std::vector<LeafTerm<double>> doubles;  ///< The terms if scores are float64.
+  std::vector<Line> numbers;              ///< The numbers, in the type of the scores.
+  std::size_t leaf_lines = 0;             ///< Lines of a leaf in `numbers`; 0 if there are lists.
+  std::vector<std::uint32_t> outputs;     ///< The output of each tree, if there are numbers.
 };
 
 /// Returns the number of sums per row: one for each approximate contribution, and a line of those that nothing reads,

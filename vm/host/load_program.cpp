@@ -52,7 +52,7 @@ Result<LoadedWalker> load_walker(const Program& program, LoadedProgram& loaded, 
   walker.task.order = desc.order;
   walker.task.atomic = desc.atomic != 0;
   walker.task.exact = desc.end == WalkEnd::Exact;
-  walker.trees_ascend = loaded.trees_ascend[desc.group];
+  walker.trees_ascend = loaded.trees_ascend[desc.group] != 0;
   return walker;
 }
 
@@ -86,8 +86,7 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   loaded.functions = LeafFunctions(program);
   loaded.leaf_blocks = LeafBlocks(loaded.functions);
   loaded.paths = LoadedPaths(program);
-  loaded.attributions = LeafAttributions<float>(program);
-  loaded.wide_attributions = LeafAttributions<double>(program);
+  loaded.attributions = LeafAttributions(program);
   loaded.parameters = parameters_of(program.meta());
   loaded.encoder = load_encoder(program.encoded_features(), program.ranks(), program.columns(),
                                 program.category_columns(), row_width(program.meta()));
@@ -96,9 +95,10 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   for (const GroupDesc& group : loaded.groups) {
     const GroupData data = group_data(program, group, loaded.tile_exits.data());
     loaded.group_data.push_back(data);
-    loaded.trees_ascend.push_back(
+    const bool ascend =
         std::is_sorted(data.trees, data.trees + data.tree_count,
-                       [](const TreeDesc& a, const TreeDesc& b) { return a.number < b.number; }));
+                       [](const TreeDesc& a, const TreeDesc& b) { return a.number < b.number; });
+    loaded.trees_ascend.push_back(ascend ? 1 : 0);
   }
   loaded.roots.resize(loaded.groups.size());
   for (const WalkerDesc& desc : program.walkers()) {

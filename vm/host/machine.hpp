@@ -69,14 +69,13 @@ struct LoadedProgram {
   std::vector<GroupData> group_data{};
   std::vector<RootNodes> roots{};             ///< For each group whose trees lanes walk, the trees' roots.
   std::vector<std::uint8_t> tile_exits{};     ///< Exits of tiles: see GroupData::exits.
-  std::vector<bool> trees_ascend{};           ///< For each group, whether its trees are in the model's order.
+  std::vector<std::uint8_t> trees_ascend{};   ///< For each group, whether its trees are in the model's order.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   LeafVectors vectors{};                      ///< Vectors of leaves, which sum_trees adds.
   LeafFunctions functions{};                  ///< Functions of leaves, whose outputs sum_trees adds.
   LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which they are computed.
   LoadedPaths paths{};                        ///< Paths, from which explain computes contributions.
-  LeafAttributions<float> attributions{};     ///< What attribute adds if scores are float32.
-  LeafAttributions<double> wide_attributions{};  ///< What attribute adds if scores are float64.
+  LeafAttributions attributions{};            ///< What leaves add to approximate contributions.
   TransformParameters parameters{};
   std::vector<double> base{};     ///< Base scores.
   std::vector<double> no_base{};  ///< Zeros, one for each output: base scores of rounds without a base.
@@ -229,13 +228,10 @@ class Machine {
   /// Returns whether the pass adds a chunk of an early stop's trees to sums that are kept, and writes no results.
   bool adds_chunk() const { return pass_->undecided != nullptr && !pass_->undecided->finished; }
   bool resume(std::uint32_t accumulator, const Range& rows) const;
-  template <class Score>
-  void keep_sums_of(const Score* sums, const Range& rows) const;
   void keep_sums(std::uint32_t from, const Range& rows) const;
-  template <class Score>
   void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const;
   template <class Score>
-  void attribute_rows(const Range& rows, const LeafAttributions<Score>& all) const;
+  void attribute_rows(const Range& rows) const;
   template <class Score>
   void write_attributions(std::uint32_t row, Score* sums) const;
   template <class Score>

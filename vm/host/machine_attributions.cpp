@@ -35,9 +35,9 @@ constexpr std::size_t kTreesAtOnce = 16;
 /// Adds to a row's sums the terms of the leaves that it reaches in up to kTreesAtOnce trees. `numbers` has the numbers
 /// of these leaves.
 template <class Score>
-void add_terms(std::span<const NumberedLeaves> trees, const LeafAttributions<Score>& all,
+void add_terms(std::span<const NumberedLeaves> trees, const LeafAttributions& all,
                const std::int32_t* numbers, Score* sums) {
-  const LeafTerm<Score>* const terms = all.terms.data();
+  const LeafTerm<Score>* const terms = all.terms<Score>();
   struct {
     std::uint32_t begin, end;
   } lists[kTreesAtOnce];
@@ -89,7 +89,7 @@ constexpr std::uint32_t kAhead = 8;
 /// on.
 template <class Score>
 void add_lists(const SummedRows& rows, std::span<const NumberedLeaves> trees, std::size_t begin,
-               const LeafAttributions<Score>& all, Score* sums) {
+               const LeafAttributions& all, Score* sums) {
   const std::int32_t* numbers = rows.leaves + begin;
   for (std::uint32_t i = 0; i < rows.count; ++i, numbers += rows.trees) {
     if (i + kAhead < rows.count) __builtin_prefetch(numbers + kAhead * rows.trees);
@@ -98,8 +98,7 @@ void add_lists(const SummedRows& rows, std::span<const NumberedLeaves> trees, st
 }
 
 /// Finds the numbers of the leaves that a row reaches in some trees, and lets the processor fetch them.
-template <class Score>
-void find_lines(std::span<const NumberedLeaves> trees, const LeafAttributions<Score>& all,
+void find_lines(std::span<const NumberedLeaves> trees, const LeafAttributions& all,
                 const std::int32_t* numbers, const Line** lines) {
   for (std::size_t t = 0; t < trees.size(); ++t) {
     const auto number = static_cast<std::uint32_t>(numbers[t]);
@@ -113,7 +112,7 @@ void find_lines(std::span<const NumberedLeaves> trees, const LeafAttributions<Sc
 /// Adds the numbers of leaves as add_lists adds their terms. An output has `terms` sums.
 template <class Score>
 void add_numbers(const SummedRows& rows, std::span<const NumberedLeaves> trees, std::size_t begin,
-                 const LeafAttributions<Score>& all, std::size_t terms, Score* sums) {
+                 const LeafAttributions& all, std::size_t terms, Score* sums) {
   const std::uint32_t* const outputs = all.outputs.data() + begin;
   const Line* lines[2][kTreesAtOnce];
   find_lines(trees, all, rows.leaves + begin, lines[0]);
@@ -135,7 +134,8 @@ void add_numbers(const SummedRows& rows, std::span<const NumberedLeaves> trees, 
 
 /// Adds what the leaves of some rows attribute to features, in the order of the trees, and writes the sums.
 template <class Score>
-void Machine::attribute_rows(const Range& rows, const LeafAttributions<Score>& all) const {
+void Machine::attribute_rows(const Range& rows) const {
+  const LeafAttributions& all = loaded_->attributions;
   const auto trees = loaded_->program.attributed_trees();
   const ScratchSlots::Slot slot(*pass_->slots);
   auto* const sums = reinterpret_cast<Score*>(slot.memory());
@@ -176,9 +176,9 @@ void Machine::write_attributions(std::uint32_t row, Score* sums) const {
 void Machine::attribute(const Inst& inst) {
   const Range& rows = ranges[operands<Op::Attribute>(inst).rows];
   if (loaded_->meta.score_type == ScalarType::Float64)
-    attribute_rows(rows, loaded_->wide_attributions);
+    attribute_rows<double>(rows);
   else
-    attribute_rows(rows, loaded_->attributions);
+    attribute_rows<float>(rows);
 }
 
 }  // namespace forestvm::host

@@ -51,12 +51,11 @@ void Machine::fill_margins(std::uint32_t accumulator, const Range& rows) const {
 
 /// Returns whether sums of an early stop go on from those of the chunk before, which it gives to some rows then.
 bool Machine::resume(std::uint32_t accumulator, const Range& rows) const {
-  if (pass_->undecided == nullptr || !pass_->undecided->begun) return false;
-  with_scores(accumulator, [&]<class Score>() {
-    const double* const kept = pass_->undecided->scores + rows.begin * outputs_;
-    Score* const sums = accumulator_row<Score>(accumulator, rows.begin);
-    for (std::size_t i = 0; i < rows.size() * outputs_; ++i) sums[i] = static_cast<Score>(kept[i]);
-  });
+  if (pass_->undecided == nullptr || !pass_->undecided->begun ||
+      loaded_->accumulators[accumulator].kind != AccumulatorKind::F64)
+    return false;
+  std::copy_n(pass_->undecided->scores + rows.begin * outputs_, rows.size() * outputs_,
+              accumulator_row<double>(accumulator, rows.begin));
   return true;
 }
 
@@ -253,17 +252,19 @@ std::uint32_t UndecidedSums::left(const double* first, std::uint32_t rows, std::
   return count;
 }
 
-/// Keeps the sums of rows that are not decided yet.
-template <class Score>
-void Machine::keep_sums_of(const Score* sums, const Range& rows) const {
+/// Keeps the sums of a chunk of the trees of rows that are not decided yet: see UndecidedRows.
+void Machine::keep_sums(std::uint32_t from, const Range& rows) const {
+  if (loaded_->accumulators[from].kind != AccumulatorKind::F64)
+    return;  // no program that is compiled has such
   const UndecidedSums& undecided = *pass_->undecided;
   const double margin = undecided.margin;
+  const double* sums = accumulator_row<double>(from, rows.begin);
   double* kept = undecided.scores + rows.begin * outputs_;
   if (outputs_ == 1 && undecided.rule != EarlyStopRule::Lead) {
     // Nothing branches on what is decided: no processor would foresee it.
     for (std::uint32_t i = 0; i < rows.size(); ++i) {
       const bool decided = is_decided(EarlyStopRule::Distance, kept + i, 1, margin);
-      kept[i] = decided ? kept[i] : static_cast<double>(sums[i]);
+      kept[i] = decided ? kept[i] : sums[i];
     }
     return;
   }
@@ -271,26 +272,19 @@ void Machine::keep_sums_of(const Score* sums, const Range& rows) const {
     if (undecided.left(kept, 1, outputs_) != 0) std::copy_n(sums, outputs_, kept);
 }
 
-/// Keeps the sums of a chunk of the trees: see UndecidedRows.
-void Machine::keep_sums(std::uint32_t from, const Range& rows) const {
-  with_scores(from, [&]<class Score>() { keep_sums_of(accumulator_row<Score>(from, rows.begin), rows); });
-}
-
 /// Adds the leaves of the chunk's trees to the sums of some rows, round after round, until all rows are decided: see
 /// EarlyStop. A row's sums remain those with which it was decided.
-template <class Score>
 [[gnu::cold]] void Machine::add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const {
   const UndecidedSums& undecided = *pass_->undecided;
   const Range& all = pass_->trees;
   const auto step = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       std::uint64_t{pass_->options->early_stop->every} * outputs_, std::max(all.size(), 1u)));
-  Score* const sums = accumulator_row<Score>(to, rows.begin);
   const double* const kept = undecided.scores + rows.begin * outputs_;
   for (std::uint32_t c = 0; c < iterations(all.size(), step); ++c) {
     if (undecided.left(kept, rows.size(), outputs_) == 0) return;
-    add_leaves<Score>(to, from, rows, chunk(all, step, c));
-    keep_sums_of(sums, rows);
-    for (std::size_t i = 0; i < rows.size() * outputs_; ++i) sums[i] = static_cast<Score>(kept[i]);
+    add_leaves<double>(to, from, rows, chunk(all, step, c));
+    keep_sums(to, rows);
+    std::copy_n(kept, rows.size() * outputs_, accumulator_row<double>(to, rows.begin));
   }
 }
 
@@ -298,15 +292,15 @@ void Machine::sum_trees(const Inst& inst) {
   const auto args = operands<Op::SumTrees>(inst);
   const Range& rows = ranges[args.rows];
   read_leaf_values(rows);
+  if (adds_chunk() && loaded_->accumulators[args.acc_out].kind == AccumulatorKind::F64) {
+    LeafOffsets::for_parts(rows, rows_together(outputs_, kRowsDecidedTogether),
+                           [&](const Range& some) { add_until_decided(args.acc_out, args.acc_in, some); });
+    return;
+  }
   with_scores(args.acc_out, [&]<class Score>() {
-    if (adds_chunk())
-      LeafOffsets::for_parts(rows, rows_together(outputs_, kRowsDecidedTogether), [&](const Range& some) {
-        add_until_decided<Score>(args.acc_out, args.acc_in, some);
-      });
-    else
-      LeafOffsets::for_parts(rows, rows_together(outputs_, kCodeRows), [&](const Range& some) {
-        add_leaves<Score>(args.acc_out, args.acc_in, some, pass_->trees);
-      });
+    LeafOffsets::for_parts(rows, rows_together(outputs_, kCodeRows), [&](const Range& some) {
+      add_leaves<Score>(args.acc_out, args.acc_in, some, pass_->trees);
+    });
   });
 }
 

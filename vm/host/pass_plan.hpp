@@ -160,7 +160,7 @@ class PassPlan {
     const std::uint64_t all = std::max(pass.trees.size(), 1u);
     if (step >= all) return static_cast<std::uint32_t>(all);
     if (!sums_kept_leaves(pass.plan_rows)) return static_cast<std::uint32_t>(step);
-    if (std::ranges::find(loaded_.trees_ascend, false) != loaded_.trees_ascend.end())
+    if (std::ranges::find(loaded_.trees_ascend, 0) != loaded_.trees_ascend.end())
       return static_cast<std::uint32_t>(all);
     const std::uint64_t least = pass.row_count < kCodeRows ? kChunkTreesOfFewRows : kChunkTrees;
     return static_cast<std::uint32_t>(std::min(all, (least + step - 1) / step * step));

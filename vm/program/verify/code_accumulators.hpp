@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <vector>
 
 #include "vm/program/verify/code_ranges.hpp"
 
@@ -57,7 +56,7 @@ class AccumulatorRules : protected RangeRules {
     std::size_t depth = 0;         ///< Blocks that were open when it was privatized.
   };
 
-  std::vector<bool> of_trees() const;
+  std::uint32_t of_trees() const;
   Result<void> form_fits(ReductionForm form, std::uint32_t width, Op loop) const;
 
   std::array<Accumulator, kAccumulators> accumulators_{};

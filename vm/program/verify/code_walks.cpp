@@ -61,10 +61,10 @@ Result<void> WalkRules::walks_in_order() {
   in_order_.resize(program_.groups().size());
   for (std::uint32_t i = 0; i < facts().walker_count; ++i) {
     const std::uint32_t index = program_.walkers()[facts().first_walker + i].group;
-    if (in_order_[index]) continue;
+    if (in_order_[index] != 0) continue;
     if (!std::ranges::is_sorted(trees_of(program_, program_.groups()[index]), {}, &TreeDesc::number))
       return wrong("it adds the trees of group {} to sums, but they are not in the model's order", index);
-    in_order_[index] = true;
+    in_order_[index] = 1;
   }
   return {};
 }
