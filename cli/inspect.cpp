@@ -66,20 +66,21 @@ std::string sums_text(AccumulatorKind kind, int unit) {
   return is_per_tree(kind) ? text + ", added in the model's order" : text;
 }
 
-/// Returns the kind of the accumulator that walks add to: the first one after the result a0 that is not a private copy.
-/// If there is none, walks add to the result, whose kind is F32.
+/// Returns the kind of the accumulator that walks for scores add to: the first one after the result a0 that is neither
+/// a private copy nor for outputs of single trees. If there is none, walks add to the result, whose kind is F32.
 AccumulatorKind sums_kind(const Program& program) {
+  const std::vector<AccumulatorMemory>& memory = code_map(program).accumulators;
   for (std::uint32_t i = 1; i < program.accumulators().size(); ++i)
-    if (program.accumulators()[i].parent == i) return program.accumulators()[i].kind;
+    if (program.accumulators()[i].parent == i && !memory[i].of_trees) return program.accumulators()[i].kind;
   return AccumulatorKind::F32;
 }
 
-/// Returns the bytes of scratch memory that a call takes per row for sums other than the result, and for private
-/// copies.
+/// Returns the bytes of scratch memory that a call for scores takes per row for sums other than the result, and for
+/// private copies.
 std::uint64_t private_bytes(const Program& program) {
   std::uint64_t bytes = 0;
   for (const AccumulatorMemory& memory : std::span(code_map(program).accumulators).subspan(1))
-    bytes += memory.copy_bytes;
+    if (!memory.of_trees) bytes += memory.copy_bytes;
   return bytes;
 }
 

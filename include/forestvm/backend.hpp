@@ -243,8 +243,8 @@ class Predictor {
   ///
   /// Base margins need the host and a model of XGBoost or LightGBM that does not average its trees. LightGBM's own
   /// predict takes no margins: here sums start from them as LightGBM's scores of training rows start from
-  /// init_score. Early stop needs the host, a model of LightGBM that has it, and a program that keeps every tree's
-  /// leaf (CompileOptions::keeps_leaves).
+  /// init_score. Early stop needs the host, a model of LightGBM that has it, and a program with its rounds
+  /// (CompileOptions::keeps_leaves).
   ///
   /// Outputs of trees are scores, too: what the leaf of each tree, in the model's order, adds to the raw score, or to
   /// each raw score if leaves are vectors. The scores of stages are the raw scores after every few rounds of trees

@@ -25,7 +25,9 @@ inline constexpr std::string_view kStageNames[] = {"model", "tiled", "loops", "l
 struct CompileOptions {
   Contract contract = Contract::Trainer;
   bool strict = false;  ///< Turns warnings into refusals.
-  /// Lets walks keep every tree's leaf, to add them in the model's order at the end: see EarlyStop.
+  /// Gives the program the model's rounds, of which a call can choose some (Rounds) or stop after some (EarlyStop), and
+  /// lets walks keep every tree's leaf for outputs of single trees. Sums are then in the model's order under every
+  /// contract.
   bool keeps_leaves = false;
   /// Gives the program what it needs to compute contributions of features (OutputKind::Contributions), which takes
   /// about as much memory as the trees. Refused, with tree and node, for models that do not say how many training rows

@@ -569,10 +569,10 @@ FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_o
  *
  * Early stop is LightGBM's pred_early_stop: after every early_stop_every rounds a row gets no more trees if
  * 2 x |raw| (one output) or the distance of the best raw score to the second is above early_stop_margin; its raw scores
- * are the sums so far. The program must keep each tree's leaf (forestvm compile --with early-stop).
+ * are the sums so far. The program must have the rounds (forestvm compile --with early-stop).
  *
  * Only trees of rounds [rounds_begin, rounds_end) count, in scores, values, classes, and outputs of trees and stages. The
- * program must keep each tree's leaf (--with rounds). All trees are walked: a program of the rounds alone is faster.
+ * program must have the rounds (--with rounds). Others are not walked, unless the schedule has orderTrees.
  *
  * FVM_USAGE: also a margin that is not finite, or beyond float32 where scores are float32 (the message names row and
  * output); margins of another shape than the raw scores; options for leaves; an early_stop_margin below 0 or NaN;

@@ -8,7 +8,8 @@
 //   fast          Any order, in the type that is requested; with accumulate(leaves) as under trainer.
 //
 // Leaves that are numbers of vectors or functions are always kept, and what the numbers stand for is added in the
-// model's order.
+// model's order. A program that keeps leaves (CompileOptions::keeps_leaves) adds in the model's order under every
+// contract. Where walks add in that order by themselves, they keep leaves only for outputs of single trees.
 #include <algorithm>
 
 #include <forestvm/core/sums.hpp>
@@ -95,7 +96,8 @@ class SumsChoice {
       return lowering_.refuse(
           requested()->directive,
           "leaves that are kept are summed in the model's type, " + std::string(name_of(sum_kind(type()))));
-    lowering_.sums.kind = per_tree_kind(type());
+    lowering_.sums.leaves_apart = !lowering_.numbered && !permuted_ && reductions_.empty() && !keeps_leaves();
+    if (!lowering_.sums.leaves_apart) lowering_.sums.kind = per_tree_kind(type());
     return {};
   }
 

@@ -3,7 +3,7 @@
 // unless they are added atomically, or every tree's leaf is kept. Nested loops of this kind are reduced from the
 // inside out. Where the copies of an outer loop only receive the copies of an inner loop, they need no memory: the
 // inner copies are reduced in place. Then the result is initialised and written where each row is complete, and the
-// nest is repeated for leaf numbers. Source: SilvanForge, section 5.
+// nest is repeated for leaf numbers, and for outputs of single trees. Source: SilvanForge, section 5.
 //
 //   par.for t0 in trees step 50:               result[batch] = base
 //     for t1 in t0:                            par.for t0 in trees step 50:
@@ -19,6 +19,7 @@
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 
+#include "scheduler/exact_sums.hpp"
 #include "scheduler/lowering.hpp"
 
 namespace forestvm::scheduler {
@@ -35,7 +36,7 @@ class Legalizer {
 
   Result<void> run() {
     std::vector<Statement>& nest = lowering_.nest.body;
-    std::vector<Statement> leaves = nest;
+    std::vector<Statement> leaves = nest, walks = nest;
     if (kind() != AccumulatorKind::F32) sums_ = scores_ = add_shared_accumulator(kind());
     const AccumulatorKind taken = lowering_.sums.scores;
     if (kind() != taken) scores_ = taken == AccumulatorKind::F32 ? kResult : add_shared_accumulator(taken);
@@ -43,6 +44,7 @@ class Legalizer {
     merge_copies();
     FVM_TRY(check_memory());
     insert_results(nest, kNoLoop);
+    if (lowering_.sums.leaves_apart) FVM_TRY(keep_leaves_apart(walks, nest));
     write_leaves(leaves);
     insert_encoder(leaves, kNoLoop);
     const auto add_after_leaves = [&](OutputKind output, Statement::Kind statement) {
@@ -277,22 +279,54 @@ class Legalizer {
     }
     if (base_last) scores.push_back(make(AddBase, rows, scores_));
     add_outputs(scores, rows);
-    if (lowering_.options.keeps_leaves) scores = write_trees(std::move(scores), rows, base_last);
+    if (lowering_.options.keeps_leaves && !lowering_.sums.leaves_apart)
+      for (const OutputKind kind : outputs_of_trees())
+        scores = cut(kind, rows, {store_leaves(kind, rows, sums_)}, std::move(scores));
     std::move(scores.begin(), scores.end(), std::back_inserter(body));
   }
 
-  /// Returns statements that write the outputs of single trees, stages of rounds and uncertainty, or else run `others`.
-  std::vector<Statement> write_trees(std::vector<Statement> others, LoopId rows, bool base_last) const {
-    Statement stages = make(StoreStages, rows, scores_);
-    stages.from = sums_;
-    stages.base_last = base_last;
+  /// Returns the outputs that are computed of each tree's leaf.
+  std::vector<OutputKind> outputs_of_trees() const {
     const UncertaintyRule rule = uncertainty_rule(lowering_.model);
-    if (rule != UncertaintyRule::None)
-      others = cut(OutputKind::Uncertainty, rows, {stages}, std::move(others));
+    std::vector<OutputKind> outputs;
+    if (rule != UncertaintyRule::None) outputs.push_back(OutputKind::Uncertainty);
     if (rule != UncertaintyRule::None && rule != UncertaintyRule::Trees)
-      others = cut(OutputKind::VirtEnsembles, rows, {stages}, std::move(others));
-    others = cut(OutputKind::Staged, rows, {std::move(stages)}, std::move(others));
-    return cut(OutputKind::Trees, rows, {make(StoreTrees, rows, sums_)}, std::move(others));
+      outputs.push_back(OutputKind::VirtEnsembles);
+    outputs.push_back(OutputKind::Staged);
+    outputs.push_back(OutputKind::Trees);
+    return outputs;
+  }
+
+  /// Returns the statement that writes an output of single trees, stages of rounds or uncertainty, from the leaves that
+  /// an accumulator keeps.
+  Statement store_leaves(OutputKind output, LoopId rows, std::uint32_t kept) const {
+    if (output == OutputKind::Trees) return make(StoreTrees, rows, kept);
+    Statement stages = make(StoreStages, rows, scores_);
+    stages.from = kept;
+    stages.base_last = lowering_.model.base_last;
+    return stages;
+  }
+
+  /// Repeats the nest for each output that is computed of single trees' leaves: `walks` is the nest as it was before
+  /// anything was inserted.
+  Result<void> keep_leaves_apart(const std::vector<Statement>& walks, std::vector<Statement>& nest) {
+    const std::uint32_t kept = add_shared_accumulator(per_tree_kind(lowering_.model.score_type));
+    for (const OutputKind output : outputs_of_trees()) {
+      std::vector<Statement> body = walks;
+      FVM_TRY(privatize(body, kNoLoop, kept, false));
+      insert_leaves(body, kNoLoop, output, kept);
+      nest = cut(output, kNoLoop, std::move(body), std::move(nest));
+    }
+    return {};
+  }
+
+  /// Inserts the output of kept leaves, inside the loops over rows that contain everything else.
+  void insert_leaves(std::vector<Statement>& body, LoopId rows, OutputKind output, std::uint32_t kept) {
+    if (Statement* loop = only_row_loop(body)) return insert_leaves(loop->body, loop->loop, output, kept);
+    insert_encoder(body, rows);
+    if (output != OutputKind::Trees)
+      body.insert(body.begin(), make(lowering_.model.base_last ? Zero : Init, rows, scores_));
+    body.push_back(store_leaves(output, rows, kept));
   }
 
   /// Returns statements that run `body` in calls for an output, and `otherwise` in others.

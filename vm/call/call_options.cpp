@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -69,11 +70,11 @@ Result<void> check_margins(const Program& program, OutputKind output, std::size_
   return {};
 }
 
-/// Returns whether the program keeps every tree's leaf, and adds the leaves of a row at the end.
-bool keeps_leaves(const Program& program) {
-  const auto all = program.accumulators();
+/// Returns whether all walks for sums have accumulators of one of these kinds.
+bool sums_are(const Program& program, std::initializer_list<AccumulatorKind> kinds) {
   return std::ranges::all_of(code_map(program).insts, [&](const InstFacts& inst) {
-    return inst.walk_sums == kNoAccumulator || is_per_tree(all[inst.walk_sums].kind);
+    return inst.walk_sums == kNoAccumulator ||
+           std::ranges::find(kinds, program.accumulators()[inst.walk_sums].kind) != kinds.end();
   });
 }
 
@@ -90,9 +91,12 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
     return refused(kWhere,
                    "is for LightGBM's models of classes and ranks; this one ({}, {}) needs all its trees",
                    program.text(StringId::Trainer), program.text(StringId::Objective));
-  if (!keeps_leaves(program))
+  using enum AccumulatorKind;
+  if (program.round_begins().empty() && !sums_are(program, {PerTree, PerTree64}))
     return refused(kWhere,
                    "the program does not keep each tree's leaf: compile the model with --with early-stop");
+  if (!sums_are(program, {PerTree64, F64}))
+    return refused(kWhere, "the program adds no float64 scores, as LightGBM does");
   return {};
 }
 

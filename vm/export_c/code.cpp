@@ -65,9 +65,9 @@ class CodeWriter {
 
   /// Returns the address of a row of a copy of an accumulator, as C text.
   std::string at(std::uint32_t accumulator, const std::string& copy, const std::string& row) const {
-    const auto [storage, stride, width, bytes] = memory(accumulator);
-    return formatted("(a{} + ((size_t)({}) * {} + {}) * {})", storage, copy,
-                     number(std::uint64_t{stride} * rows_), row, number(width));
+    const AccumulatorMemory& of = memory(accumulator);
+    return formatted("(a{} + ((size_t)({}) * {} + {}) * {})", of.storage, copy,
+                     number(std::uint64_t{of.copy_stride} * rows_), row, number(of.width));
   }
   std::string at(std::uint32_t accumulator, const std::string& row) const {
     return at(accumulator, copy(accumulator), row);

@@ -52,6 +52,7 @@ Result<LoadedWalker> load_walker(const Program& program, LoadedProgram& loaded, 
   walker.task.order = desc.order;
   walker.task.atomic = desc.atomic != 0;
   walker.task.exact = desc.end == WalkEnd::Exact;
+  walker.trees_ascend = loaded.trees_ascend[desc.group] != 0;
   return walker;
 }
 
@@ -91,13 +92,14 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
                                 program.category_columns(), row_width(program.meta()));
   loaded.target = &target;
   loaded.scale = SumScale(program.meta().sum_unit);
-  for (const GroupDesc& group : loaded.groups)
-    loaded.group_data.push_back(group_data(program, group, loaded.tile_exits.data()));
-  loaded.trees_ascend =
-      std::all_of(loaded.group_data.begin(), loaded.group_data.end(), [](const GroupData& group) {
-        return std::is_sorted(group.trees, group.trees + group.tree_count,
-                              [](const TreeDesc& a, const TreeDesc& b) { return a.number < b.number; });
-      });
+  for (const GroupDesc& group : loaded.groups) {
+    const GroupData data = group_data(program, group, loaded.tile_exits.data());
+    loaded.group_data.push_back(data);
+    const bool ascend =
+        std::is_sorted(data.trees, data.trees + data.tree_count,
+                       [](const TreeDesc& a, const TreeDesc& b) { return a.number < b.number; });
+    loaded.trees_ascend.push_back(ascend ? 1 : 0);
+  }
   loaded.roots.resize(loaded.groups.size());
   for (const WalkerDesc& desc : program.walkers()) {
     FVM_ASSIGN(const LoadedWalker walker, load_walker(program, loaded, desc, target));

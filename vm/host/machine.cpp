@@ -187,7 +187,7 @@ void Machine::walk(const Inst& inst) {
   const LoadedWalker& walker = selected_walker(args.walker, args.select);
   WalkTask task = walker.task;
   task.tree_range = ranges[args.trees];
-  if (pass_->trees.size() != loaded_->meta.num_trees && loaded_->trees_ascend) {
+  if (pass_->trees.size() != loaded_->meta.num_trees && walker.trees_ascend) {
     task.tree_range = wanted_trees(task, task.tree_range);
     if (task.tree_range.size() == 0) return;
   }
@@ -234,6 +234,7 @@ void Machine::store_rows(std::uint32_t accumulator, const Range& rows, Value* va
 void Machine::store(const Inst& inst) {
   const auto args = operands<Op::Store>(inst);
   const Range& rows = ranges[args.rows];
+  if (adds_chunk()) return keep_sums(args.acc_in, rows);
   if (pass_->wide_values != nullptr) store_rows(args.acc_in, rows, pass_->wide_values);
   if (pass_->values == nullptr || (pass_->in_place && args.acc_in == kResult)) return;
   store_rows(args.acc_in, rows, pass_->values);

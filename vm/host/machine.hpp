@@ -35,7 +35,8 @@ namespace forestvm::host {
 /// A walker instruction's target, resolved when the program is loaded.
 struct LoadedWalker {
   Walker walk;
-  WalkTask task;  ///< The part that is the same in all calls: nodes, trees, steps, order.
+  WalkTask task;      ///< The part that is the same in all calls: nodes, trees, steps, order.
+  bool trees_ascend;  ///< True if the trees of its group are in the model's order.
 };
 
 /// A loaded program, which all calls share.
@@ -43,8 +44,14 @@ struct LoadedProgram {
   explicit LoadedProgram(Program of)
       : program(std::move(of)), meta(program.meta()), code(program.code().data()) {}
 
-  /// Returns the bytes of an accumulator in the scratch memory of a pass of `rows` rows.
-  std::size_t accumulator_bytes(std::size_t accumulator, std::uint32_t rows) const {
+  /// Returns whether calls for an output use an accumulator.
+  bool uses(std::size_t accumulator, OutputKind output) const {
+    return !memory[accumulator].of_trees || is_of_trees(output);
+  }
+
+  /// Returns the bytes of an accumulator in the scratch memory of a pass of `rows` rows for an output.
+  std::size_t accumulator_bytes(std::size_t accumulator, OutputKind output, std::uint32_t rows) const {
+    if (!uses(accumulator, output)) return 0;
     const bool per_tree = is_per_tree(accumulators[accumulator].kind);
     return (per_tree ? LeafOffsets::rows_with_room(rows) : rows) * memory[accumulator].copy_bytes;
   }
@@ -62,13 +69,13 @@ struct LoadedProgram {
   std::vector<GroupData> group_data{};
   std::vector<RootNodes> roots{};             ///< For each group whose trees lanes walk, the trees' roots.
   std::vector<std::uint8_t> tile_exits{};     ///< Exits of tiles: see GroupData::exits.
-  bool trees_ascend = false;                  ///< True if the trees of each group are in the model's order.
+  std::vector<std::uint8_t> trees_ascend{};   ///< For each group, whether its trees are in the model's order.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   LeafVectors vectors{};                      ///< Vectors of leaves, which sum_trees adds.
   LeafFunctions functions{};                  ///< Functions of leaves, whose outputs sum_trees adds.
   LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which they are computed.
   LoadedPaths paths{};                        ///< Paths, from which explain computes contributions.
-  LeafAttributions attributions{};            ///< Terms of leaves, which attribute adds.
+  LeafAttributions attributions{};            ///< What leaves add to approximate contributions.
   TransformParameters parameters{};
   std::vector<double> base{};     ///< Base scores.
   std::vector<double> no_base{};  ///< Zeros, one for each output: base scores of rounds without a base.
@@ -92,11 +99,17 @@ constexpr std::size_t member_numbers(std::size_t outputs, std::size_t ensembles)
   return std::max<std::size_t>(outputs * ensembles, 4096);
 }
 
-/// The sums of rows whose prediction may stop early, from one chunk of the trees to the next: see UndecidedRows.
+/// The sums of rows whose prediction may stop early, from one chunk of the trees to the next: see UndecidedRows. A row
+/// is decided once its sums are, and they stay as they are then.
 struct UndecidedSums {
-  double* scores;         ///< The sums of each row.
-  std::uint8_t* decided;  ///< For each row, 1 if its sums need no more trees.
-  bool begun;             ///< False in the first chunk: the program sets the sums from which rows start.
+  double* scores;      ///< The sums of each row.
+  EarlyStopRule rule;  ///< The program's.
+  double margin;       ///< The call's.
+  bool begun;          ///< False in the first chunk: the program sets the sums from which rows start.
+  bool finished;       ///< True once all chunks have ended, and outputs are made of the sums.
+
+  /// Returns how many rows with sums from `first` on are not decided.
+  std::uint32_t left(const double* first, std::uint32_t rows, std::size_t outputs) const;
 };
 
 /// One pass of a call.
@@ -212,11 +225,13 @@ class Machine {
   double leaf_output(std::uint32_t row, double leaf) const;
   template <class Score>
   void add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows, const Range& trees) const;
-  std::uint32_t mark_decided(const Range& rows) const;
-  template <class Score>
+  /// Returns whether the pass adds a chunk of an early stop's trees to sums that are kept, and writes no results.
+  bool adds_chunk() const { return pass_->undecided != nullptr && !pass_->undecided->finished; }
+  bool resume(std::uint32_t accumulator, const Range& rows) const;
+  void keep_sums(std::uint32_t from, const Range& rows) const;
   void add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const;
   template <class Score>
-  void attribute_rows(const Range& rows, const LeafTerm<Score>* terms) const;
+  void attribute_rows(const Range& rows) const;
   template <class Score>
   void write_attributions(std::uint32_t row, Score* sums) const;
   template <class Score>

@@ -49,9 +49,20 @@ void Machine::fill_margins(std::uint32_t accumulator, const Range& rows) const {
   }
 }
 
+/// Returns whether sums of an early stop go on from those of the chunk before, which it gives to some rows then.
+bool Machine::resume(std::uint32_t accumulator, const Range& rows) const {
+  if (pass_->undecided == nullptr || !pass_->undecided->begun ||
+      loaded_->accumulators[accumulator].kind != AccumulatorKind::F64)
+    return false;
+  std::copy_n(pass_->undecided->scores + rows.begin * outputs_, rows.size() * outputs_,
+              accumulator_row<double>(accumulator, rows.begin));
+  return true;
+}
+
 void Machine::init(const Inst& inst) {
   const auto args = operands<Op::Init>(inst);
   const Range& rows = ranges[args.rows];
+  if (resume(args.acc_out, rows)) return;
   with_element(args.acc_out, [&]<class Element>() {
     // Programs that count sums exactly refuse margins.
     if constexpr (std::is_same_v<Element, F32Sum> || std::is_same_v<Element, F64Sum>)
@@ -64,8 +75,10 @@ void Machine::zero(const Inst& inst) {
   const auto args = operands<Op::Zero>(inst);
   const Range& rows = ranges[args.rows];
   const AccumulatorKind kind = loaded_->accumulators[args.acc_out].kind;
-  if (!is_per_tree(kind))
+  if (!is_per_tree(kind)) {
+    if (resume(args.acc_out, rows)) return;
     return with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
+  }
   const LeafOffsets offsets = leaf_offsets(args.acc_out);
   const std::size_t size = element_size(kind);
   for (std::uint32_t row = rows.begin; row < rows.end; ++row)
@@ -76,6 +89,7 @@ void Machine::zero(const Inst& inst) {
 void Machine::add_base(const Inst& inst) {
   const auto args = operands<Op::AddBase>(inst);
   const Range& rows = ranges[args.rows];
+  if (adds_chunk()) return;      // once the chunks have ended, the base is added
   if (loaded_->meta.scale != 1)  // the verifier has checked that it holds scores
     with_scores(args.acc_out, [&]<class Score>() {
       Score* const begin = accumulator_row<Score>(args.acc_out, rows.begin);
@@ -230,63 +244,63 @@ constexpr std::uint32_t kRowsDecidedTogether = 16;
 
 }  // namespace
 
-/// Marks the rows whose sums are decided, and returns the number of rows that are not.
-[[gnu::cold]] std::uint32_t Machine::mark_decided(const Range& rows) const {
-  const auto outputs = static_cast<std::uint32_t>(outputs_);
+std::uint32_t UndecidedSums::left(const double* first, std::uint32_t rows, std::size_t outputs) const {
+  const auto width = static_cast<std::uint32_t>(outputs);
+  std::uint32_t count = 0;
+  for (std::uint32_t row = 0; row < rows; ++row)
+    count += is_decided(rule, first + std::size_t{row} * width, width, margin) ? 0u : 1u;
+  return count;
+}
+
+/// Keeps the sums of a chunk of the trees of rows that are not decided yet: see UndecidedRows.
+void Machine::keep_sums(std::uint32_t from, const Range& rows) const {
+  if (loaded_->accumulators[from].kind != AccumulatorKind::F64)
+    return;  // no program that is compiled has such
   const UndecidedSums& undecided = *pass_->undecided;
-  std::uint32_t left = 0;
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-    if (undecided.decided[row] == 0) {
-      const bool decided = is_decided(loaded_->meta.early_stop, undecided.scores + row * outputs_, outputs,
-                                      pass_->options->early_stop->margin);
-      undecided.decided[row] = decided ? 1 : 0;
-      left += decided ? 0u : 1u;
+  const double margin = undecided.margin;
+  const double* sums = accumulator_row<double>(from, rows.begin);
+  double* kept = undecided.scores + rows.begin * outputs_;
+  if (outputs_ == 1 && undecided.rule != EarlyStopRule::Lead) {
+    // Nothing branches on what is decided: no processor would foresee it.
+    for (std::uint32_t i = 0; i < rows.size(); ++i) {
+      const bool decided = is_decided(EarlyStopRule::Distance, kept + i, 1, margin);
+      kept[i] = decided ? kept[i] : sums[i];
     }
-  return left;
+    return;
+  }
+  for (std::uint32_t i = 0; i < rows.size(); ++i, kept += outputs_, sums += outputs_)
+    if (undecided.left(kept, 1, outputs_) != 0) std::copy_n(sums, outputs_, kept);
 }
 
 /// Adds the leaves of the chunk's trees to the sums of some rows, round after round, until all rows are decided: see
 /// EarlyStop. A row's sums remain those with which it was decided.
-template <class Score>
 [[gnu::cold]] void Machine::add_until_decided(std::uint32_t to, std::uint32_t from, const Range& rows) const {
   const UndecidedSums& undecided = *pass_->undecided;
   const Range& all = pass_->trees;
   const auto step = static_cast<std::uint32_t>(std::min<std::uint64_t>(
       std::uint64_t{pass_->options->early_stop->every} * outputs_, std::max(all.size(), 1u)));
-  Score* const sums = accumulator_row<Score>(to, rows.begin);
-  double* const kept = undecided.scores + rows.begin * outputs_;
-  const std::size_t numbers = rows.size() * outputs_;
-  const auto take_kept = [&] {
-    for (std::size_t i = 0; i < numbers; ++i) sums[i] = static_cast<Score>(kept[i]);
-  };
-  if (undecided.begun)
-    take_kept();
-  else
-    std::copy_n(sums, numbers, kept);
-  const std::uint8_t* const decided = undecided.decided + rows.begin;
-  bool any_left = std::find(decided, decided + rows.size(), 0) != decided + rows.size();
-  for (std::uint32_t c = 0; any_left && c < iterations(all.size(), step); ++c) {
-    add_leaves<Score>(to, from, rows, chunk(all, step, c));
-    for (std::uint32_t i = 0; i < rows.size(); ++i)
-      if (decided[i] == 0) std::copy_n(sums + i * outputs_, outputs_, kept + i * outputs_);
-    any_left = mark_decided(rows) != 0;
+  const double* const kept = undecided.scores + rows.begin * outputs_;
+  for (std::uint32_t c = 0; c < iterations(all.size(), step); ++c) {
+    if (undecided.left(kept, rows.size(), outputs_) == 0) return;
+    add_leaves<double>(to, from, rows, chunk(all, step, c));
+    keep_sums(to, rows);
+    std::copy_n(kept, rows.size() * outputs_, accumulator_row<double>(to, rows.begin));
   }
-  take_kept();
 }
 
 void Machine::sum_trees(const Inst& inst) {
   const auto args = operands<Op::SumTrees>(inst);
   const Range& rows = ranges[args.rows];
   read_leaf_values(rows);
+  if (adds_chunk() && loaded_->accumulators[args.acc_out].kind == AccumulatorKind::F64) {
+    LeafOffsets::for_parts(rows, rows_together(outputs_, kRowsDecidedTogether),
+                           [&](const Range& some) { add_until_decided(args.acc_out, args.acc_in, some); });
+    return;
+  }
   with_scores(args.acc_out, [&]<class Score>() {
-    if (pass_->undecided != nullptr)
-      LeafOffsets::for_parts(rows, rows_together(outputs_, kRowsDecidedTogether), [&](const Range& some) {
-        add_until_decided<Score>(args.acc_out, args.acc_in, some);
-      });
-    else
-      LeafOffsets::for_parts(rows, rows_together(outputs_, kCodeRows), [&](const Range& some) {
-        add_leaves<Score>(args.acc_out, args.acc_in, some, pass_->trees);
-      });
+    LeafOffsets::for_parts(rows, rows_together(outputs_, kCodeRows), [&](const Range& some) {
+      add_leaves<Score>(args.acc_out, args.acc_in, some, pass_->trees);
+    });
   });
 }
 

@@ -27,11 +27,11 @@ class PassPlan {
  public:
   [[gnu::cold]] PassPlan(const LoadedProgram& loaded, const Target& target) : loaded_(loaded) {
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i) {
-      private_bytes_ += loaded_.memory[i].copy_bytes;
-      if (is_per_tree(loaded_.accumulators[i].kind)) leaf_bytes_ += loaded_.memory[i].copy_bytes;
+      add_bytes(i, of_trees_);
+      if (loaded_.uses(i, OutputKind::Raw)) add_bytes(i, of_sums_);
     }
     const std::size_t result_bytes = loaded_.meta.num_outputs * (sizeof(float) + sizeof(double));
-    few_rows_ = std::min({max_pass_rows(private_bytes_ + result_bytes + leaf_value_bytes(1), leaf_bytes_),
+    few_rows_ = std::min({max_pass_rows(of_trees_.all + result_bytes + leaf_value_bytes(1), of_trees_.leaves),
                           max_encoded_rows(), max_converted_rows()});
     // With fewer features than steps, walking a block that is not full costs more than converting its rows.
     const double steps = loaded_.meta.mean_depth * loaded_.meta.num_trees;
@@ -88,10 +88,11 @@ class PassPlan {
     // Calls for leaf numbers and contributions have memory for sums too, because the code may write sums in them.
     const std::size_t result_bytes = pass.in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
     const std::size_t number_bytes = leaf_number_bytes(pass.output, 1);
-    const std::size_t row_bytes = private_bytes_ + result_bytes + delivered_bytes + leaf_value_bytes(1) +
+    const AccumulatorBytes& accumulators = is_of_trees(pass.output) ? of_trees_ : of_sums_;
+    const std::size_t row_bytes = accumulators.all + result_bytes + delivered_bytes + leaf_value_bytes(1) +
                                   number_bytes +
                                   (undecided_bytes(pass, kCodeRows) + kCodeRows - 1) / kCodeRows;
-    const std::size_t most = std::min(left, max_pass_rows(row_bytes, number_bytes + leaf_bytes_));
+    const std::size_t most = std::min(left, max_pass_rows(row_bytes, number_bytes + accumulators.leaves));
     if (rows.form() == RowForm::Encoded)
       return std::min(left, rows.cut(adds_values() ? std::min(most, max_encoded_rows()) : most));
     const std::size_t encoded = std::min(most, max_encoded_rows());
@@ -136,7 +137,7 @@ class PassPlan {
     bytes += whole_lines(leaf_number_bytes(pass.output, rows));
     if (!pass.in_place) bytes += whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
-      bytes += whole_lines(loaded_.accumulator_bytes(i, pass.row_count));
+      bytes += whole_lines(loaded_.accumulator_bytes(i, pass.output, pass.row_count));
     return bytes + whole_lines(leaf_value_bytes(rows)) + whole_lines(undecided_bytes(pass, rows));
   }
 
@@ -157,9 +158,23 @@ class PassPlan {
   std::uint32_t chunk_trees(const Pass& pass) const {
     const std::uint64_t step = std::uint64_t{pass.options->early_stop->every} * loaded_.meta.num_outputs;
     const std::uint64_t all = std::max(pass.trees.size(), 1u);
-    if (!loaded_.trees_ascend || step >= all) return static_cast<std::uint32_t>(all);
+    if (step >= all) return static_cast<std::uint32_t>(all);
+    if (!sums_kept_leaves(pass.plan_rows)) return static_cast<std::uint32_t>(step);
+    if (std::ranges::find(loaded_.trees_ascend, 0) != loaded_.trees_ascend.end())
+      return static_cast<std::uint32_t>(all);
     const std::uint64_t least = pass.row_count < kCodeRows ? kChunkTreesOfFewRows : kChunkTrees;
     return static_cast<std::uint32_t>(std::min(all, (least + step - 1) / step * step));
+  }
+
+  /// Returns whether the plan for `rows` rows keeps each tree's leaf, and adds the leaves of a row at the end.
+  bool sums_kept_leaves(std::uint32_t rows) const {
+    for (const Inst* inst = loaded_.code; inst->op != Op::Halt; ++inst) {
+      if (inst->op == Op::SumTrees) return true;
+      if (inst->op != Op::Plan) continue;
+      const auto [least, most, end] = operands<Op::Plan>(*inst);
+      if (rows < least || rows > most) inst = loaded_.code + end;
+    }
+    return false;
   }
 
   /// Returns whether threads of a pass take slots of memory.
@@ -256,10 +271,22 @@ class PassPlan {
     return LeafOffsets::whole(std::min(rows, threads * std::max(kMinLeafRows, kMaxLeafBytes / leaf_bytes)));
   }
 
+  /// The bytes of a row in accumulators, apart from the result.
+  struct AccumulatorBytes {
+    std::size_t all = 0;
+    std::size_t leaves = 0;  ///< Bytes in those of per-tree values.
+  };
+
+  void add_bytes(std::size_t accumulator, AccumulatorBytes& bytes) const {
+    bytes.all += loaded_.memory[accumulator].copy_bytes;
+    if (is_per_tree(loaded_.accumulators[accumulator].kind))
+      bytes.leaves += loaded_.memory[accumulator].copy_bytes;
+  }
+
   const LoadedProgram& loaded_;
-  std::size_t private_bytes_ = 0;  ///< Bytes of a row in all accumulators but the result.
-  std::size_t leaf_bytes_ = 0;     ///< Bytes of a row in accumulators of per-tree values.
-  bool encodes_doubles_ = false;   ///< True if passes of kDoublesToEncode float64 rows and more are encoded.
+  AccumulatorBytes of_trees_{};   ///< Accumulators that calls for outputs of single trees use.
+  AccumulatorBytes of_sums_{};    ///< Accumulators that other calls use.
+  bool encodes_doubles_ = false;  ///< True if passes of kDoublesToEncode float64 rows and more are encoded.
   /// Calls of up to this many rows that give at most a number for each output take one pass, whatever their rows are.
   std::size_t few_rows_ = 0;
 };

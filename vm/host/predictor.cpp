@@ -359,7 +359,7 @@ class HostPredictor final : public CallPredictor {
                                ? reinterpret_cast<std::byte*>(pass.values)
                                : take(std::size_t{pass.row_count} * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
-      pass.accumulators[i] = take(loaded_.accumulator_bytes(i, pass.row_count));
+      pass.accumulators[i] = take(loaded_.accumulator_bytes(i, pass.output, pass.row_count));
     pass.leaf_values = reinterpret_cast<double*>(take(plan_.leaf_value_bytes(pass.row_count)));
     if (pass.options->early_stop) {
       std::byte* const memory = take(plan_.undecided_bytes(pass, pass.row_count));
@@ -380,7 +380,7 @@ class HostPredictor final : public CallPredictor {
     part.values = nullptr;
     part.wide_values = nullptr;
     part.labels = nullptr;
-    UndecidedRows rows(pass, loaded_.meta.num_outputs, columns(),
+    UndecidedRows rows(pass, loaded_.meta.early_stop, loaded_.meta.num_outputs, columns(),
                        plan_.undecided_values(pass, pass.row_count), memory);
     // The values that functions of leaves read belong to rows by their numbers in the call.
     const bool packs = loaded_.functions.empty();

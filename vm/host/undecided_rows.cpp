@@ -20,7 +20,7 @@ std::size_t packed_code_bytes(std::size_t rows, std::size_t columns) {
   return columns == 0 ? 0 : code_bytes(packed_rows(rows), columns) + kCodeSlack;
 }
 
-constexpr std::size_t kParts = 7;
+constexpr std::size_t kParts = 6;
 
 /// Returns the bytes of each part of the memory, in the order in which the constructor takes them.
 [[gnu::noinline]] std::array<std::size_t, kParts> part_bytes(std::size_t rows, std::size_t outputs,
@@ -30,7 +30,6 @@ constexpr std::size_t kParts = 7;
           scores,
           numbers,
           numbers,
-          rows,
           packed_code_bytes(rows, columns),
           packed_rows(rows) * values * sizeof(float)};
 }
@@ -58,13 +57,9 @@ std::size_t UndecidedRows::bytes(std::size_t rows, std::size_t outputs, std::siz
   return all;
 }
 
-UndecidedRows::UndecidedRows(const Pass& pass, std::size_t outputs, std::size_t columns, std::size_t values,
-                             std::byte* memory)
-    : outputs_(outputs),
-      columns_(columns),
-      values_(values),
-      rows_(pass.row_count),
-      all_rows_(pass.row_count) {
+UndecidedRows::UndecidedRows(const Pass& pass, EarlyStopRule rule, std::size_t outputs, std::size_t columns,
+                             std::size_t values, std::byte* memory)
+    : outputs_(outputs), columns_(columns), values_(values), rows_(pass.row_count) {
   std::byte* parts[kParts];
   const auto sizes = part_bytes(rows_, outputs, columns, values);
   for (std::size_t i = 0; i < kParts; ++i) {
@@ -75,35 +70,27 @@ UndecidedRows::UndecidedRows(const Pass& pass, std::size_t outputs, std::size_t 
   sums_.scores = reinterpret_cast<double*>(parts[1]);
   numbers_ = reinterpret_cast<std::uint32_t*>(parts[2]);
   kept_ = reinterpret_cast<std::uint32_t*>(parts[3]);
-  sums_.decided = reinterpret_cast<std::uint8_t*>(parts[4]);
-  packed_codes_ = reinterpret_cast<std::uint8_t*>(parts[5]);
-  packed_values_ = reinterpret_cast<float*>(parts[6]);
-  std::fill_n(sums_.decided, rows_, std::uint8_t{0});
+  packed_codes_ = reinterpret_cast<std::uint8_t*>(parts[4]);
+  packed_values_ = reinterpret_cast<float*>(parts[5]);
+  sums_.rule = rule;
+  sums_.margin = pass.options->early_stop->margin;
+  std::fill_n(sums_.scores, rows_ * outputs_, 0.0);  // no row with such sums is decided
   for (std::uint32_t row = 0; row < rows_; ++row) numbers_[row] = row;
 }
 
-/// Writes the numbers of the undecided rows to kept_, and returns how many there are.
-std::uint32_t UndecidedRows::keep_undecided() {
-  std::uint32_t left = 0;
-  for (std::uint32_t row = 0; row < rows_; ++row) {
-    kept_[left] = row;
-    left += sums_.decided[row] == 0 ? 1u : 0u;
-  }
-  return left;
-}
-
+/// Packs the undecided rows of a pass, of which there are `left`.
 void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
   std::uint32_t k = 0;
   for (std::uint32_t row = 0; row < rows_; ++row) {
     const double* const sums = sums_.scores + row * outputs_;
-    if (k == left || kept_[k] != row) {
+    if (sums_.left(sums, 1, outputs_) == 0) {
       std::copy_n(sums, outputs_, all_ + numbers_[row] * outputs_);
       continue;
     }
     std::copy_n(sums, outputs_, sums_.scores + k * outputs_);
-    numbers_[k++] = numbers_[row];
+    numbers_[k] = numbers_[row];
+    kept_[k++] = row;
   }
-  std::fill_n(sums_.decided, left, std::uint8_t{0});
   if (columns_ != 0) {
     pack_codes(pass.codes, kept_, left, columns_, packed_codes_);
     pass.codes = packed_codes_;
@@ -119,7 +106,7 @@ void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
 
 bool UndecidedRows::next(Pass& pass, bool packs) {
   sums_.begun = true;
-  const std::uint32_t left = keep_undecided();
+  const std::uint32_t left = sums_.left(sums_.scores, rows_, outputs_);
   if (packs && left != 0 && left <= rows_ / kPackedShare) pack(pass, left);
   return left != 0;
 }
@@ -128,7 +115,7 @@ UndecidedSums& UndecidedRows::finish() {
   for (std::uint32_t row = 0; row < rows_; ++row)
     std::copy_n(sums_.scores + row * outputs_, outputs_, all_ + numbers_[row] * outputs_);
   sums_.scores = all_;
-  std::fill_n(sums_.decided, all_rows_, std::uint8_t{1});
+  sums_.begun = sums_.finished = true;
   return sums_;
 }
 

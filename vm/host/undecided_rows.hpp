@@ -17,11 +17,12 @@ class UndecidedRows {
   /// `values` float32 numbers.
   static std::size_t bytes(std::size_t rows, std::size_t outputs, std::size_t columns, std::size_t values);
 
-  /// `pass` is the first chunk. `columns` and `values` are 0 if its walks read no codes, or no values.
-  UndecidedRows(const Pass& pass, std::size_t outputs, std::size_t columns, std::size_t values,
-                std::byte* memory);
+  /// `pass` is the first chunk, `rule` the program's. `columns` and `values` are 0 if its walks read no codes, or no
+  /// values.
+  UndecidedRows(const Pass& pass, EarlyStopRule rule, std::size_t outputs, std::size_t columns,
+                std::size_t values, std::byte* memory);
 
-  /// The sums of the chunk's rows.
+  /// Returns the sums of the chunk's rows.
   UndecidedSums& sums() { return sums_; }
 
   /// Returns whether rows of the chunk that has been interpreted are undecided, and makes `pass` the pass of their
@@ -32,12 +33,10 @@ class UndecidedRows {
   UndecidedSums& finish();
 
  private:
-  std::uint32_t keep_undecided();
   void pack(Pass& pass, std::uint32_t left);
 
   std::size_t outputs_, columns_, values_;
   std::uint32_t rows_;      ///< Rows of the chunk.
-  std::uint32_t all_rows_;  ///< Rows of the first chunk.
   double* all_;             ///< The sums of all rows that are no longer part of the chunk.
   std::uint32_t* numbers_;  ///< For each row of the chunk, its number in the first chunk.
   std::uint32_t* kept_;     ///< For each row of the next chunk, its number in this one.

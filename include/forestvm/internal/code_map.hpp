@@ -66,6 +66,7 @@ struct AccumulatorMemory {
   std::uint32_t copy_stride;  ///< Distance from one of its copies to the next, in copies of `storage`.
   std::size_t width;          ///< Elements of a row: one for each output, or for each tree.
   std::size_t copy_bytes;     ///< Bytes of a row in all of its copies; 0 if it lies in the memory of another.
+  bool of_trees;              ///< True if it holds leaves, and only calls for outputs of single trees use it.
 };
 
 struct CodeMap {

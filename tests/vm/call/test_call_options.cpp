@@ -96,7 +96,9 @@ TEST(CallOptions, MarginsAreForSomeModelsAndPrograms) {
 }
 
 TEST(CallOptions, EarlyStopIsChecked) {
-  const Program program = keeping(forest());
+  Model wide = forest();
+  wide.score_type = ScalarType::Float64;
+  const Program program = keeping(wide);
   const auto refusal = [&](double margin, std::uint32_t every) {
     return outcome(program, {{}, EarlyStop{margin, every}});
   };
@@ -110,6 +112,8 @@ TEST(CallOptions, EarlyStopIsChecked) {
   EXPECT_EQ(
       outcome(compiled(forest(), ""), {{}, EarlyStop{}}),
       "early stop: the program does not keep each tree's leaf: compile the model with --with early-stop");
+  EXPECT_EQ(outcome(keeping(forest()), {{}, EarlyStop{}}),
+            "early stop: the program adds no float64 scores, as LightGBM does");
   EXPECT_EQ(
       outcome(keeping(small_forest()), {{}, EarlyStop{}}),
       "early stop: is for LightGBM's models of classes and ranks; this one (a test, multi:softprob) needs all "

@@ -79,6 +79,7 @@ TEST(Allocations, NoneForLinearLeavesAndOptionsAfterTheFirst) {
   support::make_linear(model);
   model.takes_margins = true;
   model.early_stop = EarlyStopRule::Lead;
+  model.score_type = ScalarType::Float64;
   const auto predictor = host_backend(compiled(model, "encode(u8)"));
   const auto context = (*predictor)->make_context();
   const std::vector<float> rows = small_rows(100, 3), margins(300, 0.5f);
@@ -155,7 +156,7 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
   const host::LoadedProgram& loaded = **loading;
   const std::vector<float> rows = small_rows(40, 3);
   std::vector<float> out(120), expected(120);
-  std::vector<std::byte> scratch(loaded.accumulator_bytes(1, 40));
+  std::vector<std::byte> scratch(loaded.accumulator_bytes(1, OutputKind::Raw, 40));
   host::Pass pass{};
   pass.rows = rows.data();
   pass.row_stride = 3;

@@ -25,6 +25,7 @@ Model stopping_model(EarlyStopRule rule, bool linear) {
   const bool lead = rule == EarlyStopRule::Lead;
   Model model =
       small_forest({.trees = lead ? 180u : 90u, .features = 5, .outputs = lead ? 3u : 1u, .depth = 4});
+  model.score_type = ScalarType::Float64;  // as LightGBM's
   model.round_begins.clear();
   for (std::uint32_t t = 0; t <= model.trees.size(); t += model.num_outputs) model.round_begins.push_back(t);
   if (!lead) {
@@ -100,12 +101,16 @@ struct Forms {
   std::vector<std::pair<const char*, AnyRows>> all;
 };
 
+/// Walks of the last two keep leaves, which are added at the end; others add them to the sums.
 const char* const kSchedules[] = {"",
                                   "encode(u8)",
                                   "encode(u8); parallel(batch)",
                                   "layout(tree, array)",
                                   "layout(tree, sparse); parallel(batch)",
-                                  "plan(8); layout(tree, sparse); plan(BATCH); encode(u8)"};
+                                  "plan(8); layout(tree, sparse); plan(BATCH); encode(u8)",
+                                  "tile(tree, t0, t1, 8); layout(tree, sparse8)",
+                                  "accumulate(leaves); encode(u8)",
+                                  "orderTrees(depth)"};
 
 void check_stops(const Model& model) {
   const Forms forms(model.num_features);
@@ -135,6 +140,7 @@ TEST(EarlyStop, GivesTheScoresOfTheFirstDecidedStage) {
 /// Returns a model of `rounds` trees for each output. Those of the first output add 0.25, the others nothing.
 Model climbing_model(EarlyStopRule rule, std::uint32_t outputs, std::uint32_t rounds) {
   Model model = support::model_of({}, outputs);
+  model.score_type = ScalarType::Float64;
   model.base.assign(outputs, 0);
   model.round_begins = {0};
   model.early_stop = rule;

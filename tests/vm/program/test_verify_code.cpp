@@ -464,8 +464,9 @@ TEST(VerifyCode, MapsTheMemoryOfAccumulators) {
   add_outputs(parts);
   const auto program = build_program(parts);
   ASSERT_TRUE(program.ok()) << program.error().text();
-  const AccumulatorMemory expected[] = {{0, 1, 3, 12}, {3, 10, 3, 0}, {3, 5, 3, 0}, {3, 1, 3, 360},
-                                        {4, 1, 3, 84}, {5, 1, 6, 24}, {6, 1, 3, 48}};
+  const AccumulatorMemory expected[] = {{0, 1, 3, 12, false},  {3, 10, 3, 0, false}, {3, 5, 3, 0, false},
+                                        {3, 1, 3, 360, false}, {4, 1, 3, 84, false}, {5, 1, 6, 24, true},
+                                        {6, 1, 3, 48, false}};
   const auto& found = code_map(*program).accumulators;
   ASSERT_EQ(found.size(), std::size(expected));
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -474,6 +475,7 @@ TEST(VerifyCode, MapsTheMemoryOfAccumulators) {
     EXPECT_EQ(found[i].copy_stride, expected[i].copy_stride);
     EXPECT_EQ(found[i].width, expected[i].width);
     EXPECT_EQ(found[i].copy_bytes, expected[i].copy_bytes);
+    EXPECT_EQ(found[i].of_trees, expected[i].of_trees);
   }
 }
 

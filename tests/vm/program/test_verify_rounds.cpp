@@ -7,17 +7,22 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/core/sums.hpp>
+#include <forestvm/internal/code_map.hpp>
+
 #include "support/small_models.hpp"
 #include "vm/small_program.hpp"
 
 namespace forestvm::test::test_verify_rounds {
 namespace {
 
-ProgramParts kept_parts() {
+Program kept(const std::string& schedule) {
   CompileOptions options;
   options.keeps_leaves = true;
-  return parts_of(compiled(small_forest(), "", options));
+  return compiled(small_forest(), schedule, options);
 }
+
+ProgramParts kept_parts() { return parts_of(kept("")); }
 
 std::string refusal(const ProgramParts& parts) {
   const auto program = build_program(parts);
@@ -63,6 +68,21 @@ TEST(VerifyRounds, Sections) {
   expect_refused([](ProgramParts& p) { p.round_begins = {0, 7, 6}; }, "record 2: it does not ascend");
 }
 
+TEST(VerifyRounds, OnlyOutputsOfTreesUseLeavesThatAreKeptApart) {
+  for (const auto& [schedule, apart] : {std::pair("", true), std::pair("accumulate(leaves)", false)}) {
+    const Program program = kept(schedule);
+    for (std::size_t i = 0; i < program.accumulators().size(); ++i)
+      EXPECT_EQ(code_map(program).accumulators[i].of_trees,
+                apart && is_per_tree(program.accumulators()[i].kind))
+          << schedule << " a" << i;
+  }
+}
+
+TEST(VerifyRounds, WalksThatAddToSumsGoThroughTreesInOrder) {
+  expect_refused([](ProgramParts& p) { std::swap(p.trees[0].number, p.trees[1].number); },
+                 "(walk): it adds the trees of group 0 to sums, but they are not in the model's order");
+}
+
 TEST(VerifyRounds, Instructions) {
   const auto no_rounds = [](ProgramParts& p) {
     p.meta.rounds = RoundRule::None;
@@ -99,7 +119,7 @@ TEST(VerifyRounds, Instructions) {
       [](ProgramParts& p) {
         first(p, Op::Init) = made(Op::Slice, {9, 1, 0, 0});
       },
-      "a0 is read for rows of which it holds nothing (output raw");
+      "a0 is read for rows of which it holds nothing (output staged");
   expect_refused(
       [](ProgramParts& p) {
         for (Inst& inst : p.code)
@@ -155,9 +175,9 @@ TEST(VerifyRounds, Uncertainty) {
   const auto program = build_program(none);
   ASSERT_TRUE(program.ok()) << program.error().text();
   EXPECT_FALSE(check_call(*program, OutputKind::Uncertainty, {}).ok());
-  ProgramParts kept = kept_parts();
-  kept.uncertainty.push_back({UncertaintyRule::Classes, {}, 0});
-  EXPECT_NE(refusal(kept).find("its rule is for float64 scores"), std::string::npos) << refusal(kept);
+  ProgramParts narrow = kept_parts();
+  narrow.uncertainty.push_back({UncertaintyRule::Classes, {}, 0});
+  EXPECT_NE(refusal(narrow).find("its rule is for float64 scores"), std::string::npos) << refusal(narrow);
   ProgramParts without = uncertain_parts(UncertaintyRule::Classes);
   without.round_begins.clear();
   EXPECT_NE(refusal(without).find("the program keeps no leaves"), std::string::npos) << refusal(without);

@@ -124,10 +124,30 @@ Result<void> AccumulatorRules::reduce(const OperandsOf<Op::ReduceDim>& args, boo
   return form_fits(form, width, code_[loop].op);
 }
 
+/// Returns the accumulators that hold leaves and that only calls for outputs of single trees use: bit i is for a<i>.
+std::uint32_t AccumulatorRules::of_trees() const {
+  std::uint32_t apart = 0;
+  for (std::uint32_t i = 0; i < program_.accumulators().size(); ++i)
+    if (is_per_tree(kind_of(i))) apart |= 1u << i;
+  for (std::uint32_t pc = 0; pc < code_.size(); ++pc) {
+    const Inst& inst = code_[pc];
+    if (inst.op == Op::When) {
+      const auto [output, end] = operands<Op::When>(inst);
+      if (is_of_trees(static_cast<OutputKind>(output))) pc = end;
+      continue;
+    }
+    for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
+      if (kind == OperandKind::AccIn || kind == OperandKind::AccOut) apart &= ~(1u << value);
+    });
+  }
+  return apart;
+}
+
 void AccumulatorRules::map_memory() {
   const AccumulatorDesc* const descs = program_.accumulators().data();
   const std::uint32_t outputs = program_.meta().num_outputs, trees = program_.meta().num_trees;
   const auto count = static_cast<std::uint32_t>(program_.accumulators().size());
+  const std::uint32_t apart = of_trees();
   map_.accumulators.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     std::uint32_t storage = i, copy_stride = 1;
@@ -136,7 +156,7 @@ void AccumulatorRules::map_memory() {
       copy_stride *= descs[storage].iterations;
     }
     map_.accumulators.push_back({storage, copy_stride, accumulator_width(descs[i].kind, outputs, trees),
-                                 accumulator_bytes(descs, i, outputs, trees)});
+                                 accumulator_bytes(descs, i, outputs, trees), (apart >> i & 1) != 0});
   }
 }
 

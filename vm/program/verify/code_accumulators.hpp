@@ -56,6 +56,7 @@ class AccumulatorRules : protected RangeRules {
     std::size_t depth = 0;         ///< Blocks that were open when it was privatized.
   };
 
+  std::uint32_t of_trees() const;
   Result<void> form_fits(ReductionForm form, std::uint32_t width, Op loop) const;
 
   std::array<Accumulator, kAccumulators> accumulators_{};

@@ -1,6 +1,9 @@
 #include "vm/program/verify/code_walks.hpp"
 
+#include <algorithm>
+
 #include <forestvm/core/sums.hpp>
+#include <forestvm/internal/groups.hpp>
 
 namespace forestvm::bytecode {
 
@@ -11,6 +14,7 @@ Result<void> WalkRules::walk(const OperandsOf<Op::Walk>& args) {
   const bool atomic = is_atomic(walker);
   // Parallel iterations walk different trees, each of which has an element of its own.
   if (is_per_tree(kind_of(accumulator)) && !atomic) return is_live(accumulator, rows);
+  if (!program_.round_begins().empty()) FVM_TRY(walks_in_order());
   return adds(accumulator, rows, atomic);
 }
 
@@ -49,6 +53,19 @@ Result<void> WalkRules::walks_group(std::uint32_t walker, const Range& trees) co
   const GroupDesc& group = program_.groups()[index];
   if (trees.size() != 0 && (trees.begin < group.tree_begin || trees.end > group.tree_end))
     return wrong("trees {} to {} are not all in group {}", trees.begin, trees.end, index);
+  return {};
+}
+
+/// Checks that the groups of a walk's walkers, which `facts` have, hold their trees in the model's order.
+Result<void> WalkRules::walks_in_order() {
+  in_order_.resize(program_.groups().size());
+  for (std::uint32_t i = 0; i < facts().walker_count; ++i) {
+    const std::uint32_t index = program_.walkers()[facts().first_walker + i].group;
+    if (in_order_[index] != 0) continue;
+    if (!std::ranges::is_sorted(trees_of(program_, program_.groups()[index]), {}, &TreeDesc::number))
+      return wrong("it adds the trees of group {} to sums, but they are not in the model's order", index);
+    in_order_[index] = 1;
+  }
   return {};
 }
 
