@@ -6,11 +6,9 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <forestvm/internal/city_hash.hpp>
 #include <forestvm/internal/formatted.hpp>
 
 #include "cli/io/cell_value.hpp"
@@ -35,10 +33,29 @@ struct Magic {
 };
 
 /// Formats that people pass by mistake. A message that names the format helps more than one about its first odd cell.
+/// No table can begin with these bytes: they go beyond what the name of a column may be.
 constexpr std::array kOtherFormats = {
-    Magic{"PK\x03\x04", "a ZIP archive"}, Magic{"\x1f\x8b", "a gzip file"}, Magic{"PAR1", "a Parquet file"},
-    Magic{"ARROW1", "an Arrow file"},     Magic{"\x89HDF", "an HDF5 file"}, Magic{"\xff\xfe", "UTF-16 text"},
-    Magic{"\xfe\xff", "UTF-16 text"},     Magic{"{", "a JSON document"},    Magic{"\x80", "a Python pickle"},
+    Magic{"PK\x03\x04", "a ZIP archive"},
+    Magic{"\x1f\x8b", "a gzip file"},
+    Magic{"BZh91AY&SY", "a bzip2 file"},
+    Magic{"\xfd\x37zXZ", "an xz file"},
+    Magic{"\x28\xb5\x2f\xfd", "a Zstandard file"},
+    Magic{"PAR1\x15", "a Parquet file"},
+    Magic{std::string_view("ARROW1\0", 7), "an Arrow file"},
+    Magic{"\xff\xff\xff\xff", "an Arrow stream"},
+    Magic{"\x89HDF", "an HDF5 file"},
+    Magic{"Obj\x01", "an Avro file"},
+    Magic{std::string_view("SQLite format 3\0", 16), "an SQLite database"},
+    Magic{"\xd0\xcf\x11\xe0", "an old Excel file"},
+    Magic{std::string_view("\xff\xfe\0\0", 4), "UTF-32 text"},
+    Magic{"\xff\xfe", "UTF-16 text"},
+    Magic{"\xfe\xff", "UTF-16 text"},
+    Magic{"{", "a JSON document"},
+    Magic{"<!DOCTYPE", "an HTML page"},
+    Magic{"<html", "an HTML page"},
+    Magic{"<?xml", "an XML document"},
+    Magic{"\x80", "a Python pickle"},
+    Magic{"version https://git-lfs", "a pointer of Git LFS instead of the file (git lfs pull)"},
 };
 
 /// Refuses an empty input, and other formats.
@@ -113,8 +130,12 @@ class CsvReader final : public TableReader {
       if (text.find('\0') != std::string_view::npos)
         return refused("line 1", std::string("holds a byte 0, so it is not text; expected ") + kExpected);
       if (cells_.is_blank_line()) return refused("line 1", "is blank; expected a header or a row");
+      if (!cells_.is_quoted() && text.find('\r') != std::string_view::npos)
+        return refused(
+            "line 1",
+            "has a carriage return inside: lines end in a line feed, or in both, not in a carriage return alone");
       Number value = 0;
-      const bool is_value = read_value(text, line.columns, value);
+      const bool is_value = read_feature(text, cells_.text(), line.columns, form_, value);
       if (!takes_texts(line.columns)) {  // a text tells nothing about the line
         line.has_name |= !is_value;
         line.has_number |= parse_number<Number>(text).has_value();
@@ -198,27 +219,7 @@ class CsvReader final : public TableReader {
   }
 
   bool takes_texts(std::size_t feature) const {
-    return is_hashed(feature) || named_categories(form_, feature) != nullptr;
-  }
-  bool is_hashed(std::size_t feature) const {
-    return std::binary_search(form_.hashed.begin(), form_.hashed.end(), feature);
-  }
-
-  /// Sets `value` to the value of the current cell, which belongs to `feature`. Returns false if its text is not a
-  /// value: see read_feature.
-  bool read_value(std::string_view text, std::size_t feature, Number& value) const {
-    if (is_hashed(feature)) {
-      value = static_cast<Number>(category_code(cells_.text()));
-      return true;
-    }
-    if (form_.hashed.empty() || std::is_same_v<Number, float>)
-      return read_feature(text, cells_.text(), feature, form_, value);
-    // The rows are float64 for the sake of the codes only. Numbers are rounded to float32 at once: rounding them to
-    // float64 first would change some of them.
-    float narrow = 0;
-    const bool is_value = read_feature(text, cells_.text(), feature, form_, narrow);
-    value = static_cast<Number>(narrow);
-    return is_value;
+    return is_hashed(form_, feature) || named_categories(form_, feature) != nullptr;
   }
 
   /// Reads a row, and at most one cell more than it should have. Returns false if the line is blank.
@@ -238,11 +239,11 @@ class CsvReader final : public TableReader {
       if (column == cells_per_row_)
         return refused(cells_.line_place(), "has more cells than {}",
                        expected_cells("the model's ", "the header's "));
-      if (column == kept_) kept.emplace_back(text);
+      if (column == kept_) kept.emplace_back(cells_.text());
       const std::size_t feature = order_.empty() ? column : order_[column];
       ++column;
       if (feature == kNoFeature) continue;
-      if (!read_value(text, feature, values[begin + feature]))
+      if (!read_feature(text, cells_.text(), feature, form_, values[begin + feature]))
         return no_value(cells_.cell_place(), text, feature, form_);
     } while (!cells_.ends_line());
     if (column == cells_per_row_) return true;
