@@ -190,6 +190,13 @@ Error no_value(std::string_view place, std::string_view text) {
 
 Error no_value(std::string_view place, std::string_view text, std::size_t feature, const RowForm& form) {
   const NamedCategories* const named = named_categories(form, feature);
+  if (named == nullptr && std::binary_search(form.nameless.begin(), form.nameless.end(), feature))
+    return refused(
+        place,
+        "{} is not a number: the column has categories, which are numbers here, as pandas' cat.codes are, "
+        "because {}",
+        single_quoted(text),
+        form.takes_codes ? "--categories codes says so" : "the model file has no names of them");
   if (named == nullptr) return no_value(place, text);
   return refused(
       place,

@@ -47,8 +47,8 @@ class ColumnNames {
   /// `form` must outlive it.
   explicit ColumnNames(const RowForm& form) : form_(form), features_(form) {}
 
-  /// Adds the next column's name.
-  void add(std::string_view name);
+  /// Adds the next column's name. `whole` is the name with the spaces around it, which the model's name may have, too.
+  void add(std::string_view name, std::string_view whole);
 
   /// Returns whether each feature of the model is named exactly once, and all other columns may be extra.
   bool are_known() const { return known() != nullptr; }

@@ -141,7 +141,7 @@ class CsvReader final : public TableReader {
         line.has_number |= parse_number<Number>(text).has_value();
       }
       if (++line.columns > form_.width && !goes_on(line)) return too_wide(line, names);
-      names.add(text);
+      names.add(text, cells_.text());
       if (line.columns <= form_.width) first_row_.push_back(value);
     } while (!cells_.ends_line());
     return line;

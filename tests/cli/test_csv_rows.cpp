@@ -155,6 +155,15 @@ TEST(CsvRows, MatchesColumnsByName) {
   EXPECT_EQ(refusal("income yearly\n1\n", 1, {"income_yearly"}),
             "header: lacks features of the model: 'income_yearly'; has columns that the model lacks: 'income "
             "yearly'");
+  // Spaces belong to a name if the model's name has them.
+  const Names spaced = {"a", " b", "c "};
+  expect_values(rows_of("c ,a, b\n1,2,3\n", 3, spaced), {2, 3, 1});
+  expect_values(rows_of("\" b\", a ,c \n1,2,3\n", 3, spaced), {2, 1, 3});
+  expect_values(rows_of("c, a ,  b\n1,2,3\n", 3, names), {2, 3, 1});
+  expect_values(rows_of("a, b\n1,2\n", {.width = 2, .names = {"a", "_b"}, .underlined = true}), {1, 2});
+  EXPECT_EQ(refusal("a,b,c \n1,2,3\n", 3, spaced),
+            "header: lacks features of the model: ' b'; has columns that the model lacks: 'b'");
+  EXPECT_EQ(refusal("a, a\n1,2\n", 2, {"a", "b"}), "header: the file has two columns named 'a'");
   EXPECT_EQ(refusal("a,b\n1,2\n", 3, names), "header: lacks features of the model: 'c'");
   EXPECT_EQ(refusal("a,b,a\n1,2,3\n", 3, names), "header: the file has two columns named 'a'");
   EXPECT_EQ(refusal("a,b\n1,2\n", 2, {"a", "a"}), "header: the model has two features named 'a'");
