@@ -332,8 +332,9 @@ Result<void> Compiler::visit(const Visit& visit) {
   return add_leaf(visit, at);
 }
 
-/// Returns a field that is tested at a position and may still have numbers that are not valid, or that count as missing;
-/// nothing if there is none. JPMML evaluates all parts of a compound predicate other than `surrogate`, whatever the outcome of the first.
+/// Returns a field that is tested at a position and may still have numbers that are not valid, or that count as
+/// missing; nothing if there is none. JPMML evaluates all parts of a compound predicate other than `surrogate`,
+/// whatever the outcome of the first.
 std::optional<std::uint32_t> Compiler::unguarded(const Position& position) {
   const PmmlPredicate& whole =
       source_.predicates[source_.nodes[static_cast<std::size_t>(position.child)].predicate];

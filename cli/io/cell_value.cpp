@@ -141,8 +141,8 @@ std::optional<float> code_of(const NamedCategories& named, std::string_view text
   return equal == named.numbers.end() ? named.unseen : std::optional(equal->second);
 }
 
-/// Does what read_cell does, but in rows that are float64 for the sake of hash codes only: a number, also one that stands
-/// for a missing value, is compared as the float32 that the model sees.
+/// Does what read_cell does, but in rows that are float64 for the sake of hash codes only: a number, also one that
+/// stands for a missing value, is compared as the float32 that the model sees.
 bool read_narrow_cell(std::string_view text, const RowForm& form, double& value) {
   float narrow = 0;
   const bool is_value = read_cell(text, form, narrow);

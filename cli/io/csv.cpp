@@ -33,7 +33,7 @@ struct Magic {
 };
 
 /// Formats that people pass by mistake. A message that names the format helps more than one about its first odd cell.
-/// No table can begin with these bytes: they go beyond what the name of a column may be.
+/// They are found by so many bytes that names of columns, such as PAR1, are not taken for them.
 constexpr std::array kOtherFormats = {
     Magic{"PK\x03\x04", "a ZIP archive"},
     Magic{"\x1f\x8b", "a gzip file"},
