@@ -20,8 +20,9 @@
 namespace forestvm::cli {
 namespace {
 
-/// The number of cells of a header that are read beyond the model's features.
-constexpr std::size_t kMaxExtraColumns = std::size_t{1} << 16;
+/// The number of cells of a header that are read beyond the model's features to list them in an error, and the number
+/// of columns that may be left out.
+constexpr std::size_t kMaxListedColumns = std::size_t{1} << 16, kMaxExtraColumns = std::size_t{1} << 20;
 template <class Number>
 constexpr Number kMissing = std::numeric_limits<Number>::quiet_NaN();
 
@@ -151,13 +152,18 @@ class CsvReader final : public TableReader {
   /// error that lists them.
   bool goes_on(const FirstLine& line) const {
     const bool listed = line.has_name && !form_.names.empty();
-    return (listed || form_.ignores_extra || form_.keep) && line.columns - form_.width < kMaxExtraColumns;
+    const std::size_t extra = line.columns - form_.width;
+    return form_.ignores_extra || form_.keep ? extra <= kMaxExtraColumns
+                                             : listed && extra < kMaxListedColumns;
   }
 
   Error too_wide(const FirstLine& line, const ColumnNames& names) const {
     const std::string least = cells_.ends_line() ? "" : "more than ";
-    return refused(formatted("has {}{} columns, the model has {} features{}", least,
-                             line.columns - (least.empty() ? 0 : 1), form_.width, names.index_hint()));
+    std::string message = formatted("has {}{} columns, the model has {} features{}", least,
+                                    line.columns - (least.empty() ? 0 : 1), form_.width, names.index_hint());
+    if (form_.ignores_extra && line.columns - form_.width > kMaxExtraColumns)
+      message += formatted("; at most {} columns are left out", kMaxExtraColumns);
+    return refused(message);
   }
 
   /// Returns the error for a first line with another number of cells than the model has features.

@@ -227,6 +227,12 @@ TEST(CsvRows, ReadsNoMoreThanOneCellBeyondTheModelsFeatures) {
   }
   // Extra cells of a header are read for the error message, up to a limit.
   EXPECT_EQ(refusal("a,b" + commas, 2, {"a", "b"}), "has more than 65537 columns, the model has 2 features");
+  // More of them may be left out.
+  const RowForm ignores{.width = 2, .names = {"a", "b"}, .ignores_extra = true};
+  const std::string most(1 << 20, ',');
+  expect_values(rows_of("b" + most + ",a\n1" + most + ",2\n", ignores), {2, 1});
+  EXPECT_EQ(refusal("b" + most + ",,a\n", ignores),
+            "has 1048579 columns, the model has 2 features; at most 1048576 columns are left out");
 }
 
 TEST(CsvRows, RefusesLongCells) {
