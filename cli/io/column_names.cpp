@@ -75,6 +75,7 @@ void ColumnNames::add(std::string_view name, std::string_view whole) {
   if (keep && kept_) kept_twice_ = true;
   if (keep) kept_ = column;
   numbers_.add(FeatureNames::numbered(name, "", form_.width), form_.width, extra);
+  from_one_ = from_one_ && FeatureNames::numbered(name, "", column + 2) == column + 1;
   if (form_.names.empty()) {
     xgboost_.add(FeatureNames::numbered(name, "f", form_.width), form_.width, extra);
     lightgbm_.add(FeatureNames::numbered(name, "Column_", form_.width), form_.width, extra);

@@ -56,6 +56,9 @@ class ColumnNames {
   /// Returns whether the names are the numbers from 0 on, in any order, as pandas writes unnamed columns.
   bool are_numbers() const { return numbers_.are_all(form_.width); }
 
+  /// Returns whether the names are 1, 2, 3 and so on.
+  bool count_from_one() const { return from_one_; }
+
   /// Returns the feature of each column, kNoFeature for extra ones; empty if the columns are the model's features in
   /// their order. The names must be known.
   std::vector<std::uint32_t> order() const;
@@ -100,7 +103,7 @@ class ColumnNames {
   std::string twice_;
   std::size_t count_ = 0;
   std::optional<std::size_t> kept_;
-  bool kept_twice_ = false;
+  bool kept_twice_ = false, from_one_ = true;
   bool first_is_index_ = false;  // true: the first column's name is one that pandas gives its index
 };
 

@@ -92,6 +92,11 @@ class CsvReader final : public TableReader {
     if (!is_header && names.are_numbers()) return refused("line 1", numbers_or_row());
     if (is_header) return take_header(first, names);
     if (first.columns != form_.width) return wrong_first_width(first.columns, names);
+    constexpr std::size_t few = 3;  // fewer numbers from 1 on are a row more often than names
+    if (names.count_from_one() && form_.width >= few)
+      notice_ = formatted(
+          "line 1, which has the numbers from 1 to {}, is taken for a row; --header yes takes it for names",
+          form_.width);
     return expect_no_kept_column();
   }
 

@@ -108,6 +108,17 @@ TEST(CsvRows, RefusesToGuessWhatTheNumbersFromZeroAre) {
   expect_values(rows_of("1,0\n10,11\n", {.width = 2, .header = Header::Yes}), {11, 10});
 }
 
+/// Numbers from 1 on are a row, but may be meant as names.
+TEST(CsvRows, SaysThatNumbersFromOneAreARow) {
+  expect_values(rows_of("1,2,3\n4,5,6\n", 3), {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(notice("1,2,3\n4,5,6\n", {.width = 3, .names = {"a", "b", "c"}}),
+            "line 1, which has the numbers from 1 to 3, is taken for a row; --header yes takes it for names");
+  for (const char* const other : {"1,2,4\n", "1,2,3.0\n", "01,2,3\n", "2,3,4\n", "1,1,1\n"})
+    EXPECT_EQ(notice(other, {.width = 3}), "") << other;
+  EXPECT_EQ(notice("1,2\n", {.width = 2}), "");
+  EXPECT_EQ(notice("1,2,3\n", {.width = 3, .header = Header::No}), "");
+}
+
 TEST(CsvRows, TakesTheUsersWordForTheHeader) {
   expect_values(rows_of("5,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
   expect_values(rows_of("a,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
