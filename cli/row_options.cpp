@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -128,6 +129,14 @@ std::vector<NamedCategories> categories_of(const Program& program) {
   return all;
 }
 
+/// Returns the features, ascending, that have categories and are not among `named`.
+std::vector<std::uint32_t> nameless_of(const Program& program, const std::vector<NamedCategories>& named) {
+  std::set<std::uint32_t> features;
+  for (const CategoryColumn& column : program.category_columns()) features.insert(column.feature);
+  for (const NamedCategories& categories : named) features.erase(categories.feature);
+  return {features.begin(), features.end()};
+}
+
 }  // namespace
 
 Result<RowForm> row_options(const Arguments& arguments) {
@@ -182,6 +191,7 @@ RowForm row_form(const Program& program, const RowForm& options) {
   form.underlined = trainer == "lightgbm";
   form.hashed = program.hashed_features();
   if (!form.takes_codes) form.categories = categories_of(program);
+  form.nameless = nameless_of(program, form.categories);
   // Rows are read as float64 where the model checks whether a value is a whole number, because float32 could round a
   // fraction to one.
   form.wide =

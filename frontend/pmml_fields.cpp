@@ -108,7 +108,11 @@ Result<void> PmmlFields::add_value(const XmlAttributes& attributes, const std::s
     data.values.emplace_back(value);
   } else if (property == "missing") {
     // Rows hold missing values as NaN, or as no text.
-    if (!value.empty() && value != "NaN")
+    if (value.empty() || value == "NaN") return {};
+    const std::optional<double> number = pmml_number(value);
+    if (data.optype == "continuous" && number && std::isfinite(*number))
+      data.missing.push_back(*number);
+    else
       data.refused = formatted("its value {} counts as missing", in_quotes(value));
   } else {
     data.refused = formatted("its value {} is {}", in_quotes(value), printable(property));
@@ -133,7 +137,10 @@ Result<void> PmmlFields::add_interval(const XmlAttributes& attributes, const std
   if (closure != "openClosed" && closure != "openOpen" && closure != "closedOpen" &&
       closure != "closedClosed")
     return refused(where, "closure {}", in_quotes(closure));
-  data.interval = {{left, closure.starts_with("open")}, {right, closure.ends_with("Closed")}};
+  // An infinite number is inside an interval that has no margin on its side.
+  const bool opens = attributes.find("leftMargin") && closure.starts_with("open");
+  const bool closes = !attributes.find("rightMargin") || closure.ends_with("Closed");
+  data.interval = {{left, opens}, {right, closes}};
   return {};
 }
 
@@ -244,10 +251,13 @@ Result<void> PmmlFields::set_treatments(const DataField& data, const XmlAttribut
     categories.other_invalid = (categories.numbers || categories.truths) && !categories.other_possible;
     if (data.type == "integer" && categories.other_possible && !categories.other_missing)
       feature.refused = "its whole numbers are categories, and numbers that are no category have an answer";
-  } else if (data.interval && invalid == "asMissing") {
-    feature.refused = "its values outside of an Interval count as missing";
-  } else if (field.kind == PmmlKind::Integer && invalid == "asMissing") {
-    feature.refused = "its numbers that are not whole count as missing";
+  } else {
+    field.others_missing = invalid == "asMissing";
+    for (const double number : data.missing)
+      if (field.kind != PmmlKind::Integer || is_integer(number))
+        field.missing.push_back(
+            field.kind == PmmlKind::Float ? static_cast<double>(static_cast<float>(number)) : number);
+    std::sort(field.missing.begin(), field.missing.end());
   }
   if (invalid != "returnInvalid" && invalid != "asIs" && invalid != "asMissing")
     feature.refused = formatted("invalidValueTreatment {} is not supported", in_quotes(invalid));
@@ -297,6 +307,8 @@ Result<void> PmmlFields::add_feature(const DataField& data, const XmlAttributes&
     if (field.replacement && (replacement < field.valid->low || replacement >= field.valid->high))
       feature.refused = "its missingValueReplacement is outside of its Interval";
   }
+  if (field.replacement && std::binary_search(field.missing.begin(), field.missing.end(), *field.replacement))
+    feature.refused = "its missingValueReplacement counts as missing";
   if (!numbers_.emplace(data.name, field.feature).second)
     return refused(where, "the model takes field {} twice", in_quotes(data.name));
   features_.push_back(std::move(feature));
@@ -325,11 +337,12 @@ Result<void> PmmlFields::add_mining_field(const XmlAttributes& attributes, bool 
   return {};
 }
 
-/// Returns whether a number of the field lies in the field's interval exactly if the number, cast to float, does.
+/// Returns whether a number of the field is valid, or counts as missing, exactly if the number, cast to float, does.
 bool casts_exactly(const PmmlField& field) {
   const auto exact = [](double number) { return std::isinf(number) || std::abs(number) < 0x1p24; };
   return field.kind == PmmlKind::Integer && exact(field.valid->low.number) &&
-         (exact(field.valid->high.number) || field.valid->high.number == kAboveIntegers);
+         (exact(field.valid->high.number) || field.valid->high.number == kAboveIntegers) &&
+         std::all_of(field.missing.begin(), field.missing.end(), exact);
 }
 
 /// Adds a cast to float.
@@ -339,8 +352,9 @@ Result<std::uint32_t> PmmlFields::add_cast(std::string_view name, std::uint32_t 
   PmmlField cast = fields_[number];
   if (cast.kind == PmmlKind::Category)
     return refused(where, "field {} casts categories to numbers, which is not supported", in_quotes(name));
-  if (cast.valid && !casts_exactly(cast))
-    return refused(where, "field {} casts a field with an Interval", in_quotes(name));
+  if ((cast.valid || !cast.missing.empty()) && !casts_exactly(cast))
+    return refused(where, "field {} casts a field with an Interval, or with numbers that count as missing",
+                   in_quotes(name));
   cast.kind = PmmlKind::Float;
   if (cast.replacement) cast.replacement = static_cast<double>(static_cast<float>(*cast.replacement));
   fields_.push_back(cast);

@@ -53,7 +53,10 @@ struct PmmlField {
   std::uint32_t categories = 0;  ///< Index in PmmlFields::categories (Category).
   /// The number or the category by which a missing value is replaced.
   std::optional<double> replacement;
-  std::optional<PmmlInterval> valid;  ///< Rows with other numbers have no answer.
+  std::optional<PmmlInterval> valid;  ///< Other numbers are not valid.
+  bool others_missing =
+      false;  ///< True if such numbers count as missing; otherwise rows with them have no answer.
+  std::vector<double> missing;  ///< Other numbers that count as missing, ascending.
   /// Number of the field from which this one is computed; nothing if rows hold the field. Trees do not test such
   /// fields: see pmml_derived.hpp.
   std::optional<std::uint32_t> source;
@@ -112,6 +115,7 @@ class PmmlFields {
   struct DataField {
     std::string name, optype, type;
     std::vector<std::string> values;  ///< Valid values.
+    std::vector<double> missing;      ///< Numbers that count as missing.
     std::optional<PmmlInterval> interval;
     std::string refused;  ///< The reason why no model may use the field; empty if one may.
   };

@@ -76,6 +76,10 @@ class Compiler {
   Result<Position> after(const Position& position, std::uint32_t field, const PmmlValues& values);
 
   std::optional<std::uint32_t> unguarded(const Position& position);
+  std::optional<double> missing_number(std::uint32_t field);
+  void go_on(const Visit& visit, const Position& at, std::uint32_t field, PmmlValues values);
+  Result<void> guard_missing_number(const Visit& visit, const Position& at, std::uint32_t field,
+                                    double number);
   Result<void> guard_categories(const Visit& visit, const Position& at, std::uint32_t field);
   Result<void> guard(const Visit& visit, const Position& at, std::uint32_t field);
   Result<void> visit(const Visit& visit);
@@ -328,8 +332,9 @@ Result<void> Compiler::visit(const Visit& visit) {
   return add_leaf(visit, at);
 }
 
-/// Returns a field that is tested at a position and may still have numbers that are not valid; nothing if there is
-/// none. JPMML evaluates all parts of a compound predicate other than `surrogate`, whatever the outcome of the first.
+/// Returns a field that is tested at a position and may still have numbers that are not valid, or that count as
+/// missing; nothing if there is none. JPMML evaluates all parts of a compound predicate other than `surrogate`,
+/// whatever the outcome of the first.
 std::optional<std::uint32_t> Compiler::unguarded(const Position& position) {
   const PmmlPredicate& whole =
       source_.predicates[source_.nodes[static_cast<std::size_t>(position.child)].predicate];
@@ -343,12 +348,28 @@ std::optional<std::uint32_t> Compiler::unguarded(const Position& position) {
       if (evaluator_.fields().categories(field).other_invalid && values.has(0)) return part->field;
       continue;
     }
+    if (values.low >= values.high) continue;
     const std::optional<PmmlInterval>& valid = field.valid;
-    if (!valid) continue;
-    if (values.low < values.high && (values.low < valid->low || values.high > valid->high))
-      return part->field;
+    if (valid && (values.low < valid->low || values.high > valid->high)) return part->field;
+    if (missing_number(part->field)) return part->field;
   }
   return std::nullopt;
+}
+
+/// Returns the least number that counts as missing among the known ones of a field.
+std::optional<double> Compiler::missing_number(std::uint32_t field) {
+  const PmmlValues& values = known(field);
+  for (const double number : evaluator_.fields().field(field).missing)
+    if (const PmmlValues only = evaluator_.only(field, number);
+        only.low >= values.low && only.high <= values.high)
+      return number;
+  return std::nullopt;
+}
+
+/// Follows rows on from a position, knowing more about their values of a field.
+void Compiler::go_on(const Visit& visit, const Position& at, std::uint32_t field, PmmlValues values) {
+  waiting_.emplace_back(SetValues{field, std::exchange(known(field), std::move(values))});
+  waiting_.emplace_back(Visit{at, visit.parent, visit.left});
 }
 
 /// Sends numbers of a field that are not categories to leaves without an answer.
@@ -361,9 +382,7 @@ Result<void> Compiler::guard_categories(const Visit& visit, const Position& at, 
     // Splits send numbers that are no member the way of missing values, which may be the same leaves.
     FVM_ASSIGN(const Position missing, after(at, field, others));
     if (missing == Position{}) {
-      PmmlValues kept = std::exchange(known(field), std::move(rest));
-      waiting_.emplace_back(SetValues{field, std::move(kept)});
-      waiting_.emplace_back(Visit{at, visit.parent, visit.left});
+      go_on(visit, at, field, std::move(rest));
       return {};
     }
   }
@@ -374,19 +393,49 @@ Result<void> Compiler::guard_categories(const Visit& visit, const Position& at, 
   return {};
 }
 
-/// Sends numbers that are not valid in a field to leaves without an answer.
+/// Separates a number that counts as missing, of known values with others: from the smaller ones or, if there are none,
+/// from the larger ones. Missing values stay with it.
+Result<void> Compiler::guard_missing_number(const Visit& visit, const Position& at, std::uint32_t field,
+                                            double number) {
+  const PmmlValues only = evaluator_.only(field, number);
+  PmmlValues left = known(field), right = left;
+  const bool smaller = left.low < only.low;
+  if (!smaller && only.high == left.high) {
+    go_on(visit, at, field, evaluator_.missing(field));
+    return {};
+  }
+  PmmlParts parts;
+  parts.cut = smaller ? only.low : only.high;
+  left.high = right.low = parts.cut;
+  (smaller ? left : right).missing = false;
+  FVM_ASSIGN(const std::int32_t node, add_node(visit, separating(field, parts, left, right, true)));
+  if (!smaller) left = evaluator_.missing(field);
+  wait(node, field, std::move(left), at, std::move(right), at);
+  return {};
+}
+
+/// Separates numbers that are not valid in a field. They count as missing, or go to leaves without an answer.
 Result<void> Compiler::guard(const Visit& visit, const Position& at, std::uint32_t field) {
   if (evaluator_.is_category(field)) return guard_categories(visit, at, field);
-  const PmmlInterval& valid = *evaluator_.fields().field(field).valid;
-  const PmmlValues& values = known(field);
-  const bool below = values.low < valid.low;
+  if (const auto number = missing_number(field)) return guard_missing_number(visit, at, field, *number);
+  const PmmlField& rules = evaluator_.fields().field(field);
+  const PmmlInterval& valid = *rules.valid;
+  PmmlValues left = known(field), right = left;
+  const bool below = left.low < valid.low;
   PmmlParts parts;
   parts.cut = below ? valid.low : valid.high;
-  PmmlValues left = values, right = values;
+  if (below ? parts.cut >= left.high : parts.cut <= left.low) {  // none is valid
+    if (!rules.others_missing) return add_leaf(visit, Position{});
+    go_on(visit, at, field, evaluator_.missing(field));
+    return {};
+  }
   left.high = right.low = parts.cut;
-  (below ? left : right).missing = false;
+  PmmlValues &outside = below ? left : right, &inside = below ? right : left;
+  (rules.others_missing ? inside : outside).missing = false;
   FVM_ASSIGN(const std::int32_t node, add_node(visit, separating(field, parts, left, right, true)));
-  wait(node, field, std::move(left), below ? Position{} : at, std::move(right), below ? at : Position{});
+  if (rules.others_missing) outside = evaluator_.missing(field);
+  const Position there = rules.others_missing ? at : Position{};
+  wait(node, field, std::move(left), below ? there : at, std::move(right), below ? at : there);
   return {};
 }
 

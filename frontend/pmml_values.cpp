@@ -30,6 +30,23 @@ PmmlValues PmmlEvaluator::all(std::uint32_t number) const {
   return values;
 }
 
+PmmlValues PmmlEvaluator::only(std::uint32_t number, double value) const {
+  PmmlValues values;
+  const bool whole = fields_.field(number).kind == PmmlKind::Integer;
+  values.low = whole ? Cut{value - 1, true} : Cut{value, false};
+  values.high = {value, true};
+  values.missing = false;
+  return values;
+}
+
+PmmlValues PmmlEvaluator::missing(std::uint32_t number) const {
+  const std::optional<double>& replacement = fields_.field(number).replacement;
+  PmmlValues values = only(number, replacement.value_or(0));
+  if (!replacement) values.high = values.low;
+  values.missing = true;
+  return values;
+}
+
 bool PmmlEvaluator::is_member(const PmmlPredicate& predicate, std::uint32_t category) const {
   const auto begin = tree_.members.begin() + predicate.begin;
   return std::binary_search(begin, begin + predicate.count, category);

@@ -43,6 +43,12 @@ class PmmlEvaluator {
   /// Returns all values that rows may have.
   PmmlValues all(std::uint32_t number) const;
 
+  /// Returns a set of the missing values alone of a field whose values are numbers.
+  PmmlValues missing(std::uint32_t number) const;
+
+  /// Returns the numbers that equal one number of a field, as a set without missing values.
+  PmmlValues only(std::uint32_t number, double value) const;
+
   /// Returns the predicate's outcome if it is the same for all values of the set. The predicate is not compound.
   std::optional<Outcome> decide(const PmmlPredicate& predicate, const PmmlValues& values) const;
 

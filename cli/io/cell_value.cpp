@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
+#include <forestvm/internal/city_hash.hpp>
 #include <forestvm/internal/formatted.hpp>
 
 #include "cli/io/quote.hpp"
@@ -139,12 +141,31 @@ std::optional<float> code_of(const NamedCategories& named, std::string_view text
   return equal == named.numbers.end() ? named.unseen : std::optional(equal->second);
 }
 
+/// Does what read_cell does, but in rows that are float64 for the sake of hash codes only: a number, also one that
+/// stands for a missing value, is compared as the float32 that the model sees.
+bool read_narrow_cell(std::string_view text, const RowForm& form, double& value) {
+  float narrow = 0;
+  const bool is_value = read_cell(text, form, narrow);
+  value = static_cast<double>(narrow);
+  return is_value;
+}
+
 }  // namespace
+
+bool is_hashed(const RowForm& form, std::size_t feature) {
+  return std::binary_search(form.hashed.begin(), form.hashed.end(), feature);
+}
 
 template <class Number>
 bool read_feature(std::string_view text, std::string_view whole, std::size_t feature, const RowForm& form,
                   Number& value) {
+  if (!form.hashed.empty() && is_hashed(form, feature)) {
+    value = static_cast<Number>(category_code(whole));
+    return true;
+  }
   const NamedCategories* const named = form.categories.empty() ? nullptr : named_categories(form, feature);
+  if constexpr (std::is_same_v<Number, double>)
+    if (named == nullptr && !form.hashed.empty()) return read_narrow_cell(text, form, value);
   if (named == nullptr) return read_cell(text, form, value);
   const std::optional<float> code = code_of(*named, text, whole, form);
   value = static_cast<Number>(code.value_or(0));
@@ -157,6 +178,11 @@ template bool read_feature<double>(std::string_view text, std::string_view whole
                                    const RowForm& form, double& value);
 
 Error no_value(std::string_view place, std::string_view text) {
+  std::string pointed(text);
+  std::replace(pointed.begin(), pointed.end(), ',', '.');
+  if (pointed != text && parse_number<double>(pointed))
+    return refused(place, "{} is not a number: a decimal point is the only mark that numbers have",
+                   single_quoted(text));
   return refused(
       place, "{} is not a number, true or false (a missing value is an empty cell, nan, or a word of --na)",
       single_quoted(text));
@@ -164,6 +190,13 @@ Error no_value(std::string_view place, std::string_view text) {
 
 Error no_value(std::string_view place, std::string_view text, std::size_t feature, const RowForm& form) {
   const NamedCategories* const named = named_categories(form, feature);
+  if (named == nullptr && std::binary_search(form.nameless.begin(), form.nameless.end(), feature))
+    return refused(
+        place,
+        "{} is not a number: the column has categories, which are numbers here, as pandas' cat.codes are, "
+        "because {}",
+        single_quoted(text),
+        form.takes_codes ? "--categories codes says so" : "the model file has no names of them");
   if (named == nullptr) return no_value(place, text);
   return refused(
       place,

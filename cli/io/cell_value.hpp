@@ -35,10 +35,14 @@ Error no_value(std::string_view place, std::string_view text);
 /// Returns the named categories of a feature; null if it has none.
 const NamedCategories* named_categories(const RowForm& form, std::size_t feature);
 
-/// Sets `value` to the value of a cell of a feature. A feature without named categories has the value that read_cell
-/// reads. Otherwise the value is the code of the first category that matches: by the whole text of the cell, then by
-/// the text without the spaces around it, then, if all names are numbers, by the number. A word for missing values
-/// that is not a name is missing.
+/// Returns whether the cells of a feature are texts that stand by the hash codes of their categories.
+bool is_hashed(const RowForm& form, std::size_t feature);
+
+/// Sets `value` to the value of a cell of a feature. `whole` is the text with the spaces around it. A hashed feature
+/// has the code of the whole text. Another one without named categories has the value that read_cell reads. Otherwise
+/// the value is the code of the first category that matches: by the whole text of the cell, then by the text without
+/// the spaces around it, then, if all names are numbers, by the number. A word for missing values that is not a name is
+/// missing.
 template <class Number>
 bool read_feature(std::string_view text, std::string_view whole, std::size_t feature, const RowForm& form,
                   Number& value);

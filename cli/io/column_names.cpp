@@ -68,17 +68,20 @@ void ColumnNames::Naming::add(std::uint32_t feature, std::size_t width, bool ext
   if (complete_) order_.push_back(feature);
 }
 
-void ColumnNames::add(std::string_view name) {
+void ColumnNames::add(std::string_view name, std::string_view whole) {
   const std::size_t column = count_++;
-  const bool keep = form_.keep && name == *form_.keep, extra = keep || form_.ignores_extra;
+  const bool keep = form_.keep && (name == *form_.keep || whole == *form_.keep);
+  const bool extra = keep || form_.ignores_extra;
   if (keep && kept_) kept_twice_ = true;
   if (keep) kept_ = column;
   numbers_.add(FeatureNames::numbered(name, "", form_.width), form_.width, extra);
+  from_one_ = from_one_ && FeatureNames::numbered(name, "", column + 2) == column + 1;
   if (form_.names.empty()) {
     xgboost_.add(FeatureNames::numbered(name, "f", form_.width), form_.width, extra);
     lightgbm_.add(FeatureNames::numbered(name, "Column_", form_.width), form_.width, extra);
   }
-  const std::uint32_t feature = features_.find(name);
+  std::uint32_t feature = features_.find(whole);
+  if (feature == kNoFeature) feature = features_.find(name);
   if (column == 0) first_is_index_ = feature == kNoFeature && (name.empty() || name == "Unnamed: 0");
   if (form_.names.empty()) return;
   if (feature == kNoFeature && !extra && strange_count_++ < kShownNames)

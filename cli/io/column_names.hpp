@@ -47,14 +47,17 @@ class ColumnNames {
   /// `form` must outlive it.
   explicit ColumnNames(const RowForm& form) : form_(form), features_(form) {}
 
-  /// Adds the next column's name.
-  void add(std::string_view name);
+  /// Adds the next column's name. `whole` is the name with the spaces around it, which the model's name may have, too.
+  void add(std::string_view name, std::string_view whole);
 
   /// Returns whether each feature of the model is named exactly once, and all other columns may be extra.
   bool are_known() const { return known() != nullptr; }
 
   /// Returns whether the names are the numbers from 0 on, in any order, as pandas writes unnamed columns.
   bool are_numbers() const { return numbers_.are_all(form_.width); }
+
+  /// Returns whether the names are 1, 2, 3 and so on.
+  bool count_from_one() const { return from_one_; }
 
   /// Returns the feature of each column, kNoFeature for extra ones; empty if the columns are the model's features in
   /// their order. The names must be known.
@@ -100,7 +103,7 @@ class ColumnNames {
   std::string twice_;
   std::size_t count_ = 0;
   std::optional<std::size_t> kept_;
-  bool kept_twice_ = false;
+  bool kept_twice_ = false, from_one_ = true;
   bool first_is_index_ = false;  // true: the first column's name is one that pandas gives its index
 };
 

@@ -6,11 +6,9 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <forestvm/internal/city_hash.hpp>
 #include <forestvm/internal/formatted.hpp>
 
 #include "cli/io/cell_value.hpp"
@@ -22,8 +20,9 @@
 namespace forestvm::cli {
 namespace {
 
-/// The number of cells of a header that are read beyond the model's features.
-constexpr std::size_t kMaxExtraColumns = std::size_t{1} << 16;
+/// The number of cells of a header that are read beyond the model's features to list them in an error, and the number
+/// of columns that may be left out.
+constexpr std::size_t kMaxListedColumns = std::size_t{1} << 16, kMaxExtraColumns = std::size_t{1} << 20;
 template <class Number>
 constexpr Number kMissing = std::numeric_limits<Number>::quiet_NaN();
 
@@ -35,10 +34,29 @@ struct Magic {
 };
 
 /// Formats that people pass by mistake. A message that names the format helps more than one about its first odd cell.
+/// They are found by so many bytes that names of columns, such as PAR1, are not taken for them.
 constexpr std::array kOtherFormats = {
-    Magic{"PK\x03\x04", "a ZIP archive"}, Magic{"\x1f\x8b", "a gzip file"}, Magic{"PAR1", "a Parquet file"},
-    Magic{"ARROW1", "an Arrow file"},     Magic{"\x89HDF", "an HDF5 file"}, Magic{"\xff\xfe", "UTF-16 text"},
-    Magic{"\xfe\xff", "UTF-16 text"},     Magic{"{", "a JSON document"},    Magic{"\x80", "a Python pickle"},
+    Magic{"PK\x03\x04", "a ZIP archive"},
+    Magic{"\x1f\x8b", "a gzip file"},
+    Magic{"BZh91AY&SY", "a bzip2 file"},
+    Magic{"\xfd\x37zXZ", "an xz file"},
+    Magic{"\x28\xb5\x2f\xfd", "a Zstandard file"},
+    Magic{"PAR1\x15", "a Parquet file"},
+    Magic{std::string_view("ARROW1\0", 7), "an Arrow file"},
+    Magic{"\xff\xff\xff\xff", "an Arrow stream"},
+    Magic{"\x89HDF", "an HDF5 file"},
+    Magic{"Obj\x01", "an Avro file"},
+    Magic{std::string_view("SQLite format 3\0", 16), "an SQLite database"},
+    Magic{"\xd0\xcf\x11\xe0", "an old Excel file"},
+    Magic{std::string_view("\xff\xfe\0\0", 4), "UTF-32 text"},
+    Magic{"\xff\xfe", "UTF-16 text"},
+    Magic{"\xfe\xff", "UTF-16 text"},
+    Magic{"{", "a JSON document"},
+    Magic{"<!DOCTYPE", "an HTML page"},
+    Magic{"<html", "an HTML page"},
+    Magic{"<?xml", "an XML document"},
+    Magic{"\x80", "a Python pickle"},
+    Magic{"version https://git-lfs", "a pointer of Git LFS instead of the file (git lfs pull)"},
 };
 
 /// Refuses an empty input, and other formats.
@@ -74,6 +92,11 @@ class CsvReader final : public TableReader {
     if (!is_header && names.are_numbers()) return refused("line 1", numbers_or_row());
     if (is_header) return take_header(first, names);
     if (first.columns != form_.width) return wrong_first_width(first.columns, names);
+    constexpr std::size_t few = 3;  // fewer numbers from 1 on are a row more often than names
+    if (names.count_from_one() && form_.width >= few)
+      notice_ = formatted(
+          "line 1, which has the numbers from 1 to {}, is taken for a row; --header yes takes it for names",
+          form_.width);
     return expect_no_kept_column();
   }
 
@@ -113,14 +136,18 @@ class CsvReader final : public TableReader {
       if (text.find('\0') != std::string_view::npos)
         return refused("line 1", std::string("holds a byte 0, so it is not text; expected ") + kExpected);
       if (cells_.is_blank_line()) return refused("line 1", "is blank; expected a header or a row");
+      if (!cells_.is_quoted() && text.find('\r') != std::string_view::npos)
+        return refused(
+            "line 1",
+            "has a carriage return inside: lines end in a line feed, or in both, not in a carriage return alone");
       Number value = 0;
-      const bool is_value = read_value(text, line.columns, value);
+      const bool is_value = read_feature(text, cells_.text(), line.columns, form_, value);
       if (!takes_texts(line.columns)) {  // a text tells nothing about the line
         line.has_name |= !is_value;
         line.has_number |= parse_number<Number>(text).has_value();
       }
       if (++line.columns > form_.width && !goes_on(line)) return too_wide(line, names);
-      names.add(text);
+      names.add(text, cells_.text());
       if (line.columns <= form_.width) first_row_.push_back(value);
     } while (!cells_.ends_line());
     return line;
@@ -130,13 +157,18 @@ class CsvReader final : public TableReader {
   /// error that lists them.
   bool goes_on(const FirstLine& line) const {
     const bool listed = line.has_name && !form_.names.empty();
-    return (listed || form_.ignores_extra || form_.keep) && line.columns - form_.width < kMaxExtraColumns;
+    const std::size_t extra = line.columns - form_.width;
+    return form_.ignores_extra || form_.keep ? extra <= kMaxExtraColumns
+                                             : listed && extra < kMaxListedColumns;
   }
 
   Error too_wide(const FirstLine& line, const ColumnNames& names) const {
     const std::string least = cells_.ends_line() ? "" : "more than ";
-    return refused(formatted("has {}{} columns, the model has {} features{}", least,
-                             line.columns - (least.empty() ? 0 : 1), form_.width, names.index_hint()));
+    std::string message = formatted("has {}{} columns, the model has {} features{}", least,
+                                    line.columns - (least.empty() ? 0 : 1), form_.width, names.index_hint());
+    if (form_.ignores_extra && line.columns - form_.width > kMaxExtraColumns)
+      message += formatted("; at most {} columns are left out", kMaxExtraColumns);
+    return refused(message);
   }
 
   /// Returns the error for a first line with another number of cells than the model has features.
@@ -198,27 +230,7 @@ class CsvReader final : public TableReader {
   }
 
   bool takes_texts(std::size_t feature) const {
-    return is_hashed(feature) || named_categories(form_, feature) != nullptr;
-  }
-  bool is_hashed(std::size_t feature) const {
-    return std::binary_search(form_.hashed.begin(), form_.hashed.end(), feature);
-  }
-
-  /// Sets `value` to the value of the current cell, which belongs to `feature`. Returns false if its text is not a
-  /// value: see read_feature.
-  bool read_value(std::string_view text, std::size_t feature, Number& value) const {
-    if (is_hashed(feature)) {
-      value = static_cast<Number>(category_code(cells_.text()));
-      return true;
-    }
-    if (form_.hashed.empty() || std::is_same_v<Number, float>)
-      return read_feature(text, cells_.text(), feature, form_, value);
-    // The rows are float64 for the sake of the codes only. Numbers are rounded to float32 at once: rounding them to
-    // float64 first would change some of them.
-    float narrow = 0;
-    const bool is_value = read_feature(text, cells_.text(), feature, form_, narrow);
-    value = static_cast<Number>(narrow);
-    return is_value;
+    return is_hashed(form_, feature) || named_categories(form_, feature) != nullptr;
   }
 
   /// Reads a row, and at most one cell more than it should have. Returns false if the line is blank.
@@ -238,11 +250,11 @@ class CsvReader final : public TableReader {
       if (column == cells_per_row_)
         return refused(cells_.line_place(), "has more cells than {}",
                        expected_cells("the model's ", "the header's "));
-      if (column == kept_) kept.emplace_back(text);
+      if (column == kept_) kept.emplace_back(cells_.text());
       const std::size_t feature = order_.empty() ? column : order_[column];
       ++column;
       if (feature == kNoFeature) continue;
-      if (!read_value(text, feature, values[begin + feature]))
+      if (!read_feature(text, cells_.text(), feature, form_, values[begin + feature]))
         return no_value(cells_.cell_place(), text, feature, form_);
     } while (!cells_.ends_line());
     if (column == cells_per_row_) return true;

@@ -60,7 +60,7 @@ Result<void> CsvCells::take_plain(std::size_t begin) {
   if (separator_ == kBlanks) FVM_TRY(skip_blanks(next));
   finish(next);
   std::size_t last = end - (ends_line_ && end > begin && window_[end - 1] == '\r' ? 1 : 0);
-  text_ = window_.substr(0, last);
+  text_ = separator_ == kBlanks ? window_.substr(begin, last - begin) : window_.substr(0, last);
   while (last > begin && is_space(window_[last - 1])) --last;
   cell_ = window_.substr(begin, last - begin);
   return {};

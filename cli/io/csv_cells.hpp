@@ -25,8 +25,12 @@ class CsvCells {
   /// Refuses quotes that never close, text after a closing quote, and a cell of more than 1 MiB.
   Result<std::string_view> next();
 
-  /// Returns the current cell with the spaces around it, which are part of a text; valid until the next call of next().
+  /// Returns the current cell with the spaces around it, which are part of a text unless blanks separate cells; valid
+  /// until the next call of next().
   std::string_view text() const { return text_; }
+
+  /// Returns whether the cell was in quotes.
+  bool is_quoted() const { return quoted_; }
 
   /// Returns true if the cell is the line's last.
   bool ends_line() const { return ends_line_; }

@@ -2,6 +2,7 @@
 #include "cli/io/json_lines.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/city_hash.hpp>
 #include <forestvm/internal/formatted.hpp>
 
 #include "cli/io/cell_value.hpp"
@@ -20,21 +22,26 @@
 namespace forestvm::cli {
 namespace {
 
-/// Puts quotes around NaN, Infinity and -Infinity, which Python's json writes although JSON does not have them;
-/// read_cell reads these texts.
+/// Begins the strings that with_quoted_constants makes, in JSON and in the text that is read from it.
+constexpr const char* kWrittenMark = "\\u0000";
+constexpr char kConstantMark = '\0';
+
+/// Puts quotes around NaN, Infinity and -Infinity, which Python's json writes although JSON does not have them, and the
+/// mark before them that tells them from strings.
 std::string with_quoted_constants(std::string_view line) {
   std::string out;
   bool in_string = false;
   while (!line.empty()) {
     std::size_t size = in_string && line.front() == '\\' ? std::min<std::size_t>(2, line.size()) : 1;
     if (line.front() == '"') in_string = !in_string;
-    const char* quote = "";
+    bool found = false;
     for (const std::string_view constant : {"NaN", "Infinity", "-Infinity"})
       if (!in_string && line.starts_with(constant)) {
         size = constant.size();
-        quote = "\"";
+        found = true;
       }
-    out.append(quote).append(line.substr(0, size)).append(quote);
+    if (found) out.append("\"").append(kWrittenMark);
+    out.append(line.substr(0, size)).append(found ? "\"" : "");
     line.remove_prefix(size);
   }
   return out;
@@ -69,13 +76,21 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
     return std::nullopt;
   }
 
-  bool null() override { return take(std::string_view()); }
-  bool boolean(bool value) override { return take(value ? "true" : "false"); }
-  bool number_integer(number_integer_t value) override { return take(std::to_string(value)); }
-  bool number_unsigned(number_unsigned_t value) override { return take(std::to_string(value)); }
+  bool null() override { return take("", std::nullopt); }
+  // CatBoost takes a truth value among texts for a number.
+  bool boolean(bool value) override { return take(value ? "true" : "false", value ? "1" : "0"); }
+  bool number_integer(number_integer_t value) override { return take_integer(std::to_string(value)); }
+  bool number_unsigned(number_unsigned_t value) override { return take_integer(std::to_string(value)); }
   // Reads the number's text as a cell of CSV, so that equal tables give equal rows.
-  bool number_float(number_float_t /*value*/, const string_t& text) override { return take(text); }
-  bool string(string_t& text) override { return take(text); }
+  bool number_float(number_float_t value, const string_t& text) override {
+    if (form_.hashed.empty() || std::abs(value) > kMaxCategoryNumber || value != std::trunc(value))
+      return take(text, std::nullopt);
+    return take(text, std::to_string(static_cast<std::int64_t>(value)));
+  }
+  bool string(string_t& text) override {
+    if (text.starts_with(kConstantMark)) return take(std::string_view(text).substr(1), std::nullopt);
+    return take(text, text);
+  }
   bool binary(binary_t& /*bytes*/) override { return false; }
   bool key(string_t& name) override {
     name_ = name;
@@ -99,9 +114,12 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return true; }
   bool end_array() override { return true; }
   bool parse_error(std::size_t position, const std::string& /*token*/,
-                   const nlohmann::detail::exception& /*error*/) override {
+                   const nlohmann::detail::exception& error) override {
+    constexpr int too_large = 406;
     error_ = refused(formatted("column {}", position),
-                     "is not a JSON object or array on one line (a missing value is null)");
+                     error.id == too_large
+                         ? "ends a number that float64 cannot represent"
+                         : "is not a JSON object or array on one line (a missing value is null)");
     return false;
   }
 
@@ -113,11 +131,24 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
 
   bool start() {
     if (depth_++ == 0) return true;
-    return fail((is_object_ ? single_quoted(name_) : formatted("value {}", count_ + 1)) +
-                " is an object or array, expected a number");
+    const bool has_all_rows = !is_object_ && count_ == 0;
+    return fail(
+        place_of_value() + " is an object or array, expected a number" +
+        (has_all_rows
+             ? "; each row has a line of its own, as pandas writes them with to_json(orient=\"records\", "
+               "lines=True)"
+             : ""));
   }
 
-  bool take(std::string_view text) {
+  std::string place_of_value() const {
+    return is_object_ ? single_quoted(name_) : formatted("value {}", count_ + 1);
+  }
+
+  bool take_integer(const std::string& text) { return take(text, text); }
+
+  /// Takes a value, given the text of a cell of CSV for it, and the category that it is where a feature's values are
+  /// texts; nothing if it is none.
+  bool take(std::string_view text, std::optional<std::string_view> category) {
     if (depth_ == 0) return fail("is a single value, expected an object or array");
     if (is_object_ && keeps_ && std::exchange(has_kept_, true))
       return fail(formatted("has {} twice", single_quoted(name_)));
@@ -128,9 +159,17 @@ class RowEvents final : public nlohmann::json_sax<nlohmann::json> {
       return fail(formatted("has more values than the model's {} features", form_.width));
     if (std::exchange(seen_[feature], row_) == row_)
       return fail(formatted("has {} twice", single_quoted(name_)));
+    const bool hashed = is_hashed(form_, feature);
+    if (hashed && !category) {
+      error_ =
+          refused(place_of_value(),
+                  "is no category: the model compares this feature as text, for which whole numbers stand by "
+                  "their decimal text");
+      return false;
+    }
+    if (hashed) text = *category;
     if (!read_feature(text, text, feature, form_, (*values_)[begin_ + feature])) {
-      error_ = no_value(is_object_ ? single_quoted(name_) : formatted("value {}", count_ + 1), text, feature,
-                        form_);
+      error_ = no_value(place_of_value(), text, feature, form_);
       return false;
     }
     ++count_;
@@ -180,6 +219,7 @@ class JsonLinesReader final : public TableReader {
 
   Result<void> read(std::size_t most, Rows& rows) override {
     begin_block<Number>(rows);
+    rows.hashed = !form_.hashed.empty();
     const std::size_t longest = kMaxLineBytes + form_.width * kMaxValueBytes;
     while (rows.count < most) {
       FVM_ASSIGN(const std::string_view line, first_line(source_, longest, false));

@@ -77,8 +77,8 @@ const std::array kOptionRows = {
     OptionRow{"--missing", [](const RowForm& form) { return form.missing.has_value(); }, {}},
 };
 
-/// Returns whether the first line that is neither blank nor a comment is one of a libsvm file.
-Result<bool> starts_as_libsvm(Source& source) {
+/// Returns the format of a text, by the first line that is neither blank nor a comment.
+Result<RowFormat> format_of_text(Source& source) {
   for (std::size_t begin = 0;;) {
     const std::size_t had = begin;
     FVM_ASSIGN(std::string_view seen, source.peek(had + 1));
@@ -90,9 +90,11 @@ Result<bool> starts_as_libsvm(Source& source) {
       end = seen.find('\n', size);
     }
     const std::string_view line = seen.substr(std::min(begin, seen.size()), end - begin);
-    const bool is_blank = line.find_first_not_of(" \t\r") == std::string_view::npos;
-    if (!is_blank && !line.starts_with('#')) return is_libsvm(line);
-    if (end >= kMaxComments) return false;
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    const bool is_blank = first == std::string_view::npos;
+    if (!is_blank && (line[first] == '{' || line[first] == '[')) return RowFormat::JsonLines;
+    if (!is_blank && !line.starts_with('#')) return is_libsvm(line) ? RowFormat::Libsvm : RowFormat::Csv;
+    if (end >= kMaxComments) return RowFormat::Csv;
     begin = end + 1;
   }
 }
@@ -103,13 +105,11 @@ Result<RowFormat> found_format(Source& source) {
     RowFormat format;
   };
   for (const Start& start : {Start{kNpyMagic, RowFormat::Npy}, Start{kZipMagic, RowFormat::Npz},
-                             Start{kEmptyZipMagic, RowFormat::Npz}, Start{"{", RowFormat::JsonLines},
-                             Start{"[", RowFormat::JsonLines}}) {
+                             Start{kEmptyZipMagic, RowFormat::Npz}}) {
     FVM_ASSIGN(const bool found, source.starts_with(start.bytes));
     if (found) return start.format;
   }
-  FVM_ASSIGN(const bool libsvm, starts_as_libsvm(source));
-  return libsvm ? RowFormat::Libsvm : RowFormat::Csv;
+  return format_of_text(source);
 }
 
 Result<std::unique_ptr<TableReader>> table_reader(Source& source, const RowForm& form) {

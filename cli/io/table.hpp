@@ -100,8 +100,9 @@ struct RowForm {
   std::span<const std::uint32_t> hashed{};
   bool takes_codes = false;                   ///< True if cells of named categories are codes.
   std::vector<NamedCategories> categories{};  ///< Ascending by feature; cells of these features are names.
-  std::optional<MissingNumber> missing{};     ///< Number that stands for a missing value (-0 equals 0).
-  Header header = Header::Auto;               ///< Kind of the first line of a CSV file.
+  std::vector<std::uint32_t> nameless{};  ///< Features, ascending, with categories that are numbers in cells.
+  std::optional<MissingNumber> missing{};  ///< Number that stands for a missing value (-0 equals 0).
+  Header header = Header::Auto;            ///< Kind of the first line of a CSV file.
   RowFormat format = RowFormat::Auto;
   std::optional<char>
       separator{};  ///< Separator of a CSV file (kBlanks: runs of blanks); none: the first line tells.

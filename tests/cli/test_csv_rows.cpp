@@ -10,6 +10,7 @@
 #include <forestvm/internal/city_hash.hpp>
 
 #include "cli/io/csv.hpp"
+#include "cli/io/csv_cells.hpp"
 #include "read_rows.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -107,6 +108,17 @@ TEST(CsvRows, RefusesToGuessWhatTheNumbersFromZeroAre) {
   expect_values(rows_of("1,0\n10,11\n", {.width = 2, .header = Header::Yes}), {11, 10});
 }
 
+/// Numbers from 1 on are a row, but may be meant as names.
+TEST(CsvRows, SaysThatNumbersFromOneAreARow) {
+  expect_values(rows_of("1,2,3\n4,5,6\n", 3), {1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(notice("1,2,3\n4,5,6\n", {.width = 3, .names = {"a", "b", "c"}}),
+            "line 1, which has the numbers from 1 to 3, is taken for a row; --header yes takes it for names");
+  for (const char* const other : {"1,2,4\n", "1,2,3.0\n", "01,2,3\n", "2,3,4\n", "1,1,1\n"})
+    EXPECT_EQ(notice(other, {.width = 3}), "") << other;
+  EXPECT_EQ(notice("1,2\n", {.width = 2}), "");
+  EXPECT_EQ(notice("1,2,3\n", {.width = 3, .header = Header::No}), "");
+}
+
 TEST(CsvRows, TakesTheUsersWordForTheHeader) {
   expect_values(rows_of("5,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
   expect_values(rows_of("a,6\n1,2\n", {.width = 2, .header = Header::Yes}), {1, 2});
@@ -154,6 +166,15 @@ TEST(CsvRows, MatchesColumnsByName) {
   EXPECT_EQ(refusal("income yearly\n1\n", 1, {"income_yearly"}),
             "header: lacks features of the model: 'income_yearly'; has columns that the model lacks: 'income "
             "yearly'");
+  // Spaces belong to a name if the model's name has them.
+  const Names spaced = {"a", " b", "c "};
+  expect_values(rows_of("c ,a, b\n1,2,3\n", 3, spaced), {2, 3, 1});
+  expect_values(rows_of("\" b\", a ,c \n1,2,3\n", 3, spaced), {2, 1, 3});
+  expect_values(rows_of("c, a ,  b\n1,2,3\n", 3, names), {2, 3, 1});
+  expect_values(rows_of("a, b\n1,2\n", {.width = 2, .names = {"a", "_b"}, .underlined = true}), {1, 2});
+  EXPECT_EQ(refusal("a,b,c \n1,2,3\n", 3, spaced),
+            "header: lacks features of the model: ' b'; has columns that the model lacks: 'b'");
+  EXPECT_EQ(refusal("a, a\n1,2\n", 2, {"a", "b"}), "header: the file has two columns named 'a'");
   EXPECT_EQ(refusal("a,b\n1,2\n", 3, names), "header: lacks features of the model: 'c'");
   EXPECT_EQ(refusal("a,b,a\n1,2,3\n", 3, names), "header: the file has two columns named 'a'");
   EXPECT_EQ(refusal("a,b\n1,2\n", 2, {"a", "a"}), "header: the model has two features named 'a'");
@@ -179,6 +200,21 @@ TEST(CsvRows, NamesLineAndColumnOfABadCell) {
   EXPECT_EQ(refusal("1,2\n3,a\x1b[2J\n", 2), "line 2, column 2: 'a\\x1b[2J'" + kNoValue);
 }
 
+TEST(CsvRows, NamesMarksThatNumbersDoNotHave) {
+  const std::string mark = " is not a number: a decimal point is the only mark that numbers have";
+  EXPECT_EQ(refusal("a;b\n43,5;2\n", 2), "line 2, column 1: '43,5'" + mark);
+  EXPECT_EQ(refusal("a,b\n1,\"1,000\"\n", 2), "line 2, column 2: '1,000'" + mark);
+  EXPECT_EQ(refusal("a;b\n1,x;2\n", 2), "line 2, column 1: '1,x'" + kNoValue);
+}
+
+TEST(CsvRows, SaysThatLinesEndInACarriageReturnAlone) {
+  const std::string ends =
+      "line 1: has a carriage return inside: lines end in a line feed, or in both, not in a carriage return alone";
+  EXPECT_EQ(refusal("a,b\r1,2\r3,4\r", 2, {"a", "b"}), ends);
+  EXPECT_EQ(refusal("1,2\r3,4\r", 2), ends);
+  expect_values(rows_of("\"a\rb\",c\n1,2\n", 2), {1, 2});
+}
+
 TEST(CsvRows, NamesBothWidths) {
   EXPECT_EQ(refusal("1,2,3\n", 2), "has 3 columns, the model has 2 features");
   EXPECT_EQ(refusal("1,2,3,4\n", 2), "has more than 2 columns, the model has 2 features");
@@ -202,6 +238,12 @@ TEST(CsvRows, ReadsNoMoreThanOneCellBeyondTheModelsFeatures) {
   }
   // Extra cells of a header are read for the error message, up to a limit.
   EXPECT_EQ(refusal("a,b" + commas, 2, {"a", "b"}), "has more than 65537 columns, the model has 2 features");
+  // More of them may be left out.
+  const RowForm ignores{.width = 2, .names = {"a", "b"}, .ignores_extra = true};
+  const std::string most(1 << 20, ',');
+  expect_values(rows_of("b" + most + ",a\n1" + most + ",2\n", ignores), {2, 1});
+  EXPECT_EQ(refusal("b" + most + ",,a\n", ignores),
+            "has 1048579 columns, the model has 2 features; at most 1048576 columns are left out");
 }
 
 TEST(CsvRows, RefusesLongCells) {
@@ -223,8 +265,25 @@ TEST(CsvRows, TakesQuotesInsideACellAsTheyAre) {
 TEST(CsvRows, RefusesOtherFormatsByName) {
   EXPECT_EQ(refusal("", 2), "is empty; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
   EXPECT_EQ(refusal("\n\n", 2), "line 1: is blank; expected a header or a row");
-  EXPECT_EQ(refusal("PAR1....", 2),
-            "is a Parquet file; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
+  const std::string expected = "; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines";
+  EXPECT_EQ(refusal("PAR1\x15...", 2), "is a Parquet file" + expected);
+  EXPECT_EQ(refusal("BZh91AY&SY..", 2), "is a bzip2 file" + expected);
+  EXPECT_EQ(refusal("\xfd\x37zXZ..", 2), "is an xz file" + expected);
+  EXPECT_EQ(refusal("\x28\xb5\x2f\xfd..", 2), "is a Zstandard file" + expected);
+  EXPECT_EQ(refusal(std::string("\xff\xfe\0\0a\0\0\0", 8), 2), "is UTF-32 text" + expected);
+  EXPECT_EQ(refusal(std::string("\xff\xfe"
+                                "a\0",
+                                4),
+                    2),
+            "is UTF-16 text" + expected);
+  EXPECT_EQ(refusal("<!DOCTYPE html>\n", 2), "is an HTML page" + expected);
+  EXPECT_EQ(refusal("version https://git-lfs.github.com/spec/v1\n", 2),
+            "is a pointer of Git LFS instead of the file (git lfs pull)" + expected);
+  // Such names of columns are none of these.
+  const Names parameters = {"PAR1", "ARROW1"};
+  expect_values(rows_of("PAR1,ARROW1\n1,2\n", 2, parameters), {1, 2});
+  expect_values(rows_of("ARROW1,PAR1\n1,2\n", 2, parameters), {2, 1});
+  expect_values(rows_of("<NA>,2\n", 2), {NAN, 2});
   EXPECT_EQ(refusal("{\"learner\": 1}", {.width = 2, .format = RowFormat::Csv}),
             "is a JSON document; expected rows: CSV in UTF-8, NPY, NPZ, libsvm or JSON lines");
   EXPECT_EQ(refusal("\x80\x04}\x94.", 2),
@@ -290,6 +349,11 @@ TEST(CsvRows, HashesTexts) {
                             code("nan"), code("1.0"), 2, code("a"), code("ß")});
   EXPECT_TRUE(rows->hashed);
   EXPECT_TRUE(rows->block().hashed);
+  // Where blanks separate cells, those before the first one do not belong to its text.
+  const std::vector<std::uint32_t> first = {0};
+  expect_wide_values(rows_of("    red 1\n\tblue  2 \n",
+                             RowForm{.width = 2, .wide = true, .hashed = first, .separator = kBlanks}),
+                     {code("red"), 1, code("blue"), 2});
   EXPECT_EQ(
       refusal("x1,red,7\n1,red,7\nred,1,2\n", form),
       "line 3, column 1: 'red' is not a number, true or false (a missing value is an empty cell, nan, or a word of "

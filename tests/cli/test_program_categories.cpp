@@ -73,8 +73,29 @@ TEST_F(Categories, OtherTextsAndCodesAreRefusedWithTheirPlace) {
               std::string::npos)
         << outcome.err;
   }
-  EXPECT_NE(ran("red", {"--categories", "codes"}).err.find("is not a number"), std::string::npos);
+  EXPECT_NE(
+      ran("red", {"--categories", "codes"})
+          .err.find(
+              "line 1, column 1: 'red' is not a number: the column has categories, which are numbers here, as "
+              "pandas' cat.codes are, because --categories codes says so"),
+      std::string::npos);
   EXPECT_EQ(ran("red", {"--categories", "words"}).code, 2);
+}
+
+/// XGBoost before 3.1 keeps no names of categories.
+TEST_F(Categories, WithoutNamesAreNumbers) {
+  const std::string folder = test_data("xgboost_versions/2.0.3_categories/");
+  std::string row = "red";
+  const auto document = nlohmann::json::parse(forestvm({"inspect", folder + "model.json", "--json"}).out);
+  for (std::size_t i = 1; i < document.at("features"); ++i) row += ",0";
+  const Outcome outcome =
+      forestvm({"run", folder + "model.json", write("rows.csv", row + "\n"), "--header", "no"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find(
+                "line 1, column 1: 'red' is not a number: the column has categories, which are numbers here, "
+                "as pandas' cat.codes are, because the model file has no names of them"),
+            std::string::npos)
+      << outcome.err;
 }
 
 /// LightGBM takes a text that training has not seen as missing.

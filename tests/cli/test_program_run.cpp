@@ -124,9 +124,9 @@ TEST_F(Run, WritesClasses) {
 
 TEST_F(Run, MatchesColumnsByName) {
   const std::string model = test_data("diabetes/model.json");
-  const std::string plain = write("plain.csv", "age,sex,bmi,bp,s1,s2,s3,s4,s5,s6\n1,2,3,4,5,6,7,8,9,10\n");
-  const std::string moved = write("moved.csv", "s6,sex,bmi,bp,s1,s2,s3,s4,s5,age\n10,2,3,4,5,6,7,8,9,1\n");
-  const std::string bare = write("bare.csv", "1,2,3,4,5,6,7,8,9,10\n");
+  const std::string plain = write("plain.csv", "age,sex,bmi,bp,s1,s2,s3,s4,s5,s6\n11,2,3,4,5,6,7,8,9,10\n");
+  const std::string moved = write("moved.csv", "s6,sex,bmi,bp,s1,s2,s3,s4,s5,age\n10,2,3,4,5,6,7,8,9,11\n");
+  const std::string bare = write("bare.csv", "11,2,3,4,5,6,7,8,9,10\n");
   EXPECT_EQ(npy({model, moved}), npy({model, plain}));
   EXPECT_EQ(npy({model, bare}), npy({model, plain}));
   expect_failure(

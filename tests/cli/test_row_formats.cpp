@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/city_hash.hpp>
 #include <forestvm/internal/inflate.hpp>
 
 #include "cli/io/gzip_source.hpp"
@@ -298,6 +299,32 @@ TEST(JsonLines, ReadsObjectsAndArrays) {
   expect_values(rows_of("[16777217.0000001]\n", 1), {16777218.0F});
 }
 
+/// A text of a feature that is compared as text is the category; a number stands for its decimal text, as elsewhere.
+TEST(JsonLines, HashesTexts) {
+  const std::vector<std::uint32_t> hashed = {1};
+  const RowForm form{.width = 2, .names = {"a", "b"}, .wide = true, .hashed = hashed};
+  const auto code = [](const char* text) { return static_cast<double>(category_code(text)); };
+  const auto rows = rows_of(
+      "{\"b\": \"red\", \"a\": 0.1}\n[1, \" r\\u0065d\"]\n[1, 7]\n[1, -7.0]\n[1, true]\n[1, \"\"]\n[1, \"NaN\"]\n"
+      "[1, 18446744073709551615]\n[NaN, \"01\"]\n",
+      form);
+  expect_wide_values(
+      rows, {static_cast<double>(0.1F), code("red"), 1, code(" red"), 1, code("7"), 1, code("-7"), 1,
+             code("1"), 1, code(""), 1, code("NaN"), 1, code("18446744073709551615"), NAN, code("01")});
+  EXPECT_TRUE(rows->hashed);
+  for (const char* value : {"null", "NaN", "-Infinity", "0.5", "1e300"})
+    EXPECT_EQ(
+        refusal(std::string("[1, ") + value + "]\n", form),
+        "line 1, value 2: is no category: the model compares this feature as text, for which whole numbers "
+        "stand by their decimal text")
+        << value;
+}
+
+TEST(JsonLines, MayBeginWithBlankLines) {
+  expect_values(rows_of(" \r\n\n  {\"f0\":1,\"f1\":2,\"f2\":3}\n", kForm), {1, 2, 3});
+  expect_values(rows_of("\n [1,2,3]", kForm), {1, 2, 3});
+}
+
 TEST(JsonLines, HasExtraAndKeptNames) {
   const std::string text =
       "{\"id\": \"x,1\", \"a\": 1, \"b\": 2, \"c\": 3}\n{\"c\": 6, \"id\": 5, \"b\": 5, \"a\": 4}\n";
@@ -320,7 +347,14 @@ TEST(JsonLines, NamesWhatIsWrong) {
   EXPECT_EQ(refusal("{\"a\":1,\"b\":2,\"a\":3}\n", kNamed), "line 1: has 'a' twice");
   EXPECT_EQ(refusal("{\"a\":1,\"b\":[2],\"c\":3}\n", kNamed),
             "line 1: 'b' is an object or array, expected a number");
-  EXPECT_EQ(refusal("[[1,2,3]]\n", kForm), "line 1: value 1 is an object or array, expected a number");
+  const std::string all_rows =
+      "line 1: value 1 is an object or array, expected a number; each row has a line of its own, as pandas writes them "
+      "with to_json(orient=\"records\", lines=True)";
+  EXPECT_EQ(refusal("[[1,2,3]]\n", kForm), all_rows);
+  EXPECT_EQ(refusal("[{\"a\":1}]\n", kForm), all_rows);
+  EXPECT_EQ(refusal("[1,[2],3]\n", kForm), "line 1: value 2 is an object or array, expected a number");
+  EXPECT_EQ(refusal("[1,2,1e400]\n", kForm),
+            "line 1, column 10: ends a number that float64 cannot represent");
   EXPECT_EQ(refusal("[1,2,3]\n[1,2]\n", kForm), "line 2: has 2 values, the model has 3 features");
   EXPECT_EQ(refusal("[1,2,3]\n[1,2,3,4]\n", kForm), "line 2: has more values than the model's 3 features");
   EXPECT_EQ(refusal("[1,2,3]\n[1,\"x\",3]\n", kForm).substr(0, 20), "line 2, value 2: 'x'");

@@ -138,6 +138,12 @@ TEST(Tables, KeepTheCellsOfAColumn) {
   const auto feature = rows_of("b,a\n01,2\n", {.width = 2, .names = {"a", "b"}, .keep = "b"});
   expect_values(feature, {2, 1});
   EXPECT_EQ(feature->kept, std::vector<std::string>{"01"});
+  // Spaces belong to a text, as in pandas, unless they separate cells.
+  const std::vector<std::string> spaced = {" x ", " y"};
+  EXPECT_EQ(rows_of("b,id,a\n1, x ,2\n3,\" y\",4\n", {.width = 2, .names = {"a", "b"}, .keep = "id"})->kept,
+            spaced);
+  EXPECT_EQ(rows_of("id b a\n  x 1 2\n", {.width = 2, .names = {"a", "b"}, .keep = "id"})->kept,
+            std::vector<std::string>{"x"});
   // A model without names: the other columns are taken in order.
   const auto nameless = rows_of("u,id,v\n1,x,2\n", {.width = 2, .keep = "id"});
   expect_values(nameless, {1, 2});

@@ -255,6 +255,53 @@ TEST(PmmlLoad, NumbersOutsideOfAnIntervalHaveNoAnswer) {
   expect_values(values(small.file(), rows), {1, 1, 2, 2, 3});
 }
 
+/// Numbers that are not valid, or that the dictionary lists, count as missing, and may be replaced as such.
+TEST(PmmlLoad, NumbersThatCountAsMissing) {
+  SmallPmml small;
+  small.fields = replaced(
+      small.fields, "name=\"a\" optype=\"continuous\" dataType=\"float\"/>",
+      "name=\"a\" optype=\"continuous\" dataType=\"float\">"
+      "<Interval closure=\"closedOpen\" leftMargin=\"0\" rightMargin=\"2\"/>"
+      "<Value value=\"0.1\" property=\"missing\"/><Value value=\"-9\" property=\"missing\"/></DataField>");
+  small.nodes =
+      replaced(small.nodes, "</Node>\n</Node>",
+               "</Node>\n" + leaf("4", "<SimplePredicate field=\"a\" operator=\"isMissing\"/>") + "</Node>");
+  std::vector<double> rows;
+  for (const double a : {-9.0, -1.0, 0.0, 0.09, static_cast<double>(0.1F), 0.11, 1.9, 2.0, kNan})
+    rows.insert(rows.end(), {a, 0, 0});
+  expect_values(values(small.file(), rows), {4, kNone, 1, 1, 4, 1, 2, kNone, 4});
+  const std::string field = "<MiningField name=\"a\"",
+                    missing = field + " invalidValueTreatment=\"asMissing\"";
+  const std::string as_missing = replaced(small.file(), field, missing);
+  expect_values(values(as_missing, rows), {4, 4, 1, 1, 4, 1, 2, 4, 4});
+  expect_values(values(replaced(as_missing, missing, missing + " missingValueReplacement=\"1.5\""), rows),
+                {2, 2, 1, 1, 2, 1, 2, 2, 2});
+  const std::string as_is = replaced(small.file(), field, field + " invalidValueTreatment=\"asIs\"");
+  expect_values(values(as_is, rows), {4, 1, 1, 1, 4, 1, 2, 2, 4});
+}
+
+TEST(PmmlLoad, NumbersThatAreNotWholeCountAsMissing) {
+  SmallPmml small;
+  small.fields = replaced(small.fields, "dataType=\"integer\"/>",
+                          "dataType=\"integer\"><Value value=\"7\" property=\"missing\"/></DataField>");
+  small.schema = replaced(small.schema, "name=\"i\"", "name=\"i\" invalidValueTreatment=\"asMissing\"");
+  small.nodes = "<Node score=\"3\"><True/>" + leaf("1", simple("i", "lessThan", "8")) +
+                leaf("4", "<SimplePredicate field=\"i\" operator=\"isMissing\"/>") + "</Node>";
+  std::vector<double> rows;
+  for (const double i : {6.0, 6.5, 7.0, 8.0, 1e300, kNan}) rows.insert(rows.end(), {0, i, 0});
+  expect_values(values(small.file(), rows), {1, 4, 4, 3, 4, 4});
+}
+
+/// An Interval without a margin contains infinity.
+TEST(PmmlLoad, IntervalsWithOneMargin) {
+  SmallPmml small;
+  small.fields = replaced(small.fields, "dataType=\"float\"/>",
+                          "dataType=\"float\"><Interval closure=\"openOpen\" leftMargin=\"0\"/></DataField>");
+  const double infinity = std::numeric_limits<double>::infinity();
+  expect_values(values(small.file(), {0, 0, 0, 0.25, 0, 0, infinity, 0, 0, -infinity, 0, 0}),
+                {kNone, 1, 2, kNone});
+}
+
 /// Fields of type float are rounded before they are compared, also beside fields of type double.
 TEST(PmmlLoad, FloatsAmongDoubles) {
   SmallPmml small;

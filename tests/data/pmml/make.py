@@ -159,10 +159,28 @@ MINING_FIELDS = {
 }
 
 
+# For documents in which some numbers count as missing: what stands in them instead, the first time.
+COUNTS = '<Value value="{}" property="missing"/>'.format
+TREATED = {
+    'name="a" optype="continuous" dataType="double"/>': (
+        'name="a" optype="continuous" dataType="double"><Interval closure="closedOpen" leftMargin="-1.5" '
+        'rightMargin="2.7"/>' + COUNTS("0.1") + "</DataField>"),
+    'name="b" optype="continuous" dataType="float"/>': (
+        'name="b" optype="continuous" dataType="float">' + COUNTS("1.3") + COUNTS("-1.5") + "</DataField>"),
+    'name="i" optype="continuous" dataType="integer"/>': (
+        'name="i" optype="continuous" dataType="integer"><Interval closure="openClosed" leftMargin="-2"/>'
+        + COUNTS("2") + "</DataField>"),
+    '<MiningField name="a"/>': '<MiningField name="a" invalidValueTreatment="asMissing"/>',
+    'missingValueReplacement="1.3"': 'missingValueReplacement="0.1"',
+    '<MiningField name="i"/>': '<MiningField name="i" invalidValueTreatment="asMissing"/>',
+}
+
+
 class Drawn:
     """A document with random trees: predicates of every kind, nodes of one to three children."""
 
-    def __init__(self, seed, unknown, none_true, classes, method, derived=False, whole=None):
+    def __init__(self, seed, unknown, none_true, classes, method, derived=False, whole=None,
+                 treated=False):
         """`whole` is "double" or "float" for a document about whole numbers, with sums of this type."""
         self.dice = random.Random(seed)
         self.derived = [n for n in DERIVED if n != "above" or unknown == "nullPrediction"] if derived else []
@@ -170,6 +188,7 @@ class Drawn:
         self.classes = classes
         self.method = method
         self.whole = whole
+        self.treated = treated
         self.names = {None: "abik", "double": "abiijjk", "float": "biiik"}[whole]
 
     def simple(self, inside=False):
@@ -239,7 +258,7 @@ class Drawn:
         output = "".join(f'<OutputField name="probability({k})" optype="continuous" dataType="double" '
                          f'feature="probability" value="{k}"/>' for k in range(3))
         output = f"<Output>{output}</Output>" if self.classes else ""
-        return ('<?xml version="1.0"?>\n<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>\n'
+        text = ('<?xml version="1.0"?>\n<PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"><Header/>\n'
                 f"<DataDictionary>{target}{FIELDS}{CODED_FIELD if 'j' in used else ''}</DataDictionary>\n"
                 f"{self.transformations()}"
                 f'<MiningModel functionName="{function}"{context}><MiningSchema>'
@@ -248,6 +267,9 @@ class Drawn:
                 + f'</MiningSchema>{output}\n'
                 f'<Segmentation multipleModelMethod="{self.method}" missingPredictionTreatment="returnMissing">\n'
                 f"{segments}</Segmentation></MiningModel></PMML>\n")
+        for old, new in TREATED.items() if self.treated else ():
+            text = text.replace(old, new, 1)
+        return text
 
 
 DRAWN = {
@@ -262,6 +284,9 @@ DRAWN = {
     "integers_null": Drawn(11, "nullPrediction", "returnLastPrediction", False, "sum", whole="double"),
     "integers_default": Drawn(12, "defaultChild", "returnLastPrediction", False, "average", whole="double"),
     "integers_float": Drawn(13, "lastPrediction", "returnLastPrediction", False, "sum", whole="float"),
+    "missing_none": Drawn(14, "none", "returnLastPrediction", False, "sum", treated=True),
+    "missing_null": Drawn(15, "nullPrediction", "returnLastPrediction", False, "sum", treated=True),
+    "missing_default": Drawn(16, "defaultChild", "returnLastPrediction", False, "average", treated=True),
     "drawn_votes": Drawn(6, "lastPrediction", "returnLastPrediction", True, "majorityVote"),
 }
 
@@ -331,7 +356,7 @@ def write_answers(name):
     folder = HERE / name
     model = (folder / "model.pmml").read_text()
     names = [n for n in "abijk" if f'<MiningField name="{n}"' in model]
-    rows = draw_rows(model, names, name.startswith("integers_"))
+    rows = draw_rows(model, names, name.startswith(("integers_", "missing_")))
     results = answers(folder / "model.pmml", rows)
     write_table(folder / "rows.csv", names, rows)
     write_table(folder / "expected.csv", max((list(r) for r in results), key=len), results)
