@@ -24,8 +24,8 @@ struct LeafTerm {
 /// What leaves add, in one of two forms.
 ///
 /// Lists: the terms of all leaves, in the order of the section attributed_leaves. If the lists of a tree's leaves
-/// differ little in length, the shorter ones get terms of zero for a sum that nothing reads: the processor then foresees
-/// where the loop over a list ends, which saves more time than these terms cost.
+/// differ little in length, the shorter ones get terms of zero for a sum that nothing reads: the processor then
+/// foresees where the loop over a list ends, which saves more time than these terms cost.
 ///
 /// Numbers, for models of few features: each leaf has one for every feature, zero where it has no term. Adding zero
 /// changes no sum, because sums begin with 0, and so none is ever -0.

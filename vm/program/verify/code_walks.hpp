@@ -25,7 +25,8 @@ class WalkRules : protected AccumulatorRules {
   bool is_atomic(std::uint32_t walker) const { return program_.walkers()[walker].atomic != 0; }
   Result<void> walks_in_order();
 
-  std::vector<std::uint8_t> in_order_{};  ///< For each group, whether its trees are known to be in the model's order.
+  std::vector<std::uint8_t>
+      in_order_{};  ///< For each group, whether its trees are known to be in the model's order.
 };
 
 }  // namespace forestvm::bytecode
