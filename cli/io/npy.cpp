@@ -80,7 +80,7 @@ Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
     return refused("NPY header", "a structured dtype has no single column type; save one plain array");
   FVM_TRY(set_type(header.fields[0].type, form));
   std::vector<std::uint64_t> shape = header.shape;
-  if (accepted == NpyShape::VectorOrMatrix && shape.size() == 1) shape.push_back(1);
+  if (accepted == NpyShape::VectorOrMatrix && shape.size() == 1) shape.resize(2, 1);
   if (shape.size() != 2)
     return refused("NPY header", "shape {} has {}{}, expected 2: (rows, features)", shape_text(shape),
                    shape.size(), shape.size() == 1 ? " dimension" : " dimensions");
