@@ -99,24 +99,7 @@ Result<void> PredictionWriter::write_names() {
   return file_.write(text + '\n');
 }
 
-Result<void> PredictionWriter::write(const PredictionValues& values, std::span<const std::string> kept) {
-  FVM_CHECK(values.index() == static_cast<std::size_t>(form_.type));
-  return std::visit(
-      [this, kept](const auto& span) -> Result<void> {
-        FVM_CHECK(span.size() % form_.columns == 0);
-        FVM_CHECK(kept.empty() || kept.size() == span.size() / form_.columns);
-        written_ += span.size();
-        return npy_ ? write_bytes(std::as_bytes(span)) : write_text(span, kept);
-      },
-      values);
-}
-
-Result<void> PredictionWriter::write_bytes(std::span<const std::byte> bytes) {
-  if (!kept_) return file_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (std::fwrite(bytes.data(), 1, bytes.size(), kept_.get()) != bytes.size()) return temporary_file_error();
-  return {};
-}
-
+// Stands before write, which uses it in a lambda: clang 14 would not instantiate it.
 template <class T>
 Result<void> PredictionWriter::write_text(std::span<const T> values, std::span<const std::string> kept) {
   std::string text;
@@ -133,6 +116,24 @@ Result<void> PredictionWriter::write_text(std::span<const T> values, std::span<c
     text.clear();
   }
   return file_.write(text);
+}
+
+Result<void> PredictionWriter::write(const PredictionValues& values, std::span<const std::string> kept) {
+  FVM_CHECK(values.index() == static_cast<std::size_t>(form_.type));
+  return std::visit(
+      [this, kept](const auto& span) -> Result<void> {
+        FVM_CHECK(span.size() % form_.columns == 0);
+        FVM_CHECK(kept.empty() || kept.size() == span.size() / form_.columns);
+        written_ += span.size();
+        return npy_ ? write_bytes(std::as_bytes(span)) : write_text(span, kept);
+      },
+      values);
+}
+
+Result<void> PredictionWriter::write_bytes(std::span<const std::byte> bytes) {
+  if (!kept_) return file_.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (std::fwrite(bytes.data(), 1, bytes.size(), kept_.get()) != bytes.size()) return temporary_file_error();
+  return {};
 }
 
 /// Copies the values from the temporary file after the header.
