@@ -41,40 +41,41 @@ constexpr std::array kFormatRows = {
     FormatRow{RowFormat::JsonLines, "holds JSON lines", json_lines_reader},
 };
 
+/// A set of formats: bit i is for the format with the number i.
+using Formats = unsigned;
+
+template <class... Format>
+constexpr Formats only(Format... formats) {
+  return (... | (1u << static_cast<unsigned>(formats)));
+}
+
+constexpr Formats kAllFormats = ~0u;
+
 /// An option of rows, and the formats that it is for.
 struct OptionRow {
   const char* option;
   bool (*is_given)(const RowForm& form);
-  std::initializer_list<RowFormat> formats;  // empty: all
+  Formats formats;
   const char* what = "";
 };
 
-const std::array kOptionRows = {
-    OptionRow{"--format", [](const RowForm& form) { return form.format != RowFormat::Auto; }, {}},
-    OptionRow{
-        "--header", [](const RowForm& form) { return form.header != Header::Auto; }, {RowFormat::Csv}, "CSV"},
-    OptionRow{"--separator",
-              [](const RowForm& form) { return form.separator.has_value(); },
-              {RowFormat::Csv},
-              "CSV"},
-    OptionRow{"--na",
-              [](const RowForm& form) { return form.missing_words.has_value(); },
-              {RowFormat::Csv, RowFormat::Libsvm, RowFormat::JsonLines},
-              "texts"},
-    OptionRow{"--extra-columns",
-              [](const RowForm& form) { return form.ignores_extra; },
-              {RowFormat::Csv, RowFormat::JsonLines},
-              "CSV and JSON lines"},
-    OptionRow{"--keep",
-              [](const RowForm& form) { return form.keep.has_value(); },
-              {RowFormat::Csv, RowFormat::JsonLines},
-              "CSV and JSON lines"},
-    OptionRow{"--array", [](const RowForm& form) { return form.array.has_value(); }, {RowFormat::Npz}, "NPZ"},
-    OptionRow{"--index-base",
-              [](const RowForm& form) { return form.index_base.has_value(); },
-              {RowFormat::Libsvm},
-              "libsvm"},
-    OptionRow{"--missing", [](const RowForm& form) { return form.missing.has_value(); }, {}},
+constexpr std::array kOptionRows = {
+    OptionRow{"--format", [](const RowForm& form) { return form.format != RowFormat::Auto; }, kAllFormats},
+    OptionRow{"--header", [](const RowForm& form) { return form.header != Header::Auto; },
+              only(RowFormat::Csv), "CSV"},
+    OptionRow{"--separator", [](const RowForm& form) { return form.separator.has_value(); },
+              only(RowFormat::Csv), "CSV"},
+    OptionRow{"--na", [](const RowForm& form) { return form.missing_words.has_value(); },
+              only(RowFormat::Csv, RowFormat::Libsvm, RowFormat::JsonLines), "texts"},
+    OptionRow{"--extra-columns", [](const RowForm& form) { return form.ignores_extra; },
+              only(RowFormat::Csv, RowFormat::JsonLines), "CSV and JSON lines"},
+    OptionRow{"--keep", [](const RowForm& form) { return form.keep.has_value(); },
+              only(RowFormat::Csv, RowFormat::JsonLines), "CSV and JSON lines"},
+    OptionRow{"--array", [](const RowForm& form) { return form.array.has_value(); }, only(RowFormat::Npz),
+              "NPZ"},
+    OptionRow{"--index-base", [](const RowForm& form) { return form.index_base.has_value(); },
+              only(RowFormat::Libsvm), "libsvm"},
+    OptionRow{"--missing", [](const RowForm& form) { return form.missing.has_value(); }, kAllFormats},
 };
 
 /// Returns the format of a text, by the first line that is neither blank nor a comment.
@@ -123,8 +124,7 @@ Result<std::unique_ptr<TableReader>> table_reader(Source& source, const RowForm&
   }
   const FormatRow& row = kFormatRows[static_cast<std::size_t>(format) - 1];
   for (const OptionRow& option : kOptionRows) {
-    const bool fits = option.formats.size() == 0 ||
-                      std::find(option.formats.begin(), option.formats.end(), format) != option.formats.end();
+    const bool fits = (option.formats & only(format)) != 0;
     if (!fits && option.is_given(form))
       return usage("{}: {} is for {}", row.what, option.option, option.what);
   }
