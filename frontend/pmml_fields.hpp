@@ -54,8 +54,8 @@ struct PmmlField {
   /// The number or the category by which a missing value is replaced.
   std::optional<double> replacement;
   std::optional<PmmlInterval> valid;  ///< Other numbers are not valid.
-  bool others_missing =
-      false;  ///< True if such numbers count as missing; otherwise rows with them have no answer.
+  /// True if such numbers count as missing; otherwise rows with them have no answer.
+  bool others_missing = false;
   std::vector<double> missing;  ///< Other numbers that count as missing, ascending.
   /// Number of the field from which this one is computed; nothing if rows hold the field. Trees do not test such
   /// fields: see pmml_derived.hpp.

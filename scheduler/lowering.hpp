@@ -36,8 +36,8 @@ struct WalkSite {
 struct Sums {
   AccumulatorKind kind = AccumulatorKind::F32;
   AccumulatorKind scores = AccumulatorKind::F32;  ///< type that transforms and outputs read: F32 or F64
-  bool leaves_apart =
-      false;     ///< True if walks for outputs of single trees keep leaves, and others add them to sums.
+  /// True if walks for outputs of single trees keep leaves, and others add them to sums.
+  bool leaves_apart = false;
   int unit = 0;  ///< exponent of the unit of exact sums, 2^unit
   bool in_model_order = true;
 };

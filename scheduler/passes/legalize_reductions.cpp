@@ -43,13 +43,14 @@ class Legalizer {
     FVM_TRY(privatize(nest, kNoLoop, sums_, false));
     merge_copies();
     FVM_TRY(check_memory());
-    insert_results(nest, kNoLoop);
+    insert_results(inside_row_loops(nest));
     if (lowering_.sums.leaves_apart) FVM_TRY(keep_leaves_apart(walks, nest));
     write_leaves(leaves);
-    insert_encoder(leaves, kNoLoop);
+    insert_encoder(inside_row_loops(leaves));
     const auto add_after_leaves = [&](OutputKind output, Statement::Kind statement) {
       std::vector<Statement> body = leaves;
-      append_for_rows(body, kNoLoop, statement);
+      const RowBody inside = inside_row_loops(body);
+      inside.statements.push_back(make(statement, inside.rows));
       nest = cut(output, kNoLoop, std::move(body), std::move(nest));
     };
     if (lowering_.options.approx_contributions) add_after_leaves(OutputKind::ApproxContributions, Attribute);
@@ -236,21 +237,31 @@ class Legalizer {
                             formatted("parallel loops over trees {}: tile them coarser", what));
   }
 
-  /// Returns the loop over rows that is alone in a body, apart from caches; null if there is more, or the
-  /// loop is part of a walk.
-  Statement* only_row_loop(std::vector<Statement>& body) const {
-    const auto loop =
-        std::find_if(body.begin(), body.end(), [](const Statement& s) { return s.kind != Cache; });
-    const bool only = loop + 1 == body.end() && loop->kind == Loop &&
-                      lowering_.loops[loop->loop].axis == Axis::Rows && !absorbed_[loop->loop];
-    return only ? &*loop : nullptr;
+  /// The statements inside some loops over rows, and the innermost of these loops.
+  struct RowBody {
+    std::vector<Statement>& statements;
+    LoopId rows;
+  };
+
+  /// Returns the inside of the loops over rows that contain everything else in a nest, apart from caches. Loops that
+  /// are part of a walk are not entered.
+  RowBody inside_row_loops(std::vector<Statement>& nest) const {
+    std::vector<Statement>* body = &nest;
+    LoopId rows = kNoLoop;
+    for (;;) {
+      const auto loop =
+          std::find_if(body->begin(), body->end(), [](const Statement& s) { return s.kind != Cache; });
+      const bool only = loop + 1 == body->end() && loop->kind == Loop &&
+                        lowering_.loops[loop->loop].axis == Axis::Rows && !absorbed_[loop->loop];
+      if (!only) return {*body, rows};
+      rows = loop->loop;
+      body = &loop->body;
+    }
   }
 
-  /// Inserts the encoding of rows inside the loops over rows that contain everything else: each row is
-  /// encoded once.
-  void insert_encoder(std::vector<Statement>& body, LoopId rows) {
-    if (Statement* loop = only_row_loop(body)) return insert_encoder(loop->body, loop->loop);
-    if (lowering_.encodes()) body.insert(body.begin(), make(Encode, rows));
+  /// Inserts the encoding of rows: each row is encoded once.
+  void insert_encoder(const RowBody& inside) const {
+    if (lowering_.encodes()) inside.statements.insert(inside.statements.begin(), make(Encode, inside.rows));
   }
 
   /// Returns whether exact sums can begin with the base.
@@ -261,11 +272,10 @@ class Legalizer {
     });
   }
 
-  /// Inserts the initialisation and the output of results, inside the loops over rows that contain everything
-  /// else.
-  void insert_results(std::vector<Statement>& body, LoopId rows) {
-    if (Statement* loop = only_row_loop(body)) return insert_results(loop->body, loop->loop);
-    insert_encoder(body, rows);
+  /// Inserts the initialisation and the output of results.
+  void insert_results(const RowBody& inside) {
+    const auto& [body, rows] = inside;
+    insert_encoder(inside);
     const Model& model = lowering_.model;
     const bool converted = sums_ != scores_;
     // Exact sums may begin with the base, because no order changes their bits, unless the scores' type cannot hold it.
@@ -314,16 +324,16 @@ class Legalizer {
     for (const OutputKind output : outputs_of_trees()) {
       std::vector<Statement> body = walks;
       FVM_TRY(privatize(body, kNoLoop, kept, false));
-      insert_leaves(body, kNoLoop, output, kept);
+      insert_leaves(inside_row_loops(body), output, kept);
       nest = cut(output, kNoLoop, std::move(body), std::move(nest));
     }
     return {};
   }
 
-  /// Inserts the output of kept leaves, inside the loops over rows that contain everything else.
-  void insert_leaves(std::vector<Statement>& body, LoopId rows, OutputKind output, std::uint32_t kept) {
-    if (Statement* loop = only_row_loop(body)) return insert_leaves(loop->body, loop->loop, output, kept);
-    insert_encoder(body, rows);
+  /// Inserts the output of kept leaves.
+  void insert_leaves(const RowBody& inside, OutputKind output, std::uint32_t kept) const {
+    const auto& [body, rows] = inside;
+    insert_encoder(inside);
     if (output != OutputKind::Trees)
       body.insert(body.begin(), make(lowering_.model.base_last ? Zero : Init, rows, scores_));
     body.push_back(store_leaves(output, rows, kept));
@@ -336,12 +346,6 @@ class Legalizer {
     unless.output = kind;
     unless.body = std::move(otherwise);
     return {output(kind, rows, std::move(body)), std::move(unless)};
-  }
-
-  /// Appends a statement inside the loops over rows that contain everything else.
-  void append_for_rows(std::vector<Statement>& body, LoopId rows, Statement::Kind kind) const {
-    if (Statement* loop = only_row_loop(body)) return append_for_rows(loop->body, loop->loop, kind);
-    body.push_back(make(kind, rows));
   }
 
   /// Adds the outputs of scores, values and classes.

@@ -55,7 +55,8 @@ void encode_special(const DoublesTask& task, const FeatureSearch& search, const 
 
 /// Picks the values of a strip's features, kPickedStride apart, and rounds them up to float32.
 template <class Search>
-void pick_values(const DoublesTask& task, const PickStrip& strip, const DoubleRows& rows, float* picked) {
+FVM_INLINE void pick_values(const DoublesTask& task, const PickStrip& strip, const DoubleRows& rows,
+                            float* picked) {
   if constexpr (Search::kPicks) {
     Search::pick(strip, rows.values, task.row_stride, task.row_values, rows.count, picked);
   } else {

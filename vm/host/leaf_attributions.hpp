@@ -21,7 +21,7 @@ struct LeafTerm {
   std::uint32_t sum;  ///< Attribution::index, or the index of a sum that nothing reads, the last of a row's.
 };
 
-/// What leaves add, in one of two forms.
+/// Holds the terms of all leaves in one of two forms.
 ///
 /// Lists: the terms of all leaves, in the order of the section attributed_leaves. If the lists of a tree's leaves
 /// differ little in length, the shorter ones get terms of zero for a sum that nothing reads: the processor then

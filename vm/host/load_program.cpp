@@ -93,12 +93,8 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   loaded.target = &target;
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups) {
-    const GroupData data = group_data(program, group, loaded.tile_exits.data());
-    loaded.group_data.push_back(data);
-    const bool ascend =
-        std::is_sorted(data.trees, data.trees + data.tree_count,
-                       [](const TreeDesc& a, const TreeDesc& b) { return a.number < b.number; });
-    loaded.trees_ascend.push_back(ascend ? 1 : 0);
+    loaded.group_data.push_back(group_data(program, group, loaded.tile_exits.data()));
+    loaded.trees_ascend.push_back(has_trees_in_order(program, group) ? 1 : 0);
   }
   loaded.roots.resize(loaded.groups.size());
   for (const WalkerDesc& desc : program.walkers()) {

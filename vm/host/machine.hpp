@@ -75,7 +75,7 @@ struct LoadedProgram {
   LeafFunctions functions{};                  ///< Functions of leaves, whose outputs sum_trees adds.
   LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which they are computed.
   LoadedPaths paths{};                        ///< Paths, from which explain computes contributions.
-  LeafAttributions attributions{};            ///< What leaves add to approximate contributions.
+  LeafAttributions attributions{};            ///< Terms of leaves, which attribute adds.
   TransformParameters parameters{};
   std::vector<double> base{};     ///< Base scores.
   std::vector<double> no_base{};  ///< Zeros, one for each output: base scores of rounds without a base.

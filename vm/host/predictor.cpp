@@ -262,7 +262,7 @@ class HostPredictor final : public CallPredictor {
 
   Result<void> run_pass(Pass& pass, const RowSource& rows, std::size_t begin, const Destination& to,
                         std::vector<Line>& scratch) const {
-    // What plain rows answer at once comes first: this is a good part of a call of one row.
+    // Asks first what plain rows answer at once: this is a good part of a call of one row.
     const bool coded = plan_.converted(rows) && !plan_.reads_values(rows, pass.output, pass.row_count) &&
                        codes_lookups(rows);
     const std::size_t values = coded ? coding_bytes(pass.row_count)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ._forest import Forest
 
-    # What the extension reads: offsets, columns, values, and whether absent values are 0.
+    # The parts of rows that the extension reads: offsets, columns, values, and whether absent values are 0.
     Part = tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[Any], bool]
 
 

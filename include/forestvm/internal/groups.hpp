@@ -1,6 +1,7 @@
 // The forest data of a program's groups.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,6 +14,11 @@ namespace forestvm {
 /// Returns the records of a group's trees, which lie in the trees section.
 inline std::span<const TreeDesc> trees_of(const Program& program, const GroupDesc& group) {
   return program.trees().subspan(group.first_tree, group.tree_end - group.tree_begin);
+}
+
+/// Returns whether a group has its trees in the model's order.
+inline bool has_trees_in_order(const Program& program, const GroupDesc& group) {
+  return std::ranges::is_sorted(trees_of(program, group), {}, &TreeDesc::number);
 }
 
 /// Returns what walks need to know of a group. Only walks of tiles read `exits`: see derived_tables.hpp.

@@ -92,7 +92,8 @@ class Fork : public testing::Test {
 /// Skips a test that forks while other threads allocate memory, if it cannot pass.
 #define FVM_SKIP_FORK_BESIDE_THREADS() \
   if (FVM_SANITIZED != 0)              \
-  GTEST_SKIP() << "no fork beside threads that allocate: a sanitizer's allocator may stay locked in the child"
+  GTEST_SKIP()                         \
+      << "no fork beside threads: a sanitizer's locks may stay taken in the child, and ThreadSanitizer ends it"
 
 /// Forks while other threads predict, open programs, start and end.
 class ForkBesideThreads : public Fork {

@@ -17,7 +17,8 @@ using support::allocations_of;
 using support::take_largest_allocation;
 
 TEST(Allocations, AreCounted) {
-  EXPECT_EQ(allocations_of([] { std::vector<float> some(3); }), 1u);
+  // A compiler may leave out the allocation of a vector that nothing reads, but not this one.
+  EXPECT_EQ(allocations_of([] { ::operator delete(::operator new(3)); }), 1u);
   EXPECT_EQ(allocations_of([] {}), 0u);
 }
 

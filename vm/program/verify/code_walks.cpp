@@ -1,7 +1,5 @@
 #include "vm/program/verify/code_walks.hpp"
 
-#include <algorithm>
-
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/groups.hpp>
 
@@ -62,7 +60,7 @@ Result<void> WalkRules::walks_in_order() {
   for (std::uint32_t i = 0; i < facts().walker_count; ++i) {
     const std::uint32_t index = program_.walkers()[facts().first_walker + i].group;
     if (in_order_[index] != 0) continue;
-    if (!std::ranges::is_sorted(trees_of(program_, program_.groups()[index]), {}, &TreeDesc::number))
+    if (!has_trees_in_order(program_, program_.groups()[index]))
       return wrong("it adds the trees of group {} to sums, but they are not in the model's order", index);
     in_order_[index] = 1;
   }
