@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <new>
 
 #include "support/allocations.hpp"
 #include "support/small_models.hpp"
