@@ -30,6 +30,7 @@ struct Compilation {
   const Schedule& schedule;
   const CompileOptions& options;
 
+  CutTrees cut{};                         ///< trees in tiles, which the plans share
   std::vector<Lowering> plans{};          ///< states of the schedule's plans, for ascending numbers of rows
   std::uint64_t fingerprint = 0;          ///< hash of the model as it was before normalize
   TransformParameters parameters{};       ///< parameters of the model's transform

@@ -65,13 +65,13 @@ struct Lowering {
   bool numbered = false;  ///< True if leaves hold indices of vectors or functions.
   std::vector<std::string> warnings;
 
-  Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p)
+  Lowering(const Model& m, const Schedule& s, const CompileOptions& o, const Plan& p, CutTrees& cut)
       : model(m),
         schedule(s),
         options(o),
         plan(p),
         loops(static_cast<std::uint32_t>(m.trees.size())),
-        forest(m) {}
+        forest(m, cut) {}
 
   /// Returns true if the iterations of a loop add to the same sums in parallel. On the host a loop of one
   /// iteration does not; a mapped loop of one iteration does, because the launch still has its dimension.

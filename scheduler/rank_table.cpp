@@ -24,11 +24,9 @@ bool missing_left(const Test& test) { return (test.feature & kMissingLeft) != 0;
 
 }  // namespace
 
-std::uint64_t most_columns(const Model& model, const ForestStatistics& forest) {
-  std::uint64_t columns = forest.category_sets;
-  for (const FeatureCount& feature : thresholds_per_feature(model))
-    columns += (feature.count + kColumnThresholds - 1) / kColumnThresholds;
-  return 2 * columns;  // a column may be needed twice: missing values go left in some tests, right in others
+std::uint64_t most_columns(const ForestStatistics& forest) {
+  // A column may be needed twice: missing values go left in some tests, right in others.
+  return 2 * (forest.category_sets + forest.threshold_columns);
 }
 
 void RankTable::add(const Test& test) {

@@ -23,10 +23,12 @@ namespace forestvm::scheduler {
 struct CodedTest {
   std::uint32_t column;
   std::uint8_t code;
+
+  bool operator==(const CodedTest&) const = default;
 };
 
 /// Returns an upper bound of the columns of codes that a model needs, whatever its schedule.
-std::uint64_t most_columns(const Model& model, const ForestStatistics& forest);
+std::uint64_t most_columns(const ForestStatistics& forest);
 
 class RankTable {
  public:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/core/encoder.hpp>
 
 #include "scheduler/tiled_forest.hpp"
 
@@ -31,8 +32,8 @@ std::vector<FeatureCount> count_distinct(std::map<std::uint32_t, std::vector<Val
 
 }  // namespace
 
-ForestStatistics statistics(const Model& model) {
-  ForestStatistics result;
+ForestShape shape_of(const Model& model) {
+  ForestShape result;
   double depth_sum = 0;
   for (const Tree& tree : model.trees) {
     const scheduler::TreeShape shape = scheduler::shape_of(tree);
@@ -48,9 +49,15 @@ ForestStatistics statistics(const Model& model) {
         static_cast<std::uint64_t>(std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const Node& node) {
           return node.kind == NodeKind::Category;
         }));
+  return result;
+}
+
+ForestStatistics statistics(const Model& model) {
+  ForestStatistics result{shape_of(model)};
   std::set<std::uint32_t> used;
   for (const auto& [feature, count] : thresholds_per_feature(model)) {
     result.thresholds += count;
+    result.threshold_columns += (count + kColumnThresholds - 1) / kColumnThresholds;
     used.insert(feature);
   }
   for (const auto& [feature, count] : category_sets_per_feature(model)) {

@@ -44,15 +44,15 @@ std::uint32_t TiledForest::group(const TreeGroup& wanted) {
 }
 
 void TiledForest::cut(const Tiling& tiling, std::uint32_t begin, std::uint32_t end) {
-  auto& trees = trees_[tiling];
+  auto& trees = cut_->trees[tiling];
   trees.resize(model_->trees.size());
   for (std::uint32_t t = begin; t < end; ++t)
     if (std::optional<TiledTree>& tree = trees[order[t]]; !tree)
-      tree = cut_into_tiles(model_tree(t), tiling, shapes_);
+      tree = cut_into_tiles(model_tree(t), tiling, cut_->shapes);
 }
 
 const TiledTree& TiledForest::tree(const Tiling& tiling, std::uint32_t position) const {
-  return trees_.at(tiling)[order[position]].value();
+  return cut_->trees.at(tiling)[order[position]].value();
 }
 
 GroupSize size_of(const TiledForest& forest, const TreeGroup& group) {

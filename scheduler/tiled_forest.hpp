@@ -38,9 +38,15 @@ struct TreeGroup {
   bool operator==(const TreeGroup&) const = default;
 };
 
+/// The trees that have been cut into tiles, and the shapes of these tiles. All plans of a schedule share them.
+struct CutTrees {
+  std::map<Tiling, std::vector<std::optional<TiledTree>>> trees;  ///< by the trees' numbers in the model
+  ShapeTable shapes;
+};
+
 class TiledForest {
  public:
-  explicit TiledForest(const Model& model) : model_(&model) {}
+  TiledForest(const Model& model, CutTrees& cut) : model_(&model), cut_(&cut) {}
 
   std::vector<TreeGroup> groups;
   std::vector<std::uint32_t> order;  ///< the trees' numbers in the model, in the program's order
@@ -56,14 +62,12 @@ class TiledForest {
   /// Returns the tree at a position, in tiles. It must have been cut.
   const TiledTree& tree(const Tiling& tiling, std::uint32_t position) const;
 
-  const std::vector<TileShape>& shapes() const { return shapes_.shapes(); }
+  const std::vector<TileShape>& shapes() const { return cut_->shapes.shapes(); }
   const Model& model() const { return *model_; }
 
  private:
   const Model* model_;
-  /// The trees that have been cut, by their tiling and their number in the model.
-  std::map<Tiling, std::vector<std::optional<TiledTree>>> trees_;
-  ShapeTable shapes_;
+  CutTrees* cut_;
 };
 
 /// The splits and leaves of a group's trees, and the slots and bytes that they take.

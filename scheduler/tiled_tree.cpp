@@ -27,6 +27,10 @@ class Cutter {
       return std::move(result_);
     }
     result_.root = TileChild::tile(0);
+    if (tiling_.size == 1) {
+      cut_into_nodes();
+      return std::move(result_);
+    }
     std::vector<std::int32_t> roots{is_leaf(0) ? kNoNode : 0}, next;
     while (!roots.empty()) {
       ++result_.depth;
@@ -41,6 +45,38 @@ class Cutter {
  private:
   const Node& node(std::int32_t number) const { return tree_.nodes[static_cast<std::size_t>(number)]; }
   bool is_leaf(std::int32_t number) const { return node(number).kind == NodeKind::Leaf; }
+
+  /// Makes every split a tile. The list of tiles is the queue of splits to visit.
+  void cut_into_nodes() {
+    const std::size_t most = tree_.nodes.size() / 2;
+    result_.tiles.reserve(most);
+    result_.nodes.reserve(most);
+    result_.children.reserve(2 * most);
+    result_.nodes.push_back(0);
+    std::size_t next_level = 0;
+    for (std::uint32_t i = 0; i < result_.nodes.size(); ++i) {
+      if (i == next_level) {
+        ++result_.depth;
+        next_level = result_.nodes.size();
+      }
+      result_.tiles.push_back({i, 2 * i, 1, 0});
+      const Node& split = node(result_.nodes[i]);
+      for (const std::int32_t child : {split.left, split.right}) {
+        if (is_leaf(child)) {
+          add_leaf(child);
+        } else {
+          result_.children.push_back(TileChild::tile(static_cast<std::uint32_t>(result_.nodes.size())));
+          result_.nodes.push_back(child);
+        }
+      }
+    }
+  }
+
+  void add_leaf(std::int32_t leaf) {
+    result_.children.push_back(TileChild::leaf(leaf));
+    result_.shallowest = std::min(result_.shallowest, result_.depth);
+    ++result_.leaves;
+  }
 
   /// Returns the splits of the tile below `root`, parents first. The choice among the frontier's splits
   /// matters to speed alone: with the likeliest, most walks pass through the fewest tiles.
@@ -101,12 +137,7 @@ class Cutter {
   }
 
   void add_child(std::int32_t child, std::vector<std::int32_t>& next) {
-    if (is_leaf(child)) {
-      result_.children.push_back(TileChild::leaf(child));
-      result_.shallowest = std::min(result_.shallowest, result_.depth);
-      ++result_.leaves;
-      return;
-    }
+    if (is_leaf(child)) return add_leaf(child);
     result_.children.push_back(
         TileChild::tile(first_of_next_level_ + static_cast<std::uint32_t>(next.size())));
     next.push_back(child);

@@ -148,7 +148,7 @@ bool codes_suit_doubles(const Model& model, const Findings& found) {
 Findings look_at(const Model& model) {
   Findings found{statistics(model),  model.trees.size(), most_leaves(model), 0, false, false,
                  knows_covers(model)};
-  found.columns = scheduler::most_columns(model, found.forest);
+  found.columns = scheduler::most_columns(found.forest);
   found.fits_tables = found.leaves <= kMaxTableLeaves;
   found.coded = suits_codes(found);
   return found;

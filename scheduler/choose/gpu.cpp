@@ -119,7 +119,7 @@ Facts facts_of(const Model& model, Contract contract) {
           static_cast<double>(model.trees.size()),
           static_cast<double>(model.num_outputs),
           num_columns(model),
-          most_columns(model, forest),
+          most_columns(forest),
           array,
           array && pays_for_codes(model, forest),
           contract == Contract::Trainer || is_per_tree(exact_sums(model).kind),

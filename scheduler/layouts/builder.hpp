@@ -73,6 +73,11 @@ inline Test test_of(const Tree& tree, std::int32_t split) {
           node.kind == NodeKind::Category ? &tree.category_sets[node.payload] : nullptr};
 }
 
+/// Returns both children of a split, where tiles have one node.
+inline std::span<const TileChild, 2> children_of(const TiledTree& tiled, TileChild split) {
+  return std::span<const TileChild, 2>(&tiled.children[tiled.tiles[split.tile()].first_child], 2);
+}
+
 /// A tree of a group: its position in the program's order, and both of its forms.
 struct GroupTree {
   std::uint32_t position;
@@ -145,6 +150,7 @@ class GroupBuilder {
   BuiltGroup finish() {
     built_.node_count = nodes.size();
     built_.leaf_count = leaves.size();
+    built_.nodes.reserve(std::as_bytes(std::span(nodes)).size() + std::as_bytes(std::span(leaves)).size());
     append(built_.nodes, nodes);
     append(built_.nodes, leaves);
     return std::move(built_);

@@ -21,11 +21,6 @@ inline float cover_of(const Tree& tree, const TiledTree& tiled, TileChild at) {
   return tree.nodes[static_cast<std::size_t>(node)].cover;
 }
 
-/// Returns both children of a split, where tiles have one node.
-inline std::span<const TileChild, 2> children_of(const TiledTree& tiled, TileChild split) {
-  return std::span<const TileChild, 2>(&tiled.children[tiled.tiles[split.tile()].first_child], 2);
-}
-
 /// The order of a tree's nodes: siblings adjacent, children after their parents.
 struct SparseOrder {
   std::vector<TileChild> slots;         ///< the node in each slot
@@ -42,6 +37,7 @@ SparseOrder sparse_order(const Tree& tree, const TiledTree& tiled, bool by_proba
 template <class Node, class MakeLeaf, class MakeSplit>
 BuiltGroup build_sparse(const TiledForest& forest, const TreeGroup& group, MakeLeaf leaf, MakeSplit split) {
   GroupBuilder<Node> built(forest);
+  built.nodes.reserve(sparse_size<Node>(forest, group).slots);
   built.add_trees(group, [&](const GroupTree& at, std::uint32_t) {
     const SparseOrder order = sparse_order(at.tree, at.tiled, group.tiling.by_probability);
     for (std::uint32_t slot = 0; slot < order.slots.size(); ++slot) {

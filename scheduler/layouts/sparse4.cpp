@@ -3,7 +3,9 @@
 #include <forestvm/internal/formatted.hpp>
 
 #include <algorithm>
-#include <deque>
+#include <array>
+
+#include <boost/container/static_vector.hpp>
 
 #include "scheduler/layouts/sparse.hpp"
 
@@ -12,72 +14,90 @@ namespace {
 
 constexpr std::size_t kLineNodes = 64 / sizeof(Sparse4View::Node);
 
-/// The order of a tree's nodes in cache lines.
-struct LineOrder {
-  std::vector<std::optional<TileChild>> slots;  ///< node in each slot; std::nullopt is padding
-  std::vector<std::uint32_t> children;          ///< slot of each node's left child
-};
+/// The order of a tree's nodes in cache lines. One object serves tree after tree, so that its memory is allocated once.
+class LineOrder {
+ public:
+  /// Fills cache lines, each with a node or two siblings and as many of the nodes below them as fit, level by
+  /// level or the likeliest first. A walk through trees that are not in the cache then loads few lines.
+  void order(const GroupTree& at, bool by_probability) {
+    slots_.clear();
+    children_.clear();
+    waiting_.clear();
+    const std::array root{at.tiled.root};
+    add_block(at, root, by_probability);
+    for (std::size_t next = 0; next < waiting_.size(); ++next) {
+      const auto [split, slot] = waiting_[next];
+      const std::uint32_t first = add_block(at, children_of(at.tiled, split), by_probability);
+      children_[slot] = first;
+    }
+    slots_.resize(whole_lines(slots_.size()), TileChild::none());
+  }
 
-/// Fills cache lines, each with a node or two siblings and as many of the nodes below them as fit, level by
-/// level or the likeliest first. A walk through trees that are not in the cache then loads few lines.
-LineOrder line_order(const GroupTree& at, const TreeGroup& group) {
-  const Tree& tree = at.tree;
-  const TiledTree& tiled = at.tiled;
-  const bool by_probability = group.tiling.by_probability;
-  LineOrder order;
-  auto& slots = order.slots;
-  struct Block {
-    std::vector<TileChild> nodes;
-    std::optional<std::uint32_t> parent;  ///< slot of the node above; none above the root
+  /// The node in each slot; none is padding.
+  const std::vector<TileChild>& slots() const { return slots_; }
+  /// The slot of each split's left child.
+  const std::vector<std::uint32_t>& children() const { return children_; }
+
+ private:
+  /// A split without room in its line for its children, which begin another block.
+  struct Waiting {
+    TileChild split;
+    std::uint32_t slot;
   };
-  std::deque<Block> blocks{{{tiled.root}, std::nullopt}};
-  std::vector<std::pair<std::size_t, std::size_t>> inside;  // parent and left child in a block's nodes
-  std::vector<std::size_t> splits;  // splits of a block whose children have no slot yet
-  for (; !blocks.empty(); blocks.pop_front()) {
-    std::vector<TileChild>& nodes = blocks.front().nodes;
-    const auto less_likely = [&](std::size_t a, std::size_t b) {
-      return cover_of(tree, tiled, nodes[a]) < cover_of(tree, tiled, nodes[b]);
+
+  static std::size_t whole_lines(std::size_t slots) {
+    return (slots + kLineNodes - 1) / kLineNodes * kLineNodes;
+  }
+
+  /// Adds a block of nodes, which lie in one line; returns the slot of its first node.
+  std::uint32_t add_block(const GroupTree& at, std::span<const TileChild> top, bool by_probability) {
+    boost::container::static_vector<TileChild, kLineNodes> nodes(top.begin(), top.end());
+    std::array<std::uint32_t, kLineNodes> children{};
+    std::array<float, kLineNodes> covers{};
+    boost::container::static_vector<std::uint32_t, kLineNodes> splits;  // their children have no slots yet
+    const auto wait = [&](std::uint32_t from) {
+      for (std::uint32_t i = from; i < nodes.size(); ++i) {
+        if (nodes[i].is_leaf()) continue;
+        splits.push_back(i);
+        if (by_probability) covers[i] = cover_of(at.tree, at.tiled, nodes[i]);
+      }
     };
-    inside.clear();
-    splits.clear();
-    const auto wait = [&](std::size_t from) {
-      for (std::size_t i = from; i < nodes.size(); ++i)
-        if (!nodes[i].is_leaf()) splits.push_back(i);
-    };
+    const auto less_likely = [&](std::uint32_t a, std::uint32_t b) { return covers[a] < covers[b]; };
     wait(0);
     // Pairs of children join the block as long as they fit; each pair that does not fit begins a block.
     while (!splits.empty() && nodes.size() + 2 <= kLineNodes) {
       const auto next =
           by_probability ? std::max_element(splits.begin(), splits.end(), less_likely) : splits.begin();
-      const std::size_t parent = *next, left = nodes.size();
+      const std::uint32_t parent = *next;
       splits.erase(next);
-      inside.emplace_back(parent, left);
-      for (const TileChild child : children_of(tiled, nodes[parent])) nodes.push_back(child);
-      wait(left);
+      children[parent] = static_cast<std::uint32_t>(nodes.size());
+      const auto pair = children_of(at.tiled, nodes[parent]);
+      nodes.insert(nodes.end(), pair.begin(), pair.end());
+      wait(children[parent]);
     }
-    if (slots.size() % kLineNodes + nodes.size() > kLineNodes)
-      slots.resize((slots.size() + kLineNodes - 1) / kLineNodes * kLineNodes);
-    const auto first = static_cast<std::uint32_t>(slots.size());
-    slots.insert(slots.end(), nodes.begin(), nodes.end());
-    order.children.resize(slots.size());
-    if (blocks.front().parent) order.children[*blocks.front().parent] = first;
-    for (const auto& [parent, child] : inside)
-      order.children[first + parent] = static_cast<std::uint32_t>(first + child);
-    for (const std::size_t parent : splits) {
-      const auto pair = children_of(tiled, blocks.front().nodes[parent]);
-      blocks.push_back({{pair.begin(), pair.end()}, static_cast<std::uint32_t>(first + parent)});
-    }
+    if (slots_.size() % kLineNodes + nodes.size() > kLineNodes)
+      slots_.resize(whole_lines(slots_.size()), TileChild::none());
+    const auto first = static_cast<std::uint32_t>(slots_.size());
+    slots_.insert(slots_.end(), nodes.begin(), nodes.end());
+    children_.resize(first);
+    for (std::size_t i = 0; i < nodes.size(); ++i) children_.push_back(first + children[i]);
+    for (const std::uint32_t split : splits) waiting_.push_back({nodes[split], first + split});
+    return first;
   }
-  slots.resize((slots.size() + kLineNodes - 1) / kLineNodes * kLineNodes);
-  return order;
-}
+
+  std::vector<TileChild> slots_;
+  std::vector<std::uint32_t> children_;
+  std::vector<Waiting> waiting_;
+};
 
 }  // namespace
 
 LayoutSize size_Sparse4(const TiledForest& forest, const TreeGroup& group) {
   LayoutSize size;
+  LineOrder order;
   for_trees(forest, group, [&](const GroupTree& at) {
-    const std::uint64_t slots = line_order(at, group).slots.size();
+    order.order(at, group.tiling.by_probability);
+    const std::uint64_t slots = order.slots().size();
     size.slots += slots + at.tiled.leaves;
     size.bytes += slots * sizeof(Sparse4View::Node) + at.tiled.leaves * sizeof(float);
   });
@@ -87,11 +107,17 @@ LayoutSize size_Sparse4(const TiledForest& forest, const TreeGroup& group) {
 std::optional<std::string> why_not_Sparse4(const TiledForest& forest, const TreeGroup& group) {
   std::optional<std::string> problem;
   std::uint64_t leaves = 0;
+  LineOrder order;
   for_trees(forest, group, [&](const GroupTree& at) {
     leaves += at.tiled.leaves;
-    if (problem) return;
-    const std::uint64_t size = at.tiled.size();
-    const std::uint64_t reach = size > Sparse4View::kMaxDistance ? size : line_order(at, group).slots.size();
+    std::uint64_t reach = at.tiled.size();
+    // A line begins with a block for which the line before it has no room, so that the two of them hold more nodes
+    // than one line does: a tree takes less than twice its nodes, and a line.
+    if (problem || 2 * reach + kLineNodes <= Sparse4View::kMaxDistance) return;
+    if (reach <= Sparse4View::kMaxDistance) {
+      order.order(at, group.tiling.by_probability);
+      reach = order.slots().size();
+    }
     if (reach > Sparse4View::kMaxDistance)
       problem = formatted("its nodes reach children at most {} nodes away, tree {} takes {}",
                           Sparse4View::kMaxDistance, at.position, reach);
@@ -109,18 +135,19 @@ Result<BuiltGroup> build_Sparse4(const TiledForest& forest, const TreeGroup& gro
   const auto leaf = [](std::size_t number) {
     return Sparse4View::Node{static_cast<std::uint32_t>(number) << Sparse4View::kLeafShift | kNeverRight};
   };
+  LineOrder order;
   built.add_trees(group, [&](const GroupTree& at, std::uint32_t first_leaf) {
-    const LineOrder order = line_order(at, group);
-    for (std::uint32_t slot = 0; slot < order.slots.size(); ++slot) {
-      const std::optional<TileChild>& node = order.slots[slot];
-      if (!node) {
+    order.order(at, group.tiling.by_probability);
+    for (std::uint32_t slot = 0; slot < order.slots().size(); ++slot) {
+      const TileChild node = order.slots()[slot];
+      if (node.is_none()) {
         built.nodes.push_back(leaf(first_leaf));
-      } else if (node->is_leaf()) {
+      } else if (node.is_leaf()) {
         built.nodes.push_back(leaf(built.leaves.size()));
-        built.add_leaf(at, *node);
+        built.add_leaf(at, node);
       } else {
-        const CodedTest coded = ranks.find(at.test(*node));
-        built.nodes.push_back({(order.children[slot] - slot) << Sparse4View::kDistanceShift |
+        const CodedTest coded = ranks.find(at.test(node));
+        built.nodes.push_back({(order.children()[slot] - slot) << Sparse4View::kDistanceShift |
                                coded.column << Sparse4View::kColumnShift | coded.code});
       }
     }

@@ -3,10 +3,12 @@
 #include <forestvm/internal/formatted.hpp>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <span>
+
+#include <boost/container/static_vector.hpp>
 
 #include "scheduler/layouts/builder.hpp"
 
@@ -26,174 +28,179 @@ bool should_retire(std::size_t tests, std::size_t children, bool retired_above) 
 }
 
 struct Level {
-  std::vector<TileChild> slots;
   LevelKind kind;
+  std::uint32_t first_slot = 0;
+  std::uint32_t slot_count = 0;
   std::uint32_t first_leaf = 0;  ///< the number of its first leaf, if it retires leaves
 };
 
-/// A tree level by level, and its leaves in the order of their numbers.
+/// A tree level by level, and its leaves in the order of their numbers. One object serves tree after tree, so that
+/// its memory is allocated once.
 struct Levels {
   std::vector<Level> levels;
+  std::vector<TileChild> slots;  ///< the slots of all levels
   std::vector<TileChild> leaves;
+
+  std::span<const TileChild> slots_of(const Level& level) const {
+    return std::span(slots).subspan(level.first_slot, level.slot_count);
+  }
 };
 
-Levels levels_of(const TiledTree& tree) {
-  Levels found;
-  std::vector<TileChild> slots{tree.root}, retired;  // retired: leaves that were retired, the latest first
+void levels_of(const TiledTree& tree, Levels& found) {
+  std::vector<TileChild>& slots = found.slots;
+  std::vector<TileChild>& retired = found.leaves;  // the latest first
+  found.levels.clear();
+  retired.clear();
+  slots.assign(1, tree.root);
+  std::uint32_t first = 0;
   for (std::uint32_t depth = 0; depth < tree.depth; ++depth) {
-    std::vector<TileChild> tests, all;
-    for (const TileChild slot : slots) {
-      const std::uint32_t first = slot.is_leaf() ? 0 : tree.tiles[slot.tile()].first_child;
-      const std::array<TileChild, 2> children{slot.is_leaf() ? slot : tree.children[first],
-                                              slot.is_leaf() ? slot : tree.children[first + 1]};
-      for (std::size_t i = 0; i < (slot.is_leaf() ? 1 : 2); ++i) {
-        all.push_back(children[i]);
-        if (!children[i].is_leaf()) tests.push_back(children[i]);
+    const auto end = static_cast<std::uint32_t>(slots.size());
+    std::size_t tests = 0;
+    for (std::uint32_t slot = first; slot < end; ++slot) {
+      const TileChild at = slots[slot];
+      if (at.is_leaf()) {
+        slots.push_back(at);
+        continue;
+      }
+      for (const TileChild child : children_of(tree, at)) {
+        slots.push_back(child);
+        tests += child.is_leaf() ? 0u : 1u;
       }
     }
-    Level level{std::move(slots), LevelKind::Later};
-    if (depth + 1 < tree.depth && should_retire(tests.size(), all.size(), !retired.empty())) {
-      std::erase_if(all, [](TileChild child) { return !child.is_leaf(); });
-      retired.insert(retired.begin(), all.begin(), all.end());
+    const std::size_t all = slots.size() - end;
+    Level level{LevelKind::Later, first, end - first, 0};
+    if (depth + 1 < tree.depth && should_retire(tests, all, !retired.empty())) {
+      std::size_t test = end, leaf = 0;
+      retired.insert(retired.begin(), all - tests, TileChild::none());
+      for (std::size_t slot = end; slot < slots.size(); ++slot)
+        (slots[slot].is_leaf() ? retired[leaf++] : slots[test++]) = slots[slot];
+      slots.resize(test);
       level.kind = LevelKind::Retiring;
       level.first_leaf = tree.leaves - static_cast<std::uint32_t>(retired.size());
-      slots = std::move(tests);
-    } else {
-      if (retired.empty())
-        level.kind = all.size() == 2 * level.slots.size() ? LevelKind::Tests : LevelKind::Mixed;
-      slots = std::move(all);
+    } else if (retired.empty()) {
+      level.kind = all == std::size_t{2} * level.slot_count ? LevelKind::Tests : LevelKind::Mixed;
     }
-    found.levels.push_back(std::move(level));
+    found.levels.push_back(level);
+    first = end;
   }
-  found.leaves = std::move(slots);
-  found.leaves.insert(found.leaves.end(), retired.begin(), retired.end());
-  return found;
+  retired.insert(retired.begin(), slots.begin() + first, slots.end());
 }
 
-/// Returns a tree with all tests in one level, and no level if it is a single leaf.
-Levels tree_level_of(const TiledTree& tree) {
-  Levels found;
-  if (tree.root.is_leaf()) {
-    found.leaves.push_back(tree.root);
-    return found;
-  }
-  Level level{{tree.root}, LevelKind::Tree};
-  for (std::size_t slot = 0; slot < level.slots.size(); ++slot) {
-    const std::uint32_t first = tree.tiles[level.slots[slot].tile()].first_child;
-    for (const TileChild child : {tree.children[first], tree.children[first + 1]})
-      (child.is_leaf() ? found.leaves : level.slots).push_back(child);
-  }
-  level.first_leaf = static_cast<std::uint32_t>(level.slots.size());
-  found.levels.push_back(std::move(level));
-  return found;
+/// Finds a tree with all tests in one level, and no level if it is a single leaf.
+void tree_level_of(const TiledTree& tree, Levels& found) {
+  found.levels.clear();
+  found.leaves.clear();
+  found.slots.clear();
+  (tree.root.is_leaf() ? found.leaves : found.slots).push_back(tree.root);
+  for (std::size_t slot = 0; slot < found.slots.size(); ++slot)
+    for (const TileChild child : children_of(tree, found.slots[slot]))
+      (child.is_leaf() ? found.leaves : found.slots).push_back(child);
+  const auto count = static_cast<std::uint32_t>(found.slots.size());
+  if (count != 0) found.levels.push_back({LevelKind::Tree, 0, count, count});
 }
 
-/// The record of a level, and its tables as bytes in whole lines.
-struct LevelBytes {
-  TableLevel record{};
-  std::vector<std::uint8_t> bytes;
+/// A table of a level, a byte for each slot.
+using Table = boost::container::static_vector<std::uint8_t, kMaxTableSlots>;
+
+/// Appends tables of levels to those of a tree.
+class TableWriter {
+ public:
+  TableWriter(const RankTable& ranks, const GroupTree& tree, const Levels& levels,
+              std::vector<std::uint8_t>& bytes)
+      : ranks_(ranks), tree_(tree), levels_(levels), bytes_(bytes) {}
+
+  /// Appends the tables of a level; returns its record, which does not say where they begin.
+  TableLevel append(const Level& from) {
+    boost::container::static_vector<std::uint32_t, kMaxTableSlots + 3> list;
+    Table column, code, child;
+    unsigned children = 0;
+    for (const TileChild slot : levels_.slots_of(from)) {
+      child.push_back(static_cast<std::uint8_t>(children));
+      children += slot.is_leaf() ? 1u : 2u;
+      if (slot.is_leaf()) {
+        column.push_back(0);
+        code.push_back(kNeverRight);
+        continue;
+      }
+      const CodedTest test = ranks_.find(tree_.test(slot));
+      const std::uint32_t offset = test.column * kCodeRows;
+      const auto at = std::find(list.begin(), list.end(), offset);
+      column.push_back(static_cast<std::uint8_t>(at - list.begin()));
+      code.push_back(test.code);
+      if (at == list.end()) list.push_back(offset);
+    }
+    TableLevel record{};
+    record.slots = static_cast<std::uint16_t>(from.slot_count);
+    record.kind = from.kind;
+    record.columns = static_cast<std::uint8_t>(list.size());
+    list.resize(record.list_bytes() / sizeof(std::uint32_t), list.front());
+    append_bytes(list.data(), record.list_bytes(), record.list_bytes());
+    if (record.columns > 1) append_table(record, column);
+    append_table(record, code);
+    if (record.retires())
+      append_retiring(record, from);
+    else if (!record.all_tests())
+      append_table(record, child);
+    return record;
+  }
+
+ private:
+  void append_bytes(const void* from, std::size_t count, std::size_t room) {
+    bytes_.resize(bytes_.size() + room);
+    std::memcpy(bytes_.data() + bytes_.size() - room, from, count);
+  }
+
+  void append_table(const TableLevel& record, const Table& table) {
+    append_bytes(table.data(), table.size(), record.table_bytes());
+  }
+
+  /// Appends the tables of children for a level that retires leaves, or that is a whole tree.
+  void append_retiring(const TableLevel& record, const Level& level) {
+    Table child, by;
+    std::uint32_t next_test = record.is_tree() ? 1 : 0, next_leaf = level.first_leaf;
+    const auto number = [&](TileChild at) { return at.is_leaf() ? next_leaf++ : next_test++; };
+    for (const TileChild slot : levels_.slots_of(level)) {
+      const std::uint32_t first = slot.is_leaf() ? 0 : tree_.tiled.tiles[slot.tile()].first_child;
+      const std::uint32_t left = number(slot.is_leaf() ? slot : tree_.tiled.children[first]);
+      const std::uint32_t right = slot.is_leaf() ? left : number(tree_.tiled.children[first + 1]);
+      child.push_back(static_cast<std::uint8_t>(left));
+      by.push_back(static_cast<std::uint8_t>(right - left));
+    }
+    append_table(record, child);
+    append_table(record, by);
+  }
+
+  const RankTable& ranks_;
+  const GroupTree& tree_;
+  const Levels& levels_;
+  std::vector<std::uint8_t>& bytes_;
 };
 
-void append_table(LevelBytes& level, std::vector<std::uint8_t> table) {
-  table.resize(level.record.table_bytes());
-  level.bytes.insert(level.bytes.end(), table.begin(), table.end());
-}
-
-/// Appends the tables of children for a level that retires leaves, or that is a whole tree.
-void append_retiring(LevelBytes& to, const TiledTree& tiled, const Level& level) {
-  std::vector<std::uint8_t> child, by;
-  std::uint32_t next_test = level.kind == LevelKind::Tree ? 1 : 0, next_leaf = level.first_leaf;
-  const auto number = [&](TileChild at) { return at.is_leaf() ? next_leaf++ : next_test++; };
-  for (const TileChild slot : level.slots) {
-    const std::uint32_t first = slot.is_leaf() ? 0 : tiled.tiles[slot.tile()].first_child;
-    const std::uint32_t left = number(slot.is_leaf() ? slot : tiled.children[first]);
-    const std::uint32_t right = slot.is_leaf() ? left : number(tiled.children[first + 1]);
-    child.push_back(static_cast<std::uint8_t>(left));
-    by.push_back(static_cast<std::uint8_t>(right - left));
-  }
-  append_table(to, std::move(child));
-  append_table(to, std::move(by));
-}
-
-LevelBytes level_bytes(const RankTable& ranks, const GroupTree& tree, const Level& from) {
-  std::vector<std::uint32_t> list;
-  std::vector<std::uint8_t> column, code, child;
-  unsigned children = 0;
-  for (const TileChild slot : from.slots) {
-    child.push_back(static_cast<std::uint8_t>(children));
-    children += slot.is_leaf() ? 1u : 2u;
-    if (slot.is_leaf()) {
-      column.push_back(0);
-      code.push_back(kNeverRight);
-      continue;
-    }
-    const CodedTest test = ranks.find(tree.test(slot));
-    const std::uint32_t offset = test.column * kCodeRows;
-    const auto at = std::find(list.begin(), list.end(), offset);
-    column.push_back(static_cast<std::uint8_t>(at - list.begin()));
-    code.push_back(test.code);
-    if (at == list.end()) list.push_back(offset);
-  }
-  LevelBytes level;
-  level.record.slots = static_cast<std::uint16_t>(from.slots.size());
-  level.record.kind = from.kind;
-  level.record.columns = static_cast<std::uint8_t>(list.size());
-  list.resize(level.record.list_bytes() / sizeof(std::uint32_t), list.front());
-  level.bytes.resize(level.record.list_bytes());
-  std::memcpy(level.bytes.data(), list.data(), level.bytes.size());
-  if (level.record.columns > 1) append_table(level, std::move(column));
-  append_table(level, std::move(code));
-  if (level.record.retires())
-    append_retiring(level, tree.tiled, from);
-  else if (from.kind != LevelKind::Tests)
-    append_table(level, std::move(child));
-  return level;
-}
-
-/// Returns the records of an oblivious tree; none if a level has a leaf or more than one test.
-std::vector<TableLevel> oblivious_records(const RankTable& ranks, const GroupTree& tree,
-                                          const Levels& levels) {
-  std::vector<TableLevel> records;
+/// Finds the records of an oblivious tree; none if a level has a leaf or more than one test.
+void oblivious_records(const RankTable& ranks, const GroupTree& tree, const Levels& levels,
+                       std::vector<TableLevel>& records) {
+  records.clear();
   for (const Level& level : levels.levels) {
-    if (level.kind != LevelKind::Tests) return {};
-    std::optional<CodedTest> test;
-    for (const TileChild slot : level.slots) {
-      const CodedTest mine = ranks.find(tree.test(slot));
-      if (test && (test->column != mine.column || test->code != mine.code)) return {};
-      test = mine;
-    }
-    records.push_back({static_cast<std::uint16_t>(level.slots.size()), test->code, LevelKind::OneTest,
-                       test->column * kCodeRows});
+    if (level.kind != LevelKind::Tests) return records.clear();
+    const std::span<const TileChild> slots = levels.slots_of(level);
+    const CodedTest test = ranks.find(tree.test(slots.front()));
+    for (const TileChild slot : slots.subspan(1))
+      if (ranks.find(tree.test(slot)) != test) return records.clear();
+    records.push_back({static_cast<std::uint16_t>(level.slot_count), test.code, LevelKind::OneTest,
+                       test.column * kCodeRows});
   }
-  return records;
 }
 
-std::vector<TableLine> tree_lines(const RankTable& ranks, const GroupTree& tree, const Levels& levels) {
-  std::vector<TableLevel> records = oblivious_records(ranks, tree, levels);
-  std::vector<std::uint8_t> tables;
-  const auto count = static_cast<std::uint32_t>(levels.levels.size());
-  const std::uint32_t header = table_header_lines(count);
-  for (auto i = static_cast<std::uint32_t>(records.size()); i < count; ++i) {
-    LevelBytes level = level_bytes(ranks, tree, levels.levels[i]);
-    level.record.line = header + static_cast<std::uint32_t>(tables.size() / sizeof(TableLine));
-    records.push_back(level.record);
-    tables.insert(tables.end(), level.bytes.begin(), level.bytes.end());
-  }
-  std::vector<TableLine> lines(std::max<std::size_t>(1, header + tables.size() / sizeof(TableLine)));
-  if (records.empty()) return lines;
-  std::memcpy(lines.data(), records.data(), records.size() * sizeof(TableLevel));
-  if (!tables.empty()) std::memcpy(lines.data() + header, tables.data(), tables.size());
-  return lines;
-}
-
-using LevelsOf = Levels(const TiledTree& tree);
+using LevelsOf = void(const TiledTree& tree, Levels& found);
 
 LayoutSize tables_size(const TiledForest& forest, const TreeGroup& group, LevelsOf& of) {
   LayoutSize size;
+  Levels levels;
   for_trees(forest, group, [&](const GroupTree& at) {
-    for (const Level& level : of(at.tiled).levels) {
-      size.slots += level.slots.size();
-      size.bytes += 3 * level.slots.size() + sizeof(TableLevel) + 16;
+    of(at.tiled, levels);
+    for (const Level& level : levels.levels) {
+      size.slots += level.slot_count;
+      size.bytes += std::uint64_t{3} * level.slot_count + sizeof(TableLevel) + 16;
     }
     size.slots += at.tiled.leaves;
     size.bytes += at.tiled.leaves * sizeof(float);
@@ -211,10 +218,25 @@ std::optional<std::string> why_not_tables(const TiledForest& forest, const TreeG
 BuiltGroup build_tables(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks,
                         LevelsOf& of) {
   GroupBuilder<TableLine> built(forest);
+  Levels levels;
+  std::vector<TableLevel> records;
+  std::vector<std::uint8_t> tables;
   built.add_trees(group, [&](const GroupTree& at, std::uint32_t) {
-    const Levels levels = of(at.tiled);
-    const std::vector<TableLine> lines = tree_lines(ranks, at, levels);
-    built.nodes.insert(built.nodes.end(), lines.begin(), lines.end());
+    of(at.tiled, levels);
+    tables.clear();
+    oblivious_records(ranks, at, levels, records);
+    const std::uint32_t header = table_header_lines(static_cast<std::uint32_t>(levels.levels.size()));
+    TableWriter writer(ranks, at, levels, tables);
+    for (std::size_t i = records.size(); i < levels.levels.size(); ++i) {
+      const auto line = header + static_cast<std::uint32_t>(tables.size() / sizeof(TableLine));
+      records.push_back(writer.append(levels.levels[i]));
+      records.back().line = line;
+    }
+    const std::size_t first = built.nodes.size();
+    built.nodes.resize(first + std::max<std::size_t>(1, header + tables.size() / sizeof(TableLine)));
+    TableLine* const lines = &built.nodes[first];
+    if (!records.empty()) std::memcpy(lines, records.data(), records.size() * sizeof(TableLevel));
+    if (!tables.empty()) std::memcpy(lines + header, tables.data(), tables.size());
     for (const TileChild leaf : levels.leaves) built.add_leaf(at, leaf);
   });
   built.nodes.resize(built.nodes.size() + kTableSlack);

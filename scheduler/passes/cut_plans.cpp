@@ -54,7 +54,8 @@ Result<void> cut_plans(Compilation& compilation) {
   FVM_ASSIGN(const std::vector<Plan> plans, plans_of(compilation.schedule));
   compilation.plans.reserve(plans.size());
   for (const Plan& plan : plans)
-    compilation.plans.emplace_back(compilation.model, compilation.schedule, compilation.options, plan);
+    compilation.plans.emplace_back(compilation.model, compilation.schedule, compilation.options, plan,
+                                   compilation.cut);
   return {};
 }
 

@@ -1,5 +1,7 @@
 // Tiled forests -> nodes, tree records and leaf numbers; the accumulators of all plans in one table.
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
@@ -10,7 +12,16 @@
 namespace forestvm::scheduler {
 namespace {
 
-void emit_group(const TreeGroup& group, const BuiltGroup& built, ProgramParts& parts) {
+/// Moves records behind those of earlier groups. The first group's, often all of them, are not copied.
+template <class T>
+void move_behind(std::vector<T>& records, std::vector<T>& more) {
+  if (records.empty())
+    records = std::move(more);
+  else
+    records.insert(records.end(), more.begin(), more.end());
+}
+
+void emit_group(const TreeGroup& group, BuiltGroup& built, ProgramParts& parts) {
   GroupDesc desc{};
   desc.layout = group.layout;
   desc.tile_size = static_cast<std::uint8_t>(group.tiling.size);
@@ -23,14 +34,13 @@ void emit_group(const TreeGroup& group, const BuiltGroup& built, ProgramParts& p
   desc.leaf_count = built.leaf_count;
   desc.first_number = parts.leaf_numbers.size();
   parts.groups.push_back(desc);
-  parts.trees.insert(parts.trees.end(), built.trees.begin(), built.trees.end());
-  parts.nodes.insert(parts.nodes.end(), built.nodes.begin(), built.nodes.end());
-  parts.leaf_numbers.insert(parts.leaf_numbers.end(), built.numbers.begin(), built.numbers.end());
-  parts.wide_leaves.insert(parts.wide_leaves.end(), built.wide_leaves.begin(), built.wide_leaves.end());
+  move_behind(parts.trees, built.trees);
+  move_behind(parts.nodes, built.nodes);
+  move_behind(parts.leaf_numbers, built.numbers);
+  move_behind(parts.wide_leaves, built.wide_leaves);
 }
 
-/// Emits each group once, however many plans have it. Tiles mean the same in all plans, because check_plans has
-/// checked that plans with tiles have equal tables of shapes.
+/// Emits each group once, however many plans have it.
 Result<void> emit_groups(const std::vector<Lowering>& plans, const RankTable& ranks, ProgramParts& parts,
                          std::vector<PlanNumbers>& numbers) {
   std::vector<TreeGroup> emitted;
@@ -39,7 +49,7 @@ Result<void> emit_groups(const std::vector<Lowering>& plans, const RankTable& ra
       const auto same = std::find(emitted.begin(), emitted.end(), group);
       numbers[p].groups.push_back(static_cast<std::uint32_t>(same - emitted.begin()));
       if (same != emitted.end()) continue;
-      const Result<BuiltGroup> built = build(plans[p].forest, group, ranks);
+      Result<BuiltGroup> built = build(plans[p].forest, group, ranks);
       if (!built.ok())
         return refused("schedule", "layout {}: {}", name_of(group.layout), built.error().message);
       emit_group(group, *built, parts);
@@ -48,22 +58,19 @@ Result<void> emit_groups(const std::vector<Lowering>& plans, const RankTable& ra
   return {};
 }
 
-/// Checks that the plans agree on the order of trees and on the table of tile shapes: a program has one of
-/// each.
-Result<void> check_plans(const std::vector<Lowering>& plans, ProgramParts& parts) {
-  for (const Lowering& plan : plans) {
+/// Checks that the plans agree on the order of trees: a program has one.
+Result<void> check_plans(const std::vector<Lowering>& plans) {
+  for (const Lowering& plan : plans)
     if (plan.forest.order != plans.front().forest.order) {
       const Lowering& ordering = plan.loops.program.order ? plan : plans.front();
       return ordering.refuse(ordering.loops.program.order->directive, "plans must have one order of trees");
     }
-    for (const TreeGroup& group : plan.forest.groups) {
-      if (group.tiling.size == 1) continue;
-      if (!parts.tile_shapes.empty() && parts.tile_shapes != plan.forest.shapes())
-        return refused("schedule", "only one plan of a schedule can have tiled trees");
-      parts.tile_shapes = plan.forest.shapes();
-    }
-  }
   return {};
+}
+
+bool has_tiles(const Lowering& plan) {
+  const auto tiled = [](const TreeGroup& group) { return group.tiling.size > 1; };
+  return std::any_of(plan.forest.groups.begin(), plan.forest.groups.end(), tiled);
 }
 
 /// Emits the plans' accumulators. All plans share a0; plans whose other accumulators are equal share them, too.
@@ -109,7 +116,8 @@ Result<void> emit_accumulators(const std::vector<Lowering>& plans, ProgramParts&
 Result<std::vector<PlanNumbers>> emit_forest(const std::vector<Lowering>& plans, const RankTable& ranks,
                                              ProgramParts& parts) {
   std::vector<PlanNumbers> numbers(plans.size());
-  FVM_TRY(check_plans(plans, parts));
+  FVM_TRY(check_plans(plans));
+  if (std::any_of(plans.begin(), plans.end(), has_tiles)) parts.tile_shapes = plans.front().forest.shapes();
   FVM_TRY(emit_accumulators(plans, parts, numbers));
   FVM_TRY(emit_groups(plans, ranks, parts, numbers));
   return numbers;

@@ -27,7 +27,7 @@ RoundRule rule_of_rounds(const Model& model) {
 
 void emit_tables(Compilation& compilation, ProgramParts& parts) {
   const Model& model = compilation.model;
-  const ForestStatistics forest = statistics(model);
+  const ForestShape forest = shape_of(model);
   ProgramMeta& meta = parts.meta;
   meta.num_features = model.num_features;
   meta.num_outputs = model.num_outputs;

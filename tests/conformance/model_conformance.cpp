@@ -80,6 +80,11 @@ std::vector<TestedSchedule> schedules_for(const Model& model) {
                        "plan(1); layout(tree, sparse); interleave(tree); plan(7); encode(u8); plan(64); "
                        "tile(batch, b0, b1, 8); reorder(b0, tree, b1); interleave(b1); plan(BATCH); "
                        "tile(batch, b0, b1, 70); reorder(b0, tree, b1); parallel(b0); layout(tree, tables)"});
+  schedules.push_back(
+      {"plans-tiles",
+       "plan(1); tileTree(tree, 2, uniform); layout(tree, sparse); plan(64); tileTree(tree, 8, uniform); "
+       "interleave(tree); plan(BATCH); tileTree(tree, 4, uniform); tile(batch, b0, b1, 70); "
+       "reorder(b0, tree, b1); parallel(b0)"});
   schedules.push_back({"auto", print(automatic_schedule(model))});
   for (TestedSchedule& schedule : schedules)
     for (const char* demanded : {"default", "trees-outer", "xgboost", "rows-8-unrolled", "groups-unrolled"})

@@ -20,8 +20,9 @@ symbols=$("$nm" --defined-only --format=posix "$@") || {
   echo "$nm cannot read the objects of $namespace: nothing was checked"
   exit 1
 }
-# Upper-case types are visible to other objects, u is unique in the program, v and w are weak.
-shared=$(printf '%s\n' "$symbols" | awk 'NF >= 2 && $2 ~ /^[A-Zuvw]$/ { print $1 }' | sort -u)
+# Upper-case types are visible to other objects, and w is weak. V, v and u are data of which the linker keeps one copy:
+# constants hold no instructions, so that any copy serves every CPU.
+shared=$(printf '%s\n' "$symbols" | awk 'NF >= 2 && $2 ~ /^[A-UW-Zw]$/ { print $1 }' | sort -u)
 own="[0-9]$namespace"  # as C++ mangles it: a name follows its length
 if ! printf '%s\n' "$shared" | grep -q "$own"; then
   echo "$# objects, and none defines anything of $namespace: nothing was checked"

@@ -10,16 +10,22 @@
 
 namespace forestvm {
 
-struct ForestStatistics {
+struct ForestShape {
   std::uint64_t nodes = 0;  ///< Splits and leaves that a walk can reach.
   std::uint64_t leaves = 0;
   std::uint64_t category_splits = 0;
   std::uint32_t min_depth = 0;  ///< Least depth of a tree: steps from the root to its deepest leaf.
   std::uint32_t max_depth = 0;
   double mean_depth = 0;
+};
+
+ForestShape shape_of(const Model& model);
+
+struct ForestStatistics : ForestShape {
   std::uint32_t features_used = 0;
-  std::uint64_t thresholds = 0;     ///< Distinct (feature, threshold) pairs.
-  std::uint64_t category_sets = 0;  ///< Distinct (feature, set of categories) pairs.
+  std::uint64_t thresholds = 0;         ///< Distinct (feature, threshold) pairs.
+  std::uint64_t threshold_columns = 0;  ///< Columns of rank codes for all thresholds of each feature.
+  std::uint64_t category_sets = 0;      ///< Distinct (feature, set of categories) pairs.
 };
 
 ForestStatistics statistics(const Model& model);
