@@ -50,21 +50,24 @@ void RankTable::seal_ranks(std::uint32_t number, Feature& feature) {
   }
   if (feature.sorted.empty()) return;
   sort_and_unite(feature.sorted);
-  for (const bool left : {false, true})
-    for (const float threshold : feature.thresholds[left])
-      feature.columns.emplace(Window{!left, rank_of(feature, threshold) / kColumnThresholds}, 0);
   EncodedFeature encoded{};
   encoded.feature = number;
   encoded.first_threshold = static_cast<std::uint32_t>(ranks_.size());
   encoded.threshold_count = static_cast<std::uint32_t>(feature.sorted.size());
   encoded.first_column = static_cast<std::uint32_t>(columns_.size());
-  encoded.column_count = static_cast<std::uint32_t>(feature.columns.size());
-  for (auto& [window, column] : feature.columns) {
-    column = static_cast<std::uint32_t>(columns_.size());
-    const std::uint32_t first = window.number * kColumnThresholds;
-    const std::uint32_t count = std::min(kColumnThresholds, encoded.threshold_count - first);
-    columns_.push_back({first, static_cast<std::uint16_t>(count), window.missing_highest, 0});
+  for (const bool missing_highest : {false, true}) {
+    std::vector<std::uint32_t>& columns = feature.columns[missing_highest];
+    columns.assign((feature.sorted.size() + kColumnThresholds - 1) / kColumnThresholds, kNoColumn);
+    for (const float threshold : feature.thresholds[!missing_highest]) {  // ascending, and so are the columns
+      const std::uint32_t window = rank_of(feature, threshold) / kColumnThresholds;
+      if (columns[window] != kNoColumn) continue;
+      columns[window] = static_cast<std::uint32_t>(columns_.size());
+      const std::uint32_t first = window * kColumnThresholds;
+      const std::uint32_t count = std::min(kColumnThresholds, encoded.threshold_count - first);
+      columns_.push_back({first, static_cast<std::uint16_t>(count), missing_highest, 0});
+    }
   }
+  encoded.column_count = static_cast<std::uint32_t>(columns_.size()) - encoded.first_column;
   features_.push_back(encoded);
   ranks_.insert(ranks_.end(), feature.sorted.begin(), feature.sorted.end());
 }
@@ -110,8 +113,9 @@ CodedTest RankTable::find(const Test& test) const {
   const Feature& feature = by_feature_.at(test.feature & kFeatureMask);
   if (test.set != nullptr) return {feature.memberships.at({!missing_left(test), test.set}), 0};
   const std::uint32_t rank = rank_of(feature, test.threshold);
-  return {feature.columns.at({!missing_left(test), rank / kColumnThresholds}),
-          static_cast<std::uint8_t>(rank % kColumnThresholds)};
+  const std::uint32_t column = feature.columns[!missing_left(test)][rank / kColumnThresholds];
+  FVM_CHECK(column != kNoColumn);
+  return {column, static_cast<std::uint8_t>(rank % kColumnThresholds)};
 }
 
 }  // namespace forestvm::scheduler

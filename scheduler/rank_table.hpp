@@ -46,11 +46,6 @@ class RankTable {
   const std::vector<std::uint32_t>& category_words() const { return category_words_; }
 
  private:
-  struct Window {
-    bool missing_highest;
-    std::uint32_t number;
-    auto operator<=>(const Window&) const = default;
-  };
   /// A set of categories as a key: sets of the same codes are equal.
   struct Membership {
     bool missing_highest;
@@ -63,9 +58,13 @@ class RankTable {
   struct Feature {
     std::vector<float> thresholds[2];  ///< thresholds of tests that send missing values right [0] or left [1]
     std::vector<float> sorted;
-    std::map<Window, std::uint32_t> columns;
+    /// Columns of each kColumnThresholds thresholds, where missing values are lowest [0] or highest [1]; those that no
+    /// test reads are kNoColumn.
+    std::vector<std::uint32_t> columns[2];
     std::map<Membership, std::uint32_t> memberships;  ///< column of each set
   };
+
+  static constexpr std::uint32_t kNoColumn = UINT32_MAX;
 
   static std::uint32_t rank_of(const Feature& feature, float threshold);
 

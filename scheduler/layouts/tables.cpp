@@ -46,6 +46,7 @@ struct Levels {
   }
 };
 
+/// Finds the levels of a tree.
 void levels_of(const TiledTree& tree, Levels& found) {
   std::vector<TileChild>& slots = found.slots;
   std::vector<TileChild>& retired = found.leaves;  // the latest first
