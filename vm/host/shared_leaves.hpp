@@ -35,32 +35,43 @@ struct CodeVector {
   typedef Code Type __attribute__((vector_size(Bytes)));
 };
 
-/// Counts equal codes in vectors of `Bytes` bytes, as many at once as registers hold sums for. The counts of a few
-/// trees are numbers of the codes' type.
-template <class Code, unsigned Bytes>
-FVM_INLINE void count_equal(const Code* tile, unsigned trees, const Code* row, std::uint32_t* counts) {
+/// Returns `sums` plus 1 in the lanes in which `a` and `b` are equal.
+template <class Vector>
+FVM_INLINE Vector plus_equal(Vector sums, Vector a, Vector b) {
+  if constexpr (sizeof(Vector) == 64)
+    return a == b ? sums + 1 : sums;  // a comparison to a mask, and an addition under it
+  else
+    return sums - reinterpret_cast<Vector>(a == b);  // equal lanes are all ones, which is -1
+}
+
+/// Counts equal codes of `Rows` rows in vectors of `Bytes` bytes, as many at once as registers hold sums for: the tile's
+/// codes are loaded once for all of these rows. The counts of a few trees are numbers of the codes' type.
+template <class Code, unsigned Bytes, unsigned Rows>
+FVM_INLINE void count_equal(const Code* tile, unsigned trees, const Code* const (&rows)[Rows],
+                            std::uint32_t* const (&counts)[Rows]) {
   using Vector = typename CodeVector<Code, Bytes>::Type;
-  constexpr unsigned kLanes = Bytes / sizeof(Code),
-                     kVectors = kTileRows / kLanes < 8 ? kTileRows / kLanes : 8;
+  constexpr unsigned kLanes = Bytes / sizeof(Code), kSums = 8 / Rows,
+                     kVectors = kTileRows / kLanes < kSums ? kTileRows / kLanes : kSums;
   constexpr std::uint64_t kAtOnce = std::numeric_limits<Code>::max();
   for (unsigned begin = 0; begin < trees;) {
     const std::uint64_t left = trees - begin;
     const unsigned end = begin + static_cast<unsigned>(left < kAtOnce ? left : kAtOnce);
     for (unsigned first = 0; first < kTileRows; first += kVectors * kLanes) {
-      Vector sums[kVectors] = {};
-      for (unsigned t = begin; t < end; ++t) {
-        const Vector mine = Vector{} + row[t];
+      Vector sums[Rows][kVectors] = {};
+      for (unsigned t = begin; t < end; ++t)
         for (unsigned v = 0; v < kVectors; ++v) {
           Vector other;
           std::memcpy(&other, tile + std::size_t{t} * kTileRows + first + v * kLanes, sizeof other);
-          sums[v] -= reinterpret_cast<Vector>(other == mine);  // equal lanes are all ones, which is -1
+          for (unsigned r = 0; r < Rows; ++r)
+            sums[r][v] = plus_equal(sums[r][v], other, Vector{} + rows[r][t]);
         }
-      }
-      Code lanes[kVectors * kLanes];
-      std::memcpy(lanes, sums, sizeof lanes);
-      // GCC would repeat this loop and the next one, and write 6 kB that save no time.
+      for (unsigned r = 0; r < Rows; ++r) {
+        Code lanes[kVectors * kLanes];
+        std::memcpy(lanes, sums[r], sizeof lanes);
+        // GCC would repeat this loop and the next one, and write 6 kB that save no time.
 #pragma GCC unroll 1
-      for (unsigned i = 0; i < kVectors * kLanes; ++i) counts[first + i] += lanes[i];
+        for (unsigned i = 0; i < kVectors * kLanes; ++i) counts[r][first + i] += lanes[i];
+      }
     }
     begin = end;
   }
@@ -87,7 +98,7 @@ FVM_INLINE void add_weights(const Code* tile, unsigned trees, const Code* row, c
 
 template <class Target>
 void compare_leaves(const SharedLeavesTask& task) {
-  constexpr unsigned kBytes = Target::Codes::kLanes;
+  constexpr unsigned kBytes = Target::Codes::kLanes, kTogether = kBytes > 16 ? 2 : 1;
   const auto trees = task.trees;
   const std::size_t all = std::size_t{trees[0]} + trees[1] + trees[2];
   const std::byte* const twos = task.tile + std::size_t{trees[0]} * kTileRows;
@@ -98,26 +109,36 @@ void compare_leaves(const SharedLeavesTask& task) {
   const auto tile8 = codes(task.tile, std::uint8_t{});
   const auto tile16 = codes(twos, std::uint16_t{});
   const auto tile32 = codes(fours, std::uint32_t{});
-  for (unsigned r = 0; r < task.count; ++r) {
-    // Codes of four bytes come first in a row, so that all are aligned.
-    const auto row32 = codes(task.rows + r * task.row_bytes, std::uint32_t{});
-    const auto row16 = codes(task.rows + r * task.row_bytes + trees[2] * std::size_t{4}, std::uint16_t{});
-    const auto row8 =
-        codes(task.rows + r * task.row_bytes + trees[2] * std::size_t{4} + trees[1] * std::size_t{2},
-              std::uint8_t{});
+  const unsigned together = task.sums == nullptr ? kTogether : 1;
+  for (unsigned r = 0; r < task.count; r += together) {
+    const std::uint32_t* row32[kTogether];
+    const std::uint16_t* row16[kTogether];
+    const std::uint8_t* row8[kTogether];
+    std::uint32_t* counts[kTogether];
+    std::uint32_t
+        spare[kTogether == 1 ? 1 : kTileRows];  // counts of the row that a last row is compared beside
+    for (unsigned i = 0; i < kTogether; ++i) {
+      const bool exists = r + i < task.count;
+      // Codes of four bytes come first in a row, so that all are aligned.
+      const std::byte* const row = task.rows + (exists ? r + i : r) * task.row_bytes;
+      row32[i] = codes(row, std::uint32_t{});
+      row16[i] = codes(row + trees[2] * std::size_t{4}, std::uint16_t{});
+      row8[i] = codes(row + trees[2] * std::size_t{4} + trees[1] * std::size_t{2}, std::uint8_t{});
+      counts[i] = exists ? task.counts + std::size_t{r + i} * kTileRows : spare;
+    }
     if (task.sums != nullptr) {
       const double* const weights = task.weights + r * all;
       double* const sums = task.sums + std::size_t{r} * kTileRows;
       for (unsigned i = 0; i < kTileRows; ++i) sums[i] = 0;
-      add_weights<std::uint8_t>(tile8, trees[0], row8, weights, sums);
-      add_weights<std::uint16_t>(tile16, trees[1], row16, weights + trees[0], sums);
-      add_weights<std::uint32_t>(tile32, trees[2], row32, weights + trees[0] + trees[1], sums);
+      add_weights<std::uint8_t>(tile8, trees[0], row8[0], weights, sums);
+      add_weights<std::uint16_t>(tile16, trees[1], row16[0], weights + trees[0], sums);
+      add_weights<std::uint32_t>(tile32, trees[2], row32[0], weights + trees[0] + trees[1], sums);
     } else {
-      std::uint32_t* const counts = task.counts + std::size_t{r} * kTileRows;
-      for (unsigned i = 0; i < kTileRows; ++i) counts[i] = 0;
-      count_equal<std::uint8_t, kBytes>(tile8, trees[0], row8, counts);
-      count_equal<std::uint16_t, kBytes>(tile16, trees[1], row16, counts);
-      count_equal<std::uint32_t, kBytes>(tile32, trees[2], row32, counts);
+      for (std::uint32_t* const mine : counts)
+        for (unsigned i = 0; i < kTileRows; ++i) mine[i] = 0;
+      count_equal<std::uint8_t, kBytes, kTogether>(tile8, trees[0], row8, counts);
+      count_equal<std::uint16_t, kBytes, kTogether>(tile16, trees[1], row16, counts);
+      count_equal<std::uint32_t, kBytes, kTogether>(tile32, trees[2], row32, counts);
     }
   }
 }
