@@ -44,8 +44,8 @@ FVM_INLINE Vector plus_equal(Vector sums, Vector a, Vector b) {
     return sums - reinterpret_cast<Vector>(a == b);  // equal lanes are all ones, which is -1
 }
 
-/// Counts equal codes of `Rows` rows in vectors of `Bytes` bytes, as many at once as registers hold sums for: the tile's
-/// codes are loaded once for all of these rows. The counts of a few trees are numbers of the codes' type.
+/// Counts equal codes of `Rows` rows in vectors of `Bytes` bytes, as many at once as registers hold sums for: the
+/// tile's codes are loaded once for all of these rows. The counts of a few trees are numbers of the codes' type.
 template <class Code, unsigned Bytes, unsigned Rows>
 FVM_INLINE void count_equal(const Code* tile, unsigned trees, const Code* const (&rows)[Rows],
                             std::uint32_t* const (&counts)[Rows]) {
