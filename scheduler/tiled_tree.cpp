@@ -132,7 +132,7 @@ class Cutter {
       shape.right[i] = entry(nodes[i] == kNoNode ? 0 : node(nodes[i]).right);
     }
     result_.nodes.insert(result_.nodes.end(), nodes.begin(), nodes.end());
-    if (tiling_.size > 1) tile.shape = shapes_.row(shape);
+    tile.shape = shapes_.row(shape);
     result_.tiles.push_back(tile);
   }
 

@@ -25,6 +25,7 @@ import numpy
 import shap
 
 from models import XGBOOST, booster_of, models_of
+from timing import timed
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -33,13 +34,6 @@ from library import Forest, Library  # noqa: E402
 ROWS = 1024
 SHAP_ROWS = 16
 TURNS = 3
-
-
-def timed(function):
-    """Returns the seconds that the function takes of the processor, and its result."""
-    begin = time.process_time()
-    result = function()
-    return time.process_time() - begin, result
 
 
 def background_of(rows, count):

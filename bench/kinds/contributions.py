@@ -15,7 +15,6 @@ import os
 import pathlib
 import sys
 import tempfile
-import time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -25,6 +24,7 @@ import numpy
 import xgboost
 
 from models import XGBOOST, booster_of, models_of
+from timing import timed
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -60,13 +60,6 @@ def trainer_of(model, kind):
     booster = booster_of(model)
     options = XGBOOST_OPTIONS[kind]
     return f"XGBoost {xgboost.__version__}", lambda rows: booster.predict(xgboost.DMatrix(rows, nthread=1), **options)
-
-
-def timed(function):
-    """Returns the seconds that the function takes of the processor, and its result."""
-    begin = time.process_time()
-    result = function()
-    return time.process_time() - begin, result
 
 
 def compare(forestvm, library, kind, name, model, rows):

@@ -11,7 +11,6 @@ rows in nanoseconds. Needs numpy, xgboost-cpu and the package forestvm.
 """
 import os
 import sys
-import time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -19,6 +18,7 @@ import numpy
 
 import forestvm
 from models import XGBOOST, models_of
+from timing import timed
 
 ROWS, NUMPY_ROWS = 4096, 64
 TURNS = 5
@@ -28,14 +28,10 @@ def numpy_proximity(leaves, others):
     return numpy.stack([numpy.sum(others == row, axis=1, dtype=numpy.int32) for row in leaves])
 
 
-def least(function, *arguments):
+def least(function):
     """Returns the least processor time of some calls in nanoseconds, and the last result."""
-    times = []
-    for _ in range(TURNS):
-        begin = time.process_time_ns()
-        result = function(*arguments)
-        times.append(time.process_time_ns() - begin)
-    return min(times), result
+    calls = [timed(function) for _ in range(TURNS)]
+    return min(seconds for seconds, _ in calls) * 1e9, calls[-1][1]
 
 
 def main():
@@ -47,12 +43,12 @@ def main():
     for name, model, rows in models_of(sys.argv[1], sys.argv[2:], XGBOOST):
         forest = forestvm.load(model, threads=1)
         rows = numpy.resize(rows, (2 * ROWS, rows.shape[1]))
-        time_of_mine, counts = least(forest.proximity, rows[:ROWS], rows[ROWS:])
+        time_of_mine, counts = least(lambda: forest.proximity(rows[:ROWS], rows[ROWS:]))
         mine = time_of_mine / ROWS**2
         leaves = forest.apply(rows)
         theirs = []
         for some in (leaves, leaves.astype(numpy.min_scalar_type(leaves.max()))):
-            time_of_numpy, expected = least(numpy_proximity, some[:NUMPY_ROWS], some[ROWS:])
+            time_of_numpy, expected = least(lambda: numpy_proximity(some[:NUMPY_ROWS], some[ROWS:]))
             theirs.append(time_of_numpy / (NUMPY_ROWS * ROWS))
             if not numpy.array_equal(counts[:NUMPY_ROWS], expected):
                 sys.exit(f"{name}: the counts differ")

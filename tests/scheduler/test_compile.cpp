@@ -363,6 +363,16 @@ TEST(Compile, PlansShareTrees) {
   }
 }
 
+TEST(Compile, PlansHaveTilesOfTheirOwn) {
+  const auto result = compiled(
+      "plan(8); tileTree(tree, 2, uniform); layout(tree, sparse);"
+      "plan(BATCH); tileTree(tree, 4, uniform); layout(tree, sparse)");
+  ASSERT_TRUE(result.ok()) << error_of(result);
+  ASSERT_EQ(result->program.groups().size(), 2u);
+  EXPECT_EQ(result->program.groups()[0].tile_size, 2);
+  EXPECT_EQ(result->program.groups()[1].tile_size, 4);
+}
+
 /// A set of bits with a few codes far apart would take words for all codes between them, so most sets become lists.
 TEST(Compile, SetsOfCategoriesFarApartTakeAsMuchMemoryAsTheirCodes) {
   Tree tree = leaf(1);
