@@ -1,4 +1,5 @@
-// NumPy without its C API: the objects that the extension calls, and arrays through Python's buffers.
+// NumPy without its headers: the objects and the one C function that the extension calls, and arrays through Python's
+// buffers.
 #pragma once
 
 #include "bindings/python/core/python.hpp"

@@ -470,3 +470,27 @@ def test_nothing_but_numpy_is_imported() -> None:
         capture_output=True, text=True, check=True, env=os.environ,
     )
     assert done.stdout.strip() == ""
+
+
+def test_results_where_the_c_functions_of_numpy_are_not_found(breast_cancer: Path) -> None:
+    """numpy.empty makes the arrays then."""
+    program = """
+import sys
+import numpy as np
+try:
+    import numpy._core._multiarray_umath as numpy_c
+except ImportError:
+    import numpy.core._multiarray_umath as numpy_c
+numpy_c._ARRAY_API = None
+import forestvm
+forest = forestvm.load(sys.argv[1])
+rows = np.zeros((3, 30), np.float32)
+for answer in (forest.predict(rows), forest.predict_proba(rows), forest.predict_class(rows), forest.apply(rows)):
+    print(answer.shape, answer.dtype, answer.flags.c_contiguous, answer.flags.owndata)
+"""
+    done = subprocess.run([sys.executable, "-c", program, breast_cancer], capture_output=True, text=True, check=True)
+    forest = forestvm.load(breast_cancer)
+    rows = np.zeros((3, 30), np.float32)
+    answers = (forest.predict(rows), forest.predict_proba(rows), forest.predict_class(rows), forest.apply(rows))
+    expected = [f"{answer.shape} {answer.dtype} True True" for answer in answers]
+    assert done.stdout.splitlines() == expected
