@@ -443,7 +443,7 @@ class PhaseCounter {
     const bool lean = node != 12 && group.layout != Layout::Sparse4;
     std::uint32_t together = std::min<std::uint32_t>(wide * high, staged_row && lean ? 4 : 2);
     if (!leaves.adds) together = node <= 4 && wide * high == 4 ? 4 : 1;
-    if (wide == 3 || trees < wide || rows < high) together = 1;
+    if (trees < wide || rows < high) together = 1;
     return {trees * rows, together};
   }
 

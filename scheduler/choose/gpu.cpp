@@ -6,6 +6,7 @@
 // has sums of its own, which are added after the walks. Where the contract wants sums in the model's order, the block
 // keeps the leaf of every tree instead, and a thread adds them in that order.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <numeric>
@@ -179,8 +180,7 @@ double storing_clocks(const Facts& facts, const Candidate& one) {
 std::uint32_t walks_together(const Facts& facts, const Candidate& one, std::uint32_t trees) {
   const bool adds = facts.float32_sums && one.leaves == Leaves::NotKept;
   if (!adds) return one.coded && facts.array && trees >= kLockstep ? kLockstep : 1;
-  if (trees < kLockstep) return trees == 2 ? 2 : 1;
-  return one.staged ? kLockstep : kLockstep / 2;
+  return std::min(std::bit_floor(std::max(trees, 1u)), one.staged ? kLockstep : kLockstep / 2);
 }
 
 /// Returns the clocks that a call of `rows` rows takes.
@@ -193,7 +193,7 @@ double clocks(const Facts& facts, const Candidate& one, double rows) {
   const double warps =
       one.shape.rows % 32 == 0 ? std::ceil(here / 32) * threads : std::ceil(here * threads / 32);
   const double staged = one.staged ? here * static_cast<double>(facts.values) : 0;
-  const double features = facts.forest.features_used;
+  const double features = std::max(1u, facts.forest.features_used);
   const double staging =
       one.coded ? features * rank_latency(static_cast<double>(facts.forest.thresholds) / features)
                 : std::ceil(staged / kValuesOfLoad / (here * threads)) * kStageLatency;
