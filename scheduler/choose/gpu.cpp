@@ -183,8 +183,8 @@ std::uint32_t walks_together(const Facts& facts, const Candidate& one, std::uint
   return std::min(std::bit_floor(std::max(trees, 1u)), one.staged ? kLockstep : kLockstep / 2);
 }
 
-/// Returns the clocks that a call of `rows` rows takes.
-double clocks(const Facts& facts, const Candidate& one, double rows) {
+/// Returns the clocks that a pass of `rows` rows takes.
+double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
   using namespace gpu_costs;
   const std::uint32_t trees = trees_of_thread(facts, one.shape);
   const double threads = threads_of_row(facts, one.shape);
@@ -208,6 +208,15 @@ double clocks(const Facts& facts, const Candidate& one, double rows) {
        .passing = warps * trees * (depth * visit + storing_clocks(facts, one)) +
                   staged * sizeof(float) / kBytesPerClock},
       kMultiprocessors);
+}
+
+/// Returns the clocks that a call of `rows` rows takes. Leaves in global memory limit the rows of a pass.
+double clocks(const Facts& facts, const Candidate& one, double rows) {
+  if (one.leaves != Leaves::Global) return pass_clocks(facts, one, rows);
+  const double most =
+      std::floor(static_cast<double>(gpu_costs::kPassBytes) / (facts.trees * facts.leaf_bytes));
+  const double whole = std::floor(rows / most), rest = rows - whole * most;
+  return whole * pass_clocks(facts, one, most) + (rest == 0 ? 0 : pass_clocks(facts, one, rest));
 }
 
 /// Returns the candidate that costs least.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 namespace forestvm::gpu_costs {
@@ -77,6 +78,10 @@ constexpr double leaf_latency(bool shared, bool one_output) {
 
 /// Returns the clocks in which a warp's store of leaves passes; `conflicts`: lanes that store to the same bank.
 constexpr double leaf_passing(bool shared, double conflicts) { return shared ? 2 * conflicts : 16; }
+
+/// Most bytes of the device's memory that a pass of a call takes, with rows on the device: a call of more rows has
+/// several passes.
+inline constexpr std::size_t kPassBytes = std::size_t{1} << 28;
 
 /// A launch, as its costs depend on it.
 struct Blocks {
