@@ -37,7 +37,17 @@ std::string extents(const std::array<std::uint32_t, kDimensions>& extent, unsign
   return formatted("{} x {} x {}", extent[first], extent[first + 1], extent[first + 2]);
 }
 
-Json phase_of(const PhaseAccount& account) {
+/// Returns the estimated times of a launch, and what they consist of.
+Json times_of(const PhaseAccount& account, const DeviceModel& device) {
+  const gpu_costs::Parts parts = gpu_costs::parts(account.blocks, device.sms);
+  Json times = Json::object();
+  times["latencies"] = about(parts.waves * account.blocks.latency / device.clock_mhz);
+  times["loads"] = about(parts.passing / device.clock_mhz);
+  times["in all"] = about(account.seconds * 1e6);
+  return times;
+}
+
+Json phase_of(const PhaseAccount& account, const DeviceModel& device) {
   Json phase = Json::object();
   Json layouts = Json::array();
   for (const Layout layout : account.layouts) layouts.push_back(name_of(layout));
@@ -47,6 +57,7 @@ Json phase_of(const PhaseAccount& account) {
   phase["threads"] = account.threads;
   phase["shared bytes"] = account.shared_bytes;
   phase["registers per thread"] = account.registers;
+  phase["lanes per warp"] = about(account.lanes);
   const Occupancy& occupancy = account.occupancy;
   phase["blocks per SM"] = occupancy.blocks;
   phase["warps per SM"] = occupancy.warps;
@@ -54,7 +65,7 @@ Json phase_of(const PhaseAccount& account) {
   phase["occupancy limit"] = name_of(occupancy.limit);
   if (account.visits != 0) {
     phase["node visits per row"] = about(account.visits);
-    if (account.counted) phase["instructions per visit"] = about(account.instructions);
+    if (account.counted) phase["instructions per warp"] = about(account.warp_instructions);
     if (account.counted) phase["wavefronts per visit"] = about(account.wavefronts);
   }
   phase["bytes per row"] = {{"rows", about(account.bytes.rows)},
@@ -66,6 +77,10 @@ Json phase_of(const PhaseAccount& account) {
   add_rate(rates, "load", account.rates.load, account.counted);
   add_rate(rates, "memory", account.rates.memory);
   phase["million rows per second at most"] = rates;
+  if (is_estimated(device)) {
+    phase["waves of blocks"] = about(account.blocks.count / account.blocks.resident / device.sms);
+    phase["estimated microseconds"] = times_of(account, device);
+  }
   return phase;
 }
 
@@ -91,9 +106,10 @@ void add_gpu_account(Json& document, const Program& program, std::uint32_t rows,
     document["refused"] = call.error().text();
     return;
   }
+  document["passes"] = call->passes;
   document["node visits per row"] = about(call->visits);
   Json phases = Json::array();
-  for (const PhaseAccount& phase : call->phases) phases.push_back(phase_of(phase));
+  for (const PhaseAccount& phase : call->phases) phases.push_back(phase_of(phase, device));
   document["phases"] = std::move(phases);
   Json rates = Json::object();
   add_rate(rates, "issue", call->rates.issue, call->counted);
@@ -101,6 +117,7 @@ void add_gpu_account(Json& document, const Program& program, std::uint32_t rows,
   add_rate(rates, "memory", call->rates.memory);
   add_rate(rates, "bus", call->rates.bus);
   document["million rows per second at most"] = rates;
+  if (is_estimated(device)) document["estimated microseconds"] = about(call->seconds * 1e6);
   document["limit for rows on the device"] = binding(call->rates, call->counted, false);
   document["limit for rows from the host"] = binding(call->rates, call->counted, true);
 }

@@ -63,7 +63,9 @@ DRIVER = {
 }
 
 
-# Instructions of a forestvm program that only control its flow. "" stands for code before the first instruction.
+# Instructions of a forestvm program that walk trees, and those that only control its flow. "" stands for code before
+# the first instruction.
+WALKS = ("walk", "leaves")
 CONTROL = ("", "map", "for", "end", "slice", "when", "unless", "plan", "halt")
 
 
@@ -301,7 +303,8 @@ class Launch:
                 registers[number] = answer
 
     def run(self):
-        """Returns for each warp {(number of the program's instruction, block): times}, and whether its lanes part."""
+        """Returns for each warp {(number of the program's instruction, block): times}, the times of all its lanes
+        together, and how many lanes it has."""
         warps = []
         for block in points(self.grid):
             shared = bytearray(b"\xff") * self.shared_bytes
@@ -317,7 +320,7 @@ class Launch:
                 most = Counter()
                 for lane in lanes:
                     most |= lane.counts
-                warps.append((most, any(lane.counts != most for lane in lanes)))
+                warps.append((most, sum((lane.counts for lane in lanes), Counter()), len(lanes)))
         self.check()
         return warps
 
@@ -372,19 +375,23 @@ class Count:
         self.kernel, self.blocks = kernel, {}
         self.by_instruction, self.by_block, self.lines_by_instruction = Counter(), Counter(), Counter()
         self.visits, self.in_loops, self.lines, self.parted = 0, 0, 0, False
+        walks, walking = 0, 0
         loops = list(walk_loops(kernel))
         for number in range(len(list(folder.glob("*.json")))):
             launch = Launch(folder, number, kernel)
             warps = launch.run()
             self.blocks.update(launch.blocks)
-            for most, parted in warps:
-                self.parted |= parted
+            for most, together, width in warps:
                 lines = set()
                 for (doing, begin), times in most.items():
-                    block, times = launch.blocks[begin], times / len(warps)
+                    lanes = together[doing, begin]
+                    self.parted |= lanes != width * times
+                    block, lanes, times = launch.blocks[begin], lanes / len(warps), times / len(warps)
                     place = number, -1 if doing is None else doing, "" if doing is None else launch.code[doing]
                     lines.update((place, line) for line in block.lines())
                     self.by_instruction[place] += times * block.size
+                    if place[2] in WALKS:
+                        walks, walking = walks + times * block.size, walking + lanes * block.size
                     self.by_block[place, begin] += times * block.size
                     for first, last, visit in loops:
                         if first <= begin <= last:
@@ -395,6 +402,7 @@ class Count:
                 for place, _ in lines:
                     self.lines_by_instruction[place] += 1 / len(warps)
         self.instructions = sum(self.by_instruction.values())
+        self.walking_lanes = walking / walks if walks else 0
 
     def interpreting(self):
         """Returns the share of machine instructions that a kernel made for this program alone would not need. It counts

@@ -14,6 +14,7 @@ NO_TOOLS = "skipped: cuobjdump and nvdisasm are not there (PyPI: nvidia-cuda-cuo
 SECTION = re.compile(r"^\s*\.section\s+\.text\.(\w+),")
 LABEL = re.compile(r"^([.$\w]+):")
 LINE = re.compile(r'^\s*//## File "([^"]+)", line (\d+)')
+NOTE = re.compile(r'\s*\(\*".*?"\*\)')  # says something about an instruction, such as SpillRefill
 INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,6})\*/\s+(.*?)\s*;")
 TARGET = re.compile(r"`\(([^)]+)\)")
 
@@ -65,7 +66,7 @@ def parse(listing, gpu, image=None):
             kernel, address = found_kernels[-1], int(found[1], 16)
             kernel.labels.update((label, address) for label in waiting)
             waiting.clear()
-            kernel.instructions.append((address, found[2]))
+            kernel.instructions.append((address, NOTE.sub("", found[2])))
             if source:
                 kernel.lines[address] = source
     return found_kernels

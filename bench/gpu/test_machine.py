@@ -49,7 +49,7 @@ forestvm_phase_Test:
         /*0010*/                   LDC.64 R2, c[0x0][0x210] ;
         /*0020*/                   IMAD.SHL.U32 R1, R0, 0x4, RZ ;
         /*0030*/                   IMAD.WIDE.U32 R2, R0, 0x4, R2 ;
-        /*0040*/                   STS [R1], R0 ;
+        /*0040*/                   STS [R1], R0                              (*"SpillRefill"*) ;
         /*0050*/                   BAR.SYNC.DEFER_BLOCKING 0x0 ;
         /*0060*/                   LOP3.LUT R1, R1, 0x4, RZ, 0x3c, !PT ;
         /*0070*/                   LDS R4, [R1] ;

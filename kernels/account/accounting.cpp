@@ -16,9 +16,11 @@
 #include <forestvm/core/ranges.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/code_map.hpp>
+#include <forestvm/internal/gpu_costs.hpp>
 #include <forestvm/internal/leaf_functions.hpp>
 
 #include "kernels/backend/pass_sizes.hpp"
+#include "kernels/backend/predictor.hpp"
 #include "kernels/link/link.hpp"
 
 namespace forestvm::kernels {
@@ -29,6 +31,8 @@ using enum LinkedField;
 constexpr double kLineBytes = 128;   ///< bytes of a line of L1
 constexpr double kSectorBytes = 32;  ///< bytes that are read from L2 at once
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kStepsBetweenTests = 2;  ///< of walks until a leaf, see kernels/device/walk.hpp
+constexpr double kFewConflicts = 4;       ///< of stores of the leaves of several trees
 
 struct WalkCost {
   Layout layout;
@@ -39,11 +43,18 @@ constexpr WalkCost kWalkCosts[] = {
 #include "kernels/account/walk_costs.def"
 };
 
+bool is_level_order(Layout layout) {
+  return layout == Layout::Array || layout == Layout::Array4 || layout == Layout::Reorg;
+}
+
 const WalkCost* cost_of(Layout layout) {
   const auto* const row = std::find_if(std::begin(kWalkCosts), std::end(kWalkCosts),
                                        [&](const WalkCost& cost) { return cost.layout == layout; });
   return row == std::end(kWalkCosts) ? nullptr : row;
 }
+
+#define FVM_INSTRUCTIONS(name, instructions) constexpr double name = instructions;
+#include "kernels/account/instruction_costs.def"
 
 /// Returns the bytes of a row's values that functions of leaves read.
 double leaf_value_bytes(const Program& program) {
@@ -57,13 +68,15 @@ double distinct_words(double draws, double of) { return of * (1 - std::pow(1 - 1
 /// Costs differ by iteration, so this file follows each one.
 struct Chunk {
   Range range;
-  double block_rows = 0;  ///< Rows that all threads of a block hold together.
+  double block_rows = 0;   ///< Rows that all threads of a block hold together.
+  bool of_thread = false;  ///< true if the rows are a thread's own; otherwise the block's threads share them
 };
 
 /// The number of times that something happens in a launch.
 struct Repeats {
   double threads = 1;  ///< how often each thread does its own part
   double blocks = 1;   ///< how often a block does what it does once for all its rows
+  double serial = 1;   ///< how often the busiest thread of a block does its own part
 };
 
 class PhaseCounter {
@@ -88,6 +101,9 @@ class PhaseCounter {
   PhaseAccount run() {
     Repeats repeats;
     if (phase_.rows_per_block != 0) repeats.blocks = phase_.extent[0];
+    account_.blocks.latency = gpu_costs::kBlockLatency;
+    sharing_ = phase_.threads();
+    issue(repeats, kStart);
     count(0, static_cast<std::uint32_t>(phase_.code.size()), repeats);
     const ArchitectureInfo& sm = info(device_.architecture);
     account_.extent = phase_.extent;
@@ -102,6 +118,7 @@ class PhaseCounter {
     if (reads_values_) account_.bytes.rows += row_bytes() * request_.rows;
     if (reads_codes_) account_.bytes.rows += code_row_bytes() * request_.rows;
     set_rates(sm);
+    set_time();
     per_row();
     return account_;
   }
@@ -121,12 +138,14 @@ class PhaseCounter {
       const LinkedInst& inst = phase_.code[pc];
       switch (inst.op) {
         case Op::For:
+          issue(repeats, kOther);
           pc = count_loop({loop_operands<Op::For>(inst)}, pc, repeats);
           break;
         case Op::Map:
           pc = count_loop({loop_operands<Op::Map>(inst), linked<Op::Map, Dimension>(inst)}, pc, repeats);
           break;
         case Op::Slice:
+          issue(repeats, kOther);
           take_slice(inst);
           break;
         case Op::CacheRows:
@@ -151,18 +170,22 @@ class PhaseCounter {
           label(inst, repeats);
           break;
         case Op::Init:
+          issue_sums<Op::Init>(inst, repeats);
           add_sums<Op::Init, AccOut>(inst, repeats);
           break;
         case Op::Zero:
+          issue_sums<Op::Zero>(inst, repeats);
           add_sums<Op::Zero, AccOut>(inst, repeats);
           break;
         case Op::Privatize:
           privatize(inst, repeats);
           break;
         case Op::AddBase:
+          issue_sums<Op::AddBase>(inst, repeats);
           add_sums<Op::AddBase, AccOut>(inst, repeats, 2);
           break;
         case Op::Transform:
+          issue_sums<Op::Transform>(inst, repeats);
           add_sums<Op::Transform, AccOut>(inst, repeats, 2);
           break;
         case Op::ReduceDim:
@@ -172,6 +195,7 @@ class PhaseCounter {
           reduce(reduction_fields<Op::ReduceInplace>(inst), repeats, 1);
           break;
         case Op::Round:
+          issue(repeats, kRound);
           add_sums<Op::Round, AccIn>(inst, repeats);
           add_sums<Op::Round, AccOut>(inst, repeats);
           break;
@@ -179,7 +203,9 @@ class PhaseCounter {
           sum_trees(inst, repeats);
           break;
         case Op::Halt:
-        case Op::End:
+          issue(repeats, kOther);
+          break;
+        case Op::End:  // counted with its loop
         case Op::Par:  // phases contain neither this opcode nor those below
         case Op::When:
         case Op::Unless:
@@ -204,10 +230,13 @@ class PhaseCounter {
 
   /// Counts the loop's iterations, and returns the pc of its end.
   std::uint32_t count_loop(const Loop& loop, std::uint32_t pc, const Repeats& repeats) {
+    const double sharing = sharing_;
+    if (loop.in_block()) sharing_ /= phase_.extent[*loop.dimension];
     if (map_.ranges[map_.insts[phase_.pcs[pc]].out].axis == Axis::Rows)
       count_rows(loop, pc, repeats);
     else
       count_trees(loop, pc, repeats);
+    sharing_ = sharing;
     return loop.operands.partner;
   }
 
@@ -219,42 +248,91 @@ class PhaseCounter {
     const auto count_chunk = [&](std::uint32_t iteration, std::uint32_t often) {
       const Range rows = chunk(in.range, loop.step, iteration);
       const double part = in.block_rows * rows.size() / in.range.size();
-      chunks_[loop.out] = {rows, shared_out ? in.block_rows : part};
+      chunks_[loop.out] = {rows, shared_out ? in.block_rows : part, in.of_thread || shared_out};
       if (loop.out == phase_.block_rows) block_rows_ = std::max(block_rows_, part);
-      count(pc + 1, loop.partner,
-            {repeats.threads * often, shared_out ? repeats.blocks : repeats.blocks * often});
-      if (shared_out) repeats.blocks = 0;  // the rows of the whole block have been counted
+      const double serial = counted.dimension ? 1 : often;
+      Repeats inside{repeats.threads * often, shared_out ? repeats.blocks : repeats.blocks * often,
+                     repeats.serial * serial};
+      issue_loop(counted, inside);
+      count(pc + 1, loop.partner, inside);
+      if (shared_out) repeats.blocks = 0;         // the rows of the whole block have been counted
+      if (counted.dimension) repeats.serial = 0;  // the busiest thread has the first iteration
     };
     const std::uint32_t whole = in.range.size() / loop.step;
     if (whole != 0) count_chunk(0, whole);
     if (in.range.size() % loop.step != 0) count_chunk(whole, 1);
   }
 
-  void count_trees(const Loop& counted, std::uint32_t pc, const Repeats& repeats) {
+  void count_trees(const Loop& counted, std::uint32_t pc, Repeats repeats) {
     const LoopOperands& loop = counted.operands;
     const Range in = chunks_[loop.in].range;
     const bool across = trees_across_lanes_;
     if (counted.dimension == kGridDimensions) trees_across_lanes_ = true;
     for (std::uint32_t iteration = 0; iteration < iterations(in.size(), loop.step); ++iteration) {
       chunks_[loop.out] = {chunk(in, loop.step, iteration)};
+      issue_loop(counted, repeats);
       count(pc + 1, loop.partner, repeats);
+      if (counted.dimension) repeats.serial = 0;
     }
     trees_across_lanes_ = across;
+  }
+
+  /// Adds instructions that the busiest warp issues.
+  void issue(const Repeats& repeats, double instructions) {
+    account_.warp_instructions += repeats.serial * instructions;
+  }
+
+  /// Adds the instructions of an iteration of a loop, and of its end.
+  void issue_loop(const Loop& loop, const Repeats& repeats) {
+    issue(repeats, kOther + (!loop.dimension ? kIteration : loop.in_block() ? kBlockMap : kGridMap));
+  }
+
+  /// Returns the rows that each thread of a warp takes, in the mean of the block's warps.
+  double rows_of_warp(const Chunk& rows) const {
+    if (rows.of_thread) return rows.range.size();
+    if (sharing_ < phase_.threads()) return std::ceil(rows.range.size() / sharing_);
+    const double lanes = std::min<double>(kBanks, phase_.threads());
+    return std::ceil(rows.range.size() / lanes) / warps();
+  }
+
+  double warps() const { return std::ceil(phase_.threads() / double{kBanks}); }
+
+  double width_of(std::uint32_t accumulator) const {
+    return static_cast<double>(map_.accumulators[accumulator].width);
+  }
+
+  bool is_float32(std::uint32_t accumulator) const {
+    return program_.accumulators()[accumulator].kind == AccumulatorKind::F32;
   }
 
   void take_slice(const LinkedInst& inst) {
     const Chunk in = chunks_[linked<Op::Slice, RangeIn>(inst)];
     const Range part = slice(in.range, linked<Op::Slice, From>(inst), linked<Op::Slice, To>(inst));
     const double block_rows = part.size() == 0 ? 0 : in.block_rows * part.size() / in.range.size();
-    chunks_[linked<Op::Slice, RangeOut>(inst)] = {part, block_rows};
+    chunks_[linked<Op::Slice, RangeOut>(inst)] = {part, block_rows, in.of_thread};
   }
 
   void cache_rows(const LinkedInst& inst, const Repeats& repeats) {
     staged_stride_ = linked<Op::CacheRows, Stride>(inst);
     staged_as_ = static_cast<StagedAs>(linked<Op::CacheRows, Staged>(inst));
+    issue(repeats, staged_as_ == StagedAs::EncodedCodes ? kOther : kStage);
     if (staged_stride_ == 0 || staged_as_ == StagedAs::EncodedCodes) return;
     const double bytes = staged_as_ == StagedAs::Values ? row_bytes() : code_row_bytes();
+    const Chunk& rows = chunks_[linked<Op::CacheRows, Rows>(inst)];
+    const double width = staged_as_ == StagedAs::Values ? row_width(program_.meta()) : code_row_bytes();
+    const bool by_fours = staged_as_ == StagedAs::Values && std::fmod(width, 4) == 0;
+    const double copies = std::ceil(rows.block_rows * width / (by_fours ? 4 : 1) / phase_.threads());
+    issue(repeats, copies * (by_fours ? kStageValues : kStageValue));
+    stage(repeats, rows.block_rows * width);
     account_.bytes.rows += repeats.blocks * chunks_[linked<Op::CacheRows, Rows>(inst)].block_rows * bytes;
+  }
+
+  /// Adds the cost of copying a block's words into shared memory.
+  void stage(const Repeats& repeats, double words) {
+    using namespace gpu_costs;
+    const double loads = std::ceil(words / kValuesOfLoad / phase_.threads());
+    account_.blocks.latency += repeats.serial * loads * kStageLatency;
+    account_.blocks.passing += repeats.serial * words * sizeof(float) / kBytesPerClock;
   }
 
   void cache_trees(const LinkedInst& inst, const Repeats& repeats) {
@@ -266,6 +344,10 @@ class PhaseCounter {
       bytes += static_cast<double>(tree.node_count) * static_cast<double>(node_size(group.layout));
     });
     account_.bytes.nodes += repeats.blocks * bytes;
+    issue(repeats, kStage + std::ceil(bytes / 16 / phase_.threads()) * kStageNodes);
+    const double copying = bytes / gpu_costs::kNodeBytes;
+    account_.blocks.latency += repeats.serial * (gpu_costs::kStageLatency + copying);
+    account_.blocks.passing += repeats.serial * copying;
     staged_groups_.resize(program_.groups().size());
     staged_groups_[number] = true;
   }
@@ -283,9 +365,11 @@ class PhaseCounter {
     const Chunk& rows = chunks_[linked<Op::Walk, Rows>(inst)];
     const WalkerDesc& walker =
         program_.walkers()[linked<Op::Walk, Walker>(inst) + range<Op::Walk, Select>(inst).iteration];
-    visit_nodes(walker, trees, rows, repeats);
     const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
     const AccumulatorKind kind = program_.accumulators()[accumulator].kind;
+    const bool adds = kind == AccumulatorKind::F32 && walker.atomic == 0;
+    visit_nodes(walker, trees, rows, repeats, {adds, !is_per_tree(kind)});
+    if (is_per_tree(kind)) keep_leaves(accumulator, trees, rows, repeats);
     double leaves = trees.size();
     if (kind == AccumulatorKind::F32 && walker.atomic == 0 && walker.order == WalkOrder::RowsOuter)
       leaves = std::min<double>(trees.size(), program_.meta().num_outputs);
@@ -299,11 +383,18 @@ class PhaseCounter {
     const Chunk& rows = chunks_[linked<Op::Leaves, Rows>(inst)];
     const WalkerDesc& walker =
         program_.walkers()[linked<Op::Leaves, Walker>(inst) + range<Op::Leaves, Select>(inst).iteration];
-    visit_nodes(walker, trees, rows, repeats);
+    visit_nodes(walker, trees, rows, repeats, {});
     account_.bytes.results += repeats.threads * rows.range.size() * trees.size() * sizeof(std::int32_t);
   }
 
-  void visit_nodes(const WalkerDesc& walker, const Range& trees, const Chunk& rows, const Repeats& repeats) {
+  /// What walks do with leaves.
+  struct Leaves {
+    bool adds = false;  ///< they are added to float32 sums of the thread
+    bool sums = false;  ///< they are added to sums, otherwise stored
+  };
+
+  void visit_nodes(const WalkerDesc& walker, const Range& trees, const Chunk& rows, const Repeats& repeats,
+                   const Leaves& leaves) {
     const GroupDesc& group = program_.groups()[walker.group];
     const double steps = walker.end == WalkEnd::Exact
                              ? walker.steps
@@ -328,10 +419,82 @@ class PhaseCounter {
       account_.counted = false;
       return;
     }
-    account_.instructions += visits * (staged ? cost->shared_instructions : cost->global_instructions);
     account_.wavefronts +=
         visits * (node_wavefronts(*cost) + (coded && !staged_row ? 1 : value_wavefronts()));
+    const double rows_here = rows.of_thread ? rows.range.size() : std::ceil(rows.range.size() / sharing_);
+    const Tiles tiles = tiles_of(walker, group, trees.size(), rows_here, staged_row, leaves);
+    time_walks(group, tiles, staged_row, coded, repeats);
+    const double of_visit = staged ? cost->shared_instructions : cost->global_instructions;
+    issue_walks(walker, group, tiles, of_visit + (staged_row ? 0 : kFarStep), repeats, leaves);
   }
+
+  /// The walks of a thread: how many there are, and how many go in lockstep.
+  struct Tiles {
+    double walks;
+    std::uint32_t together;
+  };
+
+  /// Follows kernels/device/walk.hpp, as nvcc compiles it.
+  Tiles tiles_of(const WalkerDesc& walker, const GroupDesc& group, double trees, double rows, bool staged_row,
+                 const Leaves& leaves) const {
+    const std::uint32_t wide = std::min<std::uint32_t>(walker.interleaved_trees, 4);
+    const std::uint32_t high = std::min<std::uint32_t>(walker.interleaved_rows, 4 / wide);
+    const std::size_t node = node_size(group.layout);
+    const bool lean = node != 12 && group.layout != Layout::Sparse4;
+    std::uint32_t together = std::min<std::uint32_t>(wide * high, staged_row && lean ? 4 : 2);
+    if (!leaves.adds) together = node <= 4 && wide * high == 4 ? 4 : 1;
+    if (trees < wide || rows < high) together = 1;
+    return {trees * rows, together};
+  }
+
+  void time_walks(const GroupDesc& group, const Tiles& tiles, bool staged_row, bool coded,
+                  const Repeats& repeats) {
+    using namespace gpu_costs;
+    const double lanes = std::min(double{kBanks}, walking_threads());
+    const Lanes reads = !staged_row                   ? Lanes::Far
+                        : rows_across_lanes() < lanes ? Lanes::Trees
+                        : coded                       ? Lanes::Codes
+                                                      : Lanes::Values;
+    const double depth = program_.meta().mean_depth * (is_level_order(group.layout) ? 1 : kSparse);
+    const auto walks = static_cast<std::uint32_t>(tiles.walks);
+    account_.blocks.latency += repeats.serial * depth * level_latency(walks, tiles.together);
+    account_.blocks.passing += repeats.serial * walking_warps() * tiles.walks * depth *
+                               visit_passing(reads, row_width(program_.meta()));
+  }
+
+  void issue_walks(const WalkerDesc& walker, const GroupDesc& group, const Tiles& tiles, double of_visit,
+                   const Repeats& repeats, const Leaves& leaves) {
+    const double steps = walker.steps, depth = program_.meta().mean_depth;
+    if (!leaves.adds) {
+      const double of_walk = kDelivered + (leaves.sums ? kDeliveredSum : 0) +
+                             kDeliveredStep * (walker.end == WalkEnd::Exact ? steps : std::max(steps, depth));
+      issue(repeats, kDeliver + tiles.walks * of_walk);
+      return;
+    }
+    double of_walk = kWalkOfTile + steps * of_visit;
+    if (walker.end == WalkEnd::UntilLeaf) {
+      const double tests = std::ceil(std::max(0.0, depth - steps) / kStepsBetweenTests);
+      of_walk += kUntilLeaf + (tests + 1) * (is_level_order(group.layout) ? kLeafTest : kSparseTest) +
+                 tests * kStepsBetweenTests * of_visit;
+    }
+    issue(repeats, kWalk + tiles.walks / tiles.together * kTile + tiles.walks * of_walk);
+  }
+
+  /// Adds what storing a tree's leaf of each row costs.
+  void keep_leaves(std::uint32_t accumulator, const Range& trees, const Chunk& rows, const Repeats& repeats) {
+    const bool shared = in_shared_memory(accumulator);
+    const auto all = static_cast<unsigned>(program_.meta().num_trees);
+    const double conflicts = rows_across_lanes() == kBanks ? std::gcd(all, kBanks) : kFewConflicts;
+    const double rows_here = rows.of_thread ? rows.range.size() : rows_of_warp(rows);
+    account_.blocks.passing += repeats.serial * walking_warps() * trees.size() * rows_here *
+                               gpu_costs::leaf_passing(shared, conflicts);
+  }
+
+  bool in_shared_memory(std::uint32_t accumulator) const {
+    return phase_.accumulators[map_.accumulators[accumulator].storage].shared;
+  }
+
+  double walking_warps() const { return std::ceil(walking_threads() / kBanks); }
 
   /// Returns the number of threads of a block that walk. If no loop is mapped to threads, they share the block's
   /// rows, so that no more threads walk than there are rows.
@@ -367,8 +530,23 @@ class PhaseCounter {
     return fullest_bank(values, double{kBanks} / apart);
   }
 
+  /// Returns the instructions of encoding a row.
+  double encoding_instructions() const {
+    double instructions = code_row_bytes() * kEncodeColumn;
+    for (const EncodedFeature& feature : program_.encoded_features())
+      instructions += kEncodeValue + std::ceil(std::log2(1 + feature.threshold_count)) * kEncodeLevel;
+    return instructions;
+  }
+
   void encode(const LinkedInst& inst, const Repeats& repeats) {
     const double rows = repeats.threads * range<Op::Encode, Rows>(inst).size();
+    const Chunk& own = chunks_[linked<Op::Encode, Rows>(inst)];
+    issue(repeats, kOther + rows_of_warp(own) * encoding_instructions());
+    double latency = 0;  // of encoding a row
+    for (const EncodedFeature& feature : program_.encoded_features())
+      latency += gpu_costs::rank_latency(feature.threshold_count);
+    account_.blocks.latency += repeats.serial * std::ceil(rows_of_warp(own)) * latency;
+    account_.blocks.passing += repeats.serial * own.block_rows * row_bytes() / gpu_costs::kBytesPerClock;
     account_.bytes.rows +=
         rows * (row_bytes() + (linked<Op::Encode, Stride>(inst) != 0 ? 0 : code_row_bytes()));
   }
@@ -378,13 +556,27 @@ class PhaseCounter {
     const double width = output_width(program_, request_.output);
     const double element = program_.meta().score_type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
     account_.bytes.results += rows * width * element;
+    issue_store(repeats, chunks_[linked<Op::Store, Rows>(inst)], width);
     add_sums(linked<Op::Store, AccIn>(inst), rows * width);
   }
 
   void label(const LinkedInst& inst, const Repeats& repeats) {
     const double rows = repeats.threads * range<Op::Label, Rows>(inst).size();
     account_.bytes.results += rows * output_width(program_, OutputKind::Class) * sizeof(std::int64_t);
+    issue_store(repeats, chunks_[linked<Op::Label, Rows>(inst)], program_.meta().num_outputs);
     add_sums(linked<Op::Label, AccIn>(inst), rows * program_.meta().num_outputs);
+  }
+
+  void issue_store(const Repeats& repeats, const Chunk& rows, double width) {
+    issue(repeats, kStore + rows_of_warp(rows) * (kStoreRow + (width - 1) * kMoreOfSum));
+  }
+
+  template <Op op>
+  void issue_sums(const LinkedInst& inst, const Repeats& repeats) {
+    const std::uint32_t accumulator = linked<op, AccOut>(inst);
+    const double of_row = kSum + (width_of(accumulator) - 1) * kMoreOfSum;
+    issue(repeats, kSums + (is_float32(accumulator) ? 0 : kOtherSums) +
+                       rows_of_warp(chunks_[linked<op, Rows>(inst)]) * of_row);
   }
 
   /// Adds the bytes of elements that are read or written, if the accumulator lies in global memory.
@@ -396,8 +588,7 @@ class PhaseCounter {
   }
 
   double elements(std::uint32_t accumulator, std::uint32_t rows, const Repeats& repeats) const {
-    const auto width = static_cast<double>(map_.accumulators[accumulator].width);
-    return repeats.threads * chunks_[rows].range.size() * width;
+    return repeats.threads * chunks_[rows].range.size() * width_of(accumulator);
   }
 
   /// Adds the elements of an instruction's rows in an accumulator, `often` times.
@@ -409,13 +600,32 @@ class PhaseCounter {
 
   void privatize(const LinkedInst& inst, const Repeats& repeats) {
     const std::uint32_t to = linked<Op::Privatize, AccOut>(inst);
+    const double of_row = kPrivateSum + (width_of(to) - 1) * kMoreOfSum;
+    const double rows = chunks_[linked<Op::Privatize, Rows>(inst)].range.size();
+    issue(repeats, kPrivatize + (is_float32(to) ? 0 : kOtherSums) + rows * of_row);
     if (linked<Op::Privatize, Zeroed>(inst) != 0 || map_.accumulators[to].storage != to) return;
     add_sums<Op::Privatize, AccOut>(inst, repeats);
+  }
+
+  /// Returns true if warps add the copies of sums, see adds_by_warps of kernels/device/reduction.hpp.
+  bool by_warps(double sums, double copies, bool float32) const {
+    if (float32 && program_.meta().contract != Contract::Fast) return false;
+    const double steps = std::ceil(copies / kBanks) + std::log2(kBanks);
+    return sums < phase_.threads() && std::ceil(sums / warps()) * steps < copies;
   }
 
   /// Adds the elements of the copies once, and the elements of the sums `often` times.
   void reduce(const ReductionFields& reduction, const Repeats& repeats, double often) {
     const double sums = elements(reduction.to, reduction.rows, repeats);
+    const double copies = iterations(chunks_[reduction.reduced].range.size(), reduction.step);
+    const double of_block = chunks_[reduction.rows].range.size() * width_of(reduction.to);
+    const bool float32 = is_float32(reduction.to);
+    const double of_sum = by_warps(of_block, copies, float32)
+                              ? of_block / warps() * (kReduceSum + (float32 ? 0 : kReduceOther))
+                              : std::ceil(of_block / phase_.threads()) * (kReduceSum + copies * kReduceCopy);
+    issue(repeats, kReduce + of_sum);
+    if (in_shared_memory(reduction.from))
+      account_.blocks.latency += repeats.serial * copies * gpu_costs::kReduceLatency;
     add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].range.size(), reduction.step));
     add_sums(reduction.to, often * sums);
   }
@@ -423,6 +633,12 @@ class PhaseCounter {
   void sum_trees(const LinkedInst& inst, const Repeats& repeats) {
     const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
     const double leaves = elements(from, linked<Op::SumTrees, Rows>(inst), repeats);
+    const bool one = program_.meta().num_outputs == 1;
+    const double trees = program_.meta().num_trees;
+    const double own_rows = rows_of_warp(chunks_[linked<Op::SumTrees, Rows>(inst)]);
+    issue(repeats, kSumTrees + own_rows * (kSumRow + trees * (one ? kAddLeaf : kAddLeafOfMany)));
+    account_.blocks.latency +=
+        repeats.serial * std::ceil(own_rows) * trees * gpu_costs::leaf_latency(in_shared_memory(from), one);
     add_sums(from, leaves);
     const ProgramMeta& meta = program_.meta();
     const bool vectors = !program_.leaf_vectors().empty();
@@ -443,11 +659,14 @@ class PhaseCounter {
     const double warps = std::ceil(threads / sm.lanes);
     const double blocks = double{1} * phase_.extent[0] * phase_.extent[1] * phase_.extent[2];
     // Warps of the busy SMs, in all their clocks, as if all lanes walked.
-    const double clocks = device_.clock_mhz * 1e6 * std::min<double>(device_.sms, blocks) * threads / warps;
+    const double busy = device_.clock_mhz * 1e6 * std::min<double>(device_.sms, blocks);
+    const double clocks = busy * threads / warps;
     const double halves =
         sm.lanes / double{kBanks};  // the banks serve a warp of 64 in two wavefronts at least
     const auto rate = [&](double work) { return work == 0 ? kNever : clocks * rows / work; };
-    account_.rates.issue = rate(account_.instructions / sm.issue);
+    const double issued =
+        blocks * std::ceil(phase_.threads() / double{1} / sm.lanes) * account_.warp_instructions;
+    account_.rates.issue = issued == 0 ? kNever : busy * rows * sm.issue / issued;
     account_.rates.load = rate(account_.wavefronts * halves);
     const bool in_l2 = static_cast<double>(program_.nodes().size()) <= device_.l2_mib * 0x1p20;
     const RowBytes& bytes = account_.bytes;
@@ -456,9 +675,20 @@ class PhaseCounter {
     account_.rates.bus = kNever;
   }
 
+  /// Sets the time that launches of the phase are estimated to take.
+  void set_time() {
+    gpu_costs::Blocks& blocks = account_.blocks;
+    blocks.count = double{1} * phase_.extent[0] * phase_.extent[1] * phase_.extent[2];
+    blocks.resident = std::max(1u, account_.occupancy.blocks);
+    account_.clocks = gpu_costs::clocks(blocks, device_.sms);
+    const double rows = request_.rows;
+    const double in_memory = account_.rates.memory == kNever ? 0 : rows / account_.rates.memory;
+    account_.lanes = (account_.visits == 0 ? phase_.threads() : walking_threads()) / warps();
+    account_.seconds = std::max(account_.clocks / (device_.clock_mhz * 1e6), in_memory);
+  }
+
   void per_row() {
     if (account_.visits != 0) {
-      account_.instructions /= account_.visits;
       account_.wavefronts /= account_.visits;
     }
     const double rows = std::max(1u, request_.rows);
@@ -478,6 +708,8 @@ class PhaseCounter {
   std::uint32_t staged_stride_ = 0;  ///< CacheRows' Stride of the rows in shared memory; 0: none are there
   StagedAs staged_as_ = StagedAs::Values;
   std::vector<bool> staged_groups_;
+  double sharing_ =
+      1;  ///< threads that share the rows of a block: no loop around is mapped to their dimensions
   bool trees_across_lanes_ = false;
   bool threads_are_mapped_ = false;
   double block_rows_ = 0;                            ///< rows of a full block
@@ -503,28 +735,73 @@ double fullest_bank(double words, double bins) {
   return wavefronts;
 }
 
+namespace {
+
+/// Returns the most rows that a pass has, of a call whose rows are on the device: PassBounds and the grid set limits.
+Result<std::uint32_t> rows_of_pass(const Linker& linker, const LinkRequest& request,
+                                   const DeviceLimits& limits) {
+  LinkRequest pass = request;
+  pass.rows = std::min(request.rows, kMaxPassRows);
+  FVM_ASSIGN(pass.rows, rows_of_grid(linker, pass, limits));
+  if (pass.rows == 0) return pass.rows;
+  FVM_ASSIGN(const LinkedCall linked, linker.link(pass, limits));
+  const std::size_t sums =
+      std::accumulate(linked.global_bytes.begin(), linked.global_bytes.end(), std::size_t{0});
+  const std::size_t row_bytes = sums / pass.rows + linker.program().columns().size();
+  if (row_bytes == 0) return pass.rows;
+  const std::size_t held = std::max<std::size_t>(PassBounds{}.pass_bytes / row_bytes, 1);
+  return static_cast<std::uint32_t>(std::min<std::size_t>(pass.rows, held));
+}
+
+/// Returns the accounts of a pass's launches.
+Result<std::vector<PhaseAccount>> account_pass(const Linker& linker, const LinkRequest& request,
+                                               const DeviceModel& device) {
+  FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits_of(device)));
+  const double value_bytes = leaf_value_bytes(linker.program());
+  std::vector<PhaseAccount> phases;
+  for (const LinkedPhase& phase : linked.phases)
+    phases.push_back(PhaseCounter(linker, request, device, phase, value_bytes).run());
+  return phases;
+}
+
+double seconds_of(const std::vector<PhaseAccount>& phases) {
+  double seconds = 0;
+  for (const PhaseAccount& phase : phases) seconds += phase.seconds;
+  return seconds;
+}
+
+}  // namespace
+
 Result<CallAccount> account(const Program& program, const LinkRequest& call_request,
                             const DeviceModel& device) {
   LinkRequest request = call_request;
   const Linker linker(program);
-  FVM_ASSIGN(request.rows, rows_of_grid(linker, call_request, limits_of(device)));
-  FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits_of(device)));
+  FVM_ASSIGN(request.rows, rows_of_pass(linker, call_request, limits_of(device)));
   CallAccount call;
+  FVM_ASSIGN(call.phases, account_pass(linker, request, device));
   call.rates = {kNever, kNever, kNever, kNever};
-  const double value_bytes = leaf_value_bytes(program);
+  call.pass_rows = request.rows;
   double results = 0;
-  for (const LinkedPhase& phase : linked.phases) {
-    const PhaseAccount account = PhaseCounter(linker, request, device, phase, value_bytes).run();
+  for (const PhaseAccount& account : call.phases) {
     call.visits += account.visits;
     call.counted = call.counted && account.counted;
     call.rates.issue = in_turn(call.rates.issue, account.rates.issue);
     call.rates.load = in_turn(call.rates.load, account.rates.load);
     call.rates.memory = in_turn(call.rates.memory, account.rates.memory);
     results += account.bytes.results;
-    call.phases.push_back(account);
   }
-  const double rows = row_width(program.meta()) * double{sizeof(float)} + value_bytes;
+  const double rows = row_width(program.meta()) * double{sizeof(float)} + leaf_value_bytes(program);
   if (std::max(rows, results) > 0) call.rates.bus = device.bus_gbs * 1e9 / std::max(rows, results);
+  if (request.rows == 0) return call;
+  const std::uint32_t whole = call_request.rows / request.rows;
+  call.passes = whole;
+  call.seconds = whole * seconds_of(call.phases);
+  request.rows = call_request.rows - whole * request.rows;
+  if (request.rows != 0) {
+    FVM_ASSIGN(const std::vector<PhaseAccount> last, account_pass(linker, request, device));
+    ++call.passes;
+    call.seconds += seconds_of(last);
+  }
   return call;
 }
 

@@ -2,21 +2,26 @@
 // of the GPU. Out: for each phase its launch, how many of its blocks an SM holds, what it reads and writes, and
 // the rows a second that no run of it can exceed, by each of the GPU's parts; or what linking refuses.
 //
-//   issue    instructions of warps that the SMs begin: visits x instructions of a visit
+//   issue    instructions of warps that the SMs begin: those of the whole kernel
 //   load     the 128 bytes a clock that shared memory and L1 give an SM: visits x wavefronts of a visit
 //   memory   rows, results and sums in global memory, and the nodes where L2 does not hold them
 //   bus      rows that come from the host, results that go back
 //
-// A call of more rows than a grid takes is accounted for by one pass with the most rows that a grid takes.
+// The time of a call is estimated with the costs by which the schedule `gpu` chooses (gpu_costs.hpp): latencies of a
+// block, loads that pass, waves of blocks of which the last may be short, and passes. These costs are a GPU's of
+// compute capability 9.0; for others the estimate is not meant.
+//
+// Phases and rates are those of a pass, of which a call of many rows has several.
 //
 // A walk until its leaf is counted as deep as trees are on average: a warp goes on until its deepest row has
-// reached a leaf. Walks in lockstep and latencies are not modelled.
+// reached a leaf.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include <forestvm/internal/gpu_costs.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
 
@@ -45,12 +50,16 @@ struct PhaseAccount {
   std::uint32_t shared_bytes = 0;
   std::uint32_t registers = 0;  ///< registers of a thread, see layout_kernels.def
   Occupancy occupancy;
-  double visits = 0;        ///< visits of nodes per row
-  double instructions = 0;  ///< instructions of a warp per visit
-  double wavefronts = 0;    ///< wavefronts of a warp's loads per visit
+  double visits = 0;             ///< visits of nodes per row
+  double warp_instructions = 0;  ///< instructions that a warp issues in the whole kernel
+  double lanes = 0;              ///< lanes of a warp that walk; without walks, that have a thread
+  double wavefronts = 0;         ///< wavefronts of a warp's loads per visit
   bool counted = true;  ///< false: walk_costs.def lacks a layout, and the rates of issue and load are void
   RowBytes bytes;
   RowRates rates{};  ///< rates of the phase; the bus, which only calls use, is infinite
+  gpu_costs::Blocks blocks{};
+  double clocks = 0;   ///< clocks that the launch takes by the costs of `blocks`
+  double seconds = 0;  ///< the larger of that time and the memory's
 };
 
 struct CallAccount {
@@ -58,6 +67,9 @@ struct CallAccount {
   double visits = 0;
   bool counted = true;
   RowRates rates{};
+  std::uint32_t pass_rows = 0,
+                passes = 0;  ///< rows of a pass, and passes of the call, with rows on the device
+  double seconds = 0;        ///< time of all launches of the call
 };
 
 /// Returns the costs of a call. Refuses what Linker::link refuses for such a device.

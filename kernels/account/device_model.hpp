@@ -40,6 +40,9 @@ struct DeviceModel {
 
 std::span<const DeviceModel> device_models();
 
+/// Returns true if gpu_costs.hpp holds for the device, so that the times of calls can be estimated.
+inline bool is_estimated(const DeviceModel& device) { return device.architecture == Architecture::sm_90; }
+
 /// Returns the limits that a device sets for launches.
 DeviceLimits limits_of(const DeviceModel& device);
 

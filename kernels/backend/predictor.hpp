@@ -7,6 +7,7 @@
 #include <string>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/internal/gpu_costs.hpp>
 
 #include "kernels/backend/runtime.hpp"
 
@@ -14,8 +15,8 @@ namespace forestvm::kernels {
 
 /// Bounds on the part of a call that is on the device at once.
 struct PassBounds {
-  std::size_t slab_bytes = std::size_t{1} << 24;  ///< most bytes of rows and results that a pass copies
-  std::size_t pass_bytes = std::size_t{1} << 28;  ///< most bytes of the device's memory that a pass takes
+  std::size_t slab_bytes = std::size_t{1} << 24;   ///< most bytes of rows and results that a pass copies
+  std::size_t pass_bytes = gpu_costs::kPassBytes;  ///< most bytes of the device's memory that a pass takes
   /// Number of rows below which a pass is not cut, however little of the device's memory is free.
   std::uint32_t fewest_rows = 256;
 };

@@ -1,11 +1,12 @@
 // The automatic schedule for GPUs. A block takes R rows, and each of T threads per row a part of the trees, up to four
-// at a time. The rows of a block are in shared memory if they fit: as rank codes where features are tested often enough
-// to pay for encoding, otherwise as values. Each range of rows has the candidate of kShapes that costs least.
-// A cost is the time of a call on a GPU with 132 multiprocessors: the time in which loads pass, and the latencies of a
-// block. Its constants are fitted to what an H200 took (bench/results/h200.md), for forms of blocks of which few were
-// timed. With T > 1 each thread has sums of its own, which are added after the walks. Where the contract wants sums in
-// the model's order, the block keeps the leaf of every tree instead, and a thread adds them in that order.
+// at a time. The rows of a block are in shared memory if they fit, as values or as rank codes. Each range of rows has
+// the candidate that costs least: a form of kShapes with values or, where features are tested often, with codes.
+// A cost is the time of a call on a GPU with 132 multiprocessors, by gpu_costs.hpp: the time in which loads pass, and
+// the latencies of a block. The accounting (kernels/account) estimates calls by the same costs. With T > 1 each thread
+// has sums of its own, which are added after the walks. Where the contract wants sums in the model's order, the block
+// keeps the leaf of every tree instead, and a thread adds them in that order.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <numeric>
@@ -16,6 +17,7 @@
 
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/gpu_costs.hpp>
 #include <forestvm/internal/statistics.hpp>
 
 #include "scheduler/choose/model_schedules.hpp"
@@ -53,9 +55,7 @@ constexpr std::size_t kSumBytes = 16;  ///< largest size of a sum: Exact128
 
 constexpr std::uint32_t kLockstep = 4;
 
-/// Codes pay from this many steps of a row through all trees for each feature. Visiting an 8-byte node
-/// takes 3.7 cycles of shared memory and L1, a 4-byte node 2.2; searching a feature's 8 levels of thresholds
-/// takes about 55.
+/// Codes are candidates from this many steps of a row through all trees for each feature.
 constexpr double kStepsPerCodedFeature = 64;
 
 constexpr unsigned kBanks = 32;  ///< of shared memory, each of which gives a word at a time
@@ -65,30 +65,9 @@ constexpr double kMaxArrayPadding = 2;  ///< largest ratio of slots to nodes for
 /// Largest ratio of the deepest tree's depth to the mean depth with which walks are unrolled.
 constexpr double kMaxWalkPadding = 1.25;
 
-// A multiprocessor (sm_90). Times are clocks: latencies, and the clocks in which the loads of a warp's visit pass.
+// A GPU of compute capability 9.0.
 constexpr double kMultiprocessors = 132;
-constexpr double kResidentWarps = 32;          ///< warps that 64 registers a thread allow
 constexpr double kResidentBytes = 200u << 10;  ///< shared memory of the blocks of a multiprocessor
-constexpr double kBlockLatency = 21000;        ///< a block without its walks: fetching and interpreting code
-constexpr double kStageLatency = 225;          ///< a load of kValuesOfLoad values into shared memory
-constexpr double kValuesOfLoad = 4;
-constexpr double kReduceLatency = 21;  ///< adding the sum of one thread to that of the row
-// Storing and adding leaves was not timed: these are the latencies of an addition and of a load, four of which are
-// under way at once, and the clocks in which a warp's stores pass.
-constexpr double kAddLeaf = 12, kAddFarLeaf = 120;
-constexpr double kStoreLeaf = 2, kStoreFarLeaf = 16;
-constexpr double kLeafOfMany = 4;   ///< factor of additions for several outputs, whose sums lie in memory
-constexpr double kStepOfOne = 376;  ///< a step of one walk
-constexpr double kStepOfTwo = 470;  ///< a step of two walks in lockstep, between the others: it was not timed
-constexpr double kStepOfFour = 632;     ///< a step of four walks in lockstep
-constexpr double kVisitOfCodes = 6;     ///< all lanes walk one tree, by codes
-constexpr double kVisitOfValues = 6.5;  ///< all lanes walk one tree, by values
-constexpr double kVisitOfTrees = 21;    ///< the lanes walk several trees
-constexpr double kVisitFar = 16;        ///< rows of few features, in global memory
-constexpr double kVisitFarWide = 185;   ///< what kWide or more features add to kVisitFar, fewer in proportion
-constexpr double kWide = 2000;
-constexpr double kSparse = 1.2;         ///< factor of steps and visits of sparse layouts
-constexpr double kBytesPerClock = 2.1;  ///< bytes of rows that are copied into shared memory in a clock
 
 bool pays_for_codes(const Model& model, const ForestStatistics& forest) {
   return static_cast<double>(model.trees.size()) * forest.mean_depth >=
@@ -108,6 +87,7 @@ struct Facts {
   double trees, outputs;
   std::size_t values, codes;  ///< values, and most columns of codes, of a row
   bool array, coded;
+  bool float32_sums;  ///< true if the thread that walks all trees of a row adds leaves to float32 sums
   bool keeps_leaves;  ///< true if threads that share the trees of a row keep every tree's leaf
   double leaf_bytes;  ///< bytes of a leaf that is kept
 };
@@ -122,6 +102,7 @@ Facts facts_of(const Model& model, Contract contract) {
           most_columns(forest),
           array,
           array && pays_for_codes(model, forest),
+          contract != Contract::Reproducible && model.score_type == ScalarType::Float32,
           contract == Contract::Trainer || is_per_tree(exact_sums(model).kind),
           model.score_type == ScalarType::Float64 ? 8.0 : 4.0};
 }
@@ -148,8 +129,9 @@ std::uint32_t threads_of_row(const Facts& facts, const Shape& shape) {
   return static_cast<std::uint32_t>(std::ceil(facts.trees / trees_of_thread(facts, shape)));
 }
 
-/// Returns the candidate for a shape; std::nullopt where a block's memory does not hold its rows and sums.
-std::optional<Candidate> candidate(const Facts& facts, const Shape& shape) {
+/// Returns the candidate for a shape, with rows as codes or as values; std::nullopt where a block's memory does not
+/// hold its rows and sums.
+std::optional<Candidate> candidate(const Facts& facts, const Shape& shape, bool codes) {
   const bool spread = shape.tree_threads != 1;
   if (spread && facts.trees <= shape.tree_threads / 2.0) return std::nullopt;
   const bool categories = facts.forest.category_splits != 0;
@@ -159,7 +141,8 @@ std::optional<Candidate> candidate(const Facts& facts, const Shape& shape) {
     return shape.rows * (static_cast<double>(values) * sizeof(float) + sums);
   };
   const bool one_tree = !spread || shape.rows % 32 == 0;  // for all lanes of a warp
-  const bool coded = categories || (facts.coded && one_tree && bytes(facts.codes) <= kSharedBytes);
+  if (codes && (!one_tree || bytes(facts.codes) > kSharedBytes)) return std::nullopt;
+  const bool coded = codes || categories;
   const double used = bytes(coded ? facts.codes : facts.values);
   if (used > kSharedBytes && spread) return std::nullopt;
   if (used > kSharedBytes) return Candidate{shape, false, coded, Leaves::NotKept, 0};
@@ -169,55 +152,71 @@ std::optional<Candidate> candidate(const Facts& facts, const Shape& shape) {
   return Candidate{shape, true, coded, Leaves::Shared, used + leaves};
 }
 
-/// Returns the clocks of a warp's visit.
-double visit_clocks(const Facts& facts, const Candidate& one) {
-  const auto values = static_cast<double>(facts.values);
-  if (!one.staged) return kVisitFar + kVisitFarWide * std::min(1.0, values / kWide);
-  if (one.shape.tree_threads != 1 && one.shape.rows % 32 != 0) return kVisitOfTrees;
-  return one.coded ? kVisitOfCodes : kVisitOfValues;
+/// Returns what the lanes of a warp read.
+gpu_costs::Lanes lanes_of(const Candidate& one) {
+  using enum gpu_costs::Lanes;
+  if (!one.staged) return Far;
+  if (one.shape.tree_threads != 1 && one.shape.rows % 32 != 0) return Trees;
+  return one.coded ? Codes : Values;
 }
 
-/// Returns the clocks in which a thread adds the sums, or leaves, of the threads that share the trees of a row.
-double adding_clocks(const Facts& facts, const Candidate& one) {
-  if (one.leaves == Leaves::NotKept) return kReduceLatency * threads_of_row(facts, one.shape);
-  const double clocks = one.leaves == Leaves::Shared ? kAddLeaf : kAddFarLeaf;
-  return facts.trees * clocks * (facts.outputs == 1 ? 1 : kLeafOfMany);
+/// Returns the latency of adding the sums, or leaves, of the threads that share the trees of a row.
+double adding_latency(const Facts& facts, const Candidate& one) {
+  if (one.leaves == Leaves::NotKept) return gpu_costs::kReduceLatency * threads_of_row(facts, one.shape);
+  return facts.trees * gpu_costs::leaf_latency(one.leaves == Leaves::Shared, facts.outputs == 1);
 }
 
 /// Returns the clocks in which the stores of a warp's leaf pass.
 double storing_clocks(const Facts& facts, const Candidate& one) {
   if (one.leaves == Leaves::NotKept) return 0;
-  if (one.leaves == Leaves::Global) return kStoreFarLeaf;
   // Lanes store leaves of several rows, which lie as many leaves apart as there are trees, or of every fourth tree.
   const double conflicts =
       one.shape.rows % 32 == 0 ? std::gcd(static_cast<unsigned>(facts.trees), kBanks) : kLockstep;
-  return kStoreLeaf * conflicts;
+  return gpu_costs::leaf_passing(one.leaves == Leaves::Shared, conflicts);
 }
 
-/// Returns the clocks that a call of `rows` rows takes.
-double clocks(const Facts& facts, const Candidate& one, double rows) {
-  const double trees = trees_of_thread(facts, one.shape), threads = threads_of_row(facts, one.shape);
+/// Returns how many walks of a thread with `trees` trees go in lockstep: see kernels/device/walk.hpp. Leaves that are
+/// not simply added to float32 sums let only walks of 4-byte nodes go in lockstep.
+std::uint32_t walks_together(const Facts& facts, const Candidate& one, std::uint32_t trees) {
+  const bool adds = facts.float32_sums && one.leaves == Leaves::NotKept;
+  if (!adds) return one.coded && facts.array && trees >= kLockstep ? kLockstep : 1;
+  return std::min(std::bit_floor(std::max(trees, 1u)), one.staged ? kLockstep : kLockstep / 2);
+}
+
+/// Returns the clocks that a pass of `rows` rows takes.
+double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
+  using namespace gpu_costs;
+  const std::uint32_t trees = trees_of_thread(facts, one.shape);
+  const double threads = threads_of_row(facts, one.shape);
   const double here = std::min<double>(one.shape.rows, rows);  // rows of a block
   // Lanes are rows where a block has whole warps of them, otherwise rows and parts of the trees.
   const double warps =
       one.shape.rows % 32 == 0 ? std::ceil(here / 32) * threads : std::ceil(here * threads / 32);
-  const double staged = one.staged ? here * static_cast<double>(one.coded ? facts.codes : facts.values) : 0;
-  const double sparse = facts.array ? 1 : kSparse, depth = facts.forest.mean_depth;
-  // At most two walks of rows in global memory go in lockstep.
-  const double tile = one.staged ? kStepOfFour : 2 * kStepOfTwo;
-  const double step = sparse * (trees < kLockstep ? kStepOfOne : tile);
-  const double latency = kBlockLatency + adding_clocks(facts, one) +
-                         std::ceil(trees / kLockstep) * depth * step +
-                         std::ceil(staged / kValuesOfLoad / (here * threads)) * kStageLatency;
-  const double passing =
-      warps * trees * (depth * sparse * visit_clocks(facts, one) + storing_clocks(facts, one)) +
-      staged * sizeof(float) / kBytesPerClock;
-  const double blocks = std::ceil(std::ceil(rows / one.shape.rows) / kMultiprocessors);
-  const double resident =
-      std::max(1.0, std::floor(std::min(kResidentWarps / warps, kResidentBytes / std::max(one.bytes, 1.0))));
-  // Blocks that follow each other hide latencies in what passes, or the other way round; one block hides neither.
-  return std::max(std::ceil(blocks / resident) * latency, blocks * passing) +
-         std::min(latency, blocks * passing);
+  const double staged = one.staged ? here * static_cast<double>(facts.values) : 0;
+  const double features = std::max(1u, facts.forest.features_used);
+  const double staging =
+      one.coded ? features * rank_latency(static_cast<double>(facts.forest.thresholds) / features)
+                : std::ceil(staged / kValuesOfLoad / (here * threads)) * kStageLatency;
+  const double depth = facts.forest.mean_depth * (facts.array ? 1 : kSparse);
+  const double visit = visit_passing(lanes_of(one), static_cast<double>(facts.values));
+  return gpu_costs::clocks(
+      {.count = std::ceil(rows / one.shape.rows),
+       .resident = std::max(
+           1.0, std::floor(std::min(kResidentWarps / warps, kResidentBytes / std::max(one.bytes, 1.0)))),
+       .latency = kBlockLatency + adding_latency(facts, one) +
+                  depth * level_latency(trees, walks_together(facts, one, trees)) + staging,
+       .passing = warps * trees * (depth * visit + storing_clocks(facts, one)) +
+                  staged * sizeof(float) / kBytesPerClock},
+      kMultiprocessors);
+}
+
+/// Returns the clocks that a call of `rows` rows takes. Leaves in global memory limit the rows of a pass.
+double clocks(const Facts& facts, const Candidate& one, double rows) {
+  if (one.leaves != Leaves::Global) return pass_clocks(facts, one, rows);
+  const double most =
+      std::floor(static_cast<double>(gpu_costs::kPassBytes) / (facts.trees * facts.leaf_bytes));
+  const double whole = std::floor(rows / most), rest = rows - whole * most;
+  return whole * pass_clocks(facts, one, most) + (rest == 0 ? 0 : pass_clocks(facts, one, rest));
 }
 
 /// Returns the candidate that costs least.
@@ -227,12 +226,15 @@ Candidate cheapest(const Facts& facts, double rows) {
   for (const Shape& shape : kShapes) {
     // Larger blocks are for calls that fill blocks on half of the multiprocessors.
     if (shape.rows > std::max(rows / (kMultiprocessors / 2), kFewBlockRows)) continue;
-    const std::optional<Candidate> one = candidate(facts, shape);
-    if (!one) continue;
-    const double cost = clocks(facts, *one, rows);
-    if (best && cost > kGain * least) continue;
-    best = one;
-    least = cost;
+    for (const bool codes : {false, true}) {
+      if (codes && !facts.coded) continue;
+      const std::optional<Candidate> one = candidate(facts, shape, codes);
+      if (!one) continue;
+      const double cost = clocks(facts, *one, rows);
+      if (best && cost > kGain * least) continue;
+      best = one;
+      least = cost;
+    }
   }
   return *best;
 }
@@ -278,7 +280,8 @@ void add_plan(Schedule& schedule, const Facts& facts, const Candidate& one) {
 using Choice = std::vector<Candidate>;
 
 bool same_shape(const Candidate& one, const Candidate& other) {
-  return one.shape.rows == other.shape.rows && one.shape.tree_threads == other.shape.tree_threads;
+  return one.shape.rows == other.shape.rows && one.shape.tree_threads == other.shape.tree_threads &&
+         one.coded == other.coded;
 }
 
 /// Returns the end of the run of one shape that begins at `begin`.

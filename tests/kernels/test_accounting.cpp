@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "kernels/account/accounting.hpp"
 #include "kernels/mapped_nests.hpp"
 #include "scheduler/choose/gpu_template.hpp"
+#include "scheduler/choose/model_schedules.hpp"
 #include "support/small_models.hpp"
 
 namespace forestvm::kernels::test_accounting {
@@ -46,7 +49,12 @@ TEST(Accounting, RowsInSharedMemory) {
   EXPECT_DOUBLE_EQ(phase.visits, 30);
   EXPECT_EQ(phase.shared_bytes, 64u * 4 * 4 + 64 * 4);
   EXPECT_EQ(phase.occupancy.blocks, 16u);  // 64 registers: 32 warps, two per block
-  EXPECT_DOUBLE_EQ(phase.instructions, 11.7);
+  // The start, maps of the grid and the block with their ends, cache_rows, init, the walk, store and halt. A thread
+  // copies its row's four values at once. The walk has ten tiles of one tree, which goes on until its leaf: after
+  // none, two and four visits it is tested.
+  EXPECT_DOUBLE_EQ(phase.warp_instructions, 72 + (88 + 16) + (129 + 16) + (100 + 40) + (46 + 46) +
+                                                (210 + 10 * (36 + 3 + 18 + 3 * 18 + 4 * 10.2)) + (60 + 50) +
+                                                16);
   EXPECT_DOUBLE_EQ(phase.wavefronts, 2.65 + 1);
   EXPECT_DOUBLE_EQ(phase.bytes.rows, 16);
   EXPECT_DOUBLE_EQ(phase.bytes.results, 4);
@@ -54,7 +62,8 @@ TEST(Accounting, RowsInSharedMemory) {
   EXPECT_DOUBLE_EQ(phase.bytes.nodes, 10 * 15 * 8 / 64.0);  // once per block
   const double warp_lanes = 132 * 1.755e9 * 32;
   EXPECT_NEAR(call.rates.load * 30, warp_lanes / 3.65, 1e6);  // 2.0e12 visits per second
-  EXPECT_NEAR(call.rates.issue * 30, warp_lanes / (11.7 / 4), 1e6);
+  // A block of 64 rows has two warps.
+  EXPECT_NEAR(call.rates.issue, 132 * 1.755e9 * 4 * 64 / (2 * phase.warp_instructions), 1e3);
   EXPECT_DOUBLE_EQ(call.rates.memory, 3350e9 / 20);
   EXPECT_DOUBLE_EQ(call.rates.bus, 64e9 / 16);
 }
@@ -71,7 +80,11 @@ TEST(Accounting, TreesInSharedMemory) {
       "tile(batch, b0, b1, 64); tile(tree, t0, t1, N_TREES); reorder(b0, b1, t0, t1); cache(t0); "
       "gpuDimension(b0, grid.x); gpuDimension(b1, block.x)",
       65536);
-  EXPECT_DOUBLE_EQ(call.phases[0].instructions, 10.7);
+  // Nodes in shared memory save an instruction of each visit, and take instructions to be copied there.
+  const double copies = 100 + std::ceil(10 * 15 * 8 / 16.0 / 64) * 20;
+  EXPECT_DOUBLE_EQ(call.phases[0].warp_instructions,
+                   72 + (88 + 16) + (129 + 16) + copies + (46 + 46) + (16 + 42 + 16) +
+                       (210 + 10 * (36 + 3 + 18 + 3 * 18 + 4 * (9.2 + 4))) + (60 + 50) + 16);
   EXPECT_DOUBLE_EQ(call.phases[0].bytes.nodes, 10 * 15 * 8 / 64.0);
 }
 
@@ -238,6 +251,53 @@ TEST(Accounting, CallsOfMoreRowsThanTheGridTakes) {
   EXPECT_EQ(call.phases[0].extent[1], 65'535u);
   EXPECT_DOUBLE_EQ(call.visits, 30);
   EXPECT_DOUBLE_EQ(call.rates.load, most.rates.load);
+}
+
+/// `gpu` estimates its candidates from the model, with the costs by which the accounting estimates linked calls.
+TEST(Accounting, AgreesWithTheScheduleGpu) {
+  unsigned compared = 0;
+  for (const std::uint32_t trees : {60u, 100u, 700u})
+    for (const Contract contract : {Contract::Fast, Contract::Trainer, Contract::Reproducible}) {
+      const Model model = support::model_of(std::vector<Tree>(trees, support::chain(3)));
+      const Schedule schedule = scheduler::gpu(model, contract);
+      CompileOptions options;
+      options.contract = contract;
+      const auto program = compile(model, schedule, options);
+      ASSERT_TRUE(program.ok()) << program.error().text();
+      for (const Directive& directive : schedule.directives) {
+        const std::size_t at = directive.remark.find(": ");
+        if (at == std::string::npos) continue;
+        unsigned rows = 0;
+        double clocks = 0;
+        ASSERT_EQ(std::sscanf(directive.remark.c_str() + at, ": %u rows cost %lf clocks", &rows, &clocks), 2);
+        const auto call = account(program->program, {rows, rows, OutputKind::Raw}, device());
+        ASSERT_TRUE(call.ok()) << call.error().text();
+        EXPECT_NEAR(call->phases[0].clocks / clocks, 1, 0.2) << directive.remark;
+        ++compared;
+      }
+    }
+  EXPECT_GT(compared, 15u);
+}
+
+TEST(Accounting, CallsAreEstimatedPassByPass) {
+  // A row has a sum and five copies of it in float32; 256 MiB hold those of a pass.
+  constexpr std::uint32_t kMost = (1u << 28) / (6 * 4);
+  const CallAccount one = accounted(kTreesInGrid, kMost), three = accounted(kTreesInGrid, 2 * kMost + 1);
+  EXPECT_EQ(one.passes, 1u);
+  EXPECT_EQ(three.pass_rows, kMost);
+  EXPECT_EQ(three.passes, 3u);
+  EXPECT_GT(three.seconds, 2 * one.seconds);
+  EXPECT_LT(three.seconds, 2.1 * one.seconds);
+}
+
+/// A block more than the multiprocessors hold at once waits for the others.
+TEST(Accounting, TheLastWaveIsAsLongAsTheOthers) {
+  const auto latencies = [](std::uint32_t rows) {
+    const PhaseAccount phase = accounted(kRowsInBlocks + "; cache(b0)", rows).phases[0];
+    return std::round((phase.clocks - phase.blocks.latency) / phase.blocks.latency);
+  };
+  EXPECT_EQ(latencies(132 * 16 * 64), 0);
+  EXPECT_EQ(latencies(132 * 16 * 64 + 1), 1);
 }
 
 TEST(Accounting, RefusesWhatLinkingRefusesOnTheDevice) {

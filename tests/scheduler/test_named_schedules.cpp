@@ -45,12 +45,15 @@ Model complete(unsigned trees) {
   return model_of(std::vector<Tree>(trees, support::split(0, 0.5, four, four)));
 }
 
-TEST(NamedSchedules, GpuTakesRankCodesWhereTreesAreWalkedOften) {
-  const std::string few = text_of(complete(10), "gpu"), many = text_of(complete(100), "gpu");
+/// Codes let walks go in lockstep where leaves are not simply added to float32 sums. Encoding rows takes longer than it
+/// saves in calls of few rows, and where leaves are simply added.
+TEST(NamedSchedules, GpuTakesRankCodesWhereTheyCostLess) {
+  const std::string few = text_of(complete(10), "gpu", Contract::Reproducible),
+                    many = text_of(complete(400), "gpu", Contract::Reproducible);
   EXPECT_EQ(count(few, "encode"), 0u);
-  // Lanes of a block of one row walk several trees, by values.
-  EXPECT_EQ(count(many, "encode(u8)") + count(many, "tile(batch, b0, b1, 1)\n"), count(many, "plan("))
-      << many;
+  EXPECT_GT(count(many, "encode(u8)"), 0u) << many;
+  EXPECT_LT(count(many, "encode(u8)"), count(many, "plan(")) << many;
+  EXPECT_EQ(count(text_of(complete(400), "gpu", Contract::Fast), "encode"), 0u);
   for (const std::string& text : {few, many}) {
     EXPECT_EQ(count(text, "layout(t0, array)"), count(text, "plan(")) << text;
     EXPECT_EQ(count(text, "cache(b0)"), count(text, "plan(")) << text;

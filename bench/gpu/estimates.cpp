@@ -1,0 +1,137 @@
+// Estimates kernel times of an H200 for calls of a schedule and of nvForest: estimates MODEL CONTRACT SCHEDULE
+// ROWS... SCHEDULE is a name or a text. Prints a line of columns, between tabs, for each number of rows: rows,
+// microseconds, what binds (latencies, loads, memory), nvForest's microseconds, what binds it, its rows of a block,
+// its instructions over the schedule's.
+//
+// Both are estimated with gpu_costs.hpp. nvForest's kernel is taken as counted in its machine code: 23 instructions of
+// a warp's visit of a node and 80 of a tree, 64 warps on a multiprocessor in blocks of 256 threads, which share the
+// pairs of a tree and of a row of the block and walk one at a time. Of the numbers of rows that a block may have, the
+// best one is taken, as its `optimize` does. Copying rows costs it nothing but the memory's time.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include <forestvm/compile.hpp>
+#include <forestvm/internal/gpu_costs.hpp>
+#include <forestvm/internal/statistics.hpp>
+#include <forestvm/load.hpp>
+#include <forestvm/named_schedules.hpp>
+
+#include "kernels/account/accounting.hpp"
+
+namespace {
+
+using namespace forestvm;
+using kernels::DeviceModel;
+
+struct Estimate {
+  double seconds;
+  const char* bound;
+  double issued;  ///< instructions of all warps
+};
+
+/// Fitted to nvForest's time for one row of higgs on the H200 (bench/results/h200.md).
+constexpr double kNvForestBlock = 6000;  ///< latency of a block without its walks
+
+Estimate nvforest(const Model& model, double rows, const DeviceModel& device, double& best_rows) {
+  constexpr double kOfVisit = 23, kOfTree = 80, kThreads = 256, kWarps = 64, kIssue = 4, kLanes = 32;
+  constexpr double kLatencyOfInstruction =
+      5;  // dependent instructions follow each other after so many clocks
+  constexpr double kSharedBytes = 227 << 10;
+  const ForestShape forest = shape_of(model);
+  const double trees = static_cast<double>(model.trees.size()), values = model.num_features;
+  const double row_bytes = values * sizeof(float);
+  Estimate best{INFINITY, "", 0};
+  for (double block_rows = 1; block_rows <= 32; block_rows *= 2) {
+    const double here = std::min(block_rows, rows), pairs = here * trees;
+    const double bytes = here * row_bytes;
+    if (bytes > kSharedBytes) break;
+    const double walk = forest.mean_depth * gpu_costs::step_latency(1) + kOfTree * kLatencyOfInstruction;
+    const gpu_costs::Blocks blocks{
+        .count = std::ceil(rows / block_rows),
+        .resident = std::min(kWarps * kLanes / kThreads, std::max(1.0, std::floor(kSharedBytes / bytes))),
+        .latency = kNvForestBlock + std::ceil(pairs / kThreads) * walk,
+        .passing = std::ceil(pairs / kLanes) * (forest.mean_depth * kOfVisit + kOfTree) / kIssue};
+    const double clocks = gpu_costs::clocks(blocks, device.sms) / (device.clock_mhz * 1e6);
+    const double memory = rows * row_bytes / (device.memory_gbs * 1e9);
+    const double seconds = std::max(clocks, memory);
+    if (seconds >= best.seconds) continue;
+    const auto [waves, passing] = gpu_costs::parts(blocks, device.sms);
+    best = {seconds,
+            memory > clocks                    ? "memory"
+            : waves * blocks.latency > passing ? "latencies"
+                                               : "issue",
+            blocks.count * blocks.passing * kIssue};
+    best_rows = block_rows;
+  }
+  return best;
+}
+
+Estimate estimate(const Program& program, std::uint32_t rows, const DeviceModel& device) {
+  const auto call = kernels::account(program, {rows, rows, OutputKind::Raw}, device);
+  if (!call.ok()) return {NAN, "refused", NAN};
+  const kernels::PhaseAccount* slowest = &call->phases[0];
+  double issued = 0;
+  for (const kernels::PhaseAccount& phase : call->phases) {
+    if (phase.seconds > slowest->seconds) slowest = &phase;
+    issued += phase.blocks.count * std::ceil(phase.threads / 32.0) * phase.warp_instructions;
+  }
+  const auto [waves, passing] = gpu_costs::parts(slowest->blocks, device.sms);
+  const bool memory = slowest->seconds > slowest->clocks / (device.clock_mhz * 1e6);
+  const char* const bound = memory                                      ? "memory"
+                            : waves * slowest->blocks.latency > passing ? "latencies"
+                                                                        : "loads";
+  return {call->seconds, bound, issued * rows / call->pass_rows};
+}
+
+Schedule schedule_of(const Model& model, const std::string& name, Contract contract) {
+  const bool named = name.find('(') == std::string::npos;
+  auto schedule = named ? schedule_by_name(model, name, contract) : parse_schedule(name);
+  if (!schedule.ok()) throw std::runtime_error(schedule.error().text());
+  return std::move(schedule).value();
+}
+
+void run(int argc, char** argv) {
+  const auto devices = kernels::device_models();
+  const DeviceModel& device = *std::find_if(devices.begin(), devices.end(),
+                                            [](const DeviceModel& one) { return one.name == "h200"; });
+  const auto model = load_model(argv[1]);
+  if (!model.ok()) throw std::runtime_error(model.error().text());
+  CompileOptions options;
+  options.contract = std::strcmp(argv[2], "fast") == 0      ? Contract::Fast
+                     : std::strcmp(argv[2], "trainer") == 0 ? Contract::Trainer
+                                                            : Contract::Reproducible;
+  const auto compiled = compile(*model, schedule_of(*model, argv[3], options.contract), options);
+  if (!compiled.ok()) throw std::runtime_error(compiled.error().text());
+  for (int i = 4; i < argc; ++i) {
+    const auto rows = static_cast<std::uint32_t>(std::strtoul(argv[i], nullptr, 10));
+    double block_rows = 0;
+    const Estimate ours = estimate(compiled->program, rows, device);
+    const Estimate theirs = nvforest(*model, rows, device, block_rows);
+    std::printf("%u\t%.6g\t%s\t%.6g\t%s\t%.0f\t%.4g\n", rows, ours.seconds * 1e6, ours.bound,
+                theirs.seconds * 1e6, theirs.bound, block_rows, theirs.issued / ours.issued);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5) {
+    std::fprintf(stderr, "usage: estimates MODEL CONTRACT SCHEDULE ROWS...\n");
+    return 2;
+  }
+  try {
+    run(argc, argv);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "estimates: %s: %s\n", argv[1], error.what());
+    return 1;
+  }
+}

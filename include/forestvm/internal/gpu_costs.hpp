@@ -1,0 +1,112 @@
+// What blocks cost on a GPU: the schedule `gpu` chooses by these costs, and kernels/account estimates calls with them.
+// In: what a launch asks for, counted from a model (scheduler/choose/gpu.cpp) or from linked code. Out: clocks of a
+// GPU of compute capability 9.0.
+//
+// Constants are fitted to 93 times that an H200 took for earlier kernels (bench/results/h200.md), from which they
+// differ by 16 % in the geometric mean. Those that were not timed say so.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace forestvm::gpu_costs {
+
+/// Latency of a block without its walks: fetching and interpreting code.
+inline constexpr double kBlockLatency = 21000;
+inline constexpr double kStageLatency = 225;  ///< latency of loading kValuesOfLoad values into shared memory
+inline constexpr double kValuesOfLoad = 4;
+inline constexpr double kReduceLatency = 21;  ///< latency of adding the sum of one thread to that of the row
+inline constexpr double kBytesPerClock =
+    2.1;  ///< bytes of rows that are copied into shared memory in a clock
+inline constexpr double kNodeBytes =
+    22.6;  ///< bytes of nodes that are copied from L2 in a clock, as measured
+inline constexpr double kSparse =
+    1.2;  ///< factor of steps and visits of layouts other than the array layouts
+inline constexpr double kResidentWarps = 32;  ///< warps of a multiprocessor that 64 registers a thread allow
+
+/// Returns the latency of a step of a thread's walks in lockstep. A step of two was not timed: it is between the
+/// others. Other numbers do not go in lockstep.
+constexpr double step_latency(std::uint32_t together) {
+  return together == 4 ? 632 : together == 2 ? 470 : 376;
+}
+
+/// Returns the latency of the steps of one level of a thread's walks, `together` of them in lockstep. The walks that
+/// remain go one at a time.
+constexpr double level_latency(std::uint32_t walks, std::uint32_t together) {
+  return walks / together * step_latency(together) + walks % together * step_latency(1);
+}
+
+/// Returns the latency of finding the rank of a value among a feature's thresholds: each halving loads a threshold that
+/// depends on the one before, as a step of one walk loads a node. It was not fitted.
+inline double rank_latency(double thresholds) {
+  return std::ceil(std::log2(1 + thresholds)) * step_latency(1);
+}
+
+/// What the lanes of a warp read when they visit nodes.
+enum class Lanes : std::uint8_t {
+  Codes,   ///< the lanes walk one tree, by rank codes in shared memory
+  Values,  ///< the lanes walk one tree, by values in shared memory
+  Trees,   ///< the lanes walk several trees, by codes or values in shared memory
+  Far,     ///< rows are in global memory
+};
+
+/// Returns the clocks in which the loads of a warp's visit pass. Rows in global memory have `values` values.
+constexpr double visit_passing(Lanes lanes, double values) {
+  constexpr double kFewFeatures = 16, kMoreOfWide = 185, kWide = 2000;
+  switch (lanes) {
+    case Lanes::Codes:
+      return 6;
+    case Lanes::Values:
+      return 6.5;
+    case Lanes::Trees:
+      return 21;
+    case Lanes::Far:
+      return kFewFeatures + kMoreOfWide * std::min(1.0, values / kWide);
+  }
+  return 0;
+}
+
+// Storing and adding leaves was not timed: these are the latencies of an addition and of a load, four of which are
+// under way at once, and the clocks in which a warp's stores pass.
+
+/// Returns the latency of adding a tree's leaf that a block has kept. Sums of several outputs lie in memory.
+constexpr double leaf_latency(bool shared, bool one_output) {
+  return (shared ? 12 : 120) * (one_output ? 1 : 4);
+}
+
+/// Returns the clocks in which a warp's store of leaves passes; `conflicts`: lanes that store to the same bank.
+constexpr double leaf_passing(bool shared, double conflicts) { return shared ? 2 * conflicts : 16; }
+
+/// Most bytes of the device's memory that a pass of a call takes, with rows on the device: a call of more rows has
+/// several passes.
+inline constexpr std::size_t kPassBytes = std::size_t{1} << 28;
+
+/// A launch, as its costs depend on it.
+struct Blocks {
+  double count;     ///< blocks of the launch
+  double resident;  ///< blocks that a multiprocessor holds
+  double latency;   ///< clocks of a block that is alone
+  double passing;   ///< clocks of a multiprocessor in which the loads of a block pass
+};
+
+/// What the time of a launch consists of.
+struct Parts {
+  double waves;    ///< blocks that follow each other in a place of a multiprocessor
+  double passing;  ///< clocks in which the loads of all blocks of a multiprocessor pass
+};
+
+inline Parts parts(const Blocks& blocks, double multiprocessors) {
+  const double most = std::ceil(blocks.count / multiprocessors);  // of a multiprocessor
+  return {std::ceil(most / blocks.resident), most * blocks.passing};
+}
+
+/// Returns the clocks of a launch. Blocks that follow each other hide latencies in what passes, or the other way round;
+/// one block hides neither.
+inline double clocks(const Blocks& blocks, double multiprocessors) {
+  const auto [waves, passing] = parts(blocks, multiprocessors);
+  return std::max(waves * blocks.latency, passing) + std::min(blocks.latency, passing);
+}
+
+}  // namespace forestvm::gpu_costs
