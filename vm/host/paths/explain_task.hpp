@@ -34,7 +34,7 @@ struct LevelScratch {
     numbers = codes + whole_lines(paths.level_columns + sizeof(Line));  // vectors are read of them
     shares = numbers + paths.level_points * sizeof(Line);
     added = shares + paths.level_points * sizeof(Line);
-    passed = added + line;
+    passed = added + whole_lines(paths.level_slots * sizeof(double));
     decisions = passed + line;
     sums = decisions + whole_lines(paths.level_vectors * kLevelDecisionBytes);
     bytes = sums + whole_lines(paths.most_sums * sizeof(double));

@@ -11,50 +11,63 @@
 namespace forestvm::host {
 namespace {
 
-/// Trees are bundled until they have this many splits, so that the numbers of a bundle stay in the first-level cache.
-constexpr std::size_t kBundleSplits = 256;
+/// The most trees of a chunk, and the number of splits after which no tree joins a chunk or a bundle. Bundles are so
+/// small that their numbers stay in the caches.
+constexpr std::size_t kChunkTrees = 16, kChunkSplits = 16384, kBundleSplits = 256;
 
 constexpr std::uint32_t kNoChild = UINT32_MAX;
-
-/// A split of a bundle.
-struct LevelSplit {
-  const PathSplit* split;
-  std::size_t constants;  ///< Index of its constants among all.
-  std::uint32_t points;   ///< Points of its tree.
-  std::uint32_t left = kNoChild, right = kNoChild;
-  std::uint32_t slot = 0;
-  std::uint8_t bit = 0;
-};
 
 template <class Number>
 class LevelLoader {
   static constexpr std::size_t kLanes = sizeof(Line) / sizeof(Number);
   static constexpr unsigned kBits = 8 * sizeof(Number);  ///< Bits of a lane.
 
+  struct LevelSplit {
+    const PathSplit* split;
+    const Number* constants;
+    std::uint32_t left = kNoChild, right = kNoChild;
+    std::uint32_t slot = 0;
+    std::uint8_t bit = 0;  ///< LevelVector::bit
+
+    bool repeated() const { return split->above != kNoneAbove; }
+    unsigned point_constants() const { return repeated() ? 3 : 2; }
+  };
+
  public:
   LevelLoader(LoadedPaths& paths, const std::vector<Number>& constants)
       : paths_(paths), constants_(constants) {}
 
   void run() {
+    // A quarter is for lanes without splits. Memory that no chunk needs is not touched.
+    paths_.levels.reserve(paths_.splits.size() * (9 + 3 * paths_.most_points) / kLanes * 5 / 4);
     for (PathBatch& batch : paths_.batches) {
       batch.first_line = paths_.levels.size();
-      for (std::size_t t = batch.first_tree; t < batch.end_tree;) {
-        splits_.clear();
-        roots_.clear();
-        left_in_order_.clear();
+      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++batch.chunks) {
+        clear();
         const std::size_t begin = t;
-        while (t < batch.end_tree && t - begin < kLanes && splits_.size() < kBundleSplits)
+        while (t < batch.end_tree && t - begin < kChunkTrees && splits_.size() < kChunkSplits)
           if (!add_tree(paths_.trees[t++])) return give_up();
-        if (!add_bundle(std::span(paths_.trees).subspan(begin, t - begin))) return give_up();
-        ++batch.bundles;
+        if (!add_chunk(std::span(paths_.trees).subspan(begin, t - begin))) return give_up();
       }
     }
   }
 
  private:
+  struct Vector {
+    std::size_t begin, end;  ///< Its splits in order_.
+    LevelVector lanes;
+  };
+
   void give_up() {
     paths_.levels.clear();
     paths_.levels.shrink_to_fit();
+  }
+
+  void clear() {
+    splits_.clear();
+    roots_.clear();
+    left_in_order_.clear();
+    slots_ = 0;
   }
 
   /// Adds the splits of a tree. Returns false if one does not fit the form.
@@ -73,7 +86,7 @@ class LevelLoader {
         if (bit >= kBits || split.column > UINT16_MAX || split.sum > UINT16_MAX) return false;
         features_[step.depth + 1u] = features_[step.depth] + (first ? 1 : 0);
         paths_.level_columns = std::max(paths_.level_columns, split.column + 1);
-        splits_.push_back({&split, tree.first_constant + split.constants, tree.points});
+        splits_.push_back({&split, constants_.data() + tree.first_constant + split.constants});
         splits_.back().bit = static_cast<std::uint8_t>(bit);
         open_[step.depth] = at;
         if (step.depth != 0) {
@@ -87,138 +100,147 @@ class LevelLoader {
     return true;
   }
 
-  /// Gives splits their slots, and appends their vectors.
-  bool add_bundle(std::span<const PathTree> trees) {
-    struct Vector {
-      std::size_t begin, end;  // in `order`
-      LevelVector lanes;
-    };
-    std::vector<std::uint32_t> order = roots_;
-    std::vector<Vector> vectors;
-    std::uint32_t points = 0;
-    for (const PathTree& tree : trees) points = std::max(points, tree.points);
-    for (std::size_t begin = 0, base = 0; begin < order.size();) {
-      const std::size_t end = order.size();
-      base = vectors.size() * kLanes;
-      const std::size_t next_base = base + (end - begin + kLanes - 1) / kLanes * kLanes;
-      for (; begin < end; begin += std::min(kLanes, end - begin))
-        vectors.push_back({begin, std::min(begin + kLanes, end),
-                           vector_of(order, begin, std::min(begin + kLanes, end), vectors.size() * kLanes,
-                                     next_base, end)});
+  /// Appends the trees in bundles, then their sums. Returns false if they have too many splits.
+  bool add_chunk(std::span<const PathTree> trees) {
+    const std::size_t first = paths_.levels.size();
+    lines(1);
+    std::uint32_t bundles = 0;
+    std::vector<std::uint8_t> done(trees.size());
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+      if (done[t] != 0) continue;
+      order_.clear();
+      weights_.clear();
+      points_ = trees[t].points;
+      std::size_t splits = 0;
+      for (std::size_t u = t; u < trees.size() && order_.size() < kLanes && splits < kBundleSplits; ++u) {
+        if (done[u] != 0 || trees[u].points != points_) continue;
+        done[u] = 1;
+        order_.push_back(roots_[u]);
+        weights_.push_back(constants_.data() + trees[u].first_constant);
+        splits += (u + 1 < trees.size() ? roots_[u + 1] : splits_.size()) - roots_[u];
+      }
+      add_bundle();
+      ++bundles;
     }
-    const std::size_t slots = (vectors.size() + 1) * kLanes;
-    if (slots > UINT16_MAX) return false;
-    paths_.level_vectors = std::max(paths_.level_vectors, vectors.size() + 1);
-    paths_.level_points = std::max<std::size_t>(paths_.level_points, vectors.size() * points + points);
-
-    append(LevelBundle{static_cast<std::uint32_t>(vectors.size()), points,
-                       static_cast<std::uint32_t>(left_in_order_.size())});
-    for (std::uint32_t k = 0; k < points; ++k) {
-      Number weights[kLanes] = {};
-      for (std::size_t i = 0; i < trees.size(); ++i)
-        if (k < trees[i].points) weights[i] = constants_[trees[i].first_constant + k];
-      append(weights);
-    }
-    for (const Vector& vector : vectors) {
-      const auto some = std::span(order).subspan(vector.begin, vector.end - vector.begin);
-      append(vector.lanes);
-      append_each(some, [&](const LevelSplit& split) { return at(split, SplitConstants::IfAway); });
-      for (std::uint32_t k = 0; k < points; ++k)
-        for (const unsigned constant : {SplitConstants::PointLeft, SplitConstants::PointRight})
-          append_each(some, [&](const LevelSplit& split) { return at_point(split, k, constant); });
-    }
-    for (std::size_t v = vectors.size(); v-- > 0;) {
-      const auto some = std::span(order).subspan(vectors[v].begin, vectors[v].end - vectors[v].begin);
-      for (const unsigned constant : {SplitConstants::IfLeft, SplitConstants::IfRight,
-                                      SplitConstants::FirstLeft, SplitConstants::FirstRight})
-        append_each(some, [&](const LevelSplit& split) { return at(split, constant); });
-      append_each(some, [&](const LevelSplit& split) {
-        return of_leaves(split) ? Number{1} : at(split, SplitConstants::LeftValue);
-      });
-      append_each(some, [&](const LevelSplit& split) {
-        return of_leaves(split) ? Number{0} : at(split, SplitConstants::RightValue);
-      });
-      for (std::uint32_t k = 0; k < points; ++k)
-        append_each(some, [&](const LevelSplit& split) {
-          const bool repeated = split.split->above != kNoneAbove;
-          return repeated ? at_point(split, k, SplitConstants::PointSlope) : Number{1};
-        });
-    }
-    std::vector<LevelSum> sums;
+    if (slots_ > UINT16_MAX) return false;
+    paths_.level_slots = std::max(paths_.level_slots, slots_);
+    const LevelChunk chunk{bundles, static_cast<std::uint32_t>(left_in_order_.size())};
+    std::memcpy(paths_.levels.data() + first, &chunk, sizeof chunk);
+    auto* sum = reinterpret_cast<LevelSum*>(
+        lines(whole_lines(left_in_order_.size() * sizeof(LevelSum)) / sizeof(Line)));
     for (const std::uint32_t s : left_in_order_)
-      sums.push_back({static_cast<std::uint16_t>(splits_[s].slot),
-                      static_cast<std::uint16_t>(splits_[s].split->sum)});
-    append_bytes(sums.data(), sums.size() * sizeof(LevelSum));
+      *sum++ = {static_cast<std::uint16_t>(splits_[s].slot),
+                static_cast<std::uint16_t>(splits_[s].split->sum)};
     return true;
   }
 
-  /// Returns what a row is compared with in a vector, and appends the children to `order`. The splits of the next level
-  /// begin at `next_begin` in it, with the slot `next_slot`.
-  LevelVector vector_of(std::vector<std::uint32_t>& order, std::size_t begin, std::size_t end,
-                        std::size_t slot, std::size_t next_slot, std::size_t next_begin) {
-    LevelVector lanes{};
-    lanes.next = static_cast<std::uint32_t>(next_slot + order.size() - next_begin);
+  /// Gives the splits of a bundle their slots, and appends the bundle. `order_` has the roots.
+  void add_bundle() {
+    vectors_.clear();
+    for (std::size_t begin = 0; begin < order_.size();) {
+      const std::size_t end = order_.size();
+      const std::size_t next_slot = (vectors_.size() + (end - begin + kLanes - 1) / kLanes) * kLanes;
+      for (; begin < end; begin = vectors_.back().end)
+        vectors_.push_back(vector_of(begin, std::min(begin + kLanes, end), next_slot - end));
+    }
+    const std::size_t vectors = vectors_.size();
+    paths_.level_vectors = std::max(paths_.level_vectors, vectors + 1);
+    paths_.level_points = std::max(paths_.level_points, (vectors + 1) * points_);
+
+    constexpr std::size_t kVectorLines = sizeof(LevelVector) / sizeof(Line);
+    Line* at = lines(1 + points_ + vectors * (kVectorLines + 7 + std::size_t{3} * points_));
+    const LevelBundle bundle{static_cast<std::uint32_t>(vectors), points_};
+    std::memcpy(at++, &bundle, sizeof bundle);
+    for (std::uint32_t k = 0; k < points_; ++k)
+      for (std::size_t i = 0; i < weights_.size(); ++i) reinterpret_cast<Number*>(at + k)[i] = weights_[i][k];
+    at += points_;
+    for (const Vector& vector : vectors_) {
+      std::memcpy(at, &vector.lanes, sizeof vector.lanes);
+      at += kVectorLines;
+      for (std::size_t i = vector.begin; i < vector.end; ++i) {
+        const LevelSplit& split = splits_[order_[i]];
+        Number* to = reinterpret_cast<Number*>(at) + i - vector.begin;
+        *to = split.constants[SplitConstants::IfAway];
+        const Number* point = split.constants + SplitConstants::Count;
+        for (std::uint32_t k = 0; k < points_; ++k, point += split.point_constants()) {
+          *(to += kLanes) = point[SplitConstants::PointLeft];
+          *(to += kLanes) = point[SplitConstants::PointRight];
+        }
+      }
+      at += 1 + std::size_t{2} * points_;
+    }
+    for (std::size_t v = vectors; v-- > 0; at += 6 + points_)
+      for (std::size_t i = vectors_[v].begin; i < vectors_[v].end; ++i)
+        add_upward(splits_[order_[i]], reinterpret_cast<Number*>(at) + i - vectors_[v].begin);
+    slots_ += vectors * kLanes;
+  }
+
+  /// Writes the constants of a split that are used on the way up, to the same lane of lines.
+  void add_upward(const LevelSplit& split, Number* to) const {
+    const bool leaves = split.left == kNoChild && split.right == kNoChild;
+    const Number* const all = split.constants;
+    *to = all[SplitConstants::IfLeft];
+    *(to += kLanes) = all[SplitConstants::IfRight];
+    *(to += kLanes) = all[SplitConstants::FirstLeft];
+    *(to += kLanes) = all[SplitConstants::FirstRight];
+    *(to += kLanes) = leaves ? Number{1} : all[SplitConstants::LeftValue];
+    *(to += kLanes) = leaves ? Number{0} : all[SplitConstants::RightValue];
+    const Number* point = all + SplitConstants::Count;
+    for (std::uint32_t k = 0; k < points_; ++k, point += split.point_constants())
+      *(to += kLanes) = split.repeated() ? point[SplitConstants::PointSlope] : Number{1};
+  }
+
+  /// Returns a vector of splits of a level, and appends their children to `order_`. A split's slot is its index in `order_`
+  /// plus `next_offset` in the next level.
+  Vector vector_of(std::size_t begin, std::size_t end, std::size_t next_offset) {
+    Vector vector{begin, end, {}};
+    LevelVector& lanes = vector.lanes;
+    lanes.next = static_cast<std::uint32_t>(order_.size() + next_offset);
     for (std::size_t i = begin; i < end; ++i) {
-      LevelSplit& split = splits_[order[i]];
-      split.slot = static_cast<std::uint32_t>(slot + i - begin);
+      LevelSplit& split = splits_[order_[i]];
+      split.slot = static_cast<std::uint32_t>(slots_ + vectors_.size() * kLanes + i - begin);
       lanes.column[i - begin] = static_cast<std::uint16_t>(split.split->column);
       lanes.code[i - begin] = split.split->code;
       lanes.bit[i - begin] = split.bit;
     }
+    lanes.left = add_children(begin, end, &LevelSplit::left);
+    lanes.right = add_children(begin, end, &LevelSplit::right);
+    return vector;
+  }
+
+  /// Appends the children on one side to `order_`. Returns a bit for each split: 1 if it has such a child.
+  std::uint16_t add_children(std::size_t begin, std::size_t end, std::uint32_t LevelSplit::*side) {
+    unsigned bits = 0;
     for (std::size_t i = begin; i < end; ++i)
-      if (const std::uint32_t left = splits_[order[i]].left; left != kNoChild) {
-        lanes.left = static_cast<std::uint16_t>(lanes.left | 1u << (i - begin));
-        order.push_back(left);
+      if (const std::uint32_t child = splits_[order_[i]].*side; child != kNoChild) {
+        bits |= 1u << (i - begin);
+        order_.push_back(child);
       }
-    for (std::size_t i = begin; i < end; ++i)
-      if (const std::uint32_t right = splits_[order[i]].right; right != kNoChild) {
-        lanes.right = static_cast<std::uint16_t>(lanes.right | 1u << (i - begin));
-        order.push_back(right);
-      }
-    return lanes;
+    return static_cast<std::uint16_t>(bits);
   }
 
-  static bool of_leaves(const LevelSplit& split) {
-    return split.left == kNoChild && split.right == kNoChild;
-  }
-
-  Number at(const LevelSplit& split, unsigned constant) const {
-    return constants_[split.constants + constant];
-  }
-
-  /// Returns a constant of a point; 0 where the tree does not have the point.
-  Number at_point(const LevelSplit& split, std::uint32_t k, unsigned constant) const {
-    if (k >= split.points) return 0;
-    const unsigned each = split.split->above != kNoneAbove ? 3 : 2;
-    return constants_[split.constants + SplitConstants::Count + k * each + constant];
-  }
-
-  template <class Get>
-  void append_each(std::span<const std::uint32_t> some, const Get& get) {
-    Number numbers[kLanes] = {};
-    for (std::size_t i = 0; i < some.size(); ++i) numbers[i] = get(splits_[some[i]]);
-    append(numbers);
-  }
-
-  template <class Lines>
-  void append(const Lines& lines) {
-    static_assert(sizeof lines % sizeof(Line) == 0);
-    append_bytes(&lines, sizeof lines);
-  }
-
-  void append_bytes(const void* from, std::size_t bytes) {
+  /// Appends lines of zeros. Returns the first.
+  Line* lines(std::size_t count) {
     const std::size_t begin = paths_.levels.size();
-    paths_.levels.resize(begin + whole_lines(bytes) / sizeof(Line));
-    if (bytes != 0) std::memcpy(paths_.levels.data() + begin, from, bytes);
+    paths_.levels.resize(begin + count);
+    return paths_.levels.data() + begin;
   }
 
   LoadedPaths& paths_;
   const std::vector<Number>& constants_;
-  std::vector<LevelSplit> splits_;             ///< Splits of the bundle, tree by tree, in preorder.
-  std::vector<std::uint32_t> roots_;           ///< The first split of each tree.
-  std::vector<std::uint32_t> left_in_order_;   ///< The splits in the order in which PathWalk leaves them.
-  std::vector<std::uint32_t> open_;            ///< By depth: the split on the way.
-  std::vector<unsigned> features_;             ///< By depth: different features on the way above.
+  // The chunk that is added:
+  std::vector<LevelSplit> splits_;            ///< Its splits, tree by tree, in preorder.
+  std::vector<std::uint32_t> roots_;          ///< The first split of each tree.
+  std::vector<std::uint32_t> left_in_order_;  ///< The splits in the order in which PathWalk leaves them.
+  std::size_t slots_ = 0;                     ///< Slots of the bundles before.
+  // The bundle that is added:
+  std::vector<std::uint32_t> order_;    ///< Its splits, level by level.
+  std::vector<const Number*> weights_;  ///< The weights of the points, tree by tree.
+  std::vector<Vector> vectors_;
+  std::uint32_t points_ = 0;
+  // The tree that is added:
+  std::vector<std::uint32_t> open_;  ///< By depth: the split on the way.
+  std::vector<unsigned> features_;   ///< By depth: different features on the way above.
 };
 
 }  // namespace

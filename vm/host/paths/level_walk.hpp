@@ -36,7 +36,7 @@ class LevelWalk {
         codes_(reinterpret_cast<std::uint8_t*>(task.scratch + parts.level_walk + levels.codes)),
         numbers_(reinterpret_cast<Number*>(task.scratch + parts.level_walk + levels.numbers)),
         shares_(reinterpret_cast<Number*>(task.scratch + parts.level_walk + levels.shares)),
-        added_(reinterpret_cast<Number*>(task.scratch + parts.level_walk + levels.added)),
+        all_added_(reinterpret_cast<Number*>(task.scratch + parts.level_walk + levels.added)),
         passed_(reinterpret_cast<std::byte*>(task.scratch + parts.level_walk + levels.passed)),
         decisions_(reinterpret_cast<Decisions*>(task.scratch + parts.level_walk + levels.decisions)) {}
 
@@ -47,17 +47,14 @@ class LevelWalk {
     first_codes_ = _mm512_loadu_si512(codes_);
   }
 
-  /// Adds the contributions of a bundle's trees to the row's sums. Returns the next bundle.
+  /// Adds the contributions of a chunk's trees to the row's sums. Returns the next chunk.
   const Line* add(const Line* at, Number* sums) {
-    const LevelBundle bundle = *reinterpret_cast<const LevelBundle*>(at++);
-    slots_ = std::size_t{bundle.vectors + 1} * kLanes;
-    for (std::uint32_t k = 0; k < bundle.points; ++k) Lanes::store(numbers_ + k * slots_, take(at));
-    _mm512_storeu_si512(passed_, _mm512_set1_epi8(-1));
-    for (std::uint32_t v = 0; v < bundle.vectors; ++v) at = down(at, v, bundle.points);
-    for (std::uint32_t v = bundle.vectors; v-- > 0;) at = up(at, v, bundle.points);
+    const auto chunk = *reinterpret_cast<const LevelChunk*>(at++);
+    added_ = all_added_;
+    for (std::uint32_t i = 0; i < chunk.bundles; ++i) at = walk(at);
     const auto* const order = reinterpret_cast<const LevelSum*>(at);
-    for (std::uint32_t i = 0; i < bundle.splits; ++i) sums[order[i].sum] += added_[order[i].slot];
-    return at + whole_lines(bundle.splits * sizeof(LevelSum)) / sizeof(Line);
+    for (std::uint32_t i = 0; i < chunk.splits; ++i) sums[order[i].sum] += all_added_[order[i].slot];
+    return at + whole_lines(chunk.splits * sizeof(LevelSum)) / sizeof(Line);
   }
 
  private:
@@ -67,6 +64,18 @@ class LevelWalk {
     std::uint16_t left, right, tested, open;
   };
   static_assert(sizeof(Decisions) == kLevelDecisionBytes);
+
+  /// Computes what the splits of a bundle contribute. Returns the next bundle.
+  FVM_INLINE const Line* walk(const Line* at) {
+    const auto bundle = *reinterpret_cast<const LevelBundle*>(at++);
+    slots_ = std::size_t{bundle.vectors + 1} * kLanes;
+    for (std::uint32_t k = 0; k < bundle.points; ++k) Lanes::store(numbers_ + k * slots_, take(at));
+    _mm512_storeu_si512(passed_, _mm512_set1_epi8(-1));
+    for (std::uint32_t v = 0; v < bundle.vectors; ++v) at = down(at, v, bundle.points);
+    for (std::uint32_t v = bundle.vectors; v-- > 0;) at = up(at, v, bundle.points);
+    added_ += std::size_t{bundle.vectors} * kLanes;
+    return at;
+  }
 
   FVM_INLINE static Vector take(const Line*& at) {
     return Lanes::load(reinterpret_cast<const Number*>(at++));
@@ -180,15 +189,17 @@ class LevelWalk {
   __m512i first_codes_;  ///< The first 64 of them.
   /// For each point and slot, P times the point's weight; on the way up S.
   Number* numbers_;
-  Number* shares_;  ///< f for each vector, point and lane.
-  Number* added_;   ///< What each split contributes.
-  std::byte* passed_;  ///< For each slot, a bit for each feature above, which is 1 if O is 1.
+  Number* shares_;           ///< f for each vector, point and lane.
+  Number* all_added_;        ///< What each split of the chunk contributes.
+  Number* added_ = nullptr;  ///< What each split of the bundle contributes.
+  std::byte* passed_;        ///< For each slot, a bit for each feature above, which is 1 if O is 1.
   Decisions* decisions_;
   std::size_t slots_ = 0;  ///< Numbers from one point to the next.
 };
 
-/// The most rows for which this takes less time than PathWalk.
-inline constexpr unsigned kLevelRows = 16;
+/// The most rows for which explain_levels takes less time than PathWalk for most programs. That is up to 8 rows where
+/// trees have few points, and up to 4 where they have 12.
+inline constexpr unsigned kLevelRows = 6;
 
 /// Computes the totals of a task's rows.
 template <class Target, class Number>
@@ -206,7 +217,7 @@ void explain_levels(const ExplainTask& task) {
       const PathBatch& batch = paths.batches[b];
       std::fill_n(sums, batch.sums, Number{0});
       const Line* at = paths.levels.data() + batch.first_line;
-      for (std::uint32_t i = 0; i < batch.bundles; ++i) at = walk.add(at, sums);
+      for (std::uint32_t i = 0; i < batch.chunks; ++i) at = walk.add(at, sums);
       for (std::uint32_t i = 0; i < batch.sums; ++i)
         totals[std::size_t{paths.totals[batch.first_total + i]} * kCodeRows + row] +=
             static_cast<double>(sums[i]);

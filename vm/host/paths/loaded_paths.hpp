@@ -123,8 +123,8 @@ struct PathBatch {
   std::uint32_t sums;       ///< Features that its trees test.
   /// Pairs of features that interact in its trees; their sums follow the sums of the features.
   std::uint32_t pair_sums;
-  std::size_t first_line = 0;  ///< Index in LoadedPaths::levels of the first bundle.
-  std::uint32_t bundles = 0;   ///< Bundles in which its trees are: see level_paths.hpp.
+  std::size_t first_line = 0;  ///< Index in LoadedPaths::levels of the first chunk.
+  std::uint32_t chunks = 0;    ///< Chunks of its trees: see level_paths.hpp.
 };
 
 /// Two features that interact, by the numbers of their totals.
@@ -181,6 +181,7 @@ struct LoadedPaths {
   std::vector<Line> levels;
   std::size_t level_vectors = 0;    ///< Most vectors of a bundle, and one more.
   std::size_t level_points = 0;     ///< Most of these vectors times points.
+  std::size_t level_slots = 0;      ///< Most slots of a chunk.
   std::uint32_t level_columns = 0;  ///< Columns of codes that are compared.
 };
 
