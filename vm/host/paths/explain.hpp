@@ -395,8 +395,8 @@ FVM_INLINE void add_patterns(const ExplainTask& task) {
   }
 }
 
-/// Goes through the trees with tiles of two vectors, or of one if all rows lie in it. Where vectors are short, few calls
-/// have so few rows, and one kind of tiles takes less code.
+/// Goes through the trees with tiles of two vectors, or of one if all rows lie in it. Where vectors are short, few
+/// calls have so few rows, and one kind of tiles takes less code.
 template <class Target, class Number>
 void explain(const ExplainTask& task, const Number* constants) {
   using Lanes = PathLanes<Target, Number>;

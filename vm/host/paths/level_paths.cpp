@@ -190,8 +190,8 @@ class LevelLoader {
       *(to += kLanes) = split.repeated() ? point[SplitConstants::PointSlope] : Number{1};
   }
 
-  /// Returns a vector of splits of a level, and appends their children to `order_`. A split's slot is its index in `order_`
-  /// plus `next_offset` in the next level.
+  /// Returns a vector of splits of a level, and appends their children to `order_`. A split's slot is its index in
+  /// `order_` plus `next_offset` in the next level.
   Vector vector_of(std::size_t begin, std::size_t end, std::size_t next_offset) {
     Vector vector{begin, end, {}};
     LevelVector& lanes = vector.lanes;

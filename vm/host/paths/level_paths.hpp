@@ -1,8 +1,9 @@
 // The paths of a program in the form in which contributions of a few rows are computed from them: see level_walk.hpp.
 // In: LoadedPaths without this form. Out: chunks of consecutive trees, those of a batch before those of the next.
 //
-// A chunk has its trees in bundles, each of trees that have equally many points. The splits of a bundle are ordered level
-// by level, from left to right within a vector, and lie in the lanes of vectors. A chunk is a sequence of lines:
+// A chunk has its trees in bundles, each of trees that have equally many points. The splits of a bundle are ordered
+// level by level, from left to right within a vector, and lie in the lanes of vectors. A chunk is a sequence of
+// lines:
 //   - a LevelChunk;
 //   - its bundles;
 //   - for each split of each tree, in the order in which PathWalk leaves them, a LevelSum.
@@ -13,9 +14,9 @@
 //   - for each vector from the leaves up, IfLeft, IfRight, FirstLeft, FirstRight, LeftValue, RightValue, and for each
 //     point PointSlope. SplitConstants says what they are.
 //
-// All splits are computed alike. Those that are not repeated have a slope of 1. Those of two leaves get the leaves 1 and
-// 0, because their other constants include the leaves. So numbers are PathWalk's but for the signs of zeros, which sums that
-// begin with 0 do not show.
+// All splits are computed alike. Those that are not repeated have a slope of 1. Those of two leaves get the leaves 1
+// and 0, because their other constants include the leaves. So numbers are PathWalk's but for the signs of zeros,
+// which sums that begin with 0 do not show.
 #pragma once
 
 #include <cstdint>

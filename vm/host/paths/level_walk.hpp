@@ -1,9 +1,9 @@
 // Computes contributions of features for a few rows, one after another, with the splits of a level of some trees in the
 // lanes of vectors: see level_paths.hpp. In: a row's codes. Out: its float64 totals.
 //
-// On the way down each split gives the chances to come to it to its children, for which lanes are compressed; on the way
-// up it takes the means below its children, for which lanes are expanded. Then the contributions of the splits are added
-// one by one, in the order in which PathWalk adds them, so that they have the same bits.
+// On the way down each split gives the chances to come to it to its children, for which lanes are compressed; on the
+// way up it takes the means below its children, for which lanes are expanded. Then the contributions of the splits
+// are added one by one, in the order in which PathWalk adds them, so that they have the same bits.
 #pragma once
 
 #include <algorithm>
@@ -110,8 +110,8 @@ class LevelWalk {
     return _mm_cmple_epu8_mask(codes, _mm_loadu_si128(reinterpret_cast<const __m128i*>(lanes.code)));
   }
 
-  /// Passes to the children of a vector's splits for which features O is 1, a bit for each. Returns a bit for each lane:
-  /// 1 if O is 1 for its own feature.
+  /// Passes to the children of a vector's splits for which features O is 1, a bit for each. Returns a bit for each
+  /// lane: 1 if O is 1 for its own feature.
   FVM_INLINE std::uint16_t pass(const LevelVector& lanes, std::uint32_t v, std::uint16_t tested) {
     const __m128i bit = _mm_loadu_si128(reinterpret_cast<const __m128i*>(lanes.bit));
     const __m512i passed = _mm512_loadu_si512(passed_ + std::size_t{v} * sizeof(Line));
