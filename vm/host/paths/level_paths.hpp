@@ -2,7 +2,7 @@
 // In: LoadedPaths without this form. Out: chunks of consecutive trees, those of a batch before those of the next.
 //
 // A chunk has its trees in bundles, each of trees that have equally many points. The splits of a bundle are ordered
-// level by level, from left to right within a vector, and lie in the lanes of vectors. A chunk is a sequence of
+// level by level and lie in the lanes of vectors. Children of a vector follow those of the one before. A chunk is these
 // lines:
 //   - a LevelChunk;
 //   - its bundles;
