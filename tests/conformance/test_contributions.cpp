@@ -19,6 +19,7 @@
 #include "support/model_folders.hpp"
 #include "support/nightly.hpp"
 #include "support/npy.hpp"
+#include "support/same_bits.hpp"
 #include "support/small_models.hpp"
 
 namespace forestvm::test::test_contributions {
@@ -338,8 +339,11 @@ TEST(Contributions, OfManyFeaturesOnAPath) {
       const std::vector<double> values(rows.begin(), rows.end());
       const auto program = compiled(model);
       ASSERT_TRUE(program.ok()) << program.error().text();
-      expect_near(contributions(*program, RowBlock{rows.data(), 20, features}),
-                  *reference_contributions(model, values, 20), tolerance_of(model), std::to_string(features));
+      const std::vector<double> got = contributions(*program, RowBlock{rows.data(), 20, features});
+      expect_near(got, *reference_contributions(model, values, 20), tolerance_of(model),
+                  std::to_string(features));
+      const std::vector<double> first = contributions(*program, RowBlock{rows.data(), 1, features});
+      support::expect_same_bits(first, {got.begin(), got.begin() + features + 1}, std::to_string(features));
       if (features > 31) continue;  // the reference takes minutes
       expect_near(interactions(*program, RowBlock{rows.data(), 20, features}),
                   *reference_interactions(model, values, 20), tolerance_of(model),

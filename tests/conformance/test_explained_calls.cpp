@@ -125,6 +125,37 @@ TEST(Contributions, HaveTheSameBitsHoweverTheyAreAskedFor) {
   }
 }
 
+TEST(Contributions, HaveTheSameBitsInCallsOfAnySize) {
+  std::size_t narrow = 0, wide = 0;
+  for (const std::uint64_t seed : support::sampled(100, 12, "sizes")) {
+    const Drawn forest = drawn(seed);
+    const auto program = compiled(forest.model);
+    ASSERT_TRUE(program.ok());
+    ++(forest.model.score_type == ScalarType::Float64 ? wide : narrow);
+    const std::size_t features = forest.model.num_features, count = std::min<std::size_t>(forest.count, 64);
+    const std::vector<double> all = contributions(*program, RowBlock{forest.rows.data(), count, features});
+    const std::size_t width = all.size() / count;
+    for (const std::string& target : support::targets_here()) {
+      const auto predictor = host_backend(*program, {1, target});
+      ASSERT_TRUE(predictor.ok());
+      const auto context = (*predictor)->make_context();
+      for (std::size_t rows = 1; rows <= count; ++rows) {
+        // The last rows have other places in a block than the first, when others are before them.
+        const std::size_t begin = count - rows;
+        const RowBlock some{forest.rows.data() + begin * features, rows, features};
+        std::vector<double> out(rows * width);
+        ASSERT_TRUE((*predictor)->predict_wide(*context, some, OutputKind::Contributions, out.data()).ok());
+        support::expect_same_bits(
+            out, {all.begin() + static_cast<std::ptrdiff_t>(begin * width), all.end()},
+            "seed " + std::to_string(seed) + ", " + target + ", " + std::to_string(rows) + " rows");
+        if (HasFailure()) return;
+      }
+    }
+  }
+  EXPECT_TRUE(narrow > 0 && wide > 0)
+      << narrow << " programs with float32 scores, " << wide << " with float64";
+}
+
 TEST(Contributions, OfEncodedRows) {
   std::size_t compared = 0;
   for (std::uint64_t seed = 0; compared < 5; ++seed) {

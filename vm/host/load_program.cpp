@@ -86,6 +86,7 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   loaded.functions = LeafFunctions(program);
   loaded.leaf_blocks = LeafBlocks(loaded.functions);
   loaded.paths = LoadedPaths(program);
+  target.add_levels(loaded.paths);
   loaded.attributions = LeafAttributions(program);
   loaded.parameters = parameters_of(program.meta());
   loaded.encoder = load_encoder(program.encoded_features(), program.ranks(), program.columns(),

@@ -15,19 +15,19 @@
 #include <forestvm/core/platform.hpp>
 
 #include "vm/host/paths/explain_task.hpp"
+#include "vm/host/paths/level_walk.hpp"
 #include "vm/host/paths/loaded_paths.hpp"
 #include "vm/host/simd/path_lanes.hpp"
 
 namespace forestvm::host {
 
-/// Goes through the trees of an output for all rows of a task, tile by tile at each step.
-template <class Target, class Number>
+/// Goes through the trees of an output for all rows of a task, tile by tile at each step. A tile has kVectors vectors:
+/// additions to one vector wait for each other; those to another go on meanwhile.
+template <class Target, class Number, unsigned kVectors>
 class PathWalk {
   using Lanes = PathLanes<Target, Number>;
   using Vector = typename Lanes::Vector;
   using Mask = typename Lanes::Mask;
-  /// Number of vectors in a tile. Additions to one vector wait for each other; those to another go on meanwhile.
-  static constexpr unsigned kVectors = 2;
   static constexpr unsigned kTile = kVectors * Lanes::kLanes;  ///< Rows of a tile.
 
  public:
@@ -326,11 +326,11 @@ FVM_INLINE void add_to_totals(const LoadedPaths& paths, const PathBatch& batch, 
   }
 }
 
-template <class Target, class Number>
+template <class Target, class Number, unsigned kVectors>
 void explain(const ExplainTask& task, const Number* constants) {
   const LoadedPaths& paths = *task.paths;
   const ExplainScratch parts(paths);
-  PathWalk<Target, Number> walk(task, constants, parts);
+  PathWalk<Target, Number, kVectors> walk(task, constants, parts);
   auto* const totals = reinterpret_cast<double*>(task.scratch + parts.totals);
   const std::size_t total_count = std::size_t{task.output->features} + (task.pairs ? task.output->pairs : 0);
   std::fill_n(totals, total_count * kCodeRows, 0.0);
@@ -393,6 +393,29 @@ FVM_INLINE void add_patterns(const ExplainTask& task) {
     begin = end;
     numbers += 2 * count;
   }
+}
+
+/// Goes through the trees with tiles of two vectors, or of one if all rows lie in it. Where vectors are short, few
+/// calls have so few rows, and one kind of tiles takes less code.
+template <class Target, class Number>
+void explain(const ExplainTask& task, const Number* constants) {
+  using Lanes = PathLanes<Target, Number>;
+#if defined(__AVX512BW__)
+  if (task.rows <= kLevelRows && !task.pairs && !task.paths->levels.empty())
+    return explain_levels<Target, Number>(task);
+#endif
+  if constexpr (Lanes::kBytes > 16) {
+    if (task.rows <= Lanes::kLanes) return explain<Target, Number, 1>(task, constants);
+  }
+  explain<Target, Number, 2>(task, constants);
+}
+
+/// Adds the form of paths that explain_levels reads, where the target has it.
+template <class Target>
+FVM_INLINE void add_few_rows([[maybe_unused]] LoadedPaths& paths) {
+#if defined(__AVX512BW__)
+  host::add_levels(paths);
+#endif
 }
 
 template <class Target>

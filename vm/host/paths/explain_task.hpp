@@ -21,10 +21,30 @@ struct ExplainTask {
 
 using ExplainFunction = void (*)(const ExplainTask&);
 
+/// The bytes of a vector's LevelWalk::Decisions.
+inline constexpr std::size_t kLevelDecisionBytes = 12;
+
+/// The layout of LevelWalk's part of the memory, as of ExplainScratch.
+struct LevelScratch {
+  std::size_t codes, numbers, shares, added, passed, decisions, sums, bytes;
+
+  explicit LevelScratch(const LoadedPaths& paths) {
+    const std::size_t line = paths.level_vectors * sizeof(Line);
+    codes = 0;
+    numbers = codes + whole_lines(paths.level_columns + sizeof(Line));  // vectors are read of them
+    shares = numbers + paths.level_points * sizeof(Line);
+    added = shares + paths.level_points * sizeof(Line);
+    passed = added + whole_lines(paths.level_slots * sizeof(double));
+    decisions = passed + line;
+    sums = decisions + whole_lines(paths.level_vectors * kLevelDecisionBytes);
+    bytes = sums + whole_lines(paths.most_sums * sizeof(double));
+  }
+};
+
 /// The layout of an ExplainTask's memory: the offset of each part, a multiple of 64, and the size of all, both in
 /// bytes. PathWalk's members say what the parts hold.
 struct ExplainScratch {
-  std::size_t totals, tested, open, chances, means[2], parts, sums, bytes;
+  std::size_t totals, tested, open, chances, means[2], parts, sums, level_walk, bytes;
 
   explicit ExplainScratch(const LoadedPaths& paths) {
     const std::size_t number = paths.wide ? sizeof(double) : sizeof(float);
@@ -38,7 +58,8 @@ struct ExplainScratch {
     means[1] = means[0] + levels;
     parts = means[1] + levels;
     sums = parts + (paths.interactions ? paths.most_points * kCodeRows * number : 0);
-    bytes = sums + (paths.wide ? 0 : paths.most_sums * kCodeRows * number);
+    level_walk = sums + (paths.wide ? 0 : paths.most_sums * kCodeRows * number);
+    bytes = level_walk + (paths.levels.empty() ? 0 : LevelScratch(paths).bytes);
   }
 };
 

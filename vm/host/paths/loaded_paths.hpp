@@ -36,6 +36,8 @@
 
 #include <forestvm/program.hpp>
 
+#include "vm/host/lines.hpp"
+
 namespace forestvm::host {
 
 /// The ways in which a step changes P, the chances to come to a split at each point, and S, the means below the split.
@@ -121,6 +123,8 @@ struct PathBatch {
   std::uint32_t sums;       ///< Features that its trees test.
   /// Pairs of features that interact in its trees; their sums follow the sums of the features.
   std::uint32_t pair_sums;
+  std::size_t first_line = 0;  ///< Index in LoadedPaths::levels of the first chunk.
+  std::uint32_t chunks = 0;    ///< Chunks of its trees: see level_paths.hpp.
 };
 
 /// Two features that interact, by the numbers of their totals.
@@ -172,6 +176,13 @@ struct LoadedPaths {
   std::size_t most_points = 0;  ///< Most points of a tree.
   std::size_t most_sums = 0;    ///< Most sums of a batch.
   std::size_t most_totals = 0;  ///< Most totals of an output.
+
+  /// The trees in the form for a few rows; empty if the target does not use it: see level_paths.hpp.
+  std::vector<Line> levels;
+  std::size_t level_vectors = 0;    ///< Most vectors of a bundle, and one more.
+  std::size_t level_points = 0;     ///< Most of these vectors times points.
+  std::size_t level_slots = 0;      ///< Most slots of a chunk.
+  std::uint32_t level_columns = 0;  ///< Columns of codes that are compared.
 };
 
 }  // namespace forestvm::host

@@ -21,6 +21,7 @@ namespace forestvm::host {
     std::uint64_t round(const RoundTask& task);        \
     void derive(const DeriveTask& task);               \
     void explain(const ExplainTask& task);             \
+    void add_levels(LoadedPaths& paths);               \
     void compare_leaves(const SharedLeavesTask& task); \
     bool picks_doubles();                              \
   }
@@ -40,6 +41,7 @@ constexpr Target kTargets[] = {
    target_##Name::round,                \
    target_##Name::derive,               \
    target_##Name::explain,              \
+   target_##Name::add_levels,           \
    target_##Name::compare_leaves,       \
    target_##Name::picks_doubles},
 #include <built_targets.def>

@@ -30,6 +30,7 @@ struct Target {
   RoundFunction round;
   DeriveFunction derive;
   ExplainFunction explain;
+  void (*add_levels)(LoadedPaths&);  ///< Adds the form of paths in which `explain` reads them for a few rows.
   SharedLeavesFunction compare_leaves;
   /// Returns whether `encode_doubles` picks values in vectors, in less time than `round` converts them.
   bool (*picks_doubles)();
