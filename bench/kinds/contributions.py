@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Compares how long forestvm and the trainers take for contributions or interactions:
 
-contributions.py [--interactions | --approximate] FORESTVM LIBRARY ZOO [MODEL ...]
+contributions.py [--interactions | --approximate] [--rows 4096] FORESTVM LIBRARY ZOO [MODEL ...]
 
 FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder of models as docs/testing.md describes.
-All engines compute the contributions of the same 4096 rows (fewer if a trainer would take minutes) with one thread, in
-one process and in turns, so that other work on the machine disturbs all of them alike. Prints a Markdown table of the
+All engines compute the contributions of the same rows in calls of `--rows` (a trainer gets fewer if it would take
+minutes) with one thread, in one process and in turns, so that other work on the machine disturbs all of them alike. Prints a Markdown table of the
 smallest processor times per row in microseconds, and of the largest difference between forestvm's contributions and the
 trainer's, relative to the largest sum of a row's contributions. With --interactions both compute interactions, which only
 XGBoost has; their arrays take at most 512 MB. With --approximate both compute approximate contributions, which only
 XGBoost has, too. Needs numpy, xgboost-cpu, lightgbm and catboost.
 """
+import argparse
 import os
 import pathlib
 import sys
@@ -30,8 +31,8 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 from library import Forest, Library, compiled  # noqa: E402
 
-ROWS = 4096
 TURNS = 5
+CALL_SECONDS = 0.05  # shorter calls are repeated for about this time
 # The names of outputs, and the arguments with which XGBoost predicts them.
 XGBOOST_OPTIONS = {
     "contributions": {"pred_contribs": True},
@@ -62,6 +63,18 @@ def trainer_of(model, kind):
     return f"XGBoost {xgboost.__version__}", lambda rows: booster.predict(xgboost.DMatrix(rows, nthread=1), **options)
 
 
+def timed_often(call):
+    """Returns the seconds of the processor that a call takes, and its result."""
+    taken, result = timed(call)
+    calls = int(CALL_SECONDS / max(taken, 1e-7))
+
+    def repeat():
+        for _ in range(calls):
+            call()
+
+    return (timed(repeat)[0] / calls if calls > 1 else taken), result
+
+
 def compare(forestvm, library, kind, name, model, rows):
     """Returns a row of the table."""
     engine, explain = trainer_of(model, kind)
@@ -69,14 +82,14 @@ def compare(forestvm, library, kind, name, model, rows):
         forest = Forest(library, compiled(forestvm, model, folder, kind))
     rows = rows[: ARRAY_BYTES // (4 * forest.width(kind))]
     predict = forest.call(rows, kind)
-    few = 1 if kind == "interactions" else 16
+    few = min(len(rows), 1 if kind == "interactions" else 16)
     taken, _ = timed(lambda: explain(rows[:few]))
     few = min(len(rows), max(few, int(TRAINER_SECONDS / TURNS / taken * few)))
     ours = theirs = float("inf")
     for _ in range(TURNS):
-        taken, out = timed(predict)
+        taken, out = timed_often(predict)
         ours = min(ours, taken / len(rows))
-        taken, answers = timed(lambda: explain(rows[:few]))
+        taken, answers = timed_often(lambda: explain(rows[:few]))
         theirs = min(theirs, taken / few)
     answers = answers.reshape(few, -1)
     parts = answers.reshape(few, -1, rows.shape[1] + 1)
@@ -98,8 +111,8 @@ def trained_lightgbm(folder):
     return "lightgbm 100 x 255 leaves, 28 features", folder / "lightgbm.txt", rows
 
 
-def main(kind, forestvm, library, zoo, *names):
-    chosen = names or ("airline", "higgs", "abalone", "covtype")
+def main(kind, count, forestvm, library, zoo, names):
+    chosen = tuple(names) or ("airline", "higgs", "abalone", "covtype")
     if kind == "contributions" and not names:
         chosen += ("epsilon", "airline-ohe", "cat_oblivious_logloss")
     print("| model | trainer | forestvm, us a row | trainer, us a row | ratio | largest difference |\n|---|---|---|---|---|---|")
@@ -109,7 +122,7 @@ def main(kind, forestvm, library, zoo, *names):
         if kind == "contributions":
             models.append(trained_lightgbm(pathlib.Path(folder)))
         for name, model, rows in models:
-            rows = numpy.resize(rows, (ROWS, rows.shape[1]))
+            rows = numpy.resize(rows, (count, rows.shape[1]))
             line, ratio = compare(forestvm, Library(library), kind, name, model, rows)
             print(line, flush=True)
             ratios.append(ratio)
@@ -117,8 +130,13 @@ def main(kind, forestvm, library, zoo, *names):
 
 
 if __name__ == "__main__":
-    kinds = {"--interactions": "interactions", "--approximate": "approx-contributions"}
-    asked = [word for word in sys.argv[1:] if word not in kinds]
-    if len(asked) < 3:
-        sys.exit(__doc__)
-    main(next((kinds[word] for word in sys.argv[1:] if word in kinds), "contributions"), *asked)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--interactions", dest="kind", action="store_const", const="interactions", default="contributions")
+    kinds.add_argument("--approximate", dest="kind", action="store_const", const="approx-contributions")
+    parser.add_argument("--rows", type=int, default=4096)
+    for name in ("forestvm", "library", "zoo"):
+        parser.add_argument(name)
+    parser.add_argument("names", nargs="*", metavar="MODEL")
+    asked = parser.parse_args()
+    main(asked.kind, asked.rows, asked.forestvm, asked.library, asked.zoo, asked.names)
