@@ -56,8 +56,8 @@ using NewFromDescr = PyObject* (*)(PyObject*, PyObject*, int, const Py_ssize_t*,
                                    int, PyObject*);
 NewFromDescr new_from_descr = nullptr;
 
-/// Finds PyArray_NewFromDescr in the table of NumPy's C functions, which NumPy 1 and 2 have in the same place. Calling it
-/// takes half as long as calling numpy.empty. Where the table is not found, arrays are made by numpy.empty.
+/// Finds PyArray_NewFromDescr in the table of NumPy's C functions, which NumPy 1 and 2 have in the same place. Calling
+/// it takes half as long as calling numpy.empty. Where the table is not found, numpy.empty makes arrays.
 void find_new_from_descr() {
   constexpr std::size_t kGetNDArrayCVersion = 0, kNewFromDescr = 94;
   Ref module = Ref::take(PyImport_ImportModule("numpy._core._multiarray_umath"));  // NumPy 2
