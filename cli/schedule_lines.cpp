@@ -43,6 +43,7 @@ std::vector<PlanRemark> plan_remarks(std::string_view schedule) {
   const auto parsed = parse_schedule(schedule);
   if (!parsed) return plans;
   std::uint64_t least = 1;
+  bool shares_rows = false;  // whether plans for narrower targets follow
   for (const Directive& directive : parsed->directives) {
     if (directive.kind != DirectiveKind::Plan) continue;
     const Argument& most = directive.arguments.front();
@@ -53,9 +54,15 @@ std::vector<PlanRemark> plan_remarks(std::string_view schedule) {
       rows += least == 1 ? " row" : " rows";
     else
       rows += formatted(" to {} rows", most.number());
+    const bool has_target = directive.arguments.size() > 1;
+    if (has_target)
+      rows += " on " + directive.arguments[1].name();
+    else if (shares_rows)
+      rows += " on other targets";
+    shares_rows = has_target;
     const std::uint64_t last = most.is_number() ? most.number() : UINT64_MAX;
     plans.push_back({least, last, std::move(rows), directive.remark});
-    least = last + 1;
+    if (!has_target) least = last + 1;
   }
   return plans;
 }

@@ -20,7 +20,7 @@ std::string one_line(std::string_view schedule);
 /// A plan of a schedule's text, and why it was chosen.
 struct PlanRemark {
   std::uint64_t least, most;  ///< The plan is for calls of `least` to `most` rows.
-  std::string rows;           ///< "1 row", "2 to 16 rows", "17 rows and more".
+  std::string rows;           ///< "1 row", "2 to 16 rows on avx512", "17 rows and more".
   std::string remark;         ///< Why the plan was chosen; empty if the schedule does not say.
 };
 

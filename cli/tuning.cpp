@@ -55,6 +55,7 @@ using RunnerRef = std::shared_ptr<Runner>;
 /// A plan of a schedule: the directives for calls of `least` to `most` rows.
 struct PlanText {
   std::uint64_t least, most;
+  std::vector<Argument> target;  ///< The target that the plan names; empty: it names none.
   std::vector<Directive> directives;
   std::string remark;
 };
@@ -64,10 +65,17 @@ std::vector<PlanText> plans_of(const Schedule& schedule) {
   for (const Directive& directive : schedule.directives) {
     if (directive.kind == DirectiveKind::Plan) {
       const Argument& rows = directive.arguments.front();
-      const std::uint64_t least = plans.empty() ? 1 : plans.back().most + 1;
-      plans.push_back({least, rows.is_number() ? rows.number() : UINT32_MAX, {}, directive.remark});
+      const bool shares_rows = !plans.empty() && !plans.back().target.empty();
+      const std::uint64_t least = plans.empty() ? 1
+                                  : shares_rows ? plans.back().least
+                                                : plans.back().most + 1;
+      plans.push_back({least,
+                       rows.is_number() ? rows.number() : UINT32_MAX,
+                       {directive.arguments.begin() + 1, directive.arguments.end()},
+                       {},
+                       directive.remark});
     } else {
-      if (plans.empty()) plans.push_back({1, UINT32_MAX, {}, {}});
+      if (plans.empty()) plans.push_back({1, UINT32_MAX, {}, {}, {}});
       plans.back().directives.push_back(directive);
     }
   }
@@ -77,8 +85,9 @@ std::vector<PlanText> plans_of(const Schedule& schedule) {
 Schedule joined(const std::vector<PlanText>& plans) {
   Schedule schedule;
   for (const PlanText& plan : plans) {
-    const Argument rows = plan.most == UINT32_MAX ? Argument(kBatchSizeName) : Argument(plan.most);
-    schedule.directives.push_back({DirectiveKind::Plan, {rows}, {}, plan.remark});
+    std::vector<Argument> arguments{plan.most == UINT32_MAX ? Argument(kBatchSizeName) : Argument(plan.most)};
+    arguments.insert(arguments.end(), plan.target.begin(), plan.target.end());
+    schedule.directives.push_back({DirectiveKind::Plan, std::move(arguments), {}, plan.remark});
     schedule.directives.insert(schedule.directives.end(), plan.directives.begin(), plan.directives.end());
   }
   return schedule;
@@ -337,11 +346,12 @@ class Search {
       const std::string remark = remark_of(tuned);
       if (tuned.finalists.front().name != "auto") {
         const Schedule schedule = *parse_schedule(tuned.finalists.front().schedule);
-        add(plans, {least, most, schedule.directives, remark});
+        add(plans, {least, most, {}, schedule.directives, remark});
       } else {
         for (const PlanText& mine : automatic)
           if (mine.most >= least && mine.least <= most)
-            add(plans, {std::max(mine.least, least), std::min(mine.most, most), mine.directives, remark});
+            add(plans, {std::max(mine.least, least), std::min(mine.most, most), mine.target, mine.directives,
+                        remark});
       }
       least = most + 1;
     }
@@ -352,9 +362,14 @@ class Search {
     return static_cast<std::uint64_t>(std::sqrt(static_cast<double>(a) * static_cast<double>(b)));
   }
 
-  /// Adds a plan, or lengthens the last one if it has the same directives.
+  /// Adds a plan, or lengthens the last one if it has the same directives. Plans of several targets for the same rows
+  /// stay as they are.
   static void add(std::vector<PlanText>& plans, PlanText plan) {
-    if (plans.empty() || plans.back().directives != plan.directives) return plans.push_back(std::move(plan));
+    const std::size_t last = plans.size() - 1;
+    const bool shares_rows = plans.size() > 1 && plans[last - 1].most == plans[last].most;
+    if (plans.empty() || shares_rows || !plans[last].target.empty() || !plan.target.empty() ||
+        plans[last].directives != plan.directives)
+      return plans.push_back(std::move(plan));
     plans.back().most = plan.most;
     if (plans.back().remark != plan.remark) plans.back().remark += "; " + plan.remark;
   }

@@ -42,12 +42,13 @@ struct Sums {
   bool in_model_order = true;
 };
 
-/// The part of a schedule that is for calls of `least` to `most` rows.
+/// The part of a schedule that is for calls of `least` to `most` rows on some CPU targets.
 struct Plan {
   std::size_t first_directive = 0;
   std::size_t end_directive = 0;
   std::uint32_t least = 0;
   std::uint32_t most = UINT32_MAX;
+  TargetSet targets = TargetSet::Any;
 };
 
 /// One plan between schedule and program.

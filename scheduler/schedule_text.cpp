@@ -52,8 +52,8 @@ std::string unknown_directive(std::string_view word) {
 
 /// Names of parameters, in the order of the enumeration.
 constexpr std::string_view kParameterNames[] = {
-    "loop", "loop, loop, ...", "new loop", "size", "count",    "layout",
-    "code", "tiling",          "order",    "type", "dimension"};
+    "loop", "loop, loop, ...", "new loop", "size", "count",     "layout",
+    "code", "tiling",          "order",    "type", "dimension", "target"};
 
 std::string signature(const DirectiveInfo& directive) {
   std::string text(directive.word);
@@ -116,6 +116,7 @@ std::string meaning_of(Parameter parameter) {
     case OrderName:
     case AccumulateName:
     case GpuDim:
+    case TargetName:
       return joined(words_of(parameter));
   }
   __builtin_unreachable();  // the cases above are all parameters
@@ -154,6 +155,7 @@ std::optional<std::string> argument_problem(Parameter parameter, const Argument&
     case OrderName:
     case AccumulateName:
     case GpuDim:
+    case TargetName:
       break;
   }
   const std::vector<std::string_view> known = words_of(parameter);

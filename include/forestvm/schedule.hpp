@@ -34,6 +34,7 @@ enum class Parameter : std::uint8_t {
   OrderName,
   AccumulateName,
   GpuDim,
+  TargetName,
 };
 
 /// The names of sizes that become known when a model is compiled or a batch arrives.

@@ -210,6 +210,7 @@ class PhaseCounter {
         case Op::When:
         case Op::Unless:
         case Op::Plan:
+        case Op::On:
         case Op::Explain:
         case Op::StoreTrees:
         case Op::StoreStages:

@@ -23,6 +23,7 @@ enum class PhaseRole {
   ForOutput,  ///< Opens a block for calls of an output; cutting decides.
   ForOthers,  ///< Opens a block for calls of every other output.
   ForCounts,  ///< Opens a block for calls of some numbers of rows.
+  OnTargets,  ///< Opens a block for some CPU targets; a GPU takes it if baseline does.
   Setting,    ///< Sets what later phases inside the same loops need. A launch of settings would do nothing.
   Effect,     ///< Does what launches are for.
   SettingWithEffect,
@@ -44,6 +45,8 @@ PhaseRole role_of(Op op) {
       return PhaseRole::ForOthers;
     case Op::Plan:
       return PhaseRole::ForCounts;
+    case Op::On:
+      return PhaseRole::OnTargets;
     case Op::Slice:
     case Op::CacheRows:
     case Op::CacheTrees:
@@ -129,6 +132,11 @@ class PhaseCutter {
         case PhaseRole::ForCounts: {
           const auto [least, most, close] = operands<Op::Plan>(inst);
           FVM_TRY(add_block(pc, close, request_.plan_rows >= least && request_.plan_rows <= most));
+          break;
+        }
+        case PhaseRole::OnTargets: {
+          const auto [targets, close] = operands<Op::On>(inst);
+          FVM_TRY(add_block(pc, close, contains(targets, CpuTarget::Baseline)));
           break;
         }
         case PhaseRole::Setting:
@@ -228,6 +236,7 @@ class PhaseCutter {
       case Op::When:
       case Op::Unless:
       case Op::Plan:
+      case Op::On:
       case Op::End:
       case Op::Slice:
       case Op::Init:

@@ -200,6 +200,7 @@ class PhaseMeasurer {
       case Op::When:
       case Op::Unless:
       case Op::Plan:
+      case Op::On:
       case Op::Explain:
       case Op::StoreTrees:
       case Op::StoreStages:

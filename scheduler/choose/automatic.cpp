@@ -3,7 +3,8 @@
 // - trees of up to 256 leaves: rank codes and tables; for fewer rows than a block has and small trees, tree tables;
 // - few trees and many features, so that encoding would cost more than walks: gathers of values;
 // - larger trees: gathers with rows in the lanes;
-// - categorical splits: always rank codes.
+// - categorical splits: always rank codes;
+// - tables on AVX-512: blocks from fewer rows on, in a plan for that target.
 // The remark of each plan says why it was chosen. few_rows_cost.hpp estimates what calls of few rows cost.
 #include <algorithm>
 #include <cmath>
@@ -27,6 +28,10 @@ namespace {
 constexpr std::uint32_t kFewRows = 16;
 /// Replaces kFewRows for oblivious and small trees, whose blocks cost less.
 constexpr std::uint32_t kFewRowsOfFast = 6;
+/// With AVX-512, blocks of tables are faster than rows walked one by one from 13 rows on (1.1 to 2 times at 16 rows;
+/// with AVX2 0.8 to 1.3 times), where encoding costs little beside the walks.
+constexpr std::uint32_t kFewRowsOfAvx512 = 12;
+constexpr double kMaxValuesPerStepOfAvx512 = 0.5;
 /// Largest ratio of the deepest tree's depth to the mean depth with which walks are unrolled.
 constexpr double kMaxPadding = 1.25;
 /// Trees with at most this many leaves on average are walked faster through tree tables than through a table
@@ -95,10 +100,14 @@ Schedule& lay_out_sparse(Schedule& schedule, bool covers) {
   return schedule.layout("tree", "sparse");
 }
 
-/// Adds a plan for calls of up to `most` rows (a number or BATCH) in blocks of `rows`.
-void add_blocks(Schedule& schedule, Codes codes, bool covers, const Argument& most, std::uint32_t rows,
+/// The calls for which a plan is: those of up to a number of rows, or BATCH, on CPUs that have a target, if one is
+/// named.
+using PlanFor = std::vector<Argument>;
+
+/// Adds a plan in blocks of `rows`.
+void add_blocks(Schedule& schedule, Codes codes, bool covers, const PlanFor& calls, std::uint32_t rows,
                 const std::string& why) {
-  schedule.plan(most).directives.back().remark = why;
+  schedule.directives.push_back({DirectiveKind::Plan, calls, {}, why});
   schedule.tile("batch", "b0", "b1", rows).reorder("b0", "tree", "b1");
   if (codes == Codes::Tables || codes == Codes::TreeTables) {
     schedule.parallel("b0").encode("u8");
@@ -185,9 +194,9 @@ std::string why_codes(const Findings& found, Codes codes) {
                    codes == Codes::TreeTables ? "tree tables" : "tables", std::lround(mean), found.leaves);
 }
 
-/// Adds the plans for calls of up to `most` rows. They walk values for the numbers of rows at which encoding does
-/// not pay.
-void add_few_rows(Schedule& schedule, const Findings& found, std::uint32_t most) {
+/// Adds the plans for calls of up to `most` rows, without those that would end before `least` rows. They walk values
+/// for the numbers of rows at which encoding does not pay.
+void add_few_rows(Schedule& schedule, const Findings& found, std::uint32_t least, std::uint32_t most) {
   if (found.has_categories())
     return add_tree_lanes(schedule, found, found.coded, most, why_codes(found, Codes::Nodes));
   if (!found.coded) return add_tree_lanes(schedule, found, false, most, why_values(found));
@@ -197,7 +206,7 @@ void add_few_rows(Schedule& schedule, const Findings& found, std::uint32_t most)
         formatted("walks values, because {} columns of codes are more than registers hold", found.columns));
   const scheduler::FewRowsCost cost{static_cast<double>(found.forest.features_used), found.steps()};
   const std::uint32_t values = std::min(cost.rows_by_values(), most);
-  if (values != 0) add_tree_lanes(schedule, found, false, values, cost.why_values(values));
+  if (values >= least) add_tree_lanes(schedule, found, false, values, cost.why_values(values));
   if (values != most) add_tree_lanes(schedule, found, true, most, cost.why_codes(most));
 }
 
@@ -211,19 +220,29 @@ Schedule automatic_schedule(const Model& model) {
                      static_cast<double>(found.forest.leaves) <=
                          kMaxMeanLeavesOfSmall * static_cast<double>(model.trees.size());
   Schedule schedule;
-  add_few_rows(schedule, found, oblivious || small ? kFewRowsOfFast : kFewRows);
   const Codes codes = !found.coded ? Codes::None : found.fits_tables ? Codes::Tables : Codes::Nodes;
+  const bool by_target =
+      codes == Codes::Tables && !oblivious && !small && !found.has_categories() &&
+      static_cast<double>(found.forest.features_used) <= kMaxValuesPerStepOfAvx512 * found.steps();
+  if (by_target) {
+    add_few_rows(schedule, found, 1, kFewRowsOfAvx512);
+    add_blocks(schedule, codes, found.covers, {kFewRows, "avx512"}, kSmallBlock,
+               why_codes(found, codes) + "; with AVX-512 blocks of these are faster from 13 rows on");
+    add_few_rows(schedule, found, kFewRows, kFewRows);
+  } else {
+    add_few_rows(schedule, found, 1, oblivious || small ? kFewRowsOfFast : kFewRows);
+  }
   if (small)
-    add_blocks(schedule, Codes::TreeTables, found.covers, kTreeTableRows, kTreeTableRows,
+    add_blocks(schedule, Codes::TreeTables, found.covers, {kTreeTableRows}, kTreeTableRows,
                why_codes(found, Codes::TreeTables));
   const std::string why = codes == Codes::None ? why_values(found) : why_codes(found, codes);
   if (codes != Codes::Tables || found.columns * kLargeBlock > kMaxCachedCodes)
-    add_blocks(schedule, codes, found.covers, kRowsOfSmallBlocks, kSmallBlock, why);
+    add_blocks(schedule, codes, found.covers, {kRowsOfSmallBlocks}, kSmallBlock, why);
   const bool for_doubles = codes_suit_doubles(model, found);
-  add_blocks(schedule, codes, found.covers, for_doubles ? Argument(kMaxPassRows) : Argument(kBatchSizeName),
+  add_blocks(schedule, codes, found.covers, {for_doubles ? Argument(kMaxPassRows) : Argument(kBatchSizeName)},
              kLargeBlock, why);
   if (for_doubles)
-    add_blocks(schedule, Codes::Tables, found.covers, kBatchSizeName, kLargeBlock,
+    add_blocks(schedule, Codes::Tables, found.covers, {kBatchSizeName}, kLargeBlock,
                "walks tables of codes, for float64 rows, whose values take as long to convert as to encode");
   return schedule;
 }

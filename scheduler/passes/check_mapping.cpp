@@ -65,6 +65,9 @@ class MappingCheck {
                               "this schedule is mapped to a GPU, whose reductions have no vectors");
     FVM_TRY(check_distance(loop));
     if (!loop.dimension) return {};
+    if (lowering_.plan.targets != TargetSet::Any)
+      return lowering_.refuse(loop.dimension->directive,
+                              "a GPU has no CPU target: leave the targets of plans out");
     if (!explained_outputs(lowering_.options).empty() || lowering_.options.approx_contributions)
       return lowering_.refuse(loop.dimension->directive,
                               "contributions and interactions are computed on the host, not on GPUs");

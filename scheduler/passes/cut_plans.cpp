@@ -1,5 +1,6 @@
 // Schedule -> its plans, each from its plan directive to the next; a schedule without such a directive is one plan.
-// No number of rows is left without a plan.
+// Plans for one number of rows follow each other, the one with the widest target first. No number of rows is left
+// without a plan on any target.
 #include "scheduler/compilation.hpp"
 
 #include <forestvm/internal/formatted.hpp>
@@ -20,27 +21,61 @@ Result<std::uint32_t> most_rows(const Argument& argument) {
   return static_cast<std::uint32_t>(argument.number());
 }
 
+/// Returns the CPU targets that a plan directive names: those with at least these instructions.
+TargetSet targets_of(const Directive& directive) {
+  if (directive.arguments.size() < 2) return TargetSet::Any;
+  return directive.arguments[1].name() == "avx512" ? TargetSet::Avx512 : TargetSet::Avx2Up;
+}
+
+/// Returns the targets of `all` that are not among `taken`.
+TargetSet without(TargetSet all, TargetSet taken) {
+  constexpr unsigned kTargets = 7;
+  return static_cast<TargetSet>(static_cast<unsigned>(all) | (kTargets & ~static_cast<unsigned>(taken)));
+}
+
+/// Refuses a schedule that has no plan for some targets, where a plan for these rows on the others should have one.
+Failure no_plan_without(const std::string& where, const Directive& last) {
+  const std::string rest = print(Directive{DirectiveKind::Plan, {last.arguments[0]}, {}});
+  return refused(where, "no plan is for these rows on CPUs without {}: {} must follow",
+                 last.arguments[1].name(), rest);
+}
+
 Result<std::vector<Plan>> plans_of(const Schedule& schedule) {
   std::vector<Plan> plans;
   const auto& directives = schedule.directives;
+  std::size_t last = 0;               // the last plan directive
+  TargetSet before = TargetSet::Any;  // its targets
   for (std::size_t i = 0; i < directives.size(); ++i) {
     if (directives[i].kind != DirectiveKind::Plan) continue;
-    const auto wrong = [&](const std::string& what) {
-      return refused(formatted("{}: {}", location_of(schedule, i), print(directives[i])), what);
+    const auto place = [&](std::size_t at) {
+      return formatted("{}: {}", location_of(schedule, at), print(directives[at]));
     };
+    const auto wrong = [&](const std::string& what) { return refused(place(i), what); };
     if (plans.empty() && i != 0) return wrong("directives stand before the first plan");
     if (plans.size() == kMaxPlans) return wrong(formatted("more than {} plans", kMaxPlans));
     const auto most = most_rows(directives[i].arguments[0]);
     if (!most) return wrong(most.error().message);
-    Plan plan{i + 1, directives.size(), 0, *most};
-    if (!plans.empty()) {
+    const TargetSet targets = targets_of(directives[i]);
+    Plan plan{i + 1, directives.size(), 0, *most, targets};
+    if (before != TargetSet::Any) {
+      if (*most != plans.back().most) return no_plan_without(place(last), directives[last]);
+      if (targets >= before)
+        return wrong("plans for one number of rows must be for avx512, avx2 and others, in this order");
+      plan.least = plans.back().least;
+      plan.targets = without(targets, before);
+    } else if (!plans.empty()) {
       if (*most <= plans.back().most) return wrong("plans must be for more and more rows");
-      plans.back().end_directive = i;
       plan.least = plans.back().most + 1;
     }
+    if (!plans.empty()) plans.back().end_directive = i;
     plans.push_back(plan);
+    last = i;
+    before = targets;
   }
   if (plans.empty()) plans.push_back({0, directives.size(), 0, UINT32_MAX});
+  if (before != TargetSet::Any)
+    return no_plan_without(formatted("{}: {}", location_of(schedule, last), print(directives[last])),
+                           directives[last]);
   if (plans.back().most != UINT32_MAX)
     return refused("schedule", "no plan is for calls of more than {} rows: end it with plan(BATCH)",
                    plans.back().most);

@@ -19,18 +19,27 @@ class CodeEmitter {
       if (site.top != kNoLoop) site_at_top_[site.top] = &site;
   }
 
-  /// Emits the plan's code, in a block of its own unless it is the only plan.
+  /// Emits the plan's code, in blocks for its numbers of rows and its targets, unless it is for all of them.
   Result<void> run() {
     const Plan& plan = lowering_.plan;
-    if (plan.least == 0 && plan.most == UINT32_MAX) return emit(lowering_.nest.body);
+    if (plan.least == 0 && plan.most == UINT32_MAX) return run_on_targets();
     const std::uint32_t open = add(Op::Plan, {plan.least, plan.most, 0});
-    FVM_TRY(emit(lowering_.nest.body));
+    FVM_TRY(run_on_targets());
     close(open, Op::Plan, {plan.least, plan.most});
     return {};
   }
 
  private:
   using enum Statement::Kind;
+
+  Result<void> run_on_targets() {
+    if (lowering_.plan.targets == TargetSet::Any) return emit(lowering_.nest.body);
+    const auto targets = static_cast<std::uint32_t>(lowering_.plan.targets);
+    const std::uint32_t open = add(Op::On, {targets, 0});
+    FVM_TRY(emit(lowering_.nest.body));
+    close(open, Op::On, {targets});
+    return {};
+  }
 
   std::uint32_t add(Op op, const OperandValues& operands) { return add_instruction(parts_, op, operands); }
 

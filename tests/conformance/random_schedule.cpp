@@ -262,10 +262,18 @@ class ScheduleMaker {
 Schedule random_schedule(Dice& dice, std::uint32_t trees, const ScheduleOptions& options) {
   if (!dice.percent(options.plans)) return ScheduleMaker(dice, trees, options).run();
   Schedule all;
-  const auto add_plan = [&](const Argument& most) {
-    all.plan(most);
+  const auto add_directives = [&] {
     const Schedule one = ScheduleMaker(dice, trees, options).run();
     all.directives.insert(all.directives.end(), one.directives.begin(), one.directives.end());
+  };
+  const auto add_plan = [&](const Argument& most) {
+    for (const char* target : {"avx512", "avx2"})
+      if (dice.percent(15)) {
+        all.plan(most, target);
+        add_directives();
+      }
+    all.plan(most);
+    add_directives();
   };
   std::uint32_t most = 0;
   for (std::size_t i = dice.below(4); i > 0; --i) {

@@ -351,6 +351,31 @@ TEST(Compile, LargeTreesWithCategoricalSplitsAreWalkedByNodes) {
   }
 }
 
+/// Plans for one number of rows are for narrower and narrower targets, and the last of them is for all others.
+TEST(Compile, RefusesPlansThatLeaveTargetsOut) {
+  const auto why = [](const std::string& schedule) {
+    const auto result = compiled(schedule);
+    return result ? std::string() : result.error().text();
+  };
+  EXPECT_EQ(why("plan(64, avx512); plan(64, avx2); plan(64); plan(BATCH)"), "");
+  EXPECT_NE(why("plan(64, avx512); plan(BATCH)")
+                .find("no plan is for these rows on CPUs without avx512: plan(64) must follow"),
+            std::string::npos);
+  EXPECT_NE(why("plan(8); plan(BATCH, avx2)")
+                .find("no plan is for these rows on CPUs without avx2: plan(BATCH) must follow"),
+            std::string::npos);
+  for (const char* order : {"plan(64, avx2); plan(64, avx512); plan(64); plan(BATCH)",
+                            "plan(64, avx2); plan(64, avx2); plan(64); plan(BATCH)"})
+    EXPECT_NE(why(order).find("must be for avx512, avx2 and others, in this order"), std::string::npos)
+        << order;
+  EXPECT_NE(why("plan(64); plan(64, avx512); plan(BATCH)").find("more and more rows"), std::string::npos);
+  EXPECT_NE(why("plan(BATCH, avx512); gpuDimension(batch, grid.x); plan(BATCH); gpuDimension(batch, grid.x)")
+                .find("a GPU has no CPU target"),
+            std::string::npos);
+  EXPECT_NE(parse_schedule("plan(64, sse9); plan(BATCH)").error().text().find("expected one of avx512, avx2"),
+            std::string::npos);
+}
+
 /// Trees that two plans lay out alike lie in the program once.
 TEST(Compile, PlansShareTrees) {
   for (const std::string directives : {"layout(tree, sparse)", "tileTree(tree, 4, uniform)",

@@ -93,12 +93,25 @@ TEST(FewRowsCost, SaysWhatItComparesWith) {
 TEST(Auto, WalksValuesOfFewRowsWhereFeaturesAreMany) {
   const std::string many = few_rows_of(complete_trees(100, 7, 128)),
                     few = few_rows_of(complete_trees(100, 7, 8));
-  EXPECT_TRUE(many.starts_with("plan(16)  # walks values, because at 16 rows encoding 128 features "))
+  EXPECT_TRUE(many.starts_with("plan(12)  # walks values, because at 12 rows encoding 128 features "))
       << many;
   EXPECT_EQ(many.find("encode"), std::string::npos) << many;
   EXPECT_NE(few.find("  # walks codes, because at "), std::string::npos) << few;
   EXPECT_NE(few.find("encode(u8)"), std::string::npos) << few;
   EXPECT_EQ(few.find("walks values,"), std::string::npos) << few;
+}
+
+/// With AVX-512 calls of 13 to 16 rows take blocks of tables, unless encoding costs more than it saves.
+TEST(Auto, HasPlansForAvx512) {
+  const std::string text = print(automatic_schedule(complete_trees(100, 7, 8)));
+  const std::size_t few = text.find("plan(12)"), blocks = text.find("plan(16, avx512)"),
+                    others = text.find("plan(16)");
+  ASSERT_NE(blocks, std::string::npos) << text;
+  EXPECT_LT(few, blocks);
+  EXPECT_LT(blocks, others);
+  EXPECT_NE(text.substr(blocks, others - blocks).find("reorder(b0, tree, b1)"), std::string::npos) << text;
+  EXPECT_NE(text.substr(others).find("tile(tree, t0, t1, 128)"), std::string::npos) << text;
+  EXPECT_EQ(print(automatic_schedule(complete_trees(10, 7, 64))).find("avx512)"), std::string::npos);
 }
 
 TEST(Auto, HasAPlanOfValuesBeforeOneOfCodes) {

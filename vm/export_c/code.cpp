@@ -110,6 +110,8 @@ class CodeWriter {
         return open(formatted("if (!({}))", want(operands<Op::Unless>(inst).output)));
       case Op::Plan:
         return open(formatted("if ({})", has_rows(operands<Op::Plan>(inst))));
+      case Op::On:  // nothing is known of the CPU for which the C will be compiled
+        return open(contains(operands<Op::On>(inst).targets, CpuTarget::Baseline) ? "if (1)" : "if (0)");
       case Op::End:
         return close();
       case Op::Slice:

@@ -157,6 +157,7 @@ class Machine {
   std::uint32_t plan_rows;
 
   bool wants(OutputKind output) const { return pass_->output == output; }
+  bool runs_on(TargetSet targets) const { return contains(targets, loaded_->target->number); }
   void parallel(const Inst& loop, std::uint32_t body);
   void cache_rows(const Inst& inst);
   void cache_trees(const Inst& inst);

@@ -170,6 +170,10 @@ class PassPlan {
   bool sums_kept_leaves(std::uint32_t rows) const {
     for (const Inst* inst = loaded_.code; inst->op != Op::Halt; ++inst) {
       if (inst->op == Op::SumTrees) return true;
+      if (inst->op == Op::On) {
+        const auto [targets, end] = operands<Op::On>(*inst);
+        if (!contains(targets, loaded_.target->number)) inst = loaded_.code + end;
+      }
       if (inst->op != Op::Plan) continue;
       const auto [least, most, end] = operands<Op::Plan>(*inst);
       if (rows < least || rows > most) inst = loaded_.code + end;

@@ -30,7 +30,7 @@ struct Enumeration {
 constexpr Enumeration kEnumerations[] = {
     {OperandKind::Output, name_at<OutputKind>},  {OperandKind::TransformKind, name_at<Transform>},
     {OperandKind::Rule, name_at<ClassRule>},     {OperandKind::Dimension, name_at<LaunchDimension>},
-    {OperandKind::Form, name_at<ReductionForm>},
+    {OperandKind::Form, name_at<ReductionForm>}, {OperandKind::Targets, name_at<TargetSet>},
 };
 
 constexpr const Enumeration* enumeration(OperandKind kind) {

@@ -71,6 +71,19 @@ enum class LaunchDimension : std::uint8_t {
 #include <forestvm/core/dimensions.def>
 };
 
+/// The sets of CPU targets for which a block can be; rows in target_sets.def.
+enum class TargetSet : std::uint8_t {
+#define FVM_TARGET_SET(number, Name, text, meaning) Name = number,
+#include <forestvm/core/target_sets.def>
+};
+
+/// The CPU targets, each with the number that it adds to sets which leave it out. GPUs count as Baseline.
+enum class CpuTarget : std::uint8_t { Baseline = 1, Avx2 = 2, Avx512 = 4 };
+
+FVM_HOST_DEVICE constexpr bool contains(TargetSet set, CpuTarget target) {
+  return (static_cast<unsigned>(set) & static_cast<unsigned>(target)) == 0;
+}
+
 /// The forms in which private copies are added up; rows in reduction_forms.def.
 enum class ReductionForm : std::uint8_t {
 #define FVM_REDUCTION_FORM(number, Name, text, meaning) Name = number,

@@ -18,7 +18,8 @@ namespace forestvm {
 /// loop) and bool next(const Inst& loop), which set the chunk of a `for` and return whether there is an iteration
 /// to run; void enter(const Inst& loop) and void leave(const Inst& loop), which are called before and after the
 /// block of a map. Its code is linked for a call: the instructions are of another type than Inst, with an
-/// operand<>() of their own, and when, unless and plan are resolved, so that wants() and plan_rows are not needed.
+/// operand<>() of their own, and when, unless, plan and on are resolved, so that wants(), plan_rows and runs_on()
+/// are not needed.
 template <class Machine>
 inline constexpr bool kInStep = requires {
   requires Machine::kRunsInStep;
@@ -26,9 +27,9 @@ inline constexpr bool kInStep = requires {
 
 /// Runs code from `pc` to the halt, or to the end of the parallel block that `pc` lies in.
 /// Machine has: Range ranges[kRangeRegisters]; std::uint32_t plan_rows, the number of rows by which plans are
-/// chosen; bool wants(OutputKind); void parallel(const Inst& loop, std::uint32_t body) which must run
-/// interpret(code, body, m) for each chunk of a par or map on a machine m of its own whose RangeOut register
-/// holds the chunk; and one void NAME(const Inst&) for each plain opcode but slice, NAME being its text.
+/// chosen; bool wants(OutputKind); bool runs_on(TargetSet); void parallel(const Inst& loop, std::uint32_t body)
+/// which must run interpret(code, body, m) for each chunk of a par or map on a machine m of its own whose RangeOut
+/// register holds the chunk; and one void NAME(const Inst&) for each plain opcode but slice, NAME being its text.
 template <class Code, class Machine>
 // NOLINTNEXTLINE(readability-function-size): one case for each opcode
 FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& machine) {
@@ -64,7 +65,7 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
           pc = loop_operands(inst).partner + 1;
           continue;
         }
-      // NOLINTNEXTLINE(bugprone-branch-clone): all three do nothing in a machine that runs in step
+      // NOLINTNEXTLINE(bugprone-branch-clone): all four do nothing in a machine that runs in step
       case Op::When:
         if constexpr (!kInStep<Machine>) {
           const auto [output, end] = operands<Op::When>(inst);
@@ -87,6 +88,15 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
         if constexpr (!kInStep<Machine>) {
           const auto [least, most, end] = operands<Op::Plan>(inst);
           if (machine.plan_rows < least || machine.plan_rows > most) {
+            pc = end + 1;
+            continue;
+          }
+        }
+        break;
+      case Op::On:
+        if constexpr (!kInStep<Machine>) {
+          const auto [targets, end] = operands<Op::On>(inst);
+          if (!machine.runs_on(targets)) {
             pc = end + 1;
             continue;
           }

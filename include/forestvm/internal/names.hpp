@@ -83,6 +83,14 @@ struct Texts<LaunchDimension> {
 };
 
 template <>
+struct Texts<TargetSet> {
+  static constexpr auto kByNumber = texts_of({
+#define FVM_TARGET_SET(number, Name, text, meaning) {number, text},
+#include <forestvm/core/target_sets.def>
+  });
+};
+
+template <>
 struct Texts<ReductionForm> {
   static constexpr auto kByNumber = texts_of({
 #define FVM_REDUCTION_FORM(number, Name, text, meaning) {number, text},

@@ -72,6 +72,51 @@ Program counting_program() {
   return build_program(parts).value();
 }
 
+/// Plans for some targets lie in blocks of their own; plans for one number of rows share it, and leave no target out.
+TEST(Plans, OfSeveralTargetsShareNumbersOfRows) {
+  const Program program = compiled(small_forest(),
+                                   "plan(8); plan(64, avx512); interleave(batch); plan(64, avx2); plan(64); "
+                                   "plan(BATCH, avx512); plan(BATCH)");
+  EXPECT_EQ(limits_of(program),
+            (Limits{{0, 8}, {9, 64}, {9, 64}, {9, 64}, {65, UINT32_MAX}, {65, UINT32_MAX}}));
+  std::vector<TargetSet> sets;
+  for (const Inst& inst : program.code())
+    if (inst.op == Op::On) sets.push_back(operands<Op::On>(inst).targets);
+  using enum TargetSet;
+  EXPECT_EQ(sets, (std::vector{Avx512, Avx2, Baseline, Avx512, BelowAvx512}));
+}
+
+/// A schedule that is split by targets alone has no limits of rows.
+TEST(Plans, OfTargetsAloneHaveNoLimits) {
+  const Program program = compiled(small_forest(), "plan(BATCH, avx2); interleave(batch); plan(BATCH)");
+  EXPECT_EQ(limits_of(program), Limits{});
+}
+
+/// Each target runs the plan that is for it: the trees are added once on baseline, twice on avx2, three times on
+/// avx512.
+TEST(Plans, EachTargetRunsItsOwn) {
+  ProgramParts parts = parts_of(counting_program());
+  const TargetSet sets[] = {TargetSet::Baseline, TargetSet::Avx2, TargetSet::Avx512};
+  std::size_t plans = 0;
+  for (Inst& one : parts.code)
+    if (one.op == Op::Plan) {
+      const std::uint32_t end = operands<Op::Plan>(one).partner;
+      one = inst(Op::On, {static_cast<std::uint32_t>(sets[plans++]), end});
+    }
+  const Program program = build_program(parts).value();
+  const float row[4] = {1, 1, 1, 1};
+  for (const std::string& target : support::targets_here()) {
+    BackendOptions options;
+    options.target = target;
+    const auto predictor = host_backend(program, options);
+    const auto context = (*predictor)->make_context();
+    float sum = 0;
+    const RowBlock one{row, 1, program.meta().num_features};
+    ASSERT_TRUE((*predictor)->predict(*context, one, OutputKind::Raw, &sum).ok());
+    EXPECT_EQ(sum, target == "baseline" ? 1 : target == "avx2" ? 2 : 3) << target;
+  }
+}
+
 TEST(Plans, EachCallRunsOne) {
   const Program program = counting_program();
   const auto predictor = host_backend(program);

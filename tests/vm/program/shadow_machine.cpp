@@ -35,6 +35,7 @@ struct Run {
   const Program& program;
   std::uint32_t rows;
   OutputKind output;
+  CpuTarget target;
   Result<CodeMap> map = bytecode::verify_code(program);  ///< an error if the test has planted one
   std::uint64_t steps = 0;
   /// Cells that any instruction has written so far. Iterations run one after the other here.
@@ -55,6 +56,11 @@ class ShadowMachine {
   bool wants(OutputKind output) {
     step();
     return run_->output == output;
+  }
+
+  bool runs_on(TargetSet targets) {
+    step();
+    return contains(targets, run_->target);
   }
 
   void parallel(const Inst& inst, std::uint32_t body) {
@@ -355,8 +361,8 @@ void check_output(const Run& run) {
 
 }  // namespace
 
-Watched watch(const Program& program, std::uint32_t rows, OutputKind output) {
-  Run run{program, rows, output};
+Watched watch(const Program& program, std::uint32_t rows, OutputKind output, CpuTarget target) {
+  Run run{program, rows, output, target};
   Touched touched;
   ShadowMachine machine(run, touched);
   try {

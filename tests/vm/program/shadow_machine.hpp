@@ -17,6 +17,7 @@ struct Watched {
   std::uint64_t steps = 0;
 };
 
-Watched watch(const Program& program, std::uint32_t rows, OutputKind output);
+Watched watch(const Program& program, std::uint32_t rows, OutputKind output,
+              CpuTarget target = CpuTarget::Baseline);
 
 }  // namespace forestvm::test

@@ -123,6 +123,8 @@ TEST(Isa, NamesGoBothWays) {
 #define FVM_DIMENSION(number, Name, text, meaning) \
   EXPECT_EQ(by_name<LaunchDimension>(text), LaunchDimension::Name);
 #include <forestvm/core/dimensions.def>
+#define FVM_TARGET_SET(number, Name, text, meaning) EXPECT_EQ(by_name<TargetSet>(text), TargetSet::Name);
+#include <forestvm/core/target_sets.def>
 #define FVM_REDUCTION_FORM(number, Name, text, meaning) \
   EXPECT_EQ(by_name<ReductionForm>(text), ReductionForm::Name);
 #include <forestvm/core/reduction_forms.def>
@@ -236,6 +238,8 @@ ProgramParts every_opcode() {
   hand.open(Op::When, {number(OutputKind::Leaf)});
   hand.add(Op::Leaves, {1, 0, 0, 1});
   hand.close();
+  hand.close();
+  hand.open(Op::On, {static_cast<std::uint32_t>(TargetSet::Avx2Up)});
   hand.close();
   hand.open(Op::When, {number(OutputKind::Trees)});
   hand.add(Op::Encode, {0});

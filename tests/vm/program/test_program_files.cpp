@@ -129,7 +129,10 @@ std::vector<Sample> samples_of_kinds() {
   base_last.base_last = true;
   RichCase explained{.schedule = "layout(tree, sparse8)", .contract = Contract::Trainer};
   explained.contributions = true;
+  const char* const by_target =
+      "plan(8, avx512); layout(tree, sparse8); plan(8, avx2); layout(tree, sparse4); plan(8); plan(BATCH)";
   return {{"base-last", compiled(base_last, "")},
+          {"targets", compiled(small_forest({.depth = 2}), by_target)},
           {"attributions", program_of(forest_of(explained), explained)},
           {"quantiles", sampled_program()},
           {"hashed", hashed_program()},

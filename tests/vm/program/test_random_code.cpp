@@ -143,7 +143,7 @@ class CodeGenerator {
       case 2:
         return loop(Op::Par, kTreeAxis, depth);
       case 3:
-        return when(depth);
+        return chance(80) ? when(depth) : on(depth);
       case 4:
         return loop(Op::Map, below(2), depth);
       case 19:
@@ -236,6 +236,14 @@ class CodeGenerator {
 
   void when(unsigned depth) {
     const std::uint32_t open = add(chance(70) ? Op::When : Op::Unless, {below(contributions_ ? 9 : 4), 0});
+    const auto saved = live_;
+    block(depth + 1);
+    live_ = saved;
+    close(open, 0);
+  }
+
+  void on(unsigned depth) {
+    const std::uint32_t open = add(Op::On, {below(7), 0});
     const auto saved = live_;
     block(depth + 1);
     live_ = saved;
@@ -381,12 +389,13 @@ TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {
     if (!program.ok()) continue;
     ++accepted;
     for (const Inst& inst : parts.code) ++seen[inst.op];
-    for (const OutputKind output : outputs_of(*program)) {
-      const Watched watched = watch(*program, 5, output);
-      ASSERT_EQ(watched.harm, "") << "seed " << seed << ", output " << static_cast<int>(output) << "\n"
-                                  << program->disassemble();
-      EXPECT_LE(watched.steps, 5 * steps_per_row(*program)) << program->disassemble();
-    }
+    for (const OutputKind output : outputs_of(*program))
+      for (const CpuTarget target : {CpuTarget::Baseline, CpuTarget::Avx2, CpuTarget::Avx512}) {
+        const Watched watched = watch(*program, 5, output, target);
+        ASSERT_EQ(watched.harm, "") << "seed " << seed << ", output " << static_cast<int>(output) << "\n"
+                                    << program->disassemble();
+        EXPECT_LE(watched.steps, 5 * steps_per_row(*program)) << program->disassemble();
+      }
     run_on_the_host(*program, seed % 16 == 0 ? 2 : 1);
   }
   // Too few accepted programs would test nothing.

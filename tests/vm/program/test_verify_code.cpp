@@ -11,7 +11,7 @@ namespace {
 TEST(VerifyCode, RefusesInstructionsThatAreNone) {
   const Breach breaches[] = {
       {"unknown opcode", [](ProgramParts& p) { p.code[1].op = static_cast<Op>(kOpCount); }, "pc 1",
-       "unknown opcode 30"},
+       "unknown opcode 31"},
       {"opcode 255", [](ProgramParts& p) { p.code.back().op = static_cast<Op>(255); }, "pc 28",
        "unknown opcode 255"},
       {"unused small field", [](ProgramParts& p) { p.code[1].small[2] = 1; }, "pc 1 (init)",

@@ -228,6 +228,16 @@ TEST(VerifyPaths, AProgramWithoutClassesWritesNone) {
   EXPECT_TRUE(program.ok()) << program.error().text();
 }
 
+/// The ways of all targets are followed.
+TEST(VerifyPaths, EveryTargetWritesTheOutput) {
+  const auto stored = [](const std::string& text) { return with_outputs("init a0, r0\n", text); };
+  expect_accepted(stored("on avx512, @4\nstore a0, r0\nend @2\non below-avx512, @7\nstore a0, r0\nend @5\n"));
+  expect_refused(stored("on avx512, @4\nstore a0, r0\nend @2\non baseline, @7\nstore a0, r0\nend @5\n"),
+                 "code section", "on avx2");
+  expect_refused(stored("on avx2-up, @4\nstore a0, r0\nend @2\n"), "code section", "on baseline");
+  expect_refused(stored("on below-avx512, @4\nstore a0, r0\nend @2\n"), "code section", "on avx512");
+}
+
 TEST(VerifyPaths, BoundsTheBlocksOfPlans) {
   const auto plans = [](std::uint32_t count) {
     std::string text = "init a0, r0\n";

@@ -15,8 +15,8 @@
 #include <forestvm/core/platform.hpp>
 
 #include "vm/host/paths/explain_task.hpp"
-#include "vm/host/paths/level_walk.hpp"
 #include "vm/host/paths/loaded_paths.hpp"
+#include "vm/host/simd/level_walk.hpp"
 #include "vm/host/simd/path_lanes.hpp"
 
 namespace forestvm::host {
@@ -400,10 +400,10 @@ FVM_INLINE void add_patterns(const ExplainTask& task) {
 template <class Target, class Number>
 void explain(const ExplainTask& task, const Number* constants) {
   using Lanes = PathLanes<Target, Number>;
-#if defined(__AVX512BW__)
-  if (task.rows <= kLevelRows && !task.pairs && !task.paths->levels.empty())
-    return explain_levels<Target, Number>(task);
-#endif
+  if constexpr (Lanes::kCompresses) {
+    if (task.rows <= kLevelRows && !task.pairs && !task.paths->levels.empty())
+      return explain_levels<Target, Number>(task);
+  }
   if constexpr (Lanes::kBytes > 16) {
     if (task.rows <= Lanes::kLanes) return explain<Target, Number, 1>(task, constants);
   }
@@ -412,10 +412,8 @@ void explain(const ExplainTask& task, const Number* constants) {
 
 /// Adds the form of paths that explain_levels reads, where the target has it.
 template <class Target>
-FVM_INLINE void add_few_rows([[maybe_unused]] LoadedPaths& paths) {
-#if defined(__AVX512BW__)
-  host::add_levels(paths);
-#endif
+FVM_INLINE void add_few_rows(LoadedPaths& paths) {
+  if constexpr (PathLanes<Target, float>::kCompresses) host::add_levels(paths);
 }
 
 template <class Target>

@@ -34,6 +34,7 @@ struct PathLanes {
   FVM_INLINE static Vector all(Number number) { return number - Vector{}; }
 
 #if defined(__AVX512BW__)
+  static constexpr bool kCompresses = true;  ///< Whether lanes can be compressed and expanded.
   using Mask = std::conditional_t<kSingle, __mmask16, __mmask8>;
 
   /// Returns the mask of the lowest kLanes bits.
@@ -46,6 +47,7 @@ struct PathLanes {
       return _mm512_mask_blend_pd(mask, no, yes);
   }
 #else
+  static constexpr bool kCompresses = false;
   using Bits = std::conditional_t<kSingle, std::uint32_t, std::uint64_t>;
   using Mask [[gnu::vector_size(kBytes)]] = Bits;
 

@@ -32,6 +32,7 @@ namespace {
 constexpr Target kTargets[] = {
 #define FVM_TARGET(Name, text, meaning) \
   {text,                                \
+   CpuTarget::Name,                     \
    target_##Name::runs_here,            \
    target_##Name::walkers,              \
    target_##Name::encode,               \

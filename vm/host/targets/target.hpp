@@ -21,6 +21,7 @@ namespace forestvm::host {
 
 struct Target {
   std::string_view name;
+  CpuTarget number;
   bool (*runs_here)();
   const WalkerTable* (*walkers)(Layout);  ///< The target's own walkers of a layout; null if it has none.
   EncodeFunction encode;

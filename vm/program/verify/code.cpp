@@ -39,6 +39,8 @@ class CodeVerifier : WalkRules {
         return open_block(operands<Op::When>(inst).partner);
       case Op::Unless:
         return open_block(operands<Op::Unless>(inst).partner);
+      case Op::On:
+        return open_block(operands<Op::On>(inst).partner);
       case Op::Plan:
         return open_plan(operands<Op::Plan>(inst));
       case Op::End:

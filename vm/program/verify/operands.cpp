@@ -37,6 +37,8 @@ const char* operand_rule(const TableSizes& sizes, OperandKind kind, std::uint32_
       return rule(is_declared(static_cast<ClassRule>(value)), "unknown class rule");
     case Dimension:
       return rule(is_declared(static_cast<LaunchDimension>(value)), "unknown dimension");
+    case Targets:
+      return rule(is_declared(static_cast<TargetSet>(value)), "no such set of targets");
     case Form:
       return rule(value <= UINT8_MAX && is_declared(static_cast<ReductionForm>(value)),
                   "unknown form of reduction");

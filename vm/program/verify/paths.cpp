@@ -1,6 +1,6 @@
 // The verifier's rules for the ways that calls take through the code. A call asks for an output and has a
-// number of rows, which choose its blocks; each way is followed once, with what memory has been written and
-// how many steps have been taken so far.
+// number of rows, and is made on a CPU target; these choose its blocks. Each way is followed once, with what
+// memory has been written and how many steps have been taken so far.
 //
 // Memory is written before it is read, in the same call and for the same rows, so that answers never depend
 // on what a buffer held before; and every row of the output that is asked for is written. A loop's body is
@@ -59,10 +59,27 @@ bool has_output(const Program& program, OutputKind output) {
   return !is_of_trees(output) || !program.round_begins().empty();
 }
 
+/// Returns whether some blocks are for some CPU targets only.
+bool has_targets(std::span<const Inst> code) {
+  for (const Inst& inst : code)
+    if (inst.op == Op::On) return true;
+  return false;
+}
+
+/// The targets on which a call may be made, and how messages name them.
+struct CallTarget {
+  CpuTarget target;
+  const char* text;
+};
+constexpr CallTarget kEveryTarget = {CpuTarget::Baseline, ""};  // of programs without blocks for targets
+constexpr CallTarget kCallTargets[] = {
+    {CpuTarget::Baseline, " on baseline"}, {CpuTarget::Avx2, " on avx2"}, {CpuTarget::Avx512, " on avx512"}};
+
 /// The properties that all calls on a way have.
 struct Way {
   OutputKind output;
   std::uint32_t rows;  ///< Row count by which plans are chosen.
+  CallTarget on;
 };
 
 /// The memory that has been written, for the elements of the innermost iterations.
@@ -115,8 +132,8 @@ class WayFollower {
 
   /// Returns the way, for messages.
   std::string text() const {
-    return formatted("output {}, calls of {}{}", name_of(way_.output), way_.rows,
-                     way_.rows == 1 ? " row" : " rows");
+    return formatted("output {}, calls of {}{}{}", name_of(way_.output), way_.rows,
+                     way_.rows == 1 ? " row" : " rows", way_.on.text);
   }
 
   const RangeFacts& range(std::uint32_t index) const { return map_.ranges[index]; }
@@ -170,6 +187,10 @@ class WayFollower {
       case Op::Plan: {
         const auto [least, most, end] = operands<Op::Plan>(inst);
         return enter_block(least <= way_.rows && way_.rows <= most, end);
+      }
+      case Op::On: {
+        const auto [targets, end] = operands<Op::On>(inst);
+        return enter_block(contains(targets, way_.on.target), end);
       }
       case Op::End:
         leave();
@@ -262,7 +283,7 @@ class WayFollower {
   }
 
   /// Enters a block if it is `taken`, otherwise skips it.
-  Result<void> enter_block(bool taken, std::uint32_t end) {
+  [[gnu::noinline]] Result<void> enter_block(bool taken, std::uint32_t end) {
     if (taken)
       blocks_.push_back({static_cast<std::uint32_t>(pc_), times_, std::nullopt});
     else
@@ -549,13 +570,18 @@ Result<std::uint64_t> verify_paths(const Program& program, const CodeMap& map) {
   std::vector<GroupCosts> costs;
   for (const GroupDesc& group : program.groups()) costs.push_back(costs_of(program, group));
   FVM_ASSIGN(const std::vector<std::uint32_t> counts, row_counts(program));
+  const bool by_target = has_targets(program.code());
+  const std::span<const CallTarget> targets =
+      by_target ? std::span<const CallTarget>(kCallTargets) : std::span(&kEveryTarget, 1);
   std::uint64_t most = 0, followed = 0;
   for (const OutputKind output : kOutputKinds) {
     if (!has_output(program, output)) continue;
-    for (const std::uint32_t rows : counts) {
-      FVM_ASSIGN(const std::uint64_t steps, WayFollower(program, map, costs, followed).run({output, rows}));
-      most = std::max(most, steps);
-    }
+    for (const std::uint32_t rows : counts)
+      for (const CallTarget& on : targets) {
+        FVM_ASSIGN(const std::uint64_t steps,
+                   WayFollower(program, map, costs, followed).run({output, rows, on}));
+        most = std::max(most, steps);
+      }
   }
   most = add_capped(most, derive_steps(program));
   const std::uint64_t allowed = kFreeSteps + kStepsPerByte * program.image().size();

@@ -20,9 +20,17 @@
 #include "vm/host/paths/loaded_paths.hpp"
 #include "vm/host/simd/path_lanes.hpp"
 
-#if defined(__AVX512BW__)
 namespace forestvm::host {
 
+/// The most rows for which explain_levels takes less time than PathWalk for most programs. That is up to 8 rows where
+/// trees have few points, and up to 4 where they have 12.
+inline constexpr unsigned kLevelRows = 6;
+
+/// Computes the totals of a task's rows. Targets with PathLanes::kCompresses have it.
+template <class Target, class Number>
+void explain_levels(const ExplainTask& task);
+
+#if defined(__AVX512BW__)
 template <class Target, class Number>
 class LevelWalk {
   using Lanes = PathLanes<Target, Number>;
@@ -197,11 +205,6 @@ class LevelWalk {
   std::size_t slots_ = 0;  ///< Numbers from one point to the next.
 };
 
-/// The most rows for which explain_levels takes less time than PathWalk for most programs. That is up to 8 rows where
-/// trees have few points, and up to 4 where they have 12.
-inline constexpr unsigned kLevelRows = 6;
-
-/// Computes the totals of a task's rows.
 template <class Target, class Number>
 void explain_levels(const ExplainTask& task) {
   const LoadedPaths& paths = *task.paths;
@@ -225,5 +228,6 @@ void explain_levels(const ExplainTask& task) {
   }
 }
 
-}  // namespace forestvm::host
 #endif
+
+}  // namespace forestvm::host
