@@ -77,7 +77,7 @@ Estimate nvforest(const Model& model, double rows, const DeviceModel& device, do
 Estimate estimate(const Program& program, std::uint32_t rows, const DeviceModel& device) {
   const auto call = kernels::account(program, {rows, rows, OutputKind::Raw}, device);
   if (!call.ok()) return {NAN, "refused", NAN};
-  const kernels::PhaseAccount* slowest = &call->phases[0];
+  const kernels::PhaseAccount* slowest = call->phases.data();
   double issued = 0;
   for (const kernels::PhaseAccount& phase : call->phases) {
     if (phase.seconds > slowest->seconds) slowest = &phase;

@@ -1,4 +1,4 @@
-// What blocks cost on a GPU: the schedule `gpu` chooses by these costs, and kernels/account estimates calls with them.
+// Costs of blocks on a GPU. The schedule `gpu` chooses by them, and kernels/account estimates calls with them.
 // In: what a launch asks for, counted from a model (scheduler/choose/gpu.cpp) or from linked code. Out: clocks of a
 // GPU of compute capability 9.0.
 //
@@ -35,7 +35,8 @@ constexpr double step_latency(std::uint32_t together) {
 /// Returns the latency of the steps of one level of a thread's walks, `together` of them in lockstep. The walks that
 /// remain go one at a time.
 constexpr double level_latency(std::uint32_t walks, std::uint32_t together) {
-  return walks / together * step_latency(together) + walks % together * step_latency(1);
+  const std::uint32_t tiles = walks / together, rest = walks % together;
+  return tiles * step_latency(together) + rest * step_latency(1);
 }
 
 /// Returns the latency of finding the rank of a value among a feature's thresholds: each halving loads a threshold that
@@ -44,7 +45,7 @@ inline double rank_latency(double thresholds) {
   return std::ceil(std::log2(1 + thresholds)) * step_latency(1);
 }
 
-/// What the lanes of a warp read when they visit nodes.
+/// Kinds of data that the lanes of a warp read when they visit nodes.
 enum class Lanes : std::uint8_t {
   Codes,   ///< the lanes walk one tree, by rank codes in shared memory
   Values,  ///< the lanes walk one tree, by values in shared memory
@@ -91,7 +92,7 @@ struct Blocks {
   double passing;   ///< clocks of a multiprocessor in which the loads of a block pass
 };
 
-/// What the time of a launch consists of.
+/// The parts of the time of a launch.
 struct Parts {
   double waves;    ///< blocks that follow each other in a place of a multiprocessor
   double passing;  ///< clocks in which the loads of all blocks of a multiprocessor pass

@@ -35,8 +35,8 @@ struct alignas(64) LevelBundle {
   std::uint32_t points;   ///< Points besides t = 0, of each tree.
 };
 
-/// What a row is compared with at the splits of a vector. A vector has 16 lanes, or 8 where numbers are float64. Lanes
-/// without a split have no children.
+/// The codes with which a row is compared at the splits of a vector. A vector has 16 lanes, or 8 where numbers are
+/// float64. Lanes without a split have no children.
 struct alignas(64) LevelVector {
   static constexpr unsigned kMostLanes = 16;
 

@@ -198,8 +198,8 @@ class LevelWalk {
   /// For each point and slot, P times the point's weight; on the way up S.
   Number* numbers_;
   Number* shares_;           ///< f for each vector, point and lane.
-  Number* all_added_;        ///< What each split of the chunk contributes.
-  Number* added_ = nullptr;  ///< What each split of the bundle contributes.
+  Number* all_added_;        ///< The contribution of each split of the chunk.
+  Number* added_ = nullptr;  ///< The contribution of each split of the bundle.
   std::byte* passed_;        ///< For each slot, a bit for each feature above, which is 1 if O is 1.
   Decisions* decisions_;
   std::size_t slots_ = 0;  ///< Numbers from one point to the next.

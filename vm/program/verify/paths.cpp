@@ -19,6 +19,7 @@
 #include <forestvm/internal/program_tools.hpp>
 
 #include "vm/program/verify/coverage.hpp"
+#include "vm/program/verify/outputs.hpp"
 #include "vm/program/verify/steps.hpp"
 #include "vm/program/verify/verify.hpp"
 
@@ -35,29 +36,6 @@ constexpr std::uint64_t kMaxFollowed = std::uint64_t{1} << 21;
 
 /// The steps of a cache instruction: the most cache lines that it prefetches.
 constexpr std::uint64_t kCacheSteps = 512;
-
-/// Returns whether a program gives contributions or interactions.
-bool can_explain(const Program& program, OutputKind output) {
-  const std::uint8_t contributions = program.meta().contributions;
-  return output == OutputKind::Contributions ? contributions > 0
-                                             : output == OutputKind::Interactions && contributions > 1;
-}
-
-/// Returns whether a program has members that say how sure it is, or numbers that they give.
-bool has_uncertainty(const Program& program, OutputKind output) {
-  const auto all = program.uncertainty();
-  return !all.empty() && (output == OutputKind::Uncertainty || all[0].rule != UncertaintyRule::Trees);
-}
-
-/// Returns whether calls can ask a program for an output, which its code then writes.
-bool has_output(const Program& program, OutputKind output) {
-  if (output == OutputKind::ApproxContributions) return !program.attribution_base().empty();
-  if (output == OutputKind::Quantile) return !program.targets().empty();
-  if (explains_scores(output)) return can_explain(program, output);
-  if (output == OutputKind::VirtEnsembles || output == OutputKind::Uncertainty)
-    return has_uncertainty(program, output);
-  return !is_of_trees(output) || !program.round_begins().empty();
-}
 
 /// Returns whether some blocks are for some CPU targets only.
 bool has_targets(std::span<const Inst> code) {

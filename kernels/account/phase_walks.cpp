@@ -1,0 +1,181 @@
+// Counts the walks of a phase: see phase_counter.hpp. walk_costs.def has the costs of a layout's visits, and
+// instruction_costs.def those of walks besides their visits.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "kernels/account/phase_counter.hpp"
+
+namespace forestvm::kernels::counting {
+
+struct WalkCost {
+  Layout layout;
+  double shared_instructions, global_instructions, wavefronts;
+};
+namespace {
+
+constexpr double kLineBytes = 128;        ///< bytes of a line of L1
+constexpr double kSectorBytes = 32;       ///< bytes that are read from L2 at once
+constexpr double kStepsBetweenTests = 2;  ///< of walks until a leaf, see kernels/device/walk.hpp
+constexpr double kFewConflicts = 4;       ///< of stores of the leaves of several trees
+
+constexpr WalkCost kWalkCosts[] = {
+#define FVM_WALK_COST(layout, ...) {Layout::layout, __VA_ARGS__},
+#include "kernels/account/walk_costs.def"
+};
+
+bool is_level_order(Layout layout) {
+  return layout == Layout::Array || layout == Layout::Array4 || layout == Layout::Reorg;
+}
+
+const WalkCost* cost_of(Layout layout) {
+  const auto* const row = std::find_if(std::begin(kWalkCosts), std::end(kWalkCosts),
+                                       [&](const WalkCost& cost) { return cost.layout == layout; });
+  return row == std::end(kWalkCosts) ? nullptr : row;
+}
+
+/// Returns the expected number of distinct words in `draws` draws from `of` words.
+double distinct_words(double draws, double of) { return of * (1 - std::pow(1 - 1 / of, draws)); }
+
+}  // namespace
+
+void PhaseCounter::walk(const LinkedInst& inst, const Repeats& repeats) {
+  const Range& trees = range<Op::Walk, Trees>(inst);
+  const Chunk& rows = chunks_[linked<Op::Walk, Rows>(inst)];
+  const WalkerDesc& walker =
+      program_.walkers()[linked<Op::Walk, Walker>(inst) + range<Op::Walk, Select>(inst).iteration];
+  const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
+  const AccumulatorKind kind = program_.accumulators()[accumulator].kind;
+  const bool adds = kind == AccumulatorKind::F32 && walker.atomic == 0;
+  visit_nodes(walker, trees, rows, repeats, {adds, !is_per_tree(kind)});
+  if (is_per_tree(kind)) keep_leaves(accumulator, trees, rows, repeats);
+  double leaves = trees.size();
+  if (kind == AccumulatorKind::F32 && walker.atomic == 0 && walker.order == WalkOrder::RowsOuter)
+    leaves = std::min<double>(trees.size(), program_.meta().num_outputs);
+  else if (kind == AccumulatorKind::F32 && walker.atomic == 0)
+    leaves = iterations(trees.size(), walker.interleaved_trees);
+  add_sums(accumulator, repeats.threads * rows.range.size() * leaves * (is_per_tree(kind) ? 1 : 2));
+}
+
+void PhaseCounter::leaves(const LinkedInst& inst, const Repeats& repeats) {
+  const Range& trees = range<Op::Leaves, Trees>(inst);
+  const Chunk& rows = chunks_[linked<Op::Leaves, Rows>(inst)];
+  const WalkerDesc& walker =
+      program_.walkers()[linked<Op::Leaves, Walker>(inst) + range<Op::Leaves, Select>(inst).iteration];
+  visit_nodes(walker, trees, rows, repeats, {});
+  account_.bytes.results += repeats.threads * rows.range.size() * trees.size() * sizeof(std::int32_t);
+}
+
+void PhaseCounter::visit_nodes(const WalkerDesc& walker, const Range& trees, const Chunk& rows,
+                               const Repeats& repeats, const Leaves& leaves) {
+  const GroupDesc& group = program_.groups()[walker.group];
+  const double steps = walker.end == WalkEnd::Exact
+                           ? walker.steps
+                           : std::max<double>(walker.steps, program_.meta().mean_depth);
+  const double visits = repeats.threads * rows.range.size() * trees.size() * steps;
+  if (visits == 0) return;
+  const bool staged = walker.group < staged_groups_.size() && staged_groups_[walker.group];
+  if (!staged)
+    for_trees(group, trees, [&](const TreeDesc& tree) {
+      account_.bytes.nodes += repeats.blocks * std::min(static_cast<double>(tree.node_count) *
+                                                            static_cast<double>(node_size(group.layout)),
+                                                        rows.block_rows * (steps + 1) * kSectorBytes);
+    });
+  if (std::find(account_.layouts.begin(), account_.layouts.end(), group.layout) == account_.layouts.end())
+    account_.layouts.push_back(group.layout);
+  const bool coded = takes_codes(group.layout);
+  const bool staged_row = staged_stride_ != 0 && (staged_as_ == StagedAs::Values) != coded;
+  if (!staged_row) (coded ? reads_codes_ : reads_values_) = true;
+  account_.visits += visits;
+  const WalkCost* const cost = cost_of(group.layout);
+  if (cost == nullptr) {
+    account_.counted = false;
+    return;
+  }
+  account_.wavefronts += visits * (node_wavefronts(*cost) + (coded && !staged_row ? 1 : value_wavefronts()));
+  const double rows_here = rows.of_thread ? rows.range.size() : std::ceil(rows.range.size() / sharing_);
+  const Tiles tiles = tiles_of(walker, group, trees.size(), rows_here, staged_row, leaves);
+  time_walks(group, tiles, staged_row, coded, repeats);
+  const double of_visit = staged ? cost->shared_instructions : cost->global_instructions;
+  issue_walks(walker, group, tiles, of_visit + (staged_row ? 0 : kFarStep), repeats, leaves);
+}
+
+/// Returns the walks of a thread as kernels/device/walk.hpp makes them and nvcc compiles it.
+PhaseCounter::Tiles PhaseCounter::tiles_of(const WalkerDesc& walker, const GroupDesc& group, double trees,
+                                           double rows, bool staged_row, const Leaves& leaves) {
+  const std::uint32_t wide = std::min<std::uint32_t>(walker.interleaved_trees, 4);
+  const std::uint32_t high = std::min<std::uint32_t>(walker.interleaved_rows, 4 / wide);
+  const std::size_t node = node_size(group.layout);
+  const bool lean = node != 12 && group.layout != Layout::Sparse4;
+  std::uint32_t together = std::min<std::uint32_t>(wide * high, staged_row && lean ? 4 : 2);
+  if (!leaves.adds) together = node <= 4 && wide * high == 4 ? 4 : 1;
+  if (trees < wide || rows < high) together = 1;
+  return {trees * rows, together};
+}
+
+void PhaseCounter::time_walks(const GroupDesc& group, const Tiles& tiles, bool staged_row, bool coded,
+                              const Repeats& repeats) {
+  using namespace gpu_costs;
+  const double lanes = std::min(double{kBanks}, walking_threads());
+  const Lanes reads = !staged_row                   ? Lanes::Far
+                      : rows_across_lanes() < lanes ? Lanes::Trees
+                      : coded                       ? Lanes::Codes
+                                                    : Lanes::Values;
+  const double depth = program_.meta().mean_depth * (is_level_order(group.layout) ? 1 : kSparse);
+  const auto walks = static_cast<std::uint32_t>(tiles.walks);
+  account_.blocks.latency += repeats.serial * depth * level_latency(walks, tiles.together);
+  account_.blocks.passing += repeats.serial * walking_warps() * tiles.walks * depth *
+                             visit_passing(reads, row_width(program_.meta()));
+}
+
+void PhaseCounter::issue_walks(const WalkerDesc& walker, const GroupDesc& group, const Tiles& tiles,
+                               double of_visit, const Repeats& repeats, const Leaves& leaves) {
+  const double steps = walker.steps, depth = program_.meta().mean_depth;
+  if (!leaves.adds) {
+    const double of_walk = kDelivered + (leaves.sums ? kDeliveredSum : 0) +
+                           kDeliveredStep * (walker.end == WalkEnd::Exact ? steps : std::max(steps, depth));
+    issue(repeats, kDeliver + tiles.walks * of_walk);
+    return;
+  }
+  double of_walk = kWalkOfTile + steps * of_visit;
+  if (walker.end == WalkEnd::UntilLeaf) {
+    const double tests = std::ceil(std::max(0.0, depth - steps) / kStepsBetweenTests);
+    of_walk += kUntilLeaf + (tests + 1) * (is_level_order(group.layout) ? kLeafTest : kSparseTest) +
+               tests * kStepsBetweenTests * of_visit;
+  }
+  issue(repeats, kWalk + tiles.walks / tiles.together * kTile + tiles.walks * of_walk);
+}
+
+/// Adds what storing a tree's leaf of each row costs.
+void PhaseCounter::keep_leaves(std::uint32_t accumulator, const Range& trees, const Chunk& rows,
+                               const Repeats& repeats) {
+  const bool shared = in_shared_memory(accumulator);
+  const auto all = static_cast<unsigned>(program_.meta().num_trees);
+  const double conflicts = rows_across_lanes() == kBanks ? std::gcd(all, kBanks) : kFewConflicts;
+  const double rows_here = rows.of_thread ? rows.range.size() : rows_of_warp(rows);
+  account_.blocks.passing += repeats.serial * walking_warps() * trees.size() * rows_here *
+                             gpu_costs::leaf_passing(shared, conflicts);
+}
+
+/// Returns the wavefronts of a node load of a warp. A load of w words is done for 32 / w lanes at a time.
+double PhaseCounter::node_wavefronts(const WalkCost& cost) const {
+  const double words = static_cast<double>(node_size(cost.layout)) / 4.0;
+  const double lanes = std::min(double{kBanks}, walking_threads());
+  const bool own_trees = rows_across_lanes() < lanes;
+  return own_trees ? words * fullest_bank(lanes / words, double{kBanks} / words) : cost.wavefronts;
+}
+
+double PhaseCounter::value_wavefronts() const {
+  const double rows = rows_across_lanes(), features = row_width(program_.meta());
+  const double trees = std::min(double{kBanks}, walking_threads()) / rows;
+  const double values = distinct_words(trees, features);  // of each row
+  if (staged_stride_ == 0) {
+    const double row_lines = std::ceil(row_bytes() / kLineBytes);
+    return std::min(rows * std::min(values, row_lines), std::max(1.0, rows * row_bytes() / kLineBytes));
+  }
+  // The values of a feature lie side by side, and the next feature begins `stride` words further on.
+  const double apart = std::max<double>(rows, std::gcd(staged_stride_, 32u));
+  return fullest_bank(values, double{kBanks} / apart);
+}
+
+}  // namespace forestvm::kernels::counting
