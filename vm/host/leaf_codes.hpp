@@ -1,6 +1,7 @@
 // Small codes for the numbers of leaves: see forestvm/proximity.hpp.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -10,17 +11,26 @@ namespace forestvm::host {
 
 inline constexpr std::uint32_t kNoCode = 0xffff'ffff;  ///< The code of a leaf that no kept row has.
 
-/// The codes of a tree's leaf numbers. A hash table, which takes memory for the leaves that rows reached, however large
-/// their numbers are.
+/// The codes of a tree's leaf numbers. Small numbers, which most trees' are, have a table. Others have a hash table,
+/// which takes memory for the leaves that rows reached, however large their numbers are.
 class LeafCodes {
  public:
   /// Returns the code of a leaf number; kNoCode if it has none.
   std::uint32_t find(std::int32_t number) const {
+    if (static_cast<std::uint32_t>(number) < small_.size()) return small_[static_cast<std::uint32_t>(number)];
     return slots_.empty() ? kNoCode : slots_[slot_of(number)].code;
   }
 
+  /// Returns the number of codes.
+  std::uint32_t size() const { return count_; }
+
   /// Returns the code of a leaf number. Numbers without one get the next.
   std::uint32_t find_or_add(std::int32_t number) {
+    if (const auto at = static_cast<std::uint32_t>(number); at < kSmall) {
+      if (at >= small_.size()) small_.resize(std::bit_ceil(at + 1), kNoCode);
+      if (small_[at] == kNoCode) small_[at] = count_++;
+      return small_[at];
+    }
     if (slots_.size() < 2 * (std::size_t{count_} + 1)) grow();
     Slot& slot = slots_[slot_of(number)];
     if (slot.code == kNoCode) slot = {number, count_++};
@@ -48,8 +58,11 @@ class LeafCodes {
       if (slot.code != kNoCode) slots_[slot_of(slot.number)] = slot;
   }
 
-  std::vector<Slot> slots_;  ///< A power of two of them, at most half of them used.
-  unsigned shift_ = 62;      ///< The bits of a hash below those that say where the search for it begins.
+  static constexpr std::uint32_t kSmall = 8192;
+
+  std::vector<std::uint32_t> small_;  ///< Codes of the numbers below kSmall, as far as they were met.
+  std::vector<Slot> slots_;           ///< A power of two of them, at most half of them used.
+  unsigned shift_ = 62;  ///< The bits of a hash below those that say where the search for it begins.
   std::uint32_t count_ = 0;
 };
 

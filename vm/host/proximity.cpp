@@ -1,16 +1,20 @@
 // See forestvm/proximity.hpp. Leaf numbers get codes 0, 1, ... in the order in which the tree's leaves are met, so that
-// most fit a byte. Kept rows lie in tiles, tree by tree. A tile stays in the first cache while some rows are
-// compared with it.
+// most fit a byte. Kept rows lie in tiles, tree by tree. Many rows are compared with a tile by the sets of its rows in
+// each leaf (leaf_sets.hpp), a few rows by its codes (shared_leaves.hpp).
 #include <forestvm/proximity.hpp>
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
 
 #include "vm/host/leaf_codes.hpp"
+#include "vm/host/leaf_sets.hpp"
+#include "vm/host/lines.hpp"
 #include "vm/host/shared_leaves.hpp"
 #include "vm/host/targets/target.hpp"
 
@@ -18,20 +22,42 @@ namespace forestvm {
 namespace {
 
 using host::kNoCode;
+using host::kSetBytes;
+using host::kSetsAtOnce;
 using host::kTileRows;
 using host::LeafCodes;
+using host::Line;
 
-constexpr std::size_t kRowsAtOnce = 16;  // Rows that are compared with a tile before the next tile.
+/// Rows that are compared with a tile's codes before the next tile.
+constexpr std::size_t kRowsAtOnce = 16;
+/// Rows whose leaves of a tree are looked up before those of the next tree.
+constexpr std::size_t kRowsToFind = 64;
+/// The most rows that are compared by codes in less time than by sets, which must be made first.
+constexpr std::size_t kFewRows = 128;
+/// The most rows that are compared with a tile's sets before the next tile, and the most bytes of their sets' numbers.
+constexpr std::size_t kMostRows = 4096, kNumberBytes = std::size_t{32} << 20;
+/// Sets whose numbers have 16 bits.
+constexpr std::uint32_t kMostSets = 65'536;
+/// Counts of so many bytes would fill the caches, and are written past them.
+constexpr std::size_t kManyBytes = std::size_t{8} << 20;
 
 /// Returns 0, 1 or 2 for codes of 1, 2 or 4 bytes. The largest code of a width stands for a leaf that no row has.
 unsigned width_for(std::size_t leaves) { return leaves <= 0xff ? 0 : leaves <= 0xffff ? 1 : 2; }
 
-void store_code(std::byte* at, unsigned width, std::uint32_t code) {
-  const auto narrow = static_cast<std::uint8_t>(std::min<std::uint32_t>(code, 0xff));
-  const auto middle = static_cast<std::uint16_t>(std::min<std::uint32_t>(code, 0xffff));
-  if (width == 0) std::memcpy(at, &narrow, sizeof narrow);
-  if (width == 1) std::memcpy(at, &middle, sizeof middle);
-  if (width == 2) std::memcpy(at, &code, sizeof code);
+/// Stores codes in `width`. Codes of leaves that no row of the tile has, which can be too large, become the largest.
+template <class Code>
+void store_as(std::byte* to, std::span<const std::uint32_t> codes) {
+  constexpr std::uint32_t kLargest = std::numeric_limits<Code>::max();
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const auto code = static_cast<Code>(std::min(codes[i], kLargest));
+    std::memcpy(to + i * sizeof code, &code, sizeof code);
+  }
+}
+
+void store_codes(std::byte* to, unsigned width, std::span<const std::uint32_t> codes) {
+  if (width == 0) store_as<std::uint8_t>(to, codes);
+  if (width == 1) store_as<std::uint16_t>(to, codes);
+  if (width == 2) store_as<std::uint32_t>(to, codes);
 }
 
 std::uint32_t load_code(const std::byte* at, unsigned width) {
@@ -44,13 +70,58 @@ std::uint32_t load_code(const std::byte* at, unsigned width) {
   return width == 0 ? narrow : width == 1 ? middle : code;
 }
 
+/// Trees in chunks. The sets of the leaves of a chunk are numbered from 1; number 0 is the empty set.
+struct SetPlan {
+  struct Chunk {
+    std::uint32_t begin = 0, end = 0;  ///< The chunk's trees.
+    std::uint32_t sets = 1;
+    std::size_t first = 0;  ///< Where the numbers of a row's sets begin, a multiple of kSetsAtOnce.
+  };
+
+  std::vector<Chunk> chunks;
+  std::vector<std::uint32_t> first_sets;  ///< The number of the set of each tree's leaf with code 0.
+  std::size_t row_numbers = 0;  ///< Numbers of a row: one for each tree, and 0 up to the next chunk.
+
+  /// Plans for trees of fewer than kMostSets leaves.
+  template <class LeavesOf>
+  SetPlan(std::size_t trees, const LeavesOf& leaves_of) {
+    Chunk chunk;
+    const auto finish = [&] {
+      chunks.push_back(chunk);
+      row_numbers += (chunk.end - chunk.begin + kSetsAtOnce - 1) / kSetsAtOnce * kSetsAtOnce;
+      chunk = {chunk.end, chunk.end, 1, row_numbers};
+    };
+    for (std::size_t t = 0; t < trees; ++t) {
+      const std::uint32_t sets = chunk.sets + leaves_of(t);
+      if (sets > kMostSets) finish();
+      first_sets.push_back(chunk.sets);
+      chunk.sets += leaves_of(t);
+      ++chunk.end;
+    }
+    finish();
+  }
+
+  /// Returns the most rows whose numbers of sets are kept at once.
+  std::size_t rows_at_once() const {
+    return std::min(kMostRows, kNumberBytes / (row_numbers * sizeof(std::uint16_t)));
+  }
+};
+
+/// Puts the rows of a tile into the sets of a tree's leaves, `sets` of code 0 on. Rows of a byte of sets follow at a
+/// distance, so that no store waits for the one before.
+template <class Code>
+void add_to_sets(const std::byte* codes, std::byte* sets) {
+  for (unsigned bit = 0; bit < 8; ++bit)
+    for (unsigned byte = 0; byte < kSetBytes; ++byte) {
+      Code code;
+      std::memcpy(&code, codes + (byte * 8 + bit) * sizeof code, sizeof code);
+      sets[code * std::size_t{kSetBytes} + byte] |= std::byte{1} << bit;
+    }
+}
+
 }  // namespace
 
 struct KeptLeaves::Parts {
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-
   /// The widths of codes in a tile. A tree's width never shrinks from one tile to the next, so few tiles differ.
   struct Shape {
     std::vector<std::uint32_t> order;      ///< The trees in the order of their codes.
@@ -66,13 +137,14 @@ struct KeptLeaves::Parts {
     std::vector<Line> lines;
   };
 
-  const host::Target* target = nullptr;
+  host::LeafComparers compares{};
   std::size_t trees = 0, rows = 0;
   std::vector<LeafCodes> codes;                    ///< Codes of each tree's leaf numbers.
   std::vector<std::vector<std::uint32_t>> counts;  ///< Kept rows in each leaf, by tree and code.
   std::vector<Shape> shapes;
   std::vector<Tile> tiles;
-  std::vector<std::uint32_t> last;  ///< Codes of the rows of an unfinished last tile, row by row.
+  /// Codes of the rows of an unfinished last tile: kTileRows for each tree.
+  std::vector<std::uint32_t> last;
 
   /// Calls visit(tree, width, offset of the tree's first code for `rows` rows in a tile) in a tile's order.
   template <class Visit>
@@ -96,44 +168,68 @@ struct KeptLeaves::Parts {
     return shapes.size() - 1;
   }
 
-  /// Makes the tile of the rows in `last`.
-  Tile packed() {
+  /// Makes the tile of the first rows in `last`.
+  Tile packed(std::size_t count) {
     Tile tile{current_shape(), {}};
     const Shape& shape = shapes[tile.shape];
     tile.lines.assign(shape.code_bytes() * kTileRows / sizeof(Line), Line{});
     auto* const bytes = reinterpret_cast<std::byte*>(tile.lines.data());
     each_tree(shape, kTileRows, [&](std::uint32_t tree, unsigned width, std::size_t offset) {
-      for (std::size_t r = 0; r < last.size() / trees; ++r)
-        store_code(bytes + offset + (r << width), width, last[r * trees + tree]);
+      store_codes(bytes + offset, width, std::span(last).subspan(std::size_t{tree} * kTileRows, count));
     });
     return tile;
   }
 
-  /// Returns the codes of a few of the kept rows, row by row.
-  std::vector<std::uint32_t> kept_codes(std::size_t first, std::size_t count) const {
-    std::vector<std::uint32_t> all(count * trees);
-    for (std::size_t i = 0; i < count; ++i) {
+  /// Writes the codes of a few of the kept rows to `to`, tree by tree.
+  void kept_codes(std::size_t first, std::size_t count, std::uint32_t* to) const {
+    for (std::size_t i = 0; i < count;) {
       const Tile& tile = tiles[(first + i) / kTileRows];
       const auto* const bytes = reinterpret_cast<const std::byte*>(tile.lines.data());
-      const std::size_t r = (first + i) % kTileRows;
+      const std::size_t begin = (first + i) % kTileRows, part = std::min(count - i, kTileRows - begin);
       each_tree(shapes[tile.shape], kTileRows, [&](std::uint32_t tree, unsigned width, std::size_t offset) {
-        all[i * trees + tree] = load_code(bytes + offset + (r << width), width);
+        for (std::size_t r = 0; r < part; ++r)
+          to[tree * count + i + r] = load_code(bytes + offset + ((begin + r) << width), width);
       });
+      i += part;
     }
-    return all;
   }
 
+  /// Puts the rows of a tile into the sets of a chunk's leaves.
+  void make_sets(const SetPlan& plan, const SetPlan::Chunk& chunk, const Tile& tile,
+                 std::vector<Line>& sets) const;
+
+  /// Compares rows with all kept ones by sets.
+  template <class CodesOf>
+  void count_by_sets(const SetPlan& plan, std::size_t count, const CodesOf& codes_of,
+                     std::int32_t* out) const;
+
+  /// Compares rows with all kept ones by codes.
   template <class Score>
   void compare(std::span<const std::uint32_t> row_codes, Score* out) const;
 
-  /// Compares `count` rows with all kept ones, a few at a time. `codes_of(first, count)` returns their codes.
+  /// Compares `count` rows with all kept ones. `codes_of(first, count, to)` writes the codes of a few of them
+  /// to `to`, tree by tree.
   template <class Score, class CodesOf>
   Result<void> compare_all(std::size_t count, const CodesOf& codes_of, std::span<Score> out) const {
     if (rows != 0 && out.size() / rows < count)
       return usage(formatted("room for {} numbers, expected {} x {}", out.size(), count, rows));
+    if constexpr (std::is_same_v<Score, std::int32_t>) {
+      const bool fits =
+          std::ranges::all_of(counts, [](const auto& leaves) { return leaves.size() < kMostSets; });
+      if (count > kFewRows && fits) {
+        const SetPlan plan(trees,
+                           [&](std::size_t t) { return static_cast<std::uint32_t>(counts[t].size()); });
+        if (plan.rows_at_once() > kFewRows) {
+          count_by_sets(plan, count, codes_of, out.data());
+          return {};
+        }
+      }
+    }
+    std::vector<std::uint32_t> row_codes;
     for (std::size_t i = 0; i < count; i += kRowsAtOnce) {
-      const std::vector<std::uint32_t> row_codes = codes_of(i, std::min(kRowsAtOnce, count - i));
-      compare(std::span(row_codes), out.data() + i * rows);
+      row_codes.resize(std::min(kRowsAtOnce, count - i) * trees);
+      codes_of(i, row_codes.size() / trees, row_codes.data());
+      compare(std::span<const std::uint32_t>(row_codes), out.data() + i * rows);
     }
     return {};
   }
@@ -143,6 +239,72 @@ struct KeptLeaves::Parts {
   template <class Score>
   Result<void> compare_kept(std::size_t first, std::size_t count, std::span<Score> out) const;
 };
+
+void KeptLeaves::Parts::make_sets(const SetPlan& plan, const SetPlan::Chunk& chunk, const Tile& tile,
+                                  std::vector<Line>& sets) const {
+  std::fill_n(sets.begin(), chunk.sets, Line{});
+  const auto* const bytes = reinterpret_cast<const std::byte*>(tile.lines.data());
+  each_tree(shapes[tile.shape], kTileRows, [&](std::uint32_t tree, unsigned width, std::size_t offset) {
+    if (tree < chunk.begin || tree >= chunk.end) return;
+    std::byte* const to = sets[plan.first_sets[tree]].bytes;
+    if (width == 0) add_to_sets<std::uint8_t>(bytes + offset, to);
+    if (width == 1) add_to_sets<std::uint16_t>(bytes + offset, to);
+  });
+}
+
+template <class CodesOf>
+void KeptLeaves::Parts::count_by_sets(const SetPlan& plan, std::size_t count, const CodesOf& codes_of,
+                                      std::int32_t* out) const {
+  const auto planes_of = [](std::size_t most) { return static_cast<unsigned>(std::bit_width(most)); };
+  const std::size_t parts = (count + plan.rows_at_once() - 1) / plan.rows_at_once();
+  const std::size_t at_once = (count + parts - 1) / parts;
+  const bool is_one = plan.chunks.size() == 1;
+  const unsigned all_planes = planes_of(plan.row_numbers);
+  std::uint32_t most_sets = 0;
+  for (const SetPlan::Chunk& chunk : plan.chunks) most_sets = std::max(most_sets, chunk.sets);
+  std::vector<std::uint32_t> row_codes(kRowsToFind * trees);
+  std::vector<std::uint16_t> numbers(at_once * plan.row_numbers);
+  std::vector<Line> sets(most_sets), planes((is_one ? 1 : at_once) * all_planes);
+  for (std::size_t begin = 0; begin < count; begin += at_once) {
+    const std::size_t rows_here = std::min(at_once, count - begin);
+    for (std::size_t i = 0; i < rows_here; i += kRowsToFind) {
+      const std::size_t part = std::min(kRowsToFind, rows_here - i);
+      codes_of(begin + i, part, row_codes.data());
+      for (const SetPlan::Chunk& chunk : plan.chunks)
+        for (std::uint32_t t = chunk.begin; t < chunk.end; ++t)
+          for (std::size_t r = 0; r < part; ++r) {
+            const std::uint32_t code = row_codes[t * part + r];
+            numbers[(i + r) * plan.row_numbers + chunk.first + (t - chunk.begin)] =
+                static_cast<std::uint16_t>(code == kNoCode ? 0 : plan.first_sets[t] + code);
+          }
+    }
+    for (std::size_t n = 0; n < tiles.size(); ++n) {
+      unsigned planes_before = 0;
+      for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
+        make_sets(plan, plan.chunks[c], tiles[n], sets);
+        const bool is_last = c + 1 == plan.chunks.size();
+        const std::size_t first = plan.chunks[c].first,
+                          end = is_last ? plan.row_numbers : plan.chunks[c + 1].first;
+        host::LeafSetsTask task{};
+        task.sets = sets[0].bytes;
+        task.numbers = numbers.data() + first;
+        task.row_numbers = plan.row_numbers;
+        task.trees = static_cast<unsigned>(end - first);
+        task.rows = rows_here;
+        task.planes = planes[0].bytes;
+        task.row_planes = is_one ? 0 : all_planes * sizeof(Line);
+        task.plane_count = planes_of(end);
+        task.planes_before = planes_before;
+        task.counts = is_last ? out + begin * rows + n * kTileRows : nullptr;
+        task.row_counts = rows;
+        task.columns = static_cast<unsigned>(std::min<std::size_t>(kTileRows, rows - n * kTileRows));
+        task.streams = count * rows * sizeof *out >= kManyBytes;
+        compares.by_sets(task);
+        planes_before = task.plane_count;
+      }
+    }
+  }
+}
 
 template <class Score>
 void KeptLeaves::Parts::compare(std::span<const std::uint32_t> row_codes, Score* out) const {
@@ -163,13 +325,12 @@ void KeptLeaves::Parts::compare(std::span<const std::uint32_t> row_codes, Score*
       auto* const bytes = reinterpret_cast<std::byte*>(lines.data());
       weights.clear();
       for (std::size_t r = 0; r < count; ++r) {
-        const std::uint32_t* const mine = row_codes.data() + r * trees;
         // Wide codes come first: see compare_leaves in shared_leaves.hpp.
         std::array<std::size_t, 3> next{std::size_t{4} * shape.trees[2] + std::size_t{2} * shape.trees[1],
                                         std::size_t{4} * shape.trees[2], 0};
         each_tree(shape, 1, [&](std::uint32_t tree, unsigned width, std::size_t) {
-          const std::uint32_t code = mine[tree];
-          store_code(bytes + r * row_bytes + next[width], width, code);
+          const std::uint32_t code = row_codes[tree * count + r];
+          store_codes(bytes + r * row_bytes + next[width], width, {&code, 1});
           next[width] += std::size_t{1} << width;
           if (kWeighs) weights.push_back(code == kNoCode ? 0 : 1.0 / counts[tree][code]);
         });
@@ -184,7 +345,7 @@ void KeptLeaves::Parts::compare(std::span<const std::uint32_t> row_codes, Score*
     task.counts = found.data();
     task.weights = weights.data();
     task.sums = kWeighs ? sums.data() : nullptr;
-    target->compare_leaves(task);
+    compares.by_codes(task);
     const std::size_t here = std::min<std::size_t>(kTileRows, rows - n * kTileRows);
     for (std::size_t r = 0; r < count; ++r) {
       Score* const to = out + r * rows + n * kTileRows;
@@ -202,10 +363,11 @@ Result<void> KeptLeaves::Parts::compare_leaves(std::span<const std::int32_t> lea
                                                std::span<Score> out) const {
   if (leaves.size() % trees != 0)
     return usage(formatted("{} leaf numbers are no rows of {} trees", leaves.size(), trees));
-  const auto codes_of = [&](std::size_t first, std::size_t count) {
-    std::vector<std::uint32_t> all(count * trees);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = codes[i % trees].find(leaves[first * trees + i]);
-    return all;
+  const auto codes_of = [&](std::size_t first, std::size_t count, std::uint32_t* to) {
+    const auto mine = leaves.subspan(first * trees, count * trees);
+    for (std::size_t t = 0; t < trees; ++t) {
+      for (std::size_t r = 0; r < count; ++r) *to++ = codes[t].find(mine[r * trees + t]);
+    }
   };
   return compare_all(leaves.size() / trees, codes_of, out);
 }
@@ -215,7 +377,9 @@ Result<void> KeptLeaves::Parts::compare_kept(std::size_t first, std::size_t coun
                                              std::span<Score> out) const {
   if (first > rows || count > rows - first)
     return usage(formatted("rows {} to {} of {} kept ones", first, first + count, rows));
-  const auto codes_of = [&](std::size_t begin, std::size_t part) { return kept_codes(first + begin, part); };
+  const auto codes_of = [&](std::size_t begin, std::size_t part, std::uint32_t* to) {
+    kept_codes(first + begin, part, to);
+  };
   return compare_all(count, codes_of, out);
 }
 
@@ -227,7 +391,8 @@ KeptLeaves::~KeptLeaves() = default;
 Result<KeptLeaves> KeptLeaves::make(std::size_t trees, std::string_view target) {
   if (trees == 0) return usage("a forest without trees has no leaves to compare");
   auto parts = std::make_unique<Parts>();
-  FVM_ASSIGN(parts->target, host::find_target(target));
+  FVM_ASSIGN(const host::Target* const found, host::find_target(target));
+  parts->compares = host::leaf_comparers(*found);
   parts->trees = trees;
   parts->codes.resize(trees);
   parts->counts.resize(trees);
@@ -239,7 +404,7 @@ std::size_t KeptLeaves::trees() const { return parts_->trees; }
 
 std::size_t KeptLeaves::bytes() const {
   std::size_t all = 0;
-  for (const Parts::Tile& tile : parts_->tiles) all += tile.lines.size() * sizeof(Parts::Line);
+  for (const Parts::Tile& tile : parts_->tiles) all += tile.lines.size() * sizeof(Line);
   return all;
 }
 
@@ -251,20 +416,22 @@ Result<void> KeptLeaves::add(std::span<const std::int32_t> leaves) {
   for (std::size_t i = 0; i < leaves.size(); ++i)
     if (leaves[i] < 0)
       return usage("row {}, tree {}: leaf number {}, expected 0 or more", i / trees, i % trees, leaves[i]);
-  if (!parts.last.empty()) parts.tiles.pop_back();  // It is packed again with more rows.
-  for (std::size_t begin = 0; begin < leaves.size(); begin += trees) {
+  parts.last.resize(trees * kTileRows);
+  for (std::size_t count = leaves.size() / trees; count != 0;) {
+    const std::size_t begin = parts.rows % kTileRows,
+                      part = std::min({kRowsToFind, count, kTileRows - begin});
     for (std::size_t t = 0; t < trees; ++t) {
-      const std::uint32_t code = parts.codes[t].find_or_add(leaves[begin + t]);
-      if (code == parts.counts[t].size()) parts.counts[t].push_back(0);
-      ++parts.counts[t][code];
-      parts.last.push_back(code);
+      const auto codes = std::span(parts.last).subspan(t * kTileRows + begin, part);
+      for (std::size_t r = 0; r < part; ++r) codes[r] = parts.codes[t].find_or_add(leaves[r * trees + t]);
+      parts.counts[t].resize(parts.codes[t].size());
+      for (const std::uint32_t code : codes) ++parts.counts[t][code];
     }
-    ++parts.rows;
-    if (parts.rows % kTileRows != 0) continue;
-    parts.tiles.push_back(parts.packed());
-    parts.last.clear();
+    if (begin == 0) parts.tiles.emplace_back();
+    parts.rows += part;
+    leaves = leaves.subspan(part * trees);
+    count -= part;
+    if (begin + part == kTileRows || count == 0) parts.tiles.back() = parts.packed(begin + part);
   }
-  if (!parts.last.empty()) parts.tiles.push_back(parts.packed());
   return {};
 }
 

@@ -13,7 +13,7 @@
 namespace forestvm::host {
 
 /// The number of kept rows in a tile.
-inline constexpr unsigned kTileRows = 256;
+inline constexpr unsigned kTileRows = 512;
 
 /// The leaves of kTileRows kept rows. The codes of trees of one byte come first, then those of two and of four bytes; a
 /// tree has kTileRows codes, one for each row.

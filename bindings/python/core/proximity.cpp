@@ -41,10 +41,11 @@ Result<void> share(const Call& call) {
   if (!call.has_rows) return score(0, count, {out, count * others});
   auto* const nearest_rows = static_cast<std::int64_t*>(call.rows->buf);
   const std::size_t top = Call::width(call.rows);
-  constexpr std::size_t kAtOnce = 16;
-  std::vector<Score> scores(kAtOnce * others);
-  for (std::size_t first = 0; first < count; first += kAtOnce) {
-    const std::size_t rows = std::min(kAtOnce, count - first);
+  constexpr std::size_t kScoreBytes = std::size_t{4} << 20, kLeastRows = 16;
+  const std::size_t at_once = std::max(kLeastRows, kScoreBytes / sizeof(Score) / others);
+  std::vector<Score> scores(std::min(at_once, count) * others);
+  for (std::size_t first = 0; first < count; first += at_once) {
+    const std::size_t rows = std::min(at_once, count - first);
     FVM_TRY(score(first, rows, scores));
     for (std::size_t r = 0; r < rows; ++r) {
       const auto self = call.has_others ? std::nullopt : std::optional(first + r);

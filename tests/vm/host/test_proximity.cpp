@@ -93,6 +93,66 @@ TEST(Proximity, CountsSharedLeaves) {
       }
 }
 
+/// Many rows are compared by sets of the kept rows in each leaf: with every number of trees up to some whole blocks,
+/// tiles that are full and not, and counts of one and of two bytes.
+TEST(Proximity, CountsLeavesOfManyRows) {
+  for (const std::string& target : support::targets_here())
+    for (const std::size_t trees : {1U, 15U, 16U, 17U, 31U, 32U, 33U, 300U})
+      for (const std::size_t kept_rows : {1U, 511U, 513U}) {
+        const Leaves rows = drawn(150, trees, 1), others = drawn(kept_rows, trees, 2);
+        const KeptLeaves kept = kept_of(others, target, 100);
+        std::vector<std::int32_t> counts(rows.rows() * others.rows(), -1);
+        ASSERT_TRUE(kept.count(rows.numbers, counts).ok());
+        EXPECT_EQ(counts, slow_counts(rows, others)) << target << ' ' << trees << ' ' << kept_rows;
+      }
+}
+
+TEST(Proximity, CountsUpToAllTrees) {
+  for (const std::string& target : support::targets_here())
+    for (const std::size_t trees : {255U, 256U, 65'536U, 70'001U}) {
+      const Leaves rows{trees, std::vector<std::int32_t>(140 * trees, 7)};
+      const KeptLeaves kept = kept_of({trees, std::vector<std::int32_t>(3 * trees, 7)}, target, 3);
+      std::vector<std::int32_t> counts(140 * 3);
+      ASSERT_TRUE(kept.count(rows.numbers, counts).ok());
+      EXPECT_EQ(counts, std::vector<std::int32_t>(140 * 3, static_cast<std::int32_t>(trees))) << target;
+    }
+}
+
+/// The sets of these trees' leaves have more than 65,536 numbers, so that counts of some trees are kept while those of
+/// the next trees are made.
+TEST(Proximity, CountsTreesInParts) {
+  Leaves others{100}, rows{100};
+  for (std::int32_t i = 0; i < 2000; ++i)
+    for (std::int32_t t = 0; t < 100; ++t) others.numbers.push_back(t % 3 == 0 ? i % 10 : i + t);
+  for (std::int32_t i = 0; i < 150; ++i)
+    for (std::int32_t t = 0; t < 100; ++t) rows.numbers.push_back(t % 3 == 0 ? i % 11 : i * 14 + t);
+  for (const std::string& target : support::targets_here()) {
+    const KeptLeaves kept = kept_of(others, target, 2000);
+    std::vector<std::int32_t> counts(rows.rows() * others.rows());
+    ASSERT_TRUE(kept.count(rows.numbers, counts).ok());
+    EXPECT_EQ(counts, slow_counts(rows, others)) << target;
+  }
+}
+
+/// Large results are written past the caches, whatever their alignment. More than 4,096 rows are compared in parts.
+TEST(Proximity, WritesLargeResults) {
+  const Leaves rows = drawn(4'099, 2, 4), others = drawn(515, 2, 5);
+  const std::vector<std::int32_t> expected = slow_counts(rows, others);
+  for (const std::string& target : support::targets_here()) {
+    const KeptLeaves kept = kept_of(others, target, 515);
+    for (std::size_t offset = 0; offset < 16; offset += 5) {
+      std::vector<std::int32_t> counts(offset, -1);
+      counts.insert(counts.end(), expected.size(), 0);
+      counts.push_back(-1);
+      ASSERT_TRUE(kept.count(rows.numbers, std::span(counts).subspan(offset)).ok());
+      std::vector<std::int32_t> all(offset, -1);
+      all.insert(all.end(), expected.begin(), expected.end());
+      all.push_back(-1);
+      EXPECT_TRUE(counts == all) << target << ' ' << offset;
+    }
+  }
+}
+
 TEST(Proximity, CountsAmongKeptRows) {
   const Leaves leaves = drawn(600, 8, 3);
   const KeptLeaves kept = kept_of(leaves, "auto", 7);
@@ -110,8 +170,9 @@ TEST(Proximity, TakesCodesOfFourBytes) {
   Leaves leaves{2};
   for (std::int32_t i = 0; i < 70'000; ++i) leaves.numbers.insert(leaves.numbers.end(), {i, i % 5});
   const KeptLeaves kept = kept_of(leaves, "auto", 70'000);
-  const Leaves rows{2, {69'999, 4, 255, 0, 65'535, 0, 70'000, 5}};
-  std::vector<std::int32_t> counts(4 * leaves.rows());
+  Leaves rows{2, {69'999, 4, 255, 0, 65'535, 0, 70'000, 5}};
+  for (std::int32_t i = 0; i < 140; ++i) rows.numbers.insert(rows.numbers.end(), {i * 501, i % 7});
+  std::vector<std::int32_t> counts(rows.rows() * leaves.rows());
   ASSERT_TRUE(kept.count(rows.numbers, counts).ok());
   EXPECT_EQ(counts, slow_counts(rows, leaves));
 }

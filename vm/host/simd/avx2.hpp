@@ -23,6 +23,12 @@ struct Avx2Shuffle {
     return reinterpret_cast<Bytes>(
         _mm256_shuffle_epi8(reinterpret_cast<__m256i>(table), reinterpret_cast<__m256i>(index)));
   }
+  FVM_INLINE static void stream_line(void* to, const void* from) {
+    for (unsigned i = 0; i < 2; ++i)
+      _mm256_stream_si256(static_cast<__m256i*>(to) + i,
+                          _mm256_loadu_si256(static_cast<const __m256i*>(from) + i));
+  }
+  FVM_INLINE static void finish_streams() { _mm_sfence(); }
   /// Selects by the highest bit of each byte of the mask, which is one instruction.
   FVM_INLINE static Bytes select(Bytes mask, Bytes no, Bytes yes) {
     return reinterpret_cast<Bytes>(_mm256_blendv_epi8(

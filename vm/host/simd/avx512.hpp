@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/platform.hpp>
@@ -33,6 +34,18 @@ struct Avx512Bytes {
   FVM_INLINE static Bytes select(Mask mask, Bytes no, Bytes yes) {
     return _mm512_mask_blend_epi8(mask, no, yes);
   }
+  FVM_INLINE static Bytes majority(Bytes a, Bytes b, Bytes c) {
+    return _mm512_ternarylogic_epi64(a, b, c, 0xe8);
+  }
+  FVM_INLINE static Bytes add_where(const std::uint8_t* bits, Bytes sums, std::uint8_t value) {
+    Mask mask = 0;
+    std::memcpy(&mask, bits, sizeof mask);
+    return _mm512_mask_add_epi8(sums, mask, sums, all(value));
+  }
+  FVM_INLINE static void stream_line(void* to, const void* from) {
+    _mm512_stream_si512(static_cast<__m512i*>(to), _mm512_loadu_si512(from));
+  }
+  FVM_INLINE static void finish_streams() { _mm_sfence(); }
   FVM_INLINE static Mask at_least(Bytes a, Bytes b) { return _mm512_cmpge_epu8_mask(a, b); }
   FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code) {
     return _mm512_mask_sub_epi8(from, _mm512_cmpgt_epu8_mask(x, code), from, all(0xff));

@@ -37,6 +37,19 @@ struct Shuffle16 {
     return found;
 #endif
   }
+  FVM_INLINE static void stream_line(void* to, const void* from) {
+#if defined(__SSSE3__)
+    for (unsigned i = 0; i < 4; ++i)
+      _mm_stream_si128(static_cast<__m128i*>(to) + i, _mm_loadu_si128(static_cast<const __m128i*>(from) + i));
+#else
+    std::memcpy(to, from, 64);
+#endif
+  }
+  FVM_INLINE static void finish_streams() {
+#if defined(__SSSE3__)
+    _mm_sfence();
+#endif
+  }
   FVM_INLINE static Bytes select(Bytes mask, Bytes no, Bytes yes) { return (yes & mask) | (no & ~mask); }
 };
 

@@ -36,6 +36,21 @@ struct PortableBytes {
     return reinterpret_cast<Mask>((a & all(0xf8)) == all(first));
   }
   FVM_INLINE static Bytes select(Mask mask, Bytes no, Bytes yes) { return Shuffle::select(mask, no, yes); }
+  /// Returns the bits that at least two of the vectors have.
+  FVM_INLINE static Bytes majority(Bytes a, Bytes b, Bytes c) { return (a & b) | (c & (a ^ b)); }
+  /// Returns `sums`, and `value` more in the lanes whose bits are set. Lane i has bit i % 8 of byte i / 8.
+  FVM_INLINE static Bytes add_where(const std::uint8_t* bits, Bytes sums, std::uint8_t value) {
+    typedef std::uint32_t Words __attribute__((vector_size(kLanes)));
+    std::uint32_t word = 0;
+    std::memcpy(&word, bits, kLanes / 8);
+    const Bytes spread = Shuffle::shuffle(reinterpret_cast<Bytes>(Words{} + word), load(kSpread.byte_of));
+    const Bytes bit = load(kSpread.bit_of);
+    return sums + (reinterpret_cast<Bytes>((spread & bit) == bit) & all(value));
+  }
+  /// Stores 64 bytes to an aligned address, past the caches where the CPU can.
+  FVM_INLINE static void stream_line(void* to, const void* from) { Shuffle::stream_line(to, from); }
+  /// Orders these stores before later ones.
+  FVM_INLINE static void finish_streams() { Shuffle::finish_streams(); }
   FVM_INLINE static Mask at_least(Bytes a, Bytes b) { return reinterpret_cast<Mask>(a >= b); }
   /// Returns `from`, and one more where x is above `code`.
   FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code) {
@@ -74,6 +89,21 @@ struct PortableBytes {
                                     std::size_t rows) {
     for (std::size_t i = 0; i < rows; ++i) sums[i] += leaves[at[i]];
   }
+
+ private:
+  /// For each lane, the byte in which its bit lies, and this bit.
+  struct Spread {
+    alignas(kLanes) std::uint8_t byte_of[kLanes], bit_of[kLanes];
+    static constexpr Spread make() {
+      Spread spread{};
+      for (unsigned i = 0; i < kLanes; ++i) {
+        spread.byte_of[i] = static_cast<std::uint8_t>(i / 8);
+        spread.bit_of[i] = static_cast<std::uint8_t>(1U << i % 8);
+      }
+      return spread;
+    }
+  };
+  static constexpr Spread kSpread = Spread::make();
 };
 
 }  // namespace forestvm::host

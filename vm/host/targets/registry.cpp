@@ -10,20 +10,20 @@
 
 namespace forestvm::host {
 
-#define FVM_TARGET(Name, text, meaning)                \
-  namespace target_##Name {                            \
-    bool runs_here();                                  \
-    const WalkerTable* walkers(Layout layout);         \
-    void encode(const EncodeTask& task);               \
-    void encode_categories(const CategoryTask& task);  \
-    void encode_columns(const ColumnTask& task);       \
-    void encode_doubles(const DoublesTask& task);      \
-    std::uint64_t round(const RoundTask& task);        \
-    void derive(const DeriveTask& task);               \
-    void explain(const ExplainTask& task);             \
-    void add_levels(LoadedPaths& paths);               \
-    void compare_leaves(const SharedLeavesTask& task); \
-    bool picks_doubles();                              \
+#define FVM_TARGET(Name, text, meaning)               \
+  namespace target_##Name {                           \
+    bool runs_here();                                 \
+    const WalkerTable* walkers(Layout layout);        \
+    void encode(const EncodeTask& task);              \
+    void encode_categories(const CategoryTask& task); \
+    void encode_columns(const ColumnTask& task);      \
+    void encode_doubles(const DoublesTask& task);     \
+    std::uint64_t round(const RoundTask& task);       \
+    void derive(const DeriveTask& task);              \
+    void explain(const ExplainTask& task);            \
+    void add_levels(LoadedPaths& paths);              \
+    LeafComparers leaf_comparers();                   \
+    bool picks_doubles();                             \
   }
 #include <built_targets.def>
 
@@ -43,7 +43,6 @@ constexpr Target kTargets[] = {
    target_##Name::derive,               \
    target_##Name::explain,              \
    target_##Name::add_levels,           \
-   target_##Name::compare_leaves,       \
    target_##Name::picks_doubles},
 #include <built_targets.def>
 };
@@ -76,6 +75,14 @@ Walker Target::find_walker(Layout layout, const WalkerDesc& desc) const {
     if (const WalkerTable* const table = target->walkers(layout))
       if (const Walker walker = table->find(desc)) return walker;
   return {};
+}
+
+LeafComparers leaf_comparers(const Target& target) {
+  static constexpr LeafComparers (*kComparers[])() = {
+#define FVM_TARGET(Name, text, meaning) target_##Name::leaf_comparers,
+#include <built_targets.def>
+  };
+  return kComparers[&target - kTargets]();
 }
 
 Result<const Target*> find_target(std::string_view name) {

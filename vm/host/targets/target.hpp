@@ -13,6 +13,7 @@
 #include "vm/host/encode_columns.hpp"
 #include "vm/host/encode_doubles.hpp"
 #include "vm/host/encode_rows.hpp"
+#include "vm/host/leaf_sets.hpp"
 #include "vm/host/paths/explain_task.hpp"
 #include "vm/host/shared_leaves.hpp"
 #include "vm/host/walkers/walker_table.hpp"
@@ -32,7 +33,6 @@ struct Target {
   DeriveFunction derive;
   ExplainFunction explain;
   void (*add_levels)(LoadedPaths&);  ///< Adds the form of paths in which `explain` reads them for a few rows.
-  SharedLeavesFunction compare_leaves;
   /// Returns whether `encode_doubles` picks values in vectors, in less time than `round` converts them.
   bool (*picks_doubles)();
 
@@ -40,6 +40,15 @@ struct Target {
   /// if the layout is not built.
   Walker find_walker(Layout layout, const WalkerDesc& desc) const;
 };
+
+/// A target's functions that compare the leaves of rows with those of a tile of kept rows. They are no part of Target,
+/// so that a library that compares no leaves does not have them.
+struct LeafComparers {
+  SharedLeavesFunction by_codes;
+  LeafSetsFunction by_sets;
+};
+
+LeafComparers leaf_comparers(const Target& target);
 
 /// Returns the CPU targets that are built, the best last.
 std::span<const Target> targets();
