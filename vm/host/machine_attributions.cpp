@@ -4,8 +4,10 @@
 #include <span>
 #include <type_traits>
 
+#include "vm/host/attribute_numbers.hpp"
 #include "vm/host/leaf_lists.hpp"
 #include "vm/host/machine.hpp"
+#include "vm/host/targets/target.hpp"
 
 namespace forestvm::host {
 namespace {
@@ -28,51 +30,32 @@ void convert(const Score* numbers, std::size_t count, std::size_t terms,
   }
 }
 
-/// The number of trees that are taken for many rows before the next ones, so that their terms stay in the caches. The
-/// numbers of a row's leaves in them fill a line of a cache.
-constexpr std::size_t kTreesAtOnce = 16;
-
-/// Adds to a row's sums the terms of the leaves that it reaches in up to kTreesAtOnce trees. `numbers` has the numbers
-/// of these leaves.
+/// The terms of the leaves that a row reaches in up to kAttributedTrees trees.
 template <class Score>
-void add_terms(std::span<const NumberedLeaves> trees, const LeafAttributions& all,
-               const std::int32_t* numbers, Score* sums) {
-  const LeafTerm<Score>* const terms = all.terms<Score>();
-  struct {
-    std::uint32_t begin, end;
-  } lists[kTreesAtOnce];
+struct TermLists {
+  struct List {
+    const LeafTerm<Score>*begin, *end;
+  };
+  List lists[kAttributedTrees];
   std::size_t count = 0;
-  for_leaf_lists(trees, all.leaves, numbers, [&](std::uint32_t begin, std::uint32_t end) {
-    __builtin_prefetch(terms + begin);
-    lists[count++] = {begin, end};
-  });
-  for (std::size_t l = 0; l < count; ++l)
-    for (std::uint32_t term = lists[l].begin; term != lists[l].end; ++term)
-      sums[terms[term].sum] += terms[term].value;
-}
 
-/// Adds lines of numbers to as many sums. The sums of a line are kept in four registers meanwhile: the compiler would
-/// keep an array of vectors in memory.
-template <class Score>
-void add_lines(const Line* const* leaves, std::size_t count, std::size_t lines, Score* sums) {
-  typedef Score Vector __attribute__((vector_size(16), aligned(alignof(Score)), may_alias));
-  static_assert(4 * sizeof(Vector) == sizeof(Line));
-  for (std::size_t line = 0; line < lines; ++line, sums += sizeof(Line) / sizeof(Score)) {
-    auto* const kept = reinterpret_cast<Vector*>(sums);
-    Vector a = kept[0], b = kept[1], c = kept[2], d = kept[3];
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto* const added = reinterpret_cast<const Vector*>(leaves[i] + line);
-      a += added[0];
-      b += added[1];
-      c += added[2];
-      d += added[3];
-    }
-    kept[0] = a;
-    kept[1] = b;
-    kept[2] = c;
-    kept[3] = d;
+  /// Finds the lists, and lets the processor fetch them. `numbers` has the numbers of the leaves.
+  void find(std::span<const NumberedLeaves> trees, const LeafAttributions& all, const std::int32_t* numbers) {
+    const LeafTerm<Score>* const terms = all.terms<Score>();
+    count = 0;
+    for_leaf_lists(trees, all.leaves, numbers, [&](std::uint32_t begin, std::uint32_t end) {
+      __builtin_prefetch(terms + begin);
+      if (end != begin) __builtin_prefetch(terms + end - 1);
+      lists[count++] = {terms + begin, terms + end};
+    });
   }
-}
+
+  void add(Score* sums) const {
+    for (std::size_t l = 0; l < count; ++l)
+      for (const LeafTerm<Score>*term = lists[l].begin, *end = lists[l].end; term != end; ++term)
+        sums[term->sum] += term->value;
+  }
+};
 
 /// The rows of a call for which sums are computed together.
 struct SummedRows {
@@ -85,48 +68,19 @@ struct SummedRows {
 /// How many rows ahead the processor fetches the numbers of leaves.
 constexpr std::uint32_t kAhead = 8;
 
-/// Adds to the sums of rows the terms of the leaves that they reach in some trees, at most kTreesAtOnce from `begin`
-/// on.
+/// Adds to the sums of rows the terms of the leaves that they reach in some trees, at most kAttributedTrees from
+/// `begin` on.
 template <class Score>
 void add_lists(const SummedRows& rows, std::span<const NumberedLeaves> trees, std::size_t begin,
                const LeafAttributions& all, Score* sums) {
-  const std::int32_t* numbers = rows.leaves + begin;
-  for (std::uint32_t i = 0; i < rows.count; ++i, numbers += rows.trees) {
-    if (i + kAhead < rows.count) __builtin_prefetch(numbers + kAhead * rows.trees);
-    add_terms(trees, all, numbers, sums + i * rows.width);
-  }
-}
-
-/// Finds the numbers of the leaves that a row reaches in some trees, and lets the processor fetch them.
-void find_lines(std::span<const NumberedLeaves> trees, const LeafAttributions& all,
-                const std::int32_t* numbers, const Line** lines) {
-  for (std::size_t t = 0; t < trees.size(); ++t) {
-    const auto number = static_cast<std::uint32_t>(numbers[t]);
-    // The first numbers are zeros. A leaf that the tree does not have is in a damaged program only.
-    const bool known = number < trees[t].leaf_count;
-    lines[t] = all.numbers.data() + (known ? all.leaves[trees[t].first_leaf + number] : 0);
-    __builtin_prefetch(lines[t]);
-  }
-}
-
-/// Adds the numbers of leaves as add_lists adds their terms. An output has `terms` sums.
-template <class Score>
-void add_numbers(const SummedRows& rows, std::span<const NumberedLeaves> trees, std::size_t begin,
-                 const LeafAttributions& all, std::size_t terms, Score* sums) {
-  const std::uint32_t* const outputs = all.outputs.data() + begin;
-  const Line* lines[2][kTreesAtOnce];
-  find_lines(trees, all, rows.leaves + begin, lines[0]);
-  for (std::uint32_t i = 0; i < rows.count; ++i, sums += rows.width) {
-    if (i + kAhead < rows.count) __builtin_prefetch(rows.leaves + (i + kAhead) * rows.trees + begin);
-    // The lines of the next row come into the cache meanwhile.
-    if (i + 1 < rows.count)
-      find_lines(trees, all, rows.leaves + (i + 1) * rows.trees + begin, lines[(i + 1) % 2]);
-    for (std::size_t t = 0; t < trees.size();) {
-      std::size_t end = t + 1;
-      while (end < trees.size() && outputs[end] == outputs[t]) ++end;
-      add_lines(lines[i % 2] + t, end - t, all.leaf_lines, sums + outputs[t] * terms);
-      t = end;
-    }
+  const std::int32_t* const numbers = rows.leaves + begin;
+  TermLists<Score> lists[2];
+  lists[0].find(trees, all, numbers);
+  for (std::uint32_t i = 0; i < rows.count; ++i) {
+    if (i + kAhead < rows.count) __builtin_prefetch(numbers + (i + kAhead) * rows.trees);
+    // The lists of the next row come into the cache meanwhile.
+    if (i + 1 < rows.count) lists[(i + 1) % 2].find(trees, all, numbers + (i + 1) * rows.trees);
+    lists[i % 2].add(sums + i * rows.width);
   }
 }
 
@@ -145,10 +99,12 @@ void Machine::attribute_rows(const Range& rows) const {
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(most, rows.end - row));
     const SummedRows some{pass_->leaves + row * trees.size(), count, trees.size(), width};
     std::memset(sums, 0, count * width * sizeof *sums);
-    for (std::size_t begin = 0; begin < trees.size(); begin += kTreesAtOnce) {
-      const auto these = trees.subspan(begin, std::min(kTreesAtOnce, trees.size() - begin));
+    for (std::size_t begin = 0; begin < trees.size(); begin += kAttributedTrees) {
+      const auto these = trees.subspan(begin, std::min(kAttributedTrees, trees.size() - begin));
       if (all.leaf_lines != 0)
-        add_numbers(some, these, begin, all, terms, sums);
+        loaded_->target->attribute({these, all.outputs.data() + begin, all.leaves.data(), all.numbers.data(),
+                                    all.leaf_lines, some.leaves + begin, some.trees, count, sums, width,
+                                    terms, std::is_same_v<Score, double>});
       else
         add_lists(some, these, begin, all, sums);
     }

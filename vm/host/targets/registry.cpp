@@ -21,6 +21,7 @@ namespace forestvm::host {
     std::uint64_t round(const RoundTask& task);       \
     void derive(const DeriveTask& task);              \
     void explain(const ExplainTask& task);            \
+    void attribute(const AttributeTask& task);        \
     void add_levels(LoadedPaths& paths);              \
     LeafComparers leaf_comparers();                   \
     bool picks_doubles();                             \
@@ -42,6 +43,7 @@ constexpr Target kTargets[] = {
    target_##Name::round,                \
    target_##Name::derive,               \
    target_##Name::explain,              \
+   target_##Name::attribute,            \
    target_##Name::add_levels,           \
    target_##Name::picks_doubles},
 #include <built_targets.def>

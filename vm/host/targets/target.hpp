@@ -8,6 +8,7 @@
 #include <forestvm/core/round_values.hpp>
 #include <forestvm/result.hpp>
 
+#include "vm/host/attribute_numbers.hpp"
 #include "vm/host/derive_codes.hpp"
 #include "vm/host/encode_categories.hpp"
 #include "vm/host/encode_columns.hpp"
@@ -32,6 +33,7 @@ struct Target {
   RoundFunction round;
   DeriveFunction derive;
   ExplainFunction explain;
+  AttributeFunction attribute;
   void (*add_levels)(LoadedPaths&);  ///< Adds the form of paths in which `explain` reads them for a few rows.
   /// Returns whether `encode_doubles` picks values in vectors, in less time than `round` converts them.
   bool (*picks_doubles)();

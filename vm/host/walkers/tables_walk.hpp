@@ -226,14 +226,22 @@ class TablesWalk {
         return store_vectors<Target>(task_, stored, row_, slots_, view.leaves, at);
       return store_vectors<Target>(task_, stored, row_, slots_, task_.wide_leaves + stored.first_leaf, at);
     }
+    const TreeDesc& desc = task_.group.trees[tree - task_.first_tree];
+    if (task_.delivery == Delivery::LeafNumber) return store_numbers(desc, at);
     float values[kMaxRows];
     std::uint64_t numbers_at[kMaxRows];
-    const TreeDesc& desc = task_.group.trees[tree - task_.first_tree];
     for (std::uint32_t r = 0; r < rows_; ++r) {
       values[r] = view.leaves[at[r]];
       numbers_at[r] = std::uint64_t{desc.first_leaf} + at[r];
     }
     Deliver<Target>::run(task_, {tree, row_, 1, rows_, values, numbers_at});
+  }
+
+  /// Stores the numbers of a tree's leaves, row by row.
+  void store_numbers(const TreeDesc& desc, const std::uint8_t* at) {
+    const std::uint32_t* const numbers = task_.numbers + desc.first_leaf;
+    std::uint32_t* out = reinterpret_cast<std::uint32_t*>(task_.out) + row_ * task_.width + desc.number;
+    for (std::uint32_t r = 0; r < rows_; ++r, out += task_.width) *out = numbers[at[r]];
   }
 
   /// Takes every row from the roots to its leaves. The rows' slots are then the leaves' numbers.
