@@ -67,7 +67,7 @@ FVM_INLINE void add_lines(const Line* const* leaves, std::size_t count, std::siz
 }
 
 /// Finds the numbers of the leaves that a row reaches, and lets the processor fetch them.
-inline void find_lines(const AttributeTask& task, std::uint32_t row, const Line** lines) {
+FVM_INLINE void find_lines(const AttributeTask& task, std::uint32_t row, const Line** lines) {
   const std::int32_t* const leaves = task.leaves + row * task.row_leaves;
   for (std::size_t t = 0; t < task.trees.size(); ++t) {
     const auto number = static_cast<std::uint32_t>(leaves[t]);

@@ -380,7 +380,7 @@ class HostPredictor final : public CallPredictor {
     part.values = nullptr;
     part.wide_values = nullptr;
     part.labels = nullptr;
-    UndecidedRows rows(pass, loaded_.meta.early_stop, loaded_.meta.num_outputs, columns(),
+    UndecidedRows rows(pass, *target_, loaded_.meta.early_stop, loaded_.meta.num_outputs, columns(),
                        plan_.undecided_values(pass, pass.row_count), memory);
     // The values that functions of leaves read belong to rows by their numbers in the call.
     const bool packs = loaded_.functions.empty();

@@ -3,24 +3,24 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include <forestvm/core/encoder.hpp>
 
 #include "vm/host/lines.hpp"
+#include "vm/host/targets/target.hpp"
 
 namespace forestvm::host {
 namespace {
 
-/// The rows of a chunk are packed when at most this share of them is undecided.
-constexpr std::uint32_t kPackedShare = 2;
-
-constexpr std::size_t packed_rows(std::size_t rows) { return rows / kPackedShare + 1; }
+/// Returns the most undecided rows of a chunk of `rows` that are packed.
+constexpr std::size_t packed_rows(std::size_t rows) { return rows * 3 / 4; }
 
 std::size_t packed_code_bytes(std::size_t rows, std::size_t columns) {
   return columns == 0 ? 0 : code_bytes(packed_rows(rows), columns) + kCodeSlack;
 }
 
-constexpr std::size_t kParts = 6;
+constexpr std::size_t kParts = 7;
 
 /// Returns the bytes of each part of the memory, in the order in which the constructor takes them.
 [[gnu::noinline]] std::array<std::size_t, kParts> part_bytes(std::size_t rows, std::size_t outputs,
@@ -31,21 +31,8 @@ constexpr std::size_t kParts = 6;
           numbers,
           numbers,
           packed_code_bytes(rows, columns),
-          packed_rows(rows) * values * sizeof(float)};
-}
-
-/// Copies the codes of some rows, whose numbers ascend, one block of packed rows after the other. `to` may be `from`:
-/// no row is written before it is read.
-void pack_codes(const std::uint8_t* from, const std::uint32_t* rows, std::uint32_t count, std::size_t columns,
-                std::uint8_t* to) {
-  std::size_t offsets[kCodeRows];
-  for (std::uint32_t begin = 0; begin < count; begin += kCodeRows) {
-    const std::uint32_t here = std::min<std::uint32_t>(count - begin, kCodeRows);
-    for (std::uint32_t i = 0; i < here; ++i) offsets[i] = code_offset(rows[begin + i], columns);
-    std::uint8_t* const block = to + code_offset(begin, columns);
-    for (std::size_t c = 0; c < columns; ++c)
-      for (std::uint32_t i = 0; i < here; ++i) block[c * kCodeRows + i] = from[offsets[i] + c * kCodeRows];
-  }
+          packed_rows(rows) * values * sizeof(float),
+          rows};
 }
 
 }  // namespace
@@ -57,9 +44,9 @@ std::size_t UndecidedRows::bytes(std::size_t rows, std::size_t outputs, std::siz
   return all;
 }
 
-UndecidedRows::UndecidedRows(const Pass& pass, EarlyStopRule rule, std::size_t outputs, std::size_t columns,
-                             std::size_t values, std::byte* memory)
-    : outputs_(outputs), columns_(columns), values_(values), rows_(pass.row_count) {
+UndecidedRows::UndecidedRows(const Pass& pass, const Target& target, EarlyStopRule rule, std::size_t outputs,
+                             std::size_t columns, std::size_t values, std::byte* memory)
+    : target_(target), outputs_(outputs), columns_(columns), values_(values), rows_(pass.row_count) {
   std::byte* parts[kParts];
   const auto sizes = part_bytes(rows_, outputs, columns, values);
   for (std::size_t i = 0; i < kParts; ++i) {
@@ -72,9 +59,10 @@ UndecidedRows::UndecidedRows(const Pass& pass, EarlyStopRule rule, std::size_t o
   kept_ = reinterpret_cast<std::uint32_t*>(parts[3]);
   packed_codes_ = reinterpret_cast<std::uint8_t*>(parts[4]);
   packed_values_ = reinterpret_cast<float*>(parts[5]);
+  sums_.decided = reinterpret_cast<std::uint8_t*>(parts[6]);
   sums_.rule = rule;
   sums_.margin = pass.options->early_stop->margin;
-  std::fill_n(sums_.scores, rows_ * outputs_, 0.0);  // no row with such sums is decided
+  std::memset(sums_.decided, 0, rows_);
   for (std::uint32_t row = 0; row < rows_; ++row) numbers_[row] = row;
 }
 
@@ -83,7 +71,7 @@ void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
   std::uint32_t k = 0;
   for (std::uint32_t row = 0; row < rows_; ++row) {
     const double* const sums = sums_.scores + row * outputs_;
-    if (sums_.left(sums, 1, outputs_) == 0) {
+    if (sums_.decided[row] != 0) {
       std::copy_n(sums, outputs_, all_ + numbers_[row] * outputs_);
       continue;
     }
@@ -92,7 +80,7 @@ void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
     kept_[k++] = row;
   }
   if (columns_ != 0) {
-    pack_codes(pass.codes, kept_, left, columns_, packed_codes_);
+    target_.pack({pass.codes, kept_, left, columns_, packed_codes_});
     pass.codes = packed_codes_;
   }
   if (values_ != 0) {
@@ -102,12 +90,13 @@ void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
     pass.row_stride = values_;
   }
   rows_ = pass.row_count = left;
+  std::memset(sums_.decided, 0, rows_);
 }
 
 bool UndecidedRows::next(Pass& pass, bool packs) {
   sums_.begun = true;
-  const std::uint32_t left = sums_.left(sums_.scores, rows_, outputs_);
-  if (packs && left != 0 && left <= rows_ / kPackedShare) pack(pass, left);
+  const std::uint32_t left = sums_.left(0, rows_);
+  if (packs && left != 0 && left <= packed_rows(rows_)) pack(pass, left);
   return left != 0;
 }
 

@@ -1,6 +1,6 @@
 // The rows of a pass whose prediction may stop early (see EarlyStop). The trees of a call are walked in chunks. After a
-// chunk, rows that need no more trees keep their sums, and once they are at least half of the rows, the codes or values
-// of the others are packed, so that the walks of the next chunks take these alone.
+// chunk, rows that need no more trees keep their sums, and once they are at least a quarter of the rows, the codes or
+// values of the others are packed, so that the walks of the next chunks take these alone.
 // In: a pass, and memory for it. Out: the sums of all of its rows, and the pass of the next chunk.
 #pragma once
 
@@ -19,8 +19,8 @@ class UndecidedRows {
 
   /// `pass` is the first chunk, `rule` the program's. `columns` and `values` are 0 if its walks read no codes, or no
   /// values.
-  UndecidedRows(const Pass& pass, EarlyStopRule rule, std::size_t outputs, std::size_t columns,
-                std::size_t values, std::byte* memory);
+  UndecidedRows(const Pass& pass, const Target& target, EarlyStopRule rule, std::size_t outputs,
+                std::size_t columns, std::size_t values, std::byte* memory);
 
   /// Returns the sums of the chunk's rows.
   UndecidedSums& sums() { return sums_; }
@@ -35,6 +35,7 @@ class UndecidedRows {
  private:
   void pack(Pass& pass, std::uint32_t left);
 
+  const Target& target_;
   std::size_t outputs_, columns_, values_;
   std::uint32_t rows_;      ///< Rows of the chunk.
   double* all_;             ///< The sums of all rows that are no longer part of the chunk.

@@ -21,13 +21,10 @@ inline bool is_decided(EarlyStopRule rule, const double* scores, std::uint32_t o
   double best = scores[0], second = scores[1];
   if (best < second) std::swap(best, second);
   for (std::uint32_t k = 2; k < outputs; ++k) {
-    const double score = scores[k];
-    if (score > best) {
-      second = best;
-      best = score;
-    } else if (score > second) {
-      second = score;
-    }
+    // Nothing branches on the scores: no processor would foresee which is the best.
+    const double score = scores[k], lower = score > second ? score : second;
+    second = score > best ? best : lower;
+    best = score > best ? score : best;
   }
   return best - second > margin;
 }

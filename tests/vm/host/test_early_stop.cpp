@@ -6,14 +6,18 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/core/early_stop.hpp>
+#include <forestvm/core/encoder.hpp>
 
 #include "support/small_models.hpp"
+#include "support/targets_here.hpp"
+#include "vm/host/targets/target.hpp"
 #include "vm/small_program.hpp"
 
 namespace forestvm::test::test_early_stop {
@@ -152,6 +156,34 @@ Model climbing_model(EarlyStopRule rule, std::uint32_t outputs, std::uint32_t ro
     model.round_begins.push_back(static_cast<std::uint32_t>(model.trees.size()));
   }
   return model;
+}
+
+/// Rows from one block, from many, and from all, packed into other memory and in place.
+TEST(EarlyStop, PacksTheCodesOfSomeRows) {
+  std::mt19937 random(1);
+  for (const std::string& name : support::targets_here())
+    for (const std::size_t columns : {1u, 5u})
+      for (const std::uint32_t one_of : {1u, 2u, 7u, 200u}) {
+        SCOPED_TRACE(name + ", one row of " + std::to_string(one_of));
+        std::vector<std::uint8_t> codes(code_bytes(kRows, columns) + kCodeSlack);
+        for (std::uint8_t& code : codes) code = static_cast<std::uint8_t>(random());
+        std::vector<std::uint32_t> rows;
+        for (std::uint32_t row = 0; row < kRows; ++row)
+          if (random() % one_of == 0) rows.push_back(row);
+        const auto code = [&](const std::vector<std::uint8_t>& of, std::size_t row, std::size_t column) {
+          return of[code_offset(row, columns) + column * kCodeRows];
+        };
+        std::vector<std::uint8_t> packed(codes.size()), in_place = codes;
+        const auto pack = (*host::find_target(name))->pack;
+        const auto count = static_cast<std::uint32_t>(rows.size());
+        pack({codes.data(), rows.data(), count, columns, packed.data()});
+        pack({in_place.data(), rows.data(), count, columns, in_place.data()});
+        for (std::size_t i = 0; i < rows.size(); ++i)
+          for (std::size_t c = 0; c < columns; ++c) {
+            ASSERT_EQ(code(packed, i, c), code(codes, rows[i], c)) << i << ' ' << c;
+            ASSERT_EQ(code(in_place, i, c), code(codes, rows[i], c)) << i << ' ' << c;
+          }
+      }
 }
 
 TEST(EarlyStop, ScoresAtTheMarginAreNotDecided) {

@@ -46,6 +46,10 @@ struct Avx512Bytes {
     _mm512_stream_si512(static_cast<__m512i*>(to), _mm512_loadu_si512(from));
   }
   FVM_INLINE static void finish_streams() { _mm_sfence(); }
+  /// Returns `into`, in the lanes of the mask the bytes of `from` at their indices.
+  FVM_INLINE static Bytes permute_where(Mask mask, Bytes into, Bytes index, Bytes from) {
+    return _mm512_mask_permutexvar_epi8(into, mask, index, from);
+  }
   FVM_INLINE static Mask at_least(Bytes a, Bytes b) { return _mm512_cmpge_epu8_mask(a, b); }
   FVM_INLINE static Bytes step(Bytes from, Bytes x, Bytes code) {
     return _mm512_mask_sub_epi8(from, _mm512_cmpgt_epu8_mask(x, code), from, all(0xff));

@@ -20,6 +20,7 @@ namespace forestvm::host {
     void encode_doubles(const DoublesTask& task);     \
     std::uint64_t round(const RoundTask& task);       \
     void derive(const DeriveTask& task);              \
+    void pack(const PackTask& task);                  \
     void explain(const ExplainTask& task);            \
     void attribute(const AttributeTask& task);        \
     void add_levels(LoadedPaths& paths);              \
@@ -42,6 +43,7 @@ constexpr Target kTargets[] = {
    target_##Name::encode_doubles,       \
    target_##Name::round,                \
    target_##Name::derive,               \
+   target_##Name::pack,                 \
    target_##Name::explain,              \
    target_##Name::attribute,            \
    target_##Name::add_levels,           \

@@ -15,6 +15,7 @@
 #include "vm/host/encode_doubles.hpp"
 #include "vm/host/encode_rows.hpp"
 #include "vm/host/leaf_sets.hpp"
+#include "vm/host/pack_codes.hpp"
 #include "vm/host/paths/explain_task.hpp"
 #include "vm/host/shared_leaves.hpp"
 #include "vm/host/walkers/walker_table.hpp"
@@ -32,6 +33,7 @@ struct Target {
   EncodeDoublesFunction encode_doubles;
   RoundFunction round;
   DeriveFunction derive;
+  PackFunction pack;
   ExplainFunction explain;
   AttributeFunction attribute;
   void (*add_levels)(LoadedPaths&);  ///< Adds the form of paths in which `explain` reads them for a few rows.
