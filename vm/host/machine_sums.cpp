@@ -168,14 +168,42 @@ void add_vectors(const LeafVectors& vectors, const Score* leaves, std::size_t st
 template <class Score>
 using SumOf = std::conditional_t<std::is_same_v<Score, double>, F64Sum, F32Sum>;
 
+/// Adds the leaves of `count` trees to the sums of some rows. The sums of a line stay in four registers meanwhile: the
+/// compiler would keep an array of vectors in memory.
+template <class Score>
+void add_to_sums(const Score* leaves, std::size_t stride, std::uint32_t count, std::uint32_t rows,
+                 Score* sums) {
+  typedef Score Vector __attribute__((vector_size(16), aligned(alignof(Score)), may_alias));
+  constexpr std::uint32_t kInLine = 4 * sizeof(Vector) / sizeof(Score);
+  std::uint32_t i = 0;
+  for (; i + kInLine <= rows; i += kInLine) {
+    auto* const kept = reinterpret_cast<Vector*>(sums + i);
+    Vector a = kept[0], b = kept[1], c = kept[2], d = kept[3];
+    const Score* from = leaves + i;
+    for (std::uint32_t t = 0; t < count; ++t, from += stride) {
+      const auto* const added = reinterpret_cast<const Vector*>(from);
+      a += added[0];
+      b += added[1];
+      c += added[2];
+      d += added[3];
+    }
+    kept[0] = a;
+    kept[1] = b;
+    kept[2] = c;
+    kept[3] = d;
+  }
+  for (; i < rows; ++i)
+    for (std::uint32_t t = 0; t < count; ++t) sums[i] += leaves[t * stride + i];
+}
+
 /// Adds the leaves of some rows, tree after tree, to sums that lie output after output.
 template <class Score>
 void add_to_outputs(const Score* leaves, std::size_t stride, const Range& trees, const std::uint32_t* outputs,
                     std::uint32_t rows, Score* sums) {
-  using Sum = SumOf<Score>;
-  for (std::uint32_t t = trees.begin; t < trees.end; ++t)
-    add_copy(reinterpret_cast<Sum*>(sums + std::size_t{outputs[t]} * rows),
-             reinterpret_cast<const Sum*>(leaves + t * stride), rows, kMaxReductionWidth);
+  for (std::uint32_t t = trees.begin, end; t < trees.end; t = end) {
+    for (end = t + 1; end < trees.end && outputs[end] == outputs[t];) ++end;
+    add_to_sums(leaves + t * stride, stride, end - t, rows, sums + std::size_t{outputs[t]} * rows);
+  }
 }
 
 /// The most sums of rows that are kept together, on the stack.
