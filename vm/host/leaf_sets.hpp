@@ -61,7 +61,7 @@ FVM_INLINE unsigned add_all_sets(const std::uint8_t* sets, const std::uint16_t* 
                                  unsigned plane_count) {
   for (; end - begin >= 1U << Level; begin += 1U << Level) {
     auto carry = add_sets<Codes, Level>(sets, numbers + begin, low);
-    for (unsigned p = Level; p < plane_count; ++p) {
+    for (std::size_t p = Level; p < plane_count; ++p) {
       const auto plane = Codes::load(planes + p * kSetBytes);
       Codes::store(planes + p * kSetBytes, plane ^ carry);
       carry = plane & carry;
@@ -122,12 +122,12 @@ void count_leaf_sets(const LeafSetsTask& task) {
     for (unsigned part = 0; part < kSetBytes; part += Codes::kLanes) {
       std::uint8_t* const mine = planes + part;
       Bytes low[kLevels];
-      for (unsigned p = 0; p < kLevels; ++p) low[p] = Codes::load(mine + p * kSetBytes);
+      for (std::size_t p = 0; p < kLevels; ++p) low[p] = Codes::load(mine + p * kSetBytes);
       const unsigned done =
           add_all_sets<Codes, kLevels>(sets + part, numbers, 0, task.trees, low, mine, task.plane_count);
-      for (unsigned p = 0; p < kLevels; ++p) Codes::store(mine + p * kSetBytes, low[p]);
+      for (std::size_t p = 0; p < kLevels; ++p) Codes::store(mine + p * kSetBytes, low[p]);
       add_all_sets<Codes, kLevels - 1>(sets + part, numbers, done, task.trees, low, mine, task.plane_count);
-      for (unsigned p = 0; p < kLevels - 1; ++p) Codes::store(mine + p * kSetBytes, low[p]);
+      for (std::size_t p = 0; p < kLevels - 1; ++p) Codes::store(mine + p * kSetBytes, low[p]);
     }
     if (task.counts != nullptr)
       write_counts<Codes>(planes, task.plane_count, task.counts + r * task.row_counts, task.columns,

@@ -88,7 +88,7 @@ struct SetPlan {
     Chunk chunk;
     const auto finish = [&] {
       chunks.push_back(chunk);
-      row_numbers += (chunk.end - chunk.begin + kSetsAtOnce - 1) / kSetsAtOnce * kSetsAtOnce;
+      row_numbers += std::size_t{(chunk.end - chunk.begin + kSetsAtOnce - 1) / kSetsAtOnce} * kSetsAtOnce;
       chunk = {chunk.end, chunk.end, 1, row_numbers};
     };
     for (std::size_t t = 0; t < trees; ++t) {
