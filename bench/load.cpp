@@ -1,5 +1,5 @@
-// Measures the time until a model is ready: from a trainer's file to a Model, from a Model to a Program, and from
-// a program file to a predictor.
+// Measures the time until a model is ready: from a trainer's file to a Model, from a Model to a Schedule and a Program,
+// and from a program file to a predictor.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "bench/models.hpp"
+#include "scheduler/choose/walk_prediction.hpp"
 
 namespace forestvm::bench {
 namespace {
@@ -18,6 +19,17 @@ void set_bytes(benchmark::State& state, std::uintmax_t bytes) {
 void load_file(benchmark::State& state, const std::string& path) {
   for (auto _ : state) benchmark::DoNotOptimize(need(load_model(path)));
   set_bytes(state, std::filesystem::file_size(path));
+}
+
+/// The time of choosing a schedule without measurements: the facts about the model, and the choice by predicted costs.
+void choose_schedule(benchmark::State& state, const std::string& path) {
+  const Model model = need(load_model(path));
+  for (auto _ : state) benchmark::DoNotOptimize(automatic_schedule(model));
+}
+
+void predict_costs(benchmark::State& state, const std::string& path) {
+  const scheduler::ForestFacts facts = scheduler::facts_of(need(load_model(path)));
+  for (auto _ : state) benchmark::DoNotOptimize(scheduler::plans_by_prediction(facts, {}));
 }
 
 void compile_model(benchmark::State& state, const std::string& path) {
@@ -42,6 +54,10 @@ const bool registered = [] {
   for (const BenchModel& model : models()) {
     const auto name = [&](const char* what) { return std::string(what) + "/" + model.name; };
     benchmark::RegisterBenchmark(name("load_model").c_str(), load_file, model.path)
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(name("choose_schedule").c_str(), choose_schedule, model.path)
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(name("predict_costs").c_str(), predict_costs, model.path)
         ->Unit(benchmark::kMillisecond);
     benchmark::RegisterBenchmark(name("compile").c_str(), compile_model, model.path)
         ->Unit(benchmark::kMillisecond);

@@ -42,6 +42,9 @@ const Command kCompile = {
     {{"MODEL", "a trainer's model file; - is standard input"}},
     {{"out", 'o', "OUT", "the program file to write; - is standard output", kFiles},
      kScheduleOption,
+     {"for-rows", '\0', "LIST",
+      "the numbers of rows per call that the schedule auto is to suit, e.g. 1 or 1,1000 (default: all): the program "
+      "has only the plans for these, which makes it smaller; calls of other sizes run, too"},
      kRoundsOption,
      kContractOption,
      kWithOption,

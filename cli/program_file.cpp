@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -108,7 +109,16 @@ Result<void> add_capabilities(const Arguments& arguments, Requested& requested) 
 Result<Requested> requested_of(const Arguments& arguments, const Model& model, const std::string& schedule) {
   Requested requested;
   FVM_ASSIGN(requested.options.contract, arguments.choice("contract", requested.options.contract));
-  FVM_ASSIGN(requested.chosen, choose_schedule(schedule, model, requested.options.contract));
+  if (arguments.has("for-rows")) {
+    if (schedule != "auto") return usage_error("--for-rows: is for the schedule auto");
+    FVM_ASSIGN(const auto rows, arguments.numbers("for-rows", 1, kMaxBatch, {}));
+    const std::set<std::uint32_t> ascending(rows.begin(), rows.end());
+    requested.chosen = {
+        automatic_schedule(model, std::vector<std::uint32_t>(ascending.begin(), ascending.end())),
+        "schedule auto"};
+  } else {
+    FVM_ASSIGN(requested.chosen, choose_schedule(schedule, model, requested.options.contract));
+  }
   requested.options.strict = arguments.has("strict");
   FVM_TRY(add_capabilities(arguments, requested));
   if (requested.quantiles && !arguments.has("samples"))

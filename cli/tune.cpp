@@ -238,10 +238,11 @@ std::string tune_notes() {
          "first is ahead of the second beyond chance or the budget ends. auto stays where nothing is 2% faster.\n"
          "The program has a plan for each number of rows, which reaches to the geometric mean of it and the\n"
          "next; forestvm inspect shows the plans, with times and machine. Predictions have the same bits.\n"
-         "heuristic measures a few dozen schedules. exhaustive then goes on with the whole space (--list-space host),\n"
-         "which takes minutes to hours: give it a --budget. Ctrl-C or SIGTERM ends the search and writes the best\n"
-         "schedules found so far; a second one ends the program. --resume goes on from the JSON report of an earlier\n"
-         "search on this machine: of the schedules measured then, only the best are measured again.\n";
+         "predict measures the three schedules of each number of rows and CPU target that auto's predictor expects to be\n"
+         "fastest. heuristic measures a few dozen schedules. exhaustive then goes on with the whole space\n"
+         "(--list-space host), which takes minutes to hours: give it a --budget. Ctrl-C or SIGTERM ends the search and\n"
+         "writes the best schedules found so far; a second one ends the program. --resume goes on from the JSON report of\n"
+         "an earlier search on this machine: of the schedules measured then, only the best are measured again.\n";
 }
 
 }  // namespace
@@ -258,7 +259,7 @@ const Command kTune = {
     {{"out", 'o', "OUT", "the program file to write", kFiles},
      {"batch", '\0', "LIST", "rows per call, e.g. 1,64 (default 1,64,4096; up to 8 numbers)"},
      {"threads", '\0', "N", "number of threads, default 1"},
-     {"strategy", '\0', "S", "heuristic (default) or exhaustive", {listed<kStrategyNames>}},
+     {"strategy", '\0', "S", "heuristic (default), exhaustive or predict", {listed<kStrategyNames>}},
      {"budget", '\0', "T", "the longest time of the search, e.g. 30s (default), 2m or 1h"},
      {"report", '\0', "FILE",
       "writes what was measured: a page for people (FILE.html) or all numbers (FILE.json)", kFiles},

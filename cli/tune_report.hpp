@@ -13,7 +13,7 @@
 
 namespace forestvm::cli {
 
-inline constexpr std::array<std::string_view, 2> kStrategyNames = {"heuristic", "exhaustive"};
+inline constexpr std::array<std::string_view, 3> kStrategyNames = {"heuristic", "exhaustive", "predict"};
 
 /// The calls whose schedules a search compares, and the machine and program for which its times hold.
 struct TunedCalls {

@@ -9,12 +9,14 @@
 #include <set>
 #include <utility>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/program.hpp>
 
 #include "cli/printed.hpp"
 #include "scheduler/choose/host_heuristic.hpp"
 #include "scheduler/choose/race.hpp"
 #include "scheduler/choose/schedule_space.hpp"
+#include "scheduler/choose/walk_prediction.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -22,6 +24,8 @@ namespace {
 constexpr std::size_t kHeat = 8;       ///< Schedules that are sampled in turns, beside `auto`.
 constexpr std::size_t kHeatTurns = 3;  ///< Samples of each schedule in a heat.
 constexpr std::size_t kFinalists = 8;  ///< Schedules of a batch's race, beside `auto`.
+constexpr std::size_t kPredicted =
+    3;  ///< Schedules of each batch and target that the strategy `predict` measures.
 constexpr Seconds kHeatSample{1e-4}, kRaceSample{5e-4};
 /// Part of the budget that compiling for a heat may take; then the heat begins even if it is not full.
 constexpr double kCompileShare = 0.05;
@@ -42,10 +46,12 @@ struct Runner {
   std::vector<double> us_per_row{};  ///< Least time in the heat, microseconds per row; 0: not measured.
   std::vector<double> of_auto{};     ///< us_per_row divided by auto's in the same heat.
 
-  /// Takes a sample: calls of batch number `b` for about `time`. Returns microseconds per row.
+  /// Takes a sample: calls of batch number `b` for about `time`. Returns microseconds per row. As many calls before it
+  /// are not timed: they bring the trees back into the caches, where those of other programs have been since.
   Result<double> sample(std::size_t b, std::uint64_t batch, Seconds time) {
     const auto calls =
         static_cast<std::uint64_t>(std::clamp(time / once[b], 1.0, static_cast<double>(kMaxCalls)));
+    FVM_TRY(callers[b].time(calls));
     FVM_ASSIGN(const Seconds spent, callers[b].time(calls));
     return spent.count() * 1e6 / static_cast<double>(calls * batch);
   }
@@ -107,6 +113,10 @@ class Search {
         best_(options.batches.size()) {}
 
   Result<Tuning> run(const Automatic& automatic) {
+    if (options_.strategy == Strategy::Predict)
+      if (const std::string why = scheduler::why_not_predicted(scheduler::facts_of(model_)); !why.empty())
+        return refused("--strategy predict", "the costs of this model's schedules cannot be predicted: {}",
+                       why);
     FVM_ASSIGN(automatic_, loaded({"auto", automatic.schedule, SIZE_MAX, automatic.program}));
     tuning_.tried = 1;
     for (std::size_t b = 0; b < best_.size(); ++b) FVM_TRY(warm_up(*automatic_, b));
@@ -147,6 +157,7 @@ class Search {
 
   Result<void> run_heats() {
     FVM_TRY(heats_of(best_of_earlier()));
+    if (options_.strategy == Strategy::Predict) return heats_of(predicted_points());
     std::vector<std::size_t> points;
     for (const std::uint64_t batch : options_.batches)
       for (const auto& point : scheduler::host_heuristic_points(batch, options_.host.threads))
@@ -163,6 +174,17 @@ class Search {
     std::iota(points.begin(), points.end(), std::size_t{0});
     std::shuffle(points.begin(), points.end(), std::mt19937_64(1));
     return heats_of(points);
+  }
+
+  /// Returns the points of least predicted cost for each batch.
+  std::vector<std::size_t> predicted_points() const {
+    const scheduler::ForestFacts facts = scheduler::facts_of(model_);
+    std::vector<std::size_t> points;
+    for (const std::uint64_t batch : options_.batches)
+      for (const auto& point :
+           scheduler::predicted_points(facts, static_cast<std::uint32_t>(batch), kPredicted))
+        points.push_back(scheduler::host_point_number(point));
+    return points;
   }
 
   /// Takes over the trials of an earlier search. Returns the points that are measured again: the best ones of each

@@ -17,7 +17,8 @@
 
 namespace forestvm::cli {
 
-enum class Strategy { Heuristic, Exhaustive };
+/// The schedules that a search measures: a few dozen by rules, then all of the space; or those of least predicted cost.
+enum class Strategy { Heuristic, Exhaustive, Predict };
 
 /// A schedule of the host's space, with the times that heats measured.
 struct Trial {

@@ -88,11 +88,33 @@ TEST_F(Commands, CompileWritesAProgramThatVerifies) {
   EXPECT_EQ(content_of(file("other.fvm")), content_of(program));
 }
 
+/// A program for some numbers of rows per call is smaller, and predicts calls of any size.
+TEST_F(Commands, CompilesForSomeNumbersOfRows) {
+  const std::string all = compiled(), rows = test_data("diabetes/rows.npy");
+  const std::string expected = forestvm({"run", all, rows, "--output", "raw"}).out;
+  for (const char* batch : {"1", "4096", "4096,1,1"}) {
+    const std::string some = file("some.fvm");
+    ASSERT_EQ(forestvm({"compile", model_, "-o", some, "--for-rows", batch}).code, 0);
+    EXPECT_LT(content_of(some).size(), content_of(all).size() + (batch[0] == '4' && batch[4] == ','))
+        << batch;
+    for (const char* size : {"1", "133"})
+      EXPECT_EQ(forestvm({"run", some, rows, "--output", "raw", "--batch", size}).out, expected);
+  }
+  ASSERT_EQ(forestvm({"compile", model_, "-o", file("one.fvm"), "--for-rows", "4096"}).code, 0);
+  EXPECT_EQ(inspected(file("one.fvm"))["plans"].size(), 1U);
+}
+
 TEST_F(Commands, CompileRefuses) {
   EXPECT_EQ(forestvm({"compile", model_}).err,
             "forestvm: compile: -o OUT.fvm is missing (see forestvm compile --help)\n");
   EXPECT_EQ(forestvm({"compile", compiled(), "-o", file("n.fvm")}).code, 2);
   EXPECT_EQ(forestvm({"compile", file("absent"), "-o", file("n.fvm")}).code, 3);
+  EXPECT_EQ(
+      forestvm({"compile", model_, "-o", file("n.fvm"), "--for-rows", "0"}).err,
+      "forestvm: compile: --for-rows '0': expected whole numbers from 1 to 16777216, separated by commas (see forestvm "
+      "compile --help)\n");
+  EXPECT_EQ(forestvm({"compile", model_, "-o", file("n.fvm"), "--for-rows", "1", "--schedule", "rows"}).err,
+            "forestvm: compile: --for-rows: is for the schedule auto (see forestvm compile --help)\n");
   EXPECT_EQ(forestvm({"compile", model_, "-o", "/dev/full"}).code, 3);
   const std::string copy = write("copy.json", content_of(model_));
   EXPECT_EQ(forestvm({"compile", copy, "-o", copy}).code, 2);

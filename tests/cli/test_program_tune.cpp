@@ -30,6 +30,23 @@ class Tune : public ProgramTest {
   }
 };
 
+/// The strategy `predict` measures a few schedules for each number of rows, and refuses models whose costs cannot be
+/// predicted.
+TEST_F(Tune, MeasuresWhatIsPredictedToBeFastest) {
+  const Outcome tuned = forestvm({"tune", model_, rows_, "-o", file("p.fvm"), "--batch", "1,64", "--budget",
+                                  "2s", "--strategy", "predict", "--report", file("p.json")});
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const auto report = nlohmann::json::parse(content_of(file("p.json")));
+  EXPECT_EQ(report["strategy"], "predict");
+  EXPECT_GE(report["trials"].size(), 3U);
+  EXPECT_LE(report["trials"].size(), 12U);  // three for each number of rows and each target
+  EXPECT_EQ(forestvm({"run", file("p.fvm"), rows_}).out, forestvm({"run", model_, rows_}).out);
+  expect_refused(
+      {"tune", test_data("catboost/1.2.10_nan_max/model.cbm"), "-o", file("x.fvm"), "--strategy", "predict"},
+      1,
+      "--strategy predict: the costs of this model's schedules cannot be predicted: the trees are oblivious");
+}
+
 TEST_F(Tune, ListsTheSpacesWithReasons) {
   const Outcome gpu =
       forestvm({"tune", model_, "--rounds", ":20", "--list-space", "gpu", "--contract", "fast"});
@@ -267,7 +284,8 @@ TEST_F(Tune, RefusesBadCommandLines) {
   expect_refused(with("--batch", "0"), 2, "--batch '0': expected whole numbers from 1 to 16777216");
   expect_refused(with("--batch", "1,2,3,4,5,6,7,8,9"), 2, "--batch: more than 8 numbers of rows");
   expect_refused(with("--threads", "0"), 2, "--threads '0'");
-  expect_refused(with("--strategy", "best"), 2, "--strategy 'best': expected one of heuristic, exhaustive");
+  expect_refused(with("--strategy", "best"), 2,
+                 "--strategy 'best': expected one of heuristic, exhaustive, predict");
   expect_refused(with("--target", "z80"), 2, "z80");
   expect_refused({"tune", model_, test_data("digits/rows.npy"), "-o", file("x.fvm")}, 1,
                  "has 64 columns, the model has 10 features");
@@ -297,17 +315,14 @@ TEST_F(Tune, ProfilesOfRunsHaveAllParts) {
   EXPECT_TRUE(coded.err.starts_with("profile: 133 rows in 1 batch, host, target ")) << coded.err;
   for (const char* part : {"prepare", "read", "encode", "walk", "write"})
     EXPECT_GT(part_of(coded.err, part), 0) << part << coded.err;
-  EXPECT_NE(coded.err.find("\n  plan for 65 rows and more: walks tables of codes, because "),
-            std::string::npos)
-      << coded.err;
+  EXPECT_NE(coded.err.find(": walks tables of codes, predicted to take "), std::string::npos) << coded.err;
 
   const Outcome few = forestvm({"run", model_, rows_, "--output", "raw", "--profile", "--batch", "4"});
   EXPECT_EQ(few.out, expected);
   EXPECT_NE(few.err.find("133 rows in 34 batches, "), std::string::npos) << few.err;
-  EXPECT_NE(few.err.find("\n  plan for 1 to 6 rows: walks codes, because at 6 rows encoding 10 features "),
-            std::string::npos)
-      << few.err;
-  EXPECT_EQ(few.err.find("65 rows and more"), std::string::npos) << few.err;
+  EXPECT_NE(few.err.find("\n  plan for 1 to "), std::string::npos) << few.err;
+  EXPECT_NE(few.err.find(", predicted to take "), std::string::npos) << few.err;
+  EXPECT_EQ(few.err.find(" rows and more"), std::string::npos) << few.err;
 
   // Rows of leaves that are functions of a row are encoded with the values that the leaves read.
   const std::string linear = test_data("lightgbm/4.7.0_linear/");

@@ -21,7 +21,7 @@ const Graph kLinks = {
     {"forestvm_host", {"forestvm_call"}},
     {"forestvm_export_c", {"forestvm_program"}},
     {"forestvm_frontend", {}},
-    {"forestvm_scheduler", {"forestvm_program"}},
+    {"forestvm_scheduler", {"forestvm_program", "forestvm_host"}},
     {"forestvm_gpu", {"forestvm_call"}},
     {"forestvm_kernels", {"forestvm_gpu"}},
     {"forestvm_runtime", {"forestvm_host", "forestvm_gpu"}},

@@ -1,0 +1,58 @@
+// The walks among which `auto` chooses: what goes in lockstep, the layout of the trees, values or rank codes, and
+// blocks. They are few points of the host's space (host_template.hpp), with the order of nodes and the unrolling that
+// suit the model.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <forestvm/schedule.hpp>
+
+#include "scheduler/choose/forest_facts.hpp"
+#include "scheduler/choose/host_template.hpp"
+
+namespace forestvm::scheduler {
+
+/// What goes in lockstep: nothing, the trees for a row, or the rows of a block through a tree.
+enum class Lanes : std::uint8_t { None, Trees, Rows };
+
+enum class WalkLayout : std::uint8_t { Sparse, Tables, TreeTables };
+
+struct WalkChoice {
+  Lanes lanes = Lanes::None;
+  WalkLayout layout = WalkLayout::Sparse;
+  bool coded = false;          ///< Walks compare rank codes; tables always do.
+  std::uint32_t lockstep = 1;  ///< Walks in lockstep; tables have a lockstep of their own.
+  std::uint32_t block = 0;     ///< Rows of a block, with lanes of rows.
+  bool unrolled = false;       ///< Walks with lanes of trees take the steps of the deepest tree.
+
+  bool operator==(const WalkChoice&) const = default;
+};
+
+/// The calls that a plan is for: those of up to a number of rows, or BATCH, on CPUs that have a target, if one is
+/// named.
+using PlanFor = std::vector<Argument>;
+
+/// A plan of a schedule: its calls, its walk, and the reason for it.
+struct PlanChoice {
+  PlanFor calls;
+  WalkChoice walk;
+  std::string why;
+};
+
+/// Adds the directives that walk as `walk` says.
+void add_walk(Schedule& schedule, const WalkChoice& walk, const ForestFacts& facts);
+
+/// Returns the point of the host's space with this walk.
+HostTemplatePoint template_point(const WalkChoice& walk, const ForestFacts& facts);
+
+/// Returns the walks that suit calls of this number of rows and that the model's trees have.
+std::vector<WalkChoice> walks_for(const ForestFacts& facts, std::uint32_t rows);
+
+/// Returns what a walk reads: "values", "codes", "tables of codes" or "tree tables of codes".
+std::string_view what_it_walks(const WalkChoice& walk);
+
+}  // namespace forestvm::scheduler

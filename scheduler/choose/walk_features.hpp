@@ -1,0 +1,30 @@
+// The features of a walk by which its cost is predicted: walk_features.def.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "scheduler/choose/forest_facts.hpp"
+#include "scheduler/choose/walk_choice.hpp"
+
+namespace forestvm::scheduler {
+
+/// A call for which a walk is chosen.
+struct WalkCall {
+  std::uint32_t rows = 1;
+  bool has_avx512 = false;
+};
+
+inline constexpr std::string_view kWalkFeatureNames[] = {
+#define FVM_WALK_FEATURE(name, value) #name,
+#include "scheduler/choose/walk_features.def"
+};
+inline constexpr std::size_t kWalkFeatures = std::size(kWalkFeatureNames);
+
+using WalkFeatures = std::array<float, kWalkFeatures>;
+
+WalkFeatures walk_features(const ForestFacts& facts, const WalkCall& call, const WalkChoice& walk);
+
+}  // namespace forestvm::scheduler
