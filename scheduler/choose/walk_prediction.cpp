@@ -100,7 +100,7 @@ const Predictor* walk_costs() {
   return predictor.get();
 }
 
-/// Writes microseconds with two digits that count.
+/// Writes microseconds with two significant digits.
 std::string microseconds(double time) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), time < 10 ? "%.2g" : "%.0f", time);
