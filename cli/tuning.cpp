@@ -24,8 +24,8 @@ namespace {
 constexpr std::size_t kHeat = 8;       ///< Schedules that are sampled in turns, beside `auto`.
 constexpr std::size_t kHeatTurns = 3;  ///< Samples of each schedule in a heat.
 constexpr std::size_t kFinalists = 8;  ///< Schedules of a batch's race, beside `auto`.
-constexpr std::size_t kPredicted =
-    3;  ///< Schedules of each batch and target that the strategy `predict` measures.
+/// Schedules of each batch and target that the strategy `predict` measures.
+constexpr std::size_t kPredicted = 3;
 constexpr Seconds kHeatSample{1e-4}, kRaceSample{5e-4};
 /// Part of the budget that compiling for a heat may take; then the heat begins even if it is not full.
 constexpr double kCompileShare = 0.05;
@@ -113,10 +113,7 @@ class Search {
         best_(options.batches.size()) {}
 
   Result<Tuning> run(const Automatic& automatic) {
-    if (options_.strategy == Strategy::Predict)
-      if (const std::string why = scheduler::why_not_predicted(scheduler::facts_of(model_)); !why.empty())
-        return refused("--strategy predict", "the costs of this model's schedules cannot be predicted: {}",
-                       why);
+    if (options_.strategy == Strategy::Predict) FVM_TRY(predict_points());
     FVM_ASSIGN(automatic_, loaded({"auto", automatic.schedule, SIZE_MAX, automatic.program}));
     tuning_.tried = 1;
     for (std::size_t b = 0; b < best_.size(); ++b) FVM_TRY(warm_up(*automatic_, b));
@@ -157,7 +154,7 @@ class Search {
 
   Result<void> run_heats() {
     FVM_TRY(heats_of(best_of_earlier()));
-    if (options_.strategy == Strategy::Predict) return heats_of(predicted_points());
+    if (options_.strategy == Strategy::Predict) return heats_of(predicted_);
     std::vector<std::size_t> points;
     for (const std::uint64_t batch : options_.batches)
       for (const auto& point : scheduler::host_heuristic_points(batch, options_.host.threads))
@@ -176,15 +173,17 @@ class Search {
     return heats_of(points);
   }
 
-  /// Returns the points of least predicted cost for each batch.
-  std::vector<std::size_t> predicted_points() const {
+  /// Finds the points of least predicted cost for each batch.
+  Result<void> predict_points() {
     const scheduler::ForestFacts facts = scheduler::facts_of(model_);
-    std::vector<std::size_t> points;
+    if (const std::string why = scheduler::why_not_predicted(facts); !why.empty())
+      return refused("--strategy predict", "the costs of this model's schedules cannot be predicted: {}",
+                     why);
     for (const std::uint64_t batch : options_.batches)
       for (const auto& point :
            scheduler::predicted_points(facts, static_cast<std::uint32_t>(batch), kPredicted))
-        points.push_back(scheduler::host_point_number(point));
-    return points;
+        predicted_.push_back(scheduler::host_point_number(point));
+    return {};
   }
 
   /// Takes over the trials of an earlier search. Returns the points that are measured again: the best ones of each
@@ -412,7 +411,8 @@ class Search {
   RunnerRef automatic_;
   // for each batch, the best schedules of all heats, the best first
   std::vector<std::vector<RunnerRef>> best_;
-  std::set<std::string> seen_;  // texts of the schedules that were tried
+  std::vector<std::size_t> predicted_;  ///< With the strategy `predict`, the points to measure.
+  std::set<std::string> seen_;          // texts of the schedules that were tried
   Tuning tuning_;
 };
 

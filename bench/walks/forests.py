@@ -7,6 +7,7 @@ leaves. Trees grow level by level to a depth, or leaf by leaf to a number of lea
 
 import heapq
 import struct
+from random import Random
 
 import numpy as np
 
@@ -68,9 +69,7 @@ def grown_tree(random, forest, weights, pools):
 
 def drawn(seed):
     """Returns the shape of a forest and its trees."""
-    import random as standard
-
-    numbers, random = np.random.default_rng(seed), standard.Random(seed)
+    numbers, random = np.random.default_rng(seed), Random(seed)
     forest = shape(numbers)
     used = numbers.permutation(forest["features"])[: forest["used"]]
     chances = (1 + np.arange(len(used))) ** -forest["skew"]

@@ -1,7 +1,7 @@
-// Times the walks among which `auto` chooses: measure MODEL [ROWS]. Prints one line of JSON: the names of the
+// Times the walks among which `auto` chooses: bench_walks MODEL [ROWS]. Prints one line of JSON: the names of the
 // predictor's features, and for each number of rows and CPU target the features and the time of each walk, and the time
-// of `auto`. Times are microseconds per row, of one thread.
-// Without ROWS they are drawn between the model's thresholds, as `forestvm bench` does.
+// of `auto`. Times are microseconds per row, of one thread. Without ROWS they are drawn between the model's thresholds,
+// as `forestvm bench` does.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -35,8 +35,8 @@ constexpr Seconds kSample{1e-4}, kLongCall{3e-3};
 /// Time of the calls before each sample, which bring the program's trees back into the caches: those of the others have
 /// been there since.
 constexpr Seconds kWarmUp{4e-4};
-constexpr double kHopeless =
-    3;  ///< A walk that takes this many times the least time takes part in the first turns only.
+/// A walk that takes this many times the least time takes part in the first turns only.
+constexpr double kHopeless = 3;
 
 /// A caller for a number of rows, with its time per row in each turn.
 struct Runner {
@@ -117,9 +117,7 @@ Result<Loaded*> loaded(std::vector<std::unique_ptr<Loaded>>& all, const Model& m
   const auto known =
       std::find_if(all.begin(), all.end(), [&](const auto& entry) { return entry->walk == walk; });
   if (known != all.end()) return known->get();
-  Schedule schedule;
-  scheduler::add_walk(schedule, walk, facts);
-  FVM_ASSIGN(Compiled compiled, compile(model, schedule));
+  FVM_ASSIGN(Compiled compiled, compile(model, host_template_schedule(template_point(walk, facts))));
   FVM_ASSIGN(auto predictor, host_backend(compiled.program, host));
   all.push_back(std::make_unique<Loaded>(Loaded{walk, std::move(compiled.program), std::move(predictor)}));
   return all.back().get();
@@ -165,7 +163,7 @@ Result<void> measure(const std::string& path, const std::string& rows_path) {
 
 int main(int count, char** arguments) try {
   if (count < 2 || count > 3) {
-    std::fputs("usage: measure MODEL [ROWS]\n", stderr);
+    std::fputs("usage: bench_walks MODEL [ROWS]\n", stderr);
     return 2;
   }
   const Result<void> result = measure(arguments[1], count == 3 ? arguments[2] : "");

@@ -4,11 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <forestvm/core/encoder.hpp>
 #include <forestvm/named_schedules.hpp>
 
 #include "scheduler/choose/walk_choice.hpp"
@@ -35,11 +33,17 @@ bool codes_suit_doubles(const ForestFacts& facts, const PlanChoice& last) {
          facts.forest.features_used <= kMaxDoublesPerStep * facts.steps();
 }
 
-/// Keeps the plans for calls of `rows` rows, if there are some, and lets the last of them take all larger calls.
+/// Makes plans for `from` plans for `to`; each is a number of rows, or BATCH.
+void rename_calls(std::vector<PlanChoice>& plans, const Argument& from, const Argument& to) {
+  for (PlanChoice& plan : plans)
+    if (plan.calls.front() == from) plan.calls.front() = to;
+}
+
+/// Keeps the plans for calls of `rows` rows, and lets the last of them take all larger calls. Plans for one number of
+/// rows follow each other.
 void keep_plans_for(std::vector<PlanChoice>& plans, std::span<const std::uint32_t> rows) {
-  if (rows.empty()) return;
   std::vector<PlanChoice> kept;
-  std::uint64_t below = 0;  // the most rows of the plans before those for as many rows as `plan`
+  std::uint64_t below = 0;  // calls of up to this number of rows have earlier plans
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Argument& calls = plans[i].calls.front();
     const std::uint64_t most = calls.is_number() ? calls.number() : UINT64_MAX;
@@ -48,23 +52,24 @@ void keep_plans_for(std::vector<PlanChoice>& plans, std::span<const std::uint32_
       kept.push_back(plans[i]);
     if (i + 1 < plans.size() && plans[i + 1].calls.front() != calls) below = most;
   }
-  const Argument last = kept.back().calls.front();
-  for (PlanChoice& plan : kept)
-    if (plan.calls.front() == last) plan.calls.front() = Argument(kBatchSizeName);
+  rename_calls(kept, Argument(kept.back().calls.front()), kBatchSizeName);
   plans = std::move(kept);
+}
+
+std::vector<PlanChoice> chosen_plans(const ForestFacts& facts, std::span<const std::uint32_t> rows) {
+  if (scheduler::why_not_predicted(facts).empty()) return scheduler::plans_by_prediction(facts, rows);
+  std::vector<PlanChoice> plans = scheduler::plans_by_rules(facts);
+  if (!rows.empty()) keep_plans_for(plans, rows);
+  return plans;
 }
 
 }  // namespace
 
 Schedule automatic_schedule(const Model& model, std::span<const std::uint32_t> rows) {
   const ForestFacts facts = scheduler::facts_of(model);
-  const std::string why_not = scheduler::why_not_predicted(facts);
-  std::vector<PlanChoice> plans =
-      why_not.empty() ? scheduler::plans_by_prediction(facts, rows) : scheduler::plans_by_rules(facts);
-  keep_plans_for(plans, rows);
+  std::vector<PlanChoice> plans = chosen_plans(facts, rows);
   if (codes_suit_doubles(facts, plans.back())) {
-    for (PlanChoice& plan : plans)
-      if (plan.calls.front() == Argument(kBatchSizeName)) plan.calls.front() = Argument(kMaxPassRows);
+    rename_calls(plans, kBatchSizeName, kMaxPassRows);
     plans.push_back(
         {{kBatchSizeName},
          {scheduler::Lanes::Rows, scheduler::WalkLayout::Tables, true, 1, kBlockOfDoubles},
@@ -73,7 +78,8 @@ Schedule automatic_schedule(const Model& model, std::span<const std::uint32_t> r
   Schedule schedule;
   for (const PlanChoice& plan : plans) {
     schedule.directives.push_back({DirectiveKind::Plan, plan.calls, {}, plan.why});
-    add_walk(schedule, plan.walk, facts);
+    const Schedule walk = host_template_schedule(template_point(plan.walk, facts));
+    schedule.directives.insert(schedule.directives.end(), walk.directives.begin(), walk.directives.end());
   }
   return schedule;
 }

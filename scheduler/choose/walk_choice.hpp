@@ -3,10 +3,8 @@
 // suit the model.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include <forestvm/schedule.hpp>
@@ -16,7 +14,7 @@
 
 namespace forestvm::scheduler {
 
-/// What goes in lockstep: nothing, the trees for a row, or the rows of a block through a tree.
+/// Names the walks that go in lockstep: none, all trees for a row, or all rows of a block through a tree.
 enum class Lanes : std::uint8_t { None, Trees, Rows };
 
 enum class WalkLayout : std::uint8_t { Sparse, Tables, TreeTables };
@@ -43,16 +41,10 @@ struct PlanChoice {
   std::string why;
 };
 
-/// Adds the directives that walk as `walk` says.
-void add_walk(Schedule& schedule, const WalkChoice& walk, const ForestFacts& facts);
-
 /// Returns the point of the host's space with this walk.
 HostTemplatePoint template_point(const WalkChoice& walk, const ForestFacts& facts);
 
 /// Returns the walks that suit calls of this number of rows and that the model's trees have.
 std::vector<WalkChoice> walks_for(const ForestFacts& facts, std::uint32_t rows);
-
-/// Returns what a walk reads: "values", "codes", "tables of codes" or "tree tables of codes".
-std::string_view what_it_walks(const WalkChoice& walk);
 
 }  // namespace forestvm::scheduler

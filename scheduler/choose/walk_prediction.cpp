@@ -31,8 +31,8 @@ constexpr std::size_t kMostPlans = 14;  ///< A schedule may have 16, of which on
 /// Calls of up to this many rows cost the same with every larger block.
 constexpr std::uint32_t kMostRowsOfSmallestBlock = 64;
 
-/// The ways in which trees lie in memory: walks of one way share it.
-constexpr unsigned kWays = 4;
+/// What walks read. Trees lie in memory once for all walks that read the same.
+constexpr std::string_view kWays[] = {"values", "codes", "tables of codes", "tree tables of codes"};
 unsigned way_of(const WalkChoice& walk) {
   switch (walk.layout) {
     case WalkLayout::Sparse:
@@ -128,7 +128,7 @@ std::vector<Cell> cells_of(const ForestFacts& facts, std::span<const std::uint32
 unsigned best_ways(const std::vector<Cell>& cells) {
   unsigned best = 0;
   double least = std::numeric_limits<double>::infinity();
-  for (unsigned ways = 1; ways < 1u << kWays; ++ways) {
+  for (unsigned ways = 1; ways < 1u << std::size(kWays); ++ways) {
     double sum = 0;
     for (const Cell& cell : cells) {
       const std::size_t walk = cell.best(ways);
@@ -148,14 +148,14 @@ unsigned best_ways(const std::vector<Cell>& cells) {
 std::string why(const Cell& cell, const WalkChoice& walk) {
   const unsigned way = way_of(walk);
   std::string others;
-  for (unsigned other = 0; other < kWays; ++other) {
+  for (unsigned other = 0; other < std::size(kWays); ++other) {
     const std::size_t best = cell.best(1u << other);
     if (other == way || best == cell.walks.size()) continue;
     const std::string cost = microseconds(cell.costs[best]);
-    const std::string_view what = what_it_walks(cell.walks[best]);
+    const std::string_view what = kWays[other];
     others += others.empty() ? formatted("; {} would take {}", what, cost) : formatted(", {} {}", what, cost);
   }
-  return formatted("walks {}, predicted to take {} us a row at {} row{}{}", what_it_walks(walk),
+  return formatted("walks {}, predicted to take {} us a row at {} row{}{}", kWays[way],
                    microseconds(cell.cost_of(walk)), cell.call.rows, cell.call.rows == 1 ? "" : "s", others);
 }
 

@@ -8,6 +8,7 @@
 #include <forestvm/internal/calls.hpp>
 
 #include "vm/host/machine.hpp"
+#include "vm/host/member_uncertainty.hpp"
 #include "vm/host/reduce.hpp"
 
 namespace forestvm::host {
@@ -372,54 +373,6 @@ void transpose(const float* leaves, std::size_t stride, float* to, std::size_t w
   for (std::uint32_t i = 0; i < kTransposed; i += 4)
     for (std::uint32_t t = 0; t < kTransposed; t += 4)
       transpose_4(leaves + t * stride + i, stride, to + i * width + t, width);
-}
-
-// The functions of uncertainty are cold, so that they are compiled for size: most of their time is that of exp and log.
-
-/// Turns what the second score of each member predicts, the logarithm of the standard deviation, into a variance.
-[[gnu::cold]] void predict_variances(double* members, std::size_t count) {
-  for (std::size_t e = 0; e < count; ++e) members[2 * e + 1] = std::exp(2 * members[2 * e + 1]);
-}
-
-double entropy_term(double chance) { return chance > 0 ? -chance * std::log(chance) : 0; }
-
-/// Turns the raw scores of a member into the probabilities of `outputs` classes.
-[[gnu::cold]] void predict_classes(double* scores, std::size_t outputs) {
-  const double most = *std::max_element(scores, scores + outputs);
-  double sum = 0;
-  for (std::size_t k = 0; k < outputs; ++k) sum += scores[k] = std::exp(scores[k] - most);
-  for (std::size_t k = 0; k < outputs; ++k) scores[k] /= sum;
-}
-
-/// Writes the 2 or 3 numbers of a rule for the scores of `count` members of a row, which it changes.
-[[gnu::cold]] void uncertainty_of(UncertaintyRule rule, double* members, std::size_t count,
-                                  std::size_t outputs, double* to) {
-  const auto mean = [&](const auto& number) {
-    double sum = 0;
-    for (std::size_t e = 0; e < count; ++e) sum += number(members + e * outputs);
-    return sum / static_cast<double>(count);
-  };
-  if (rule == UncertaintyRule::Scores || rule == UncertaintyRule::Gaussian) {
-    const double middle = to[0] = mean([](const double* member) { return member[0]; });
-    to[1] = mean([&](const double* member) { return (member[0] - middle) * (member[0] - middle); });
-    if (rule == UncertaintyRule::Gaussian) to[2] = mean([](const double* member) { return member[1]; });
-    return;
-  }
-  const bool binary = rule == UncertaintyRule::Binary;
-  for (std::size_t e = 0; e < count; ++e)
-    if (binary)
-      members[e] = 1 / (1 + std::exp(-members[e]));
-    else
-      predict_classes(members + e * outputs, outputs);
-  const auto entropy = [&](const double* chances) {
-    double sum = binary ? entropy_term(1 - chances[0]) : 0;
-    for (std::size_t k = 0; k < outputs; ++k) sum += entropy_term(chances[k]);
-    return sum;
-  };
-  to[0] = mean(entropy);
-  for (std::size_t k = 0; k < outputs; ++k)
-    members[k] = mean([&](const double* member) { return member[k]; });
-  to[1] = entropy(members);
 }
 
 }  // namespace

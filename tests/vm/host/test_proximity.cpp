@@ -78,16 +78,21 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& ex
   for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-15) << i;
 }
 
+void expect_counts(const KeptLeaves& kept, const Leaves& rows, const Leaves& others) {
+  std::vector<std::int32_t> counts(rows.rows() * others.rows(), -1);
+  ASSERT_TRUE(kept.count(rows.numbers, counts).ok());
+  EXPECT_EQ(counts, slow_counts(rows, others));
+}
+
 TEST(Proximity, CountsSharedLeaves) {
   for (const std::string& target : support::targets_here())
     for (const std::size_t trees : {1U, 9U, 300U})
       for (const std::size_t kept_rows : {1U, 256U, 700U}) {
         const Leaves rows = drawn(21, trees, 1), others = drawn(kept_rows, trees, 2);
         const KeptLeaves kept = kept_of(others, target, 100);
-        std::vector<std::int32_t> counts(rows.rows() * others.rows(), -1);
-        ASSERT_TRUE(kept.count(rows.numbers, counts).ok());
-        EXPECT_EQ(counts, slow_counts(rows, others)) << target << ' ' << trees << ' ' << kept_rows;
-        std::vector<double> weights(counts.size(), -1);
+        SCOPED_TRACE(target + ' ' + std::to_string(trees) + ' ' + std::to_string(kept_rows));
+        expect_counts(kept, rows, others);
+        std::vector<double> weights(rows.rows() * others.rows(), -1);
         ASSERT_TRUE(kept.weigh(rows.numbers, weights).ok());
         expect_near(weights, slow_weights(rows, others));
       }
@@ -101,9 +106,8 @@ TEST(Proximity, CountsLeavesOfManyRows) {
       for (const std::size_t kept_rows : {1U, 511U, 513U}) {
         const Leaves rows = drawn(150, trees, 1), others = drawn(kept_rows, trees, 2);
         const KeptLeaves kept = kept_of(others, target, 100);
-        std::vector<std::int32_t> counts(rows.rows() * others.rows(), -1);
-        ASSERT_TRUE(kept.count(rows.numbers, counts).ok());
-        EXPECT_EQ(counts, slow_counts(rows, others)) << target << ' ' << trees << ' ' << kept_rows;
+        SCOPED_TRACE(target + ' ' + std::to_string(trees) + ' ' + std::to_string(kept_rows));
+        expect_counts(kept, rows, others);
       }
 }
 
