@@ -82,11 +82,11 @@ def drawn(seed):
 
 
 def ubj_text(text):
-    return b"i" + struct.pack(">b", len(text)) + text.encode()
+    return b"L" + struct.pack(">q", len(text)) + text.encode()
 
 
 def ubj(value):
-    """Writes a value as UBJSON, numeric arrays with a type and a count as XGBoost does."""
+    """Writes a value as UBJSON with what XGBoost's reader takes: lengths of 64 bits, numeric arrays with a type."""
     if isinstance(value, str):
         return b"S" + ubj_text(value)
     if isinstance(value, dict):
@@ -94,8 +94,9 @@ def ubj(value):
     if isinstance(value, list):
         return b"[" + b"".join(ubj(item) for item in value) + b"]"
     if isinstance(value, np.ndarray):
-        mark, kind = {"f": (b"d", ">f4"), "i": (b"l", ">i4"), "u": (b"U", ">u1")}[value.dtype.kind]
-        return b"[$" + mark + b"#l" + struct.pack(">i", len(value)) + value.astype(kind).tobytes()
+        marks = {"f4": (b"d", ">f4"), "i4": (b"l", ">i4"), "i8": (b"L", ">i8"), "u1": (b"U", ">u1")}
+        mark, kind = marks[value.dtype.str[1:]]
+        return b"[$" + mark + b"#L" + struct.pack(">q", len(value)) + value.astype(kind).tobytes()
     return b"l" + struct.pack(">i", value)
 
 
@@ -108,13 +109,13 @@ def xgboost_tree(number, nodes, random, features):
         for child in node[3:] if node[0] >= 0 else ():
             parents[child] = at
     count, integers = len(nodes), lambda values: np.asarray(values, dtype=np.int32)
-    empty = np.zeros(0, dtype=np.int32)
+    empty, empty64 = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
     return {
         "base_weights": np.zeros(count, dtype=np.float32),
         "categories": empty,
         "categories_nodes": empty,
-        "categories_segments": empty,
-        "categories_sizes": empty,
+        "categories_segments": empty64,
+        "categories_sizes": empty64,
         "default_left": np.asarray(random.random(count) < 0.5, dtype=np.uint8),
         "id": number,
         "left_children": integers(table[3]),
@@ -136,10 +137,10 @@ def xgboost_tree(number, nodes, random, features):
 
 def write_xgboost(path, seed, forest, trees):
     random, outputs = np.random.default_rng(seed + 1), forest["outputs"]
-    groups = np.arange(len(trees), dtype=np.int32) % outputs
+    groups = [i % outputs for i in range(len(trees))]
     model = {
         "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
-        "iteration_indptr": np.arange(0, len(trees) + 1, outputs, dtype=np.int32),
+        "iteration_indptr": list(range(0, len(trees) + 1, outputs)),
         "tree_info": groups,
         "trees": [xgboost_tree(i, nodes, random, forest["features"]) for i, nodes in enumerate(trees)],
     }
@@ -163,7 +164,7 @@ def write_xgboost(path, seed, forest, trees):
         "objective": objective,
     }
     with open(path, "wb") as file:
-        file.write(ubj({"learner": learner, "version": np.array([3, 2, 0], dtype=np.int32)}))
+        file.write(ubj({"learner": learner, "version": [3, 2, 0]}))
 
 
 def lightgbm_tree(number, nodes, random):
