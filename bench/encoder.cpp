@@ -169,6 +169,9 @@ std::vector<Shape> shapes() {
   for (const std::uint32_t features : {28u, 128u, 1024u})
     for (const std::uint32_t thresholds : {31u, 63u, 255u})
       for (const std::uint32_t rows : {1u, 32u, 64u, 512u}) all.push_back({features, thresholds, rows});
+  // Rows that do not fit the caches.
+  for (const std::uint32_t features : {128u, 1024u, 2000u})
+    for (const std::uint32_t thresholds : {10u, 63u}) all.push_back({features, thresholds, 16384});
   return all;
 }
 

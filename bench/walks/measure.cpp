@@ -28,15 +28,15 @@ using namespace forestvm;
 using cli::Seconds;
 using scheduler::WalkChoice;
 
-constexpr std::uint32_t kRows[] = {1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024, 4096};
+constexpr std::uint32_t kRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 1024};
 constexpr const char* kTargets[] = {"avx512", "avx2"};
-constexpr int kFirstTurns = 4, kTurnsOfLongCalls = 8, kTurns = 20;
+constexpr int kFirstTurns = 3, kTurnsOfLongCalls = 6, kTurns = 12;
 constexpr Seconds kSample{1e-4}, kLongCall{3e-3};
 /// Time of the calls before each sample, which bring the program's trees back into the caches: those of the others have
 /// been there since.
-constexpr Seconds kWarmUp{4e-4};
+constexpr Seconds kWarmUp{3e-4};
 /// A walk that takes this many times the least time takes part in the first turns only.
-constexpr double kHopeless = 3;
+constexpr double kHopeless = 2;
 
 /// A caller for a number of rows, with its time per row in each turn.
 struct Runner {

@@ -1,6 +1,9 @@
 // See walk_choice.hpp.
 #include "scheduler/choose/walk_choice.hpp"
 
+#include <cmath>
+#include <string_view>
+
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/tables.hpp>
 
@@ -9,25 +12,46 @@ namespace {
 
 /// Calls of more rows have no candidates that walk one row at a time, but larger blocks.
 constexpr std::uint32_t kMostRowsOneByOne = 64;
+/// The layout `array` stores all trees as complete ones of the greatest depth. Forests are not stored like that if it
+/// multiplies their nodes by more than this.
+constexpr double kMostAddedNodes = 4;
 /// Walks are not unrolled in forests whose deepest tree is this many times as deep as the mean.
 constexpr double kMostPadding = 2;
+
+std::string_view layout_name(WalkLayout layout) {
+  switch (layout) {
+    case WalkLayout::Sparse:
+      return "sparse";
+    case WalkLayout::Tables:
+      return "tables";
+    case WalkLayout::TreeTables:
+      return "treeTables";
+    case WalkLayout::Array:
+      return "array";
+  }
+  return {};
+}
+
+/// Returns whether the layout `array` suits a forest.
+bool suits_array(const ForestFacts& facts) {
+  const double nodes = std::exp2(facts.forest.max_depth + 1) * static_cast<double>(facts.trees);
+  return nodes <= kMostAddedNodes * static_cast<double>(facts.forest.nodes);
+}
 
 }  // namespace
 
 HostTemplatePoint template_point(const WalkChoice& walk, const ForestFacts& facts) {
   HostTemplatePoint point;
-  const bool sparse = walk.layout == WalkLayout::Sparse;
-  if (walk.lanes == Lanes::Rows) {
+  if (walk.lanes != Lanes::Rows) point.lanes = "trees";
+  if (walk.block != 0) {
     point.parallel = "rows";
     point.block = walk.block;
-  } else {
-    point.lanes = "trees";
   }
   point.interleave = walk.lockstep;
-  point.layout = sparse ? "sparse" : walk.layout == WalkLayout::Tables ? "tables" : "treeTables";
+  point.layout = layout_name(walk.layout);
   // Nodes along the likeliest walks make calls of deep forests 1.2 times as fast with up to 16 rows, and change nothing
   // from 512 rows on.
-  if (sparse && facts.knows_covers) point.tiling = "probability";
+  if (walk.layout == WalkLayout::Sparse && facts.knows_covers) point.tiling = "probability";
   if (walk.coded) point.encode = "u8";
   if (walk.unrolled) point.walker = "unrolled";
   return point;
@@ -38,7 +62,10 @@ std::vector<WalkChoice> walks_for(const ForestFacts& facts, std::uint32_t rows) 
   const bool nodes_hold_codes =
       facts.columns <= Sparse4View::kMaxColumns && 2 * facts.most_leaves <= Sparse4View::kMaxDistance;
   std::vector<WalkChoice> walks;
+  const bool unrolls = facts.padding() <= kMostPadding;
   const auto add = [&](const WalkChoice& walk) {
+    if (walk.unrolled && !unrolls) return;
+    if (walk.layout == WalkLayout::Array && !suits_array(facts)) return;
     if (walk.coded && walk.layout == WalkLayout::Sparse && !nodes_hold_codes) return;
     if (walk.layout == WalkLayout::Tables && !facts.fits_tables) return;
     if (walk.layout == WalkLayout::TreeTables && facts.most_leaves > kMaxTreeSlots + 1) return;
@@ -46,12 +73,15 @@ std::vector<WalkChoice> walks_for(const ForestFacts& facts, std::uint32_t rows) 
   };
   if (few) {
     add({Lanes::None, WalkLayout::Sparse, false, 1, 0});
-    for (const bool coded : {false, true})
-      for (const std::uint32_t lockstep : {16u, 128u}) {
-        add({Lanes::Trees, WalkLayout::Sparse, coded, lockstep, 0, false});
-        if (facts.padding() <= kMostPadding)
-          add({Lanes::Trees, WalkLayout::Sparse, coded, lockstep, 0, true});
-      }
+    for (const bool coded : {false, true}) {
+      for (const std::uint32_t lockstep : {16u, 128u})
+        for (const bool unrolled : {false, true})
+          add({Lanes::Trees, WalkLayout::Sparse, coded, lockstep, 0, unrolled});
+      add({Lanes::Trees, WalkLayout::Array, coded, 128, 0, true});
+    }
+  } else {
+    add({Lanes::Trees, WalkLayout::Sparse, true, 128, 64, unrolls});
+    add({Lanes::Trees, WalkLayout::Array, true, 128, 64, true});
   }
   const std::vector<std::uint32_t> blocks = few ? std::vector{64u} : std::vector{64u, 256u, 512u};
   for (const std::uint32_t block : blocks) {

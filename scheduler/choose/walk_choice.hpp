@@ -17,14 +17,14 @@ namespace forestvm::scheduler {
 /// Names the walks that go in lockstep: none, all trees for a row, or all rows of a block through a tree.
 enum class Lanes : std::uint8_t { None, Trees, Rows };
 
-enum class WalkLayout : std::uint8_t { Sparse, Tables, TreeTables };
+enum class WalkLayout : std::uint8_t { Sparse, Tables, TreeTables, Array };
 
 struct WalkChoice {
   Lanes lanes = Lanes::None;
   WalkLayout layout = WalkLayout::Sparse;
   bool coded = false;          ///< Walks compare rank codes; tables always do.
   std::uint32_t lockstep = 1;  ///< Walks in lockstep; tables have a lockstep of their own.
-  std::uint32_t block = 0;     ///< Rows of a block, with lanes of rows.
+  std::uint32_t block = 0;     ///< Rows of a block; 0 with lanes of trees: all rows of the call, one by one.
   bool unrolled = false;       ///< Walks with lanes of trees take the steps of the deepest tree.
 
   bool operator==(const WalkChoice&) const = default;

@@ -23,7 +23,7 @@ namespace forestvm::scheduler {
 namespace {
 
 /// The numbers of rows for which costs were measured.
-constexpr std::uint32_t kMeasuredRows[] = {1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256, 512, 1024, 4096};
+constexpr std::uint32_t kMeasuredRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 1024};
 constexpr double kWorthAChange = 1.03;  ///< Ratio of costs from which a walk gets a plan of its own.
 /// Mean gain over all calls from which one more layout is worth its memory.
 constexpr double kWorthALayout = 0.03;
@@ -32,7 +32,12 @@ constexpr std::size_t kMostPlans = 14;  ///< A schedule may have 16, of which on
 constexpr std::uint32_t kMostRowsOfSmallestBlock = 64;
 
 /// What walks read. Trees lie in memory once for all walks that read the same.
-constexpr std::string_view kWays[] = {"values", "codes", "tables of codes", "tree tables of codes"};
+constexpr std::string_view kWays[] = {"values",
+                                      "codes",
+                                      "tables of codes",
+                                      "tree tables of codes",
+                                      "values in complete trees",
+                                      "codes in complete trees"};
 unsigned way_of(const WalkChoice& walk) {
   switch (walk.layout) {
     case WalkLayout::Sparse:
@@ -41,6 +46,8 @@ unsigned way_of(const WalkChoice& walk) {
       return 2;
     case WalkLayout::TreeTables:
       return 3;
+    case WalkLayout::Array:
+      return walk.coded ? 5 : 4;
   }
   return 0;
 }
