@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -57,8 +58,10 @@ void keep_plans_for(std::vector<PlanChoice>& plans, std::span<const std::uint32_
 }
 
 std::vector<PlanChoice> chosen_plans(const ForestFacts& facts, std::span<const std::uint32_t> rows) {
-  if (scheduler::why_not_predicted(facts).empty()) return scheduler::plans_by_prediction(facts, rows);
+  const std::string why_not = scheduler::why_not_predicted(facts);
+  if (why_not.empty()) return scheduler::plans_by_prediction(facts, rows);
   std::vector<PlanChoice> plans = scheduler::plans_by_rules(facts);
+  for (PlanChoice& plan : plans) plan.why += "; costs are not predicted: " + why_not;
   if (!rows.empty()) keep_plans_for(plans, rows);
   return plans;
 }

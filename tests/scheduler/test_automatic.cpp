@@ -99,6 +99,12 @@ TEST(Auto, EveryPlanSaysWhy) {
       if (directive.kind == DirectiveKind::Plan) {
         EXPECT_TRUE(directive.remark.starts_with("walks ")) << name;
       }
+  for (const Directive& directive : automatic_schedule(complete_trees(10, 2, 20'000)).directives)
+    if (directive.kind == DirectiveKind::Plan) {
+      EXPECT_NE(directive.remark.find("; costs are not predicted: features 20000 is outside of "),
+                std::string::npos)
+          << directive.remark;
+    }
 }
 
 /// Models of many shapes compile with the plans that are predicted to be best, and plans say what they cost.
