@@ -14,6 +14,7 @@
 #include <forestvm/core/ranges.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/code_map.hpp>
+#include <forestvm/internal/gpu_banks.hpp>
 #include <forestvm/internal/gpu_costs.hpp>
 
 #include "kernels/account/accounting.hpp"
