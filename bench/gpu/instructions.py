@@ -3,7 +3,7 @@
 
 OBJECT: an object file or library with CUDA machine code (build/release/kernels/gpu/megakernel_*_cuda.o), see
 machine_code.py for the tools that read it. The inner loop of a walk loads equal numbers of nodes (8 or 16 bytes each)
-and values of rows (4 bytes each, from shared memory). Its steps are unrolled: the instructions of a visit are the loop's
+and values of rows (4 bytes each, from shared memory), or of nodes of 4 bytes and codes of one byte. Its steps are unrolled: the instructions of a visit are the loop's
 length divided by its nodes. Loops of fewer than 8 visits, with which walks of other shapes end, are left out.
 
 --most N LAYOUT: fails unless that layout's smallest count, with nodes in shared memory, is at most N for every GPU.
@@ -20,19 +20,18 @@ PHASE = re.compile(r"forestvm_phase_(\w+)")
 NODES_OF_WORDS = ("Array4", "Sparse4")
 WIDE = re.compile(r"\bLD(S|G)(\.E)?(\.\w+)*\.(64|128)\b")
 SHARED_WORD = re.compile(r"\bLDS(?!\S*\.(64|128|U8|U16))")
+CODE = re.compile(r"\bLDS(\.U)?\.U8\b")
 WORD = re.compile(r"\bLD(S|G)(?!\S*\.(64|128|U8|U16|S8|S16))")
 
 
 def loads(loop, of_words=False):
     """Returns the memory (G, S) from which a walk's loop loads nodes, one letter for each; None if the loop does not
-    load a value or a code for each node. `of_words`: nodes have 4 bytes, as codes in shared memory do."""
+    load a value or a code for each node. `of_words`: nodes have 4 bytes."""
     wide = [found[1] for instruction in loop if (found := WIDE.search(instruction))]
     words = [found[1] for instruction in loop if (found := WORD.search(instruction))]
     if of_words:
-        in_global = words.count("G")
-        if wide or len(words) % 2 or in_global not in (0, len(words) // 2):
-            return []
-        return ["G" if in_global else "S"] * (len(words) // 2)
+        codes = sum(bool(CODE.search(instruction)) for instruction in loop)
+        return words if not wide and codes == len(words) and len(set(words)) == 1 else []
     return wide if words == ["S"] * len(wide) and len(set(wide)) == 1 else []
 
 

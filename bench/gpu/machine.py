@@ -357,14 +357,16 @@ def points(extent):
 
 def walk_loops(kernel):
     """Returns (first address, last address, what a visit loads) of the inner loops that load and compare. A visit loads
-    a value of a row from shared memory or, if there is none, a node; None if nodes look like values."""
+    a value or code of a row from shared memory or, if there is none, a node; None if nodes look like values."""
+    coded = kernel.name.endswith(instructions.NODES_OF_WORDS)
+    value = instructions.CODE if coded else instructions.SHARED_WORD
+    compares = r"\bISETP\.GT\.U32\b" if coded else r"\bFSETP\b"
     for first, last in kernel.inner_loops():
         loop = kernel.instructions[first : last + 1]
         loads = [text for _, text in loop if re.search(r"\bLD[SG]\b", text)]
-        values = [text for text in loads if instructions.SHARED_WORD.search(text)]
-        compares = r"\bISETP\.GT\.U32\b" if kernel.name.endswith(instructions.NODES_OF_WORDS) else r"\bFSETP\b"
+        values = [text for text in loads if value.search(text)]
         if loads and any(re.search(compares, text) for _, text in loop):
-            visit = instructions.SHARED_WORD if values else instructions.WIDE
+            visit = value if values else instructions.WIDE
             yield loop[0][0], loop[-1][0], visit if len(loads) > len(values) else None
 
 

@@ -83,12 +83,14 @@ FVM_DEVICE void score_block(const Launch& launch) {
   const std::uint32_t row = begin + threadIdx.x;
   if constexpr (space == RowSpace::Codes) {
     if (row >= rows) return;
-    auto* const words = reinterpret_cast<std::uint32_t*>(Device::shared());
+    auto* const staged = reinterpret_cast<std::uint8_t*>(Device::shared()) + staged_code(threadIdx.x);
+    const std::uint32_t stride = staged_code_words(blockDim.x);
     encode_row(launch.program, launch.pass.rows + row * launch.pass.row_stride,
                [&](std::uint32_t column, std::uint8_t code) {
-                 words[column * blockDim.x + threadIdx.x] = std::uint32_t{code} << StagedCodes::kShift;
+                 staged[column * stride * sizeof(std::uint32_t)] = code;
                });
-    score_row<View, kSteps>(launch, StagedCodes{Device::shared_address(words), begin, blockDim.x}, row);
+    score_row<View, kSteps>(launch, StagedCodes{Device::shared_address(Device::shared()), begin, stride},
+                            row);
   } else if constexpr (space == RowSpace::Values) {
     auto* const values = reinterpret_cast<float*>(Device::shared());
     stage_rows(launch, slice({0, rows, 0}, begin, begin + blockDim.x), blockDim.x, values,

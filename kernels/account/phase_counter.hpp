@@ -14,6 +14,7 @@
 #include <forestvm/core/ranges.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/code_map.hpp>
+#include <forestvm/internal/gpu_banks.hpp>
 #include <forestvm/internal/gpu_costs.hpp>
 
 #include "kernels/account/accounting.hpp"
@@ -387,11 +388,14 @@ class PhaseCounter {
     const double rows = repeats.threads * range<Op::Encode, Rows>(inst).size();
     const Chunk& own = chunks_[linked<Op::Encode, Rows>(inst)];
     issue(repeats, kOther + rows_of_warp(own) * encoding_instructions());
-    double latency = 0;  // of encoding a row
-    for (const EncodedFeature& feature : program_.encoded_features())
+    double latency = 0, passing = 0;  // of encoding a row of each lane
+    for (const EncodedFeature& feature : program_.encoded_features()) {
       latency += gpu_costs::rank_latency(feature.threshold_count);
+      passing += gpu_costs::rank_passing(feature.threshold_count);
+    }
     account_.blocks.latency += repeats.serial * std::ceil(rows_of_warp(own)) * latency;
-    account_.blocks.passing += repeats.serial * own.block_rows * row_bytes() / gpu_costs::kBytesPerClock;
+    account_.blocks.passing += repeats.serial * (std::ceil(own.block_rows / kBanks) * passing +
+                                                 own.block_rows * row_bytes() / gpu_costs::kBytesPerClock);
     account_.bytes.rows +=
         rows * (row_bytes() + (linked<Op::Encode, Stride>(inst) != 0 ? 0 : code_row_bytes()));
   }

@@ -108,7 +108,7 @@ PhaseCounter::Tiles PhaseCounter::tiles_of(const WalkerDesc& walker, const Group
   const std::size_t node = node_size(group.layout);
   const bool lean = node != 12 && group.layout != Layout::Sparse4;
   std::uint32_t together = std::min<std::uint32_t>(wide * high, staged_row && lean ? 4 : 2);
-  if (!leaves.adds) together = node <= 4 && wide * high == 4 ? 4 : 1;
+  if (!leaves.adds) together = node <= 8 && wide * high == 4 ? 4 : 1;
   if (trees < wide || rows < high) together = 1;
   return {trees * rows, together};
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <forestvm/core/interpret.hpp>
+#include <forestvm/internal/gpu_banks.hpp>
 
 #include "kernels/device/walk.hpp"
 #include "kernels/link/launch.hpp"
@@ -116,18 +117,18 @@ FVM_DEVICE void stage_rows(const Launch& launch, const Range& rows, std::uint32_
     stage_parts<float>(launch, rows, stride, values, thread);
 }
 
-/// Copies the codes of rows to where StagedCodes finds them. `stride` is the number of words from a
-/// column to the next, not fewer than rows.
+/// Copies the codes of rows to where StagedCodes finds them. `stride` is the number of words from a column to the next,
+/// not fewer than staged_code_words() says.
 FVM_DEVICE void stage_codes(const Launch& launch, const Range& rows, std::uint32_t stride,
-                            std::uint32_t* words, BlockThread thread) {
+                            std::uint8_t* staged, BlockThread thread) {
   const std::uint32_t columns = launch.program.column_count;
   copy_parts(
-      rows.size(), stride, columns, thread,
+      rows.size(), rows.size(), columns, thread,
       [&](std::uint32_t row, std::uint32_t column) {
         return launch.pass.codes[code_offset(rows.begin + row, columns) + std::size_t{column} * kCodeRows];
       },
       [&](std::uint32_t row, std::uint32_t column, std::uint8_t code) {
-        words[column * stride + row] = std::uint32_t{code} << StagedCodes::kShift;
+        staged[column * stride * sizeof(std::uint32_t) + staged_code(row)] = code;
       });
 }
 

@@ -106,7 +106,7 @@ class ThreadMachine {
         stage_rows(*launch_, rows, stride, reinterpret_cast<float*>(to), block_thread());
     } else if (staged_as == StagedAs::Codes || launch_->pass.encode_to == nullptr) {
       if constexpr (Listed::kTakesCodes)
-        stage_codes(*launch_, rows, stride, reinterpret_cast<std::uint32_t*>(to), block_thread());
+        stage_codes(*launch_, rows, stride, reinterpret_cast<std::uint8_t*>(to), block_thread());
     }
     sync_block(inst);
   }
@@ -232,11 +232,11 @@ class ThreadMachine {
     for_rows(ranges[linked<Op::Encode, Rows>(inst)], [&](std::uint32_t row) {
       const float* const values = pass.rows + row * pass.row_stride;
       if (const std::uint32_t stride = linked<Op::Encode, Stride>(inst); stride != 0) {
-        auto* const words =
-            reinterpret_cast<std::uint32_t*>(Device::shared() + linked<Op::Encode, Offset>(inst)) +
-            (row - state_->staged_rows.first);
+        auto* const staged =
+            reinterpret_cast<std::uint8_t*>(Device::shared() + linked<Op::Encode, Offset>(inst)) +
+            staged_code(row - state_->staged_rows.first);
         encode_row(program, values, [&](std::uint32_t column, std::uint8_t code) {
-          words[column * stride] = std::uint32_t{code} << StagedCodes::kShift;
+          staged[column * stride * sizeof(std::uint32_t)] = code;
         });
       } else {
         std::uint8_t* const codes = pass.encode_to + code_offset(row, program.column_count);

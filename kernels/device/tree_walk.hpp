@@ -106,15 +106,12 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
 /// Returns a row's code of a column, shifted to the bits of a word where a node of Array4 has its code.
 template <class Codes>
 FVM_DEVICE std::uint32_t code_word(const Codes& codes, std::uint32_t column) {
-  if constexpr (std::is_pointer_v<Codes>)
-    return std::uint32_t{code_of(codes, column)} << Array4View::kCodeShift;
-  else
-    return codes.word(column);
+  return std::uint32_t{code_of(codes, column)} << Array4View::kCodeShift;
 }
 
 /// Walks level-order trees for rank codes. One compare of words is the test, because the column lies in the bits
 /// below the code. A position is a node's number in the group, or its address in shared memory; the root's position
-/// is subtracted when a position is doubled.
+/// is subtracted when a position is doubled. A step has parts, which walks in lockstep take one after the other.
 template <>
 class TreeWalk<Array4View, Space::Global> {
  public:
@@ -128,10 +125,14 @@ class TreeWalk<Array4View, Space::Global> {
     right_ = left_ + 1;
   }
   FVM_DEVICE Position root() const { return 1 - left_; }
+  FVM_DEVICE Node node(Position at) const { return Device::load_global(nodes_ + at); }
+  FVM_DEVICE void move(Position& at, const Node& node, std::uint32_t code) const {
+    at = 2 * at + (code > node.word ? right_ : left_);
+  }
   template <class Codes>
   FVM_DEVICE void step(Position& at, const Codes& codes) const {
-    const Node node = Device::load_global(nodes_ + at);
-    at = 2 * at + (code_word(codes, node.column()) > node.word ? right_ : left_);
+    const Node loaded = node(at);
+    move(at, loaded, code_word(codes, loaded.column()));
   }
   FVM_DEVICE bool is_leaf(Position at) const { return at - root() >= desc_->node_count / 2; }
   FVM_DEVICE float value(Position at) const { return __builtin_bit_cast(float, nodes_[at].word); }
@@ -156,11 +157,14 @@ class TreeWalk<Array4View, Space::Shared> {
     desc_ = group.trees + tree;
   }
   FVM_DEVICE Position root() const { return {Device::load_shared<Node>(kBytes - left_), kBytes - left_}; }
+  FVM_DEVICE Node node(const Position& at) const { return at.node; }
+  FVM_DEVICE void move(Position& at, const Node& node, std::uint32_t code) const {
+    at.address = 2 * at.address + (code > node.word ? right_ : left_);
+    at.node = Device::load_shared<Node>(at.address);
+  }
   template <class Codes>
   FVM_DEVICE void step(Position& at, const Codes& codes) const {
-    const bool right = code_word(codes, at.node.column()) > at.node.word;
-    at.address = 2 * at.address + (right ? right_ : left_);
-    at.node = Device::load_shared<Node>(at.address);
+    move(at, at.node, code_word(codes, at.node.column()));
   }
   FVM_DEVICE bool is_leaf(const Position& at) const {
     return at.address - (kBytes - left_) >= desc_->node_count / 2 * kBytes;

@@ -9,6 +9,7 @@
 #include <forestvm/core/delivery.hpp>
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/internal/gpu_banks.hpp>
 
 #include "kernels/device/tree_walk.hpp"
 #include "kernels/link/launch.hpp"
@@ -64,29 +65,23 @@ struct StagedRows {
   }
 };
 
-/// Rank codes of rows in shared memory, column by column, each as the highest byte of a word: compares with
-/// words of nodes need no shift, and neighbouring threads read neighbouring words.
+/// Rank codes of rows in shared memory, column by column, a byte each, where staged_code() says.
 struct StagedCodes {
   static constexpr unsigned kMaxLockstep = 4;
-  static constexpr unsigned kShift = Array4View::kCodeShift;
 
   struct Row {
-    std::uint32_t address, stride;  ///< address of column 0 in shared memory, and bytes to the next column
+    std::uint32_t address, stride;  ///< address of the code of column 0, and bytes to the next column
 
-    FVM_DEVICE std::uint32_t word(std::uint32_t column) const {
-      return Device::load_shared<std::uint32_t>(address + column * stride);
-    }
     FVM_DEVICE std::uint8_t code(std::uint32_t column) const {
-      return static_cast<std::uint8_t>(word(column) >> kShift);
+      return Device::load_shared<std::uint8_t>(address + column * stride);
     }
   };
 
-  std::uint32_t address;        ///< address of the first row in shared memory
+  std::uint32_t address;        ///< address of the first column in shared memory
   std::uint32_t first, stride;  ///< number of the first row, and words from a column to the next
 
   FVM_DEVICE Row at(std::uint32_t row) const {
-    constexpr std::uint32_t kBytes = sizeof(std::uint32_t);
-    return {address + (row - first) * kBytes, stride * kBytes};
+    return {address + staged_code(row - first), stride * std::uint32_t{sizeof(std::uint32_t)}};
   }
 };
 
@@ -329,10 +324,20 @@ class AddingWalks {
     }
   }
 
+  /// Takes a step with all walks. Where a step has parts, the trees of a row take each part together: otherwise nvcc
+  /// lets each walk wait for its code before it loads the next node. For several rows that would spill registers.
   FVM_DEVICE static void step(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
                               const Row (&x)[R]) {
-    for (unsigned t = 0; t < T; ++t)
-      for (unsigned r = 0; r < R; ++r) trees[t].step(at[t][r], x[r]);
+    if constexpr (R == 1 && requires { trees[0].node(at[0][0]); }) {
+      typename View::Node loaded[T];
+      std::uint32_t codes[T];
+      for (unsigned t = 0; t < T; ++t) loaded[t] = trees[t].node(at[t][0]);
+      for (unsigned t = 0; t < T; ++t) codes[t] = code_word(x[0], loaded[t].column());
+      for (unsigned t = 0; t < T; ++t) trees[t].move(at[t][0], loaded[t], codes[t]);
+    } else {
+      for (unsigned t = 0; t < T; ++t)
+        for (unsigned r = 0; r < R; ++r) trees[t].step(at[t][r], x[r]);
+    }
   }
 
   static constexpr unsigned kUnrolled = 4;      ///< number of steps that are unrolled

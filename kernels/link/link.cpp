@@ -9,6 +9,7 @@
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/gpu_banks.hpp>
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 
@@ -340,11 +341,13 @@ class PhaseMeasurer {
     const std::optional<StagedAs> as = staged_as(pc, codes_elsewhere);
     if (!as) return {};
     // A row is in one bank, whatever the feature or column.
-    const std::uint32_t stride = rows < kBanks ? rows : iterations(rows, kBanks) * kBanks;
-    const std::size_t words = as == StagedAs::Values ? row_width(program_.meta()) : program_.columns().size();
+    const bool values = as == StagedAs::Values;
+    const std::uint32_t of_values = rows < kBanks ? rows : iterations(rows, kBanks) * kBanks;
+    const std::uint32_t stride = values ? of_values : staged_code_words(rows);
+    const std::size_t width = values ? row_width(program_.meta()) : program_.columns().size();
     static_assert(sizeof(float) == sizeof(std::uint32_t));
     FVM_ASSIGN(const std::uint32_t offset,
-               allocate_cache(range, "rows", "", std::uint64_t{stride} * words * sizeof(float)));
+               allocate_cache(range, "rows", "", std::uint64_t{stride} * width * sizeof(float)));
     set_linked<Op::CacheRows, Staged>(inst, static_cast<std::uint32_t>(*as));
     set_linked<Op::CacheRows, Offset>(inst, offset);
     set_linked<Op::CacheRows, Stride>(inst, stride);

@@ -22,9 +22,6 @@
 
 namespace forestvm::kernels {
 
-/// Number of banks of shared memory, each 4 bytes wide: words of different banks are read at once.
-inline constexpr std::uint32_t kBanks = 32;
-
 /// A kernel that walks trees of one layout.
 struct LayoutKernel {
   Layout layout;

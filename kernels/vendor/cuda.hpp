@@ -59,7 +59,11 @@ struct Device {
   /// Uses volatile assembly, so that no load passes a barrier.
   template <class T>
   FVM_DEVICE static T load_shared(std::uint32_t address) {
-    if constexpr (sizeof(T) == 4) {
+    if constexpr (sizeof(T) == 1) {
+      std::uint32_t byte;
+      asm volatile("ld.shared.u8 %0, [%1];" : "=r"(byte) : "r"(address));
+      return static_cast<T>(byte);
+    } else if constexpr (sizeof(T) == 4) {
       std::uint32_t word;
       asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(address));
       return __builtin_bit_cast(T, word);

@@ -1,6 +1,6 @@
 // The automatic schedule for GPUs. A block takes R rows, and each of T threads per row a part of the trees, up to four
 // at a time. The rows of a block are in shared memory if they fit, as values or as rank codes. Each range of rows has
-// the candidate that costs least: a form of kShapes with values or, where features are tested often, with codes.
+// the candidate that costs least: a form of kShapes with values or, if trees lie in level order, with codes.
 // A cost is the time of a call on a GPU with 132 multiprocessors, by gpu_costs.hpp: the time in which loads pass, and
 // the latencies of a block. The accounting (kernels/account) estimates calls by the same costs. With T > 1 each thread
 // has sums of its own, which are added after the walks. Where the contract wants sums in the model's order, the block
@@ -15,13 +15,16 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/core/layout/sparse8.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/gpu_banks.hpp>
 #include <forestvm/internal/gpu_costs.hpp>
 #include <forestvm/internal/statistics.hpp>
 
 #include "scheduler/choose/model_schedules.hpp"
 #include "scheduler/exact_sums.hpp"
+#include "scheduler/layouts/builder.hpp"
 #include "scheduler/rank_table.hpp"
 
 namespace forestvm::scheduler {
@@ -49,16 +52,11 @@ constexpr std::size_t kMaxSpreadPlans = 3;
 /// The numbers of rows for which shapes are compared; each is the most rows of a plan. The last one is BATCH.
 constexpr std::uint32_t kCalls[] = {1, 16, 64, 512, 2048, 16384, 65536, 1u << 20};
 
-/// Bytes of shared memory for rows, at 4 bytes a value or code, and for sums. On every GPU a block has that much.
+/// Bytes of shared memory for rows, as values or codes, and for sums. On every GPU a block has that much.
 constexpr std::size_t kSharedBytes = 40u << 10;
 constexpr std::size_t kSumBytes = 16;  ///< largest size of a sum: Exact128
 
 constexpr std::uint32_t kLockstep = 4;
-
-/// Codes are candidates from this many steps of a row through all trees for each feature.
-constexpr double kStepsPerCodedFeature = 64;
-
-constexpr unsigned kBanks = 32;  ///< of shared memory, each of which gives a word at a time
 
 constexpr std::uint32_t kMaxArrayDepth = 12;
 constexpr double kMaxArrayPadding = 2;  ///< largest ratio of slots to nodes for the array layout
@@ -69,9 +67,14 @@ constexpr double kMaxWalkPadding = 1.25;
 constexpr double kMultiprocessors = 132;
 constexpr double kResidentBytes = 200u << 10;  ///< shared memory of the blocks of a multiprocessor
 
-bool pays_for_codes(const Model& model, const ForestStatistics& forest) {
-  return static_cast<double>(model.trees.size()) * forest.mean_depth >=
-         kStepsPerCodedFeature * forest.features_used;
+/// Returns the columns of codes that the model's tests read; std::nullopt if there are too many.
+std::optional<std::size_t> code_columns(const Model& model) {
+  RankTable ranks;
+  for (const Tree& tree : model.trees)
+    for (std::size_t i = 0; i < tree.nodes.size(); ++i)
+      if (tree.nodes[i].kind != NodeKind::Leaf) ranks.add(test_of(tree, static_cast<std::int32_t>(i)));
+  if (!ranks.seal().ok()) return std::nullopt;
+  return ranks.columns().size();
 }
 
 /// Returns true if the trees fill level order well enough. That order takes the fewest instructions a step.
@@ -81,12 +84,21 @@ bool suits_array(const Model& model, const ForestStatistics& forest) {
   return static_cast<double>(slots) <= kMaxArrayPadding * static_cast<double>(forest.nodes);
 }
 
+/// Returns true if the sparse layout with nodes of 8 bytes holds the trees. A coded one has nodes of 4.
+bool fits_sparse8(const Model& model) {
+  return num_columns(model) <= std::size_t{1} << Sparse8View::kFeatureBits &&
+         std::all_of(model.trees.begin(), model.trees.end(),
+                     [](const Tree& tree) { return tree.nodes.size() <= Sparse8View::kDistanceMask; });
+}
+
 /// The facts about the model by which shapes are compared.
 struct Facts {
   ForestStatistics forest;
   double trees, outputs;
-  std::size_t values, codes;  ///< values, and most columns of codes, of a row
-  bool array, coded;
+  std::size_t values;                ///< values of a row
+  std::optional<std::size_t> codes;  ///< columns of codes of a row, if codes may be walked
+  bool array;
+  bool small_nodes;   ///< true if nodes have at most 8 bytes
   bool float32_sums;  ///< true if the thread that walks all trees of a row adds leaves to float32 sums
   bool keeps_leaves;  ///< true if threads that share the trees of a row keep every tree's leaf
   double leaf_bytes;  ///< bytes of a leaf that is kept
@@ -99,9 +111,9 @@ Facts facts_of(const Model& model, Contract contract) {
           static_cast<double>(model.trees.size()),
           static_cast<double>(model.num_outputs),
           num_columns(model),
-          most_columns(forest),
+          array || forest.category_splits != 0 ? code_columns(model) : std::nullopt,
           array,
-          array && pays_for_codes(model, forest),
+          array || fits_sparse8(model),
           contract != Contract::Reproducible && model.score_type == ScalarType::Float32,
           contract == Contract::Trainer || is_per_tree(exact_sums(model).kind),
           model.score_type == ScalarType::Float64 ? 8.0 : 4.0};
@@ -137,13 +149,14 @@ std::optional<Candidate> candidate(const Facts& facts, const Shape& shape, bool 
   const bool categories = facts.forest.category_splits != 0;
   const bool keeps = spread && facts.keeps_leaves;
   const double sums = spread && !keeps ? shape.tree_threads * facts.outputs * kSumBytes : 0;
-  const auto bytes = [&](std::size_t values) {
-    return shape.rows * (static_cast<double>(values) * sizeof(float) + sums);
+  const auto bytes = [&](std::size_t columns, std::uint32_t words) {
+    return static_cast<double>(columns) * words * sizeof(float) + shape.rows * sums;
   };
+  const double of_codes = bytes(facts.codes.value_or(0), staged_code_words(shape.rows));
   const bool one_tree = !spread || shape.rows % 32 == 0;  // for all lanes of a warp
-  if (codes && (!one_tree || bytes(facts.codes) > kSharedBytes)) return std::nullopt;
+  if (codes && (!one_tree || of_codes > kSharedBytes)) return std::nullopt;
   const bool coded = codes || categories;
-  const double used = bytes(coded ? facts.codes : facts.values);
+  const double used = coded ? of_codes : bytes(facts.values, shape.rows);
   if (used > kSharedBytes && spread) return std::nullopt;
   if (used > kSharedBytes) return Candidate{shape, false, coded, Leaves::NotKept, 0};
   if (!keeps) return Candidate{shape, true, coded, Leaves::NotKept, used};
@@ -175,11 +188,11 @@ double storing_clocks(const Facts& facts, const Candidate& one) {
   return gpu_costs::leaf_passing(one.leaves == Leaves::Shared, conflicts);
 }
 
-/// Returns how many walks of a thread with `trees` trees go in lockstep: see kernels/device/walk.hpp. Leaves that are
-/// not simply added to float32 sums let only walks of 4-byte nodes go in lockstep.
+/// Returns how many walks of a thread with `trees` trees go in lockstep: see kernels/device/walk.hpp. Where leaves are
+/// not simply added to float32 sums, only walks of small nodes do.
 std::uint32_t walks_together(const Facts& facts, const Candidate& one, std::uint32_t trees) {
   const bool adds = facts.float32_sums && one.leaves == Leaves::NotKept;
-  if (!adds) return one.coded && facts.array && trees >= kLockstep ? kLockstep : 1;
+  if (!adds) return facts.small_nodes && trees >= kLockstep ? kLockstep : 1;
   return std::min(std::bit_floor(std::max(trees, 1u)), one.staged ? kLockstep : kLockstep / 2);
 }
 
@@ -194,9 +207,10 @@ double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
       one.shape.rows % 32 == 0 ? std::ceil(here / 32) * threads : std::ceil(here * threads / 32);
   const double staged = one.staged ? here * static_cast<double>(facts.values) : 0;
   const double features = std::max(1u, facts.forest.features_used);
-  const double staging =
-      one.coded ? features * rank_latency(static_cast<double>(facts.forest.thresholds) / features)
-                : std::ceil(staged / kValuesOfLoad / (here * threads)) * kStageLatency;
+  const double thresholds = static_cast<double>(facts.forest.thresholds) / features;
+  const double staging = one.coded ? features * rank_latency(thresholds)
+                                   : std::ceil(staged / kValuesOfLoad / (here * threads)) * kStageLatency;
+  const double encoding = one.coded ? std::ceil(here / kBanks) * features * rank_passing(thresholds) : 0;
   const double depth = facts.forest.mean_depth * (facts.array ? 1 : kSparse);
   const double visit = visit_passing(lanes_of(one), static_cast<double>(facts.values));
   return gpu_costs::clocks(
@@ -206,7 +220,7 @@ double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
        .latency = kBlockLatency + adding_latency(facts, one) +
                   depth * level_latency(trees, walks_together(facts, one, trees)) + staging,
        .passing = warps * trees * (depth * visit + storing_clocks(facts, one)) +
-                  staged * sizeof(float) / kBytesPerClock},
+                  staged * sizeof(float) / kBytesPerClock + encoding},
       kMultiprocessors);
 }
 
@@ -227,7 +241,7 @@ Candidate cheapest(const Facts& facts, double rows) {
     // Larger blocks are for calls that fill blocks on half of the multiprocessors.
     if (shape.rows > std::max(rows / (kMultiprocessors / 2), kFewBlockRows)) continue;
     for (const bool codes : {false, true}) {
-      if (codes && !facts.coded) continue;
+      if (codes && !(facts.array && facts.codes)) continue;
       const std::optional<Candidate> one = candidate(facts, shape, codes);
       if (!one) continue;
       const double cost = clocks(facts, *one, rows);

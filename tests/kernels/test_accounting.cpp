@@ -181,6 +181,40 @@ TEST(Accounting, CodesAreReadAndWrittenWhereTheyLie) {
   EXPECT_DOUBLE_EQ(accounted(encoded + "; cache(b0)", 65536).phases[0].bytes.rows, 4 * 4);
 }
 
+/// A warp's values of a feature, and a threshold for each halving, are loads from different addresses.
+TEST(Accounting, EncodingLoadsValuesAndThresholds) {
+  const std::string values = kRowsInBlocks + "; cache(b0); layout(tree, array)",
+                    encoded = values + "; encode(u8)";
+  double searches = 0;
+  for (const EncodedFeature& feature : compiled(*parse_schedule(encoded)).encoded_features())
+    searches += 21 * (1 + std::ceil(std::log2(1 + feature.threshold_count)));
+  ASSERT_GT(searches, 0);
+  const auto passing = [](const std::string& schedule) {
+    return accounted(schedule, 65536).phases[0].blocks.passing;
+  };
+  // Two warps search. In each, 10 walks of three steps load codes instead of values.
+  EXPECT_NEAR(passing(encoded) - passing(values), 2 * (searches - 10 * 3 * (6.5 - 6)), 1e-6);
+}
+
+TEST(Accounting, WalksOfSmallNodesGoInLockstepHoweverLeavesAreAdded) {
+  const auto latency = [](const std::string& layout) {
+    CompileOptions options;
+    options.contract = Contract::Reproducible;
+    const auto program =
+        compile(support::model_of(std::vector<Tree>(8, support::chain(3))),
+                *parse_schedule("tile(batch, b0, b1, 64); tile(tree, t0, t1, 4); reorder(b0, b1, t0, t1); "
+                                "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); cache(b0); "
+                                "interleave(t1); layout(t0, " +
+                                layout + ")"),
+                options);
+    EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().text());
+    return account(program->program, {64, 64, OutputKind::Raw}, device())->phases[0].blocks.latency;
+  };
+  // Three steps of two tiles of four walks, or of eight walks one after the other.
+  EXPECT_NEAR(latency("sparse16") - latency("sparse8"), 3 * 1.2 * (8 * 376 - 2 * 632), 1e-6);
+  EXPECT_NEAR(latency("sparse16") - latency("array"), 3 * (1.2 * 8 * 376 - 2 * 632), 1e-6);
+}
+
 /// A row's values of the features that functions of leaves read are copied and read besides the row.
 TEST(Accounting, ValuesOfLinearLeavesAreRead) {
   Model model = chains();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/gpu_banks.hpp>
 
 #include "bank_model.hpp"
 #include "kernels/device/thread_machine.hpp"
@@ -189,20 +190,33 @@ TEST(Banks, ReadsOfAnyFeaturesTakeOneWavefront) {
 TEST(Banks, ReadsOfAnyColumnsTakeOneWavefront) {
   constexpr std::uint32_t kColumns = 100;
   std::mt19937 random(1);
-  for (const std::uint32_t stride : {32u, 96u, 256u}) {
-    std::vector<std::uint32_t> memory(std::size_t{stride} * kColumns);
-    for (std::uint32_t i = 0; i < memory.size(); ++i) memory[i] = i;
-    emulator::running.shared = reinterpret_cast<std::byte*>(memory.data());
-    const StagedCodes codes{0, 0, stride};
+  for (const std::uint32_t rows : {32u, 64u, 96u, 128u, 256u, 512u}) {
+    const StagedCodes codes{0, 0, staged_code_words(rows)};
     BankModel banks;
-    for (int repeat = 0; repeat < 100; ++repeat) {
-      std::vector<std::uint32_t> words;
-      for (std::uint32_t lane = 0; lane < BankModel::kBanks; ++lane)
-        words.push_back(codes.at(lane).word(static_cast<std::uint32_t>(random() % kColumns)));
-      banks.add(words);
-    }
-    EXPECT_EQ(banks.most(), 1u) << stride;
+    for (int repeat = 0; repeat < 100; ++repeat)
+      for_warps(rows, [&](std::uint32_t first, std::uint32_t lanes) {
+        std::vector<std::uint32_t> words;
+        for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+          const StagedCodes::Row row = codes.at(first + lane);
+          const auto column = static_cast<std::uint32_t>(random() % kColumns);
+          words.push_back((row.address + column * row.stride) / 4);
+        }
+        banks.add(words);
+      });
+    EXPECT_EQ(banks.most(), 1u) << rows;
   }
+}
+
+TEST(Banks, EveryRowHasAByteOfEachColumn) {
+  for (const std::uint32_t rows : {1u, 5u, 31u, 32u, 33u, 100u, 128u, 129u, 256u, 300u, 1024u}) {
+    std::vector<unsigned> taken(4 * staged_code_words(rows));
+    for (std::uint32_t row = 0; row < rows; ++row) ++taken.at(staged_code(row));
+    EXPECT_EQ(std::count(taken.begin(), taken.end(), 1u), static_cast<std::ptrdiff_t>(rows));
+  }
+  EXPECT_EQ(staged_code_words(31), 31u);  // a word each, as values have
+  EXPECT_EQ(staged_code_words(64), 32u);
+  EXPECT_EQ(staged_code_words(128), 32u);
+  EXPECT_EQ(staged_code_words(256), 64u);
 }
 
 TEST(Banks, WritesOfStagedRowsTakeOneWavefront) {

@@ -85,6 +85,21 @@ TEST_F(CodedPasses, OfCategoricalSplits) {
   expect_as_the_host(*emulated(program(kMapped + "layout(tree, sparse)")), {1, 65, 200});
 }
 
+/// In shared memory codes of rows 32 apart share a word, in blocks of up to 128 rows and in larger ones. Blocks make
+/// the codes themselves, or copy those that an earlier launch has made.
+TEST_F(CodedPasses, CachedRowsOfAnyNumber) {
+  const std::string
+      made = "reorder(b0, b1, tree); layout(tree, ",
+      copied = "tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(t0, grid.y); layout(t0, ";
+  for (const unsigned rows : {31u, 32u, 33u, 64u, 100u, 128u, 130u, 300u})
+    for (const std::string& loops :
+         {made + "array)", made + "sparse)", copied + "array)", copied + "sparse)"})
+      expect_as_the_host(*emulated(program("tile(batch, b0, b1, " + std::to_string(rows) + "); " + loops +
+                                           "; gpuDimension(b0, grid.x); gpuDimension(b1, block.x); "
+                                           "cache(b0); encode(u8)")),
+                         {1, 65, kRows});
+}
+
 /// Rows that are cached inside cached rows lie in shared memory already, and so do the codes that are made there.
 TEST_F(CodedPasses, RowsCachedInsideCachedRows) {
   const auto gpu = emulated(program(
