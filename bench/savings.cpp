@@ -159,8 +159,8 @@ int main(int count, char** arguments) try {
     return 2;
   }
   std::puts(
-      "| model | trees | nodes | implied splits | unreachable nodes | splits between equal leaves | trees of one leaf | "
-      "of value 0 | repeated trees | leaves exact in binary16 |\n|---|---|---|---|---|---|---|---|---|---|");
+      "| model | trees | nodes | implied splits | unreachable nodes | splits between equal leaves | "
+      "trees of one leaf | of value 0 | repeated trees | leaves exact in binary16 |\n|---|---|---|---|---|---|---|---|---|---|");
   int failed = 0;
   for (int i = 1; i < count; ++i) {
     const auto model = load_model(arguments[i]);
