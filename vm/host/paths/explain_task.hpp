@@ -21,6 +21,12 @@ struct ExplainTask {
 
 using ExplainFunction = void (*)(const ExplainTask&);
 
+/// The decisions of rows at a split, a bit for each row.
+struct PathDecisions {
+  std::uint64_t tested;  ///< 1 if the row goes left.
+  std::uint64_t open;    ///< 1 if O is 1: see loaded_paths.hpp.
+};
+
 /// The bytes of a vector's LevelWalk::Decisions.
 inline constexpr std::size_t kLevelDecisionBytes = 12;
 
@@ -44,19 +50,17 @@ struct LevelScratch {
 /// The layout of an ExplainTask's memory: the offset of each part, a multiple of 64, and the size of all, both in
 /// bytes. PathWalk's members say what the parts hold.
 struct ExplainScratch {
-  std::size_t totals, tested, open, chances, means[2], parts, sums, level_walk, bytes;
+  std::size_t totals, decisions, choices, numbers[2], parts, sums, level_walk, bytes;
 
   explicit ExplainScratch(const LoadedPaths& paths) {
     const std::size_t number = paths.wide ? sizeof(double) : sizeof(float);
-    const std::size_t masks = (paths.most_depth * sizeof(std::uint64_t) + 63) / 64 * 64;
     const std::size_t levels = paths.most_levels * kCodeRows * number;
     totals = 0;
-    tested = totals + paths.most_totals * kCodeRows * sizeof(double);
-    open = tested + masks;
-    chances = open + masks;
-    means[0] = chances + levels;
-    means[1] = means[0] + levels;
-    parts = means[1] + levels;
+    decisions = totals + paths.most_totals * kCodeRows * sizeof(double);
+    choices = decisions + whole_lines((paths.most_splits + 1) * sizeof(PathDecisions));
+    numbers[0] = choices + paths.most_splits * kCodeRows;
+    numbers[1] = numbers[0] + levels;
+    parts = numbers[1] + levels;
     sums = parts + (paths.interactions ? paths.most_points * kCodeRows * number : 0);
     level_walk = sums + (paths.wide ? 0 : paths.most_sums * kCodeRows * number);
     bytes = level_walk + (paths.levels.empty() ? 0 : LevelScratch(paths).bytes);

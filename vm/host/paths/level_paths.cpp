@@ -30,7 +30,10 @@ class LevelLoader {
     std::uint8_t bit = 0;  ///< LevelVector::bit
 
     bool repeated() const { return split->above != kNoneAbove; }
-    unsigned point_constants() const { return repeated() ? 3 : 2; }
+    unsigned point_constants() const {
+      return (split->flags & kFourConstants) != 0 ? SplitConstants::FourConstants
+                                                  : SplitConstants::TwoConstants;
+    }
   };
 
  public:
@@ -53,6 +56,13 @@ class LevelLoader {
   }
 
  private:
+  /// A split on the way to the one that is added.
+  struct OpenSplit {
+    std::uint32_t split;
+    unsigned features;  ///< Different features on the way, its own included.
+    bool left, right;   ///< True if the child is a split that is yet to be added.
+  };
+
   struct Vector {
     std::size_t begin, end;  ///< Its splits in order_.
     LevelVector lanes;
@@ -72,30 +82,28 @@ class LevelLoader {
 
   /// Adds the splits of a tree. Returns false if one does not fit the form.
   bool add_tree(const PathTree& tree) {
-    roots_.push_back(static_cast<std::uint32_t>(splits_.size()));
-    open_.assign(paths_.most_depth, 0);
-    features_.assign(paths_.most_depth + 1, 0);
-    for (std::size_t i = 0; i < tree.step_count; ++i) {
-      const PathStep& step = paths_.steps[tree.first_step + i];
-      if (step.motion == PathMotion::Turn) continue;
-      if (step.motion != PathMotion::Up) {
-        const PathSplit& split = paths_.splits[tree.first_split + step.split];
-        const auto at = static_cast<std::uint32_t>(splits_.size());
-        const bool first = split.above == kNoneAbove;
-        const unsigned bit = first ? features_[step.depth] : splits_[open_[split.above]].bit;
-        if (bit >= kBits || split.column > UINT16_MAX || split.sum > UINT16_MAX) return false;
-        features_[step.depth + 1u] = features_[step.depth] + (first ? 1 : 0);
-        paths_.level_columns = std::max(paths_.level_columns, split.column + 1);
-        splits_.push_back({&split, constants_.data() + tree.first_constant + split.constants});
-        splits_.back().bit = static_cast<std::uint8_t>(bit);
-        open_[step.depth] = at;
-        if (step.depth != 0) {
-          LevelSplit& above = splits_[open_[step.depth - 1u]];
-          (step.is_right != 0 ? above.right : above.left) = at;
-        }
+    const auto root = static_cast<std::uint32_t>(splits_.size());
+    roots_.push_back(root);
+    open_.clear();
+    for (std::size_t i = 0; i < tree.split_count; ++i) {
+      const PathSplit& split = paths_.splits[tree.first_split + i];
+      const auto at = static_cast<std::uint32_t>(root + i);
+      const unsigned features = open_.empty() ? 0 : open_.back().features;
+      const bool first = split.above == kNoneAbove;
+      const unsigned bit = first ? features : splits_[root + split.above - 1].bit;
+      if (bit >= kBits || split.column > UINT16_MAX || split.sum > UINT16_MAX) return false;
+      paths_.level_columns = std::max(paths_.level_columns, split.column + 1);
+      splits_.push_back({&split, constants_.data() + tree.first_constant + split.constants});
+      splits_.back().bit = static_cast<std::uint8_t>(bit);
+      if (!open_.empty()) {
+        OpenSplit& above = open_.back();
+        (above.left ? splits_[above.split].left : splits_[above.split].right) = at;
+        (above.left ? above.left : above.right) = false;
       }
-      if (step.motion == PathMotion::Up || step.motion == PathMotion::Both)
-        left_in_order_.push_back(open_[step.depth]);
+      open_.push_back(
+          {at, features + (first ? 1 : 0), (split.flags & kLeftLeaf) == 0, (split.flags & kRightLeaf) == 0});
+      for (; !open_.empty() && !open_.back().left && !open_.back().right; open_.pop_back())
+        left_in_order_.push_back(open_.back().split);
     }
     return true;
   }
@@ -160,8 +168,8 @@ class LevelLoader {
       for (std::size_t i = vector.begin; i < vector.end; ++i) {
         const LevelSplit& split = splits_[order_[i]];
         Number* to = reinterpret_cast<Number*>(at) + i - vector.begin;
-        *to = split.constants[SplitConstants::IfAway];
         const Number* point = split.constants + SplitConstants::Count;
+        *to = split.repeated() ? point[SplitConstants::PointAway] : Number{0};
         for (std::uint32_t k = 0; k < points_; ++k, point += split.point_constants()) {
           *(to += kLanes) = point[SplitConstants::PointLeft];
           *(to += kLanes) = point[SplitConstants::PointRight];
@@ -239,8 +247,7 @@ class LevelLoader {
   std::vector<Vector> vectors_;
   std::uint32_t points_ = 0;
   // The tree that is added:
-  std::vector<std::uint32_t> open_;  ///< By depth: the split on the way.
-  std::vector<unsigned> features_;   ///< By depth: different features on the way above.
+  std::vector<OpenSplit> open_;  ///< By depth: the splits on the way.
 };
 
 }  // namespace

@@ -10,7 +10,7 @@
 // A bundle is:
 //   - a LevelBundle;
 //   - for each point, the weights of the point in the trees, a tree in each lane;
-//   - for each vector from the roots down, a LevelVector, IfAway, and for each point PointLeft and PointRight;
+//   - for each vector from the roots down, a LevelVector, PointAway, and for each point PointLeft and PointRight;
 //   - for each vector from the leaves up, IfLeft, IfRight, FirstLeft, FirstRight, LeftValue, RightValue, and for each
 //     point PointSlope. SplitConstants says what they are.
 //

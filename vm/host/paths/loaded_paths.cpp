@@ -36,7 +36,7 @@ struct SplitOnWay {
   std::uint32_t node;
   std::uint32_t right;  ///< Node of the right child; the left one follows the split.
   std::uint16_t depth;
-  std::uint16_t above;      ///< PathSplit::above
+  std::uint32_t above;      ///< PathSplit::above
   bool above_left;          ///< True if the way goes left at the split `above`.
   double above_taken;       ///< Z: WaySplit::taken of the split `above`; 1 if there is none.
   double others_taken;      ///< The product of the shares that the way takes at splits of other features.
@@ -47,7 +47,7 @@ struct SplitOnWay {
 struct OtherSplit {
   std::uint32_t feature;
   std::uint32_t branch;  ///< Index in WayThrough::branches of the branch that the way takes there.
-  std::uint16_t depth;
+  std::uint32_t split;   ///< Index in WayThrough::splits.
   bool right;
 };
 
@@ -120,12 +120,12 @@ struct WayThrough {
     for (std::size_t i = 0; i < way.size(); ++i) {
       if (way[i].repeated) continue;
       if (way[i].feature == tested.feature) {
-        split.above = static_cast<std::uint16_t>(i);
+        split.above = open[i] + 1;
         split.above_left = way[i].left;
         split.above_taken = way[i].taken;
       } else {
         split.others_taken *= way[i].taken;
-        others.push_back({way[i].feature, way[i].branch, static_cast<std::uint16_t>(i), !way[i].left});
+        others.push_back({way[i].feature, way[i].branch, open[i], !way[i].left});
         ++features;
       }
     }
@@ -141,7 +141,7 @@ struct WayThrough {
   void go(bool left) {
     const SplitOnWay& split = splits[open.back()];
     const PathNode& tested = tree.nodes[split.node];
-    if (split.above != kNoneAbove) way[split.above].repeated = true;
+    if (split.above != kNoneAbove) way[splits[split.above - 1].depth].repeated = true;
     const double share = left ? tested.number : 1 - tested.number;
     const double taken = split.above_taken * share;
     way.push_back({tested.feature, left, false, static_cast<std::uint32_t>(branches.size()), taken});
@@ -150,8 +150,8 @@ struct WayThrough {
 
   void back() {
     way.pop_back();
-    const std::uint16_t above = splits[open.back()].above;
-    if (above != kNoneAbove) way[above].repeated = false;
+    const std::uint32_t above = splits[open.back()].above;
+    if (above != kNoneAbove) way[splits[above - 1].depth].repeated = false;
   }
 
   const TreeNodes& tree;
@@ -159,8 +159,10 @@ struct WayThrough {
   std::vector<WaySplit> way;
 };
 
+bool is_repeated(const SplitOnWay& split) { return split.above != kNoneAbove; }
+
 /// Appends the constants of a split: see SplitConstants.
-void add_constants(const TreeNodes& tree, const SplitOnWay& split, const Radau& rule,
+void add_constants(const TreeNodes& tree, const SplitOnWay& split, bool four, const Radau& rule,
                    std::vector<double>& to) {
   const double z = tree.nodes[split.node].number, above = split.above_taken;
   const std::size_t left = split.node + 1, right = split.right;
@@ -168,13 +170,15 @@ void add_constants(const TreeNodes& tree, const SplitOnWay& split, const Radau& 
   const double difference = tree.means[left] - tree.means[right];
   const double first = rule.first * split.others_taken * difference;
   const double slope = both ? difference : 1, value = both ? tree.means[right] : 0;
-  to.insert(to.end(), {(1 - z) * slope, -z * slope, first * (1 - z), first * -z, value + z * slope,
-                       tree.means[left], tree.means[right]});
+  to.insert(to.end(), {(1 - z) * slope, -z * slope, 0, first * (1 - z), first * -z, 0, tree.means[left],
+                       tree.means[right]});
   for (const double t : rule.points) {
     const double chance = above * (1 - t) + t;
     to.push_back(value + (above * z * (1 - t) + t) / chance * slope);
     to.push_back(value + above * z * (1 - t) / chance * slope);
-    if (split.above != kNoneAbove) to.push_back(above / (chance * chance));
+    if (!four) continue;
+    to.push_back(value + z * slope);
+    to.push_back(is_repeated(split) ? above / (chance * chance) : 1);
   }
 }
 
@@ -319,13 +323,22 @@ class PathLoader {
     const Radau& rule = rule_of(way.most_features);
     const auto points = static_cast<std::uint32_t>(rule.points.size());
     const std::size_t constants = to_.wide ? to_.doubles.size() : to_.singles.size();
-    to_.trees.push_back({to_.steps.size(), 0, to_.splits.size(), constants, to_.pairs.size(), points});
+    to_.trees.push_back(
+        {to_.steps.size(), 0, to_.splits.size(), way.splits.size(), constants, to_.pairs.size(), points});
     constants_ = rule.weights;
     if (to_.interactions) {
       constants_.push_back(-1);
       for (const double t : rule.points) constants_.push_back(-1 / (1 - t));
     }
-    for (const SplitOnWay& split : way.splits) add_split(tree, split, rule, sums.features);
+    bool four = false;
+    for (std::size_t i = 0, end = 0; i < way.splits.size(); ++i) {
+      if (i == end) {
+        const std::uint32_t node = way.splits[i].node;
+        end += height(tree, node) == 2 ? (tree.ends[node] - node) / 2 : 1;
+        four = std::ranges::any_of(std::span(way.splits).subspan(i, end - i), is_repeated);
+      }
+      add_split(tree, way.splits[i], four, rule, sums.features);
+    }
     if (to_.interactions) add_pairs(tree, way, rule, sums);
     if (to_.wide)
       to_.doubles.insert(to_.doubles.end(), constants_.begin(), constants_.end());
@@ -334,6 +347,7 @@ class PathLoader {
     add_steps(tree, way);
     to_.trees.back().step_count = to_.steps.size() - to_.trees.back().first_step;
     to_.most_depth = std::max(to_.most_depth, way.most_depth);
+    to_.most_splits = std::max(to_.most_splits, way.splits.size());
     to_.most_levels = std::max(to_.most_levels, way.most_depth * points);
     to_.most_points = std::max<std::size_t>(to_.most_points, points);
   }
@@ -347,46 +361,52 @@ class PathLoader {
         const OtherSplit& above = way.others[other];
         const Pair pair = pair_of(tree.nodes[split.node].feature, above.feature);
         to_.pairs.push_back({sums.index_of(pair), static_cast<std::uint32_t>(first + above.branch * step),
-                             above.depth, above.right});
+                             above.split, above.right});
       }
       to_.pair_ends.push_back(static_cast<std::uint32_t>(other));
     }
   }
 
-  void add_split(const TreeNodes& tree, const SplitOnWay& split, const Radau& rule,
+  void add_split(const TreeNodes& tree, const SplitOnWay& split, bool four, const Radau& rule,
                  const std::vector<std::uint32_t>& features) {
     const PathNode& node = tree.nodes[split.node];
     const unsigned flags = (split.above_left ? kAboveLeft : 0u) |
                            (tree.is_leaf(split.node + 1) ? kLeftLeaf : 0u) |
-                           (tree.is_leaf(split.right) ? kRightLeaf : 0u);
+                           (tree.is_leaf(split.right) ? kRightLeaf : 0u) | (four ? kFourConstants : 0u);
     to_.splits.push_back({node.column, index_in(features, node.feature),
                           static_cast<std::uint32_t>(constants_.size()), split.above, node.code,
                           static_cast<std::uint8_t>(flags)});
-    add_constants(tree, split, rule, constants_);
+    add_constants(tree, split, four, rule, constants_);
   }
 
   void add_steps(const TreeNodes& tree, const WayThrough& way) {
     std::vector<std::uint8_t> is_right(way.most_depth + 1);  // by depth: 1 if the way has turned right
     for (const Visit& visit : way.visits) {
       const SplitOnWay& split = way.splits[visit.split];
-      const bool left = tree.is_leaf(split.node + 1), right = tree.is_leaf(split.right);
+      const unsigned below = height(tree, split.node);
       const auto add = [&](PathMotion motion) {
         to_.steps.push_back({visit.split, split.depth, motion, is_right[split.depth]});
       };
       switch (visit.kind) {
         case Visit::Kind::Enter:
           is_right[split.depth + 1u] = 0;
-          add(left && right ? PathMotion::Both : left ? PathMotion::Right : PathMotion::Left);
+          if (below == 2) add(PathMotion::Fork);
+          add(below == 1 ? PathMotion::Both : PathMotion::Down);
           break;
         case Visit::Kind::Turn:
           is_right[split.depth + 1u] = 1;
-          if (!left && !right) add(PathMotion::Turn);
           break;
         case Visit::Kind::Leave:
-          if (!left || !right) add(PathMotion::Up);
+          if (below > 1) add(PathMotion::Up);
           break;
       }
     }
+  }
+
+  /// Returns the most splits on a way from a node to a leaf, and 3 if there are more.
+  static unsigned height(const TreeNodes& tree, std::size_t node, unsigned most = 3) {
+    if (most == 0 || tree.is_leaf(node)) return 0;
+    return 1 + std::max(height(tree, node + 1, most - 1), height(tree, tree.ends[node + 1], most - 1));
   }
 
   const Program& program_;
@@ -405,6 +425,8 @@ LoadedPaths::LoadedPaths(const Program& program)
       wide(program.meta().score_type == ScalarType::Float64),
       interactions(program.meta().contributions > 1) {
   if (program.meta().contributions != 0) PathLoader(program, *this).run();
+  constexpr std::size_t kReadBehind = SplitConstants::FourConstants - SplitConstants::TwoConstants;
+  wide ? doubles.resize(doubles.size() + kReadBehind) : singles.resize(singles.size() + kReadBehind);
 }
 
 }  // namespace forestvm::host

@@ -42,11 +42,10 @@ namespace forestvm::host {
 
 /// The ways in which a step changes P, the chances to come to a split at each point, and S, the means below the split.
 enum class PathMotion : std::uint8_t {
-  Left,   ///< Tests the split and gives P to its left child.
-  Right,  ///< Tests a split whose left child is a leaf, and gives P to its right child.
-  Turn,   ///< Gives P to the right child of a split whose left subtree is done.
-  Up,     ///< Adds the split's part to its feature's sums, and computes its S from the S of its children.
-  Both,   ///< Tests a split of two leaves, adds its part to its feature's sums, and computes its S.
+  Down,  ///< Gives P to those children of the split that are splits.
+  Up,    ///< Adds the split's part to its feature's sums, and computes its S from the S of its children.
+  Both,  ///< Adds the part of a split of two leaves to its feature's sums, and computes its S.
+  Fork,  ///< Does the steps that follow, of a split whose children are splits of two leaves, or one of them a leaf.
 };
 
 struct PathStep {
@@ -58,39 +57,45 @@ struct PathStep {
 static_assert(sizeof(PathStep) == 8);
 
 /// The value of PathSplit::above if no split above tests the same feature.
-inline constexpr std::uint16_t kNoneAbove = UINT16_MAX;
+inline constexpr std::uint32_t kNoneAbove = 0;
 
 struct PathSplit {
   std::uint32_t column;     ///< Column of codes.
   std::uint32_t sum;        ///< Index of the feature's sums in the tree's batch.
   std::uint32_t constants;  ///< Index of the split's constants among the tree's: see SplitConstants.
-  /// Depth of the nearest split above with the same feature; kNoneAbove if there is none.
-  std::uint16_t above;
+  /// Number of the nearest split above with the same feature, counted from 1 in the tree; kNoneAbove if there is none.
+  std::uint32_t above;
   std::uint8_t code;   ///< Rows whose code is above this one go right.
-  std::uint8_t flags;  ///< Bits: kAboveLeft, kLeftLeaf, kRightLeaf.
+  std::uint8_t flags;  ///< Bits: kAboveLeft, kLeftLeaf, kRightLeaf, kFourConstants.
 };
-static_assert(sizeof(PathSplit) == 16);
+static_assert(sizeof(PathSplit) == 20);
 
-inline constexpr std::uint8_t kAboveLeft = 1;  ///< The way goes left at the split `above`.
-inline constexpr std::uint8_t kLeftLeaf = 2;   ///< The left child is a leaf.
-inline constexpr std::uint8_t kRightLeaf = 4;  ///< The right child is a leaf.
+inline constexpr std::uint8_t kAboveLeft = 1;      ///< The way goes left at the split `above`.
+inline constexpr std::uint8_t kLeftLeaf = 2;       ///< The left child is a leaf.
+inline constexpr std::uint8_t kRightLeaf = 4;      ///< The right child is a leaf.
+inline constexpr std::uint8_t kFourConstants = 8;  ///< The split has four constants for each point.
 
-/// The indices of a split's constants. First come the constants of the split, then two or three for each point:
-/// repeated splits, which are splits below another that tests the same feature, have a third one.
+/// The indices of a split's constants. First come the constants of the split, then two or four for each point: splits
+/// with kFourConstants have four. These are repeated splits, which are below another that tests the same feature, and
+/// all splits of a fork that has a repeated one. The constants of a tree's splits follow one another.
 struct SplitConstants {
   enum : unsigned {
     IfLeft,   ///< 1 - z, times S(left) - S(right) if both are leaves: the factor of the integral where o = 1.
     IfRight,  ///< -z, times S(left) - S(right) if both are leaves: the factor where o = 0.
+    IfGone,   ///< 0: the factor where O = 0.
     FirstLeft,   ///< Term of the point t = 0 in the integral where o = 1.
     FirstRight,  ///< Term of the point t = 0 in the integral where o = 0.
-    IfAway,      ///< f where O = 0; S if both children are leaves.
+    FirstGone,   ///< 0: the term where O = 0.
     LeftValue,   ///< Value of the left child if it is a leaf.
     RightValue,  ///< Value of the right child if it is a leaf.
     Count,
     // The constants of each point:
     PointLeft = 0,   ///< f where o = O = 1; S if both children are leaves.
     PointRight = 1,  ///< f where o = 0 and O = 1; S if both children are leaves.
-    PointSlope = 2,  ///< Z / (Z (1 - t) + t)^2; only repeated splits have it.
+    PointAway = 2,   ///< f where O = 0; S if both children are leaves.
+    PointSlope = 3,  ///< Z / (Z (1 - t) + t)^2; 1 in splits that are not repeated.
+    TwoConstants = 2,
+    FourConstants = 4,
   };
 };
 
@@ -99,15 +104,16 @@ struct PathPair {
   std::uint32_t sum;  ///< Index of the two features' sums in the tree's batch.
   std::uint32_t
       constants;  ///< Index among the tree's constants of h where O = 1, at t = 0 and at the tree's points.
-  std::uint16_t depth;  ///< Depth of the nearest split above that tests the feature.
+  std::uint32_t above;  ///< Index in the tree of the nearest split above that tests the feature.
   bool right;           ///< True if the way goes right there.
 };
-static_assert(sizeof(PathPair) == 12);
+static_assert(sizeof(PathPair) == 16);
 
 struct PathTree {
   std::size_t first_step;
   std::size_t step_count;
   std::size_t first_split;
+  std::size_t split_count;
   /// Its constants begin with the weights of its points. For interactions, h where O = 0 follows, at t = 0 and at the
   /// points.
   std::size_t first_constant;
@@ -150,9 +156,10 @@ struct LoadedPaths {
   explicit LoadedPaths(const Program& program);
 
   std::vector<PathStep> steps;
-  std::vector<PathSplit> splits;
-  std::vector<float> singles;   ///< The constants, unless `wide`.
-  std::vector<double> doubles;  ///< The constants if `wide`.
+  std::vector<PathSplit> splits;  ///< Tree by tree, in preorder.
+  /// The constants, unless `wide`. Behind them are two numbers, because those of a point are read in fours.
+  std::vector<float> singles;
+  std::vector<double> doubles;  ///< The constants if `wide`, and two numbers.
   std::vector<PathPair> pairs;  ///< The features above each split, split by split; none without interactions.
   std::vector<std::uint32_t>
       pair_ends;  ///< The end of each split's pairs, counted from its tree's first pair.
@@ -172,6 +179,7 @@ struct LoadedPaths {
   bool interactions = false;  ///< True if the program gives interactions.
 
   std::size_t most_depth = 0;   ///< Most splits on a way to a leaf.
+  std::size_t most_splits = 0;  ///< Most splits of a tree.
   std::size_t most_levels = 0;  ///< Most splits on a way times points.
   std::size_t most_points = 0;  ///< Most points of a tree.
   std::size_t most_sums = 0;    ///< Most sums of a batch.

@@ -26,7 +26,7 @@ namespace forestvm::host {
 /// trees have few points, and up to 4 where they have 12.
 inline constexpr unsigned kLevelRows = 6;
 
-/// Computes the totals of a task's rows. Targets with PathLanes::kCompresses have it.
+/// Computes the totals of a task's rows. Targets with PathLanes::kPermutes have it.
 template <class Target, class Number>
 void explain_levels(const ExplainTask& task);
 

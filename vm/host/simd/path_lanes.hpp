@@ -34,7 +34,7 @@ struct PathLanes {
   FVM_INLINE static Vector all(Number number) { return number - Vector{}; }
 
 #if defined(__AVX512BW__)
-  static constexpr bool kCompresses = true;  ///< Whether lanes can be compressed and expanded.
+  static constexpr bool kPermutes = true;  ///< Whether lanes can be permuted, compressed and expanded.
   using Mask = std::conditional_t<kSingle, __mmask16, __mmask8>;
 
   /// Returns the mask of the lowest kLanes bits.
@@ -46,8 +46,46 @@ struct PathLanes {
     else
       return _mm512_mask_blend_pd(mask, no, yes);
   }
+
+  /// Up to four constants, of which each row takes one.
+  using Table = Vector;
+  /// Which constant each row takes: see set_choices.
+  using Choice = __m512i;
+
+  /// Returns the two, or kFour, constants that begin at `from`. Reads four, even if there are two.
+  template <bool kFour>
+  FVM_INLINE static Table table(const Number* from) {
+    if constexpr (kSingle)
+      return _mm512_broadcast_f32x4(_mm_loadu_ps(from));
+    else
+      return _mm512_broadcast_f64x4(_mm256_loadu_pd(from));
+  }
+  /// Writes which constant each row of a block takes: 0, the first, if its bit in `tested` is 1, otherwise 1; but 2 if
+  /// its bit in `open` is 0.
+  FVM_INLINE static void set_choices(std::uint64_t tested, std::uint64_t open, std::uint8_t* to) {
+    const __m512i index = _mm512_maskz_set1_epi8(~tested, 1);
+    _mm512_storeu_si512(to, _mm512_mask_set1_epi8(index, ~open, 2));
+  }
+  FVM_INLINE static Choice choice(const std::uint8_t* from) {
+    if constexpr (kSingle)
+      return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+    else
+      return _mm512_cvtepu8_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+  }
+  /// Keeps a vector in a register: GCC would otherwise load it again for each use.
+  FVM_INLINE static Vector held(Vector numbers) {
+    asm("" : "+v"(numbers));
+    return numbers;
+  }
+  template <bool kFour>
+  FVM_INLINE static Vector chosen(Table table, Choice choice) {
+    if constexpr (kSingle)
+      return _mm512_permutevar_ps(table, choice);
+    else
+      return _mm512_permutexvar_pd(choice, table);
+  }
 #else
-  static constexpr bool kCompresses = false;
+  static constexpr bool kPermutes = false;
   using Bits = std::conditional_t<kSingle, std::uint32_t, std::uint64_t>;
   using Mask [[gnu::vector_size(kBytes)]] = Bits;
 
@@ -62,6 +100,29 @@ struct PathLanes {
   FVM_INLINE static Vector select(Mask mask, Vector no, Vector yes) {
     return reinterpret_cast<Vector>((reinterpret_cast<Mask>(yes) & mask) |
                                     (reinterpret_cast<Mask>(no) & ~mask));
+  }
+
+  struct Table {
+    Vector left, right, away;
+  };
+  struct Choice {
+    Mask tested, open;
+  };
+
+  FVM_INLINE static Vector held(Vector numbers) { return numbers; }
+
+  template <bool kFour>
+  FVM_INLINE static Table table(const Number* from) {
+    return {all(from[0]), all(from[1]), all(kFour ? from[2] : 0)};
+  }
+  template <bool kFour>
+  FVM_INLINE static Choice choice(std::uint64_t tested, std::uint64_t open) {
+    return {mask(tested), mask(kFour ? open : 0)};
+  }
+  template <bool kFour>
+  FVM_INLINE static Vector chosen(const Table& table, const Choice& choice) {
+    const Vector number = select(choice.tested, table.right, table.left);
+    return kFour ? select(choice.open, table.away, number) : number;
   }
 #endif
 
