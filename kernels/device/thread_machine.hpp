@@ -62,14 +62,6 @@ class ThreadMachine {
     return linked<Op::For, Iterations>(loop) != 0;
   }
 
-  FVM_DEVICE bool next(const LinkedInst& loop) {
-    const LoopOperands operands = loop_operands<Op::For>(loop);
-    const std::uint32_t iteration = ranges[operands.out].iteration + 1;
-    if (iteration == linked<Op::For, Iterations>(loop)) return false;
-    set_chunk(operands, iteration);
-    return true;
-  }
-
   FVM_DEVICE void enter(const LinkedInst& loop) {
     const std::uint32_t dimension = linked<Op::Map, Dimension>(loop);
     const LoopOperands operands = loop_operands<Op::Map>(loop);
@@ -84,11 +76,15 @@ class ThreadMachine {
     if (state_->idle != 0 || chunk.size() == 0) ++state_->idle;
   }
 
-  FVM_DEVICE void leave(const LinkedInst& loop) {
+  FVM_DEVICE bool leave(const LinkedInst& end) {
+    const std::uint32_t dimension = linked<Op::End, Dimension>(end);
+    if (dimension == kDimensions) return next(launch_->code[linked<Op::End, Partner>(end)]);
     if (state_->idle != 0) --state_->idle;
-    if (linked<Op::Map, Dimension>(loop) < kGridDimensions) return;
-    settle(loop);
-    share_work(linked<Op::End, Peers>(launch_->code[linked<Op::Map, Partner>(loop)]));
+    if (dimension >= kGridDimensions) {
+      settle(end);
+      share_work(linked<Op::End, Peers>(end));
+    }
+    return false;
   }
 
   FVM_DEVICE void cache_rows(const LinkedInst& inst) {
@@ -132,7 +128,11 @@ class ThreadMachine {
     fill(accumulator, ranges[linked<Op::Privatize, Rows>(inst)], nullptr);
   }
 
-  FVM_DEVICE void encode(const LinkedInst& inst) const { copy().encode_rows(inst); }
+  FVM_DEVICE void encode(const LinkedInst& inst) const {
+    if (launch_->pass.encode_to == nullptr) return;
+    if (!Listed::kTakesCodes || linked<Op::Encode, Stride>(inst) == 0) return copy().encode_rows(inst);
+    if constexpr (Listed::kTakesCodes) encode_to_shared(inst);
+  }
 
   FVM_DEVICE void walk(const LinkedInst& inst) {
     const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
@@ -178,6 +178,15 @@ class ThreadMachine {
   FVM_DEVICE void label(const LinkedInst& inst) const { copy().label_rows(inst); }
 
  private:
+  /// Begins the next iteration of a `for`. Returns false if there is none.
+  FVM_DEVICE bool next(const LinkedInst& loop) {
+    const LoopOperands operands = loop_operands<Op::For>(loop);
+    const std::uint32_t iteration = ranges[operands.out].iteration + 1;
+    if (iteration == linked<Op::For, Iterations>(loop)) return false;
+    set_chunk(operands, iteration);
+    return true;
+  }
+
   /// Returns a copy, on which functions that are not inlined are called.
   FVM_DEVICE ThreadMachine copy() const { return {launch_, state_->self}; }
   FVM_DEVICE ThreadMachine(const Launch* launch, ThreadState* state)
@@ -225,25 +234,30 @@ class ThreadMachine {
     });
   }
 
+  /// Encodes rows in global memory, or in shared memory for a kernel that does not walk them.
   FVM_DEVICE_COLD void encode_rows(const LinkedInst& inst) {
-    const LaunchProgram& program = launch_->program;
+    if (linked<Op::Encode, Stride>(inst) != 0) return encode_to_shared(inst);
     const LaunchPass& pass = launch_->pass;
-    if (pass.encode_to == nullptr) return;
+    const std::uint32_t columns = launch_->program.column_count;
     for_rows(ranges[linked<Op::Encode, Rows>(inst)], [&](std::uint32_t row) {
-      const float* const values = pass.rows + row * pass.row_stride;
-      if (const std::uint32_t stride = linked<Op::Encode, Stride>(inst); stride != 0) {
-        auto* const staged =
-            reinterpret_cast<std::uint8_t*>(Device::shared() + linked<Op::Encode, Offset>(inst)) +
-            staged_code(row - state_->staged_rows.first);
-        encode_row(program, values, [&](std::uint32_t column, std::uint8_t code) {
-          staged[column * stride * sizeof(std::uint32_t)] = code;
-        });
-      } else {
-        std::uint8_t* const codes = pass.encode_to + code_offset(row, program.column_count);
-        encode_row(program, values, [&](std::uint32_t column, std::uint8_t code) {
-          codes[std::size_t{column} * kCodeRows] = code;
-        });
-      }
+      std::uint8_t* const codes = pass.encode_to + code_offset(row, columns);
+      encode_row(
+          launch_->program, pass.rows + row * pass.row_stride,
+          [&](std::uint32_t column, std::uint8_t code) { codes[std::size_t{column} * kCodeRows] = code; });
+    });
+  }
+
+  FVM_DEVICE void encode_to_shared(const LinkedInst& inst) const {
+    const LaunchPass& pass = launch_->pass;
+    const std::uint32_t stride = linked<Op::Encode, Stride>(inst);
+    for_rows(ranges[linked<Op::Encode, Rows>(inst)], [&](std::uint32_t row) {
+      auto* const staged =
+          reinterpret_cast<std::uint8_t*>(Device::shared() + linked<Op::Encode, Offset>(inst)) +
+          staged_code(row - state_->staged_rows.first);
+      encode_row(launch_->program, pass.rows + row * pass.row_stride,
+                 [&](std::uint32_t column, std::uint8_t code) {
+                   staged[column * stride * sizeof(std::uint32_t)] = code;
+                 });
     });
   }
 

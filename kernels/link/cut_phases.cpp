@@ -279,6 +279,9 @@ class PhaseCutter {
       if (code[pc].op != Op::End) continue;
       set_partner(open.back(), pc);
       set_partner(pc, open.back());
+      const LinkedInst& loop = code[open.back()];
+      set_linked<Op::End, LinkedField::Dimension>(
+          code[pc], loop.op == Op::Map ? linked<Op::Map, LinkedField::Dimension>(loop) : kDimensions);
       open.pop_back();
     }
   }

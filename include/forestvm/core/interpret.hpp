@@ -15,9 +15,9 @@ namespace forestvm {
 /// True for a machine that is one of many that run the code in step, as the threads of a GPU's block do. Each
 /// machine runs every instruction; each runs the block of a mapped loop for an iteration of its own, and all of
 /// them take each iteration of a `for` together. Instead of parallel() such a machine has: bool first(const Inst&
-/// loop) and bool next(const Inst& loop), which set the chunk of a `for` and return whether there is an iteration
-/// to run; void enter(const Inst& loop) and void leave(const Inst& loop), which are called before and after the
-/// block of a map. Its code is linked for a call: the instructions are of another type than Inst, with an
+/// loop), which sets the first chunk of a `for` and returns whether there is an iteration to run; void enter(const
+/// Inst& loop), which is called before the block of a map; and bool leave(const Inst& end), which is called at the end
+/// of either, sets the next chunk of a `for` and returns whether its block is to run again. Its code is linked for a call: the instructions are of another type than Inst, with an
 /// operand<>() of their own, and when, unless, plan and on are resolved, so that wants(), plan_rows and runs_on()
 /// are not needed.
 template <class Machine>
@@ -41,9 +41,8 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
         return;
       case Op::For: {
         if constexpr (kInStep<Machine>) {
-          if (machine.first(inst)) break;
-          pc = operand<Op::For, Partner>(inst) + 1;
-          continue;
+          if (!machine.first(inst)) pc = operand<Op::For, Partner>(inst);
+          break;
         } else {
           const auto [out, in, step, end] = operands<Op::For>(inst);
           const Range& over = machine.ranges[in];
@@ -105,11 +104,7 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
       case Op::End: {
         const std::uint32_t open = operand<Op::End, Partner>(inst);
         if constexpr (kInStep<Machine>) {
-          if (code[open].op == Op::Map) machine.leave(code[open]);
-          if (code[open].op == Op::For && machine.next(code[open])) {
-            pc = open + 1;
-            continue;
-          }
+          if (machine.leave(inst)) pc = open;
         } else {
           if (is_parallel(code[open].op)) return;  // one iteration is done; the machine has the next
           if (code[open].op == Op::For) {
