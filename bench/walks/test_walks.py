@@ -50,7 +50,7 @@ class Walks(unittest.TestCase):
         self.assertEqual(data.features.shape, (len(data.times), len(data.names)))
         self.assertTrue((data.times > 0).all())
         self.assertEqual(set(data.column("has_avx512")), {0, 1})
-        self.assertEqual(len(data.auto), 2 * 2 * 16)  # forests, targets, numbers of rows
+        self.assertEqual(len(data.auto), 2 * 2 * 10)  # forests, targets, numbers of rows
 
     def test_regret_is_one_for_the_measured_times_themselves(self):
         data = script("train").Measured([self.measured])

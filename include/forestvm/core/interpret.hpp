@@ -17,9 +17,9 @@ namespace forestvm {
 /// them take each iteration of a `for` together. Instead of parallel() such a machine has: bool first(const Inst&
 /// loop), which sets the first chunk of a `for` and returns whether there is an iteration to run; void enter(const
 /// Inst& loop), which is called before the block of a map; and bool leave(const Inst& end), which is called at the end
-/// of either, sets the next chunk of a `for` and returns whether its block is to run again. Its code is linked for a call: the instructions are of another type than Inst, with an
-/// operand<>() of their own, and when, unless, plan and on are resolved, so that wants(), plan_rows and runs_on()
-/// are not needed.
+/// of either, sets the next chunk of a `for` and returns whether its block is to run again. Its code is linked for a
+/// call: the instructions are of another type than Inst, with an operand<>() of their own, and when, unless, plan and
+/// on are resolved, so that wants(), plan_rows and runs_on() are not needed.
 template <class Machine>
 inline constexpr bool kInStep = requires {
   requires Machine::kRunsInStep;
