@@ -52,9 +52,9 @@ TEST(Accounting, RowsInSharedMemory) {
   // The start, maps of the grid and the block with their ends, cache_rows, init, the walk, store and halt. A thread
   // copies its row's four values at once. The walk has ten tiles of one tree, which goes on until its leaf: after
   // none, two and four visits it is tested.
-  EXPECT_DOUBLE_EQ(phase.warp_instructions, 72 + (88 + 16) + (129 + 16) + (100 + 40) + (46 + 46) +
+  EXPECT_DOUBLE_EQ(phase.warp_instructions, 72 + (88 + 12) + (129 + 12) + (100 + 40) + (46 + 46) +
                                                 (210 + 10 * (36 + 3 + 18 + 3 * 18 + 4 * 10.2)) + (60 + 50) +
-                                                16);
+                                                12);
   EXPECT_DOUBLE_EQ(phase.wavefronts, 2.65 + 1);
   EXPECT_DOUBLE_EQ(phase.bytes.rows, 16);
   EXPECT_DOUBLE_EQ(phase.bytes.results, 4);
@@ -83,8 +83,8 @@ TEST(Accounting, TreesInSharedMemory) {
   // Nodes in shared memory save an instruction of each visit, and take instructions to be copied there.
   const double copies = 100 + std::ceil(10 * 15 * 8 / 16.0 / 64) * 20;
   EXPECT_DOUBLE_EQ(call.phases[0].warp_instructions,
-                   72 + (88 + 16) + (129 + 16) + copies + (46 + 46) + (16 + 42 + 16) +
-                       (210 + 10 * (36 + 3 + 18 + 3 * 18 + 4 * (9.2 + 4))) + (60 + 50) + 16);
+                   72 + (88 + 12) + (129 + 12) + copies + (46 + 46) + (12 + 36 + 12) +
+                       (210 + 10 * (36 + 3 + 18 + 3 * 18 + 4 * (9.2 + 4))) + (60 + 50) + 12);
   EXPECT_DOUBLE_EQ(call.phases[0].bytes.nodes, 10 * 15 * 8 / 64.0);
 }
 
