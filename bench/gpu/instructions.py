@@ -3,8 +3,9 @@
 
 OBJECT: an object file or library with CUDA machine code (build/release/kernels/gpu/megakernel_*_cuda.o), see
 machine_code.py for the tools that read it. The inner loop of a walk loads equal numbers of nodes (8 or 16 bytes each)
-and values of rows (4 bytes each, from shared memory), or of nodes of 4 bytes and codes of one byte. Its steps are unrolled: the instructions of a visit are the loop's
-length divided by its nodes. Loops of fewer than 8 visits, with which walks of other shapes end, are left out.
+and values of rows (4 bytes each, from shared memory), or of nodes of 4 bytes and codes of one byte. Its steps are
+unrolled: the instructions of a visit are the loop's length divided by its nodes. Loops of fewer than 8 visits, with
+which walks of other shapes end, are left out.
 
 --most N LAYOUT: fails unless that layout's smallest count, with nodes in shared memory, is at most N for every GPU.
 """

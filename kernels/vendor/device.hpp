@@ -11,7 +11,7 @@
 //   std::byte* shared()                     the block's shared memory, aligned to 16 bytes
 //   std::uint32_t shared_address(const void*)
 //                                           the address of a thing in shared memory, in bytes
-//   T load_shared<T>(std::uint32_t address) loads 4, 8 or 16 bytes, aligned to their number, or
+//   T load_shared<T>(std::uint32_t address) loads 1, 4, 8 or 16 bytes, aligned to their number, or
 //                                           12 bytes, aligned to 4
 //   T load_global(const T*)                 loads 4, 8, 12 or 16 bytes from global memory that the kernel does
 //                                           not write: 12 bytes by several instructions, others by one
