@@ -90,7 +90,7 @@ TEST(ForgottenBarriers, AreNoticed) {
     SCOPED_TRACE(trees);
     const Program program = program_of(many_trees(), trees);
     EXPECT_EQ(noticed(program, some_rows(), OutputKind::Raw),
-              (std::set<Op>{Op::Map, Op::CacheTrees, Op::ReduceDim}));
+              (std::set<Op>{Op::End, Op::CacheTrees, Op::ReduceDim}));
     EXPECT_EQ(noticed(program, some_rows(), OutputKind::Leaf), (std::set<Op>{Op::CacheTrees}));
   }
 }
