@@ -67,10 +67,10 @@ class TreeCounter {
       counts_.nodes += nodes_below(at);
       return;
     }
-    const auto [place, is_new] = reaching_.try_emplace(feature);
-    const Reaching before = std::exchange(place->second, reaching);
+    Reaching& known = reaching_[feature];  // stays where it is when others are added
+    const Reaching before = std::exchange(known, reaching);
     visit(at);
-    reaching_[feature] = before;
+    known = before;
   }
 
   void visit(std::int32_t at) {
@@ -85,7 +85,7 @@ class TreeCounter {
     if (tree_.leaf_width == 1 && left.kind == NodeKind::Leaf && right.kind == NodeKind::Leaf &&
         left.value == right.value)
       ++counts_.equal_leaves;
-    // What categories and rules that take 0 as missing let through is not followed.
+    // Does not follow which values pass a test of categories, or a test that takes 0 as missing.
     if (here.kind == NodeKind::Category || here.missing == Missing::Zero) {
       visit(here.left);
       visit(here.right);

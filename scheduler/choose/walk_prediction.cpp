@@ -31,7 +31,7 @@ constexpr std::size_t kMostPlans = 14;  ///< A schedule may have 16, of which on
 /// Calls of up to this many rows cost the same with every larger block.
 constexpr std::uint32_t kMostRowsOfSmallestBlock = 64;
 
-/// What walks read. Trees lie in memory once for all walks that read the same.
+/// Names what walks read. All walks of one name share one copy of the trees in memory.
 constexpr std::string_view kWays[] = {"values",
                                       "codes",
                                       "tables of codes",

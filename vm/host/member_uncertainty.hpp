@@ -1,5 +1,4 @@
-// What the scores of the members of a virtual ensemble say about the uncertainty of a row's prediction, as CatBoost
-// computes it.
+// Computes the uncertainty of a row's prediction from the scores of a virtual ensemble's members, as CatBoost does.
 #pragma once
 
 #include <cstddef>
