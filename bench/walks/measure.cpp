@@ -143,7 +143,8 @@ Result<void> measure(const std::string& path, const std::string& rows_path) {
       FVM_ASSIGN(entry->predictor, host_backend(entry->program, host));
     }
     for (const std::uint32_t count : kRows) {
-      const std::vector<WalkChoice> walks = scheduler::walks_for(facts, count);
+      std::vector<WalkChoice> walks = scheduler::walks_for(facts, count);
+      if (facts.suits_top_tables) walks.push_back(scheduler::top_tables_walk(facts));
       std::vector<Runner> runners(walks.size() + 1);
       for (std::size_t i = 0; i < walks.size(); ++i) {
         FVM_ASSIGN(const Loaded* const walk, loaded(all, model, facts, walks[i], host));

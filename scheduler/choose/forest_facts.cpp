@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/tables.hpp>
 
 #include "scheduler/normal_form.hpp"
@@ -44,16 +45,21 @@ bool says_covers(const Model& model) {
 struct LeafDepths {
   std::uint64_t count = 0;
   double mean = 0;  ///< Weighted by covers, if there are some.
+  /// The most nodes and splits of a level. If nodes lie level by level, all reach their children in this distance.
+  std::uint64_t reach = 0;
 };
 
 LeafDepths leaves_of(const Tree& tree) {
   LeafDepths leaves;
   double depths = 0, weighted = 0, weight = 0;
+  std::vector<std::uint64_t> reach;
   std::vector<std::pair<std::size_t, std::uint32_t>> open{{0, 0}};
   while (!open.empty()) {
     const auto [at, depth] = open.back();
     open.pop_back();
     const Node& node = tree.nodes[at];
+    if (depth >= reach.size()) reach.resize(std::size_t{depth} + 1);
+    reach[depth] += node.kind == NodeKind::Leaf ? 1u : 2u;
     if (node.kind == NodeKind::Leaf) {
       ++leaves.count;
       depths += depth;
@@ -64,6 +70,7 @@ LeafDepths leaves_of(const Tree& tree) {
       open.emplace_back(static_cast<std::size_t>(node.right), depth + 1);
     }
   }
+  leaves.reach = *std::max_element(reach.begin(), reach.end());
   leaves.mean = weight > 0 ? weighted / weight : depths / static_cast<double>(leaves.count);
   return leaves;
 }
@@ -85,13 +92,18 @@ ForestFacts facts_of(const Model& model) {
     return tree.leaf_width > 1 || !tree.linear_leaves.empty();
   });
   double steps = 0;
+  std::uint64_t reach = 0;
   for (const Tree& tree : model.trees) {
     const LeafDepths leaves = leaves_of(tree);
     facts.most_leaves = std::max(facts.most_leaves, leaves.count);
+    reach = std::max(reach, leaves.reach);
     steps += leaves.mean;
   }
   if (facts.trees != 0) facts.mean_steps = steps / static_cast<double>(facts.trees);
   facts.fits_tables = facts.most_leaves <= kMaxTableLeaves;
+  // Leaves above the last level of tables stand before the nodes of that level.
+  facts.suits_top_tables = !facts.fits_tables && reach + kMaxTableLeaves <= Sparse4View::kMaxDistance &&
+                           facts.columns <= Sparse4View::kMaxColumns;
   return facts;
 }
 

@@ -18,10 +18,12 @@ struct ForestFacts {
   /// The mean number of tests on a row's way through a tree: by the model's training rows if it says how many came to
   /// its leaves, otherwise as if all leaves of a tree were equally likely.
   double mean_steps = 0;
-  bool fits_tables = false;       ///< Every tree has few enough leaves for the layout `tables`.
-  bool knows_covers = false;      ///< The model says how many training rows came to the nodes.
-  bool is_float64 = false;        ///< The model compares in float64.
-  bool has_vectors = false;       ///< Leaves are vectors or linear functions.
+  bool fits_tables = false;  ///< Every tree has few enough leaves for the layout `tables`.
+  bool suits_top_tables =
+      false;                  ///< Some tree does not fit `tables`, and all are narrow enough for `topTables`.
+  bool knows_covers = false;  ///< The model says how many training rows came to the nodes.
+  bool is_float64 = false;    ///< The model compares in float64.
+  bool has_vectors = false;   ///< Leaves are vectors or linear functions.
   bool has_made_columns = false;  ///< Some columns are looked up or computed from a row's values.
   bool oblivious = false;         ///< In each tree, all nodes of a level make the same test.
 

@@ -45,7 +45,7 @@ HostTemplatePoint host_template_point(std::size_t index) {
 Schedule host_template_schedule(const HostTemplatePoint& point) {
   Schedule schedule;
   auto [innermost, prefix] = make_nest(schedule, point);
-  const bool tables = point.layout == "tables" || point.layout == "treeTables";
+  const bool tables = point.layout == "tables" || point.layout == "treeTables" || point.layout == "topTables";
   const bool lockstep = !tables && point.interleave > 1;
   if (lockstep) {
     schedule.tile(innermost, prefix + "2", prefix + "3", point.interleave);

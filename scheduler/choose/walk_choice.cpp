@@ -17,6 +17,8 @@ constexpr std::uint32_t kMostRowsOneByOne = 64;
 constexpr double kMostAddedNodes = 4;
 /// Walks are not unrolled in forests whose deepest tree is this many times as deep as the mean.
 constexpr double kMostPadding = 2;
+/// Blocks of codes that would leave the cache are smaller than others.
+constexpr std::uint64_t kMaxCachedCodes = 512u << 10;
 
 std::string_view layout_name(WalkLayout layout) {
   switch (layout) {
@@ -28,6 +30,8 @@ std::string_view layout_name(WalkLayout layout) {
       return "treeTables";
     case WalkLayout::Array:
       return "array";
+    case WalkLayout::TopTables:
+      return "topTables";
   }
   return {};
 }
@@ -39,6 +43,10 @@ bool suits_array(const ForestFacts& facts) {
 }
 
 }  // namespace
+
+std::uint32_t block_of_codes(const ForestFacts& facts) {
+  return facts.columns * kLargeBlock > kMaxCachedCodes ? kSmallBlock : kLargeBlock;
+}
 
 HostTemplatePoint template_point(const WalkChoice& walk, const ForestFacts& facts) {
   HostTemplatePoint point;
@@ -92,6 +100,10 @@ std::vector<WalkChoice> walks_for(const ForestFacts& facts, std::uint32_t rows) 
         add({Lanes::Rows, WalkLayout::Sparse, coded, few ? 64u : 128u, block});
   }
   return walks;
+}
+
+WalkChoice top_tables_walk(const ForestFacts& facts) {
+  return {Lanes::Rows, WalkLayout::TopTables, true, 1, block_of_codes(facts)};
 }
 
 }  // namespace forestvm::scheduler

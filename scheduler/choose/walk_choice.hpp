@@ -17,7 +17,7 @@ namespace forestvm::scheduler {
 /// Names the walks that go in lockstep: none, all trees for a row, or all rows of a block through a tree.
 enum class Lanes : std::uint8_t { None, Trees, Rows };
 
-enum class WalkLayout : std::uint8_t { Sparse, Tables, TreeTables, Array };
+enum class WalkLayout : std::uint8_t { Sparse, Tables, TreeTables, Array, TopTables };
 
 struct WalkChoice {
   Lanes lanes = Lanes::None;
@@ -44,7 +44,15 @@ struct PlanChoice {
 /// Returns the point of the host's space with this walk.
 HostTemplatePoint template_point(const WalkChoice& walk, const ForestFacts& facts);
 
-/// Returns the walks that suit calls of this number of rows and that the model's trees have.
+inline constexpr std::uint32_t kSmallBlock = 256, kLargeBlock = 512;  ///< Rows of blocks.
+
+/// Returns the rows of a block whose codes stay in the cache.
+std::uint32_t block_of_codes(const ForestFacts& facts);
+
+/// Returns the walk of blocks of rows through top tables, for models that they suit.
+WalkChoice top_tables_walk(const ForestFacts& facts);
+
+/// Returns the walks whose costs are predicted that suit calls of this number of rows and that the model's trees have.
 std::vector<WalkChoice> walks_for(const ForestFacts& facts, std::uint32_t rows);
 
 }  // namespace forestvm::scheduler

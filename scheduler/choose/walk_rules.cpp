@@ -3,7 +3,7 @@
 // - trees of up to 256 leaves: rank codes and tables; for fewer rows than a block has and small trees, tree tables;
 // - few trees and many features, so that encoding would cost more than walks: gathers of values;
 // - larger trees: gathers with rows in the lanes;
-// - categorical splits: always rank codes;
+// - categorical splits: always rank codes, for larger trees by tables at the top of trees;
 // - tables on AVX-512: blocks from fewer rows on, in a plan for that target.
 // few_rows_cost.hpp estimates what calls of few rows cost.
 #include "scheduler/choose/walk_rules.hpp"
@@ -39,8 +39,10 @@ constexpr std::uint32_t kTreeTableRows = kCodeRows;
 /// Calls of up to this many rows are cut into blocks of 256 rows where 512 rows of values or codes would leave the
 /// cache. Elsewhere blocks of 512 are 1.1 times as fast from 512 rows on, and the runtime cuts them among threads.
 constexpr std::uint32_t kRowsOfSmallBlocks = 1024;
-constexpr std::uint32_t kSmallBlock = 256, kLargeBlock = 512;
-constexpr std::uint64_t kMaxCachedCodes = 512u << 10;
+/// The number of rows from which top tables are faster than walks through nodes, and the most columns of codes for each
+/// step of a row. Source: 45 drawn forests, bench/results/auto.md.
+constexpr std::uint32_t kLeastRowsOfTopTables = 64;
+constexpr double kMaxColumnsPerStep = 0.35, kMaxColumnsPerStepOfAvx512 = 1.5;
 constexpr std::uint32_t kLanes = 128;  ///< number of walks in lockstep: eight vectors of the widest target
 
 /// Walks do without leaf checks if trees are on average nearly as deep as the deepest.
@@ -81,6 +83,9 @@ std::string why_values(const ForestFacts& facts) {
 
 std::string why_codes(const ForestFacts& facts, WalkLayout layout) {
   if (layout == WalkLayout::Sparse) return "walks codes, which categorical splits need";
+  if (layout == WalkLayout::TopTables)
+    return formatted("walks tables of codes at the top of trees, because the largest tree has {} leaves",
+                     facts.most_leaves);
   return formatted("walks {} of codes, because trees have {} leaves on average, at most {}",
                    layout == WalkLayout::TreeTables ? "tree tables" : "tables",
                    std::lround(facts.mean_leaves()), facts.most_leaves);
@@ -107,12 +112,21 @@ void add_few_rows(std::vector<PlanChoice>& plans, const ForestFacts& facts, bool
 
 }  // namespace
 
+bool top_tables_are_faster(const ForestFacts& facts, const WalkCall& call) {
+  const double most = call.has_avx512 ? kMaxColumnsPerStepOfAvx512 : kMaxColumnsPerStep;
+  return facts.suits_top_tables && call.rows >= kLeastRowsOfTopTables &&
+         static_cast<double>(facts.columns) <= most * facts.steps();
+}
+
 std::vector<PlanChoice> plans_by_rules(const ForestFacts& facts) {
   const bool coded = suits_codes(facts);
   const bool oblivious = coded && facts.fits_tables && facts.oblivious;
   const bool small = coded && !oblivious && facts.most_leaves <= kMaxTreeSlots + 1 &&
                      facts.mean_leaves() <= kMaxMeanLeavesOfSmall;
-  const WalkLayout layout = coded && facts.fits_tables ? WalkLayout::Tables : WalkLayout::Sparse;
+  const bool tops = facts.has_categories() && facts.suits_top_tables;
+  const WalkLayout layout = coded && facts.fits_tables ? WalkLayout::Tables
+                            : tops                     ? WalkLayout::TopTables
+                                                       : WalkLayout::Sparse;
   const bool by_target = layout == WalkLayout::Tables && !oblivious && !small && !facts.has_categories() &&
                          facts.forest.features_used <= kMaxValuesPerStepOfAvx512 * facts.steps();
   std::vector<PlanChoice> plans;
@@ -130,7 +144,7 @@ std::vector<PlanChoice> plans_by_rules(const ForestFacts& facts) {
                      row_lanes(WalkLayout::TreeTables, coded, kTreeTableRows),
                      why_codes(facts, WalkLayout::TreeTables)});
   const std::string why = coded ? why_codes(facts, layout) : why_values(facts);
-  if (layout != WalkLayout::Tables || facts.columns * kLargeBlock > kMaxCachedCodes)
+  if (layout == WalkLayout::Sparse || block_of_codes(facts) == kSmallBlock)
     plans.push_back({{kRowsOfSmallBlocks}, row_lanes(layout, coded, kSmallBlock), why});
   plans.push_back({{kBatchSizeName}, row_lanes(layout, coded, kLargeBlock), why});
   return plans;

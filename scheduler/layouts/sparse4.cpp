@@ -132,23 +132,20 @@ Result<BuiltGroup> build_Sparse4(const TiledForest& forest, const TreeGroup& gro
     return refused(formatted("its nodes have room for {} columns of codes, the model's thresholds need {}",
                              Sparse4View::kMaxColumns, columns));
   GroupBuilder<Sparse4View::Node> built(forest);
-  const auto leaf = [](std::size_t number) {
-    return Sparse4View::Node{static_cast<std::uint32_t>(number) << Sparse4View::kLeafShift | kNeverRight};
-  };
   LineOrder order;
   built.add_trees(group, [&](const GroupTree& at, std::uint32_t first_leaf) {
     order.order(at, group.tiling.by_probability);
     for (std::uint32_t slot = 0; slot < order.slots().size(); ++slot) {
       const TileChild node = order.slots()[slot];
       if (node.is_none()) {
-        built.nodes.push_back(leaf(first_leaf));
+        built.nodes.push_back(Sparse4View::leaf_node(first_leaf));
       } else if (node.is_leaf()) {
-        built.nodes.push_back(leaf(built.leaves.size()));
+        built.nodes.push_back(Sparse4View::leaf_node(static_cast<std::uint32_t>(built.leaves.size())));
         built.add_leaf(at, node);
       } else {
         const CodedTest coded = ranks.find(at.test(node));
-        built.nodes.push_back({(order.children()[slot] - slot) << Sparse4View::kDistanceShift |
-                               coded.column << Sparse4View::kColumnShift | coded.code});
+        built.nodes.push_back(
+            Sparse4View::split_node(coded.column, coded.code, order.children()[slot] - slot));
       }
     }
   });

@@ -290,6 +290,7 @@ struct Tally {
   std::size_t oblivious = 0;  ///< number of trees that are walked as oblivious ones
   std::size_t retiring = 0;   ///< number of trees with a level that retires its leaves
   std::size_t tree_tables = 0;
+  std::size_t below = 0;  ///< number of trees with nodes below tables
 };
 
 /// Counts the trees in layouts of tables for which `is` holds.
@@ -318,6 +319,19 @@ std::size_t retiring_trees(const Program& program) {
 
 std::size_t trees_in_tree_tables(const Program& program) {
   return count_tables(program, Layout::TreeTables, [](const TablesView::Tree&) { return true; });
+}
+
+std::size_t trees_with_nodes_below(const Program& program) {
+  std::size_t count = 0;
+  for (const GroupDesc& group : program.groups()) {
+    if (group.layout != Layout::TopTables) continue;
+    const GroupData data = group_data(program, group);
+    for (std::uint32_t t = 0; t < data.tree_count; ++t) {
+      const TopTablesHeader& header = TopTablesView::header(data, t);
+      count += header.nodes != header.exits ? 1u : 0u;
+    }
+  }
+  return count;
 }
 
 /// Drops the last directive that does not begin a plan. False if there is none.
@@ -352,6 +366,7 @@ void run_case(std::uint64_t seed, Case c, Tally& tally) {
   tally.oblivious += oblivious_trees(*program);
   tally.retiring += retiring_trees(*program);
   tally.tree_tables += trees_in_tree_tables(*program);
+  tally.below += trees_with_nodes_below(*program);
   if (failure_of(c).empty()) return;
   ++tally.failed;
   const Case small = shrunk(c);
@@ -468,6 +483,12 @@ TEST(Random, TreeTables) {
   const Tally tally = run_tables(
       550'000, 300, {.max_trees = 40, .max_depth = 6, .oblivious = 10, .float64 = 25}, "treeTables");
   EXPECT_GT(tally.tree_tables, 1000u);
+}
+
+TEST(Random, TopTables) {
+  const Tally tally = run_tables(
+      570'000, 100, {.max_trees = 6, .max_depth = 11, .leaf_wise = 20, .float64 = 25}, "topTables");
+  EXPECT_GT(tally.below, 100u);
 }
 
 TEST(Random, CategoricalSplits) {

@@ -40,6 +40,7 @@ constexpr const char* kSchedules[] = {
     "layout(tree, reorg); interleave(tree)",
     "layout(tree, tables)",
     "layout(tree, treeTables)",
+    "layout(tree, topTables)",
     "tileTree(tree, 4, uniform); layout(tree, array)",
     "tileTree(tree, 8, probability); layout(tree, sparse)",
     "tileTree(tree, 4, uniform); layout(tree, reorg)",

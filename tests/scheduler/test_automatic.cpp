@@ -143,6 +143,22 @@ TEST(WalkPrediction, KeepsToTheCallsThatAreAskedFor) {
   EXPECT_EQ(both.back().walk.lanes, Lanes::Rows);
 }
 
+/// Trees of more than 256 leaves have tables at the top in calls of many rows, unless encoding would cost more than the
+/// walks. The plan for all targets needs fewer columns for each step than the one for AVX-512.
+TEST(WalkPrediction, ChoosesTopTablesForLargeTrees) {
+  const auto layout_of = [](const Model& model, std::uint32_t rows) {
+    return plans_by_prediction(scheduler::facts_of(model), {&rows, 1}).back().walk.layout;
+  };
+  EXPECT_EQ(layout_of(complete_trees(100, 9, 20), 1024), WalkLayout::TopTables);
+  EXPECT_EQ(layout_of(complete_trees(100, 9, 20), 64), WalkLayout::TopTables);
+  EXPECT_NE(layout_of(complete_trees(100, 9, 20), 32), WalkLayout::TopTables);
+  EXPECT_EQ(layout_of(complete_trees(100, 8, 20), 1024), WalkLayout::Tables);
+  const ForestFacts wide = scheduler::facts_of(complete_trees(100, 9, 600));  // 900 steps
+  EXPECT_TRUE(top_tables_are_faster(wide, {1024, true}));
+  EXPECT_FALSE(top_tables_are_faster(wide, {1024, false}));
+  EXPECT_FALSE(top_tables_are_faster(scheduler::facts_of(complete_trees(2, 9, 700)), {1024, true}));
+}
+
 /// Costs are positive, and calls of more rows cost less per row.
 TEST(WalkPrediction, CostsFallWithRows) {
   const ForestFacts facts = scheduler::facts_of(complete_trees(100, 7, 20));

@@ -339,16 +339,20 @@ TEST(Compile, CategoricalSplitsAreWalkedByCodes) {
             "tests of rank codes: there are no tiles of such tests");
 }
 
-/// A model whose trees are too large for tables is walked node by node.
-TEST(Compile, LargeTreesWithCategoricalSplitsAreWalkedByNodes) {
+/// A model whose trees are too large for tables is walked node by node, or by tables at the top of trees.
+TEST(Compile, LargeTreesWithCategoricalSplitsAreWalkedByCodes) {
   Model model = model_of({chain(300)});
   model.trees[0].category_sets = {{{1, 5}, false}};
   model.trees[0].nodes[0].kind = NodeKind::Category;
-  for (const Schedule& schedule : {Schedule(), automatic_schedule(model)}) {
+  const auto layouts_of = [&](const Schedule& schedule) {
     const auto result = compile(model, schedule);
-    ASSERT_TRUE(result.ok()) << error_of(result);
-    for (const GroupDesc& group : result->program.groups()) EXPECT_EQ(group.layout, Layout::Sparse4);
-  }
+    std::vector<Layout> layouts;
+    if (!result) return ADD_FAILURE() << error_of(result), layouts;
+    for (const GroupDesc& group : result->program.groups()) layouts.push_back(group.layout);
+    return layouts;
+  };
+  EXPECT_EQ(layouts_of({}), std::vector{Layout::Sparse4});
+  EXPECT_EQ(layouts_of(automatic_schedule(model)), (std::vector{Layout::Sparse4, Layout::TopTables}));
 }
 
 /// Plans for one number of rows are for narrower and narrower targets, and the last of them is for all others.

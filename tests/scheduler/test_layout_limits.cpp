@@ -63,6 +63,12 @@ TEST(LayoutLimits, LeavesOfTables) {
             "trees 0 to 1: its tables have room for trees of 65 leaves, tree 0 has 66");
 }
 
+TEST(LayoutLimits, DistancesInTopTables) {
+  EXPECT_EQ(refusal(of_leaves(4096), "topTables"), "");
+  EXPECT_EQ(refusal(of_leaves(8192), "topTables"),
+            "trees 0 to 1: its nodes reach children at most 4095 nodes away, tree 0 needs 8191");
+}
+
 /// The number of a program's code columns is known only when all its trees have been laid out.
 TEST(LayoutLimits, ColumnsOfSparse4) {
   const auto forest_of = [](std::uint32_t features) {  // one column for each feature

@@ -12,6 +12,7 @@
 #include <forestvm/core/layout/sparse8.hpp>
 #include <forestvm/core/layout/sparse_tiles.hpp>
 #include <forestvm/core/layout/tables.hpp>
+#include <forestvm/core/layout/top_tables.hpp>
 #include <forestvm/core/layout/tree_tables.hpp>
 
 namespace forestvm {

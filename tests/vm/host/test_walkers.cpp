@@ -127,6 +127,10 @@ class Sums {
 };
 
 /// Marks memory as readable or not under AddressSanitizer.
+/// True for the layouts whose lookups may read past the tables of a tree.
+template <class View>
+constexpr bool kHasTables = std::derived_from<View, TablesView> || std::same_as<View, TopTablesView>;
+
 void set_readable(const void* at, std::size_t size, bool readable) {
 #if defined(__SANITIZE_ADDRESS__)
   (readable ? __asan_unpoison_memory_region : __asan_poison_memory_region)(at, size);
@@ -154,7 +158,7 @@ class Guarded {
     with_view(group.layout, [&]<class View>() {
       if constexpr (!kInterleavesTrees<View>) {
         nodes = last.first_node + std::uint64_t{last.node_count};
-        if constexpr (std::derived_from<View, TablesView>) nodes += kTableSlack;
+        if constexpr (kHasTables<View>) nodes += kTableSlack;
         leaves = last.first_leaf + std::uint64_t{last.leaf_count};
       }
       numbers = View::kLeavesAside ? leaves : nodes;
@@ -252,8 +256,7 @@ class Guarded {
   /// vectors of codes, which may belong to rows that they walk or to no row at all. (Walks whose lanes are
   /// trees load words and use one byte.)
   void forbid_codes_of_others(const Call& call, const WalkTask& task) const {
-    if (!with_view(forest_->group().layout, []<class View>() { return std::derived_from<View, TablesView>; }))
-      return;
+    if (!with_view(forest_->group().layout, []<class View>() { return kHasTables<View>; })) return;
     const auto [begin, end, iteration] = call.rows;
     const std::uint32_t known_end =
         end == call.row_count ? (end + kCodeRows - 1) / kCodeRows * kCodeRows : end;

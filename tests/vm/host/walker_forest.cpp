@@ -259,6 +259,12 @@ std::vector<WalkerForest> walker_forests(const LayoutRow& layout) {
     for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64})
       for (const std::uint32_t depth : {6u, 7u, 8u})
         add({.depth = depth, .shallowest = depth - 1, .type = type, .odd_shapes = false});
+  // Tables at the top of trees with no, one and several levels of nodes below them, and leaves in all of these.
+  if (layout.layout == Layout::TopTables)
+    for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64})
+      for (const std::uint32_t depth : {8u, 9u, 11u})
+        for (const std::uint32_t shallowest : {depth - 1, depth - 4})
+          add({.outputs = 2, .depth = depth, .shallowest = shallowest, .type = type, .odd_shapes = false});
   // Rank codes, with numbers of columns on both sides of the number kept in registers.
   if (takes_codes(layout.layout))
     for (const std::uint32_t features : {3u, 4u, 7u, 8u, 14u, 20u, 40u, 70u, 130u, 300u})

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include <forestvm/core/layout/tables.hpp>
+#include <forestvm/core/layout/top_tables.hpp>
 
 #include "support/small_models.hpp"
 #include "vm/breach.hpp"
@@ -210,6 +211,97 @@ TEST(VerifyTableLevels, RefusesTreeTables) {
        {"too many leaves", [&](ProgramParts& p) { p.trees[0].leaf_count = 66; }, first, "more than 65"},
        {"no room for lookups", [&](ProgramParts& p) { p.groups[0].node_count -= 1; },
         "groups section: group 0", "ends too soon after its tables"}});
+}
+
+/// Returns a complete tree in which all tests have different thresholds, except that leaf 1 is a split.
+Tree complete(unsigned depth, unsigned& made) {
+  if (depth != 0) {
+    const Tree left = complete(depth - 1, made);
+    const unsigned feature = depth % 3 * 2 + made / 2 % 2;
+    return split(feature, depth + 10. * made, left, complete(depth - 1, made));
+  }
+  const unsigned i = made++;
+  return i == 1 ? split(1, -1, leaf(i), leaf(0.5)) : leaf(i);
+}
+
+TEST(VerifyTableLevels, RefusesTopTables) {
+  unsigned made = 0;
+  Model model = support::model_of({complete(9, made), leaf(3)});
+  model.num_features = 6;
+  const ProgramParts good = parts_of(compiled(model, "encode(u8); layout(tree, topTables)"));
+  const auto lines = [](ProgramParts& p) { return nodes_of<TableLine>(p, 0); };
+  const auto header = [&](ProgramParts& p) -> TopTablesHeader& {
+    return *reinterpret_cast<TopTablesHeader*>(lines(p));
+  };
+  const auto node = [&](ProgramParts& p, std::uint32_t i) -> std::uint32_t& {
+    return reinterpret_cast<Sparse4View::Node*>(lines(p) + header(p).nodes_line)[i].word;
+  };
+  const auto top = [&](ProgramParts& p, std::uint32_t i) -> TableLevel& {
+    return reinterpret_cast<TableLevel*>(lines(p) + 1)[i];
+  };
+  const std::uint32_t distance = 1u << Sparse4View::kDistanceShift, number = 1u << Sparse4View::kLeafShift;
+  ProgramParts parts = good;
+  ASSERT_EQ(header(parts).levels, 8u);
+  ASSERT_EQ(header(parts).exits, 256u);
+  ASSERT_EQ(header(parts).nodes, 256u + 512 + 2);
+  ASSERT_EQ(node(parts, 256) & 0xff, kNeverRight) << "the first leaf";
+  ASSERT_NE(node(parts, 257) & 0xff, kNeverRight) << "the split in the last level but one";
+  ASSERT_EQ(parts.trees[0].depth, 10u);
+  const char* const first = "groups section: group 0, tree 0";
+  const char* const ends = "its nodes do not end where it ends";
+  expect_refusals(
+      good, {{"nodes in the header", [&](ProgramParts& p) { header(p).nodes_line = 0; }, first, ends},
+             {"nodes far away", [&](ProgramParts& p) { header(p).nodes_line = UINT32_MAX; }, first, ends},
+             {"nodes a line later", [&](ProgramParts& p) { ++header(p).nodes_line; }, first, ends},
+             {"no nodes", [&](ProgramParts& p) { header(p).nodes = 0; }, first, ends},
+             {"more nodes than memory", [&](ProgramParts& p) { header(p).nodes = UINT32_MAX; }, first, ends},
+             {"fewer nodes than exits", [&](ProgramParts& p) { header(p).exits = 771; }, first,
+              "it has fewer nodes than exits"},
+             {"too many exits", [&](ProgramParts& p) { header(p).exits = 257; }, first, "more than 256"},
+             {"no exits", [&](ProgramParts& p) { header(p).exits = 0; }, first, "it has no leaves"},
+             {"a single exit", [&](ProgramParts& p) { header(p).exits = 1; }, first,
+              "its tables have a single exit"},
+             {"exits without levels", [&](ProgramParts& p) { header(p).levels = 0; }, first,
+              "it has leaves, but no levels"},
+             {"too many levels", [&](ProgramParts& p) { header(p).levels = UINT32_MAX; }, first,
+              "deeper than a tree"},
+             {"a level less", [&](ProgramParts& p) { header(p).levels = 7; }, first,
+              "level 6: the level below has not as many slots as it has children"},
+             {"an exit less", [&](ProgramParts& p) { header(p).exits = 255; }, first,
+              "level 7: the level below has not as many slots as it has children"},
+             {"tables among the nodes", [&](ProgramParts& p) { top(p, 7).line = header(p).nodes_line - 1; },
+              first, "level 7: its tables leave the tree"},
+             {"a level of one test", [&](ProgramParts& p) { top(p, 7).kind = LevelKind::OneTest; }, first,
+              "level 7: it has no tables, in a tree that has some"},
+             {"a column", [&](ProgramParts& p) { node(p, 0) |= 0xfffu << Sparse4View::kColumnShift; }, first,
+              "node 0: its column does not exist"},
+             {"a code", [&](ProgramParts& p) { node(p, 1) = (node(p, 1) & ~0xffu) | 254; }, first,
+              "node 1: its code is above its column's ranks"},
+             {"a child later", [&](ProgramParts& p) { node(p, 2) += distance; }, first,
+              "node 2: its children do not follow those of the split before"},
+             {"a child before", [&](ProgramParts& p) { node(p, 255) -= distance; }, first,
+              "node 255: its children do not follow those of the split before"},
+             {"a split twice", [&](ProgramParts& p) { node(p, 257) -= 2 * distance; }, first,
+              "node 257: its children do not follow those of the split before"},
+             {"a leaf for a split", [&](ProgramParts& p) { node(p, 255) = kNeverRight; }, first,
+              "node 256: a leaf's number does not follow the leaf before"},
+             {"a leaf twice", [&](ProgramParts& p) { node(p, 259) -= number; }, first,
+              "node 259: a leaf's number does not follow the leaf before"},
+             {"a leaf of another tree", [&](ProgramParts& p) { node(p, 769) += number; }, first,
+              "node 769: a leaf's number does not follow the leaf before"},
+             {"a split for the last leaf",
+              [&](ProgramParts& p) { node(p, 769) = (node(p, 0) & ~(0xfffu * distance)) | distance; }, first,
+              "it has other nodes than its splits have children"},
+             {"a leaf more", [&](ProgramParts& p) { --p.trees[0].leaf_count, ++p.trees[1].leaf_count; },
+              first, "it has other leaves than its record says"},
+             {"too few steps", [&](ProgramParts& p) { p.trees[0].depth = 9; }, first,
+              "its depth is not that of its deepest leaf"},
+             {"steps without end", [&](ProgramParts& p) { p.trees[0].depth = UINT32_MAX; }, first,
+              "its depth is not that of its deepest leaf"},
+             {"steps to a leaf", [&](ProgramParts& p) { p.trees[1].depth = 1; },
+              "groups section: group 0, tree 1", "its depth is not that of its deepest leaf"},
+             {"no room for lookups", [&](ProgramParts& p) { p.groups[0].node_count -= 1; },
+              "groups section: group 0", "ends too soon after its tables"}});
 }
 
 TEST(VerifyTableLevels, RefusesObliviousTrees) {

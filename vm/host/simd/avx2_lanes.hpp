@@ -38,6 +38,11 @@ struct Avx2Lanes : OrderedSums {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   }
 
+  /// Loads as many bytes as there are lanes, each into a word.
+  FVM_INLINE static Ints from_bytes(const std::uint8_t* from) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+  }
+
   /// A node of the sparse8 layout in each lane.
   struct Nodes8 {
     Floats value;
@@ -96,16 +101,34 @@ struct Avx2Lanes : OrderedSums {
     FVM_INLINE Floats operator[](Ints feature) const { return gather(row, feature); }
   };
 
+  /// The places of codes, by the columns of sparse4's nodes.
+  struct CodePlaces {
+    std::uint32_t last;
+    FVM_INLINE explicit CodePlaces(std::size_t columns)
+        : last(columns == 0 ? 0 : static_cast<std::uint32_t>(columns - 1)) {}
+    FVM_INLINE Ints operator()(Ints column) const {
+      // A leaf has other bits where a split has its column, and these may exceed the last column.
+      const Ints known = least(_mm256_and_si256(column, all(Sparse4View::kMaxColumns - 1)), all(last));
+      return _mm256_slli_epi32(known, std::bit_width(kCodeRows) - 1);
+    }
+  };
+
   /// The codes of a row, read from memory. Only the lowest byte of a lane counts.
   struct CodesInMemory {
     const std::uint8_t* row;
-    std::uint32_t last;
-    FVM_INLINE CodesInMemory(const std::uint8_t* from, std::size_t columns)
-        : row(from), last(columns == 0 ? 0 : static_cast<std::uint32_t>(columns - 1)) {}
-    FVM_INLINE Ints operator[](Ints column) const {
-      // A leaf has other bits where a split has its column, and these may exceed the last column.
-      const Ints known = least(_mm256_and_si256(column, all(Sparse4View::kMaxColumns - 1)), all(last));
-      return gather_words<1>(row, _mm256_slli_epi32(known, std::bit_width(kCodeRows) - 1));
+    CodePlaces places;
+    FVM_INLINE CodesInMemory(const std::uint8_t* from, std::size_t columns) : row(from), places(columns) {}
+    FVM_INLINE Ints operator[](Ints column) const { return gather_words<1>(row, places(column)); }
+  };
+
+  /// The codes of the rows of a block, one row in each lane and the next rows in the next vectors, read from memory.
+  /// Only the lowest byte of a lane counts.
+  struct CodesOfRows {
+    const std::uint8_t* rows;
+    CodePlaces places;
+    FVM_INLINE CodesOfRows(const std::uint8_t* from, std::size_t columns) : rows(from), places(columns) {}
+    FVM_INLINE Ints operator()(unsigned vector, Ints column) const {
+      return gather_words<1>(rows + vector * kLanes, add(places(column), Avx2Lanes::from(0)));
     }
   };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <forestvm/core/layout/tables.hpp>
+#include <forestvm/core/layout/top_tables.hpp>
 
 namespace forestvm::host {
 
@@ -58,6 +59,11 @@ inline constexpr unsigned kTopLevels = 3;
 
 FVM_INLINE bool has_complete_top(const TablesView::Tree& tree) {
   return tree.depth >= kTopLevels && tree.level(kTopLevels - 1).kind == LevelKind::Tests;
+}
+
+/// Returns the tables of a tree. `tops` says that its group has the layout topTables, and not another one of tables.
+FVM_INLINE TablesView::Tree tables_of(const GroupData& group, std::uint32_t tree, bool tops) {
+  return tops ? TopTablesView::tree(group, tree).top : TablesView::tree(group, tree);
 }
 
 /// A level of a tree.
@@ -173,8 +179,8 @@ class OneTree {
   };
 
   OneTree() = default;
-  FVM_INLINE OneTree(const GroupData& group, std::uint32_t tree, std::uint32_t)
-      : tree_(TablesView::tree(group, tree)) {}
+  FVM_INLINE OneTree(const GroupData& group, std::uint32_t tree, std::uint32_t, bool tops)
+      : tree_(tables_of(group, tree, tops)) {}
 
   FVM_INLINE std::uint32_t depth() const { return tree_.depth; }
   FVM_INLINE bool has_top() const { return has_complete_top(tree_); }
@@ -271,8 +277,8 @@ class TwoTrees {
 
   TwoTrees() = default;
   /// Takes the trees `tree` and tree + 1. If `tree` is the last one, it is taken twice.
-  FVM_INLINE TwoTrees(const GroupData& group, std::uint32_t tree, std::uint32_t last) {
-    for (unsigned i = 0; i < 2; ++i) trees_[i] = TablesView::tree(group, std::min(tree + i, last));
+  FVM_INLINE TwoTrees(const GroupData& group, std::uint32_t tree, std::uint32_t last, bool tops) {
+    for (unsigned i = 0; i < 2; ++i) trees_[i] = tables_of(group, std::min(tree + i, last), tops);
   }
 
   FVM_INLINE std::uint32_t depth() const { return std::max(trees_[0].depth, trees_[1].depth); }

@@ -35,20 +35,43 @@ template <class View>
   return formatted("level {}: {}", level, rule);
 }
 
+/// Returns what is wrong with the tables of a tree; an empty text if nothing is.
+template <class View>
+std::string tables_defect(const typename View::Tree& view, const TreeDesc& tree, const NodeFacts& facts) {
+  typename View::LevelsAbove above{tree.leaf_count};
+  for (std::uint32_t level = 0; level < View::levels(tree); ++level)
+    if (const char* rule = View::level_rule(view, level, tree, facts, above)) return at_level(level, rule);
+  return {};
+}
+
+std::string top_tables_defect(const GroupData& group, std::uint32_t index, const NodeFacts& facts) {
+  const TreeDesc& tree = group.trees[index];
+  const TopTablesHeader& header = TopTablesView::header(group, index);
+  if (const char* rule = TopTablesView::header_rule(header, tree)) return rule;
+  const TopTablesView::Tree view = TopTablesView::tree(group, index);
+  std::string defect = tables_defect<TablesView>(view.top, TopTablesView::top_record(header), facts);
+  if (!defect.empty()) return defect;
+  std::uint32_t slot;
+  const char* const rule = TopTablesView::nodes_rule(view, header, tree, facts, slot);
+  if (rule == nullptr) return {};
+  return slot == header.nodes ? rule : formatted("node {}: {}", slot, rule);
+}
+
 template <class View>
 std::string defect(const GroupData& group, std::uint32_t index, const NodeFacts& facts, LinkMemory& memory) {
   const TreeDesc& tree = group.trees[index];
-  const auto view = View::tree(group, index);
-  if constexpr (requires { &View::level_rule; }) {
-    typename View::LevelsAbove above{tree.leaf_count};
-    for (std::uint32_t level = 0; level < View::levels(tree); ++level)
-      if (const char* rule = View::level_rule(view, level, tree, facts, above)) return at_level(level, rule);
-  } else if (broken_rules<View>(view, 0, tree.node_count, tree, facts) != 0) {
-    return first_broken_rule<View>(view, tree, facts);
+  if constexpr (std::is_same_v<View, TopTablesView>) {
+    return top_tables_defect(group, index, facts);
+  } else if constexpr (requires { &View::level_rule; }) {
+    return tables_defect<View>(View::tree(group, index), tree, facts);
+  } else {
+    const auto view = View::tree(group, index);
+    if (broken_rules<View>(view, 0, tree.node_count, tree, facts) != 0)
+      return first_broken_rule<View>(view, tree, facts);
+    if constexpr (kNamesChildren<View>)
+      if (!are_links_sound<View>(view, tree, facts, memory)) return broken_link<View>(view, tree, facts);
+    return {};
   }
-  if constexpr (kNamesChildren<View>)
-    if (!are_links_sound<View>(view, tree, facts, memory)) return broken_link<View>(view, tree, facts);
-  return {};
 }
 
 template <class View>

@@ -24,12 +24,7 @@ constexpr std::uint64_t kLeavesPerStep = 16;
 template <class View>
 std::uint64_t walk_steps(const typename View::Tree& view, const TreeDesc& tree) {
   std::uint64_t steps = tree.depth + std::uint64_t{1};
-  if constexpr (requires { &View::level_rule; }) {
-    const std::uint32_t rounds = View::levels(tree) == tree.depth ? 1 : tree.depth;
-    for (std::uint32_t i = 0; i < View::levels(tree); ++i)
-      if (view.level(i).has_tables())
-        steps += std::uint64_t{rounds} * (view.level(i).columns + view.level(i).slots);
-  }
+  if constexpr (requires { &View::lookups; }) steps += View::lookups(view, tree);
   return steps;
 }
 

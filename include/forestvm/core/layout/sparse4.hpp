@@ -41,6 +41,13 @@ struct Sparse4View : TreesInSequence {
 
   /// The word of the leaf with number 0.
   static constexpr std::uint32_t kLeafWord = kNeverRight;
+  FVM_INLINE static constexpr Node leaf_node(std::uint32_t number) {
+    return {number << kLeafShift | kNeverRight};
+  }
+  FVM_INLINE static constexpr Node split_node(std::uint32_t column, std::uint8_t code,
+                                              std::uint32_t distance) {
+    return {distance << kDistanceShift | column << kColumnShift | code};
+  }
 
   struct Tree {
     const Node* nodes;

@@ -202,6 +202,14 @@ struct TablesView : TreesInSequence {
 
   static constexpr std::uint32_t levels(const TreeDesc& tree) { return tree.depth; }
 
+  /// Returns the number of columns and slots of tables that a walk of a row looks into.
+  static std::uint64_t lookups(const Tree& tree, const TreeDesc& desc) {
+    std::uint64_t count = 0;
+    for (std::uint32_t i = 0; i < desc.depth; ++i)
+      if (tree.level(i).has_tables()) count += std::uint64_t{tree.level(i).columns} + tree.level(i).slots;
+    return count;
+  }
+
   /// The facts that the levels above a level establish.
   struct LevelsAbove {
     std::uint32_t open;  ///< Leaves that no level above has retired.

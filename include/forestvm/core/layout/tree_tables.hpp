@@ -25,6 +25,12 @@ struct TreeTablesView : TablesView {
 
   static constexpr std::uint32_t levels(const TreeDesc& tree) { return tree.depth == 0 ? 0 : 1; }
 
+  /// Returns the number of columns and slots of tables that a walk of a row looks into.
+  static std::uint64_t lookups(const Tree& tree, const TreeDesc& desc) {
+    if (desc.depth == 0) return 0;
+    return std::uint64_t{desc.depth} * (std::uint64_t{tree.level(0).columns} + tree.level(0).slots);
+  }
+
   /// Returns what is wrong with a tree's level; null if nothing is. With these rules every lookup stays
   /// inside its table, and each slot and leaf is reached on one way, the deepest leaf by as many steps as the
   /// tree is deep.

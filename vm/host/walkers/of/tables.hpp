@@ -8,12 +8,15 @@
 
 namespace forestvm::host {
 
+template <class View>
+concept HasTables = std::derived_from<View, TablesView> || std::same_as<View, TopTablesView>;
+
 /// The one walker of tables. It takes more rows in lockstep than any interleaving asks for, and all steps
 /// without leaf checks.
-template <class Target, std::derived_from<TablesView> View>
+template <class Target, HasTables View>
 inline constexpr WalkerTable kOwnWalkers<Target, View> = {.every = &TablesWalk<Target, View>::walk};
 
-template <class Target, std::derived_from<TablesView> View>
+template <class Target, HasTables View>
 inline constexpr WalkerTable kWalkers<Target, View> = kOwnWalkers<Target, View>;
 
 }  // namespace forestvm::host
