@@ -15,6 +15,8 @@ namespace forestvm::scheduler {
 struct WalkCall {
   std::uint32_t rows = 1;
   bool has_avx512 = false;
+  bool has_fast_gathers =
+      false;  ///< The CPU gathers fast beside its lookups in tables: see walk_prediction.cpp.
 };
 
 inline constexpr std::string_view kWalkFeatureNames[] = {

@@ -59,9 +59,44 @@ unsigned way_of(const WalkChoice& walk) {
   return 0;
 }
 
-/// The targets that plans tell apart, the best first.
-constexpr bool kHasAvx512[] = {true, false};
-constexpr std::size_t kTargets = std::size(kHasAvx512);
+/// The CPUs that plans tell apart, the narrowest target first.
+struct CpuOfPlan {
+  std::string_view target;  ///< The target in schedules; the last has none.
+  bool has_avx512, has_fast_gathers;
+};
+constexpr CpuOfPlan kCpus[] = {{"avx512fp16", true, true}, {"avx512", true, false}, {{}, false, false}};
+constexpr std::size_t kCpuCount = std::size(kCpus);
+
+/// What walks cost on CPUs with fast gathers beside what is predicted, which is what they cost on an AMD EPYC: for calls of
+/// up to 4, up to 32 and more rows. Walks that gather values with trees in the lanes have 1, because only ratios of walks
+/// count. Source: the means of 139 forests on an Intel Xeon, bench/results/auto.md.
+constexpr std::uint32_t kRowsOfRatios[] = {4, 32};
+struct GatherRatio {
+  Lanes lanes;
+  WalkLayout layout;
+  bool coded;
+  double by_rows[std::size(kRowsOfRatios) + 1];
+};
+constexpr GatherRatio kGatherRatios[] = {{Lanes::None, WalkLayout::Sparse, false, {1.42, 1.43, 1.48}},
+                                         {Lanes::Trees, WalkLayout::Sparse, true, {1.08, 1.01, 1.04}},
+                                         {Lanes::Trees, WalkLayout::Array, false, {1.53, 1.48, 1.40}},
+                                         {Lanes::Trees, WalkLayout::Array, true, {1.55, 1.47, 1.47}},
+                                         {Lanes::Rows, WalkLayout::Sparse, false, {0.94, 0.76, 0.77}},
+                                         {Lanes::Rows, WalkLayout::Sparse, true, {1.57, 1.69, 1.90}},
+                                         {Lanes::Rows, WalkLayout::Tables, true, {1.68, 1.63, 1.40}},
+                                         {Lanes::Rows, WalkLayout::TreeTables, true, {1.42, 1.42, 1.36}}};
+
+/// Returns by how much a predicted cost differs on the CPU of a call.
+double ratio_of(const WalkCall& call, const WalkChoice& walk) {
+  if (!call.has_fast_gathers) return 1;
+  const std::size_t range =
+      static_cast<std::size_t>(std::count_if(std::begin(kRowsOfRatios), std::end(kRowsOfRatios),
+                                             [&](std::uint32_t most) { return call.rows > most; }));
+  for (const GatherRatio& ratio : kGatherRatios)
+    if (ratio.lanes == walk.lanes && ratio.layout == walk.layout && ratio.coded == walk.coded)
+      return ratio.by_rows[range];
+  return 1;
+}
 
 /// The walks for calls of a number of rows on a target, with their costs.
 struct Cell {
@@ -133,15 +168,18 @@ std::vector<Cell> cells_of(const ForestFacts& facts, std::span<const std::uint32
   std::vector<Cell> cells;
   std::vector<WalkOfCall> walks;
   for (const std::uint32_t count : rows)
-    for (const bool has_avx512 : kHasAvx512) {
-      cells.push_back({{count, has_avx512}, walks_for(facts, count)});
+    for (const CpuOfPlan& cpu : kCpus) {
+      cells.push_back({{count, cpu.has_avx512, cpu.has_fast_gathers}, walks_for(facts, count)});
+      if (cpu.has_fast_gathers) continue;  // its costs are predicted with those of the next CPU
       for (const WalkChoice& walk : cells.back().walks) walks.push_back({cells.back().call, walk});
     }
   const std::vector<double> costs = predicted_costs(facts, walks);
   auto next = costs.begin();
   for (Cell& cell : cells) {
-    cell.costs.assign(next, next + static_cast<std::ptrdiff_t>(cell.walks.size()));
-    next += static_cast<std::ptrdiff_t>(cell.walks.size());
+    const auto end = next + static_cast<std::ptrdiff_t>(cell.walks.size());
+    cell.costs.assign(next, end);
+    if (!cell.call.has_fast_gathers) next = end;
+    for (std::size_t i = 0; i < cell.walks.size(); ++i) cell.costs[i] *= ratio_of(cell.call, cell.walks[i]);
     add_top_tables(facts, cell);
   }
   return cells;
@@ -183,7 +221,7 @@ std::string why(const Cell& cell, const WalkChoice& walk) {
                    microseconds(cell.cost_of(walk)), cell.call.rows, cell.call.rows == 1 ? "" : "s", others);
 }
 
-/// Chooses the walk of each cell, from the largest calls to the smallest. `cells` has kTargets cells for each number of
+/// Chooses the walk of each cell, from the largest calls to the smallest. `cells` has kCpuCount cells for each number of
 /// rows.
 std::vector<WalkChoice> chosen_walks(const std::vector<Cell>& cells, double tolerance) {
   const unsigned ways = best_ways(cells);
@@ -194,9 +232,9 @@ std::vector<WalkChoice> chosen_walks(const std::vector<Cell>& cells, double tole
     const auto is_good = [&](const WalkChoice& walk) {
       return cell.cost_of(walk) <= tolerance * cell.costs[best];
     };
-    const bool is_last_target = i % kTargets == kTargets - 1;
-    const std::size_t above = i + kTargets;  // this target's cell for more rows
-    if (!is_last_target && is_good(chosen[i + 1]))
+    const bool is_last_cpu = i % kCpuCount == kCpuCount - 1;
+    const std::size_t above = i + kCpuCount;  // this CPU's cell for more rows
+    if (!is_last_cpu && is_good(chosen[i + 1]))
       chosen[i] = chosen[i + 1];
     else if (above < cells.size() && is_good(chosen[above]))
       chosen[i] = chosen[above];
@@ -208,16 +246,21 @@ std::vector<WalkChoice> chosen_walks(const std::vector<Cell>& cells, double tole
 
 std::vector<PlanChoice> plans_of(const std::vector<Cell>& cells, const std::vector<WalkChoice>& chosen) {
   std::vector<PlanChoice> plans;
-  for (std::size_t i = 0; i < cells.size(); i += kTargets) {
-    const std::size_t above = i + kTargets;
+  for (std::size_t i = 0; i < cells.size(); i += kCpuCount) {
+    const std::size_t above = i + kCpuCount;
     const auto mine = chosen.begin() + static_cast<std::ptrdiff_t>(i);
-    if (above < cells.size() && std::equal(mine, mine + kTargets, mine + kTargets)) continue;
+    if (above < cells.size() && std::equal(mine, mine + kCpuCount, mine + kCpuCount)) continue;
     const Argument calls = above < cells.size()
                                ? Argument(static_cast<std::uint32_t>(
                                      std::sqrt(double{1} * cells[i].call.rows * cells[above].call.rows)))
                                : Argument(kBatchSizeName);
-    if (chosen[i] != chosen[i + 1]) plans.push_back({{calls, "avx512"}, chosen[i], why(cells[i], chosen[i])});
-    plans.push_back({{calls}, chosen[i + 1], why(cells[i + 1], chosen[i + 1])});
+    for (std::size_t cpu = 0; cpu < kCpuCount; ++cpu) {
+      const std::size_t at = i + cpu;
+      if (cpu + 1 == kCpuCount)
+        plans.push_back({{calls}, chosen[at], why(cells[at], chosen[at])});
+      else if (chosen[at] != chosen[at + 1])  // otherwise the next plan serves this CPU, too
+        plans.push_back({{calls, std::string(kCpus[cpu].target)}, chosen[at], why(cells[at], chosen[at])});
+    }
   }
   return plans;
 }

@@ -3,6 +3,9 @@
 // without a plan on any target.
 #include "scheduler/compilation.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include <forestvm/internal/formatted.hpp>
 
 namespace forestvm::scheduler {
@@ -24,13 +27,23 @@ Result<std::uint32_t> most_rows(const Argument& argument) {
 /// Returns the CPU targets that a plan directive names: those with at least these instructions.
 TargetSet targets_of(const Directive& directive) {
   if (directive.arguments.size() < 2) return TargetSet::Any;
-  return directive.arguments[1].name() == "avx512" ? TargetSet::Avx512 : TargetSet::Avx2Up;
+  const std::string& name = directive.arguments[1].name();
+  return name == "avx512fp16" ? TargetSet::Fp16 : name == "avx512" ? TargetSet::Avx512Up : TargetSet::Avx2Up;
 }
 
 /// Returns the targets of `all` that are not among `taken`.
 TargetSet without(TargetSet all, TargetSet taken) {
-  constexpr unsigned kTargets = 7;
-  return static_cast<TargetSet>(static_cast<unsigned>(all) | (kTargets & ~static_cast<unsigned>(taken)));
+  const auto left_out = [&](CpuTarget target) -> unsigned {
+    return !contains(all, target) || contains(taken, target) ? 1 : 0;
+  };
+  const unsigned avx512 = left_out(CpuTarget::Avx512), fp16 = left_out(CpuTarget::Avx512Fp16);
+  return static_cast<TargetSet>(left_out(CpuTarget::Baseline) + 2 * left_out(CpuTarget::Avx2) + 4 * avx512 +
+                                8 * (avx512 ^ fp16));
+}
+
+std::ptrdiff_t count_of(TargetSet set) {
+  return std::count_if(std::begin(kCpuTargets), std::end(kCpuTargets),
+                       [&](CpuTarget target) { return contains(set, target); });
 }
 
 /// Refuses a schedule that has no plan for some targets, where a plan for these rows on the others should have one.
@@ -59,8 +72,9 @@ Result<std::vector<Plan>> plans_of(const Schedule& schedule) {
     Plan plan{i + 1, directives.size(), 0, *most, targets};
     if (before != TargetSet::Any) {
       if (*most != plans.back().most) return no_plan_without(place(last), directives[last]);
-      if (targets >= before)
-        return wrong("plans for one number of rows must be for avx512, avx2 and others, in this order");
+      if (count_of(targets) <= count_of(before))
+        return wrong(
+            "plans for one number of rows must be for avx512fp16, avx512, avx2 and others, in this order");
       plan.least = plans.back().least;
       plan.targets = without(targets, before);
     } else if (!plans.empty()) {

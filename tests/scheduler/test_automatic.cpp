@@ -159,6 +159,22 @@ TEST(WalkPrediction, ChoosesTopTablesForLargeTrees) {
   EXPECT_FALSE(top_tables_are_faster(scheduler::facts_of(complete_trees(2, 9, 700)), {1024, true}));
 }
 
+/// CPUs whose gathers are fast have plans of their own in some calls of 16 rows, where other CPUs have tables.
+TEST(WalkPrediction, TellsFastGathersApart) {
+  const std::uint32_t rows[] = {16};
+  unsigned own = 0;
+  for (const std::uint32_t depth : {6u, 7u})
+    for (const std::uint32_t features : {8u, 20u, 60u}) {
+      const std::vector<PlanChoice> plans =
+          plans_by_prediction(scheduler::facts_of(complete_trees(100, depth, features)), rows);
+      if (plans.front().calls != scheduler::PlanFor{kBatchSizeName, "avx512fp16"}) continue;
+      ++own;
+      EXPECT_EQ(plans.front().walk.lanes, Lanes::Trees) << plans.front().why;
+      EXPECT_EQ(plans[1].walk.lanes, Lanes::Rows) << plans[1].why;
+    }
+  EXPECT_GE(own, 2u);
+}
+
 /// Costs are positive, and calls of more rows cost less per row.
 TEST(WalkPrediction, CostsFallWithRows) {
   const ForestFacts facts = scheduler::facts_of(complete_trees(100, 7, 20));

@@ -370,13 +370,17 @@ TEST(Compile, RefusesPlansThatLeaveTargetsOut) {
             std::string::npos);
   for (const char* order : {"plan(64, avx2); plan(64, avx512); plan(64); plan(BATCH)",
                             "plan(64, avx2); plan(64, avx2); plan(64); plan(BATCH)"})
-    EXPECT_NE(why(order).find("must be for avx512, avx2 and others, in this order"), std::string::npos)
+    EXPECT_NE(why(order).find("must be for avx512fp16, avx512, avx2 and others, in this order"),
+              std::string::npos)
         << order;
   EXPECT_NE(why("plan(64); plan(64, avx512); plan(BATCH)").find("more and more rows"), std::string::npos);
   EXPECT_NE(why("plan(BATCH, avx512); gpuDimension(batch, grid.x); plan(BATCH); gpuDimension(batch, grid.x)")
                 .find("a GPU has no CPU target"),
             std::string::npos);
-  EXPECT_NE(parse_schedule("plan(64, sse9); plan(BATCH)").error().text().find("expected one of avx512, avx2"),
+  EXPECT_NE(parse_schedule("plan(64, sse9); plan(BATCH)")
+                .error()
+                .text()
+                .find("expected one of avx512fp16, avx512, avx2"),
             std::string::npos);
 }
 

@@ -92,6 +92,7 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   loaded.encoder = load_encoder(program.encoded_features(), program.ranks(), program.columns(),
                                 program.category_columns(), row_width(program.meta()));
   loaded.target = &target;
+  loaded.cpu = target.cpu();
   loaded.scale = SumScale(program.meta().sum_unit);
   for (const GroupDesc& group : loaded.groups) {
     loaded.group_data.push_back(group_data(program, group, loaded.tile_exits.data()));

@@ -81,6 +81,7 @@ struct LoadedProgram {
   std::vector<double> no_base{};  ///< Zeros, one for each output: base scores of rounds without a base.
   LoadedEncoder encoder{};
   const Target* target = nullptr;
+  CpuTarget cpu = CpuTarget::Baseline;  ///< The CPU by which the program chooses blocks.
   std::unique_ptr<const RowReader> row_reader{};
   CsrEncoder csr_encoder{};                    ///< Refers to the rules of `row_reader`.
   std::unique_ptr<bool[]> special_features{};  ///< For each feature, whether it is special: see ValueRules.
@@ -158,7 +159,7 @@ class Machine {
   std::uint32_t plan_rows;
 
   bool wants(OutputKind output) const { return pass_->output == output; }
-  bool runs_on(TargetSet targets) const { return contains(targets, loaded_->target->number); }
+  bool runs_on(TargetSet targets) const { return contains(targets, loaded_->cpu); }
   void parallel(const Inst& loop, std::uint32_t body);
   void cache_rows(const Inst& inst);
   void cache_trees(const Inst& inst);

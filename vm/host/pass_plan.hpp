@@ -172,7 +172,7 @@ class PassPlan {
       if (inst->op == Op::SumTrees) return true;
       if (inst->op == Op::On) {
         const auto [targets, end] = operands<Op::On>(*inst);
-        if (!contains(targets, loaded_.target->number)) inst = loaded_.code + end;
+        if (!contains(targets, loaded_.cpu)) inst = loaded_.code + end;
       }
       if (inst->op != Op::Plan) continue;
       const auto [least, most, end] = operands<Op::Plan>(*inst);

@@ -77,11 +77,16 @@ enum class TargetSet : std::uint8_t {
 #include <forestvm/core/target_sets.def>
 };
 
-/// The CPU targets, each with the number that it adds to sets which leave it out. GPUs count as Baseline.
-enum class CpuTarget : std::uint8_t { Baseline = 1, Avx2 = 2, Avx512 = 4 };
+/// The CPUs that blocks tell apart, each with the bits of a set's number that say whether it is left out: it is if an odd
+/// number of them is set. GPUs count as Baseline. Avx512Fp16 runs the walkers of the target avx512: CPUs with its
+/// instructions (Intel's Xeons from the fourth generation on) gather so fast that other schedules suit them.
+enum class CpuTarget : std::uint8_t { Baseline = 1, Avx2 = 2, Avx512 = 4, Avx512Fp16 = 4 + 8 };
+inline constexpr CpuTarget kCpuTargets[] = {CpuTarget::Baseline, CpuTarget::Avx2, CpuTarget::Avx512,
+                                            CpuTarget::Avx512Fp16};
 
 FVM_HOST_DEVICE constexpr bool contains(TargetSet set, CpuTarget target) {
-  return (static_cast<unsigned>(set) & static_cast<unsigned>(target)) == 0;
+  const unsigned bits = static_cast<unsigned>(set) & static_cast<unsigned>(target);
+  return bits == 0 || bits == static_cast<unsigned>(CpuTarget::Avx512Fp16);
 }
 
 /// The forms in which private copies are added up; rows in reduction_forms.def.

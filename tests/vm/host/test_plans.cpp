@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -74,16 +75,35 @@ Program counting_program() {
 
 /// Plans for some targets lie in blocks of their own; plans for one number of rows share it, and leave no target out.
 TEST(Plans, OfSeveralTargetsShareNumbersOfRows) {
-  const Program program = compiled(small_forest(),
-                                   "plan(8); plan(64, avx512); interleave(batch); plan(64, avx2); plan(64); "
-                                   "plan(BATCH, avx512); plan(BATCH)");
-  EXPECT_EQ(limits_of(program),
-            (Limits{{0, 8}, {9, 64}, {9, 64}, {9, 64}, {65, UINT32_MAX}, {65, UINT32_MAX}}));
+  const Program program =
+      compiled(small_forest(),
+               "plan(8); plan(64, avx512); interleave(batch); plan(64, avx2); plan(64); "
+               "plan(BATCH, avx512fp16); interleave(batch); plan(BATCH, avx512); plan(BATCH)");
+  EXPECT_EQ(
+      limits_of(program),
+      (Limits{{0, 8}, {9, 64}, {9, 64}, {9, 64}, {65, UINT32_MAX}, {65, UINT32_MAX}, {65, UINT32_MAX}}));
   std::vector<TargetSet> sets;
   for (const Inst& inst : program.code())
     if (inst.op == Op::On) sets.push_back(operands<Op::On>(inst).targets);
   using enum TargetSet;
-  EXPECT_EQ(sets, (std::vector{Avx512, Avx2, Baseline, Avx512, BelowAvx512}));
+  EXPECT_EQ(sets, (std::vector{Avx512Up, Avx2, Baseline, Fp16, Avx512, BelowAvx512}));
+}
+
+/// Each set has the targets that its number says. In sets of earlier builds, whose numbers are below 8, CPUs with
+/// avx512fp16 belong where avx512 belongs.
+TEST(Plans, SetsOfTargets) {
+  std::set<std::vector<bool>> all;
+  for (unsigned number = 0; number < 16; ++number) {
+    const auto set = static_cast<TargetSet>(number);
+    std::vector<bool> members;
+    for (const CpuTarget target : kCpuTargets) members.push_back(contains(set, target));
+    EXPECT_EQ(members[0], (number & 1) == 0);
+    EXPECT_EQ(members[1], (number & 2) == 0);
+    EXPECT_EQ(members[2], (number & 4) == 0);
+    EXPECT_EQ(members[3] == members[2], number < 8);
+    all.insert(members);
+  }
+  EXPECT_EQ(all.size(), 16u);
 }
 
 /// A schedule that is split by targets alone has no limits of rows.
@@ -96,7 +116,7 @@ TEST(Plans, OfTargetsAloneHaveNoLimits) {
 /// avx512.
 TEST(Plans, EachTargetRunsItsOwn) {
   ProgramParts parts = parts_of(counting_program());
-  const TargetSet sets[] = {TargetSet::Baseline, TargetSet::Avx2, TargetSet::Avx512};
+  const TargetSet sets[] = {TargetSet::Baseline, TargetSet::Avx2, TargetSet::Avx512Up};
   std::size_t plans = 0;
   for (Inst& one : parts.code)
     if (one.op == Op::Plan) {

@@ -392,7 +392,7 @@ TEST(RandomCode, WhatIsAcceptedDoesNoHarm) {
     const bool by_target =
         std::ranges::any_of(parts.code, [](const Inst& inst) { return inst.op == Op::On; });
     for (const OutputKind output : outputs_of(*program))
-      for (const CpuTarget target : {CpuTarget::Baseline, CpuTarget::Avx2, CpuTarget::Avx512}) {
+      for (const CpuTarget target : kCpuTargets) {
         if (target != CpuTarget::Baseline && !by_target) break;
         const Watched watched = watch(*program, 5, output, target);
         ASSERT_EQ(watched.harm, "") << "seed " << seed << ", output " << static_cast<int>(output) << "\n"

@@ -21,6 +21,7 @@ struct Target : TileCompare {
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") &&
            __builtin_cpu_supports("popcnt");
   }
+  static CpuTarget cpu() { return CpuTarget::Avx2; }
 };
 
 }  // namespace forestvm::host::target_Avx2

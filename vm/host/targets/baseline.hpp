@@ -27,6 +27,7 @@ struct Target : TileCompare {
     return true;
 #endif
   }
+  static CpuTarget cpu() { return CpuTarget::Baseline; }
 };
 
 }  // namespace forestvm::host::target_Baseline

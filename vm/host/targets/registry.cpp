@@ -13,6 +13,7 @@ namespace forestvm::host {
 #define FVM_TARGET(Name, text, meaning)               \
   namespace target_##Name {                           \
     bool runs_here();                                 \
+    CpuTarget cpu();                                  \
     const WalkerTable* walkers(Layout layout);        \
     void encode(const EncodeTask& task);              \
     void encode_categories(const CategoryTask& task); \
@@ -34,8 +35,8 @@ namespace {
 constexpr Target kTargets[] = {
 #define FVM_TARGET(Name, text, meaning) \
   {text,                                \
-   CpuTarget::Name,                     \
    target_##Name::runs_here,            \
+   target_##Name::cpu,                  \
    target_##Name::walkers,              \
    target_##Name::encode,               \
    target_##Name::encode_categories,    \

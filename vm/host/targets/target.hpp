@@ -24,8 +24,8 @@ namespace forestvm::host {
 
 struct Target {
   std::string_view name;
-  CpuTarget number;
   bool (*runs_here)();
+  CpuTarget (*cpu)();                     ///< Returns the CPU by which programs choose blocks.
   const WalkerTable* (*walkers)(Layout);  ///< The target's own walkers of a layout; null if it has none.
   EncodeFunction encode;
   EncodeCategoriesFunction encode_categories;

@@ -50,8 +50,11 @@ struct CallTarget {
   const char* text;
 };
 constexpr CallTarget kEveryTarget = {CpuTarget::Baseline, ""};  // of programs without blocks for targets
-constexpr CallTarget kCallTargets[] = {
-    {CpuTarget::Baseline, " on baseline"}, {CpuTarget::Avx2, " on avx2"}, {CpuTarget::Avx512, " on avx512"}};
+constexpr CallTarget kCallTargets[] = {{CpuTarget::Baseline, " on baseline"},
+                                       {CpuTarget::Avx2, " on avx2"},
+                                       {CpuTarget::Avx512, " on avx512"},
+                                       {CpuTarget::Avx512Fp16, " on avx512fp16"}};
+static_assert(std::size(kCallTargets) == std::size(kCpuTargets));
 
 /// The properties that all calls on a way have.
 struct Way {
