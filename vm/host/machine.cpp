@@ -2,6 +2,7 @@
 #include "vm/host/machine.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/core/layouts.hpp>
@@ -197,7 +198,25 @@ void Machine::walk(const Inst& inst) {
   with_element(args.acc_out, [&]<class Element>() {
     task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(args.acc_out, 0));
   });
-  walk_rows(walker, task);
+  pass_->walks_stages ? walk_stages(walker, task, args.acc_out) : walk_rows(walker, task);
+}
+
+/// Walks the trees of one stage after the other, and writes the sums after each. LoadedProgram::stages is not Leaves,
+/// so that a row's walks take the trees in the model's order, and the program counts trees as the model does.
+void Machine::walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint32_t accumulator) const {
+  const bool base_last = loaded_->stages == StageRule::WalksToBase;
+  const Range trees = task.tree_range;
+  const auto stages = static_cast<std::uint32_t>(pass_->width / outputs_);
+  const auto numbers = std::views::iota(0u, stages);
+  std::uint32_t stage = *std::ranges::upper_bound(numbers, trees.begin, {},
+                                                  [&](std::uint32_t s) { return stage_trees(s).end; });
+  for (std::uint32_t tree = trees.begin; tree < trees.end;) {
+    task.tree_range = {tree, std::min(stage_trees(stage).end, trees.end), 0};
+    walk_rows(walker, task);
+    tree = task.tree_range.end;
+    for (; stage < stages && stage_trees(stage).end == tree; ++stage)
+      store_stage(accumulator, task.row_range, stage, base_last);
+  }
 }
 
 void Machine::leaves(const Inst& inst) {
@@ -235,6 +254,7 @@ void Machine::store(const Inst& inst) {
   const auto args = operands<Op::Store>(inst);
   const Range& rows = ranges[args.rows];
   if (adds_chunk()) return keep_sums(args.acc_in, rows);
+  if (pass_->walks_stages) return;
   if (pass_->wide_values != nullptr) store_rows(args.acc_in, rows, pass_->wide_values);
   if (pass_->values == nullptr || (pass_->in_place && args.acc_in == kResult)) return;
   store_rows(args.acc_in, rows, pass_->values);

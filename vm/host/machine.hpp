@@ -39,6 +39,13 @@ struct LoadedWalker {
   bool trees_ascend;  ///< True if the trees of its group are in the model's order.
 };
 
+/// The way in which a program computes the scores of stages.
+enum class StageRule : std::uint8_t {
+  Leaves,  ///< It keeps each tree's leaf, and adds the leaves of each stage.
+  Walks,   ///< Walks for raw scores add in the model's order, so that stages are their sums after some trees.
+  WalksToBase,  ///< The same, and base scores are added to the sums of each stage.
+};
+
 /// A loaded program, which all calls share.
 struct LoadedProgram {
   explicit LoadedProgram(Program of)
@@ -71,6 +78,7 @@ struct LoadedProgram {
   std::vector<std::uint8_t> tile_exits{};     ///< Exits of tiles: see GroupData::exits.
   std::vector<std::uint8_t> trees_ascend{};   ///< For each group, whether its trees are in the model's order.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
+  StageRule stages{};                         ///< The way to the scores of stages.
   LeafVectors vectors{};                      ///< Vectors of leaves, which sum_trees adds.
   LeafFunctions functions{};                  ///< Functions of leaves, whose outputs sum_trees adds.
   LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which they are computed.
@@ -131,6 +139,8 @@ struct Pass {
   std::int64_t* labels;  ///< Class: where the first row's output goes.
   std::int32_t* leaves;  ///< Leaf: where the first row's output goes. Approximate contributions: room for it.
   bool in_place;         ///< True if accumulator a0 is `values` itself.
+  bool
+      walks_stages;  ///< True if stages are wanted and `output` is Raw: walks write their sums after each stage.
   const RowSource* source;     ///< Rows of the call, for leaves that are functions of a row.
   std::size_t first_row;       ///< Number of the pass's first row in the call.
   double* leaf_values;         ///< Room for the values that linear leaves read, for each row.
@@ -219,6 +229,7 @@ class Machine {
   }
   Range wanted_trees(const WalkTask& task, const Range& trees) const;
   void walk_rows(const LoadedWalker& walker, WalkTask& task) const;
+  void walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint32_t accumulator) const;
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
   void reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place);
   double margin(std::uint32_t row, std::size_t output) const;
@@ -240,9 +251,9 @@ class Machine {
   void put(std::size_t at, Score number) const;
   template <class Score>
   void store_leaves(std::uint32_t from, const Range& rows, const Range& trees) const;
-  template <class Element>
-  void add_stage(const OperandsOf<Op::StoreStages>& args, const Range& rows, const Range& trees,
-                 std::uint32_t stage) const;
+  void clear_stages(const Range& rows) const;
+  Range stage_trees(std::uint32_t stage) const;
+  void store_stage(std::uint32_t accumulator, const Range& rows, std::uint32_t stage, bool base_last) const;
   void add_members(const OperandsOf<Op::StoreStages>& args, const Range& rows, double* members) const;
   void store_members(const OperandsOf<Op::StoreStages>& args) const;
   template <class Score>

@@ -60,9 +60,21 @@ bool Machine::resume(std::uint32_t accumulator, const Range& rows) const {
   return true;
 }
 
+/// Sets all stages of some rows to zero before walks write them. The verifier proves that a call sets the sums of every
+/// row, but not that it walks every tree: no answer may depend on what the caller's memory held.
+void Machine::clear_stages(const Range& rows) const {
+  if (!pass_->walks_stages) return;
+  const std::size_t first = rows.begin * pass_->width, count = rows.size() * pass_->width;
+  if (pass_->wide_values != nullptr)
+    std::fill_n(pass_->wide_values + first, count, 0);
+  else
+    std::fill_n(pass_->values + first, count, 0.0f);
+}
+
 void Machine::init(const Inst& inst) {
   const auto args = operands<Op::Init>(inst);
   const Range& rows = ranges[args.rows];
+  clear_stages(rows);
   if (resume(args.acc_out, rows)) return;
   with_element(args.acc_out, [&]<class Element>() {
     // Programs that count sums exactly refuse margins.
@@ -76,6 +88,7 @@ void Machine::zero(const Inst& inst) {
   const auto args = operands<Op::Zero>(inst);
   const Range& rows = ranges[args.rows];
   const AccumulatorKind kind = loaded_->accumulators[args.acc_out].kind;
+  clear_stages(rows);
   if (!is_per_tree(kind)) {
     if (resume(args.acc_out, rows)) return;
     return with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
@@ -425,24 +438,38 @@ void Machine::store_trees(const Inst& inst) {
   });
 }
 
-/// Adds the leaves of the trees of a stage to the sums of some rows, and writes the sums.
-template <class Element>
-void Machine::add_stage(const OperandsOf<Op::StoreStages>& args, const Range& rows, const Range& trees,
-                        std::uint32_t stage) const {
-  using Score = decltype(Element::value);
-  add_leaves<Score>(args.acc_out, args.acc_in, rows, trees);
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-    const Element* const sums = accumulator_row<Element>(args.acc_out, row);
-    const std::size_t to = row * pass_->width + stage * outputs_;
-    for (std::size_t k = 0; k < outputs_; ++k) {
-      Element sum = sums[k];
-      if (args.base_last != 0) {
-        if (loaded_->meta.scale != 1) sum.value *= static_cast<Score>(loaded_->meta.scale);
-        forestvm::add_base(sum, base(row, k), loaded_->scale);
-      }
-      put(to + k, sum.value);
-    }
-  }
+/// Returns the trees of a stage of the call.
+Range Machine::stage_trees(std::uint32_t stage) const {
+  const auto begins = loaded_->program.round_begins();
+  const Rounds rounds = rounds_of(loaded_->program, *pass_->options);
+  const std::uint32_t every = pass_->options->every, first = rounds.begin + stage * every;
+  const std::uint32_t end = every < rounds.end - first ? first + every : rounds.end;
+  return {begins[first], begins[end], 0};
+}
+
+/// Writes the sums of some rows as the scores of a stage, which get base scores if `base_last`.
+void Machine::store_stage(std::uint32_t accumulator, const Range& rows, std::uint32_t stage,
+                          bool base_last) const {
+  const std::size_t first = rows.begin * pass_->width + stage * outputs_;
+  with_scores(accumulator, [&]<class Score>() {
+    const auto store = [&](auto* to, const auto& score_of) {
+      const Score* sums = accumulator_row<Score>(accumulator, rows.begin);
+      for (std::uint32_t row = rows.begin; row < rows.end; ++row, to += pass_->width)
+        for (std::size_t k = 0; k < outputs_; ++k)
+          to[k] = static_cast<std::remove_reference_t<decltype(*to)>>(score_of(*sums++, row, k));
+    };
+    const auto store_scores = [&](auto* to) {
+      if (!base_last) return store(to, [](Score sum, std::uint32_t, std::size_t) { return sum; });
+      store(to, [&](Score sum, std::uint32_t row, std::size_t k) {
+        if (loaded_->meta.scale != 1) sum *= static_cast<Score>(loaded_->meta.scale);
+        SumOf<Score> score{sum};
+        forestvm::add_base(score, base(row, k), loaded_->scale);
+        return score.value;
+      });
+    };
+    pass_->wide_values != nullptr ? store_scores(pass_->wide_values + first)
+                                  : store_scores(pass_->values + first);
+  });
 }
 
 /// Writes the scores of virtual ensembles for some rows: ensemble after ensemble, output after output. As in CatBoost,
@@ -551,16 +578,13 @@ void Machine::store_stages(const Inst& inst) {
     if (loaded_->program.uncertainty()[0].rule != UncertaintyRule::Trees) return store_members(args);
     return wide ? store_spread<double>(args.acc_in, all) : store_spread<float>(args.acc_in, all);
   }
-  const auto begins = loaded_->program.round_begins();
-  const Rounds rounds = rounds_of(loaded_->program, *pass_->options);
-  const std::uint32_t every = pass_->options->every;
   const std::size_t stages = pass_->width / outputs_;
   LeafOffsets::for_parts(all, rows_together(outputs_, kCodeRows), [&](const Range& some) {
     for (std::uint32_t stage = 0; stage < stages; ++stage) {
-      const std::uint32_t first = rounds.begin + stage * every;
-      const std::uint32_t end = every < rounds.end - first ? first + every : rounds.end;
-      const Range trees{begins[first], begins[end], 0};
-      wide ? add_stage<F64Sum>(args, some, trees, stage) : add_stage<F32Sum>(args, some, trees, stage);
+      with_scores(args.acc_out, [&]<class Score>() {
+        add_leaves<Score>(args.acc_out, args.acc_in, some, stage_trees(stage));
+      });
+      store_stage(args.acc_out, some, stage, args.base_last != 0);
     }
   });
 }
