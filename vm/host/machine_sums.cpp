@@ -10,6 +10,7 @@
 #include "vm/host/machine.hpp"
 #include "vm/host/member_uncertainty.hpp"
 #include "vm/host/reduce.hpp"
+#include "vm/host/simd/transpose.hpp"
 
 namespace forestvm::host {
 
@@ -357,26 +358,6 @@ void Machine::sum_trees(const Inst& inst) {
 
 namespace {
 
-typedef float Floats4 __attribute__((vector_size(16)));
-
-/// Writes four trees' leaves of four rows, which lie tree after tree, row after row.
-void transpose_4(const float* leaves, std::size_t stride, float* to, std::size_t width) {
-  Floats4 a, b, c, d;
-  std::memcpy(&a, leaves, sizeof a);
-  std::memcpy(&b, leaves + stride, sizeof b);
-  std::memcpy(&c, leaves + 2 * stride, sizeof c);
-  std::memcpy(&d, leaves + 3 * stride, sizeof d);
-  const Floats4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-                cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  const Floats4 ef = __builtin_shufflevector(a, b, 2, 6, 3, 7),
-                gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  const auto store = [&](std::size_t i, Floats4 row) { std::memcpy(to + i * width, &row, sizeof row); };
-  store(0, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
-  store(1, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
-  store(2, __builtin_shufflevector(ef, gh, 0, 1, 4, 5));
-  store(3, __builtin_shufflevector(ef, gh, 2, 3, 6, 7));
-}
-
 /// The rows, and the trees, whose leaves are transposed together: the leaves of a row or tree fill a cache line, and
 /// the rows' outputs lie on few pages.
 constexpr std::uint32_t kTransposed = 16;
@@ -447,19 +428,43 @@ Range Machine::stage_trees(std::uint32_t stage) const {
   return {begins[first], begins[end], 0};
 }
 
+namespace {
+
+/// Writes the sums of some rows, `outputs` of each, `width` numbers apart.
+template <class Score, class Number>
+void store_sums(const Score* sums, std::uint32_t rows, std::size_t outputs, Number* to, std::size_t width) {
+  if (outputs == 1) {
+    for (std::uint32_t i = 0; i < rows; ++i) to[i * width] = static_cast<Number>(sums[i]);
+    return;
+  }
+  for (std::uint32_t i = 0; i < rows; ++i, sums += outputs, to += width) {
+    std::size_t k = 0;
+    for (; k + 4 <= outputs; k += 4) {
+      // Loops of so few turns take less time in vectors of a known size.
+      Number four[4];
+      for (std::size_t j = 0; j < 4; ++j) four[j] = static_cast<Number>(sums[k + j]);
+      std::memcpy(to + k, four, sizeof four);
+    }
+    for (; k < outputs; ++k) to[k] = static_cast<Number>(sums[k]);
+  }
+}
+
+}  // namespace
+
 /// Writes the sums of some rows as the scores of a stage, which get base scores if `base_last`.
 void Machine::store_stage(std::uint32_t accumulator, const Range& rows, std::uint32_t stage,
                           bool base_last) const {
   const std::size_t first = rows.begin * pass_->width + stage * outputs_;
   with_scores(accumulator, [&]<class Score>() {
+    const Score* const sums = accumulator_row<Score>(accumulator, rows.begin);
     const auto store = [&](auto* to, const auto& score_of) {
-      const Score* sums = accumulator_row<Score>(accumulator, rows.begin);
+      using Number = std::remove_reference_t<decltype(*to)>;
+      const Score* from = sums;
       for (std::uint32_t row = rows.begin; row < rows.end; ++row, to += pass_->width)
-        for (std::size_t k = 0; k < outputs_; ++k)
-          to[k] = static_cast<std::remove_reference_t<decltype(*to)>>(score_of(*sums++, row, k));
+        for (std::size_t k = 0; k < outputs_; ++k) to[k] = static_cast<Number>(score_of(*from++, row, k));
     };
     const auto store_scores = [&](auto* to) {
-      if (!base_last) return store(to, [](Score sum, std::uint32_t, std::size_t) { return sum; });
+      if (!base_last) return store_sums(sums, rows.size(), outputs_, to, pass_->width);
       store(to, [&](Score sum, std::uint32_t row, std::size_t k) {
         if (loaded_->meta.scale != 1) sum *= static_cast<Score>(loaded_->meta.scale);
         SumOf<Score> score{sum};

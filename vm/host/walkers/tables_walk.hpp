@@ -11,6 +11,7 @@
 
 #include <forestvm/core/layout/tree_tables.hpp>
 
+#include "vm/host/simd/transpose.hpp"
 #include "vm/host/walkers/table_lookups.hpp"
 #include "vm/host/walkers/walk.hpp"
 
@@ -27,6 +28,13 @@ FVM_ONE_COPY void store_vectors(const WalkTask& task, const TreeDesc& desc, std:
     std::fill_n(to, count, Score{-0.0});
     Target::Codes::add_leaves(to, leaves, desc.leaf_count, at + r, count);
   }
+}
+
+/// Copies sums as transpose() does.
+template <class Target, class Score>
+FVM_ONE_COPY void transpose_sums(const Score* from, std::size_t stride, std::size_t rows, std::size_t count,
+                                 Score* to, std::size_t width) {
+  transpose(from, stride, rows, count, to, width);
 }
 
 /// Walks tables. View is TablesView or TreeTablesView.
@@ -197,18 +205,16 @@ class TablesWalk {
     alignas(64) Score sums[kMaxSumBytes / sizeof(Score)];
     const std::size_t stride = slots_;
     Score* const out = reinterpret_cast<Score*>(task_.out) + row_ * task_.width;
-    for (std::size_t k = 0; k < task_.width; ++k) {
-      for (std::size_t r = 0; r < rows_; ++r) sums[k * stride + r] = out[r * task_.width + k];
-      // Lanes without a row are added to as well. Nobody reads their sums, but they must have been written.
+    transpose_sums<Target>(out, task_.width, rows_, task_.width, sums, stride);
+    // Lanes without a row are added to as well. Nobody reads their sums, but they must have been written.
+    for (std::size_t k = 0; k < task_.width; ++k)
       for (std::size_t r = rows_; r < stride; ++r) sums[k * stride + r] = 0;
-    }
     const TreeDesc* const descs = task_.group.trees;
     for_trees([&](std::uint32_t t, const Tree& tree, const std::uint8_t* at) {
       const TreeDesc& desc = descs[t - task_.first_tree];
       Simd::add_leaves(sums + desc.output * stride, leaves_of(desc, tree), desc.leaf_count, at, slots_);
     });
-    for (std::size_t k = 0; k < task_.width; ++k)
-      for (std::size_t r = 0; r < rows_; ++r) out[r * task_.width + k] = sums[k * stride + r];
+    transpose_sums<Target>(sums, stride, task_.width, rows_, out, task_.width);
   }
 
   /// Returns whether the vectors of rows fit the room that a tree's leaves have in an accumulator.
