@@ -110,15 +110,17 @@ constexpr std::size_t member_numbers(std::size_t outputs, std::size_t ensembles)
 /// The sums of rows whose prediction may stop early, from one chunk of the trees to the next: see UndecidedRows. A row
 /// is decided once its sums are, and they stay as they are then.
 struct UndecidedSums {
-  double* scores;         ///< The sums of each row.
-  std::uint8_t* decided;  ///< For each row 1 if its sums are decided, otherwise 0.
-  EarlyStopRule rule;     ///< The program's.
-  double margin;          ///< The call's.
-  bool begun;             ///< False in the first chunk: the program sets the sums from which rows start.
-  bool finished;          ///< True once all chunks have ended, and outputs are made of the sums.
+  double* scores;          ///< The sums of each row.
+  std::uint64_t* decided;  ///< For each row all bits if its sums are decided, otherwise 0.
+  EarlyStopRule rule;      ///< The program's.
+  double margin;           ///< The call's.
+  bool begun;              ///< False in the first chunk: the program sets the sums from which rows start.
+  bool finished;           ///< True once all chunks have ended, and outputs are made of the sums.
 
   /// Returns how many of some rows are not decided.
-  std::uint32_t left(std::uint32_t first, std::uint32_t rows) const;
+  std::uint32_t left(const Range& rows) const;
+  /// Keeps the sums, `outputs` for each of some rows, of those that are not decided yet.
+  void keep(const Range& rows, const double* sums, std::size_t outputs) const;
 };
 
 /// One pass of a call.

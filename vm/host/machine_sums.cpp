@@ -4,7 +4,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include <forestvm/core/early_stop.hpp>
 #include <forestvm/internal/calls.hpp>
 
 #include "vm/host/machine.hpp"
@@ -287,41 +286,11 @@ constexpr std::uint32_t kRowsDecidedTogether = 16;
 
 }  // namespace
 
-std::uint32_t UndecidedSums::left(std::uint32_t first, std::uint32_t rows) const {
-  const std::uint8_t* const mine = decided + first;
-  std::uint32_t count = 0, row = 0;
-  for (; row + 8 <= rows; row += 8) {
-    std::uint64_t eight = 0;
-    std::memcpy(&eight, mine + row, sizeof eight);
-    count += static_cast<std::uint32_t>(eight * 0x0101'0101'0101'0101 >> 56);  // the sum of the bytes
-  }
-  for (; row < rows; ++row) count += mine[row];
-  return rows - count;
-}
-
 /// Keeps the sums of a chunk of the trees of rows that are not decided yet: see UndecidedRows.
 void Machine::keep_sums(std::uint32_t from, const Range& rows) const {
   if (loaded_->accumulators[from].kind != AccumulatorKind::F64)
     return;  // no program that is compiled has such
-  const UndecidedSums& undecided = *pass_->undecided;
-  const double margin = undecided.margin;
-  const double* sums = accumulator_row<double>(from, rows.begin);
-  double* kept = undecided.scores + rows.begin * outputs_;
-  std::uint8_t* const decided = undecided.decided + rows.begin;
-  if (outputs_ == 1 && undecided.rule != EarlyStopRule::Lead) {
-    // Nothing branches on what is decided: no processor would foresee it.
-    for (std::uint32_t i = 0; i < rows.size(); ++i) {
-      kept[i] = decided[i] != 0 ? kept[i] : sums[i];
-      decided[i] = is_decided(EarlyStopRule::Distance, kept + i, 1, margin) ? 1 : 0;
-    }
-    return;
-  }
-  const auto width = static_cast<std::uint32_t>(outputs_);
-  for (std::uint32_t i = 0; i < rows.size(); ++i, kept += outputs_, sums += outputs_) {
-    if (decided[i] != 0) continue;
-    std::copy_n(sums, outputs_, kept);
-    decided[i] = is_decided(undecided.rule, kept, width, margin) ? 1 : 0;
-  }
+  pass_->undecided->keep(rows, accumulator_row<double>(from, rows.begin), outputs_);
 }
 
 /// Adds the leaves of the chunk's trees to the sums of some rows, round after round, until all rows are decided: see
@@ -333,7 +302,7 @@ void Machine::keep_sums(std::uint32_t from, const Range& rows) const {
       std::uint64_t{pass_->options->early_stop->every} * outputs_, std::max(all.size(), 1u)));
   const double* const kept = undecided.scores + rows.begin * outputs_;
   for (std::uint32_t c = 0; c < iterations(all.size(), step); ++c) {
-    if (undecided.left(rows.begin, rows.size()) == 0) return;
+    if (undecided.left(rows) == 0) return;
     add_leaves<double>(to, from, rows, chunk(all, step, c));
     keep_sums(to, rows);
     std::copy_n(kept, rows.size() * outputs_, accumulator_row<double>(to, rows.begin));

@@ -30,6 +30,20 @@ FVM_INLINE void transpose_4(const Number* from, std::size_t stride, Number* to, 
   store(3, __builtin_shufflevector(ef, gh, 2, 3, 6, 7));
 }
 
+/// Does what transpose() does for kRows rows of `count` numbers, or for `count` rows of kCount.
+template <std::size_t kRows, class Number>
+FVM_INLINE void transpose_rows(const Number* from, std::size_t stride, std::size_t count, Number* to,
+                               std::size_t width) {
+  for (std::size_t j = 0; j < count; ++j)
+    for (std::size_t i = 0; i < kRows; ++i) to[j * width + i] = from[i * stride + j];
+}
+template <std::size_t kCount, class Number>
+FVM_INLINE void transpose_columns(const Number* from, std::size_t stride, std::size_t count, Number* to,
+                                  std::size_t width) {
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t j = 0; j < kCount; ++j) to[j * width + i] = from[i * stride + j];
+}
+
 /// Copies `rows` rows of `count` numbers: number j of row i, from[i * stride + j], goes to to[j * width + i].
 template <class Number>
 FVM_INLINE void transpose(const Number* from, std::size_t stride, std::size_t rows, std::size_t count,
@@ -45,8 +59,13 @@ FVM_INLINE void transpose(const Number* from, std::size_t stride, std::size_t ro
   }
   if (stride == 1 && count == 1) return static_cast<void>(std::copy_n(from, rows, to));
   if (width == 1 && rows == 1) return static_cast<void>(std::copy_n(from, count, to));
-  for (std::size_t i = 0; i < rows; ++i)
-    for (std::size_t j = 0; j < count; ++j) to[j * width + i] = from[i * stride + j];
+  // A loop of few turns takes longer than what it does, unless the compiler knows their number.
+  if (count == 2) return transpose_columns<2>(from, stride, rows, to, width);
+  if (count == 3) return transpose_columns<3>(from, stride, rows, to, width);
+  if (rows == 2) return transpose_rows<2>(from, stride, count, to, width);
+  if (rows == 3) return transpose_rows<3>(from, stride, count, to, width);
+  for (std::size_t j = 0; j < count; ++j)
+    for (std::size_t i = 0; i < rows; ++i) to[j * width + i] = from[i * stride + j];
 }
 
 }  // namespace forestvm::host
