@@ -2,7 +2,6 @@
 #include "vm/host/machine.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/core/layouts.hpp>
@@ -199,24 +198,6 @@ void Machine::walk(const Inst& inst) {
     task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(args.acc_out, 0));
   });
   pass_->walks_stages ? walk_stages(walker, task, args.acc_out) : walk_rows(walker, task);
-}
-
-/// Walks the trees of one stage after the other, and writes the sums after each. LoadedProgram::stages is not Leaves,
-/// so that a row's walks take the trees in the model's order, and the program counts trees as the model does.
-void Machine::walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint32_t accumulator) const {
-  const bool base_last = loaded_->stages == StageRule::WalksToBase;
-  const Range trees = task.tree_range;
-  const auto stages = static_cast<std::uint32_t>(pass_->width / outputs_);
-  const auto numbers = std::views::iota(0u, stages);
-  std::uint32_t stage = *std::ranges::upper_bound(numbers, trees.begin, {},
-                                                  [&](std::uint32_t s) { return stage_trees(s).end; });
-  for (std::uint32_t tree = trees.begin; tree < trees.end;) {
-    task.tree_range = {tree, std::min(stage_trees(stage).end, trees.end), 0};
-    walk_rows(walker, task);
-    tree = task.tree_range.end;
-    for (; stage < stages && stage_trees(stage).end == tree; ++stage)
-      store_stage(accumulator, task.row_range, stage, base_last);
-  }
 }
 
 void Machine::leaves(const Inst& inst) {

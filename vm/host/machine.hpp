@@ -3,6 +3,7 @@
 // of the machine.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -105,6 +106,14 @@ inline constexpr std::uint32_t kLeftOut = UINT32_MAX;
 /// Returns the number of elements of the buffer for scores of virtual ensembles: at least those of one row.
 constexpr std::size_t member_numbers(std::size_t outputs, std::size_t ensembles) {
   return std::max<std::size_t>(outputs * ensembles, 4096);
+}
+
+/// The most sums of rows that are added together, on the stack.
+inline constexpr std::size_t kMaxSums = 4096;
+
+/// Returns how many rows with this number of outputs are taken together, at most `most`.
+inline std::uint32_t rows_together(std::size_t outputs, std::uint32_t most) {
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(kMaxSums / outputs, 1, most));
 }
 
 /// The sums of rows whose prediction may stop early, from one chunk of the trees to the next: see UndecidedRows. A row
