@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <ranges>
 #include <type_traits>
 
 #include <forestvm/internal/calls.hpp>
@@ -144,10 +143,10 @@ void Machine::walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint3
   const bool base_last = loaded_->stages == StageRule::WalksToBase;
   const Range trees = task.tree_range;
   const auto stages = static_cast<std::uint32_t>(pass_->width / outputs_);
-  const auto numbers = std::views::iota(0u, stages);
-  const auto first =
-      std::ranges::upper_bound(numbers, trees.begin, {}, [&](std::uint32_t s) { return stage_trees(s).end; });
-  auto stage = static_cast<std::uint32_t>(first - numbers.begin());
+  const auto begins = loaded_->program.round_begins();
+  const auto after = std::upper_bound(begins.begin(), begins.end(), trees.begin);
+  const auto round = static_cast<std::uint32_t>(after - begins.begin() - 1);
+  std::uint32_t stage = (round - rounds_of(loaded_->program, *pass_->options).begin) / pass_->options->every;
   for (std::uint32_t tree = trees.begin; tree < trees.end;) {
     task.tree_range = {tree, std::min(stage_trees(stage).end, trees.end), 0};
     walk_rows(walker, task);
