@@ -76,6 +76,8 @@ bool counts_as_model(const Program& program) {
   });
 }
 
+/// Returns Leaves unless the sums of walks for raw scores are those of the first rounds whenever these are walked: then
+/// the program says that it adds in the model's order, and nothing but walks changes scores.
 StageRule stage_rule(const Program& program) {
   const ProgramMeta& meta = program.meta();
   if (program.round_begins().empty() || meta.sums_in_model_order == 0 || !counts_as_model(program))

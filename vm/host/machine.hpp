@@ -150,8 +150,7 @@ struct Pass {
   std::int64_t* labels;  ///< Class: where the first row's output goes.
   std::int32_t* leaves;  ///< Leaf: where the first row's output goes. Approximate contributions: room for it.
   bool in_place;         ///< True if accumulator a0 is `values` itself.
-  bool
-      walks_stages;  ///< True if stages are wanted and `output` is Raw: walks write their sums after each stage.
+  bool walks_stages;     ///< True if stages are wanted: `output` is Raw, and walks write their sums.
   const RowSource* source;     ///< Rows of the call, for leaves that are functions of a row.
   std::size_t first_row;       ///< Number of the pass's first row in the call.
   double* leaf_values;         ///< Room for the values that linear leaves read, for each row.

@@ -1,4 +1,4 @@
-// Transposes numbers in memory, four by four in vectors, which any compiler target has.
+// Transposes numbers in memory, four by four in vectors of the compiler, which any CPU target has.
 #pragma once
 
 #include <algorithm>
@@ -30,13 +30,15 @@ FVM_INLINE void transpose_4(const Number* from, std::size_t stride, Number* to, 
   store(3, __builtin_shufflevector(ef, gh, 2, 3, 6, 7));
 }
 
-/// Does what transpose() does for kRows rows of `count` numbers, or for `count` rows of kCount.
+/// Does what transpose() does for kRows rows.
 template <std::size_t kRows, class Number>
 FVM_INLINE void transpose_rows(const Number* from, std::size_t stride, std::size_t count, Number* to,
                                std::size_t width) {
   for (std::size_t j = 0; j < count; ++j)
     for (std::size_t i = 0; i < kRows; ++i) to[j * width + i] = from[i * stride + j];
 }
+
+/// Does what transpose() does for `count` rows of kCount numbers.
 template <std::size_t kCount, class Number>
 FVM_INLINE void transpose_columns(const Number* from, std::size_t stride, std::size_t count, Number* to,
                                   std::size_t width) {
