@@ -119,12 +119,13 @@ class Forest:
         self.library.call("fvm_call_width", self.program, kind, ctypes.byref(options), ctypes.byref(width))
         return width.value
 
-    def call(self, rows, output, every=0, stop=None):
+    def call(self, rows, output, every=0, stop=None, rounds=None):
         """Returns a function that predicts float32 rows, and returns its one array of float32, (rows, numbers).
 
-        `stop` are the margin and the rounds between two checks of an early stop.
+        `stop` are the margin and the rounds between two checks of an early stop, `rounds` the first and the end of those
+        that are taken.
         """
-        options, out = call_options(every, stop), numpy.empty((len(rows), self.width(output, every)), numpy.float32)
+        options, out = call_options(every, stop, rounds), numpy.empty((len(rows), self.width(output, every)), numpy.float32)
         given = api.Rows(kind=api.DENSE, row_count=len(rows), column_count=rows.shape[1], data=rows.ctypes.data)
         given.size = ctypes.sizeof(api.Rows)
 
@@ -144,8 +145,14 @@ class Forest:
         return predict
 
 
-def call_options(every, stop=None):
-    margin, rounds = stop or (10.0, 0)
+def call_options(every, stop=None, rounds=None):
+    margin, checked = stop or (10.0, 0)
+    begin, end = rounds or (0, 0)
     return CallOptions(
-        size=ctypes.sizeof(CallOptions), early_stop_every=rounds, early_stop_margin=margin, stage_every=every
+        size=ctypes.sizeof(CallOptions),
+        early_stop_every=checked,
+        early_stop_margin=margin,
+        rounds_begin=begin,
+        rounds_end=end,
+        stage_every=every,
     )

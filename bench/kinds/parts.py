@@ -6,8 +6,9 @@ parts.py FORESTVM LIBRARY ZOO [MODEL ...]
 FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder of models as docs/testing.md describes.
 All outputs are of the same rows (4096 at most) with one thread, in one process and in turns, so that other work on the
 machine disturbs all of them alike. Prints a Markdown table of the smallest processor times per row in microseconds: of
-raw scores of a program that does not keep leaves; of raw scores, trees, and stages of a tenth of the rounds of one that
-does; of XGBoost's raw scores, and of those of ten stages one after the other. Needs numpy and xgboost-cpu.
+raw scores of a program that does not keep leaves; of raw scores, trees, stages of a tenth of the rounds, and raw scores
+of either half of the rounds of one that does; of XGBoost's raw scores, of those of ten stages one after the other, and
+of the first half of the rounds. Needs numpy and xgboost-cpu.
 """
 import os
 import pathlib
@@ -33,7 +34,8 @@ TURNS = 7
 def measured(forestvm, library, model, rows):
     """Returns the microseconds a row of each output, by name."""
     booster = booster_of(model)
-    every = max(1, booster.num_boosted_rounds() // 10)
+    count = booster.num_boosted_rounds()
+    every, half = max(1, count // 10), max(1, count // 2)
     with tempfile.TemporaryDirectory() as folder:
         plain = Forest(library, compiled(forestvm, model, folder, ""))
         kept = Forest(library, compiled(forestvm, model, folder, "trees"))
@@ -43,15 +45,18 @@ def measured(forestvm, library, model, rows):
 
     def stages():
         for end in range(every, 11 * every, every):
-            their_raw(min(end, booster.num_boosted_rounds()))
+            their_raw(min(end, count))
 
     calls = {
         "raw": plain.call(rows, "raw"),
         "raw, leaves kept": kept.call(rows, "raw"),
         "trees": kept.call(rows, "trees"),
         "staged": kept.call(rows, "staged", every),
-        "XGBoost raw": lambda: their_raw(booster.num_boosted_rounds()),
+        "first half": kept.call(rows, "raw", rounds=(0, half)),
+        "second half": kept.call(rows, "raw", rounds=(half, count)),
+        "XGBoost raw": lambda: their_raw(count),
         "XGBoost, ten stages": stages,
+        "XGBoost, first half": lambda: their_raw(half),
     }
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(TURNS):

@@ -67,6 +67,37 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
   return grains;
 }
 
+/// Returns whether the program counts trees as the model does.
+bool counts_as_model(const Program& program) {
+  return std::ranges::all_of(program.groups(), [&](const GroupDesc& group) {
+    std::uint32_t number = group.tree_begin;
+    return std::ranges::all_of(trees_of(program, group),
+                               [&](const TreeDesc& tree) { return tree.number == number++; });
+  });
+}
+
+/// Returns Leaves unless the sums of walks for raw scores are those of the first rounds whenever these are walked: then
+/// the program says that it adds in the model's order, and nothing but walks changes scores.
+StageRule stage_rule(const Program& program) {
+  const ProgramMeta& meta = program.meta();
+  if (program.round_begins().empty() || meta.sums_in_model_order == 0 || !counts_as_model(program))
+    return StageRule::Leaves;
+  const bool wide = meta.score_type == ScalarType::Float64;
+  const AccumulatorKind scores = wide ? AccumulatorKind::F64 : AccumulatorKind::F32;
+  StageRule rule = StageRule::Walks;
+  for (std::size_t pc = 0; pc < program.code().size(); ++pc) {
+    const Inst& inst = program.code()[pc];
+    const std::uint32_t sums = code_map(program).insts[pc].walk_sums;
+    const AccumulatorKind kind = sums == kNoAccumulator ? scores : program.accumulators()[sums].kind;
+    const bool moves_sums = inst.op == Op::SumTrees || inst.op == Op::Round || inst.op == Op::ReduceDim ||
+                            inst.op == Op::ReduceInplace;
+    if (moves_sums || (kind != scores && !is_per_tree(kind))) return StageRule::Leaves;
+    if (inst.op == Op::StoreStages && operands<Op::StoreStages>(inst).base_last != 0)
+      rule = StageRule::WalksToBase;
+  }
+  return rule;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program, const Target& target,
@@ -82,6 +113,7 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   loaded.memory = code_map(program).accumulators.data();
   loaded.tile_exits = tile_exits(program);
   loaded.tree_outputs = tree_outputs(program);
+  loaded.stages = stage_rule(program);
   loaded.vectors = leaf_vectors(program);
   loaded.functions = LeafFunctions(program);
   loaded.leaf_blocks = LeafBlocks(loaded.functions);

@@ -197,7 +197,7 @@ void Machine::walk(const Inst& inst) {
   with_element(args.acc_out, [&]<class Element>() {
     task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(args.acc_out, 0));
   });
-  walk_rows(walker, task);
+  pass_->walks_stages ? walk_stages(walker, task, args.acc_out) : walk_rows(walker, task);
 }
 
 void Machine::leaves(const Inst& inst) {
@@ -235,6 +235,7 @@ void Machine::store(const Inst& inst) {
   const auto args = operands<Op::Store>(inst);
   const Range& rows = ranges[args.rows];
   if (adds_chunk()) return keep_sums(args.acc_in, rows);
+  if (pass_->walks_stages) return;
   if (pass_->wide_values != nullptr) store_rows(args.acc_in, rows, pass_->wide_values);
   if (pass_->values == nullptr || (pass_->in_place && args.acc_in == kResult)) return;
   store_rows(args.acc_in, rows, pass_->values);

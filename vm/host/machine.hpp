@@ -3,6 +3,7 @@
 // of the machine.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -39,6 +40,13 @@ struct LoadedWalker {
   bool trees_ascend;  ///< True if the trees of its group are in the model's order.
 };
 
+/// The way in which a program computes the scores of stages.
+enum class StageRule : std::uint8_t {
+  Leaves,  ///< It keeps each tree's leaf, and adds the leaves of each stage.
+  Walks,   ///< Walks for raw scores add in the model's order, so that stages are their sums after some trees.
+  WalksToBase,  ///< The same, and base scores are added to the sums of each stage.
+};
+
 /// A loaded program, which all calls share.
 struct LoadedProgram {
   explicit LoadedProgram(Program of)
@@ -71,6 +79,7 @@ struct LoadedProgram {
   std::vector<std::uint8_t> tile_exits{};     ///< Exits of tiles: see GroupData::exits.
   std::vector<std::uint8_t> trees_ascend{};   ///< For each group, whether its trees are in the model's order.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
+  StageRule stages{};                         ///< The way to the scores of stages.
   LeafVectors vectors{};                      ///< Vectors of leaves, which sum_trees adds.
   LeafFunctions functions{};                  ///< Functions of leaves, whose outputs sum_trees adds.
   LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which they are computed.
@@ -100,18 +109,28 @@ constexpr std::size_t member_numbers(std::size_t outputs, std::size_t ensembles)
   return std::max<std::size_t>(outputs * ensembles, 4096);
 }
 
+/// The most sums of rows that are added together, on the stack.
+inline constexpr std::size_t kMaxSums = 4096;
+
+/// Returns how many rows with this number of outputs are taken together, at most `most`.
+inline std::uint32_t rows_together(std::size_t outputs, std::uint32_t most) {
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(kMaxSums / outputs, 1, most));
+}
+
 /// The sums of rows whose prediction may stop early, from one chunk of the trees to the next: see UndecidedRows. A row
 /// is decided once its sums are, and they stay as they are then.
 struct UndecidedSums {
-  double* scores;         ///< The sums of each row.
-  std::uint8_t* decided;  ///< For each row 1 if its sums are decided, otherwise 0.
-  EarlyStopRule rule;     ///< The program's.
-  double margin;          ///< The call's.
-  bool begun;             ///< False in the first chunk: the program sets the sums from which rows start.
-  bool finished;          ///< True once all chunks have ended, and outputs are made of the sums.
+  double* scores;          ///< The sums of each row.
+  std::uint64_t* decided;  ///< For each row all bits if its sums are decided, otherwise 0.
+  EarlyStopRule rule;      ///< The program's.
+  double margin;           ///< The call's.
+  bool begun;              ///< False in the first chunk: the program sets the sums from which rows start.
+  bool finished;           ///< True once all chunks have ended, and outputs are made of the sums.
 
   /// Returns how many of some rows are not decided.
-  std::uint32_t left(std::uint32_t first, std::uint32_t rows) const;
+  std::uint32_t left(const Range& rows) const;
+  /// Keeps the sums, `outputs` for each of some rows, of those that are not decided yet.
+  void keep(const Range& rows, const double* sums, std::size_t outputs) const;
 };
 
 /// One pass of a call.
@@ -132,6 +151,7 @@ struct Pass {
   std::int64_t* labels;  ///< Class: where the first row's output goes.
   std::int32_t* leaves;  ///< Leaf: where the first row's output goes. Approximate contributions: room for it.
   bool in_place;         ///< True if accumulator a0 is `values` itself.
+  bool walks_stages;     ///< True if stages are wanted: `output` is Raw, and walks write their sums.
   const RowSource* source;     ///< Rows of the call, for leaves that are functions of a row.
   std::size_t first_row;       ///< Number of the pass's first row in the call.
   double* leaf_values;         ///< Room for the values that linear leaves read, for each row.
@@ -220,6 +240,7 @@ class Machine {
   }
   Range wanted_trees(const WalkTask& task, const Range& trees) const;
   void walk_rows(const LoadedWalker& walker, WalkTask& task) const;
+  void walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint32_t accumulator) const;
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
   void reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place);
   double margin(std::uint32_t row, std::size_t output) const;
@@ -241,9 +262,9 @@ class Machine {
   void put(std::size_t at, Score number) const;
   template <class Score>
   void store_leaves(std::uint32_t from, const Range& rows, const Range& trees) const;
-  template <class Element>
-  void add_stage(const OperandsOf<Op::StoreStages>& args, const Range& rows, const Range& trees,
-                 std::uint32_t stage) const;
+  void clear_stages(const Range& rows) const;
+  Range stage_trees(std::uint32_t stage) const;
+  void store_stage(std::uint32_t accumulator, const Range& rows, std::uint32_t stage, bool base_last) const;
   void add_members(const OperandsOf<Op::StoreStages>& args, const Range& rows, double* members) const;
   void store_members(const OperandsOf<Op::StoreStages>& args) const;
   template <class Score>

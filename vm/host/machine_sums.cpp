@@ -1,14 +1,10 @@
 // The host machine's instructions on sums: how they begin, are put together, and become scores.
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <type_traits>
 
-#include <forestvm/core/early_stop.hpp>
 #include <forestvm/internal/calls.hpp>
 
 #include "vm/host/machine.hpp"
-#include "vm/host/member_uncertainty.hpp"
 #include "vm/host/reduce.hpp"
 
 namespace forestvm::host {
@@ -60,9 +56,21 @@ bool Machine::resume(std::uint32_t accumulator, const Range& rows) const {
   return true;
 }
 
+/// Sets all stages of some rows to zero before walks write them. The verifier proves that a call sets the sums of every
+/// row, but not that it walks every tree: no answer may depend on what the caller's memory held.
+void Machine::clear_stages(const Range& rows) const {
+  if (!pass_->walks_stages) return;
+  const std::size_t first = rows.begin * pass_->width, count = rows.size() * pass_->width;
+  if (pass_->wide_values != nullptr)
+    std::fill_n(pass_->wide_values + first, count, 0);
+  else
+    std::fill_n(pass_->values + first, count, 0.0f);
+}
+
 void Machine::init(const Inst& inst) {
   const auto args = operands<Op::Init>(inst);
   const Range& rows = ranges[args.rows];
+  clear_stages(rows);
   if (resume(args.acc_out, rows)) return;
   with_element(args.acc_out, [&]<class Element>() {
     // Programs that count sums exactly refuse margins.
@@ -76,6 +84,7 @@ void Machine::zero(const Inst& inst) {
   const auto args = operands<Op::Zero>(inst);
   const Range& rows = ranges[args.rows];
   const AccumulatorKind kind = loaded_->accumulators[args.acc_out].kind;
+  clear_stages(rows);
   if (!is_per_tree(kind)) {
     if (resume(args.acc_out, rows)) return;
     return with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
@@ -166,9 +175,6 @@ void add_vectors(const LeafVectors& vectors, const Score* leaves, std::size_t st
   }
 }
 
-template <class Score>
-using SumOf = std::conditional_t<std::is_same_v<Score, double>, F64Sum, F32Sum>;
-
 /// Adds the leaves of `count` trees to the sums of some rows. The sums of a line stay in four registers meanwhile: the
 /// compiler would keep an array of vectors in memory.
 template <class Score>
@@ -205,14 +211,6 @@ void add_to_outputs(const Score* leaves, std::size_t stride, const Range& trees,
     for (end = t + 1; end < trees.end && outputs[end] == outputs[t];) ++end;
     add_to_sums(leaves + t * stride, stride, end - t, rows, sums + std::size_t{outputs[t]} * rows);
   }
-}
-
-/// The most sums of rows that are kept together, on the stack.
-constexpr std::size_t kMaxSums = 4096;
-
-/// Returns how many rows with this number of outputs are taken together, at most `most`.
-std::uint32_t rows_together(std::size_t outputs, std::uint32_t most) {
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(kMaxSums / outputs, 1, most));
 }
 
 }  // namespace
@@ -273,41 +271,11 @@ constexpr std::uint32_t kRowsDecidedTogether = 16;
 
 }  // namespace
 
-std::uint32_t UndecidedSums::left(std::uint32_t first, std::uint32_t rows) const {
-  const std::uint8_t* const mine = decided + first;
-  std::uint32_t count = 0, row = 0;
-  for (; row + 8 <= rows; row += 8) {
-    std::uint64_t eight = 0;
-    std::memcpy(&eight, mine + row, sizeof eight);
-    count += static_cast<std::uint32_t>(eight * 0x0101'0101'0101'0101 >> 56);  // the sum of the bytes
-  }
-  for (; row < rows; ++row) count += mine[row];
-  return rows - count;
-}
-
 /// Keeps the sums of a chunk of the trees of rows that are not decided yet: see UndecidedRows.
 void Machine::keep_sums(std::uint32_t from, const Range& rows) const {
   if (loaded_->accumulators[from].kind != AccumulatorKind::F64)
     return;  // no program that is compiled has such
-  const UndecidedSums& undecided = *pass_->undecided;
-  const double margin = undecided.margin;
-  const double* sums = accumulator_row<double>(from, rows.begin);
-  double* kept = undecided.scores + rows.begin * outputs_;
-  std::uint8_t* const decided = undecided.decided + rows.begin;
-  if (outputs_ == 1 && undecided.rule != EarlyStopRule::Lead) {
-    // Nothing branches on what is decided: no processor would foresee it.
-    for (std::uint32_t i = 0; i < rows.size(); ++i) {
-      kept[i] = decided[i] != 0 ? kept[i] : sums[i];
-      decided[i] = is_decided(EarlyStopRule::Distance, kept + i, 1, margin) ? 1 : 0;
-    }
-    return;
-  }
-  const auto width = static_cast<std::uint32_t>(outputs_);
-  for (std::uint32_t i = 0; i < rows.size(); ++i, kept += outputs_, sums += outputs_) {
-    if (decided[i] != 0) continue;
-    std::copy_n(sums, outputs_, kept);
-    decided[i] = is_decided(undecided.rule, kept, width, margin) ? 1 : 0;
-  }
+  pass_->undecided->keep(rows, accumulator_row<double>(from, rows.begin), outputs_);
 }
 
 /// Adds the leaves of the chunk's trees to the sums of some rows, round after round, until all rows are decided: see
@@ -319,7 +287,7 @@ void Machine::keep_sums(std::uint32_t from, const Range& rows) const {
       std::uint64_t{pass_->options->early_stop->every} * outputs_, std::max(all.size(), 1u)));
   const double* const kept = undecided.scores + rows.begin * outputs_;
   for (std::uint32_t c = 0; c < iterations(all.size(), step); ++c) {
-    if (undecided.left(rows.begin, rows.size()) == 0) return;
+    if (undecided.left(rows) == 0) return;
     add_leaves<double>(to, from, rows, chunk(all, step, c));
     keep_sums(to, rows);
     std::copy_n(kept, rows.size() * outputs_, accumulator_row<double>(to, rows.begin));
@@ -342,227 +310,11 @@ void Machine::sum_trees(const Inst& inst) {
   });
 }
 
-namespace {
-
-typedef float Floats4 __attribute__((vector_size(16)));
-
-/// Writes four trees' leaves of four rows, which lie tree after tree, row after row.
-void transpose_4(const float* leaves, std::size_t stride, float* to, std::size_t width) {
-  Floats4 a, b, c, d;
-  std::memcpy(&a, leaves, sizeof a);
-  std::memcpy(&b, leaves + stride, sizeof b);
-  std::memcpy(&c, leaves + 2 * stride, sizeof c);
-  std::memcpy(&d, leaves + 3 * stride, sizeof d);
-  const Floats4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-                cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  const Floats4 ef = __builtin_shufflevector(a, b, 2, 6, 3, 7),
-                gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  const auto store = [&](std::size_t i, Floats4 row) { std::memcpy(to + i * width, &row, sizeof row); };
-  store(0, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
-  store(1, __builtin_shufflevector(ab, cd, 2, 3, 6, 7));
-  store(2, __builtin_shufflevector(ef, gh, 0, 1, 4, 5));
-  store(3, __builtin_shufflevector(ef, gh, 2, 3, 6, 7));
-}
-
-/// The rows, and the trees, whose leaves are transposed together: the leaves of a row or tree fill a cache line, and
-/// the rows' outputs lie on few pages.
-constexpr std::uint32_t kTransposed = 16;
-
-/// Writes all leaves of kTransposed rows and trees.
-void transpose(const float* leaves, std::size_t stride, float* to, std::size_t width) {
-  for (std::uint32_t i = 0; i < kTransposed; i += 4)
-    for (std::uint32_t t = 0; t < kTransposed; t += 4)
-      transpose_4(leaves + t * stride + i, stride, to + i * width + t, width);
-}
-
-}  // namespace
-
-/// Writes a number of the output.
-template <class Score>
-void Machine::put(std::size_t at, Score number) const {
-  if (pass_->wide_values != nullptr)
-    pass_->wide_values[at] = static_cast<double>(number);
-  else
-    pass_->values[at] = static_cast<float>(number);
-}
-
-/// Writes the outputs of some trees' leaves for some rows, which lie in one block of rows.
-template <class Score>
-void Machine::store_leaves(std::uint32_t from, const Range& rows, const Range& trees) const {
-  const LeafOffsets offsets = leaf_offsets(from);
-  const Score* const leaves = leaves_of<Score>(from) + offsets.at(rows.begin, trees.begin);
-  const std::size_t width = pass_->width;
-  const bool plain = loaded_->vectors.count == 0 && loaded_->functions.empty();
-  std::size_t to = rows.begin * width + trees.begin - pass_->trees.begin;
-  if constexpr (std::is_same_v<Score, float>)
-    if (plain && pass_->values != nullptr && rows.size() == kTransposed && trees.size() == kTransposed)
-      return transpose(leaves, offsets.stride, pass_->values + to, width);
-  const std::size_t numbers = loaded_->vectors.count != 0 ? outputs_ : 1;
-  to += (numbers - 1) * (trees.begin - pass_->trees.begin);
-  for (std::uint32_t i = 0; i < rows.size(); ++i, to += width)
-    for (std::uint32_t t = 0; t < trees.size(); ++t) {
-      Score leaf = leaves[std::size_t{t} * offsets.stride + i];
-      const Score* adds = &leaf;
-      if (loaded_->vectors.count != 0)
-        adds = leaf_vector(loaded_->vectors, leaf);
-      else if (!plain)
-        leaf = static_cast<Score>(leaf_output(rows.begin + i, static_cast<double>(leaf)));
-      for (std::size_t k = 0; k < numbers; ++k) put(to + t * numbers + k, adds[k]);
-    }
-}
-
-void Machine::store_trees(const Inst& inst) {
-  const auto args = operands<Op::StoreTrees>(inst);
-  const Range& rows = ranges[args.rows];
-  const Range& trees = pass_->trees;
-  read_leaf_values(rows);
-  const bool wide = loaded_->accumulators[args.acc_in].kind == AccumulatorKind::PerTree64;
-  LeafOffsets::for_parts(rows, kTransposed, [&](const Range& some) {
-    for (std::uint32_t c = 0; c < iterations(trees.size(), kTransposed); ++c) {
-      const Range part = chunk(trees, kTransposed, c);
-      wide ? store_leaves<double>(args.acc_in, some, part) : store_leaves<float>(args.acc_in, some, part);
-    }
-  });
-}
-
-/// Adds the leaves of the trees of a stage to the sums of some rows, and writes the sums.
-template <class Element>
-void Machine::add_stage(const OperandsOf<Op::StoreStages>& args, const Range& rows, const Range& trees,
-                        std::uint32_t stage) const {
-  using Score = decltype(Element::value);
-  add_leaves<Score>(args.acc_out, args.acc_in, rows, trees);
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-    const Element* const sums = accumulator_row<Element>(args.acc_out, row);
-    const std::size_t to = row * pass_->width + stage * outputs_;
-    for (std::size_t k = 0; k < outputs_; ++k) {
-      Element sum = sums[k];
-      if (args.base_last != 0) {
-        if (loaded_->meta.scale != 1) sum.value *= static_cast<Score>(loaded_->meta.scale);
-        forestvm::add_base(sum, base(row, k), loaded_->scale);
-      }
-      put(to + k, sum.value);
-    }
-  }
-}
-
-/// Writes the scores of virtual ensembles for some rows: ensemble after ensemble, output after output. As in CatBoost,
-/// the trees before the first one's last rounds, and those between the ends of two ensembles, are added up by
-/// themselves.
-[[gnu::cold]] void Machine::add_members(const OperandsOf<Op::StoreStages>& args, const Range& rows,
-                                        double* members) const {
-  const auto begins = loaded_->program.round_begins();
-  const std::uint32_t end = rounds_of(loaded_->program, *pass_->options).end;
-  const std::uint32_t count = pass_->options->ensembles, period = end / 2 / count;
-  const double kept = 1 - static_cast<double>(loaded_->program.uncertainty()[0].shrinkage);
-  const std::size_t width = outputs_ * count;
-  std::uint32_t first = 0, last = end - period * count;
-  for (std::uint32_t piece = 0; piece <= count; ++piece, first = last, last += period) {
-    const Range trees{begins[first], begins[last], 0};
-    const std::size_t to = piece == 0 ? 0 : (piece - 1) * outputs_;
-    with_scores(
-        args.acc_out, [&]<class Score>() __attribute__((cold)) {
-          fill<SumOf<Score>>(args.acc_out, rows, nullptr);
-          add_leaves<Score>(args.acc_out, args.acc_in, rows, trees);
-          for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-            double* const mine = members + (row - rows.begin) * width + to;
-            for (std::size_t k = 0; k < outputs_; ++k) {
-              const double sum =
-                  static_cast<double>(accumulator_row<Score>(args.acc_out, row)[k]) * loaded_->meta.scale;
-              if (piece == 0)
-                mine[k] = sum + base(row, k);
-              else
-                mine[k] = sum + mine[k - (piece == 1 ? 0 : outputs_)];
-            }
-          }
-        });
-  }
-  for (std::uint32_t e = 0; e < count; ++e) {
-    const double rounds_left = period * (count - 1 - e);
-    const auto factor = static_cast<double>(static_cast<float>(1 / std::pow(kept, rounds_left)));
-    for (std::uint32_t i = 0; i < rows.size(); ++i)
-      for (std::size_t k = 0; k < outputs_; ++k) members[i * width + e * outputs_ + k] *= factor;
-  }
-}
-
-[[gnu::cold]] void Machine::store_members(const OperandsOf<Op::StoreStages>& args) const {
-  const std::uint32_t count = pass_->options->ensembles;
-  const std::size_t width = outputs_ * count;
-  const ScratchSlots::Slot slot(*pass_->slots);
-  auto* const members = reinterpret_cast<double*>(slot.memory());
-  LeafOffsets::for_parts(ranges[args.rows], rows_together(width, kCodeRows), [&](const Range& some) {
-    add_members(args, some, members);
-    for (std::uint32_t row = some.begin; row < some.end; ++row) {
-      double* const mine = members + (row - some.begin) * width;
-      const UncertaintyRule rule = loaded_->program.uncertainty()[0].rule;
-      if (rule == UncertaintyRule::Gaussian) predict_variances(mine, count);
-      if (pass_->output == OutputKind::VirtEnsembles) {
-        for (std::size_t i = 0; i < width; ++i) put(row * width + i, mine[i]);
-        continue;
-      }
-      double numbers[3];
-      uncertainty_of(rule, mine, count, outputs_, numbers);
-      for (std::size_t i = 0; i < pass_->width; ++i) put(row * pass_->width + i, numbers[i]);
-    }
-  });
-}
-
-/// Writes the mean and the variance of the trees' scores for some rows, for each output. The mean is a sum in the type
-/// of the scores, in the model's order, as the value is.
-template <class Score>
-[[gnu::cold]] void Machine::store_spread(std::uint32_t from, const Range& rows) const {
-  const LeafOffsets offsets = leaf_offsets(from);
-  const bool vectors = loaded_->vectors.count != 0;
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-    const auto score = [&](std::uint32_t t, std::size_t k) {
-      const Score leaf = leaves_of<Score>(from)[offsets.at(row, t)];
-      if (vectors) return leaf_vector(loaded_->vectors, leaf)[k];
-      if (loaded_->functions.empty()) return leaf;
-      return static_cast<Score>(leaf_output(row, static_cast<double>(leaf)));
-    };
-    for (std::size_t k = 0; k < outputs_; ++k) {
-      Score sum = 0;
-      std::uint32_t count = 0;
-      const auto for_trees = [&](const auto& visit) {
-        for (std::uint32_t t = pass_->trees.begin; t < pass_->trees.end; ++t)
-          if (vectors || loaded_->tree_outputs[t] == k) visit(score(t, k));
-      };
-      for_trees([&](Score mine) {
-        sum += mine;
-        ++count;
-      });
-      const Score mean = count == 0 ? sum : sum / static_cast<Score>(count);
-      double squares = 0;
-      for_trees([&](Score mine) {
-        const double distance = static_cast<double>(mine) - static_cast<double>(mean);
-        squares += distance * distance;
-      });
-      put(row * pass_->width + 2 * k, mean);
-      put(row * pass_->width + 2 * k + 1, count == 0 ? squares : squares / count);
-    }
-  }
-}
-
-void Machine::store_stages(const Inst& inst) {
-  const auto args = operands<Op::StoreStages>(inst);
-  const Range& all = ranges[args.rows];
-  const bool wide = loaded_->accumulators[args.acc_out].kind == AccumulatorKind::F64;
-  read_leaf_values(all);
-  if (pass_->output != OutputKind::Staged) {
-    if (loaded_->program.uncertainty()[0].rule != UncertaintyRule::Trees) return store_members(args);
-    return wide ? store_spread<double>(args.acc_in, all) : store_spread<float>(args.acc_in, all);
-  }
-  const auto begins = loaded_->program.round_begins();
-  const Rounds rounds = rounds_of(loaded_->program, *pass_->options);
-  const std::uint32_t every = pass_->options->every;
-  const std::size_t stages = pass_->width / outputs_;
-  LeafOffsets::for_parts(all, rows_together(outputs_, kCodeRows), [&](const Range& some) {
-    for (std::uint32_t stage = 0; stage < stages; ++stage) {
-      const std::uint32_t first = rounds.begin + stage * every;
-      const std::uint32_t end = every < rounds.end - first ? first + every : rounds.end;
-      const Range trees{begins[first], begins[end], 0};
-      wide ? add_stage<F64Sum>(args, some, trees, stage) : add_stage<F32Sum>(args, some, trees, stage);
-    }
-  });
-}
+template void Machine::fill<F32Sum>(std::uint32_t accumulator, const Range& rows, const double* values) const;
+template void Machine::fill<F64Sum>(std::uint32_t accumulator, const Range& rows, const double* values) const;
+template void Machine::add_leaves<float>(std::uint32_t to, std::uint32_t from, const Range& rows,
+                                         const Range& trees) const;
+template void Machine::add_leaves<double>(std::uint32_t to, std::uint32_t from, const Range& rows,
+                                          const Range& trees) const;
 
 }  // namespace forestvm::host

@@ -74,6 +74,15 @@ class PassPlan {
   /// Returns whether values for linear leaves stand behind the codes of encoded rows.
   bool adds_values() const { return coded_plans().columns() != loaded_.columns; }
 
+  /// Returns whether walks for raw scores write the stages that a call wants, which each have trees.
+  bool walks_stages(const Pass& pass) const {
+    if (pass.output != OutputKind::Staged || loaded_.stages == StageRule::Leaves) return false;
+    const auto begins = loaded_.program.round_begins();
+    const Rounds rounds = rounds_of(loaded_.program, *pass.options);
+    return begins[rounds.begin + std::min(pass.options->every, rounds.end - rounds.begin)] !=
+           begins[rounds.begin];
+  }
+
   /// Returns whether the program derives columns from features.
   bool derives_columns() const { return !loaded_.row_reader->rules().columns().empty(); }
 

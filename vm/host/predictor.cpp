@@ -95,6 +95,8 @@ class HostPredictor final : public CallPredictor {
       pass.width = width;
       if (!options.features.empty()) pass.output_indices = memory.output_indices.data();
       choose_rounds(pass);
+      pass.walks_stages = plan_.walks_stages(pass);
+      if (pass.walks_stages) pass.output = OutputKind::Raw;
       const bool scores = output == OutputKind::Raw || output == OutputKind::Value;
       pass.in_place = scores && to.values() != nullptr && width == loaded_.meta.num_outputs;
       const Destination here = to.from(begin * width);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
+#include <forestvm/core/early_stop.hpp>
 #include <forestvm/core/encoder.hpp>
 
 #include "vm/host/lines.hpp"
@@ -32,10 +32,50 @@ constexpr std::size_t kParts = 7;
           numbers,
           packed_code_bytes(rows, columns),
           packed_rows(rows) * values * sizeof(float),
-          rows};
+          rows * sizeof(std::uint64_t)};
+}
+
+/// Keeps one score for each row, whose rule is Distance: see UndecidedSums::keep.
+void keep_scores(const double* sums, std::uint32_t rows, double margin, double* kept,
+                 std::uint64_t* decided) {
+  typedef double Scores __attribute__((vector_size(16), aligned(alignof(double)), may_alias));
+  typedef std::uint64_t Bits __attribute__((vector_size(16), aligned(alignof(double)), may_alias));
+  std::uint32_t i = 0;
+  for (; i + 2 <= rows; i += 2) {
+    Bits* const known = reinterpret_cast<Bits*>(decided + i);
+    Bits* const mine = reinterpret_cast<Bits*>(kept + i);
+    const Bits now = (*mine & *known) | (*reinterpret_cast<const Bits*>(sums + i) & ~*known);
+    *mine = now;
+    const auto distance = reinterpret_cast<Scores>(now & (~Bits{} >> 1));
+    *known = reinterpret_cast<Bits>(2 * distance > margin);
+  }
+  for (; i < rows; ++i) {
+    kept[i] = decided[i] != 0 ? kept[i] : sums[i];
+    decided[i] = is_decided(EarlyStopRule::Distance, kept + i, 1, margin) ? ~std::uint64_t{0} : 0;
+  }
 }
 
 }  // namespace
+
+std::uint32_t UndecidedSums::left(const Range& rows) const {
+  std::uint64_t count = 0;  // less than 0 by the number of decided rows
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row) count += decided[row];
+  return rows.size() + static_cast<std::uint32_t>(count);
+}
+
+void UndecidedSums::keep(const Range& rows, const double* sums, std::size_t outputs) const {
+  double* kept = scores + rows.begin * outputs;
+  if (outputs == 1) return keep_scores(sums, rows.size(), margin, kept, decided + rows.begin);
+  const EarlyStopRule by = rule;
+  const double least = margin;
+  for (std::uint32_t row = rows.begin; row < rows.end; ++row, kept += outputs, sums += outputs) {
+    // Nothing branches on what is decided: no processor would foresee it.
+    const double* const mine = decided[row] != 0 ? kept : sums;
+    const bool now = is_decided(by, mine, static_cast<std::uint32_t>(outputs), least);
+    for (std::size_t k = 0; k < outputs; ++k) kept[k] = mine[k];
+    decided[row] = now ? ~std::uint64_t{0} : 0;
+  }
+}
 
 std::size_t UndecidedRows::bytes(std::size_t rows, std::size_t outputs, std::size_t columns,
                                  std::size_t values) {
@@ -59,25 +99,24 @@ UndecidedRows::UndecidedRows(const Pass& pass, const Target& target, EarlyStopRu
   kept_ = reinterpret_cast<std::uint32_t*>(parts[3]);
   packed_codes_ = reinterpret_cast<std::uint8_t*>(parts[4]);
   packed_values_ = reinterpret_cast<float*>(parts[5]);
-  sums_.decided = reinterpret_cast<std::uint8_t*>(parts[6]);
+  sums_.decided = reinterpret_cast<std::uint64_t*>(parts[6]);
   sums_.rule = rule;
   sums_.margin = pass.options->early_stop->margin;
-  std::memset(sums_.decided, 0, rows_);
+  std::fill_n(sums_.decided, rows_, 0);
   for (std::uint32_t row = 0; row < rows_; ++row) numbers_[row] = row;
 }
 
 /// Packs the undecided rows of a pass, of which there are `left`.
 void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
+  // Each row is moved, and written to the sums of all rows, whether it is decided or not.
   std::uint32_t k = 0;
   for (std::uint32_t row = 0; row < rows_; ++row) {
     const double* const sums = sums_.scores + row * outputs_;
-    if (sums_.decided[row] != 0) {
-      std::copy_n(sums, outputs_, all_ + numbers_[row] * outputs_);
-      continue;
-    }
-    std::copy_n(sums, outputs_, sums_.scores + k * outputs_);
+    double *const to = all_ + numbers_[row] * outputs_, *const packed = sums_.scores + k * outputs_;
+    for (std::size_t i = 0; i < outputs_; ++i) packed[i] = to[i] = sums[i];
     numbers_[k] = numbers_[row];
-    kept_[k++] = row;
+    kept_[k] = row;
+    k += sums_.decided[row] == 0 ? 1 : 0;
   }
   if (columns_ != 0) {
     target_.pack({pass.codes, kept_, left, columns_, packed_codes_});
@@ -90,19 +129,20 @@ void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
     pass.row_stride = values_;
   }
   rows_ = pass.row_count = left;
-  std::memset(sums_.decided, 0, rows_);
+  std::fill_n(sums_.decided, rows_, 0);
 }
 
 bool UndecidedRows::next(Pass& pass, bool packs) {
   sums_.begun = true;
-  const std::uint32_t left = sums_.left(0, rows_);
+  const std::uint32_t left = sums_.left({0, rows_, 0});
   if (packs && left != 0 && left <= packed_rows(rows_)) pack(pass, left);
   return left != 0;
 }
 
 UndecidedSums& UndecidedRows::finish() {
   for (std::uint32_t row = 0; row < rows_; ++row)
-    std::copy_n(sums_.scores + row * outputs_, outputs_, all_ + numbers_[row] * outputs_);
+    for (std::size_t i = 0; i < outputs_; ++i)
+      all_[numbers_[row] * outputs_ + i] = sums_.scores[row * outputs_ + i];
   sums_.scores = all_;
   sums_.begun = sums_.finished = true;
   return sums_;

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
 namespace forestvm {
 
@@ -18,10 +17,11 @@ inline constexpr std::uint8_t kEarlyStopRules = 3;
 /// Returns whether the raw scores of a row are decided.
 inline bool is_decided(EarlyStopRule rule, const double* scores, std::uint32_t outputs, double margin) {
   if (rule != EarlyStopRule::Lead) return 2 * std::abs(scores[0]) > margin;
-  double best = scores[0], second = scores[1];
-  if (best < second) std::swap(best, second);
+  // Nothing branches on the scores: no processor would foresee which is the best. The two conditions differ, because
+  // compilers make one branch of two choices by one condition.
+  double best = scores[0] < scores[1] ? scores[1] : scores[0];
+  double second = scores[1] < scores[0] ? scores[1] : scores[0];
   for (std::uint32_t k = 2; k < outputs; ++k) {
-    // Nothing branches on the scores: no processor would foresee which is the best.
     const double score = scores[k], lower = score > second ? score : second;
     second = score > best ? best : lower;
     best = score > best ? score : best;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "vm/host/simd/transpose.hpp"
 #include "vm/host/walkers/nodes_below.hpp"
 #include "vm/host/walkers/tables_descent.hpp"
 
@@ -21,6 +22,13 @@ FVM_ONE_COPY void store_vectors(const WalkTask& task, const TreeDesc& desc, std:
     std::fill_n(to, count, Score{-0.0});
     Target::Codes::add_leaves(to, leaves, desc.leaf_count, at + r, count);
   }
+}
+
+/// Copies sums as transpose() does.
+template <class Target, class Score>
+FVM_ONE_COPY void transpose_sums(const Score* from, std::size_t stride, std::size_t rows, std::size_t count,
+                                 Score* to, std::size_t width) {
+  transpose(from, stride, rows, count, to, width);
 }
 
 /// Walks tables. View is TablesView, TreeTablesView or TopTablesView.
@@ -86,41 +94,58 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
   }
 
   void run() {
-    if (!sums_beside(task_))
-      for_trees([&](std::uint32_t tree, const std::uint8_t* at) { deliver(tree, at); });
-    else if (task_.delivery == Delivery::F64)
-      sum_beside(task_.wide_leaves);
-    else
-      sum_beside(task_.group.leaves);
+    alignas(64) std::byte sums[kMaxSumBytes];
+    const std::size_t bytes = sums_beside(task_) ? score_bytes(task_) : 0;
+    const bool floats = bytes == sizeof(float), doubles = bytes == sizeof(double);
+    if (floats) load_sums(reinterpret_cast<float*>(sums));
+    if (doubles) load_sums(reinterpret_cast<double*>(sums));
+    for_trees([&](std::uint32_t tree, const std::uint8_t* at) {
+      if (floats) [[likely]]
+        add_leaves(reinterpret_cast<float*>(sums), task_.group.leaves, tree, at);
+      else if (doubles)
+        add_doubles(reinterpret_cast<double*>(sums), tree, at);
+      else
+        deliver(tree, at);
+    });
+    if (floats) store_sums(reinterpret_cast<const float*>(sums));
+    if (doubles) store_sums(reinterpret_cast<const double*>(sums));
   }
 
   const TreeDesc& record(std::uint32_t tree) const { return task_.group.trees[tree - task_.first_tree]; }
 
-  /// Adds leaves to plain sums in a buffer. The buffer holds the sums of one output after the other: the sums of
-  /// output k begin at sums + k * slots_. `leaves` has the group's leaves in the type of the sums.
+  /// Copies the rows' sums to a buffer, which holds the sums of one output after the other: the sums of output k begin
+  /// at sums + k * slots_.
   template <class Score>
-  FVM_INLINE void sum_beside(const Score* leaves) {
-    alignas(64) Score sums[kMaxSumBytes / sizeof(Score)];
+  void load_sums(Score* sums) const {
+    const Score* const from = reinterpret_cast<const Score*>(task_.out) + row_ * task_.width;
     const std::size_t stride = slots_;
-    Score* const out = reinterpret_cast<Score*>(task_.out) + row_ * task_.width;
-    for (std::size_t k = 0; k < task_.width; ++k) {
-      for (std::size_t r = 0; r < rows_; ++r) sums[k * stride + r] = out[r * task_.width + k];
-      // Lanes without a row are added to as well. Nobody reads their sums, but they must have been written.
-      for (std::size_t r = rows_; r < stride; ++r) sums[k * stride + r] = 0;
-    }
-    for_trees([&](std::uint32_t tree, const std::uint8_t* at) {
-      const TreeDesc& desc = record(tree);
-      Score* const of_output = sums + desc.output * stride;
-      if constexpr (kTops) {
-        alignas(64) std::uint32_t numbers[kMaxRows];
-        walk_below(tree, at, numbers);
-        NodesBelow<Target>::add_leaves(of_output, leaves, numbers, slots_);
-      } else {
-        Simd::add_leaves(of_output, leaves + desc.first_leaf, desc.leaf_count, at, slots_);
-      }
-    });
+    transpose_sums<Target>(from, task_.width, rows_, task_.width, sums, stride);
+    // Lanes without a row are added to as well. Nobody reads their sums, but they must have been written.
     for (std::size_t k = 0; k < task_.width; ++k)
-      for (std::size_t r = 0; r < rows_; ++r) out[r * task_.width + k] = sums[k * stride + r];
+      for (std::size_t r = rows_; r < stride; ++r) sums[k * stride + r] = 0;
+  }
+  template <class Score>
+  void store_sums(const Score* sums) const {
+    Score* const to = reinterpret_cast<Score*>(task_.out) + row_ * task_.width;
+    transpose_sums<Target>(sums, slots_, task_.width, rows_, to, task_.width);
+  }
+
+  /// Adds a tree's leaves to sums in a buffer. `leaves` has the group's leaves in the type of the sums.
+  template <class Score>
+  FVM_INLINE void add_leaves(Score* sums, const Score* leaves, std::uint32_t tree,
+                             const std::uint8_t* at) const {
+    const TreeDesc& desc = record(tree);
+    Score* const of_output = sums + std::size_t{desc.output} * slots_;
+    if constexpr (kTops) {
+      alignas(64) std::uint32_t numbers[kMaxRows];
+      walk_below(tree, at, numbers);
+      NodesBelow<Target>::add_leaves(of_output, leaves, numbers, slots_);
+    } else {
+      Simd::add_leaves(of_output, leaves + desc.first_leaf, desc.leaf_count, at, slots_);
+    }
+  }
+  [[gnu::noinline]] void add_doubles(double* sums, std::uint32_t tree, const std::uint8_t* at) const {
+    add_leaves(sums, task_.wide_leaves, tree, at);
   }
 
   /// Writes the numbers of the leaves that rows reach from the exits of a tree's tables, counted from the group's
@@ -137,8 +162,8 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
            std::min<std::uint32_t>(slots, kCodeRows) <= LeafOffsets(task.width, task.row_count).stride;
   }
 
-  /// Delivers a tree's leaves in tasks that sum_beside does not serve.
-  void deliver(std::uint32_t tree, const std::uint8_t* at) {
+  /// Delivers a tree's leaves in tasks that make no sums in a buffer.
+  [[gnu::noinline]] void deliver(std::uint32_t tree, const std::uint8_t* at) {
     if constexpr (kTops) {
       alignas(64) std::uint32_t numbers[kMaxRows];
       walk_below(tree, at, numbers);
