@@ -163,7 +163,7 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
   }
 
   /// Delivers a tree's leaves in tasks that make no sums in a buffer.
-  [[gnu::noinline]] void deliver(std::uint32_t tree, const std::uint8_t* at) {
+  [[gnu::noinline, gnu::cold]] void deliver(std::uint32_t tree, const std::uint8_t* at) {
     if constexpr (kTops) {
       alignas(64) std::uint32_t numbers[kMaxRows];
       walk_below(tree, at, numbers);
@@ -196,7 +196,7 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
     Deliver<Target>::run(task_, {tree, row_, 1, rows_, values, numbers_at});
   }
 
-  __attribute__((noinline)) static void by_row(const WalkTask& task, std::uint32_t begin, std::uint32_t end) {
+  [[gnu::noinline, gnu::cold]] static void by_row(const WalkTask& task, std::uint32_t begin, std::uint32_t end) {
     for (std::uint32_t row = begin; row < end; ++row) {
       const std::uint8_t* const codes = task.codes + code_offset(row, task.columns);
       for (std::uint32_t t = task.tree_range.begin; t < task.tree_range.end; ++t) {

@@ -299,8 +299,10 @@ inline constexpr unsigned kMaxRowLog = View::kTileWidth > 4 || (View::kTileWidth
                                            ? kMaxScalarLog - 1
                                            : kMaxScalarLog;
 /// The logarithm of the most trees that are walked together for one row. Each tree takes a register, so that 16 trees
-/// are slower than twice 8 in nearly all layouts.
-inline constexpr unsigned kMaxTreeLog = kMaxScalarLog - 1;
+/// are slower than twice 8 in nearly all layouts, and 8 no faster than twice 4 in sparse tiles of 8 nodes.
+template <class View>
+inline constexpr unsigned kMaxTreeLog =
+    View::kTileWidth > 4 && View::kLeavesAside ? kMaxScalarLog - 2 : kMaxScalarLog - 1;
 /// The logarithm of the most trees, and of the most rows, that are walked together if there are several of both.
 inline constexpr unsigned kMaxSquareLog = 1;
 
@@ -309,14 +311,15 @@ using TileFunction = void (*)(const WalkTask& task, std::uint32_t tree, std::uin
 
 /// The functions of a layout.
 struct TileFunctions {
-  unsigned max_row_log;  ///< Logarithm of the most walks of one tree in lockstep.
+  unsigned max_row_log;   ///< Logarithm of the most walks of one tree in lockstep.
+  unsigned max_tree_log;  ///< Logarithm of the most trees of one row in lockstep.
   /// Functions [i][j] for 2^i trees and 2^j rows in lockstep.
   TileFunction lockstep[kMaxScalarLog + 1][kMaxScalarLog + 1] = {};
   TileFunction fixed_walk = nullptr;  ///< Function for one walk of up to kMaxFixedSteps steps, or null.
 
   template <class Target, class View>
   static constexpr TileFunctions all() {
-    TileFunctions table{kMaxRowLog<View>};
+    TileFunctions table{kMaxRowLog<View>, kMaxTreeLog<View>};
     constexpr unsigned logs = kMaxScalarLog + 1;
     [&]<unsigned... Pairs>(std::integer_sequence<unsigned, Pairs...>) {
       (table.fill<Target, View, Pairs / logs, Pairs % logs>(), ...);
@@ -338,7 +341,7 @@ struct TileFunctions {
   Interleaving interleaving(unsigned log_trees, unsigned log_rows) const {
     constexpr unsigned kEnough = 2 * kMaxSquareLog + 1;
     if (log_trees == 0 || log_rows >= kEnough) return {this, 0, std::min(log_rows, max_row_log)};
-    if (log_rows == 0 || log_trees >= kEnough) return {this, std::min(log_trees, kMaxTreeLog), 0};
+    if (log_rows == 0 || log_trees >= kEnough) return {this, std::min(log_trees, max_tree_log), 0};
     return {this, kMaxSquareLog, kMaxSquareLog};
   }
 
@@ -346,7 +349,7 @@ struct TileFunctions {
   template <class Target, class View, unsigned I, unsigned J>
   constexpr void fill() {
     constexpr bool built = I == 0   ? J <= kMaxRowLog<View>
-                           : J == 0 ? I <= kMaxTreeLog
+                           : J == 0 ? I <= kMaxTreeLog<View>
                                     : I <= kMaxSquareLog && J <= kMaxSquareLog;
     if constexpr (built) lockstep[I][J] = &TileWalk<Target, View>::template tile<1u << I, 1u << J>;
   }
