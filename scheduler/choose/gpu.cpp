@@ -71,8 +71,11 @@ constexpr double kResidentBytes = 200u << 10;  ///< shared memory of the blocks 
 std::optional<std::size_t> code_columns(const Model& model) {
   RankTable ranks;
   for (const Tree& tree : model.trees)
-    for (std::size_t i = 0; i < tree.nodes.size(); ++i)
-      if (tree.nodes[i].kind != NodeKind::Leaf) ranks.add(test_of(tree, static_cast<std::int32_t>(i)));
+    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+      const NodeKind kind = tree.nodes[i].kind;
+      if (kind == NodeKind::Leaf || kind == NodeKind::Unused) continue;
+      ranks.add(test_of(tree, static_cast<std::int32_t>(i)));
+    }
   if (!ranks.seal().ok()) return std::nullopt;
   return ranks.columns().size();
 }
