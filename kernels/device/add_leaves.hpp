@@ -3,6 +3,7 @@
 // loads need not.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <forestvm/core/leaf_vectors.hpp>
@@ -35,19 +36,22 @@ FVM_DEVICE TreesOfOutput trees_of_output(const LaunchProgram& program, std::uint
   return {program.output_trees + begin, 0, 0, program.output_begins[output + 1] - begin};
 }
 
-/// Adds leaf_of(tree) of each of the trees to the sum.
+/// Adds leaf_of(0), leaf_of(1), ..., of `count` trees, to the sum.
 template <class Score, class LeafOf>
-FVM_DEVICE void add_in_order(const TreesOfOutput& trees, Score& sum, const LeafOf& leaf_of) {
-  constexpr std::uint32_t kLoadedTogether = kLoadedBytes / sizeof(Score);
-  Score added = sum;
+FVM_DEVICE void add_in_order(std::uint32_t count, Score& sum, const LeafOf& leaf_of) {
+  constexpr std::uint32_t kTogether = kLoadedBytes / sizeof(Score);
+  Score added = sum, loaded[kTogether];
+  std::uint32_t begin = 0;
   FVM_NO_UNROLL
-  for (std::uint32_t begin = 0; begin < trees.count; begin += kLoadedTogether) {
-    const std::uint32_t last = trees.count - 1;
-    Score loaded[kLoadedTogether];
-    for (std::uint32_t i = 0; i < kLoadedTogether; ++i)
-      loaded[i] = leaf_of(trees[begin + i < last ? begin + i : last]);
-    for (std::uint32_t i = 0; i < kLoadedTogether; ++i)
-      if (begin + i <= last) added += loaded[i];
+  for (; count - begin >= kTogether; begin += kTogether) {
+    for (std::uint32_t i = 0; i < kTogether; ++i) loaded[i] = leaf_of(begin + i);
+    for (std::uint32_t i = 0; i < kTogether; ++i) added += loaded[i];
+  }
+  const std::uint32_t rest = count - begin;
+  if (rest != 0) {  // the last leaf is loaded in place of those that are not there
+    for (std::uint32_t i = 0; i < kTogether; ++i) loaded[i] = leaf_of(begin + (i < rest ? i : rest - 1));
+    for (std::uint32_t i = 0; i < kTogether; ++i)
+      if (i < rest) added += loaded[i];
   }
   sum = added;
 }
@@ -58,8 +62,15 @@ template <class Score>
 FVM_DEVICE void add_leaves_of_output(const LaunchProgram& program, const Score* leaves, std::uint32_t output,
                                      Score& sum) {
   const TreesOfOutput trees = trees_of_output(program, output);
-  if (program.vectors.count == 0) return add_in_order(trees, sum, [&](std::uint32_t t) { return leaves[t]; });
-  add_in_order(trees, sum, [&](std::uint32_t t) { return leaf_vector(program.vectors, leaves[t])[output]; });
+  if (program.vectors.count != 0)
+    add_in_order(trees.count, sum,
+                 [&](std::uint32_t i) { return leaf_vector(program.vectors, leaves[i])[output]; });
+  else if (trees.numbers != nullptr)
+    add_in_order(trees.count, sum, [&](std::uint32_t i) { return leaves[trees.numbers[i]]; });
+  else
+    add_in_order(trees.count, sum, [&, first = leaves + trees.first](std::uint32_t i) {
+      return first[std::size_t{i} * trees.step];
+    });
 }
 
 }  // namespace forestvm::kernels

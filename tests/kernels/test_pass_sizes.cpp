@@ -172,7 +172,7 @@ TEST(PassSizes, RefuseWhatFewerRowsDoNotHelp) {
             "schedule: the cached rows take 1120256 bytes of shared memory beside the 0 that are taken; a "
             "block has 232448");
   DeviceLimits small;
-  small.grid = {100, 2, 100};
+  small.grid = {100, 100, 2};
   EXPECT_EQ(said(kTreesInGrid, small), "schedule: 3 blocks in grid.z, the device takes at most 2");
 }
 
