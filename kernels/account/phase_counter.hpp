@@ -209,6 +209,7 @@ class PhaseCounter {
     if (linked<Op::End, Joined>(phase_.code[loop.operands.partner]) != 0) {
       issue(repeats, kJoin);
       account_.blocks.latency += repeats.serial * gpu_costs::kJoinLatency;
+      joined_ = phase_.extent[*loop.dimension];
     }
     return loop.operands.partner;
   }
@@ -250,9 +251,10 @@ class PhaseCounter {
     trees_across_lanes_ = across;
   }
 
-  /// Adds instructions that the busiest warp issues.
+  /// Adds instructions that the busiest warp of a block issues, in the mean of the blocks. Where blocks have joined, one
+  /// of them goes on.
   void issue(const Repeats& repeats, double instructions) {
-    account_.warp_instructions += repeats.serial * instructions;
+    account_.warp_instructions += repeats.serial * instructions / joined_;
   }
 
   /// Adds the instructions of an iteration of a loop, and of its end.
@@ -561,6 +563,7 @@ class PhaseCounter {
   std::vector<bool> staged_groups_;
   double sharing_ =
       1;  ///< threads that share the rows of a block: no loop around is mapped to their dimensions
+  double joined_ = 1;  ///< blocks of which one does what is counted
   bool trees_across_lanes_ = false;
   bool threads_are_mapped_ = false;
   double block_rows_ = 0;                            ///< rows of a full block

@@ -94,7 +94,8 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   FVM_ASSIGN(const double* wide_leaves, put(program.wide_leaves()));
   const std::vector<std::uint8_t> exits = tile_exits(program);
   FVM_ASSIGN(const std::uint8_t* device_exits, put(std::span(exits)));
-  if (const OutputTrees by_output = output_trees(program); !by_output.in_turns) {
+  const OutputTrees by_output = output_trees(program);
+  if (!by_output.in_turns) {
     FVM_ASSIGN(tables.output_trees, put(std::span(by_output.trees)));
     FVM_ASSIGN(tables.output_begins, put(std::span(by_output.begins)));
   }
