@@ -458,9 +458,10 @@ class PhaseCounter {
   void privatize(const LinkedInst& inst, const Repeats& repeats) {
     const std::uint32_t to = linked<Op::Privatize, AccOut>(inst);
     const double of_row = kPrivateSum + (width_of(to) - 1) * kMoreOfSum;
-    const double rows = chunks_[linked<Op::Privatize, Rows>(inst)].range.size();
+    if (linked<Op::Privatize, Zeroed>(inst) != 0 || map_.accumulators[to].storage != to)
+      return issue(repeats, kPrivatize);
+    const double rows = rows_of_warp(chunks_[linked<Op::Privatize, Rows>(inst)]);
     issue(repeats, kPrivatize + (is_float32(to) ? 0 : kOtherSums) + rows * of_row);
-    if (linked<Op::Privatize, Zeroed>(inst) != 0 || map_.accumulators[to].storage != to) return;
     add_sums<Op::Privatize, AccOut>(inst, repeats);
   }
 
