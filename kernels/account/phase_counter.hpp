@@ -251,8 +251,8 @@ class PhaseCounter {
     trees_across_lanes_ = across;
   }
 
-  /// Adds instructions that the busiest warp of a block issues, in the mean of the blocks. Where blocks have joined, one
-  /// of them goes on.
+  /// Adds instructions that the busiest warp of a block issues, in the mean of the blocks. Where blocks have joined,
+  /// one of them goes on.
   void issue(const Repeats& repeats, double instructions) {
     account_.warp_instructions += repeats.serial * instructions / joined_;
   }
@@ -262,8 +262,8 @@ class PhaseCounter {
     issue(repeats, kOther + (!loop.dimension ? kIteration : loop.in_block() ? kBlockMap : kGridMap));
   }
 
-  /// Returns the rows that each thread of a warp takes, or elements if a row has several that threads share, in the mean
-  /// of the block's warps.
+  /// Returns the rows that each thread of a warp takes, or elements if a row has several that threads share, in the
+  /// mean of the block's warps.
   double rows_of_warp(const Chunk& rows, double elements = 1) const {
     const double all = rows.range.size() * elements;
     if (rows.of_thread) return all;

@@ -188,10 +188,10 @@ class PhaseCutter {
     return {};
   }
 
-  /// Returns the pc of a loop over trees on grid.y, inside a loop over rows on grid.x, whose blocks can join at its end:
-  /// one launch then does what is before it, in it and behind it. It must be the only loop inside that is mapped to the
-  /// grid, and its blocks must not add to sums that each of them initializes. kNoPc: there is none, or blocks of grid.x
-  /// are too many.
+  /// Returns the pc of a loop over trees on grid.y, inside a loop over rows on grid.x, whose blocks can join at its
+  /// end: one launch then does what is before it, in it and behind it. It must be the only loop inside that is mapped
+  /// to the grid, and its blocks must not add to sums that each of them initializes. Returns kNoPc if there is none, or
+  /// if blocks of grid.x are too many.
   std::uint32_t joining_loop(const InstAt& rows, std::uint32_t close) const {
     const LoopOperands operands = loop_operands<Op::Map>(rows.inst);
     if (dimension_of(rows.inst) != LaunchDimension::GridX || operands.in != kRowsRegister) return kNoPc;

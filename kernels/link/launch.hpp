@@ -95,8 +95,8 @@ struct LaunchProgram {
   const LaunchGroup* groups;
   const LaunchWalker* walkers;
   const double* base;  ///< base scores, one for each output
-  /// Numbers of the trees that add to output 0, then to output 1, ..., each in the model's order; null if tree t adds to
-  /// output t modulo num_outputs.
+  /// Numbers of the trees that add to output 0, then to output 1, ..., each in the model's order; null if tree t adds
+  /// to output t modulo num_outputs.
   const std::uint32_t* output_trees;
   const std::uint32_t*
       output_begins;      ///< where the trees of each output begin in output_trees, and where they end

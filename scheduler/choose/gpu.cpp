@@ -33,8 +33,8 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// The form of a block: its rows, and the threads over which it spreads the trees of a row. As many `blocks` share these
-/// trees.
+/// The form of a block: its rows, and the threads over which it spreads its trees of a row. As many `blocks` share all
+/// trees of a row.
 struct Shape {
   std::uint32_t rows, tree_threads, blocks = 1;
 
@@ -356,8 +356,8 @@ std::size_t run_end(const Choice& choice, std::size_t begin) {
   return end;
 }
 
-/// Returns the accumulators that private sums take, of threads and of blocks, and sums that are not float32. Plans with as
-/// many of both share theirs. Leaves that are kept take one or two for all plans, and then there are no private sums.
+/// Returns the accumulators that private sums take, of threads and of blocks, and sums that are not float32. Plans with
+/// as many of both share theirs. Leaves that are kept take one or two for all plans, and then there are no private sums.
 std::size_t plan_accumulators(const Facts& facts, const Choice& choice) {
   std::set<std::pair<std::uint32_t, double>> copies;
   std::size_t count = 0;

@@ -21,7 +21,7 @@ Tree complete_tree(unsigned levels, std::uint32_t features, std::uint32_t& next)
   return support::split(feature, 0.5, left, complete_tree(levels - 1, features, next));
 }
 
-/// A block of 256 rows has room for 160 columns of codes, which the splits of this model read. No split reads feature 0.
+/// A block of 256 rows has room for 160 columns of codes, which the splits of this model read. None reads feature 0.
 TEST(GpuSchedule, TakesNoColumnsForSlotsThatNoWalkReaches) {
   constexpr std::uint32_t kColumns = 160;
   std::vector<Tree> trees;

@@ -86,8 +86,8 @@ constexpr double leaf_latency(bool shared, bool vectors) { return (shared ? 8 : 
 /// Returns the clocks in which a warp's store of leaves passes; `conflicts`: lanes that store to the same bank.
 constexpr double leaf_passing(bool shared, double conflicts) { return shared ? 2 * conflicts : 16; }
 
-// That blocks share the trees of a row was not timed, either. These are latencies of L2: of a load, and of what the last
-// block waits for until it goes on, which are two fences, an addition and two barriers.
+// That blocks share the trees of a row was not timed, either. These are latencies of L2: of a load, and of what the
+// last block waits for until it goes on, which are two fences, an addition and two barriers.
 
 inline constexpr double kFarLatency = 300;
 inline constexpr double kJoinLatency = 1500;
@@ -98,7 +98,7 @@ inline bool adds_by_warps(double sums, double copies, double threads) {
   return sums < threads && std::ceil(sums / warps) * steps < copies;
 }
 
-/// Returns the latency of adding the copies of `sums` sums in global memory; `any_order`: they may be added in any order.
+/// Returns the latency of adding the copies of `sums` sums in global memory, if `any_order` in any order.
 inline double far_reduce_latency(double sums, double copies, double threads, bool any_order) {
   constexpr double kShuffles = 5 * 30;
   if (any_order && adds_by_warps(sums, copies, threads))
