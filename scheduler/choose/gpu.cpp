@@ -357,7 +357,7 @@ std::size_t run_end(const Choice& choice, std::size_t begin) {
 }
 
 /// Returns the accumulators that private sums take, of threads and of blocks, and sums that are not float32. Plans with
-/// as many of both share theirs. Leaves that are kept take one or two for all plans, and then there are no private sums.
+/// as many of both share theirs. Leaves that are kept take one or two for all plans, which then have no private sums.
 std::size_t plan_accumulators(const Facts& facts, const Choice& choice) {
   std::set<std::pair<std::uint32_t, double>> copies;
   std::size_t count = 0;
