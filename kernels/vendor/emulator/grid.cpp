@@ -278,11 +278,15 @@ class Block {
     }
   }
 
-  /// Gives each thread a turn. Returns true if all are done.
+  /// Gives some threads a turn: other blocks may take theirs before the others do. Returns true if all are done.
   Result<bool> take_turns(std::mt19937_64& orders) {
     std::shuffle(order_.begin(), order_.end(), orders);
-    for (const std::uint32_t i : order_)
-      if (fibers_[i].state == State::Ready) FVM_TRY(resume(fibers_[i]));
+    std::size_t turns = 1 + orders() % order_.size();
+    for (const std::uint32_t i : order_) {
+      if (fibers_[i].state != State::Ready) continue;
+      if (turns-- == 0) return false;
+      FVM_TRY(resume(fibers_[i]));
+    }
     if (end_bulk_waits()) return false;
     FVM_ASSIGN(const bool shuffled, end_shuffles());
     if (shuffled) return false;
@@ -382,7 +386,7 @@ Result<void> Emulator::run(const Grid& grid, const std::function<void()>& kernel
       std::clamp<std::size_t>(kThreadsTogether / std::max<std::size_t>(threads, 1), 1, kBlocksTogether);
   FVM_TRY(stacks_->reserve(threads * together));
   std::mt19937_64 orders(grid.seed);
-  const auto [across, down, deep] = std::array{grid.extent[0], grid.extent[1], grid.extent[2]};
+  const std::uint32_t across = grid.extent[0], down = grid.extent[1], deep = grid.extent[2];
   std::vector<std::uint32_t> order(std::size_t{across} * down * deep);
   std::iota(order.begin(), order.end(), 0u);
   std::shuffle(order.begin(), order.end(), orders);
