@@ -344,6 +344,17 @@ def store(i):
     return [f"t.{space}_store({i.operand_address(at, space in ('global', 'generic'))}, {size}, {text})"]
 
 
+def add_atomically(i):
+    """Adds in two steps, between which no other thread can come: threads run one after the other."""
+    i.only("ADD", "STRONG", "GPU", "E")
+    done, into, at, more = i.operands
+    if "ADD" not in i.modifiers or done != "PT":
+        raise i.unknown()
+    space, address = SPACES[i.opcode[4:]], i.operand_address(at, True)
+    lines = [f"a = {address}", f"x = t.{space}_load(a, 4)", f"t.{space}_store(a, 4, x + {i.word(more)} & M)"]
+    return lines + i.to(into, "x")
+
+
 def copy(i):
     """Copies to shared memory at once. This is right because no thread may read the copy before it has waited."""
     sizes = [modifier for modifier in i.modifiers if modifier in SIZES]
@@ -432,7 +443,7 @@ CONTROL = {"BRA": branch, "BRX": branch_by_register, "BRXU": branch_by_register,
 
 OPCODES = {
     **dict.fromkeys(("BSSY", "BSYNC", "BREAK", "BMOV", "WARPSYNC", "YIELD", "NOP", "LDGDEPBAR", "DEPBAR", "MEMBAR",
-                     "ERRBAR", "CCTL"), nothing),
+                     "ERRBAR", "CGAERRBAR", "CCTL"), nothing),
     **dict.fromkeys(("VOTE", "VOTEU"), vote),
     **dict.fromkeys(("IADD3", "UIADD3", "VIADD", "IADD"), sum_of),
     **dict.fromkeys(("IMAD", "UIMAD"), product),
@@ -465,6 +476,7 @@ OPCODES = {
     "MUFU": by_approximation,
     **dict.fromkeys(("LD", "LDG", "LDL", "LDS"), load),
     **dict.fromkeys(("ST", "STG", "STL", "STS"), store),
+    **dict.fromkeys(("ATOM", "ATOMG"), add_atomically),
     "LDGSTS": copy,
     **dict.fromkeys(("LDC", "ULDC", "LDCU"), load_constant),
     **CONTROL,

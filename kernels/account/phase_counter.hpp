@@ -206,6 +206,11 @@ class PhaseCounter {
     else
       count_trees(loop, pc, repeats);
     sharing_ = sharing;
+    if (linked<Op::End, Joined>(phase_.code[loop.operands.partner]) != 0) {
+      issue(repeats, kJoin);
+      account_.blocks.latency += repeats.serial * gpu_costs::kJoinLatency;
+      joined_ = phase_.extent[*loop.dimension];
+    }
     return loop.operands.partner;
   }
 
@@ -246,9 +251,10 @@ class PhaseCounter {
     trees_across_lanes_ = across;
   }
 
-  /// Adds instructions that the busiest warp issues.
+  /// Adds instructions that the busiest warp of a block issues, in the mean of the blocks. Where blocks have joined,
+  /// one of them goes on.
   void issue(const Repeats& repeats, double instructions) {
-    account_.warp_instructions += repeats.serial * instructions;
+    account_.warp_instructions += repeats.serial * instructions / joined_;
   }
 
   /// Adds the instructions of an iteration of a loop, and of its end.
@@ -256,12 +262,14 @@ class PhaseCounter {
     issue(repeats, kOther + (!loop.dimension ? kIteration : loop.in_block() ? kBlockMap : kGridMap));
   }
 
-  /// Returns the rows that each thread of a warp takes, in the mean of the block's warps.
-  double rows_of_warp(const Chunk& rows) const {
-    if (rows.of_thread) return rows.range.size();
-    if (sharing_ < phase_.threads()) return std::ceil(rows.range.size() / sharing_);
+  /// Returns the rows that each thread of a warp takes, or elements if a row has several that threads share, in the
+  /// mean of the block's warps.
+  double rows_of_warp(const Chunk& rows, double elements = 1) const {
+    const double all = rows.range.size() * elements;
+    if (rows.of_thread) return all;
+    if (sharing_ < phase_.threads()) return std::ceil(all / sharing_);
     const double lanes = std::min<double>(kBanks, phase_.threads());
-    return std::ceil(rows.range.size() / lanes) / warps();
+    return std::ceil(all / lanes) / warps();
   }
 
   double warps() const { return std::ceil(phase_.threads() / double{kBanks}); }
@@ -450,17 +458,11 @@ class PhaseCounter {
   void privatize(const LinkedInst& inst, const Repeats& repeats) {
     const std::uint32_t to = linked<Op::Privatize, AccOut>(inst);
     const double of_row = kPrivateSum + (width_of(to) - 1) * kMoreOfSum;
-    const double rows = chunks_[linked<Op::Privatize, Rows>(inst)].range.size();
+    if (linked<Op::Privatize, Zeroed>(inst) != 0 || map_.accumulators[to].storage != to)
+      return issue(repeats, kPrivatize);
+    const double rows = rows_of_warp(chunks_[linked<Op::Privatize, Rows>(inst)]);
     issue(repeats, kPrivatize + (is_float32(to) ? 0 : kOtherSums) + rows * of_row);
-    if (linked<Op::Privatize, Zeroed>(inst) != 0 || map_.accumulators[to].storage != to) return;
     add_sums<Op::Privatize, AccOut>(inst, repeats);
-  }
-
-  /// Returns true if warps add the copies of sums, see adds_by_warps of kernels/device/reduction.hpp.
-  bool by_warps(double sums, double copies, bool float32) const {
-    if (float32 && program_.meta().contract != Contract::Fast) return false;
-    const double steps = std::ceil(copies / kBanks) + std::log2(kBanks);
-    return sums < phase_.threads() && std::ceil(sums / warps()) * steps < copies;
   }
 
   /// Adds the elements of the copies once, and the elements of the sums `often` times.
@@ -469,12 +471,16 @@ class PhaseCounter {
     const double copies = iterations(chunks_[reduction.reduced].range.size(), reduction.step);
     const double of_block = chunks_[reduction.rows].range.size() * width_of(reduction.to);
     const bool float32 = is_float32(reduction.to);
-    const double of_sum = by_warps(of_block, copies, float32)
+    const bool any_order = !float32 || program_.meta().contract == Contract::Fast;
+    const double of_sum = any_order && gpu_costs::adds_by_warps(of_block, copies, phase_.threads())
                               ? of_block / warps() * (kReduceSum + (float32 ? 0 : kReduceOther))
                               : std::ceil(of_block / phase_.threads()) * (kReduceSum + copies * kReduceCopy);
     issue(repeats, kReduce + of_sum);
     if (in_shared_memory(reduction.from))
       account_.blocks.latency += repeats.serial * copies * gpu_costs::kReduceLatency;
+    else
+      account_.blocks.latency +=
+          repeats.serial * gpu_costs::far_reduce_latency(of_block, copies, phase_.threads(), any_order);
     add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].range.size(), reduction.step));
     add_sums(reduction.to, often * sums);
   }
@@ -482,15 +488,14 @@ class PhaseCounter {
   void sum_trees(const LinkedInst& inst, const Repeats& repeats) {
     const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
     const double leaves = elements(from, linked<Op::SumTrees, Rows>(inst), repeats);
-    const bool one = program_.meta().num_outputs == 1;
-    const double trees = program_.meta().num_trees;
-    const double own_rows = rows_of_warp(chunks_[linked<Op::SumTrees, Rows>(inst)]);
-    issue(repeats, kSumTrees + own_rows * (kSumRow + trees * (one ? kAddLeaf : kAddLeafOfMany)));
-    account_.blocks.latency +=
-        repeats.serial * std::ceil(own_rows) * trees * gpu_costs::leaf_latency(in_shared_memory(from), one);
-    add_sums(from, leaves);
     const ProgramMeta& meta = program_.meta();
     const bool vectors = !program_.leaf_vectors().empty();
+    const double trees = vectors ? meta.num_trees : iterations(meta.num_trees, meta.num_outputs);  // of a sum
+    const double own = rows_of_warp(chunks_[linked<Op::SumTrees, Rows>(inst)], meta.num_outputs);
+    issue(repeats, kSumTrees + own * (kSumOfTrees + trees * kAddLeaf));
+    account_.blocks.latency +=
+        repeats.serial * std::ceil(own) * trees * gpu_costs::leaf_latency(in_shared_memory(from), vectors);
+    add_sums(from, leaves);
     const double added = vectors ? leaves * meta.num_outputs : leaves;
     if (vectors) account_.bytes.nodes += added * size_of(meta.score_type);
     if (const auto functions = program_.leaf_functions(); !functions.empty()) {
@@ -559,6 +564,7 @@ class PhaseCounter {
   std::vector<bool> staged_groups_;
   double sharing_ =
       1;  ///< threads that share the rows of a block: no loop around is mapped to their dimensions
+  double joined_ = 1;  ///< blocks of which one does what is counted
   bool trees_across_lanes_ = false;
   bool threads_are_mapped_ = false;
   double block_rows_ = 0;                            ///< rows of a full block

@@ -12,8 +12,8 @@ bool PassState::has(const Room& room) const {
   for (std::uint32_t a = 0; a < kAccumulators; ++a)
     accumulators_fit &= room.accumulators[a] <= accumulators[a].size();
   return accumulators_fit && room.rows <= rows.size() && room.codes <= codes.size() &&
-         room.results <= results.size() && room.staged_rows <= staged_rows.size() &&
-         room.staged_results <= staged_results.size();
+         room.results <= results.size() && room.arrived <= arrived.size() &&
+         room.staged_rows <= staged_rows.size() && room.staged_results <= staged_results.size();
 }
 
 Result<void> PassState::reserve(const Runtime& runtime, const Room& room) {
@@ -24,7 +24,10 @@ Result<void> PassState::reserve(const Runtime& runtime, const Room& room) {
   FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_results, room.staged_results));
   for (std::uint32_t a = 0; a < kAccumulators; ++a)
     FVM_TRY(grow(runtime, MemoryKind::Device, accumulators[a], room.accumulators[a]));
-  return {};
+  if (room.arrived <= arrived.size()) return {};
+  FVM_TRY(grow(runtime, MemoryKind::Device, arrived, room.arrived));
+  static constexpr std::array<std::uint32_t, kMostJoined> kNoneArrived{};
+  return queue->upload(arrived.bytes(), kNoneArrived.data(), room.arrived);
 }
 
 Result<void> PassState::deliver_to(const Destination& to, OutputKind output, std::size_t count) {
@@ -52,7 +55,8 @@ void PassState::abandon() noexcept {
 }
 
 void PassState::release_memory() {
-  for (Buffer* const buffer : {&rows, &codes, &results, &staged_rows, &staged_results}) *buffer = Buffer();
+  for (Buffer* const buffer : {&rows, &codes, &results, &staged_rows, &staged_results, &arrived})
+    *buffer = Buffer();
   accumulators = {};
   captured = {};
 }

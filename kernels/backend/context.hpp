@@ -31,6 +31,7 @@ struct Room {
   /// Bytes of pinned memory of the host for rows, which are float32 values or rank codes, and for results.
   std::size_t staged_rows = 0, staged_results = 0;
   std::array<std::size_t, kAccumulators> accumulators{};
+  std::size_t arrived = 0;  ///< bytes of LaunchPass::arrived
 };
 
 /// The form in which a pass's rows are copied to the device: float32 values, rank codes, or none if the rows are
@@ -70,7 +71,7 @@ struct CapturedPass {
 class PassState {
  public:
   std::unique_ptr<Queue> queue;
-  Buffer rows, codes, results, staged_rows, staged_results;
+  Buffer rows, codes, results, staged_rows, staged_results, arrived;
   std::array<Buffer, kAccumulators> accumulators;
   std::array<CapturedPass, kKeptPasses> captured;  ///< indexed as DeviceContext::kept
 

@@ -48,6 +48,28 @@ std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint
   return walkers;
 }
 
+/// The trees that add to each output: see LaunchProgram.
+struct OutputTrees {
+  bool in_turns = true;  ///< true if tree t adds to output t modulo the number of outputs
+  std::vector<std::uint32_t> trees, begins = {0};
+};
+
+OutputTrees output_trees(const Program& program) {
+  const std::vector<std::uint32_t> outputs = tree_outputs(program);
+  const std::uint32_t count = program.meta().num_outputs;
+  OutputTrees result;
+  std::vector<std::vector<std::uint32_t>> trees(count);
+  for (std::uint32_t t = 0; t < outputs.size(); ++t) {
+    result.in_turns = result.in_turns && outputs[t] == t % count;
+    trees[outputs[t]].push_back(t);
+  }
+  for (const std::vector<std::uint32_t>& of_output : trees) {
+    result.trees.insert(result.trees.end(), of_output.begin(), of_output.end());
+    result.begins.push_back(static_cast<std::uint32_t>(result.trees.size()));
+  }
+  return result;
+}
+
 }  // namespace
 
 Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime& runtime) {
@@ -72,8 +94,11 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   FVM_ASSIGN(const double* wide_leaves, put(program.wide_leaves()));
   const std::vector<std::uint8_t> exits = tile_exits(program);
   FVM_ASSIGN(const std::uint8_t* device_exits, put(std::span(exits)));
-  const std::vector<std::uint32_t> outputs = tree_outputs(program);
-  FVM_ASSIGN(tables.tree_outputs, put(std::span(outputs)));
+  const OutputTrees by_output = output_trees(program);
+  if (!by_output.in_turns) {
+    FVM_ASSIGN(tables.output_trees, put(std::span(by_output.trees)));
+    FVM_ASSIGN(tables.output_begins, put(std::span(by_output.begins)));
+  }
   tables.vectors = leaf_vectors(program);
   FVM_ASSIGN(tables.vectors.numbers, put(program.leaf_vectors()));
   const LeafFunctions functions(program);

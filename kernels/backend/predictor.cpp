@@ -291,6 +291,9 @@ class DevicePredictor final : public CallPredictor {
     Room room;
     room.codes = columns() == 0 ? 0 : code_bytes(rows, columns()) + kCodeSlack;
     room.accumulators = linked.global_bytes;
+    const bool joins = std::any_of(linked.phases.begin(), linked.phases.end(),
+                                   [](const LinkedPhase& phase) { return phase.joins; });
+    room.arrived = joins ? kMostJoined * sizeof(std::uint32_t) : 0;
     if (kind.upload == Upload::None) return room;
     room.results = room.staged_results = rows * kind.result_bytes;
     if (kind.upload == Upload::Values) {
@@ -379,6 +382,7 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.wide_values = pass.to.wide_values();
     launch.pass.labels = pass.to.labels();
     launch.pass.leaves = pass.to.leaves();
+    launch.pass.arrived = state.arrived.as<std::uint32_t>();
     for (const LinkedPhase& phase : linked.phases) {
       set_addresses(state, phase, launch);
       FVM_TRY(visit(phase, launch));

@@ -1,7 +1,9 @@
-// Adds the leaves of a row, which an accumulator holds tree after tree, to the row's sums, in the model's order. Two
-// functions load several leaves before they add them: additions wait for each other, and loads need not.
+// Adds to an output of a row the leaves of the trees that add to it, in the model's order. An accumulator holds the
+// row's leaves, tree after tree. Several leaves are loaded before they are added: additions wait for each other, and
+// loads need not.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <forestvm/core/leaf_vectors.hpp>
@@ -11,49 +13,64 @@
 
 namespace forestvm::kernels {
 
-/// Leaves that are loaded together.
-inline constexpr std::uint32_t kLoadedTogether = 4;
+/// Bytes of the leaves that are loaded together: each word takes a register.
+inline constexpr std::uint32_t kLoadedBytes = 32;
 
-/// Adds all leaves to the only sum of a row.
-template <class Score>
-FVM_DEVICE void add_to_only_sum(const LaunchProgram& program, const Score* leaves, Score* sum) {
-  Score added = *sum;
-  std::uint32_t t = 0;
-  FVM_NO_UNROLL
-  for (; t + kLoadedTogether <= program.num_trees; t += kLoadedTogether) {
-    Score loaded[kLoadedTogether];
-    for (std::uint32_t i = 0; i < kLoadedTogether; ++i) loaded[i] = leaves[t + i];
-    for (std::uint32_t i = 0; i < kLoadedTogether; ++i) added += loaded[i];
+/// The trees that add to an output, in the model's order.
+struct TreesOfOutput {
+  const std::uint32_t* numbers;  ///< null: the trees are `first`, `first` + `step`, ...
+  std::uint32_t first, step, count;
+
+  FVM_DEVICE std::uint32_t operator[](std::uint32_t i) const {
+    return numbers == nullptr ? first + i * step : numbers[i];
   }
-  FVM_NO_UNROLL
-  for (; t < program.num_trees; ++t) added += leaves[t];
-  *sum = added;
+};
+
+FVM_DEVICE TreesOfOutput trees_of_output(const LaunchProgram& program, std::uint32_t output) {
+  if (program.vectors.count != 0) return {nullptr, 0, 1, program.num_trees};
+  const std::uint32_t step = program.num_outputs;
+  if (program.output_trees == nullptr)
+    return {nullptr, output, step,
+            output < program.num_trees ? (program.num_trees - output - 1) / step + 1 : 0};
+  const std::uint32_t begin = program.output_begins[output];
+  return {program.output_trees + begin, 0, 0, program.output_begins[output + 1] - begin};
 }
 
-/// Adds each leaf to the sum of its tree's output.
-template <class Score>
-FVM_DEVICE void add_to_sums(const LaunchProgram& program, const Score* leaves, Score* sums) {
-  std::uint32_t t = 0;
+/// Adds leaf_of(0), leaf_of(1), ..., of `count` trees, to the sum.
+template <class Score, class LeafOf>
+FVM_DEVICE void add_in_order(std::uint32_t count, Score& sum, const LeafOf& leaf_of) {
+  constexpr std::uint32_t kTogether = kLoadedBytes / sizeof(Score);
+  Score added = sum, loaded[kTogether];
+  std::uint32_t begin = 0;
   FVM_NO_UNROLL
-  for (; t + kLoadedTogether <= program.num_trees; t += kLoadedTogether) {
-    Score loaded[kLoadedTogether];
-    std::uint32_t outputs[kLoadedTogether];
-    for (std::uint32_t i = 0; i < kLoadedTogether; ++i) {
-      loaded[i] = leaves[t + i];
-      outputs[i] = program.tree_outputs[t + i];
-    }
-    for (std::uint32_t i = 0; i < kLoadedTogether; ++i) sums[outputs[i]] += loaded[i];
+  for (; count - begin >= kTogether; begin += kTogether) {
+    for (std::uint32_t i = 0; i < kTogether; ++i) loaded[i] = leaf_of(begin + i);
+    for (std::uint32_t i = 0; i < kTogether; ++i) added += loaded[i];
   }
-  FVM_NO_UNROLL
-  for (; t < program.num_trees; ++t) sums[program.tree_outputs[t]] += leaves[t];
+  const std::uint32_t rest = count - begin;
+  if (rest != 0) {  // the last leaf is loaded in place of those that are not there
+    for (std::uint32_t i = 0; i < kTogether; ++i) loaded[i] = leaf_of(begin + (i < rest ? i : rest - 1));
+    for (std::uint32_t i = 0; i < kTogether; ++i)
+      if (i < rest) added += loaded[i];
+  }
+  sum = added;
 }
 
-/// Adds the vectors that stand for the leaves.
+/// Adds the leaves of a row to one of its sums: numbers, or numbers of vectors of which each has an element for each
+/// output.
 template <class Score>
-FVM_DEVICE void add_vectors(const LaunchProgram& program, const Score* leaves, Score* sums) {
-  FVM_NO_UNROLL
-  for (std::uint32_t t = 0; t < program.num_trees; ++t)
-    add_vector(sums, leaf_vector(program.vectors, leaves[t]), program.vectors.width);
+FVM_DEVICE void add_leaves_of_output(const LaunchProgram& program, const Score* leaves, std::uint32_t output,
+                                     Score& sum) {
+  const TreesOfOutput trees = trees_of_output(program, output);
+  if (program.vectors.count != 0)
+    add_in_order(trees.count, sum,
+                 [&](std::uint32_t i) { return leaf_vector(program.vectors, leaves[i])[output]; });
+  else if (trees.numbers != nullptr)
+    add_in_order(trees.count, sum, [&](std::uint32_t i) { return leaves[trees.numbers[i]]; });
+  else
+    add_in_order(trees.count, sum, [&, first = leaves + trees.first](std::uint32_t i) {
+      return first[std::size_t{i} * trees.step];
+    });
 }
 
 }  // namespace forestvm::kernels

@@ -35,24 +35,29 @@ FVM_DEVICE std::uint32_t copies_made(std::uint32_t size, std::uint32_t step, std
   return size > before_last && size - before_last <= step ? most : fewer_copies(size, step);
 }
 
-/// Calls visit(row, column) for elements first, first + step, first + 2 * step, ..., counted row by row.
-template <class Visit>
-FVM_DEVICE void for_elements(const Reduction& reduction, std::uint32_t first, std::uint32_t step,
-                             const Visit& visit) {
+/// Rows of elements.
+struct Elements {
+  std::uint32_t rows, width;
+};
+
+/// Calls visit(row, column) for elements first, first + step, first + 2 * step, ..., counted row by row. `all` has
+/// members `rows` and `width`.
+template <class All, class Visit>
+FVM_DEVICE void for_elements(const All& all, std::uint32_t first, std::uint32_t step, const Visit& visit) {
   std::uint32_t row = first, column = 0, row_step = step, column_step = 0;
-  if (reduction.width != 1) {
-    row = first / reduction.width;
-    column = first % reduction.width;
-    row_step = step / reduction.width;
-    column_step = step % reduction.width;
+  if (all.width != 1) {
+    row = first / all.width;
+    column = first % all.width;
+    row_step = step / all.width;
+    column_step = step % all.width;
   }
   FVM_NO_UNROLL
-  while (row < reduction.rows) {
+  while (row < all.rows) {
     visit(row, column);
     row += row_step;
     column += column_step;
-    if (column >= reduction.width) {
-      column -= reduction.width;
+    if (column >= all.width) {
+      column -= all.width;
       ++row;
     }
   }

@@ -1,8 +1,6 @@
 // The machine of one GPU thread: what interpret() runs a phase of a program on, in every thread of a launch at
-// once. A map gives each thread an iteration of its own. Code outside the maps of some dimensions of the block is
-// shared by the threads that differ in those dimensions only: thread i of n such threads takes the rows whose
-// numbers, counted from the block's first row, are i modulo n. A thread without an iteration goes through the code
-// idly, because it must come to the barriers.
+// once. A map gives each thread an iteration of its own; thread_work.hpp says how threads share the other code. A
+// thread without an iteration goes through the code idly, because it must come to the barriers.
 //
 // Barriers stand where what threads have written may next be read by others: where a map of the block begins
 // and ends, around reductions, and around copies into shared memory. All threads run the same instructions,
@@ -24,6 +22,7 @@
 #include "kernels/device/stage.hpp"
 #include "kernels/device/stage_trees.hpp"
 #include "kernels/device/thread_state.hpp"
+#include "kernels/device/thread_work.hpp"
 #include "kernels/device/walk.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
@@ -35,16 +34,15 @@ namespace forestvm::kernels {
 /// machine: if the machine's own address were known elsewhere, compilers would read its pointer to the launch from
 /// memory, and the launch through that pointer.
 template <class Listed>
-class ThreadMachine {
+class ThreadMachine : private ThreadWork {
  public:
   using enum LinkedField;
 
   static constexpr bool kRunsInStep = true;
 
-  Registers& ranges;
+  using ThreadWork::ranges;
 
-  FVM_DEVICE ThreadMachine(const Launch& launch, ThreadState& state)
-      : ranges(state.ranges), launch_(&launch), state_(&state) {
+  FVM_DEVICE ThreadMachine(const Launch& launch, ThreadState& state) : ThreadWork(launch, state) {
     Range rows{0, launch.pass.row_count, 0};
     if (launch.rows_per_block != 0)
       rows = slice(rows, launch.rows_per_block * index(LaunchDimension::GridX),
@@ -83,6 +81,8 @@ class ThreadMachine {
     if (dimension >= kGridDimensions) {
       settle(end);
       share_work(linked<Op::End, Peers>(end));
+    } else if (linked<Op::End, Joined>(end) != 0) {
+      copy().join_blocks(end);
     }
     return false;
   }
@@ -188,11 +188,27 @@ class ThreadMachine {
   }
 
   /// Returns a copy, on which functions that are not inlined are called.
-  FVM_DEVICE ThreadMachine copy() const { return {launch_, state_->self}; }
-  FVM_DEVICE ThreadMachine(const Launch* launch, ThreadState* state)
-      : ranges(state->ranges), launch_(launch), state_(state) {}
+  FVM_DEVICE ThreadMachine copy() const { return ThreadMachine(ThreadWork(*launch_, *state_->self)); }
+  FVM_DEVICE explicit ThreadMachine(const ThreadWork& work) : ThreadWork(work) {}
 
   // --- instructions that are not inlined ---
+
+  /// Ends the work of all blocks of the same grid.x but the one that comes here last, which sees what the others have
+  /// written. The blocks that do not go on come to the remaining barriers, and do nothing else.
+  FVM_DEVICE_COLD void join_blocks(const LinkedInst& end) {
+    auto* const last = reinterpret_cast<std::uint32_t*>(Device::shared() + linked<Op::End, Offset>(end));
+    sync_block(end);
+    if (state_->number == 0) {
+      std::uint32_t& arrived = launch_->pass.arrived[index(LaunchDimension::GridX)];
+      Device::fence();
+      const std::uint32_t before = Device::fetch_add(arrived, std::uint32_t{1});
+      *last = before + 1 == Device::extent(static_cast<unsigned>(LaunchDimension::GridY));
+      if (*last != 0) arrived = 0;
+      Device::fence();
+    }
+    sync_block(end);
+    if (*last == 0) state_->idle = kIdleToTheEnd;
+  }
 
   /// Copies trees into shared memory. Trees that are copied ahead go to two buffers, one after the other: when those of
   /// an iteration have arrived, all threads have left the other buffer, and the trees of the next iteration are on
@@ -291,21 +307,31 @@ class ThreadMachine {
     });
   }
 
+  /// Adds the leaves of rows. Threads share sums and not rows, because the trees of an output follow each other.
   FVM_DEVICE_COLD void add_trees(const LinkedInst& inst) {
-    const std::uint32_t to = linked<Op::SumTrees, AccOut>(inst);
-    const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
-    const LaunchProgram& program = launch_->program;
-    with_scores(to, [&]<class Score>() {
-      for_rows(ranges[linked<Op::SumTrees, Rows>(inst)], [&](std::uint32_t row) {
-        const Score* const leaves = accumulator_row<Score>(from, row);
-        Score* const sums = accumulator_row<Score>(to, row);
-        if (program.vectors.count != 0) return add_vectors(program, leaves, sums);
-        if constexpr (std::is_same_v<Score, double>)
-          if (program.functions.count != 0) return add_functions(leaves, row, sums);
-        if (program.num_outputs == 1) return add_to_only_sum(program, leaves, sums);
-        add_to_sums(program, leaves, sums);
+    settle(inst);
+    state_->unsettled = true;
+    if (state_->idle == 0) {
+      const std::uint32_t to = linked<Op::SumTrees, AccOut>(inst);
+      const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
+      const Range rows = ranges[linked<Op::SumTrees, Rows>(inst)];
+      with_scores(to, [&]<class Score>() {
+        for_elements(Elements{rows.size(), launch_->program.num_outputs}, state_->peer, state_->peers,
+                     [&](std::uint32_t number, std::uint32_t output) {
+                       const std::uint32_t row = rows.begin + number;
+                       add_output(row, output, accumulator_row<Score>(from, row),
+                                  accumulator_row<Score>(to, row)[output]);
+                     });
       });
-    });
+    }
+    settle(inst);  // the instructions that follow share rows
+  }
+
+  template <class Score>
+  FVM_DEVICE void add_output(std::uint32_t row, std::uint32_t output, const Score* leaves, Score& sum) {
+    if constexpr (std::is_same_v<Score, double>)
+      if (launch_->program.functions.count != 0) return add_functions(row, output, leaves, sum);
+    add_leaves_of_output(launch_->program, leaves, output, sum);
   }
 
   FVM_DEVICE_COLD void transform_rows(const LinkedInst& inst) {
@@ -345,9 +371,10 @@ class ThreadMachine {
     label_row(rule, scores, launch_->program.num_outputs, labels, launch_->program.parameters);
   }
 
-  /// Adds the outputs of the functions of a row's leaves to the row's sums. It is not inlined, so that other
-  /// programs do without its registers.
-  FVM_DEVICE_COLD void add_functions(const double* leaves, std::uint32_t row, double* sums) {
+  /// Adds the outputs of the functions of a row's leaves to one of its sums. It is not inlined, so that other programs
+  /// do without its registers.
+  FVM_DEVICE_COLD void add_functions(std::uint32_t row, std::uint32_t output, const double* leaves,
+                                     double& sum) {
     const LaunchProgram& program = launch_->program;
     const LaunchPass& pass = launch_->pass;
     const double* const values = pass.leaf_values;
@@ -356,25 +383,13 @@ class ThreadMachine {
       const auto x = static_cast<double>(pass.rows[row * pass.row_stride + term.feature]);
       return x >= -kTiny && x <= kTiny ? 0.0 : x;
     };
+    const TreesOfOutput trees = trees_of_output(program, output);
     FVM_NO_UNROLL
-    for (std::uint32_t t = 0; t < program.num_trees; ++t)
-      sums[program.tree_outputs[t]] += leaf_output(program.functions, leaves[t], value_of);
+    for (std::uint32_t i = 0; i < trees.count; ++i)
+      sum += leaf_output(program.functions, leaves[trees[i]], value_of);
   }
 
-  // --- how threads share work ---
-
-  /// Sets the thread's number among its peers, and their number.
-  FVM_DEVICE void share_work(std::uint32_t word) const {
-    using enum LaunchDimension;
-    const Sharing sharing = Sharing::of(word);
-    state_->peer =
-        sharing.x_step * index(BlockX) + sharing.y_step * index(BlockY) + sharing.z_step * index(BlockZ);
-    state_->peers = sharing.count;
-  }
-
-  FVM_DEVICE static std::uint32_t index(LaunchDimension dimension) {
-    return Device::index(static_cast<unsigned>(dimension));
-  }
+  // --- the block's threads ---
 
   FVM_DEVICE BlockThread block_thread() const { return {state_->number, threads()}; }
   FVM_DEVICE std::uint32_t threads() const { return Sharing::of(launch_->peers).count; }
@@ -399,69 +414,7 @@ class ThreadMachine {
     ranges[loop.out] = chunk_of(ranges[loop.in], loop.step, iteration);
   }
 
-  /// Returns the first of the thread's rows from `begin` on. Most ranges begin where the block's rows do, or belong to
-  /// one thread, and take no division.
-  FVM_DEVICE std::uint32_t first_row(std::uint32_t begin) const {
-    const std::uint32_t number = begin - state_->block_row, peer = state_->peer, peers = state_->peers;
-    if (number == 0 || peers == 1) return begin + peer;
-    return begin + peers_before(number, peer, peers);
-  }
-  /// Returns the distance from row `number` of the block to the first row that the peer takes from there on.
-  FVM_DEVICE_COLD static std::uint32_t peers_before(std::uint32_t number, std::uint32_t peer,
-                                                    std::uint32_t peers) {
-    const std::uint32_t first = number % peers;
-    return peer < first ? peer + peers - first : peer - first;
-  }
-
-  /// Returns the thread's part of these rows.
-  FVM_DEVICE ThreadRows rows_of_thread(const Range& rows) const {
-    const std::uint32_t first = first_row(rows.begin), peers = state_->peers;
-    const std::uint32_t left = first < rows.end ? rows.end - first : 0;
-    return {first, peers, left <= 1 || peers == 1 ? left : (left - 1) / peers + 1};
-  }
-
-  template <class Visit>
-  FVM_DEVICE void for_rows(const Range& range, const Visit& visit) const {
-    state_->unsettled = true;
-    if (state_->idle != 0) return;
-    const std::uint32_t step = state_->peers, end = range.end;
-    FVM_NO_UNROLL
-    for (std::uint32_t row = first_row(range.begin); row < end; row += step) visit(row);
-  }
-
   // --- sums ---
-
-  template <class Element>
-  FVM_DEVICE Element* accumulator_row(std::uint32_t accumulator, std::uint32_t copy,
-                                      std::uint32_t row) const {
-    const LaunchAccumulator& a = launch_->accumulators[accumulator];
-    const bool shared = a.memory == nullptr;
-    std::byte* const memory = (shared ? state_->shared : a.memory) + a.offset;
-    const std::uint32_t at = shared ? row - state_->block_row : row;
-    return reinterpret_cast<Element*>(memory + copy * a.copy_bytes + std::uint64_t{at} * a.row_bytes);
-  }
-  template <class Element>
-  FVM_DEVICE Element* accumulator_row(std::uint32_t accumulator, std::uint32_t row) const {
-    return accumulator_row<Element>(accumulator, state_->copies[accumulator], row);
-  }
-
-  template <class Visit>
-  FVM_DEVICE void with_element(std::uint32_t accumulator, Visit&& visit) const {
-    switch (launch_->accumulators[accumulator].kind) {
-#define FVM_ACCUMULATOR_KIND(number, Name, text, Element, meaning) \
-  case AccumulatorKind::Name:                                      \
-    return visit.template operator()<Element>();
-#include <forestvm/core/accumulator_kinds.def>
-    }
-  }
-
-  template <class Visit>
-  FVM_DEVICE void with_scores(std::uint32_t accumulator, Visit&& visit) const {
-    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F64)
-      visit.template operator()<double>();
-    else
-      visit.template operator()<float>();
-  }
 
   /// Sets the rows of an accumulator to `values`, one for each output; null: to zero.
   FVM_DEVICE void fill(std::uint32_t accumulator, Range rows, const double* values) const {
@@ -598,9 +551,6 @@ class ThreadMachine {
       }
     });
   }
-
-  const Launch* launch_;
-  ThreadState* state_;
 };
 
 }  // namespace forestvm::kernels

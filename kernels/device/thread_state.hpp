@@ -38,6 +38,9 @@ FVM_DEVICE Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t i
   return {over.begin + from, over.begin + to, iteration};
 }
 
+/// A number of maps that no phase opens: a thread with so many stays idle.
+inline constexpr std::uint32_t kIdleToTheEnd = kMaxPhaseCode + 1;
+
 /// The state of a thread between instructions. It lies in the thread's own memory, because ranges and copies are found
 /// by their numbers.
 struct ThreadState {

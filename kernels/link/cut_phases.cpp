@@ -2,10 +2,12 @@
 #include "kernels/link/cut_phases.hpp"
 
 #include <algorithm>
+#include <bitset>
 #include <string>
 #include <utility>
 
 #include <forestvm/core/interpret.hpp>
+#include <forestvm/core/ranges.hpp>
 #include <forestvm/internal/formatted.hpp>
 
 namespace forestvm::kernels {
@@ -157,24 +159,67 @@ class PhaseCutter {
 
   Result<void> add_loop(std::uint32_t pc, std::uint32_t close) {
     const InstAt loop{keep_operands(code_[pc]), pc};
-    if (on_grid(loop.inst)) {
-      if (depth_ != 0)
-        return refused(formatted("pc {}", pc),
-                       "a loop mapped to the grid inside one that is not: a launch has one grid");
-      flush();
-      const std::size_t outside = path_.size();
-      path_.push_back(loop);
-      FVM_TRY(add(pc + 1, close));
-      flush();
-      path_.resize(outside);
+    if (!on_grid(loop.inst)) return add_whole(loop, close);
+    if (depth_ != 0)
+      return refused(formatted("pc {}", pc),
+                     "a loop mapped to the grid inside one that is not: a launch has one grid");
+    if (joins_ == pc) {
+      FVM_TRY(add_whole(loop, close));
+      set_linked<Op::End, LinkedField::Joined>(run_.back().inst, 1);
       return {};
     }
+    flush();
+    const std::size_t outside = path_.size();
+    path_.push_back(loop);
+    joins_ = joining_loop(loop, close);
+    FVM_TRY(add(pc + 1, close));
+    flush();
+    path_.resize(outside);
+    return {};
+  }
+
+  /// Adds a loop, with all that it contains, to the phase that is being collected.
+  Result<void> add_whole(const InstAt& loop, std::uint32_t close) {
     push(loop);
     ++depth_;
-    FVM_TRY(add(pc + 1, close));
+    FVM_TRY(add(loop.pc + 1, close));
     --depth_;
     push({keep_operands(code_[close]), close});
     return {};
+  }
+
+  /// Returns the pc of a loop over trees on grid.y, inside a loop over rows on grid.x, whose blocks can join at its
+  /// end: one launch then does what is before it, in it and behind it. It must be the only loop inside that is mapped
+  /// to the grid, and its blocks must not add to sums that each of them initializes. Returns kNoPc if there is none, or
+  /// if blocks of grid.x are too many.
+  std::uint32_t joining_loop(const InstAt& rows, std::uint32_t close) const {
+    const LoopOperands operands = loop_operands<Op::Map>(rows.inst);
+    if (dimension_of(rows.inst) != LaunchDimension::GridX || operands.in != kRowsRegister) return kNoPc;
+    if (iterations(request_.rows, operands.step) > kMostJoined) return kNoPc;
+    std::uint32_t found = kNoPc;
+    for (std::uint32_t pc = rows.pc + 1; pc < close; ++pc) {
+      if (role_of(code_[pc].op) != PhaseRole::Loop) continue;
+      const LinkedInst inst = keep_operands(code_[pc]);
+      if (on_grid(inst) && (found != kNoPc || dimension_of(inst) != LaunchDimension::GridY)) return kNoPc;
+      if (on_grid(inst)) found = pc;
+    }
+    if (found == kNoPc) return kNoPc;
+    const auto before = accumulators_of(rows.pc, found);
+    return (before & accumulators_of(found, loop_operands(code_[found]).partner)).any() ? kNoPc : found;
+  }
+
+  static LaunchDimension dimension_of(const LinkedInst& map) {
+    return static_cast<LaunchDimension>(linked<Op::Map, LinkedField::Dimension>(map));
+  }
+
+  /// Returns the accumulators that instructions [begin, end) name.
+  std::bitset<kAccumulators> accumulators_of(std::uint32_t begin, std::uint32_t end) const {
+    std::bitset<kAccumulators> found;
+    for (std::uint32_t pc = begin; pc < end; ++pc)
+      for_each_operand(code_[pc], [&](unsigned, OperandKind kind, std::uint32_t value) {
+        if (kind == OperandKind::AccOut || kind == OperandKind::AccIn) found.set(value);
+      });
+    return found;
   }
 
   void add_plain(InstAt added) {
@@ -293,6 +338,7 @@ class PhaseCutter {
   std::vector<InstAt> path_;
   std::vector<InstAt> before_run_;  ///< content of path_ when the first instruction of run_ was added
   std::vector<InstAt> run_;         ///< instructions of the phase that is being collected
+  std::uint32_t joins_ = kNoPc;     ///< pc of the loop on the grid at whose end blocks join
   unsigned depth_ = 0;              ///< number of open loops that are not mapped to the grid
 };
 

@@ -94,11 +94,15 @@ struct LaunchAccumulator {
 struct LaunchProgram {
   const LaunchGroup* groups;
   const LaunchWalker* walkers;
-  const double* base;                 ///< base scores, one for each output
-  const std::uint32_t* tree_outputs;  ///< outputs of the trees, indexed by the tree's number in the model
-  LeafVectors vectors;                ///< vectors of leaves, which sum_trees adds
-  LeafOutputs functions;              ///< functions of leaves, whose outputs sum_trees adds
-  const EncodedFeature* features;     ///< features that are encoded as ranks
+  const double* base;  ///< base scores, one for each output
+  /// Numbers of the trees that add to output 0, then to output 1, ..., each in the model's order; null if tree t adds
+  /// to output t modulo num_outputs.
+  const std::uint32_t* output_trees;
+  const std::uint32_t*
+      output_begins;      ///< where the trees of each output begin in output_trees, and where they end
+  LeafVectors vectors;    ///< vectors of leaves, which sum_trees adds
+  LeafOutputs functions;  ///< functions of leaves, whose outputs sum_trees adds
+  const EncodedFeature* features;  ///< features that are encoded as ranks
   const float* ranks;
   const ColumnDesc* columns;
   const CategoryColumn* categories;  ///< categorical columns, which are the last of the columns
@@ -112,6 +116,10 @@ struct LaunchProgram {
   Pair pair;
   bool any_order;  ///< true if rounded sums may be added in any order, although their bits depend on it
 };
+
+/// Most blocks of grid.x in a launch whose blocks of grid.y join: calls of more rows take a launch more, which costs
+/// them little.
+inline constexpr std::uint32_t kMostJoined = 1024;
 
 /// One pass of a call.
 struct LaunchPass {
@@ -128,6 +136,8 @@ struct LaunchPass {
   double* wide_values;        ///< results in float64, for outputs Raw and Value; null otherwise
   std::int64_t* labels;       ///< results, for output Class; null otherwise
   std::int32_t* leaves;       ///< results, for output Leaf; null otherwise
+  /// For each block of grid.x, how many of the blocks that join there have come: all 0 between launches.
+  std::uint32_t* arrived;
 };
 
 /// Most threads of a block, which Sharing has room for.

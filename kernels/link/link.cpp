@@ -64,6 +64,7 @@ class PhaseMeasurer {
     FVM_TRY(choose_kernel());
     FVM_TRY(check_extent());
     share_work();
+    join_blocks();
     return {};
   }
 
@@ -81,6 +82,8 @@ class PhaseMeasurer {
   bool reads_codes() const { return reads_codes_; }
 
   const std::bitset<kAccumulators>& used() const { return used_; }
+  /// Returns the accumulators through which blocks that join hand over what they have made.
+  const std::bitset<kAccumulators>& handed_over() const { return handed_over_; }
   const std::bitset<kAccumulators>& reduced_in_shared() const { return shared_; }
   LinkedPhase& phase() { return phase_; }
 
@@ -125,6 +128,28 @@ class PhaseMeasurer {
     rows_ = std::min(rows_, kUnmappedThreads);
   }
 
+  /// Returns the accumulators in whose memory instructions [begin, end) read or write.
+  std::bitset<kAccumulators> storages(std::uint32_t begin, std::uint32_t end) const {
+    std::bitset<kAccumulators> found;
+    for (std::uint32_t pc = begin; pc < end; ++pc)
+      for_each_field(phase_.code[pc], [&](LinkedField field, std::uint32_t value) {
+        if (field == AccOut || field == AccIn) found.set(map_.accumulators[value].storage);
+      });
+    return found;
+  }
+
+  /// Gives an end at which blocks join the word of shared memory that tells a block's threads whether it is the last.
+  void join_blocks() {
+    const auto size = static_cast<std::uint32_t>(phase_.code.size());
+    for (std::uint32_t pc = 0; pc < size; ++pc) {
+      LinkedInst& inst = phase_.code[pc];
+      if (inst.op != Op::End || linked<Op::End, Joined>(inst) == 0) continue;
+      handed_over_ = storages(linked<Op::End, Partner>(inst), pc) & storages(pc, size);
+      set_linked<Op::End, Offset>(inst, take(kSharedAlignment));
+      phase_.joins = true;
+    }
+  }
+
   /// Says in the code how threads share work. It changes where a map of a dimension of the block begins and ends.
   void share_work() {
     std::array<bool, kDimensions> mapped{};
@@ -158,9 +183,7 @@ class PhaseMeasurer {
 
   void measure(std::uint32_t pc) {
     LinkedInst& inst = phase_.code[pc];
-    for_each_field(inst, [&](LinkedField field, std::uint32_t value) {
-      if (field == AccOut || field == AccIn) used_.set(map_.accumulators[value].storage);
-    });
+    used_ |= storages(pc, pc + 1);
     switch (inst.op) {
       case Op::For:
         return set_linked<Op::For, Iterations>(inst, measure_loop(pc, loop_operands<Op::For>(inst)));
@@ -422,7 +445,7 @@ class PhaseMeasurer {
   std::vector<std::uint32_t> open_;  ///< pcs of the loops around the instruction that is measured
   std::uint32_t most_threads_;       ///< most threads of a block
   std::vector<Layout> layouts_;      ///< layouts of the trees that the phase walks
-  std::bitset<kAccumulators> used_, shared_;
+  std::bitset<kAccumulators> used_, shared_, handed_over_;
   bool reads_values_ = false, reads_codes_ = false;
   struct CodesMade {
     std::uint32_t pc;
@@ -432,11 +455,11 @@ class PhaseMeasurer {
   bool codes_in_shared_ = false;  ///< true once a cache has the codes made in shared memory
 };
 
-/// Allocates shared memory of the blocks for accumulators of a phase. Only accumulators that no other phase uses can
-/// lie there; the copies of a reduction of form Shared must lie there.
+/// Allocates shared memory of the blocks for accumulators of a phase. Only accumulators that no other phase uses, and
+/// that no block hands over to another, can lie there; the copies of a reduction of form Shared must lie there.
 Result<void> allocate_accumulators(PhaseMeasurer& phase, const std::bitset<kAccumulators>& elsewhere,
                                    const DeviceLimits& limits) {
-  const std::bitset<kAccumulators> own = phase.used() & ~elsewhere;
+  const std::bitset<kAccumulators> own = phase.used() & ~elsewhere & ~phase.handed_over();
   const std::bitset<kAccumulators> shared = phase.reduced_in_shared();
   for (std::uint32_t a = 0; a < kAccumulators; ++a) {
     if (!shared[a]) continue;

@@ -4,7 +4,8 @@
 //
 // A phase is what blocks can run without waiting for each other: it ends wherever a loop that is mapped to
 // the grid begins or ends. It begins with copies of the loops around it and of the instructions that set what
-// it needs.
+// it needs. Where few blocks of rows have blocks for parts of the trees inside them, there is one phase: the block
+// of the same rows that comes to the end of its trees last goes on alone.
 #pragma once
 
 #include <array>
@@ -62,6 +63,7 @@ struct LinkedPhase {
   std::uint32_t peers = 0;  ///< Sharing::word() before the first instruction
   std::uint32_t block_rows = 0;
   std::uint32_t rows_per_block = 0;
+  bool joins = false;  ///< true if blocks of grid.y join at an end: see LaunchPass::arrived
   std::array<LinkedAccumulator, kAccumulators> accumulators{};
   std::vector<LaunchCopy> copies;  ///< copies of trees into shared memory, at most kStagedTrees
 

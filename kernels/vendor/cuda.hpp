@@ -263,9 +263,14 @@ struct Device {
 #endif
   }
 
+  FVM_DEVICE static void fence() { __threadfence(); }
+
   /// Takes denormal numbers for zeros in global memory, as PTX's only atomic addition of float32 does there.
   FVM_DEVICE static float fetch_add(float& sum, float more) { return atomicAdd(&sum, more); }
   FVM_DEVICE static double fetch_add(double& sum, double more) { return atomicAdd(&sum, more); }
+  FVM_DEVICE static std::uint32_t fetch_add(std::uint32_t& sum, std::uint32_t more) {
+    return atomicAdd(&sum, more);
+  }
   FVM_DEVICE static std::uint64_t fetch_add(std::uint64_t& sum, std::uint64_t more) {
     static_assert(sizeof(unsigned long long) == sizeof(std::uint64_t));
     return atomicAdd(reinterpret_cast<unsigned long long*>(&sum), static_cast<unsigned long long>(more));

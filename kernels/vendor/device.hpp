@@ -51,7 +51,10 @@
 //                                           waits until the calling thread sees the bytes of the phase;
 //                                           phases have parity 0 and 1 in turns, and every thread waits for
 //                                           every phase
-//   T fetch_add(T& sum, T more)             adds atomically, for float, double and std::uint64_t; CUDA's
+//   void fence()                            what the thread and, before a barrier of the block, the block's others have
+//                                           written is seen by threads of other blocks that see what the calling thread
+//                                           adds atomically later, and that call this after they have seen it
+//   T fetch_add(T& sum, T more)             adds atomically, for float, double and unsigned integers; CUDA's
 //                                           addition of float takes denormal numbers in global memory for zeros
 //
 // Functions of the device are marked FVM_DEVICE. Those that are better called than inlined are marked

@@ -85,6 +85,9 @@ struct Device {
     emulator::wait_bulk(bulk_barrier, parity, barrier);
   }
 
+  /// Does nothing: what a thread has written is seen by all others.
+  static void fence() {}
+
   /// Adds by plain instructions: threads take turns at barriers only, so that no other thread can come between.
   template <class T>
   static T fetch_add(T& sum, T more) {

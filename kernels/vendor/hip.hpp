@@ -136,6 +136,8 @@ struct Device {
   FVM_DEVICE static void copy_bulk(std::uint32_t, const std::byte*, std::uint32_t, std::uint32_t) {}
   FVM_DEVICE static void wait_bulk(std::uint32_t, std::uint32_t, std::uint32_t) {}
 
+  FVM_DEVICE static void fence() { __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "agent"); }
+
   template <class T>
   FVM_DEVICE static T fetch_add(T& sum, T more) {
     return __hip_atomic_fetch_add(&sum, more, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

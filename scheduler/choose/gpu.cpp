@@ -4,17 +4,20 @@
 // A cost is the time of a call on a GPU with 132 multiprocessors, by gpu_costs.hpp: the time in which loads pass, and
 // the latencies of a block. The accounting (kernels/account) estimates calls by the same costs. With T > 1 each thread
 // has sums of its own, which are added after the walks. Where the contract wants sums in the model's order, the block
-// keeps the leaf of every tree instead, and a thread adds them in that order.
+// keeps the leaf of every tree instead, and a thread adds them in that order. In calls of few rows, several blocks may
+// share the trees of the same rows: the last of them adds what all have made.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <iterator>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <forestvm/core/bytecode.hpp>
 #include <forestvm/core/layout/sparse8.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/formatted.hpp>
@@ -30,9 +33,10 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// The form of a block: its rows, and the threads over which it spreads the trees of a row.
+/// The form of a block: its rows, and the threads over which it spreads its trees of a row. As many `blocks` share all
+/// trees of a row.
 struct Shape {
-  std::uint32_t rows, tree_threads;
+  std::uint32_t rows, tree_threads, blocks = 1;
 
   double warps() const { return std::ceil(rows * tree_threads / 32.0); }
 };
@@ -40,14 +44,18 @@ constexpr Shape kShapes[] = {{256, 1}, {128, 1}, {64, 1},  {32, 1},  {16, 1},  {
                              {1, 32},  {1, 64},  {4, 64},  {8, 64},  {8, 32},  {16, 32}, {32, 32}, {32, 16},
                              {32, 8},  {32, 4},  {1, 128}, {1, 256}, {1, 512}, {1, 1024}};
 
+/// Numbers of blocks that may share the trees of a row, if that leaves no more than kMostBlocks blocks.
+constexpr std::uint32_t kTreeBlocks[] = {1, 4, 16, 64};
+constexpr double kMostBlocks = 264;
+
 /// A later shape of kShapes is taken if it costs less than this part of what the best one before it costs. Costs
 /// differ from times by 16 % in the geometric mean.
 constexpr double kGain = 0.9;
 
 constexpr double kFewBlockRows = 32;  ///< blocks of up to this many rows are candidates for all calls
 
-/// The most plans whose threads share the trees of a row: each takes up to two accumulators.
-constexpr std::size_t kMaxSpreadPlans = 3;
+/// The most accumulators of plans: a program has as many beside the scores.
+constexpr std::size_t kMaxPlanAccumulators = kAccumulators - 1;
 
 /// The numbers of rows for which shapes are compared; each is the most rows of a plan. The last one is BATCH.
 constexpr std::uint32_t kCalls[] = {1, 16, 64, 512, 2048, 16384, 65536, 1u << 20};
@@ -71,8 +79,11 @@ constexpr double kResidentBytes = 200u << 10;  ///< shared memory of the blocks 
 std::optional<std::size_t> code_columns(const Model& model) {
   RankTable ranks;
   for (const Tree& tree : model.trees)
-    for (std::size_t i = 0; i < tree.nodes.size(); ++i)
-      if (tree.nodes[i].kind != NodeKind::Leaf) ranks.add(test_of(tree, static_cast<std::int32_t>(i)));
+    for (std::size_t i = 0; i < tree.nodes.size(); ++i) {
+      const NodeKind kind = tree.nodes[i].kind;
+      if (kind == NodeKind::Leaf || kind == NodeKind::Unused) continue;
+      ranks.add(test_of(tree, static_cast<std::int32_t>(i)));
+    }
   if (!ranks.seal().ok()) return std::nullopt;
   return ranks.columns().size();
 }
@@ -98,10 +109,12 @@ struct Facts {
   std::size_t values;                ///< values of a row
   std::optional<std::size_t> codes;  ///< columns of codes of a row, if codes may be walked
   bool array;
-  bool small_nodes;   ///< true if nodes have at most 8 bytes
-  bool float32_sums;  ///< true if the thread that walks all trees of a row adds leaves to float32 sums
-  bool keeps_leaves;  ///< true if threads that share the trees of a row keep every tree's leaf
-  double leaf_bytes;  ///< bytes of a leaf that is kept
+  bool small_nodes;     ///< true if nodes have at most 8 bytes
+  bool float32_sums;    ///< true if the thread that walks all trees of a row adds leaves to float32 sums
+  double trees_of_sum;  ///< trees that add to an output
+  bool vectors;         ///< true if leaves are vectors, of which each has an element for each output
+  bool keeps_leaves;    ///< true if threads that share the trees of a row keep every tree's leaf
+  double leaf_bytes;    ///< bytes of a leaf that is kept
 };
 
 Facts facts_of(const Model& model, Contract contract) {
@@ -115,6 +128,8 @@ Facts facts_of(const Model& model, Contract contract) {
           array,
           array || fits_sparse8(model),
           contract != Contract::Reproducible && model.score_type == ScalarType::Float32,
+          std::ceil(static_cast<double>(model.trees.size()) / static_cast<double>(trees_per_round(model))),
+          trees_per_round(model) != model.num_outputs,
           contract == Contract::Trainer || is_per_tree(exact_sums(model).kind),
           model.score_type == ScalarType::Float64 ? 8.0 : 4.0};
 }
@@ -132,23 +147,35 @@ struct Candidate {
 
 /// Returns the trees that each thread of a shape walks.
 std::uint32_t trees_of_thread(const Facts& facts, const Shape& shape) {
-  const auto trees = static_cast<std::uint32_t>(std::ceil(facts.trees / shape.tree_threads));
+  const auto trees = static_cast<std::uint32_t>(std::ceil(facts.trees / shape.tree_threads / shape.blocks));
   return trees < kLockstep ? trees : (trees + kLockstep - 1) / kLockstep * kLockstep;
 }
 
-/// Returns the threads of a shape that share the trees of a row: those that have trees to walk.
+/// Returns the trees that each block of a shape walks.
+double trees_of_block(const Facts& facts, const Shape& shape) {
+  return std::min<double>(facts.trees, trees_of_thread(facts, shape) * shape.tree_threads);
+}
+
+/// Returns the blocks that share the trees of a row: those that have trees to walk.
+double blocks_of_row(const Facts& facts, const Shape& shape) {
+  return std::ceil(facts.trees / trees_of_block(facts, shape));
+}
+
+/// Returns the threads of a block that share the trees of a row: those that have trees to walk.
 std::uint32_t threads_of_row(const Facts& facts, const Shape& shape) {
-  return static_cast<std::uint32_t>(std::ceil(facts.trees / trees_of_thread(facts, shape)));
+  return static_cast<std::uint32_t>(std::ceil(trees_of_block(facts, shape) / trees_of_thread(facts, shape)));
 }
 
 /// Returns the candidate for a shape, with rows as codes or as values; std::nullopt where a block's memory does not
 /// hold its rows and sums.
 std::optional<Candidate> candidate(const Facts& facts, const Shape& shape, bool codes) {
   const bool spread = shape.tree_threads != 1;
-  if (spread && facts.trees <= shape.tree_threads / 2.0) return std::nullopt;
+  const bool joins = shape.blocks != 1;
+  if (spread && facts.trees <= shape.tree_threads * shape.blocks / 2.0) return std::nullopt;
+  if (joins && blocks_of_row(facts, shape) == 1) return std::nullopt;
   const bool categories = facts.forest.category_splits != 0;
   const bool keeps = spread && facts.keeps_leaves;
-  const double sums = spread && !keeps ? shape.tree_threads * facts.outputs * kSumBytes : 0;
+  const double sums = spread && !keeps && !joins ? shape.tree_threads * facts.outputs * kSumBytes : 0;
   const auto bytes = [&](std::size_t columns, std::uint32_t words) {
     return static_cast<double>(columns) * words * sizeof(float) + shape.rows * sums;
   };
@@ -161,7 +188,7 @@ std::optional<Candidate> candidate(const Facts& facts, const Shape& shape, bool 
   if (used > kSharedBytes) return Candidate{shape, false, coded, Leaves::NotKept, 0};
   if (!keeps) return Candidate{shape, true, coded, Leaves::NotKept, used};
   const double leaves = shape.rows * facts.trees * facts.leaf_bytes;
-  if (used + leaves > kSharedBytes) return Candidate{shape, true, coded, Leaves::Global, used};
+  if (joins || used + leaves > kSharedBytes) return Candidate{shape, true, coded, Leaves::Global, used};
   return Candidate{shape, true, coded, Leaves::Shared, used + leaves};
 }
 
@@ -173,10 +200,18 @@ gpu_costs::Lanes lanes_of(const Candidate& one) {
   return one.coded ? Codes : Values;
 }
 
-/// Returns the latency of adding the sums, or leaves, of the threads that share the trees of a row.
+/// Returns the latency of adding the sums, or leaves, of the threads and blocks that share the trees of a row.
 double adding_latency(const Facts& facts, const Candidate& one) {
-  if (one.leaves == Leaves::NotKept) return gpu_costs::kReduceLatency * threads_of_row(facts, one.shape);
-  return facts.trees * gpu_costs::leaf_latency(one.leaves == Leaves::Shared, facts.outputs == 1);
+  const double copies = threads_of_row(facts, one.shape), threads = one.shape.rows * copies;
+  if (one.shape.blocks != 1 && one.leaves == Leaves::NotKept) {
+    const double of_block = one.shape.rows * facts.outputs;
+    return gpu_costs::kJoinLatency + gpu_costs::far_reduce_latency(of_block, copies, threads, true) +
+           gpu_costs::far_reduce_latency(of_block, blocks_of_row(facts, one.shape), threads, true);
+  }
+  if (one.leaves == Leaves::NotKept) return gpu_costs::kReduceLatency * copies;
+  const double sums = std::ceil(facts.outputs / copies);  // of a thread
+  const double of_leaf = gpu_costs::leaf_latency(one.leaves == Leaves::Shared, facts.vectors);
+  return sums * facts.trees_of_sum * of_leaf + (one.shape.blocks == 1 ? 0 : gpu_costs::kJoinLatency);
 }
 
 /// Returns the clocks in which the stores of a warp's leaf pass.
@@ -214,7 +249,7 @@ double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
   const double depth = facts.forest.mean_depth * (facts.array ? 1 : kSparse);
   const double visit = visit_passing(lanes_of(one), static_cast<double>(facts.values));
   return gpu_costs::clocks(
-      {.count = std::ceil(rows / one.shape.rows),
+      {.count = std::ceil(rows / one.shape.rows) * blocks_of_row(facts, one.shape),
        .resident = std::max(
            1.0, std::floor(std::min(kResidentWarps / warps, kResidentBytes / std::max(one.bytes, 1.0)))),
        .latency = kBlockLatency + adding_latency(facts, one) +
@@ -233,13 +268,11 @@ double clocks(const Facts& facts, const Candidate& one, double rows) {
   return whole * pass_clocks(facts, one, most) + (rest == 0 ? 0 : pass_clocks(facts, one, rest));
 }
 
-/// Returns the candidate that costs least.
-Candidate cheapest(const Facts& facts, double rows) {
+/// Returns the candidate that costs least. Blocks share the trees of a row only if `joins`.
+Candidate cheapest(const Facts& facts, double rows, bool joins) {
   std::optional<Candidate> best;
   double least = 0;
-  for (const Shape& shape : kShapes) {
-    // Larger blocks are for calls that fill blocks on half of the multiprocessors.
-    if (shape.rows > std::max(rows / (kMultiprocessors / 2), kFewBlockRows)) continue;
+  const auto compare = [&](const Shape& shape) {
     for (const bool codes : {false, true}) {
       if (codes && !(facts.array && facts.codes)) continue;
       const std::optional<Candidate> one = candidate(facts, shape, codes);
@@ -249,16 +282,29 @@ Candidate cheapest(const Facts& facts, double rows) {
       best = one;
       least = cost;
     }
-  }
+  };
+  for (const std::uint32_t blocks : kTreeBlocks)
+    for (Shape shape : kShapes) {
+      // Larger blocks are for calls that fill blocks on half of the multiprocessors.
+      if (shape.rows > std::max(rows / (kMultiprocessors / 2), kFewBlockRows)) continue;
+      const double all_blocks = std::ceil(rows / shape.rows) * blocks;
+      if (blocks != 1 && (!joins || shape.tree_threads == 1 || all_blocks > kMostBlocks)) continue;
+      shape.blocks = blocks;
+      compare(shape);
+    }
   return *best;
 }
 
 /// Says why a plan has its shape.
 std::string why(const Facts& facts, const Candidate& one, double rows) {
+  const std::string blocks =
+      one.shape.blocks == 1
+          ? ""
+          : formatted(" of {} blocks each", static_cast<unsigned>(blocks_of_row(facts, one.shape)));
   const std::string threads =
       one.shape.tree_threads == 1
           ? "a thread walks the trees of a row in the model's order"
-          : formatted("{} threads share the trees of a row{}", threads_of_row(facts, one.shape),
+          : formatted("{} threads{} share the trees of a row{}", threads_of_row(facts, one.shape), blocks,
                       one.leaves == Leaves::NotKept ? "" : " and keep their leaves");
   return formatted("blocks of {} rows, {}, {} {}: {} rows cost {} clocks", one.shape.rows, threads,
                    one.coded ? "codes" : "values", one.staged ? "in shared memory" : "in global memory",
@@ -267,22 +313,27 @@ std::string why(const Facts& facts, const Candidate& one, double rows) {
 
 void add_plan(Schedule& schedule, const Facts& facts, const Candidate& one) {
   const std::uint32_t threads = one.shape.tree_threads;
-  const bool spread = threads != 1;
+  const bool spread = threads != 1, joins = one.shape.blocks != 1;
   schedule.tile("batch", "b0", "b1", one.shape.rows);
   if (spread) {
     const std::uint32_t trees = trees_of_thread(facts, one.shape);
-    schedule.tile("tree", "t0", "t", trees).tile("t", "t1", "t2", std::min(trees, kLockstep));
-    schedule.reorder("b0", "t0", "b1", "t1", "t2").gpuDimension("t0", "block.y");
-    if (one.leaves == Leaves::NotKept)
-      schedule.sharedReduce("t0");
+    if (joins) schedule.tile("tree", "g0", "g", trees * threads).gpuDimension("g0", "grid.y");
+    schedule.tile(joins ? "g" : "tree", "t0", "t", trees).tile("t", "t1", "t2", std::min(trees, kLockstep));
+    schedule.gpuDimension("t0", "block.y");
+    if (joins)
+      schedule.reorder("b0", "g0", "t0", "b1", "t1", "t2");
     else
+      schedule.reorder("b0", "t0", "b1", "t1", "t2");
+    if (one.leaves != Leaves::NotKept)
       schedule.accumulate("leaves");
+    else if (!joins)
+      schedule.sharedReduce("t0");
   } else {
     schedule.tile("tree", "t0", "t2", kLockstep).reorder("b0", "b1", "t0", "t2");
   }
   schedule.gpuDimension("b0", "grid.x")
       .gpuDimension("b1", "block.x")
-      .layout("t0", facts.array ? "array" : "sparse")
+      .layout(joins ? "g0" : "t0", facts.array ? "array" : "sparse")
       .interleave("t2");
   if (one.coded) schedule.encode("u8");
   if (one.staged) schedule.cache("b0");
@@ -295,7 +346,7 @@ using Choice = std::vector<Candidate>;
 
 bool same_shape(const Candidate& one, const Candidate& other) {
   return one.shape.rows == other.shape.rows && one.shape.tree_threads == other.shape.tree_threads &&
-         one.coded == other.coded;
+         one.shape.blocks == other.shape.blocks && one.coded == other.coded;
 }
 
 /// Returns the end of the run of one shape that begins at `begin`.
@@ -305,17 +356,23 @@ std::size_t run_end(const Choice& choice, std::size_t begin) {
   return end;
 }
 
-std::size_t spread_plans(const Choice& choice) {
-  std::size_t plans = 0;
-  for (std::size_t begin = 0; begin != choice.size(); begin = run_end(choice, begin))
-    plans += choice[begin].shape.tree_threads != 1;
-  return plans;
+/// Returns the accumulators that private sums take, of threads and of blocks, and sums that are not float32. Plans with
+/// as many of both share theirs. Leaves that are kept take one or two for all plans, which then have no private sums.
+std::size_t plan_accumulators(const Facts& facts, const Choice& choice) {
+  std::set<std::pair<std::uint32_t, double>> copies;
+  std::size_t count = 0;
+  for (const Candidate& one : choice) {
+    if (one.shape.tree_threads == 1 || one.leaves != Leaves::NotKept) continue;
+    if (!copies.emplace(threads_of_row(facts, one.shape), blocks_of_row(facts, one.shape)).second) continue;
+    count += 1 + std::size_t{!facts.float32_sums} + std::size_t{one.shape.blocks != 1};
+  }
+  return count;
 }
 
 /// Gives a run with private sums the shape of a neighbour, where that costs least, while a program has no accumulators
 /// for all plans.
 void merge_runs(const Facts& facts, Choice& choice) {
-  while (spread_plans(choice) > kMaxSpreadPlans) {
+  while (plan_accumulators(facts, choice) > kMaxPlanAccumulators) {
     double least = 0;
     Choice merged;
     for (std::size_t begin = 0; begin != choice.size(); begin = run_end(choice, begin)) {
@@ -338,13 +395,32 @@ void merge_runs(const Facts& facts, Choice& choice) {
   }
 }
 
+/// Returns the candidates of all calls. The calls in which blocks share the trees of a row are the fewest ones, and as
+/// many as cost least together: shapes take accumulators, and where these run out, other calls would have shapes that
+/// suit them less.
+Choice cheapest_of_calls(const Facts& facts) {
+  Choice best;
+  double least = 0;
+  for (std::size_t joined = 0; joined <= std::size(kCalls); ++joined) {
+    Choice choice;
+    for (std::size_t i = 0; i != std::size(kCalls); ++i)
+      choice.push_back(cheapest(facts, kCalls[i], i < joined));
+    merge_runs(facts, choice);
+    double cost = 0;
+    for (std::size_t i = 0; i != std::size(kCalls); ++i)
+      cost += std::log(clocks(facts, choice[i], kCalls[i]));
+    if (!best.empty() && cost >= least) continue;
+    best = std::move(choice);
+    least = cost;
+  }
+  return best;
+}
+
 }  // namespace
 
 Schedule gpu(const Model& model, Contract contract) {
   const Facts facts = facts_of(model, contract);
-  Choice choice;
-  for (const std::uint32_t rows : kCalls) choice.push_back(cheapest(facts, rows));
-  merge_runs(facts, choice);
+  const Choice choice = cheapest_of_calls(facts);
   Schedule schedule;
   for (std::size_t begin = 0; begin != choice.size(); begin = run_end(choice, begin)) {
     const std::size_t last = run_end(choice, begin) - 1;

@@ -90,7 +90,7 @@ TEST_F(CodedPasses, OfCategoricalSplits) {
 TEST_F(CodedPasses, CachedRowsOfAnyNumber) {
   const std::string
       made = "reorder(b0, b1, tree); layout(tree, ",
-      copied = "tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(t0, grid.y); layout(t0, ";
+      copied = "tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(t0, grid.z); layout(t0, ";
   for (const unsigned rows : {31u, 32u, 33u, 64u, 100u, 128u, 130u, 300u})
     for (const std::string& loops :
          {made + "array)", made + "sparse)", copied + "array)", copied + "sparse)"})

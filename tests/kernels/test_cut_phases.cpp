@@ -27,7 +27,7 @@ constexpr std::size_t kRows = 21;
 /// Splits the trees: one launch walks the first part, the next launch the second.
 const std::string kParts =
     "tile(batch, b0, b1, 8); reorder(b0, tree, b1); split(tree, ta, tb, 2); tile(tb, t0, t1, 2); "
-    "gpuDimension(b0, grid.x); gpuDimension(t0, grid.y); ";
+    "gpuDimension(b0, grid.x); gpuDimension(t0, grid.z); ";
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
   const std::size_t at = text.find(what);

@@ -39,7 +39,7 @@ class Graphs : public testing::Test {
 
   /// Compiles a program with sums in global memory and several launches, or with one launch.
   Program program(bool several = true) const {
-    const std::string grid = several ? "gpuDimension(t0, grid.y); " : "";
+    const std::string grid = several ? "gpuDimension(t0, grid.z); " : "";
     return test::compiled(model_,
                           "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); " + grid +
                               "gpuDimension(b0, grid.x); gpuDimension(b1, block.x)",

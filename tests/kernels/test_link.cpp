@@ -101,10 +101,49 @@ TEST(Link, APhaseEndsWhereTheGridChanges) {
   ASSERT_EQ(call.phases.size(), 3u);  // base scores; walks; adding up the copies
   // The first and the last phase have no loop mapped to threads: threads share the rows of their block.
   EXPECT_EQ(call.phases[0].extent, (Extent{3, 1, 1, 128, 1, 1}));
-  EXPECT_EQ(call.phases[1].extent, (Extent{3, 5, 1, 8, 1, 1}));
+  EXPECT_EQ(call.phases[1].extent, (Extent{3, 1, 5, 8, 1, 1}));
   EXPECT_EQ(call.phases[2].extent, (Extent{3, 1, 1, 128, 1, 1}));
   EXPECT_EQ(call.global_bytes[0], 20 * sizeof(float));
   EXPECT_EQ(call.global_bytes[1], 5 * 20 * sizeof(float));
+}
+
+/// Blocks of 8 rows, and inside them blocks for pairs of trees.
+const std::string kJoining =
+    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
+    "gpuDimension(t0, grid.y); gpuDimension(b1, block.x)";
+
+TEST(Link, BlocksOfTheSameRowsJoin) {
+  const LinkedCall call = linked(kJoining, 20);
+  ASSERT_EQ(call.phases.size(), 1u);
+  const LinkedPhase& phase = call.phases[0];
+  EXPECT_TRUE(phase.joins);
+  EXPECT_EQ(phase.extent, (Extent{3, 5, 1, 8, 1, 1}));
+  EXPECT_TRUE(phase.accumulators[0].shared);
+  EXPECT_FALSE(phase.accumulators[1].shared);  // a block adds what others have made
+  EXPECT_EQ(call.global_bytes[0], 0u);
+  EXPECT_EQ(call.global_bytes[1], 5 * 20 * sizeof(float));
+  std::vector<std::uint32_t> joined;
+  for (const LinkedInst& inst : phase.code)
+    if (inst.op == Op::End) joined.push_back(linked<Op::End, LinkedField::Joined>(inst));
+  EXPECT_EQ(joined, (std::vector<std::uint32_t>{0, 1, 0}));  // rows of threads, trees, rows of blocks
+}
+
+/// Blocks of one row: of a call of 1,025 rows they are one more than can join.
+TEST(Link, ManyBlocksOfRowsDoNotJoin) {
+  const std::string rows =
+      "tile(tree, t0, t1, 2); reorder(batch, t0, t1); gpuDimension(batch, grid.x); gpuDimension(t0, grid.y)";
+  EXPECT_EQ(linked(rows, 1024).phases.size(), 1u);
+  EXPECT_EQ(linked(rows, 1025).phases.size(), 3u);
+}
+
+/// A block that begins late would begin sums to which others have added; and one that goes on has left other loops.
+TEST(Link, BlocksDoNotJoinWhereOneWouldUndoWhatOthersDo) {
+  EXPECT_EQ(linked(kJoining + "; atomicReduce(t0)", 20).phases.size(), 3u);
+  EXPECT_GT(linked("tile(batch, b0, b1, 8); reorder(b0, tree, b1); split(tree, ta, tb, 4); "
+                   "gpuDimension(b0, grid.x); gpuDimension(ta, grid.y); gpuDimension(tb, grid.y)",
+                   20)
+                .phases.size(),
+            2u);
 }
 
 TEST(Link, OtherOutputsAreLeftOut) {

@@ -31,7 +31,7 @@ const std::string kRowsInBlocks =
 
 /// Compiles to three launches; the sums and three copies of them are in the device's memory.
 const std::string kTreesInGrid =
-    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(t0, grid.y); "
+    "tile(batch, b0, b1, 8); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); gpuDimension(t0, grid.z); "
     "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); ";
 constexpr std::size_t kSumBytes = 4 * 2 * sizeof(float);  ///< bytes per row for two outputs
 
@@ -172,8 +172,8 @@ TEST(PassSizes, RefuseWhatFewerRowsDoNotHelp) {
             "schedule: the cached rows take 1120256 bytes of shared memory beside the 0 that are taken; a "
             "block has 232448");
   DeviceLimits small;
-  small.grid = {100, 2, 100};
-  EXPECT_EQ(said(kTreesInGrid, small), "schedule: 3 blocks in grid.y, the device takes at most 2");
+  small.grid = {100, 100, 2};
+  EXPECT_EQ(said(kTreesInGrid, small), "schedule: 3 blocks in grid.z, the device takes at most 2");
 }
 
 TEST(PassSizes, CountThreadsOfAGridWhereADeviceDoes) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -20,19 +21,22 @@ namespace {
 
 constexpr std::size_t kRows = 5, kRowsOfBlock = 2;
 
+std::vector<float> scores(const Predictor& predictor, Context& context) {
+  std::vector<float> rows;
+  for (std::size_t i = 0; i < kRows * 4; ++i) rows.push_back(static_cast<float>(i * 7 % 23) * 0.3f - 2);
+  std::vector<float> raw(kRows * predictor.program().meta().num_outputs);
+  const auto done = predictor.predict(context, RowBlock{rows.data(), kRows, 4}, OutputKind::Raw, raw.data());
+  EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
+  return raw;
+}
+
 std::vector<float> scores(const Result<std::unique_ptr<Predictor>>& predictor) {
   if (!predictor.ok()) {
     ADD_FAILURE() << predictor.error().text();
     return {};
   }
   const auto context = (*predictor)->make_context();
-  std::vector<float> rows;
-  for (std::size_t i = 0; i < kRows * 4; ++i) rows.push_back(static_cast<float>(i * 7 % 23) * 0.3f - 2);
-  std::vector<float> raw(kRows * (*predictor)->program().meta().num_outputs);
-  const auto done =
-      (*predictor)->predict(*context, RowBlock{rows.data(), kRows, 4}, OutputKind::Raw, raw.data());
-  EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
-  return raw;
+  return scores(**predictor, *context);
 }
 
 /// One thread for each tree, in a block of rows.
@@ -113,6 +117,37 @@ TEST(Reductions, OfLeavesThatAreKeptAreInTheTrainersOrder) {
                                    "); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
                                    "gpuDimension(t0, block.x); interleave(t1); accumulate(leaves)";
       EXPECT_EQ(scores(emulator_backend(test::compiled(model, schedule, Contract::Trainer))), wanted);
+    }
+  }
+}
+
+/// The last of the blocks that share the trees of a row adds what all have made, whichever it is, and in one call after
+/// the other.
+TEST(Reductions, OfBlocksAreMadeByTheLastOne) {
+  constexpr std::uint32_t kOutputs = 3;
+  Model model = model_of_leaves(leaf_values(100));
+  model.num_outputs = kOutputs;
+  model.base.assign(kOutputs, 0.5);
+  for (std::size_t t = 0; t < model.trees.size(); ++t)
+    model.trees[t].output = static_cast<std::uint32_t>(t % kOutputs);
+  const std::string blocks = "tile(batch, b0, b1, 2); tile(tree, g0, g, 24); ";
+  const std::string mapped = "gpuDimension(b0, grid.x); gpuDimension(g0, grid.y)";
+  const std::string threads = blocks + "tile(g, t0, t1, 5); reorder(b0, g0, t0, b1, t1); " + mapped +
+                              "; gpuDimension(t0, block.y); interleave(t1)";
+  // Here no loop is mapped to threads, which write until their block comes to the end of its trees.
+  const std::string rows = blocks + "reorder(b0, g0, b1, g); " + mapped;
+  for (const auto& [schedule, contract] :
+       {std::pair{threads + "; accumulate(leaves)", Contract::Trainer},
+        std::pair{rows + "; accumulate(leaves)", Contract::Trainer},
+        std::pair{threads, Contract::Reproducible}, std::pair{rows, Contract::Reproducible}}) {
+    const auto wanted = scores(host_backend(test::compiled(model, "", contract)));
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      const auto predictor = emulator_backend(test::compiled(model, schedule, contract), {seed});
+      ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+      const auto context = (*predictor)->make_context();
+      for (int call = 0; call < 3; ++call)
+        EXPECT_EQ(scores(**predictor, *context), wanted) << "seed " << seed << ", call " << call << "\n"
+                                                         << schedule;
     }
   }
 }

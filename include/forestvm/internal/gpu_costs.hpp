@@ -76,16 +76,35 @@ inline double rank_passing(double thresholds) {
   return (1 + std::ceil(std::log2(1 + thresholds))) * visit_passing(Lanes::Trees, 0);
 }
 
-// Storing and adding leaves was not timed: these are the latencies of an addition and of a load, four of which are
-// under way at once, and the clocks in which a warp's stores pass.
+// Storing and adding leaves was not timed: these are the latencies of an addition and of a load, 8 of which are under
+// way at once, and the clocks in which a warp's stores pass.
 
-/// Returns the latency of adding a tree's leaf that a block has kept. Sums of several outputs lie in memory.
-constexpr double leaf_latency(bool shared, bool one_output) {
-  return (shared ? 12 : 120) * (one_output ? 1 : 4);
-}
+/// Returns the latency of adding a leaf that a block has kept to a sum. If it is the number of a vector, the element
+/// that is added is loaded after it.
+constexpr double leaf_latency(bool shared, bool vectors) { return (shared ? 8 : 64) + (vectors ? 64 : 0); }
 
 /// Returns the clocks in which a warp's store of leaves passes; `conflicts`: lanes that store to the same bank.
 constexpr double leaf_passing(bool shared, double conflicts) { return shared ? 2 * conflicts : 16; }
+
+// That blocks share the trees of a row was not timed, either. These are latencies of L2: of a load, and of what the
+// last block waits for until it goes on, which are two fences, an addition and two barriers.
+
+inline constexpr double kFarLatency = 300;
+inline constexpr double kJoinLatency = 1500;
+
+/// Returns true if warps add the copies of sums in any order, see adds_by_warps of kernels/device/reduction.hpp.
+inline bool adds_by_warps(double sums, double copies, double threads) {
+  const double warps = std::ceil(threads / 32), steps = std::ceil(copies / 32) + 5;
+  return sums < threads && std::ceil(sums / warps) * steps < copies;
+}
+
+/// Returns the latency of adding the copies of `sums` sums in global memory, if `any_order` in any order.
+inline double far_reduce_latency(double sums, double copies, double threads, bool any_order) {
+  constexpr double kShuffles = 5 * 30;
+  if (any_order && adds_by_warps(sums, copies, threads))
+    return std::ceil(sums / std::ceil(threads / 32)) * (std::ceil(copies / 32) * kFarLatency + kShuffles);
+  return std::ceil(sums / threads) * copies * kFarLatency;
+}
 
 /// Most bytes of the device's memory that a pass of a call takes, with rows on the device: a call of more rows has
 /// several passes.

@@ -29,6 +29,9 @@ namespace context = boost::context;
 /// Bytes of a thread's stack. Sanitizers make large frames, and only pages that are used take memory.
 constexpr std::size_t kStackBytes = 256u << 10;
 
+/// Most blocks whose threads take turns at the same time, and most threads of these blocks.
+constexpr std::size_t kBlocksTogether = 4, kThreadsTogether = 2048;
+
 struct NoStacks {
   void deallocate(context::stack_context&) const {}
 };
@@ -228,15 +231,20 @@ namespace {
 /// One block's threads, from their first instruction to their last.
 class Block {
  public:
-  Block(const Grid& grid, const std::function<void()>& kernel, std::vector<std::byte>& shared,
-        std::size_t threads)
-      : grid_(grid), kernel_(kernel), shared_(shared), bulk_(shared, threads) {}
+  Block(const Grid& grid, const std::function<void()>& kernel, std::size_t threads)
+      : grid_(grid),
+        kernel_(kernel),
+        shared_(grid.shared_bytes, std::byte{kPoison}),
+        bulk_(shared_, threads),
+        fibers_(threads),
+        order_(threads) {
+    std::iota(order_.begin(), order_.end(), 0u);
+  }
 
   template <class StackOf>
-  void start(const std::array<std::uint32_t, 3>& at, std::vector<Fiber>& fibers, const StackOf& stack_of) {
-    std::fill(shared_.begin(), shared_.end(), std::byte{kPoison});
-    for (std::size_t i = 0; i < fibers.size(); ++i) {
-      Fiber& fiber = fibers[i];
+  void start(const std::array<std::uint32_t, 3>& at, const StackOf& stack_of) {
+    for (std::size_t i = 0; i < fibers_.size(); ++i) {
+      Fiber& fiber = fibers_[i];
       const auto n = static_cast<std::uint32_t>(i);
       const auto& extent = grid_.extent;
       fiber.thread = {
@@ -270,20 +278,20 @@ class Block {
     }
   }
 
-  /// Gives the threads turns until all are done.
-  Result<void> run(std::vector<Fiber>& fibers, std::mt19937_64& orders) {
-    std::vector<std::uint32_t> order(fibers.size());
-    std::iota(order.begin(), order.end(), 0u);
-    for (;;) {
-      std::shuffle(order.begin(), order.end(), orders);
-      for (const std::uint32_t i : order)
-        if (fibers[i].state == State::Ready) FVM_TRY(resume(fibers[i]));
-      if (end_bulk_waits(fibers)) continue;
-      FVM_ASSIGN(const bool shuffled, end_shuffles(fibers));
-      if (shuffled) continue;
-      FVM_TRY(end_barrier(fibers));
-      if (fibers.front().state == State::Done) return {};
+  /// Gives some threads a turn: other blocks may take theirs before the others do. Returns true if all are done.
+  Result<bool> take_turns(std::mt19937_64& orders) {
+    std::shuffle(order_.begin(), order_.end(), orders);
+    std::size_t turns = 1 + orders() % order_.size();
+    for (const std::uint32_t i : order_) {
+      if (fibers_[i].state != State::Ready) continue;
+      if (turns-- == 0) return false;
+      FVM_TRY(resume(fibers_[i]));
     }
+    if (end_bulk_waits()) return false;
+    FVM_ASSIGN(const bool shuffled, end_shuffles());
+    if (shuffled) return false;
+    FVM_TRY(end_barrier());
+    return fibers_.front().state == State::Done;
   }
 
  private:
@@ -298,9 +306,9 @@ class Block {
   }
 
   /// Lets the threads go on whose bulk copies have arrived. Returns false if there is none.
-  bool end_bulk_waits(std::vector<Fiber>& fibers) {
+  bool end_bulk_waits() {
     bool ended = false;
-    for (Fiber& fiber : fibers) {
+    for (Fiber& fiber : fibers_) {
       if (fiber.state != State::AtBulkCopies || !bulk_.arrived(fiber.bulk_barrier, fiber.number)) continue;
       fiber.state = State::Ready;
       ended = true;
@@ -310,11 +318,11 @@ class Block {
 
   /// Gives the threads of each warp that have come to a shuffle the values that they take. Returns false if there
   /// is none.
-  Result<bool> end_shuffles(std::vector<Fiber>& fibers) const {
+  Result<bool> end_shuffles() {
     bool shuffled = false;
-    for (std::size_t begin = 0; begin < fibers.size(); begin += grid_.warp) {
+    for (std::size_t begin = 0; begin < fibers_.size(); begin += grid_.warp) {
       const std::span<Fiber> warp =
-          std::span(fibers).subspan(begin, std::min<std::size_t>(grid_.warp, fibers.size() - begin));
+          std::span(fibers_).subspan(begin, std::min<std::size_t>(grid_.warp, fibers_.size() - begin));
       const auto there = std::find_if(warp.begin(), warp.end(),
                                       [](const Fiber& fiber) { return fiber.state == State::AtShuffle; });
       if (there == warp.end()) continue;
@@ -344,24 +352,26 @@ class Block {
   }
 
   /// Checks that all threads are done or wait at one barrier, and lets those that wait go on.
-  static Result<void> end_barrier(std::vector<Fiber>& fibers) {
-    const Fiber& first = fibers.front();
-    for (const Fiber& fiber : fibers)
+  Result<void> end_barrier() {
+    const Fiber& first = fibers_.front();
+    for (const Fiber& fiber : fibers_)
       if (fiber.state == State::AtBulkCopies)
         return fail(ErrorCode::Internal,
                     formatted("{} {}, of which fewer or more bytes are under way than are expected",
                               name_of(fiber.thread), waits_at(fiber)));
-    for (const Fiber& other : fibers)
+    for (const Fiber& other : fibers_)
       if (!together(first, other)) return apart("a barrier that not all threads come to", first, other);
     if (first.state == State::Done) return {};
-    for (Fiber& fiber : fibers) fiber.state = State::Ready;
+    for (Fiber& fiber : fibers_) fiber.state = State::Ready;
     return {};
   }
 
   const Grid& grid_;
   const std::function<void()>& kernel_;
-  std::vector<std::byte>& shared_;
+  std::vector<std::byte> shared_;
   BulkCopies bulk_;
+  std::vector<Fiber> fibers_;  ///< their destructors end those that an error left behind
+  std::vector<std::uint32_t> order_;
 };
 
 }  // namespace
@@ -372,17 +382,34 @@ Emulator::~Emulator() = default;
 Result<void> Emulator::run(const Grid& grid, const std::function<void()>& kernel) {
   const FloatEnvironment floats;  // the caller's rounding does not reach kernels
   const std::size_t threads = std::size_t{grid.extent[3]} * grid.extent[4] * grid.extent[5];
-  FVM_TRY(stacks_->reserve(threads));
-  std::vector<std::byte> shared(grid.shared_bytes);
+  const std::size_t together =
+      std::clamp<std::size_t>(kThreadsTogether / std::max<std::size_t>(threads, 1), 1, kBlocksTogether);
+  FVM_TRY(stacks_->reserve(threads * together));
   std::mt19937_64 orders(grid.seed);
-  for (std::uint32_t z = 0; z < grid.extent[2]; ++z)
-    for (std::uint32_t y = 0; y < grid.extent[1]; ++y)
-      for (std::uint32_t x = 0; x < grid.extent[0]; ++x) {
-        Block block(grid, kernel, shared, threads);
-        std::vector<Fiber> fibers(threads);  // their destructors end those that an error left behind
-        block.start({x, y, z}, fibers, [&](std::size_t i) { return stacks_->of(i); });
-        FVM_TRY(block.run(fibers, orders));
-      }
+  const std::uint32_t across = grid.extent[0], down = grid.extent[1], deep = grid.extent[2];
+  std::vector<std::uint32_t> order(std::size_t{across} * down * deep);
+  std::iota(order.begin(), order.end(), 0u);
+  std::shuffle(order.begin(), order.end(), orders);
+  std::vector<std::unique_ptr<Block>> blocks(std::min(together, order.size()));  // each in a place for stacks
+  const auto next = [&](std::size_t place) {
+    blocks[place] = nullptr;
+    if (order.empty()) return;
+    const std::uint32_t number = order.back();
+    order.pop_back();
+    blocks[place] = std::make_unique<Block>(grid, kernel, threads);
+    blocks[place]->start({number % across, number / across % down, number / across / down},
+                         [&](std::size_t i) { return stacks_->of(place * threads + i); });
+  };
+  std::size_t running = blocks.size();
+  for (std::size_t place = 0; place < blocks.size(); ++place) next(place);
+  while (running != 0) {
+    const std::size_t place = orders() % blocks.size();
+    if (blocks[place] == nullptr) continue;
+    FVM_ASSIGN(const bool done, blocks[place]->take_turns(orders));
+    if (!done) continue;
+    next(place);
+    running -= std::size_t{blocks[place] == nullptr};
+  }
   return {};
 }
 

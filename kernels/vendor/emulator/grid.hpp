@@ -1,7 +1,8 @@
 // The SIMT emulator: runs a kernel, compiled for the host, for every thread of a launch. A thread is a fiber;
 // it runs until it comes to a barrier, to a shuffle or to its end, and the threads of a block take turns in
-// an order drawn anew for each turn. In: the launch's size, a seed, the kernel. Out: what the kernel wrote,
-// or an error that names threads which broke a rule:
+// an order drawn anew for each turn. A few blocks at a time do so, too: their order is drawn, and whose turn it is.
+// In: the launch's size, a seed, the kernel. Out: what the kernel wrote, or an error that names threads which broke
+// a rule:
 //
 //   a thread of a block did not come to the barrier at which others wait;
 //   a thread of a warp did not come to a shuffle, or read a lane that is not there;
