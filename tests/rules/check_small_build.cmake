@@ -23,7 +23,7 @@ function(check_refused what expected)
   endif()
 endfunction()
 
-check_library(1262000 -DFORESTVM_TARGETS=avx2)
+check_library(1270000 -DFORESTVM_TARGETS=avx2)
 check_library(1516000 -DFORESTVM_TARGETS=avx512)
 check_library(1000000)
 check_library(936000 -DFORESTVM_GPU=OFF)

@@ -16,6 +16,7 @@ template <class Target>
 class NodesBelow {
   using Tree = TopTablesView::Tree;
   using Node = Sparse4View::Node;
+  static constexpr unsigned kVectors = 4;  ///< Vectors in flight.
 
  public:
   /// Writes the numbers of the leaves that rows reach from the exits `at` of a tree, counted from the group's first
@@ -23,17 +24,20 @@ class NodesBelow {
   /// of rows. Slots without a row may have any codes.
   static void walk(const Tree& tree, const std::uint8_t* codes, std::size_t columns, std::uint32_t slots,
                    const std::uint8_t* at, std::uint32_t* numbers) {
-    for (std::uint32_t row = 0; row < slots; row += kCodeRows, codes += columns * kCodeRows) {
-      if constexpr (requires { typename Target::Lanes; }) {
-        constexpr unsigned kVectors = kCodeRows / Target::Lanes::kLanes;
-        if (slots - row >= kCodeRows)
-          in_lanes<kVectors>(tree, codes, columns, at + row, numbers + row);
-        else  // A vector of bytes has at least half as many lanes as a block has rows.
-          in_lanes<kVectors / 2>(tree, codes, columns, at + row, numbers + row);
-      } else {
-        for (std::uint32_t r = row; r < std::min(slots, row + kCodeRows); ++r)
-          numbers[r] = leaf_of(tree.below.nodes, codes + (r - row), at[r]);
+    if constexpr (requires { typename Target::Lanes; }) {
+      constexpr std::uint32_t kRows = kVectors * Target::Lanes::kLanes;
+      static_assert(kRows == Target::Codes::kLanes);
+      for (std::uint32_t row = 0; row < slots; row += kRows) {
+        const std::uint8_t* const of_rows = codes + code_offset(row, columns);
+        if constexpr (kRows >
+                      kMinLanes)  // few rows fill half of a vector of bytes: see TablesDescent::slots_for
+          if (slots - row < kRows)
+            return in_lanes<kVectors / 2>(tree, of_rows, columns, at + row, numbers + row);
+        in_lanes<kVectors>(tree, of_rows, columns, at + row, numbers + row);
       }
+    } else {
+      for (std::uint32_t row = 0; row < slots; ++row)
+        numbers[row] = leaf_of(tree.below.nodes, codes + code_offset(row, columns), at[row]);
     }
   }
 
