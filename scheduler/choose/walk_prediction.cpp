@@ -67,9 +67,9 @@ struct CpuOfPlan {
 constexpr CpuOfPlan kCpus[] = {{"avx512fp16", true, true}, {"avx512", true, false}, {{}, false, false}};
 constexpr std::size_t kCpuCount = std::size(kCpus);
 
-/// What walks cost on CPUs with fast gathers beside what is predicted, which is what they cost on an AMD EPYC: for calls of
-/// up to 4, up to 32 and more rows. Walks that gather values with trees in the lanes have 1, because only ratios of walks
-/// count. Source: the means of 139 forests on an Intel Xeon, bench/results/auto.md.
+/// The costs of walks on CPUs with fast gathers, as ratios of the predicted costs, which are those of an AMD EPYC: for
+/// calls of up to 4, up to 32 and more rows. Walks that gather values with trees in the lanes have 1, because only
+/// ratios of walks count. Source: the means of 139 forests on an Intel Xeon, bench/results/auto.md.
 constexpr std::uint32_t kRowsOfRatios[] = {4, 32};
 struct GatherRatio {
   Lanes lanes;
@@ -221,8 +221,8 @@ std::string why(const Cell& cell, const WalkChoice& walk) {
                    microseconds(cell.cost_of(walk)), cell.call.rows, cell.call.rows == 1 ? "" : "s", others);
 }
 
-/// Chooses the walk of each cell, from the largest calls to the smallest. `cells` has kCpuCount cells for each number of
-/// rows.
+/// Chooses the walk of each cell, from the largest calls to the smallest. `cells` has kCpuCount cells for each number
+/// of rows.
 std::vector<WalkChoice> chosen_walks(const std::vector<Cell>& cells, double tolerance) {
   const unsigned ways = best_ways(cells);
   std::vector<WalkChoice> chosen(cells.size());

@@ -44,7 +44,7 @@ struct LoadedWalker {
 enum class StageRule : std::uint8_t {
   Leaves,  ///< It keeps each tree's leaf, and adds the leaves of each stage.
   Walks,   ///< Walks for raw scores add in the model's order, so that stages are their sums after some trees.
-  WalksToBase,  ///< The same, and base scores are added to the sums of each stage.
+  WalksToBase,  ///< Like Walks, but base scores are added to the sums of each stage.
 };
 
 /// A loaded program, which all calls share.

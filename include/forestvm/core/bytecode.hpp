@@ -77,8 +77,8 @@ enum class TargetSet : std::uint8_t {
 #include <forestvm/core/target_sets.def>
 };
 
-/// The CPUs that blocks tell apart, each with the bits of a set's number that say whether it is left out: it is if an odd
-/// number of them is set. GPUs count as Baseline. Avx512Fp16 runs the walkers of the target avx512: CPUs with its
+/// The CPUs that blocks tell apart, each with the bits of a set's number that say whether it is left out: it is if an
+/// odd number of them is set. GPUs count as Baseline. Avx512Fp16 runs the walkers of the target avx512: CPUs with its
 /// instructions (Intel's Xeons from the fourth generation on) gather so fast that other schedules suit them.
 enum class CpuTarget : std::uint8_t { Baseline = 1, Avx2 = 2, Avx512 = 4, Avx512Fp16 = 4 + 8 };
 inline constexpr CpuTarget kCpuTargets[] = {CpuTarget::Baseline, CpuTarget::Avx2, CpuTarget::Avx512,

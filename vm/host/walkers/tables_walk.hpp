@@ -196,7 +196,8 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
     Deliver<Target>::run(task_, {tree, row_, 1, rows_, values, numbers_at});
   }
 
-  [[gnu::noinline, gnu::cold]] static void by_row(const WalkTask& task, std::uint32_t begin, std::uint32_t end) {
+  [[gnu::noinline, gnu::cold]] static void by_row(const WalkTask& task, std::uint32_t begin,
+                                                  std::uint32_t end) {
     for (std::uint32_t row = begin; row < end; ++row) {
       const std::uint8_t* const codes = task.codes + code_offset(row, task.columns);
       for (std::uint32_t t = task.tree_range.begin; t < task.tree_range.end; ++t) {

@@ -44,7 +44,8 @@ std::string tables_defect(const typename View::Tree& view, const TreeDesc& tree,
   return {};
 }
 
-[[gnu::cold]] std::string top_tables_defect(const GroupData& group, std::uint32_t index, const NodeFacts& facts) {
+[[gnu::cold]] std::string top_tables_defect(const GroupData& group, std::uint32_t index,
+                                            const NodeFacts& facts) {
   const TreeDesc& tree = group.trees[index];
   const TopTablesHeader& header = TopTablesView::header(group, index);
   if (const char* rule = TopTablesView::header_rule(header, tree)) return rule;
