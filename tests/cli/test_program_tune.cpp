@@ -59,7 +59,7 @@ TEST_F(Tune, ListsTheSpacesWithReasons) {
   const Outcome host = forestvm({"tune", model_, "--rounds", ":20", "--list-space", "host"});
   EXPECT_EQ(host.code, 0) << host.err;
   for (const char* part :
-       {"# space host: 20480 points\n",
+       {"# space host: 24576 points\n",
         "\n0\tlegal\tparallel=none block=16 lanes=rows interleave=1 layout=array ",
         "\trefused\tparallel=trees ",
         "parallel(t0): trees in parallel are summed in another order than the trainer's", "\tsame\t",
@@ -194,7 +194,7 @@ TEST_F(Tune, RefusesReportsOfOtherSearches) {
   expect_refused(with([](Json& page) { page["trials"][1].erase("name"); }), 1, "trials[1] lacks point, name");
   expect_refused(with([](Json& page) { page["trials"][1]["name"] = "best"; }), 1,
                  "trials[1].name is not the name of point ");
-  expect_refused(with([](Json& page) { page["trials"][1]["point"] = 20480; }), 1, "trials[1].point is 20480");
+  expect_refused(with([](Json& page) { page["trials"][1]["point"] = 24576; }), 1, "trials[1].point is 24576");
   expect_refused(with([](Json& page) { page["trials"][1] = page["trials"][0]; }), 1, "comes twice");
   for (const char* times : {"[-1.0]", "[\"1\"]", "[1.0, 2.0]", "1.0", "[null]"})
     expect_refused(with([&](Json& page) { page["trials"][0]["of_auto"] = Json::parse(times); }), 1,

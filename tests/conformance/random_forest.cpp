@@ -155,7 +155,7 @@ class ForestMaker {
     if (options_.oblivious != 0 && dice_.percent(options_.oblivious))
       return oblivious(dice_.from_to(0, std::min<std::size_t>(options_.max_depth, 8)));
     if (options_.leaf_wise != 0 && dice_.percent(options_.leaf_wise))
-      return leaf_wise(dice_.from_to(50, 256));
+      return leaf_wise(dice_.from_to(50, options_.most_leaves));
     const auto shape = static_cast<TreeShape>(dice_.below(4));
     const std::size_t depth = dice_.from_to(0, options_.max_depth);
     if (shape == TreeShape::Chain && dice_.percent(10)) return grown(shape, depth + 30);

@@ -17,10 +17,11 @@ struct ForestOptions {
   std::uint32_t max_features = 5000;
   bool integer_leaves = false;  ///< true: sums of leaves, weights and bases are exact in any order
   unsigned oblivious = 0;       ///< percent of the trees that have one test per level, up to 8 levels deep
-  unsigned leaf_wise = 0;       ///< percent of the trees that are deep, with 50 to 256 leaves
-  unsigned float64 = 0;         ///< percent of the forests with float64 leaves and sums
-  unsigned linear = 0;          ///< percent of the forests with float64 scores that have linear leaves
-  unsigned categories = 25;     ///< percent of the forests with categorical splits
+  unsigned leaf_wise = 0;       ///< percent of the trees that are deep, with 50 to most_leaves leaves
+  std::size_t most_leaves = 256;
+  unsigned float64 = 0;      ///< percent of the forests with float64 leaves and sums
+  unsigned linear = 0;       ///< percent of the forests with float64 scores that have linear leaves
+  unsigned categories = 25;  ///< percent of the forests with categorical splits
 };
 
 Model random_forest(Dice& dice, const ForestOptions& options);

@@ -487,7 +487,8 @@ TEST(Random, TreeTables) {
 
 TEST(Random, TopTables) {
   const Tally tally = run_tables(
-      570'000, 100, {.max_trees = 6, .max_depth = 11, .leaf_wise = 20, .float64 = 25}, "topTables");
+      570'000, 100, {.max_trees = 6, .max_depth = 6, .leaf_wise = 60, .most_leaves = 1500, .float64 = 25},
+      "topTables");
   EXPECT_GT(tally.below, 100u);
 }
 
