@@ -21,7 +21,7 @@ FVM_INLINE void transpose_4(const Number* from, std::size_t stride, Number* to, 
   std::memcpy(&d, from + 3 * stride, sizeof d);
   const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
   const Four ef = __builtin_shufflevector(a, b, 2, 6, 3, 7), gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  const auto store = [&](std::size_t j, Four row) __attribute__((always_inline)) {
+  const auto store = [&](std::size_t j, const Four& row) __attribute__((always_inline)) {
     std::memcpy(to + j * width, &row, sizeof row);
   };
   store(0, __builtin_shufflevector(ab, cd, 0, 1, 4, 5));
