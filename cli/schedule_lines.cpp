@@ -95,6 +95,7 @@ Result<void> list_space(const scheduler::ScheduleSpace& space, const Model& mode
   }
   FVM_TRY(out.write(formatted("# {} legal, {} refused, {} with the schedule of an earlier point\n", legal,
                               refused, space.points - first.size())));
+  if (legal == 0 && contract == Contract::Trainer) FVM_TRY(out.write(formatted("# {}\n", kOtherContracts)));
   return out.finish();
 }
 

@@ -27,6 +27,10 @@ struct PlanRemark {
 /// Returns the plans of a schedule's text; none if it has no plan directive, or is no schedule.
 std::vector<PlanRemark> plan_remarks(std::string_view schedule);
 
+/// Says how schedules become legal that add in another order than the trainer.
+inline constexpr const char* kOtherContracts =
+    "The contract trainer keeps the order in which trainers add; with --contract reproducible or fast others are legal.";
+
 /// Prints every point of a space, each as soon as it is compiled: whether its schedule is legal for the model and its
 /// contract, and if not, why.
 Result<void> list_space(const scheduler::ScheduleSpace& space, const Model& model, Contract contract);

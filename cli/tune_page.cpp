@@ -81,7 +81,7 @@ Axis axis_of(const Distribution& all, double left) {
 }
 
 /// Draws the number of schedules by their time, as a multiple of the best time.
-std::string histogram(const Distribution& all, std::uint64_t batch) {
+std::string histogram(const Distribution& all, const std::string& automatic, std::uint64_t batch) {
   const double top = 30, bottom = 170;
   const Axis axis = axis_of(all, 20);
   std::array<std::size_t, kBins> counts{};
@@ -102,13 +102,13 @@ std::string histogram(const Distribution& all, std::uint64_t batch) {
   }
   const double at = axis.at(all.automatic);
   svg += printed("<path class=\"strong\" stroke-width=\"2\" d=\"M%.1f %.1fV%.1f\"/>", at, top - 8, bottom);
-  svg += printed("<text class=\"strong\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">auto %.2fx</text>\n", at,
-                 top - 12, at > kDrawingWidth / 2 ? "end" : "start", all.automatic);
+  svg += printed("<text class=\"strong\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s %.2fx</text>\n", at,
+                 top - 12, at > kDrawingWidth / 2 ? "end" : "start", automatic.c_str(), all.automatic);
   return svg_drawing(
       bottom + 24,
       printed("Distribution of %zu schedules over their time, as a multiple of the best one's, for calls "
-              "of %s; auto takes %.2f times the best time",
-              all.ratios.size(), rows_text(batch).c_str(), all.automatic),
+              "of %s; %s takes %.2f times the best time",
+              all.ratios.size(), rows_text(batch).c_str(), automatic.c_str(), all.automatic),
       {}, svg);
 }
 
@@ -131,8 +131,7 @@ struct ValueTimes {
   std::vector<double> ratios;  ///< ascending
 };
 
-std::vector<ValueTimes> times_by_value(const Distribution& all) {
-  const scheduler::ScheduleSpace& space = scheduler::host_space();
+std::vector<ValueTimes> times_by_value(const Distribution& all, const scheduler::ScheduleSpace& space) {
   std::vector<ValueTimes> times;
   for (std::size_t p = 0; p < space.parameters.size(); ++p)
     for (const std::string_view value : space.parameters[p].values) {
@@ -148,10 +147,10 @@ double median(const std::vector<double>& ascending) { return ascending[ascending
 
 /// Draws, for each value of each parameter, the range from the best to the median time of the schedules with that
 /// value.
-std::string sensitivity(const Distribution& all, std::uint64_t batch) {
+std::string sensitivity(const Distribution& all, const scheduler::ScheduleSpace& space, std::uint64_t batch) {
   const double row = 18, top = 10;
   const Axis axis = axis_of(all, 190);
-  const std::vector<ValueTimes> times = times_by_value(all);
+  const std::vector<ValueTimes> times = times_by_value(all, space);
   const double bottom = top + row * static_cast<double>(times.size());
   std::string svg = axis.ticks(top, bottom);
   std::vector<std::vector<std::string>> cells;
@@ -196,27 +195,28 @@ std::string finalists(const TunedBatch& batch) {
                     {"schedule", "us per row", "samples"}, 1, rows);
 }
 
-std::string verdict(const TunedBatch& batch) {
+std::string verdict(const TunedBatch& batch, const std::string& automatic) {
   const Finalist& best = batch.finalists.front();
-  if (best.name == "auto")
-    return printed("The schedule auto stays: no other one measured is 2%% faster. It takes %.4f us a row.",
-                   batch.auto_us_per_row);
-  return printed("The chosen schedule takes %.4f us a row, auto %.4f: %.2f times as long. ", best.us_per_row,
-                 batch.auto_us_per_row, batch.auto_us_per_row / best.us_per_row) +
+  if (best.name == automatic)
+    return printed("The schedule %s stays: no other one measured is 2%% faster. It takes %.4f us a row.",
+                   automatic.c_str(), batch.auto_us_per_row);
+  return printed("The chosen schedule takes %.4f us a row, %s %.4f: %.2f times as long. ", best.us_per_row,
+                 automatic.c_str(), batch.auto_us_per_row, batch.auto_us_per_row / best.us_per_row) +
          (batch.is_separated ? "It is ahead of the second one beyond chance."
                              : "The race ended before it was ahead of the second one beyond chance.");
 }
 
-std::string section(const Tuning& tuning, std::size_t b) {
-  const TunedBatch& batch = tuning.batches[b];
-  const Distribution all = distribution_of(tuning, b);
+std::string section(const TuneReport& report, std::size_t b) {
+  const TunedBatch& batch = report.tuning.batches[b];
+  const Distribution all = distribution_of(report.tuning, b);
   std::string html = printed("<section id=\"rows-%llu\">\n<h2>Calls of %s</h2>\n",
                              static_cast<unsigned long long>(batch.batch), rows_text(batch.batch).c_str());
-  html += formatted("<p>{}</p>\n{}", verdict(batch), finalists(batch));
+  html += formatted("<p>{}</p>\n{}", verdict(batch, report.calls.automatic), finalists(batch));
   if (!all.ratios.empty())
-    html += formatted("<h3>Distribution of times</h3>\n{}{}<h3>Times by parameter</h3>\n{}",
-                      html_drawing("Distribution of times", histogram(all, batch.batch)), shares(all),
-                      sensitivity(all, batch.batch));
+    html +=
+        formatted("<h3>Distribution of times</h3>\n{}{}<h3>Times by parameter</h3>\n{}",
+                  html_drawing("Distribution of times", histogram(all, report.calls.automatic, batch.batch)),
+                  shares(all), sensitivity(all, *report.calls.space, batch.batch));
   return html + "</section>\n";
 }
 
@@ -251,7 +251,7 @@ std::string tune_page(const TuneReport& report) {
       "<p>Times are those of calls for raw scores. They are shown as multiples of the best time that was measured for "
       "calls of as many rows. A search measures a part of the space only, the more promising one first, so a value "
       "of a parameter may be missing, or stand for few schedules.</p>\n";
-  for (std::size_t b = 0; b < tuning.batches.size(); ++b) body += section(tuning, b);
+  for (std::size_t b = 0; b < tuning.batches.size(); ++b) body += section(report, b);
   body += formatted(
       "<section id=\"plans\">\n<h2>Plans of the program</h2>\n{}<h3>Loop nests</h3>\n{}</section>\n",
       html_listing("The schedule of the program", print(tuning.schedule)),

@@ -11,7 +11,6 @@
 #include <forestvm/internal/names.hpp>
 
 #include "cli/io/quote.hpp"
-#include "scheduler/choose/schedule_space.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -72,7 +71,7 @@ std::string tune_json(const TuneReport& report) {
   page["trials"] = Json::array();
   for (const Trial& trial : tuning.trials)
     page["trials"].push_back({{"point", trial.point},
-                              {"name", scheduler::point_name(scheduler::host_space(), trial.point)},
+                              {"name", scheduler::point_name(*report.calls.space, trial.point)},
                               {"us_per_row", trial.us_per_row},
                               {"of_auto", trial.of_auto}});
   return page.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
@@ -100,10 +99,10 @@ Result<std::vector<Trial>> earlier_trials(const std::string& text, const TunedCa
         !one.contains("name") || !one.contains("us_per_row") || !one.contains("of_auto"))
       return no_report(place + " lacks point, name, us_per_row or of_auto");
     const auto point = one["point"].get<std::uint64_t>();
-    if (point >= scheduler::host_space().points || !points.insert(point).second)
-      return no_report(
-          formatted("{}.point is {}, which is no point of the host's space or comes twice", place, point));
-    if (one["name"] != scheduler::point_name(scheduler::host_space(), point))
+    if (point >= calls.space->points || !points.insert(point).second)
+      return no_report(formatted("{}.point is {}, which is no point of the space {} or comes twice", place,
+                                 point, calls.space->name));
+    if (one["name"] != scheduler::point_name(*calls.space, point))
       return no_report(
           formatted("{}.name is not the name of point {}, as in files of other releases", place, point));
     auto us_per_row = times_of(one["us_per_row"], calls.batches.size());

@@ -19,11 +19,13 @@ inline constexpr std::array<std::string_view, 3> kStrategyNames = {"heuristic", 
 struct TunedCalls {
   std::string model;          ///< Name of the model's file.
   std::string rows;           ///< Description of the rows, for people.
-  std::string machine;        ///< Target, threads and processor.
-  std::uint64_t program = 0;  ///< Checksum of the program with the schedule auto.
+  std::string machine;        ///< Target, threads and processor, or the GPU.
+  std::uint64_t program = 0;  ///< Checksum of the program with the schedule auto or gpu.
   unsigned threads = 1;
   Contract contract = Contract::Trainer;
   std::vector<std::uint64_t> batches;  ///< Rows per call.
+  const scheduler::ScheduleSpace* space = &scheduler::host_space();
+  std::string automatic = "auto";  ///< Name of the schedule with which others are compared.
 };
 
 struct TuneReport {

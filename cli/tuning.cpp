@@ -13,10 +13,13 @@
 #include <forestvm/program.hpp>
 
 #include "cli/printed.hpp"
+#include "kernels/account/accounting.hpp"
+#include "scheduler/choose/algorithm_1.hpp"
 #include "scheduler/choose/host_heuristic.hpp"
 #include "scheduler/choose/race.hpp"
 #include "scheduler/choose/schedule_space.hpp"
 #include "scheduler/choose/walk_prediction.hpp"
+#include "vm/host/targets/target.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -38,21 +41,27 @@ constexpr std::uint64_t kMaxCalls = 10'000;  ///< Most calls of a sample.
 struct Runner {
   std::string name;
   Schedule schedule;
-  std::size_t point;  ///< Its number in the host's space; SIZE_MAX for `auto`.
+  std::size_t point;  ///< Its number in the space; SIZE_MAX for `auto`.
   Program program;
   std::unique_ptr<Predictor> predictor{};
-  std::vector<Caller> callers{};
+  std::vector<Caller> callers{};     ///< Empty if times are estimated.
   std::vector<Seconds> once{};       ///< Time of a call.
   std::vector<double> us_per_row{};  ///< Least time in the heat, microseconds per row; 0: not measured.
   std::vector<double> of_auto{};     ///< us_per_row divided by auto's in the same heat.
+
+  /// Makes `calls` calls of batch number `b`, or estimates them, and returns their time.
+  Result<Seconds> spend(std::size_t b, std::uint64_t calls) {
+    if (callers.empty()) return once[b] * static_cast<double>(calls);
+    return callers[b].time(calls);
+  }
 
   /// Takes a sample: calls of batch number `b` for about `time`. Returns microseconds per row. As many calls before it
   /// are not timed: they bring the trees back into the caches, where those of other programs have been since.
   Result<double> sample(std::size_t b, std::uint64_t batch, Seconds time) {
     const auto calls =
         static_cast<std::uint64_t>(std::clamp(time / once[b], 1.0, static_cast<double>(kMaxCalls)));
-    FVM_TRY(callers[b].time(calls));
-    FVM_ASSIGN(const Seconds spent, callers[b].time(calls));
+    FVM_TRY(spend(b, calls));
+    FVM_ASSIGN(const Seconds spent, spend(b, calls));
     return spent.count() * 1e6 / static_cast<double>(calls * batch);
   }
 };
@@ -114,7 +123,7 @@ class Search {
 
   Result<Tuning> run(const Automatic& automatic) {
     if (options_.strategy == Strategy::Predict) FVM_TRY(predict_points());
-    FVM_ASSIGN(automatic_, loaded({"auto", automatic.schedule, SIZE_MAX, automatic.program}));
+    FVM_ASSIGN(automatic_, loaded({automatic.name, automatic.schedule, SIZE_MAX, automatic.program}));
     tuning_.tried = 1;
     for (std::size_t b = 0; b < best_.size(); ++b) FVM_TRY(warm_up(*automatic_, b));
     FVM_TRY(run_heats());
@@ -136,16 +145,23 @@ class Search {
 
   Result<RunnerRef> loaded(Runner runner) const {
     auto ref = std::make_shared<Runner>(std::move(runner));
-    FVM_ASSIGN(ref->predictor, host_backend(ref->program, options_.host));
-    for (const std::uint64_t batch : options_.batches)
-      ref->callers.emplace_back(*ref->predictor, rows_, batch);
     ref->once.resize(best_.size());
+    if (options_.device != nullptr) {
+      for (std::size_t b = 0; b < best_.size(); ++b) {
+        FVM_ASSIGN(ref->once[b], estimated_call(ref->program, options_.batches[b], *options_.device));
+      }
+    } else {
+      FVM_ASSIGN(ref->predictor, make_predictor(options_.backend, ref->program, ref->name));
+      for (const std::uint64_t batch : options_.batches)
+        ref->callers.emplace_back(*ref->predictor, rows_, batch);
+    }
     ref->us_per_row.resize(best_.size());
     ref->of_auto.resize(best_.size());
     return ref;
   }
 
   static Result<void> warm_up(Runner& runner, std::size_t b) {
+    if (runner.callers.empty()) return {};
     FVM_TRY(runner.callers[b].call());
     FVM_ASSIGN(const Seconds time, runner.callers[b].time(1));
     runner.once[b] = std::max(time, Seconds(1e-9));
@@ -156,25 +172,51 @@ class Search {
     FVM_TRY(heats_of(best_of_earlier()));
     if (options_.strategy == Strategy::Predict) return heats_of(predicted_);
     std::vector<std::size_t> points;
-    for (const std::uint64_t batch : options_.batches)
-      for (const auto& point : scheduler::host_heuristic_points(batch, options_.host.threads))
-        points.push_back(scheduler::host_point_number(point));
+    for (const std::uint64_t batch : options_.batches) add_first_points(batch, points);
     FVM_TRY(heats_of(points));
     points.clear();
     for (const auto& best : best_)
-      for (std::size_t i = 0; i < std::min(best.size(), scheduler::kTriedVariants); ++i)
-        for (const auto& variant : scheduler::host_variants(scheduler::host_template_point(best[i]->point)))
-          points.push_back(scheduler::host_point_number(variant));
+      for (std::size_t i = 0; i < std::min(best.size(), tried_variants()); ++i)
+        add_variants(best[i]->point, points);
     FVM_TRY(heats_of(points));
     if (options_.strategy == Strategy::Heuristic) return {};
-    points.resize(scheduler::host_space().points);
+    points.resize(options_.space().points);
     std::iota(points.begin(), points.end(), std::size_t{0});
     std::shuffle(points.begin(), points.end(), std::mt19937_64(1));
     return heats_of(points);
   }
 
+  /// Adds the points that the heuristic measures first for calls of `batch` rows.
+  void add_first_points(std::uint64_t batch, std::vector<std::size_t>& points) const {
+    if (options_.backend.on_host()) {
+      for (const auto& point : scheduler::host_heuristic_points(batch, options_.backend.host.threads))
+        points.push_back(scheduler::host_point_number(point));
+    } else {
+      for (const auto& point : scheduler::algorithm_1_points(batch, model_.num_features))
+        points.push_back(scheduler::gpu_point_number(point));
+    }
+  }
+
+  /// Returns the number of best points whose variants the heuristic measures next.
+  std::size_t tried_variants() const {
+    return options_.backend.on_host() ? scheduler::kTriedVariants : scheduler::kTriedWithSharedReduction;
+  }
+
+  void add_variants(std::size_t best, std::vector<std::size_t>& points) const {
+    if (options_.backend.on_host()) {
+      for (const auto& variant : scheduler::host_variants(scheduler::host_template_point(best)))
+        points.push_back(scheduler::host_point_number(variant));
+    } else {
+      scheduler::GpuTemplatePoint variant = scheduler::gpu_template_point(best);
+      variant.shared_reduce = true;
+      points.push_back(scheduler::gpu_point_number(variant));
+    }
+  }
+
   /// Finds the points of least predicted cost for each batch.
   Result<void> predict_points() {
+    if (!options_.backend.on_host())
+      return refused("--strategy predict", "costs are predicted for the host's schedules only");
     const scheduler::ForestFacts facts = scheduler::facts_of(model_);
     if (const std::string why = scheduler::why_not_predicted(facts); !why.empty())
       return refused("--strategy predict", "the costs of this model's schedules cannot be predicted: {}",
@@ -204,7 +246,7 @@ class Search {
         again.insert(trial.point);
     for (const Trial& trial : earlier) {
       if (again.contains(trial.point)) continue;
-      seen_.insert(print(scheduler::host_space().schedule(model_, trial.point)));
+      seen_.insert(print(options_.space().schedule(model_, trial.point)));
       tuning_.trials.push_back(trial);
     }
     return {again.begin(), again.end()};
@@ -217,9 +259,10 @@ class Search {
     std::vector<std::pair<std::size_t, Schedule>> fresh;
     for (const std::size_t point : points) {
       // A program may have tiles of several nodes only if it has one plan.
-      const auto tiling = scheduler::host_template_point(point).tiling;
-      if (options_.batches.size() > 1 && tiling.starts_with("uniform")) continue;
-      Schedule schedule = scheduler::host_space().schedule(model_, point);
+      if (options_.batches.size() > 1 && options_.backend.on_host() &&
+          scheduler::host_template_point(point).tiling.starts_with("uniform"))
+        continue;
+      Schedule schedule = options_.space().schedule(model_, point);
       if (seen_.insert(print(schedule)).second) fresh.emplace_back(point, std::move(schedule));
     }
     tuning_.planned += fresh.size();
@@ -232,10 +275,14 @@ class Search {
         ++tuning_.refused;
         continue;
       }
-      std::string name = scheduler::point_name(scheduler::host_space(), point);
-      FVM_ASSIGN(RunnerRef runner,
-                 loaded({std::move(name), std::move(schedule), point, std::move(*program)}));
-      heat.push_back(std::move(runner));
+      std::string name = scheduler::point_name(options_.space(), point);
+      auto runner = loaded({std::move(name), std::move(schedule), point, std::move(*program)});
+      if (!runner && !options_.backend.on_host() && runner.error().code == ErrorCode::Refused) {
+        ++tuning_.refused;  // the GPU has not enough of something
+        continue;
+      }
+      FVM_TRY(runner);
+      heat.push_back(std::move(*runner));
       if (heat.size() == kHeat || Clock::now() - begin > options_.budget * kCompileShare) {
         FVM_TRY(run_heat(heat, heats_end));
         heat.clear();
@@ -300,7 +347,7 @@ class Search {
     for (std::size_t b = 1; b < best_.size(); ++b)
       if (!best_[b].empty() && best_[b].front()->of_auto[b] < best_[most].front()->of_auto[most]) most = b;
     const Runner& best = *best_[most].front();
-    return printed("best %.2fx auto at %llu rows: ", 1 / best.of_auto[most],
+    return printed("best %.2fx %s at %llu rows: ", 1 / best.of_auto[most], automatic_->name.c_str(),
                    static_cast<unsigned long long>(options_.batches[most])) +
            best.name;
   }
@@ -347,8 +394,9 @@ class Search {
     // If the race did not take place, the heats decide: runners[1] has the least of_auto of all.
     if (result.standings.front().times.empty() && runners.size() > 1 && runners[1]->of_auto[b] < 1)
       std::swap(tuned.finalists[0], tuned.finalists[1]);
-    const auto mine = std::find_if(tuned.finalists.begin(), tuned.finalists.end(),
-                                   [](const Finalist& finalist) { return finalist.name == "auto"; });
+    const auto mine =
+        std::find_if(tuned.finalists.begin(), tuned.finalists.end(),
+                     [&](const Finalist& finalist) { return finalist.name == automatic_->name; });
     if (mine->us_per_row <= kWorthwhile * tuned.finalists.front().us_per_row)
       std::rotate(tuned.finalists.begin(), mine, mine + 1);
     return tuned;
@@ -365,18 +413,46 @@ class Search {
       const std::uint64_t most = is_last ? UINT32_MAX : middle(options_.batches[b], options_.batches[b + 1]);
       const TunedBatch& tuned = tuning_.batches[b];
       const std::string remark = remark_of(tuned);
-      if (tuned.finalists.front().name != "auto") {
+      if (tuned.finalists.front().name != automatic_->name) {
         const Schedule schedule = *parse_schedule(tuned.finalists.front().schedule);
         add(plans, {least, most, {}, schedule.directives, remark});
       } else {
+        const PlanText* const measured = plan_for(automatic, tuned.batch);
         for (const PlanText& mine : automatic)
           if (mine.most >= least && mine.least <= most)
             add(plans, {std::max(mine.least, least), std::min(mine.most, most), mine.target, mine.directives,
-                        remark});
+                        &mine != measured     ? mine.remark
+                        : mine.remark.empty() ? remark
+                                              : mine.remark + "; " + remark});
       }
       least = most + 1;
     }
     tuning_.schedule = joined(plans);
+  }
+
+  /// Returns the plan that calls of `batch` rows take on the CPU that was measured.
+  const PlanText* plan_for(const std::vector<PlanText>& plans, std::uint64_t batch) const {
+    const std::size_t rank = cpu_rank();
+    for (const PlanText& plan : plans)
+      if (plan.least <= batch && batch <= plan.most && rank_of(plan) <= rank) return &plan;
+    return nullptr;
+  }
+
+  /// Returns how many of the targets of plans the measured CPU has, of which each includes the one before it.
+  std::size_t cpu_rank() const {
+    if (!options_.backend.on_host()) return 0;
+    const auto target = host::find_target(options_.backend.host.target);
+    FVM_CHECK(target.ok());  // predictors were made for it
+    const auto* const cpu = std::find(std::begin(kCpuTargets), std::end(kCpuTargets), (*target)->cpu());
+    return static_cast<std::size_t>(cpu - std::begin(kCpuTargets));
+  }
+
+  static std::size_t rank_of(const PlanText& plan) {
+    constexpr std::string_view kTargets[] = {"avx2", "avx512", "avx512fp16"};
+    if (plan.target.empty()) return 0;
+    const auto* const target =
+        std::find(std::begin(kTargets), std::end(kTargets), plan.target.front().name());
+    return static_cast<std::size_t>(target - std::begin(kTargets)) + 1;
   }
 
   static std::uint64_t middle(std::uint64_t a, std::uint64_t b) {
@@ -395,11 +471,12 @@ class Search {
     if (plans.back().remark != plan.remark) plans.back().remark += "; " + plan.remark;
   }
 
-  static std::string remark_of(const TunedBatch& tuned) {
+  std::string remark_of(const TunedBatch& tuned) const {
     const Finalist& best = tuned.finalists.front();
-    return printed("measured at %llu %s: %.4f us a row, auto %.4f",
-                   static_cast<unsigned long long>(tuned.batch), tuned.batch == 1 ? "row" : "rows",
-                   best.us_per_row, tuned.auto_us_per_row);
+    return printed(
+        "%s at %llu %s: %.4f us a row, %s %.4f, on %s", options_.device == nullptr ? "measured" : "estimated",
+        static_cast<unsigned long long>(tuned.batch), tuned.batch == 1 ? "row" : "rows", best.us_per_row,
+        automatic_->name.c_str(), tuned.auto_us_per_row, options_.machine.c_str());
   }
 
   const Model& model_;
@@ -417,6 +494,15 @@ class Search {
 };
 
 }  // namespace
+
+Result<Seconds> estimated_call(const Program& program, std::uint64_t rows,
+                               const kernels::DeviceModel& device) {
+  const auto count = static_cast<std::uint32_t>(rows);
+  FVM_ASSIGN(const kernels::CallAccount call,
+             kernels::account(program, {count, count, OutputKind::Raw}, device));
+  if (!call.counted) return refused("estimate", "the costs of a layout's walks were not counted");
+  return Seconds(call.seconds);
+}
 
 Result<Tuning> tune(const Model& model, const Automatic& automatic, const TuningOptions& options,
                     const RepeatedRows& rows, const std::function<bool()>& interrupted,

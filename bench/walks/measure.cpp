@@ -21,6 +21,7 @@
 
 #include "cli/repeated_rows.hpp"
 #include "scheduler/choose/walk_features.hpp"
+#include "vm/host/targets/target.hpp"
 
 namespace {
 
@@ -135,6 +136,8 @@ Result<void> measure(const std::string& path, const std::string& rows_path) {
   std::printf("],\"cells\":[");
   std::vector<std::unique_ptr<Loaded>> all;
   std::mt19937 random(1);
+  FVM_ASSIGN(const host::Target* const best_target, host::find_target(kTargets[0]));
+  const bool fast_gathers = best_target->cpu() == CpuTarget::Avx512Fp16;
   for (const char* target : kTargets) {
     BackendOptions host;
     host.target = target;
@@ -143,8 +146,7 @@ Result<void> measure(const std::string& path, const std::string& rows_path) {
       FVM_ASSIGN(entry->predictor, host_backend(entry->program, host));
     }
     for (const std::uint32_t count : kRows) {
-      std::vector<WalkChoice> walks = scheduler::walks_for(facts, count);
-      if (facts.suits_top_tables) walks.push_back(scheduler::top_tables_walk(facts));
+      const std::vector<WalkChoice> walks = scheduler::walks_for(facts, count);
       std::vector<Runner> runners(walks.size() + 1);
       for (std::size_t i = 0; i < walks.size(); ++i) {
         FVM_ASSIGN(const Loaded* const walk, loaded(all, model, facts, walks[i], host));
@@ -153,7 +155,7 @@ Result<void> measure(const std::string& path, const std::string& rows_path) {
       runners.back().caller = std::make_unique<cli::Caller>(*of_auto, rows, count);
       FVM_ASSIGN(const std::vector<double> times, times_of(runners, count, random));
       if (target != kTargets[0] || count != kRows[0]) std::printf(",");
-      print_cell(facts, {count, std::string_view(target) == "avx512"}, target, walks, times);
+      print_cell(facts, {count, std::string_view(target) == "avx512", fast_gathers}, target, walks, times);
     }
   }
   std::printf("]}\n");

@@ -7,7 +7,6 @@ namespace forestvm::scheduler {
 namespace {
 
 constexpr std::size_t kManyRows = 2048, kManyFeatures = 128;  // line 2
-constexpr std::size_t kTriedWithSharedReduction = 3;          // line 25
 
 struct Measured {
   double seconds;

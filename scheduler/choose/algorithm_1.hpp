@@ -29,6 +29,9 @@ ThreadBlocks thread_blocks(std::size_t batch, std::size_t features);
 /// The points that are measured first (lines 14-20), in the order of the nested choices.
 std::vector<GpuTemplatePoint> algorithm_1_points(std::size_t batch, std::size_t features);
 
+/// The number of best points that are measured again with shared reduction (line 25).
+inline constexpr std::size_t kTriedWithSharedReduction = 3;
+
 /// Returns the seconds that a point takes; std::nullopt where it cannot be run.
 using MeasurePoint = std::function<std::optional<double>(const GpuTemplatePoint&)>;
 

@@ -2,6 +2,7 @@
 #include "scheduler/choose/gpu_template.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <forestvm/internal/formatted.hpp>
 
@@ -34,6 +35,24 @@ GpuTemplatePoint gpu_template_point(std::size_t index) {
   point.shared_reduce = flag(p::SharedReduce);
   point.layout = values[p::Layout];
   return point;
+}
+
+std::size_t gpu_point_number(const GpuTemplatePoint& point) {
+  const auto flag = [](bool value) -> std::string_view { return value ? "yes" : "no"; };
+  const std::string rows = std::to_string(point.rows_per_block),
+                    of_thread = std::to_string(point.rows_per_thread),
+                    threads = std::to_string(point.tree_threads),
+                    interleave = std::to_string(point.interleave);
+  const std::array<std::string_view, gpu_parameters::Count> values = {rows,
+                                                                      of_thread,
+                                                                      threads,
+                                                                      flag(point.cache_rows),
+                                                                      flag(point.cache_trees),
+                                                                      flag(point.unroll_walks),
+                                                                      interleave,
+                                                                      flag(point.shared_reduce),
+                                                                      point.layout};
+  return point_of(gpu_space(), values);
 }
 
 std::string print(const GpuTemplatePoint& point) {

@@ -58,6 +58,9 @@ inline constexpr std::size_t kGpuTemplatePoints = 5184;
 /// spaces.def.
 GpuTemplatePoint gpu_template_point(std::size_t index);
 
+/// Returns the number of a point in the space of GPU schedules.
+std::size_t gpu_point_number(const GpuTemplatePoint& point);
+
 /// Returns a point's name, with all nine parameters: "rpb64-rpt1-tt20-rows1-trees0-unroll1-il4-shared0-array".
 std::string print(const GpuTemplatePoint& point);
 

@@ -76,13 +76,14 @@ std::vector<WalkChoice> walks_for(const ForestFacts& facts, std::uint32_t rows) 
     if (walk.layout == WalkLayout::Array && !suits_array(facts)) return;
     if (walk.coded && walk.layout == WalkLayout::Sparse && !nodes_hold_codes) return;
     if (walk.layout == WalkLayout::Tables && !facts.fits_tables) return;
+    if (walk.layout == WalkLayout::TopTables && !facts.suits_top_tables) return;
     if (walk.layout == WalkLayout::TreeTables && facts.most_leaves > kMaxTreeSlots + 1) return;
     walks.push_back(walk);
   };
   if (few) {
     add({Lanes::None, WalkLayout::Sparse, false, 1, 0});
     for (const bool coded : {false, true}) {
-      for (const std::uint32_t lockstep : {16u, 128u})
+      for (const std::uint32_t lockstep : {16u, 64u, 128u})
         for (const bool unrolled : {false, true})
           add({Lanes::Trees, WalkLayout::Sparse, coded, lockstep, 0, unrolled});
       add({Lanes::Trees, WalkLayout::Array, coded, 128, 0, true});
@@ -91,6 +92,7 @@ std::vector<WalkChoice> walks_for(const ForestFacts& facts, std::uint32_t rows) 
     add({Lanes::Trees, WalkLayout::Sparse, true, 128, 64, unrolls});
     add({Lanes::Trees, WalkLayout::Array, true, 128, 64, true});
   }
+  add({Lanes::Rows, WalkLayout::TopTables, true, 1, block_of_codes(facts)});
   const std::vector<std::uint32_t> blocks = few ? std::vector{64u} : std::vector{64u, 256u, 512u};
   for (const std::uint32_t block : blocks) {
     add({Lanes::Rows, WalkLayout::Tables, true, 1, block});
@@ -100,10 +102,6 @@ std::vector<WalkChoice> walks_for(const ForestFacts& facts, std::uint32_t rows) 
         add({Lanes::Rows, WalkLayout::Sparse, coded, few ? 64u : 128u, block});
   }
   return walks;
-}
-
-WalkChoice top_tables_walk(const ForestFacts& facts) {
-  return {Lanes::Rows, WalkLayout::TopTables, true, 1, block_of_codes(facts)};
 }
 
 }  // namespace forestvm::scheduler

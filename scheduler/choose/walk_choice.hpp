@@ -49,9 +49,6 @@ inline constexpr std::uint32_t kSmallBlock = 256, kLargeBlock = 512;  ///< Rows 
 /// Returns the rows of a block whose codes stay in the cache.
 std::uint32_t block_of_codes(const ForestFacts& facts);
 
-/// Returns the walk of blocks of rows through top tables, for models that they suit.
-WalkChoice top_tables_walk(const ForestFacts& facts);
-
 /// Returns the walks whose costs are predicted that suit calls of this number of rows and that the model's trees have.
 std::vector<WalkChoice> walks_for(const ForestFacts& facts, std::uint32_t rows);
 

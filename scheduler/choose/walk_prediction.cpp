@@ -18,7 +18,6 @@
 #include <forestvm/program.hpp>
 
 #include "scheduler/choose/walk_costs.hpp"
-#include "scheduler/choose/walk_rules.hpp"
 
 namespace forestvm::scheduler {
 namespace {
@@ -28,9 +27,6 @@ constexpr std::uint32_t kMeasuredRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 102
 constexpr double kWorthAChange = 1.03;  ///< Ratio of costs from which a walk gets a plan of its own.
 /// Mean gain over all calls from which one more layout is worth its memory.
 constexpr double kWorthALayout = 0.03;
-/// The time of walks through top tables, where they are faster, as a share of the time of the best other walk. Source:
-/// the means of 31 drawn forests, which fall from 0.72 at 64 rows to 0.41 at 1,024 rows.
-constexpr double kTopTablesCost = 0.6;
 constexpr std::size_t kMostPlans = 14;  ///< A schedule may have 16, of which one is for float64 rows.
 /// Calls of up to this many rows cost the same with every larger block.
 constexpr std::uint32_t kMostRowsOfSmallestBlock = 64;
@@ -66,37 +62,6 @@ struct CpuOfPlan {
 };
 constexpr CpuOfPlan kCpus[] = {{"avx512fp16", true, true}, {"avx512", true, false}, {{}, false, false}};
 constexpr std::size_t kCpuCount = std::size(kCpus);
-
-/// The costs of walks on CPUs with fast gathers, as ratios of the predicted costs, which are those of an AMD EPYC: for
-/// calls of up to 4, up to 32 and more rows. Walks that gather values with trees in the lanes have 1, because only
-/// ratios of walks count. Source: the means of 139 forests on an Intel Xeon, bench/results/auto.md.
-constexpr std::uint32_t kRowsOfRatios[] = {4, 32};
-struct GatherRatio {
-  Lanes lanes;
-  WalkLayout layout;
-  bool coded;
-  double by_rows[std::size(kRowsOfRatios) + 1];
-};
-constexpr GatherRatio kGatherRatios[] = {{Lanes::None, WalkLayout::Sparse, false, {1.42, 1.43, 1.48}},
-                                         {Lanes::Trees, WalkLayout::Sparse, true, {1.08, 1.01, 1.04}},
-                                         {Lanes::Trees, WalkLayout::Array, false, {1.53, 1.48, 1.40}},
-                                         {Lanes::Trees, WalkLayout::Array, true, {1.55, 1.47, 1.47}},
-                                         {Lanes::Rows, WalkLayout::Sparse, false, {0.94, 0.76, 0.77}},
-                                         {Lanes::Rows, WalkLayout::Sparse, true, {1.57, 1.69, 1.90}},
-                                         {Lanes::Rows, WalkLayout::Tables, true, {1.68, 1.63, 1.40}},
-                                         {Lanes::Rows, WalkLayout::TreeTables, true, {1.42, 1.42, 1.36}}};
-
-/// Returns by how much a predicted cost differs on the CPU of a call.
-double ratio_of(const WalkCall& call, const WalkChoice& walk) {
-  if (!call.has_fast_gathers) return 1;
-  const std::size_t range =
-      static_cast<std::size_t>(std::count_if(std::begin(kRowsOfRatios), std::end(kRowsOfRatios),
-                                             [&](std::uint32_t most) { return call.rows > most; }));
-  for (const GatherRatio& ratio : kGatherRatios)
-    if (ratio.lanes == walk.lanes && ratio.layout == walk.layout && ratio.coded == walk.coded)
-      return ratio.by_rows[range];
-  return 1;
-}
 
 /// The walks for calls of a number of rows on a target, with their costs.
 struct Cell {
@@ -156,21 +121,12 @@ std::string microseconds(double time) {
   return text.data();
 }
 
-/// Adds the walk through top tables where it is faster than the walks whose costs are predicted. The predictor knows
-/// no times of such walks.
-void add_top_tables(const ForestFacts& facts, Cell& cell) {
-  if (!top_tables_are_faster(facts, cell.call)) return;
-  cell.costs.push_back(kTopTablesCost * *std::min_element(cell.costs.begin(), cell.costs.end()));
-  cell.walks.push_back(top_tables_walk(facts));
-}
-
 std::vector<Cell> cells_of(const ForestFacts& facts, std::span<const std::uint32_t> rows) {
   std::vector<Cell> cells;
   std::vector<WalkOfCall> walks;
   for (const std::uint32_t count : rows)
     for (const CpuOfPlan& cpu : kCpus) {
       cells.push_back({{count, cpu.has_avx512, cpu.has_fast_gathers}, walks_for(facts, count)});
-      if (cpu.has_fast_gathers) continue;  // its costs are predicted with those of the next CPU
       for (const WalkChoice& walk : cells.back().walks) walks.push_back({cells.back().call, walk});
     }
   const std::vector<double> costs = predicted_costs(facts, walks);
@@ -178,9 +134,7 @@ std::vector<Cell> cells_of(const ForestFacts& facts, std::span<const std::uint32
   for (Cell& cell : cells) {
     const auto end = next + static_cast<std::ptrdiff_t>(cell.walks.size());
     cell.costs.assign(next, end);
-    if (!cell.call.has_fast_gathers) next = end;
-    for (std::size_t i = 0; i < cell.walks.size(); ++i) cell.costs[i] *= ratio_of(cell.call, cell.walks[i]);
-    add_top_tables(facts, cell);
+    next = end;
   }
   return cells;
 }
@@ -208,17 +162,20 @@ unsigned best_ways(const std::vector<Cell>& cells) {
 /// Says what the walk of a cell costs, and what the best walks of other ways cost.
 std::string why(const Cell& cell, const WalkChoice& walk) {
   const unsigned way = way_of(walk);
+  const double mine = cell.cost_of(walk);
   std::string others;
+  bool is_least = true;
   for (unsigned other = 0; other < std::size(kWays); ++other) {
     const std::size_t best = cell.best(1u << other);
     if (other == way || best == cell.walks.size()) continue;
+    is_least = is_least && mine <= cell.costs[best];
     const std::string cost = microseconds(cell.costs[best]);
     const std::string_view what = kWays[other];
     others += others.empty() ? formatted("; {} would take {}", what, cost) : formatted(", {} {}", what, cost);
   }
-  return formatted("walks {}, {} to take {} us a row at {} row{}{}", kWays[way],
-                   walk.layout == WalkLayout::TopTables ? "estimated" : "predicted",
-                   microseconds(cell.cost_of(walk)), cell.call.rows, cell.call.rows == 1 ? "" : "s", others);
+  if (!is_least) others += "; what would be faster is not worth a further plan or copy of the trees";
+  return formatted("walks {}, predicted to take {} us a row at {} row{}{}", kWays[way], microseconds(mine),
+                   cell.call.rows, cell.call.rows == 1 ? "" : "s", others);
 }
 
 /// Chooses the walk of each cell, from the largest calls to the smallest. `cells` has kCpuCount cells for each number

@@ -39,10 +39,6 @@ constexpr std::uint32_t kTreeTableRows = kCodeRows;
 /// Calls of up to this many rows are cut into blocks of 256 rows where 512 rows of values or codes would leave the
 /// cache. Elsewhere blocks of 512 are 1.1 times as fast from 512 rows on, and the runtime cuts them among threads.
 constexpr std::uint32_t kRowsOfSmallBlocks = 1024;
-/// The number of rows from which top tables are faster than walks through nodes, and the most columns of codes for each
-/// step of a row. Source: 45 drawn forests, bench/results/auto.md.
-constexpr std::uint32_t kLeastRowsOfTopTables = 64;
-constexpr double kMaxColumnsPerStep = 0.35, kMaxColumnsPerStepOfAvx512 = 1.5;
 constexpr std::uint32_t kLanes = 128;  ///< number of walks in lockstep: eight vectors of the widest target
 
 /// Walks do without leaf checks if trees are on average nearly as deep as the deepest.
@@ -111,12 +107,6 @@ void add_few_rows(std::vector<PlanChoice>& plans, const ForestFacts& facts, bool
 }
 
 }  // namespace
-
-bool top_tables_are_faster(const ForestFacts& facts, const WalkCall& call) {
-  const double most = call.has_avx512 ? kMaxColumnsPerStepOfAvx512 : kMaxColumnsPerStep;
-  return facts.suits_top_tables && call.rows >= kLeastRowsOfTopTables &&
-         static_cast<double>(facts.columns) <= most * facts.steps();
-}
 
 std::vector<PlanChoice> plans_by_rules(const ForestFacts& facts) {
   const bool coded = suits_codes(facts);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,7 @@ class Tuner : public testing::Test {
     Schedule schedule = automatic_schedule(model_);
     Program program = compile(model_, schedule, options_.compile)->program;
     rows_ = repeated_rows("", {}, program, 64).value();
-    automatic_ = {std::move(schedule), std::move(program)};
+    automatic_ = {"auto", std::move(schedule), std::move(program)};
   }
 
   /// Searches until the search has asked `questions` times whether it was interrupted.
@@ -85,6 +86,29 @@ TEST_F(Tuner, IsCompleteOnlyIfAllBatchesWereMeasured) {
   const Tuning resumed = tuned(2 * questions);
   EXPECT_TRUE(resumed.is_complete());
   EXPECT_FALSE(has_partial_trials(resumed));
+}
+
+/// Where `auto` stays, the plan that was measured says so; plans for other CPUs and other rows say what they said.
+TEST_F(Tuner, SaysOfThePlansThatWereMeasuredThatTheyWere) {
+  options_.backend.host.target = "baseline";
+  options_.machine = "a machine";
+  const Schedule schedule =
+      parse_schedule(
+          "plan(1)  # one\nlayout(tree, sparse)\nplan(100, avx2)  # narrow\nlayout(tree, array)\n"
+          "plan(100)  # wide\nlayout(tree, sparse)\nplan(BATCH)  # many\nlayout(tree, array)\n")
+          .value();
+  automatic_ = {"auto", schedule, compile(model_, schedule, options_.compile)->program};
+  std::vector<std::string> remarks;
+  for (const Directive& directive : tuned(0).schedule.directives)
+    if (directive.kind == DirectiveKind::Plan) remarks.push_back(directive.remark);
+  ASSERT_EQ(remarks.size(), 6u);
+  EXPECT_TRUE(remarks[0].starts_with("one; measured at 1 row: ")) << remarks[0];
+  EXPECT_TRUE(remarks[0].ends_with(", on a machine")) << remarks[0];
+  EXPECT_EQ(remarks[1], "narrow");
+  EXPECT_EQ(remarks[2], "wide");
+  EXPECT_EQ(remarks[3], "narrow");
+  EXPECT_TRUE(remarks[4].starts_with("wide; measured at 64 rows: ")) << remarks[4];
+  EXPECT_EQ(remarks[5], "many");
 }
 
 }  // namespace

