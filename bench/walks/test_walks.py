@@ -50,7 +50,24 @@ class Walks(unittest.TestCase):
         self.assertEqual(data.features.shape, (len(data.times), len(data.names)))
         self.assertTrue((data.times > 0).all())
         self.assertEqual(set(data.column("has_avx512")), {0, 1})
+        self.assertEqual(len(set(data.column("has_fast_gathers"))), 1)  # a property of the machine
         self.assertEqual(len(data.auto), 2 * 2 * 10)  # forests, targets, numbers of rows
+
+    def test_forests_of_two_machines_are_one_model(self):
+        data = script("train").Measured([self.measured, self.measured])
+        self.assertEqual(data.titles, [f"drawn-{seed}" for seed in SEEDS])
+        self.assertEqual(len(data.auto), 2 * 2 * 2 * 10)
+
+    def test_stand_ins_scale_walks_that_the_forest_does_not_know(self):
+        stand_in = script("stand_in")
+        names = ["lanes", "layout", "is_coded", "lockstep", "is_unrolled", "has_fast_gathers"]
+        of_values, of_trees, longer, tops = [2, 0, 0, 128, 0, 1], [1, 0, 0, 64, 0, 1], [1, 0, 0, 128, 0, 1], [2, 4, 1, 1, 0, 1]
+        walks = [{"us": us, "features": features} for us, features in
+                 ((8, of_values), (2, of_trees), (4, longer), (1, tops))]  # fmt: skip
+        model = {"names": names, "cells": [{"walks": walks, "predicted": [16, 77, 12, 99]}]}
+        stand_in.replace_times(model, 0.5)
+        self.assertEqual([walk["us"] for walk in walks], [16, 2 * 3, 12, 1 * 2 * 0.5])
+        self.assertEqual({walk["features"][-1] for walk in walks}, {0})
 
     def test_regret_is_one_for_the_measured_times_themselves(self):
         data = script("train").Measured([self.measured])
