@@ -29,8 +29,8 @@ class NodesBelow {
       static_assert(kRows == Target::Codes::kLanes);
       for (std::uint32_t row = 0; row < slots; row += kRows) {
         const std::uint8_t* const of_rows = codes + code_offset(row, columns);
-        if constexpr (kRows >
-                      kMinLanes)  // few rows fill half of a vector of bytes: see TablesDescent::slots_for
+        // Few rows fill half of a vector of bytes: see TablesDescent::slots_for.
+        if constexpr (kRows > kMinLanes)
           if (slots - row < kRows)
             return in_lanes<kVectors / 2>(tree, of_rows, columns, at + row, numbers + row);
         in_lanes<kVectors>(tree, of_rows, columns, at + row, numbers + row);
