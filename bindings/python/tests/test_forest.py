@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import gzip
+import json
 import math
 import os
 import subprocess
@@ -344,9 +345,31 @@ def test_auto_suits_numbers_of_rows_per_call(breast_cancer: Path) -> None:
             forestvm.load(breast_cancer, for_rows=1, schedule=schedule)
 
 
+def test_auto_suits_a_number_of_threads(breast_cancer: Path) -> None:
+    rows = np.random.default_rng(3).normal(size=(40, 30)).astype(np.float32)
+    document = json.loads(breast_cancer.read_text())
+    model = document["learner"]["gradient_booster"]["model"]
+    model["trees"] = [dict(tree, id=i) for i, tree in enumerate(model["trees"] * 10)]
+    model["tree_info"] *= 10
+    model["gbtree_model_param"]["num_trees"] = str(len(model["trees"]))
+    model["iteration_indptr"] = list(range(len(model["trees"]) + 1))
+    large = json.dumps(document).encode()
+    plain, shared = (forestvm.load(large, for_threads=count, threads=2) for count in (1, 2))
+    assert plain.schedule == forestvm.load(large).schedule
+    assert "tile(batch, b0, b1, 4)" in shared.schedule and "tile(batch, b0, b1, 4)" not in plain.schedule
+    for count in (1, 4, 5, 40):
+        np.testing.assert_array_equal(shared.predict(rows[:count]), plain.predict(rows[:count]))
+    assert forestvm.load(breast_cancer, for_threads=2).schedule == forestvm.load(breast_cancer).schedule
+    for wrong in (0, -1, 2**32, 1.5, True, "2", None):
+        with pytest.raises(forestvm.Usage, match="for_threads"):
+            forestvm.load(breast_cancer, for_threads=wrong)
+    with pytest.raises(forestvm.Usage, match="for_threads: is for the schedule auto"):
+        forestvm.load(breast_cancer, for_threads=2, schedule="xgboost")
+
+
 def test_programs_have_their_schedule_contract_and_rounds(breast_cancer: Path) -> None:
     program = forestvm.load(breast_cancer).to_bytes()
-    for options in ({"schedule": "auto"}, {"for_rows": 1}, {"contract": "fast"}, {"rounds": (0, 3)}):
+    for options in ({"schedule": "auto"}, {"for_rows": 1}, {"for_threads": 2}, {"contract": "fast"}, {"rounds": (0, 3)}):
         with pytest.raises(forestvm.Usage):
             forestvm.load(program, **options)
     forestvm.load(program, contract="trainer", strict=True)
