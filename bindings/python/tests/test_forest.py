@@ -356,7 +356,8 @@ def test_auto_suits_a_number_of_threads(breast_cancer: Path) -> None:
     large = json.dumps(document).encode()
     plain, shared = (forestvm.load(large, for_threads=count, threads=2) for count in (1, 2))
     assert plain.schedule == forestvm.load(large).schedule
-    assert "tile(batch, b0, b1, 4)" in shared.schedule and "tile(batch, b0, b1, 4)" not in plain.schedule
+    assert "tile(batch, b0, b1, 4)" in shared.schedule
+    assert "tile(batch, b0, b1, 4)" not in plain.schedule
     for count in (1, 4, 5, 40):
         np.testing.assert_array_equal(shared.predict(rows[:count]), plain.predict(rows[:count]))
     assert forestvm.load(breast_cancer, for_threads=2).schedule == forestvm.load(breast_cancer).schedule
@@ -369,9 +370,10 @@ def test_auto_suits_a_number_of_threads(breast_cancer: Path) -> None:
 
 def test_programs_have_their_schedule_contract_and_rounds(breast_cancer: Path) -> None:
     program = forestvm.load(breast_cancer).to_bytes()
-    for options in ({"schedule": "auto"}, {"for_rows": 1}, {"for_threads": 2}, {"contract": "fast"}, {"rounds": (0, 3)}):
-        with pytest.raises(forestvm.Usage):
-            forestvm.load(program, **options)
+    options = {"schedule": "auto", "for_rows": 1, "for_threads": 2, "contract": "fast", "rounds": (0, 3)}
+    for option, value in options.items():
+        with pytest.raises(forestvm.Usage, match=f"^{option}: "):
+            forestvm.load(program, **{option: value})
     forestvm.load(program, contract="trainer", strict=True)
 
 
