@@ -45,6 +45,9 @@ const Command kCompile = {
      {"for-rows", '\0', "LIST",
       "the numbers of rows per call that the schedule auto is to suit, e.g. 1 or 1,1000 (default: all): the program "
       "has only the plans for these, which makes it smaller; calls of other sizes run, too"},
+     {"for-threads", '\0', "N",
+      "the number of threads that will predict (default: 1): those of the schedule auto then share calls of few rows "
+      "where these take long; the program runs with any number of threads"},
      kRoundsOption,
      kContractOption,
      kWithOption,

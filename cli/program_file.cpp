@@ -109,12 +109,16 @@ Result<void> add_capabilities(const Arguments& arguments, Requested& requested) 
 Result<Requested> requested_of(const Arguments& arguments, const Model& model, const std::string& schedule) {
   Requested requested;
   FVM_ASSIGN(requested.options.contract, arguments.choice("contract", requested.options.contract));
-  if (arguments.has("for-rows")) {
-    if (schedule != "auto") return usage_error("--for-rows: is for the schedule auto");
+  for (const char* option : {"for-rows", "for-threads"})
+    if (arguments.has(option) && schedule != "auto")
+      return usage_error(formatted("--{}: is for the schedule auto", option));
+  if (arguments.has("for-rows") || arguments.has("for-threads")) {
     FVM_ASSIGN(const auto rows, arguments.numbers("for-rows", 1, kMaxBatch, {}));
+    FVM_ASSIGN(const std::uint64_t threads, arguments.number("for-threads", 1, kMaxThreads, 1));
     const std::set<std::uint32_t> ascending(rows.begin(), rows.end());
     requested.chosen = {
-        automatic_schedule(model, std::vector<std::uint32_t>(ascending.begin(), ascending.end())),
+        automatic_schedule(model, std::vector<std::uint32_t>(ascending.begin(), ascending.end()),
+                           static_cast<unsigned>(threads)),
         "schedule auto"};
   } else {
     FVM_ASSIGN(requested.chosen, choose_schedule(schedule, model, requested.options.contract));

@@ -8,6 +8,7 @@
 #include <forestvm/internal/formatted.hpp>
 
 #include "cli/io/output_file.hpp"
+#include "scheduler/plan_ranges.hpp"
 
 namespace forestvm::cli {
 namespace {
@@ -42,27 +43,20 @@ std::vector<PlanRemark> plan_remarks(std::string_view schedule) {
   std::vector<PlanRemark> plans;
   const auto parsed = parse_schedule(schedule);
   if (!parsed) return plans;
-  std::uint64_t least = 1;
-  bool shares_rows = false;  // whether plans for narrower targets follow
-  for (const Directive& directive : parsed->directives) {
-    if (directive.kind != DirectiveKind::Plan) continue;
-    const Argument& most = directive.arguments.front();
-    std::string rows = std::to_string(least);
-    if (!most.is_number())
+  for (const scheduler::PlanRange& plan : scheduler::plan_ranges(*parsed)) {
+    if (plan.directive == nullptr) return plans;
+    std::string rows = std::to_string(plan.least);
+    if (plan.most == scheduler::kAnyRows)
       rows += " rows and more";
-    else if (most.number() == least)
-      rows += least == 1 ? " row" : " rows";
+    else if (plan.most == plan.least)
+      rows += plan.least == 1 ? " row" : " rows";
     else
-      rows += formatted(" to {} rows", most.number());
-    const bool has_target = directive.arguments.size() > 1;
-    if (has_target)
-      rows += " on " + directive.arguments[1].name();
-    else if (shares_rows)
+      rows += formatted(" to {} rows", plan.most);
+    if (!plan.target.empty())
+      rows += " on " + plan.target;
+    else if (plan.shares_rows)
       rows += " on other targets";
-    shares_rows = has_target;
-    const std::uint64_t last = most.is_number() ? most.number() : UINT64_MAX;
-    plans.push_back({least, last, std::move(rows), directive.remark});
-    if (!has_target) least = last + 1;
+    plans.push_back({plan.least, plan.most, std::move(rows), plan.directive->remark});
   }
   return plans;
 }

@@ -19,6 +19,7 @@
 #include "scheduler/choose/race.hpp"
 #include "scheduler/choose/schedule_space.hpp"
 #include "scheduler/choose/walk_prediction.hpp"
+#include "scheduler/plan_ranges.hpp"
 #include "vm/host/targets/target.hpp"
 
 namespace forestvm::cli {
@@ -70,29 +71,21 @@ using RunnerRef = std::shared_ptr<Runner>;
 /// A plan of a schedule: the directives for calls of `least` to `most` rows.
 struct PlanText {
   std::uint64_t least, most;
-  std::vector<Argument> target;  ///< The target that the plan names; empty: it names none.
+  std::string target;  ///< The target that the plan names; empty: it names none.
   std::vector<Directive> directives;
   std::string remark;
 };
 
 std::vector<PlanText> plans_of(const Schedule& schedule) {
   std::vector<PlanText> plans;
-  for (const Directive& directive : schedule.directives) {
-    if (directive.kind == DirectiveKind::Plan) {
-      const Argument& rows = directive.arguments.front();
-      const bool shares_rows = !plans.empty() && !plans.back().target.empty();
-      const std::uint64_t least = plans.empty() ? 1
-                                  : shares_rows ? plans.back().least
-                                                : plans.back().most + 1;
-      plans.push_back({least,
-                       rows.is_number() ? rows.number() : UINT32_MAX,
-                       {directive.arguments.begin() + 1, directive.arguments.end()},
-                       {},
-                       directive.remark});
-    } else {
-      if (plans.empty()) plans.push_back({1, UINT32_MAX, {}, {}, {}});
-      plans.back().directives.push_back(directive);
-    }
+  for (const scheduler::PlanRange& plan : scheduler::plan_ranges(schedule)) {
+    const auto first = schedule.directives.begin();
+    plans.push_back(
+        {plan.least,
+         plan.most,
+         plan.target,
+         {first + static_cast<std::ptrdiff_t>(plan.begin), first + static_cast<std::ptrdiff_t>(plan.end)},
+         plan.directive == nullptr ? std::string() : plan.directive->remark});
   }
   return plans;
 }
@@ -100,8 +93,9 @@ std::vector<PlanText> plans_of(const Schedule& schedule) {
 Schedule joined(const std::vector<PlanText>& plans) {
   Schedule schedule;
   for (const PlanText& plan : plans) {
-    std::vector<Argument> arguments{plan.most == UINT32_MAX ? Argument(kBatchSizeName) : Argument(plan.most)};
-    arguments.insert(arguments.end(), plan.target.begin(), plan.target.end());
+    std::vector<Argument> arguments{plan.most == scheduler::kAnyRows ? Argument(kBatchSizeName)
+                                                                     : Argument(plan.most)};
+    if (!plan.target.empty()) arguments.emplace_back(plan.target);
     schedule.directives.push_back({DirectiveKind::Plan, std::move(arguments), {}, plan.remark});
     schedule.directives.insert(schedule.directives.end(), plan.directives.begin(), plan.directives.end());
   }
@@ -410,7 +404,8 @@ class Search {
     std::uint64_t least = 1;
     for (std::size_t b = 0; b < tuning_.batches.size(); ++b) {
       const bool is_last = b + 1 == tuning_.batches.size();
-      const std::uint64_t most = is_last ? UINT32_MAX : middle(options_.batches[b], options_.batches[b + 1]);
+      const std::uint64_t most =
+          is_last ? scheduler::kAnyRows : middle(options_.batches[b], options_.batches[b + 1]);
       const TunedBatch& tuned = tuning_.batches[b];
       const std::string remark = remark_of(tuned);
       if (tuned.finalists.front().name != automatic_->name) {
@@ -450,8 +445,7 @@ class Search {
   static std::size_t rank_of(const PlanText& plan) {
     constexpr std::string_view kTargets[] = {"avx2", "avx512", "avx512fp16"};
     if (plan.target.empty()) return 0;
-    const auto* const target =
-        std::find(std::begin(kTargets), std::end(kTargets), plan.target.front().name());
+    const auto* const target = std::find(std::begin(kTargets), std::end(kTargets), plan.target);
     return static_cast<std::size_t>(target - std::begin(kTargets)) + 1;
   }
 

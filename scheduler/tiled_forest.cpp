@@ -55,11 +55,11 @@ const TiledTree& TiledForest::tree(const Tiling& tiling, std::uint32_t position)
   return cut_->trees.at(tiling)[order[position]].value();
 }
 
-GroupSize size_of(const TiledForest& forest, const TreeGroup& group) {
+Result<GroupSize> size_of(const TiledForest& forest, const TreeGroup& group) {
   GroupSize size;
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
     size.nodes += forest.tree(group.tiling, t).model_nodes();
-  const LayoutSize laid_out = layout_size(forest, group);
+  FVM_ASSIGN(const LayoutSize laid_out, layout_size(forest, group));
   size.slots = laid_out.slots;
   size.bytes = laid_out.bytes;
   return size;
@@ -69,7 +69,7 @@ std::string print(const TiledForest& forest) {
   std::string text;
   for (std::size_t i = 0; i < forest.groups.size(); ++i) {
     const TreeGroup& group = forest.groups[i];
-    const GroupSize size = size_of(forest, group);
+    const GroupSize size = *size_of(forest, group);  // no group is refused any more
     text += formatted("group g{}: {}, trees {} to {}, ", i, name_of(group.layout), group.tree_begin,
                       group.tree_end);
     if (group.tiling.size > 1)

@@ -76,7 +76,8 @@ struct GroupSize {
   std::uint64_t slots = 0;
   std::uint64_t bytes = 0;
 };
-GroupSize size_of(const TiledForest& forest, const TreeGroup& group);
+/// Returns the size of a group. Refuses, with the reason, trees that the layout cannot hold.
+Result<GroupSize> size_of(const TiledForest& forest, const TreeGroup& group);
 
 /// The most slots for each node of a group's trees; a layout that needs more is refused. kArrayPadding is for the
 /// array layout, kMaxPadding for layouts that pad more by their nature (level order in tiles, and trees all as deep

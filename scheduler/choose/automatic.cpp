@@ -10,6 +10,7 @@
 
 #include <forestvm/named_schedules.hpp>
 
+#include "scheduler/choose/share_few_rows.hpp"
 #include "scheduler/choose/walk_choice.hpp"
 #include "scheduler/choose/walk_prediction.hpp"
 #include "scheduler/choose/walk_rules.hpp"
@@ -68,9 +69,10 @@ std::vector<PlanChoice> chosen_plans(const ForestFacts& facts, std::span<const s
 
 }  // namespace
 
-Schedule automatic_schedule(const Model& model, std::span<const std::uint32_t> rows) {
+Schedule automatic_schedule(const Model& model, std::span<const std::uint32_t> rows, unsigned threads) {
   const ForestFacts facts = scheduler::facts_of(model);
   std::vector<PlanChoice> plans = chosen_plans(facts, rows);
+  if (threads > 1) scheduler::share_few_rows(facts, rows, threads, plans);
   if (codes_suit_doubles(facts, plans.back())) {
     rename_calls(plans, kBatchSizeName, kMaxPassRows);
     plans.push_back(

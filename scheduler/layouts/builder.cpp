@@ -17,7 +17,6 @@ namespace {
 /// The functions of a layout.
 struct Builder {
   decltype(&layout_size) size;
-  decltype(&forestvm::scheduler::why_not) why_not;
   decltype(&forestvm::scheduler::build) build;
 };
 
@@ -25,7 +24,7 @@ Builder builder(Layout layout) {
   switch (layout) {
 #define FVM_LAYOUT(number, Name, text, word, View, meaning) \
   case Layout::Name:                                        \
-    return {size_##Name, why_not_##Name, build_##Name};
+    return {size_##Name, build_##Name};
 #include <forestvm/core/layouts.def>
   }
   return {};
@@ -33,12 +32,8 @@ Builder builder(Layout layout) {
 
 }  // namespace
 
-LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group) {
+Result<LayoutSize> layout_size(const TiledForest& forest, const TreeGroup& group) {
   return builder(group.layout).size(forest, group);
-}
-
-std::optional<std::string> why_not(const TiledForest& forest, const TreeGroup& group) {
-  return builder(group.layout).why_not(forest, group);
 }
 
 Result<BuiltGroup> build(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks) {

@@ -1,12 +1,10 @@
-// The builders of layouts: how much memory a group of trees takes, whether the layout can hold it, and its
-// nodes. Each row of layouts.def has one of each function.
+// The builders of layouts: how much memory a group of trees takes, if the layout can hold it, and its nodes. Each row
+// of layouts.def has one of each function.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,17 +30,15 @@ struct BuiltGroup {
   std::vector<double> wide_leaves;  ///< outputs of float64 models, indexed as `numbers`
 };
 
-#define FVM_LAYOUT(number, Name, text, word, View, meaning)                                     \
-  LayoutSize size_##Name(const TiledForest& forest, const TreeGroup& group);                    \
-  std::optional<std::string> why_not_##Name(const TiledForest& forest, const TreeGroup& group); \
+#define FVM_LAYOUT(number, Name, text, word, View, meaning)                          \
+  Result<LayoutSize> size_##Name(const TiledForest& forest, const TreeGroup& group); \
   Result<BuiltGroup> build_##Name(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks);
 #include <forestvm/core/layouts.def>
 
 // These call the function of the group's layout.
 
-LayoutSize layout_size(const TiledForest& forest, const TreeGroup& group);
-/// Says why the layout cannot hold the group's trees; std::nullopt if it can.
-std::optional<std::string> why_not(const TiledForest& forest, const TreeGroup& group);
+/// Returns what the group's trees take. Refuses, with the reason, trees that the layout cannot hold.
+Result<LayoutSize> layout_size(const TiledForest& forest, const TreeGroup& group);
 /// Builds a group that its layout can hold. `ranks` is sealed. Refuses more columns of codes than the
 /// layout's nodes have room for.
 Result<BuiltGroup> build(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks);

@@ -136,14 +136,13 @@ BuiltGroup build_group(const TiledForest& forest, const TreeGroup& group, const 
 
 }  // namespace
 
-#define FVM_LEVEL_ORDER(Name, View)                                                                        \
-  LayoutSize size_##Name(const TiledForest& forest, const TreeGroup& group) {                              \
-    return size<View>(forest, group);                                                                      \
-  }                                                                                                        \
-  std::optional<std::string> why_not_##Name(const TiledForest&, const TreeGroup&) { return std::nullopt; } \
-  Result<BuiltGroup> build_##Name(const TiledForest& forest, const TreeGroup& group,                       \
-                                  const RankTable& ranks) {                                                \
-    return build_group<View>(forest, group, ranks);                                                        \
+#define FVM_LEVEL_ORDER(Name, View)                                                   \
+  Result<LayoutSize> size_##Name(const TiledForest& forest, const TreeGroup& group) { \
+    return size<View>(forest, group);                                                 \
+  }                                                                                   \
+  Result<BuiltGroup> build_##Name(const TiledForest& forest, const TreeGroup& group,  \
+                                  const RankTable& ranks) {                           \
+    return build_group<View>(forest, group, ranks);                                   \
   }
 FVM_LEVEL_ORDER(Array, ArrayView)
 FVM_LEVEL_ORDER(Array4, Array4View)

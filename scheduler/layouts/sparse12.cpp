@@ -5,11 +5,9 @@
 
 namespace forestvm::scheduler {
 
-LayoutSize size_Sparse12(const TiledForest& forest, const TreeGroup& group) {
+Result<LayoutSize> size_Sparse12(const TiledForest& forest, const TreeGroup& group) {
   return sparse_size<Sparse12Node>(forest, group);
 }
-
-std::optional<std::string> why_not_Sparse12(const TiledForest&, const TreeGroup&) { return std::nullopt; }
 
 Result<BuiltGroup> build_Sparse12(const TiledForest& forest, const TreeGroup& group, const RankTable&) {
   return build_sparse<Sparse12Node>(

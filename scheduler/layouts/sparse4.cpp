@@ -92,39 +92,29 @@ class LineOrder {
 
 }  // namespace
 
-LayoutSize size_Sparse4(const TiledForest& forest, const TreeGroup& group) {
+Result<LayoutSize> size_Sparse4(const TiledForest& forest, const TreeGroup& group) {
   LayoutSize size;
-  LineOrder order;
-  for_trees(forest, group, [&](const GroupTree& at) {
-    order.order(at, group.tiling.by_probability);
-    const std::uint64_t slots = order.slots().size();
-    size.slots += slots + at.tiled.leaves;
-    size.bytes += slots * sizeof(Sparse4View::Node) + at.tiled.leaves * sizeof(float);
-  });
-  return size;
-}
-
-std::optional<std::string> why_not_Sparse4(const TiledForest& forest, const TreeGroup& group) {
-  std::optional<std::string> problem;
   std::uint64_t leaves = 0;
+  std::string problem;
   LineOrder order;
   for_trees(forest, group, [&](const GroupTree& at) {
     leaves += at.tiled.leaves;
-    std::uint64_t reach = at.tiled.size();
-    // A line begins with a block for which the line before it has no room, so that the two of them hold more nodes
-    // than one line does: a tree takes less than twice its nodes, and a line.
-    if (problem || 2 * reach + kLineNodes <= Sparse4View::kMaxDistance) return;
-    if (reach <= Sparse4View::kMaxDistance) {
+    if (!problem.empty()) return;
+    std::uint64_t slots = at.tiled.size();
+    if (slots <= Sparse4View::kMaxDistance) {  // with padding, it may have too many
       order.order(at, group.tiling.by_probability);
-      reach = order.slots().size();
+      slots = order.slots().size();
     }
-    if (reach > Sparse4View::kMaxDistance)
+    if (slots > Sparse4View::kMaxDistance)
       problem = formatted("its nodes reach children at most {} nodes away, tree {} takes {}",
-                          Sparse4View::kMaxDistance, at.position, reach);
+                          Sparse4View::kMaxDistance, at.position, slots);
+    size.slots += slots + at.tiled.leaves;
+    size.bytes += slots * sizeof(Sparse4View::Node) + at.tiled.leaves * sizeof(float);
   });
-  if (!problem && leaves > Sparse4View::kMaxLeaves)
-    problem = formatted("a group can have {} leaves, this one has {}", Sparse4View::kMaxLeaves, leaves);
-  return problem;
+  if (!problem.empty()) return refused(problem);
+  if (leaves > Sparse4View::kMaxLeaves)
+    return refused(formatted("a group can have {} leaves, this one has {}", Sparse4View::kMaxLeaves, leaves));
+  return size;
 }
 
 Result<BuiltGroup> build_Sparse4(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks) {

@@ -6,20 +6,16 @@
 
 namespace forestvm::scheduler {
 
-LayoutSize size_Sparse8(const TiledForest& forest, const TreeGroup& group) {
-  return sparse_size<Sparse8Node>(forest, group);
-}
-
-std::optional<std::string> why_not_Sparse8(const TiledForest& forest, const TreeGroup& group) {
+Result<LayoutSize> size_Sparse8(const TiledForest& forest, const TreeGroup& group) {
   constexpr std::uint32_t kMaxFeatures = std::uint32_t{1} << Sparse8View::kFeatureBits;
   if (num_columns(forest.model()) > kMaxFeatures)
-    return formatted("its nodes have room for {} features, the model has {}", kMaxFeatures,
-                     num_columns(forest.model()));
+    return refused(formatted("its nodes have room for {} features, the model has {}", kMaxFeatures,
+                             num_columns(forest.model())));
   for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
     if (const std::uint64_t size = forest.tree(group.tiling, t).size(); size > Sparse8View::kDistanceMask)
-      return formatted("its nodes reach children at most {} nodes away, tree {} has {}",
-                       Sparse8View::kDistanceMask, t, size);
-  return std::nullopt;
+      return refused(formatted("its nodes reach children at most {} nodes away, tree {} has {}",
+                               Sparse8View::kDistanceMask, t, size));
+  return sparse_size<Sparse8Node>(forest, group);
 }
 
 Result<BuiltGroup> build_Sparse8(const TiledForest& forest, const TreeGroup& group, const RankTable&) {

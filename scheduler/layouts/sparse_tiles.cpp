@@ -49,13 +49,12 @@ BuiltGroup build_group(const TiledForest& forest, const TreeGroup& group) {
 
 }  // namespace
 
-#define FVM_SPARSE_TILES(Name, Width)                                                                      \
-  LayoutSize size_##Name(const TiledForest& forest, const TreeGroup& group) {                              \
-    return size<Width>(forest, group);                                                                     \
-  }                                                                                                        \
-  std::optional<std::string> why_not_##Name(const TiledForest&, const TreeGroup&) { return std::nullopt; } \
-  Result<BuiltGroup> build_##Name(const TiledForest& forest, const TreeGroup& group, const RankTable&) {   \
-    return build_group<Width>(forest, group);                                                              \
+#define FVM_SPARSE_TILES(Name, Width)                                                                    \
+  Result<LayoutSize> size_##Name(const TiledForest& forest, const TreeGroup& group) {                    \
+    return size<Width>(forest, group);                                                                   \
+  }                                                                                                      \
+  Result<BuiltGroup> build_##Name(const TiledForest& forest, const TreeGroup& group, const RankTable&) { \
+    return build_group<Width>(forest, group);                                                            \
   }
 FVM_SPARSE_TILES(SparseTiles4, 4)
 FVM_SPARSE_TILES(SparseTiles8, 8)

@@ -2,7 +2,6 @@
 #include <forestvm/core/layout/tree_tables.hpp>
 #include <forestvm/internal/formatted.hpp>
 
-#include <optional>
 #include <span>
 
 #include "scheduler/layouts/builder.hpp"
@@ -41,7 +40,13 @@ void oblivious_records(const RankTable& ranks, const GroupTree& tree, const Leve
 
 using LevelsOf = void(const TiledTree& tree, Levels& found);
 
-LayoutSize tables_size(const TiledForest& forest, const TreeGroup& group, LevelsOf& of) {
+/// Returns the size of a group. Refuses trees of more than `most` leaves.
+Result<LayoutSize> tables_size(const TiledForest& forest, const TreeGroup& group, unsigned most,
+                               LevelsOf& of) {
+  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
+    if (const std::uint32_t leaves = forest.tree(group.tiling, t).leaves; leaves > most)
+      return refused(
+          formatted("its tables have room for trees of {} leaves, tree {} has {}", most, t, leaves));
   LayoutSize size;
   Levels levels;
   for_trees(forest, group, [&](const GroupTree& at) {
@@ -54,13 +59,6 @@ LayoutSize tables_size(const TiledForest& forest, const TreeGroup& group, Levels
     size.bytes += at.tiled.leaves * sizeof(float);
   });
   return size;
-}
-
-std::optional<std::string> why_not_tables(const TiledForest& forest, const TreeGroup& group, unsigned most) {
-  for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
-    if (const std::uint32_t leaves = forest.tree(group.tiling, t).leaves; leaves > most)
-      return formatted("its tables have room for trees of {} leaves, tree {} has {}", most, t, leaves);
-  return std::nullopt;
 }
 
 BuiltGroup build_tables(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks,
@@ -84,21 +82,15 @@ BuiltGroup build_tables(const TiledForest& forest, const TreeGroup& group, const
 
 }  // namespace
 
-LayoutSize size_Tables(const TiledForest& forest, const TreeGroup& group) {
-  return tables_size(forest, group, levels_of);
-}
-std::optional<std::string> why_not_Tables(const TiledForest& forest, const TreeGroup& group) {
-  return why_not_tables(forest, group, kMaxTableLeaves);
+Result<LayoutSize> size_Tables(const TiledForest& forest, const TreeGroup& group) {
+  return tables_size(forest, group, kMaxTableLeaves, levels_of);
 }
 Result<BuiltGroup> build_Tables(const TiledForest& forest, const TreeGroup& group, const RankTable& ranks) {
   return build_tables(forest, group, ranks, levels_of);
 }
 
-LayoutSize size_TreeTables(const TiledForest& forest, const TreeGroup& group) {
-  return tables_size(forest, group, tree_level_of);
-}
-std::optional<std::string> why_not_TreeTables(const TiledForest& forest, const TreeGroup& group) {
-  return why_not_tables(forest, group, kMaxTreeSlots + 1);
+Result<LayoutSize> size_TreeTables(const TiledForest& forest, const TreeGroup& group) {
+  return tables_size(forest, group, kMaxTreeSlots + 1, tree_level_of);
 }
 Result<BuiltGroup> build_TreeTables(const TiledForest& forest, const TreeGroup& group,
                                     const RankTable& ranks) {

@@ -19,10 +19,15 @@ struct TopAndBelow {
   std::vector<TileChild> nodes;  ///< the nodes below, the exits first, in the order of the exits' numbers
   std::vector<std::uint32_t> children;  ///< the number of each split's left child among `nodes`; 0 for leaves
 
-  void divide(const TiledTree& tree) {
+  /// Finds the tables of a tree, but not the nodes below.
+  void find_top(const TiledTree& tree) {
     const std::uint32_t tiles = choose_levels(tree);
     cut(tree, tiles);
     levels_of(top, levels);
+  }
+
+  void divide(const TiledTree& tree) {
+    find_top(tree);
     nodes.clear();
     children.clear();
     for (const TileChild exit : levels.leaves) nodes.push_back(exits[static_cast<std::size_t>(exit.leaf())]);
@@ -33,12 +38,6 @@ struct TopAndBelow {
       const auto pair = children_of(tree, nodes[i]);
       nodes.insert(nodes.end(), pair.begin(), pair.end());
     }
-  }
-
-  std::uint64_t bytes() const {
-    std::uint64_t bytes = sizeof(TopTablesHeader) + nodes.size() * sizeof(Sparse4View::Node);
-    for (const Level& level : levels.levels) bytes += level_bytes(level);
-    return bytes;
   }
 
   /// Returns the greatest distance from a node to its left child.
@@ -88,34 +87,35 @@ struct TopAndBelow {
 
 }  // namespace
 
-LayoutSize size_TopTables(const TiledForest& forest, const TreeGroup& group) {
+Result<LayoutSize> size_TopTables(const TiledForest& forest, const TreeGroup& group) {
   LayoutSize size;
-  TopAndBelow parts;
-  for_trees(forest, group, [&](const GroupTree& at) {
-    parts.divide(at.tiled);
-    for (const Level& level : parts.levels.levels) size.slots += level.slot_count;
-    size.slots += parts.nodes.size() + at.tiled.leaves;
-    size.bytes += parts.bytes() + at.tiled.leaves * sizeof(float);
-  });
-  return size;
-}
-
-std::optional<std::string> why_not_TopTables(const TiledForest& forest, const TreeGroup& group) {
-  std::optional<std::string> problem;
   std::uint64_t leaves = 0;
+  std::string problem;
   TopAndBelow parts;
   for_trees(forest, group, [&](const GroupTree& at) {
     leaves += at.tiled.leaves;
-    if (problem || at.tiled.leaves <= Sparse4View::kMaxDistance / 2)
-      return;  // it has fewer nodes than nodes reach
-    parts.divide(at.tiled);
-    if (const std::uint32_t reach = parts.reach(); reach > Sparse4View::kMaxDistance)
-      problem = formatted("its nodes reach children at most {} nodes away, tree {} needs {}",
-                          Sparse4View::kMaxDistance, at.position, reach);
+    if (!problem.empty()) return;
+    if (at.tiled.leaves <= Sparse4View::kMaxDistance / 2) {
+      parts.find_top(at.tiled);  // the tree has fewer nodes than nodes reach
+    } else {
+      parts.divide(at.tiled);
+      if (const std::uint32_t reach = parts.reach(); reach > Sparse4View::kMaxDistance)
+        problem = formatted("its nodes reach children at most {} nodes away, tree {} needs {}",
+                            Sparse4View::kMaxDistance, at.position, reach);
+    }
+    for (const Level& level : parts.levels.levels) {
+      size.slots += level.slot_count;
+      size.bytes += level_bytes(level);
+    }
+    const std::uint64_t below = at.tiled.size() - parts.top.tiles.size();
+    size.slots += below + at.tiled.leaves;
+    size.bytes +=
+        sizeof(TopTablesHeader) + below * sizeof(Sparse4View::Node) + at.tiled.leaves * sizeof(float);
   });
-  if (!problem && leaves > Sparse4View::kMaxLeaves)
-    problem = formatted("a group can have {} leaves, this one has {}", Sparse4View::kMaxLeaves, leaves);
-  return problem;
+  if (!problem.empty()) return refused(problem);
+  if (leaves > Sparse4View::kMaxLeaves)
+    return refused(formatted("a group can have {} leaves, this one has {}", Sparse4View::kMaxLeaves, leaves));
+  return size;
 }
 
 Result<BuiltGroup> build_TopTables(const TiledForest& forest, const TreeGroup& group,

@@ -8,26 +8,24 @@
 
 #include <forestvm/internal/formatted.hpp>
 
+#include "scheduler/plan_ranges.hpp"
+
 namespace forestvm::scheduler {
 namespace {
 
 /// The most plans of a schedule: more are a mistake.
 constexpr std::size_t kMaxPlans = 16;
 
-/// Returns the number of rows of the largest call that a plan directive is for.
-Result<std::uint32_t> most_rows(const Argument& argument) {
-  if (!argument.is_number()) {
-    if (argument.name() == kBatchSizeName) return UINT32_MAX;
-    return refused("a plan is for a number of rows, or BATCH");
-  }
-  if (argument.number() >= UINT32_MAX) return refused("a plan for more than any call's rows: write BATCH");
-  return static_cast<std::uint32_t>(argument.number());
+/// Returns what is wrong with the number of rows of a plan directive; null if nothing is.
+const char* wrong_rows(const Argument& rows) {
+  if (!rows.is_number())
+    return rows.name() == kBatchSizeName ? nullptr : "a plan is for a number of rows, or BATCH";
+  return rows.number() < kAnyRows ? nullptr : "a plan for more than any call's rows: write BATCH";
 }
 
-/// Returns the CPU targets that a plan directive names: those with at least these instructions.
-TargetSet targets_of(const Directive& directive) {
-  if (directive.arguments.size() < 2) return TargetSet::Any;
-  const std::string& name = directive.arguments[1].name();
+/// Returns the CPU targets that a plan is for if it names this one: those with at least its instructions.
+TargetSet targets_of(const std::string& name) {
+  if (name.empty()) return TargetSet::Any;
   return name == "avx512fp16" ? TargetSet::Fp16 : name == "avx512" ? TargetSet::Avx512Up : TargetSet::Avx2Up;
 }
 
@@ -46,50 +44,45 @@ std::ptrdiff_t count_of(TargetSet set) {
                        [&](CpuTarget target) { return contains(set, target); });
 }
 
-/// Refuses a schedule that has no plan for some targets, where a plan for these rows on the others should have one.
-Failure no_plan_without(const std::string& where, const Directive& last) {
-  const std::string rest = print(Directive{DirectiveKind::Plan, {last.arguments[0]}, {}});
-  return refused(where, "no plan is for these rows on CPUs without {}: {} must follow",
-                 last.arguments[1].name(), rest);
+/// Returns the place of a plan's directive for messages.
+std::string place_of(const Schedule& schedule, const PlanRange& plan) {
+  return formatted("{}: {}", location_of(schedule, plan.begin - 1), print(*plan.directive));
+}
+
+/// Refuses a schedule that has no plan for some targets, where a plan for these rows on the others should follow.
+Failure no_plan_without(const Schedule& schedule, const PlanRange& last) {
+  const std::string rest = print(Directive{DirectiveKind::Plan, {last.directive->arguments[0]}, {}});
+  return refused(place_of(schedule, last), "no plan is for these rows on CPUs without {}: {} must follow",
+                 last.target, rest);
 }
 
 Result<std::vector<Plan>> plans_of(const Schedule& schedule) {
+  const std::vector<PlanRange> ranges = plan_ranges(schedule);
+  if (ranges.front().directive == nullptr) return std::vector<Plan>{{0, ranges.front().end, 0, UINT32_MAX}};
   std::vector<Plan> plans;
-  const auto& directives = schedule.directives;
-  std::size_t last = 0;               // the last plan directive
-  TargetSet before = TargetSet::Any;  // its targets
-  for (std::size_t i = 0; i < directives.size(); ++i) {
-    if (directives[i].kind != DirectiveKind::Plan) continue;
-    const auto place = [&](std::size_t at) {
-      return formatted("{}: {}", location_of(schedule, at), print(directives[at]));
-    };
-    const auto wrong = [&](const std::string& what) { return refused(place(i), what); };
-    if (plans.empty() && i != 0) return wrong("directives stand before the first plan");
+  TargetSet before = TargetSet::Any;  // the targets of the plan before
+  for (const PlanRange& range : ranges) {
+    const auto wrong = [&](const std::string& what) { return refused(place_of(schedule, range), what); };
+    if (plans.empty() && range.begin != 1) return wrong("directives stand before the first plan");
     if (plans.size() == kMaxPlans) return wrong(formatted("more than {} plans", kMaxPlans));
-    const auto most = most_rows(directives[i].arguments[0]);
-    if (!most) return wrong(most.error().message);
-    const TargetSet targets = targets_of(directives[i]);
-    Plan plan{i + 1, directives.size(), 0, *most, targets};
-    if (before != TargetSet::Any) {
-      if (*most != plans.back().most) return no_plan_without(place(last), directives[last]);
+    if (const char* what = wrong_rows(range.directive->arguments[0])) return wrong(what);
+    const TargetSet targets = targets_of(range.target);
+    if (range.shares_rows) {
+      const PlanRange& last = ranges[plans.size() - 1];
+      if (range.most != last.most) return no_plan_without(schedule, last);
       if (count_of(targets) <= count_of(before))
         return wrong(
             "plans for one number of rows must be for avx512fp16, avx512, avx2 and others, in this order");
-      plan.least = plans.back().least;
-      plan.targets = without(targets, before);
-    } else if (!plans.empty()) {
-      if (*most <= plans.back().most) return wrong("plans must be for more and more rows");
-      plan.least = plans.back().most + 1;
+    } else if (range.most < range.least) {
+      return wrong("plans must be for more and more rows");
     }
-    if (!plans.empty()) plans.back().end_directive = i;
-    plans.push_back(plan);
-    last = i;
+    const bool is_first = range.least == 1;  // calls without rows have the first plan
+    plans.push_back({range.begin, range.end, is_first ? 0 : static_cast<std::uint32_t>(range.least),
+                     static_cast<std::uint32_t>(range.most),
+                     range.shares_rows ? without(targets, before) : targets});
     before = targets;
   }
-  if (plans.empty()) plans.push_back({0, directives.size(), 0, UINT32_MAX});
-  if (before != TargetSet::Any)
-    return no_plan_without(formatted("{}: {}", location_of(schedule, last), print(directives[last])),
-                           directives[last]);
+  if (before != TargetSet::Any) return no_plan_without(schedule, ranges.back());
   if (plans.back().most != UINT32_MAX)
     return refused("schedule", "no plan is for calls of more than {} rows: end it with plan(BATCH)",
                    plans.back().most);

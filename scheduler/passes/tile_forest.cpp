@@ -157,12 +157,12 @@ Result<void> lay_out_as(const Lowering& lowering, std::string_view name, std::ui
   for (const LayoutRow& row : kLayouts) {
     if (!is_named(row, name, group) || (choice && takes_codes(row.layout) != coded)) continue;
     set_layout(group, row.layout, steps);
-    const auto reason = why_not(lowering.forest, group);
-    if (reason) {
-      problem = formatted("trees {} to {}: {}", group.tree_begin, group.tree_end, *reason);
+    const auto taken = size_of(lowering.forest, group);
+    if (!taken) {
+      problem = formatted("trees {} to {}: {}", group.tree_begin, group.tree_end, taken.error().message);
       continue;
     }
-    const GroupSize size = size_of(lowering.forest, group);
+    const GroupSize& size = *taken;
     const std::uint64_t most_padding =
         row.word == "array" && row.tile_width == 1 ? kArrayPadding : kMaxPadding;
     if (size.slots <= most_padding * size.nodes && size.bytes <= kMaxGroupBytes) return {};

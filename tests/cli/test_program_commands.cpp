@@ -99,6 +99,8 @@ TEST_F(Commands, CompilesForSomeNumbersOfRows) {
     for (const char* size : {"1", "133"})
       EXPECT_EQ(forestvm({"run", some, rows, "--output", "raw", "--batch", size}).out, expected);
   }
+  ASSERT_EQ(forestvm({"compile", model_, "-o", file("two.fvm"), "--for-threads", "2"}).code, 0);
+  EXPECT_EQ(forestvm({"run", file("two.fvm"), rows, "--output", "raw"}).out, expected);
   ASSERT_EQ(forestvm({"compile", model_, "-o", file("one.fvm"), "--for-rows", "4096"}).code, 0);
   EXPECT_EQ(inspected(file("one.fvm"))["plans"].size(), 1U);
   EXPECT_LT(content_of(file("one.fvm")).size(), content_of(all).size());
@@ -115,6 +117,10 @@ TEST_F(Commands, CompileRefuses) {
       "compile --help)\n");
   EXPECT_EQ(forestvm({"compile", model_, "-o", file("n.fvm"), "--for-rows", "1", "--schedule", "rows"}).err,
             "forestvm: compile: --for-rows: is for the schedule auto (see forestvm compile --help)\n");
+  EXPECT_EQ(
+      forestvm({"compile", model_, "-o", file("n.fvm"), "--for-threads", "2", "--schedule", "rows"}).err,
+      "forestvm: compile: --for-threads: is for the schedule auto (see forestvm compile --help)\n");
+  EXPECT_EQ(forestvm({"compile", model_, "-o", file("n.fvm"), "--for-threads", "0"}).code, 2);
   EXPECT_EQ(forestvm({"compile", model_, "-o", "/dev/full"}).code, 3);
   const std::string copy = write("copy.json", content_of(model_));
   EXPECT_EQ(forestvm({"compile", copy, "-o", copy}).code, 2);

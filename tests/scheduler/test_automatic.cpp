@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <forestvm/compile.hpp>
 #include <forestvm/named_schedules.hpp>
 
+#include "scheduler/choose/share_few_rows.hpp"
 #include "scheduler/choose/walk_prediction.hpp"
 #include "scheduler/choose/walk_rules.hpp"
 #include "support/small_models.hpp"
@@ -105,6 +108,64 @@ TEST(Auto, EveryPlanSaysWhy) {
                 std::string::npos)
           << directive.remark;
     }
+}
+
+/// Returns how often a text has another.
+std::size_t count_of(const std::string& text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+/// Threads share rows that are walked one by one where a row takes long.
+TEST(Auto, LetsThreadsShareFewRows) {
+  const std::uint32_t one[] = {1};
+  const std::string blocks = "tile(batch, b0, b1, 4)\ntile(tree, t2, t3, ";
+  const Model large = complete_trees(400, 7, 20), small = complete_trees(300, 7, 20);
+  const std::string shared = print(automatic_schedule(large, one, 2));
+  EXPECT_EQ(count_of(shared, blocks), 1u) << shared;
+  EXPECT_EQ(count_of(shared, "parallel(b0)"), 1u) << shared;
+  EXPECT_EQ(count_of(print(automatic_schedule(large, one)), "parallel"), 0u);
+  EXPECT_EQ(automatic_schedule(small, {}, 2), automatic_schedule(small));
+  ForestFacts facts = scheduler::facts_of(large);
+  facts.trees = 20'000;  // a row takes longer than threads take to start
+  std::vector<PlanChoice> plans = plans_by_rules(facts);
+  share_few_rows(facts, {}, 2, plans);
+  EXPECT_EQ(plans.front().walk.block, 1u);
+}
+
+/// Calls of few rows leave a block of rows for walks that threads share.
+TEST(Auto, WalksMoreRowsOneByOneForMoreThreads) {
+  const WalkChoice one_by_one{Lanes::Trees, WalkLayout::Sparse, true, 128, 0, true};
+  const WalkChoice block{Lanes::Rows, WalkLayout::Tables, true, 1, 64};
+  const std::vector<PlanChoice> plans = {{{4}, one_by_one, "walks codes"},
+                                         {{kBatchSizeName}, block, "walks tables"}};
+  const Model model = complete_trees(1000, 8, 200);
+  const ForestFacts facts = scheduler::facts_of(model);
+  ASSERT_EQ(scheduler::why_not_predicted(facts), "");
+  const auto shared = [&](std::vector<PlanChoice> all, std::span<const std::uint32_t> rows) {
+    share_few_rows(facts, rows, 8, all);
+    return all;
+  };
+  const std::vector<PlanChoice> all = shared(plans, {});
+  ASSERT_GE(all.size(), 2u);
+  EXPECT_EQ(all[all.size() - 2].calls, (scheduler::PlanFor{45}));
+  EXPECT_EQ(all.back().calls, (scheduler::PlanFor{kBatchSizeName}));
+  EXPECT_EQ(all.back().walk, block);
+  for (std::size_t i = 0; i + 1 < all.size(); ++i)
+    if (all[i].calls.front().number() > 22) {
+      EXPECT_EQ(all[i].walk.lanes, Lanes::Trees) << all[i].why;
+      EXPECT_EQ(all[i].walk.block, 4u) << all[i].why;
+    }
+  EXPECT_TRUE(compile(model, automatic_schedule(model, {}, 8)).ok());
+  // Plans for some numbers of rows stay as many.
+  const std::uint32_t thirty[] = {30}, many[] = {64};
+  const std::vector<PlanChoice> one = shared({plans.back()}, thirty);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].walk.lanes, Lanes::Trees);
+  EXPECT_TRUE(one[0].why.starts_with("walks rows one by one, because 8 threads share them; at 30 rows, "))
+      << one[0].why;
+  EXPECT_EQ(shared({plans.back()}, many)[0].walk, block);
 }
 
 /// Models of many shapes compile with the plans that are predicted to be best, and plans say what they cost.

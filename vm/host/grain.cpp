@@ -20,19 +20,20 @@ constexpr float kStep = 1.1f;
 
 std::uint32_t divide_up(std::uint32_t a, std::uint32_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
-/// Returns the rows of a task: there are as many tasks as threads can share evenly, and none has more than
-/// `most` rows.
-std::uint32_t task_rows(std::uint32_t rows, std::uint32_t most, unsigned threads) {
-  const std::uint32_t workers = std::min(threads, divide_up(rows, kGrainRows));
+/// Returns the rows of a task, a multiple of `unit`: there are as many tasks as threads can share evenly, and none has
+/// more than `most` rows.
+std::uint32_t task_rows(std::uint32_t rows, std::uint32_t most, std::uint32_t unit, unsigned threads) {
+  const std::uint32_t workers = std::min(threads, divide_up(rows, unit));
   const std::uint32_t tasks = divide_up(divide_up(rows, most), workers) * workers;
-  return std::min(most, divide_up(divide_up(rows, tasks), kGrainRows) * kGrainRows);
+  return std::min(most, divide_up(divide_up(rows, tasks), unit) * unit);
 }
 
 }  // namespace
 
 Grain::Tasks Grain::divide(std::uint32_t rows, std::uint32_t most, unsigned threads) {
-  if (rows <= kGrainRows) return {most, false, false};
-  const std::uint32_t fine = task_rows(rows, most, threads);
+  const std::uint32_t unit = std::min(kGrainRows, most);
+  if (rows <= unit) return {most, false, false};
+  const std::uint32_t fine = task_rows(rows, most, unit, threads);
   Calls& calls = calls_[static_cast<std::size_t>(std::bit_width(rows))];
   const float shared = calls.shared.load(std::memory_order_relaxed);
   const std::uint32_t number = calls.count.fetch_add(1, std::memory_order_relaxed);

@@ -12,7 +12,7 @@
 
 namespace forestvm::host {
 
-/// The number of rows of a task is a multiple of this, except in the last task.
+/// The number of rows of a task is a multiple of this, or of the loop's step if that is less, except in the last task.
 inline constexpr std::uint32_t kGrainRows = 32;
 
 /// The measurements of one parallel loop over rows. All threads that predict share them.

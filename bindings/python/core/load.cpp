@@ -30,7 +30,9 @@ namespace forestvm::python {
 namespace {
 
 struct Options {
-  const char* schedule = nullptr;  ///< Name or text; null for the default.
+  const char* schedule = nullptr;             ///< Name or text; null for the default.
+  std::span<const std::uint32_t> for_rows{};  ///< Rows per call that `auto` is to suit, ascending; none: all.
+  unsigned for_threads = 1;                   ///< Threads that `auto` is to suit.
   const char* contract = nullptr;
   int strict = 0;
   unsigned threads = 1;
@@ -110,6 +112,9 @@ Result<Schedule> asked_schedule(const Options& options, const Model& model, Cont
   const std::string text = options.schedule != nullptr ? options.schedule
                            : options.device != nullptr ? "gpu"
                                                        : "auto";
+  if (text == "auto") return automatic_schedule(model, options.for_rows, options.for_threads);
+  if (!options.for_rows.empty()) return usage("for_rows: is for the schedule auto");
+  if (options.for_threads != 1) return usage("for_threads: is for the schedule auto");
   auto schedule =
       text.find('(') != std::string::npos ? parse_schedule(text) : schedule_by_name(model, text, contract);
   if (!schedule) return in("schedule", schedule.error());
@@ -160,6 +165,9 @@ Result<Compiled> program_of(Loaded loaded, const Options& options) {
     return usage("samples: this is a program, into which none can be compiled any more");
   if (options.schedule != nullptr)
     return usage("schedule: this is a program, which has its schedule already");
+  if (!options.for_rows.empty()) return usage("for_rows: this is a program, which has its schedule already");
+  if (options.for_threads != 1)
+    return usage("for_threads: this is a program, which has its schedule already");
   if (options.end_round != -1) return usage("rounds: this is a program, which has its rounds already");
   const struct {
     OutputKind kind;
@@ -236,14 +244,18 @@ PyObject* load(PyObject* type, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Options options;
     PyObject* source = nullptr;
-    PyObject *background = nullptr, *sample_rows = nullptr, *sample_targets = nullptr;
+    PyObject *background = nullptr, *sample_rows = nullptr, *sample_targets = nullptr, *for_rows = nullptr;
     int is_path = 0, borrow = 0;
-    if (PyArg_ParseTuple(args, "OpzzpIsziipppppOOO", &source, &is_path, &options.schedule, &options.contract,
-                         &options.strict, &options.threads, &options.target, &options.device,
-                         &options.first_round, &options.end_round, &options.contributions,
+    if (PyArg_ParseTuple(args, "OpzzpIsziipppppOOOOI", &source, &is_path, &options.schedule,
+                         &options.contract, &options.strict, &options.threads, &options.target,
+                         &options.device, &options.first_round, &options.end_round, &options.contributions,
                          &options.keep_leaves, &options.interactions, &options.approx_contributions, &borrow,
-                         &background, &sample_rows, &sample_targets) == 0)
+                         &background, &sample_rows, &sample_targets, &for_rows, &options.for_threads) == 0)
       return nullptr;
+    Buffer per_call;
+    if (!per_call.open(for_rows, PyBUF_SIMPLE)) return nullptr;
+    options.for_rows = {static_cast<const std::uint32_t*>(per_call->buf),
+                        static_cast<std::size_t>(per_call->len) / sizeof(std::uint32_t)};
     Buffer compared;
     if (background != Py_None) {
       if (!compared.open(background, PyBUF_ND)) return nullptr;

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import operator
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from ._errors import UnsupportedInput, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
 
@@ -91,6 +94,19 @@ def rounds_of(rounds: tuple[int, int] | str | None) -> tuple[int, int]:
     if begin is None or end is None or not 0 <= begin < end < 2**31:
         raise Usage(f"rounds is {rounds!r}: expected (begin, end), where 0 <= begin < end < 2**31", "rounds")
     return begin, end
+
+
+def rows_per_call(for_rows: int | Iterable[int] | None) -> array[int]:
+    """Returns numbers of rows per call, ascending, as the extension takes them; none for all."""
+    if for_rows is None:
+        return array("I")
+    try:
+        numbers = [for_rows] if whole(for_rows) is not None else list(for_rows)  # type: ignore[arg-type]
+    except TypeError:
+        numbers = []
+    if not numbers:
+        raise Usage(f"for_rows is {for_rows!r}: expected a whole number from 1, or several", "for_rows")
+    return array("I", sorted({count_of(number, "for_rows") for number in numbers}))
 
 
 def whole(number: Any) -> int | None:

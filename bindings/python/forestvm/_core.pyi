@@ -148,6 +148,8 @@ class Forest:
         background: NDArray[numpy.float64] | None,
         sample_rows: NDArray[numpy.float64] | None,
         sample_targets: NDArray[numpy.float64] | None,
+        for_rows: Buffer,
+        for_threads: int,
         /,
     ) -> tuple[Any, list[str]]: ...
     def _calling(

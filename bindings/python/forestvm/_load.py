@@ -11,6 +11,8 @@ from ._errors import ContractWarning, Usage
 from ._forest import Forest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
@@ -21,6 +23,8 @@ def load(
     source: Source,
     *,
     schedule: str | os.PathLike[str] | None = None,
+    for_rows: int | Iterable[int] | None = None,
+    for_threads: int = 1,
     contract: str | None = None,
     strict: bool = False,
     threads: int | None = None,
@@ -37,6 +41,10 @@ def load(
     """Loads a trainer's model file, or a program (.fvm), from a path or from memory.
 
     schedule: "auto" (the default), the name or text of a schedule, or a path (os.PathLike) of a file with one.
+    for_rows: numbers of rows per call that the schedule "auto" is to suit, such as 1 or (1, 1000); None: all. The
+              program is smaller; calls of other sizes run, too.
+    for_threads: the number of threads that will predict: those of the schedule "auto" then share calls of few rows
+              where these take long. The program runs with any number of threads.
     contract: the bits that predictions promise: "trainer" (the default), "reproducible" or "fast".
     strict:   refuses models for which the contract cannot be kept, instead of warning.
     threads:  threads of a call; None: as many CPUs as the process may use, FORESTVM_NUM_THREADS or OMP_NUM_THREADS
@@ -71,6 +79,8 @@ def load(
         approx_contributions,
         background=_arguments.background_rows(background, contributions),
         samples=_arguments.sample_rows(samples),
+        for_rows=_arguments.rows_per_call(for_rows),
+        for_threads=_arguments.count_of(for_threads, "for_threads"),
     )
 
 
@@ -88,6 +98,8 @@ def open_model(
     borrow: bool = False,
     background: NDArray[Any] | None = None,
     samples: tuple[NDArray[Any] | None, NDArray[Any] | None] = (None, None),
+    for_rows: Buffer = b"",
+    for_threads: int = 1,
 ) -> Forest:
     """Loads a model or a program. `options` are those that a pickle keeps."""
     is_path = isinstance(source, (str, os.PathLike))
@@ -122,6 +134,8 @@ def open_model(
         borrow,
         background,
         *samples,
+        for_rows,
+        for_threads,
     )
     forest._options = options
     forest._names = forest._feature_names

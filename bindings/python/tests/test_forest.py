@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import gzip
+import json
 import math
 import os
 import subprocess
@@ -322,11 +323,57 @@ def test_options_that_make_no_sense(breast_cancer: Path, options: dict[str, Any]
         forestvm.load(breast_cancer, **options)
 
 
+def test_auto_suits_numbers_of_rows_per_call(breast_cancer: Path) -> None:
+    every = forestvm.load(breast_cancer)
+    rows = np.random.default_rng(3).normal(size=(100, 30)).astype(np.float32)
+    plans = every.schedule.count("plan(")
+    for for_rows in (1, 4096, np.int64(64), [4096], (1, 1), iter([64])):
+        forest = forestvm.load(breast_cancer, for_rows=for_rows)
+        assert forest.schedule.count("plan(") < plans
+        assert len(forest.to_bytes()) < len(every.to_bytes())
+        np.testing.assert_array_equal(forest.predict(rows), every.predict(rows))
+    for for_rows in (2**32 - 1, [4096, 1], (1, 4096), range(1, 5000)):
+        forest = forestvm.load(breast_cancer, for_rows=for_rows)
+        np.testing.assert_array_equal(forest.predict(rows), every.predict(rows))
+    one, other = (forestvm.load(breast_cancer, for_rows=numbers).to_bytes() for numbers in ((1, 4096), [4096, 1, 1]))
+    assert one == other
+    for wrong in (0, -1, 2**32, 1.5, True, "1", "", (), [1, 0], [1.0], object()):
+        with pytest.raises(forestvm.Usage, match="for_rows"):
+            forestvm.load(breast_cancer, for_rows=wrong)
+    for schedule in ("xgboost", "tile(batch, b0, b1, 8)"):
+        with pytest.raises(forestvm.Usage, match="for_rows: is for the schedule auto"):
+            forestvm.load(breast_cancer, for_rows=1, schedule=schedule)
+
+
+def test_auto_suits_a_number_of_threads(breast_cancer: Path) -> None:
+    rows = np.random.default_rng(3).normal(size=(40, 30)).astype(np.float32)
+    document = json.loads(breast_cancer.read_text())
+    model = document["learner"]["gradient_booster"]["model"]
+    model["trees"] = [dict(tree, id=i) for i, tree in enumerate(model["trees"] * 10)]
+    model["tree_info"] *= 10
+    model["gbtree_model_param"]["num_trees"] = str(len(model["trees"]))
+    model["iteration_indptr"] = list(range(len(model["trees"]) + 1))
+    large = json.dumps(document).encode()
+    plain, shared = (forestvm.load(large, for_threads=count, threads=2) for count in (1, 2))
+    assert plain.schedule == forestvm.load(large).schedule
+    assert "tile(batch, b0, b1, 4)" in shared.schedule
+    assert "tile(batch, b0, b1, 4)" not in plain.schedule
+    for count in (1, 4, 5, 40):
+        np.testing.assert_array_equal(shared.predict(rows[:count]), plain.predict(rows[:count]))
+    assert forestvm.load(breast_cancer, for_threads=2).schedule == forestvm.load(breast_cancer).schedule
+    for wrong in (0, -1, 2**32, 1.5, True, "2", None):
+        with pytest.raises(forestvm.Usage, match="for_threads"):
+            forestvm.load(breast_cancer, for_threads=wrong)
+    with pytest.raises(forestvm.Usage, match="for_threads: is for the schedule auto"):
+        forestvm.load(breast_cancer, for_threads=2, schedule="xgboost")
+
+
 def test_programs_have_their_schedule_contract_and_rounds(breast_cancer: Path) -> None:
     program = forestvm.load(breast_cancer).to_bytes()
-    for options in ({"schedule": "auto"}, {"contract": "fast"}, {"rounds": (0, 3)}):
-        with pytest.raises(forestvm.Usage):
-            forestvm.load(program, **options)
+    options = {"schedule": "auto", "for_rows": 1, "for_threads": 2, "contract": "fast", "rounds": (0, 3)}
+    for option, value in options.items():
+        with pytest.raises(forestvm.Usage, match=f"^{option}: "):
+            forestvm.load(program, **{option: value})
     forestvm.load(program, contract="trainer", strict=True)
 
 

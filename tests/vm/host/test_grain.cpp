@@ -1,4 +1,4 @@
-// The cutting of parallel loops over rows into tasks: evenly, and never into tasks that are too small. Short calls
+// The cutting of parallel loops over rows into tasks: evenly, and not into tasks that are too small. Short calls
 // run alone or shared, whichever was faster, also after that has changed.
 #include <gtest/gtest.h>
 
@@ -34,6 +34,20 @@ TEST(Grain, FewRowsAreOneTask) {
     EXPECT_FALSE(tasks.shared) << rows;
     EXPECT_FALSE(tasks.timed) << rows;
     EXPECT_EQ(tasks.rows, 256u) << rows;
+  }
+}
+
+/// A schedule with shorter steps has rows that are worth a task each.
+TEST(Grain, FewRowsAreSharedWhereStepsAreShort) {
+  for (const std::uint32_t step : {1u, 4u, 31u}) {
+    Grain grain;
+    EXPECT_FALSE(grain.divide(step, step, 8).timed) << step;
+    for (const std::uint32_t rows : {step + 1, 2 * step, 32u}) {
+      Grain other;
+      const Grain::Tasks tasks = other.divide(rows, step, 8);
+      EXPECT_TRUE(tasks.shared && tasks.timed) << rows;
+      EXPECT_EQ(tasks.rows, step) << rows;
+    }
   }
 }
 

@@ -3,12 +3,11 @@
 
 #include <immintrin.h>
 
-#include <bit>
-
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/sparse8.hpp>
 
 #include "vm/host/simd/avx2_gathers.hpp"
+#include "vm/host/simd/codes_in_memory.hpp"
 #include "vm/host/simd/ordered_sums.hpp"
 
 namespace forestvm::host {
@@ -27,7 +26,13 @@ struct Avx2Lanes : OrderedSums {
   FVM_INLINE static Ints least(Ints a, Ints b) { return _mm256_min_epu32(a, b); }
   FVM_INLINE static Ints times(Ints a, std::uint32_t by) { return _mm256_mullo_epi32(a, all(by)); }
   FVM_INLINE static Ints add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
+  template <int kBits>
+  FVM_INLINE static Ints shifted_left(Ints a) {
+    return _mm256_slli_epi32(a, kBits);
+  }
   FVM_INLINE static Floats gather(const float* at, Ints index) { return gather_floats<4>(at, index); }
+  /// Gathers four bytes at each distance in bytes.
+  FVM_INLINE static Ints gather(const std::uint8_t* at, Ints index) { return gather_words<1>(at, index); }
   FVM_INLINE static void store(float* to, Floats values) { _mm256_storeu_ps(to, values); }
   FVM_INLINE static void store(std::uint32_t* to, Ints values) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), values);
@@ -101,37 +106,6 @@ struct Avx2Lanes : OrderedSums {
     FVM_INLINE Floats operator[](Ints feature) const { return gather(row, feature); }
   };
 
-  /// The places of codes, by the columns of sparse4's nodes.
-  struct CodePlaces {
-    std::uint32_t last;
-    FVM_INLINE explicit CodePlaces(std::size_t columns)
-        : last(columns == 0 ? 0 : static_cast<std::uint32_t>(columns - 1)) {}
-    FVM_INLINE Ints operator()(Ints column) const {
-      // A leaf has other bits where a split has its column, and these may exceed the last column.
-      const Ints known = least(_mm256_and_si256(column, all(Sparse4View::kMaxColumns - 1)), all(last));
-      return _mm256_slli_epi32(known, std::bit_width(kCodeRows) - 1);
-    }
-  };
-
-  /// The codes of a row, read from memory. Only the lowest byte of a lane counts.
-  struct CodesInMemory {
-    const std::uint8_t* row;
-    CodePlaces places;
-    FVM_INLINE CodesInMemory(const std::uint8_t* from, std::size_t columns) : row(from), places(columns) {}
-    FVM_INLINE Ints operator[](Ints column) const { return gather_words<1>(row, places(column)); }
-  };
-
-  /// The codes of the rows of a block, one row in each lane and the next rows in the next vectors, read from memory.
-  /// Only the lowest byte of a lane counts.
-  struct CodesOfRows {
-    const std::uint8_t* rows;
-    CodePlaces places;
-    FVM_INLINE CodesOfRows(const std::uint8_t* from, std::size_t columns) : rows(from), places(columns) {}
-    FVM_INLINE Ints operator()(unsigned vector, Ints column) const {
-      return gather_words<1>(rows + vector * kLanes, add(places(column), Avx2Lanes::from(0)));
-    }
-  };
-
   /// The codes of a row in registers: up to Parts x 16 columns. Only the lowest byte of a lane counts.
   template <unsigned Parts>
   struct CodesInRegisters {
@@ -165,7 +139,7 @@ struct Avx2Lanes : OrderedSums {
   FVM_INLINE static void with_row_codes(std::size_t columns, const Visit& visit) {
     if (columns <= 32) return visit.template operator()<CodesInRegisters<2>>();
     if (columns <= 64) return visit.template operator()<CodesInRegisters<4>>();
-    visit.template operator()<CodesInMemory>();
+    visit.template operator()<CodesInMemory<Avx2Lanes>>();
   }
 
   /// Returns in each lane the number of the leaf at which its walk has ended, or 0 if it has not.

@@ -8,6 +8,7 @@
 
 #include <forestvm/core/layout/top_tables.hpp>
 
+#include "vm/host/simd/codes_in_memory.hpp"
 #include "vm/host/walkers/table_lookups.hpp"
 
 namespace forestvm::host {
@@ -29,8 +30,8 @@ class NodesBelow {
       static_assert(kRows == Target::Codes::kLanes);
       for (std::uint32_t row = 0; row < slots; row += kRows) {
         const std::uint8_t* const of_rows = codes + code_offset(row, columns);
-        if constexpr (kRows >
-                      kMinLanes)  // few rows fill half of a vector of bytes: see TablesDescent::slots_for
+        // Few rows fill half of a vector of bytes: see TablesDescent::slots_for.
+        if constexpr (kRows > kMinLanes)
           if (slots - row < kRows)
             return in_lanes<kVectors / 2>(tree, of_rows, columns, at + row, numbers + row);
         in_lanes<kVectors>(tree, of_rows, columns, at + row, numbers + row);
@@ -66,7 +67,7 @@ class NodesBelow {
   [[gnu::noinline]] static void in_lanes(const Tree& tree, const std::uint8_t* codes, std::size_t columns,
                                          const std::uint8_t* at, std::uint32_t* numbers) {
     using Lanes = typename Target::Lanes;
-    const typename Lanes::CodesOfRows tested(codes, columns);
+    const CodesOfRows<Lanes> tested(codes, columns);
     const Node* const nodes = tree.below.nodes;
     typename Lanes::Ints place[Vectors];
     typename Lanes::Nodes4 node[Vectors];

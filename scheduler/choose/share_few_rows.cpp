@@ -1,0 +1,175 @@
+// See share_few_rows.hpp. Where the numbers come from: bench/results/auto.md.
+#include "scheduler/choose/share_few_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <forestvm/internal/formatted.hpp>
+
+#include "scheduler/choose/walk_prediction.hpp"
+
+namespace forestvm::scheduler {
+namespace {
+
+/// Steps of a row through all trees from which its blocks are worth their loop: such a row takes two microseconds. In
+/// smaller forests rows take up to 1.2 times as long in blocks of four.
+constexpr double kFewestSharedSteps = 2500;
+/// Returns the rows of a block: as few as two threads need to share eight rows, and one where a row takes longer than
+/// threads take to start.
+std::uint32_t shared_block(const ForestFacts& facts) {
+  constexpr double kStepsOfLongRows = 40'000;
+  return facts.steps() < kStepsOfLongRows ? 4 : 1;
+}
+/// Calls of up to `most` rows, which are judged by calls of `rows` rows. Larger calls are cut into blocks of rows that
+/// the host shares among threads.
+struct JudgedCalls {
+  std::uint32_t rows, most;
+};
+constexpr JudgedCalls kJudgedCalls[] = {{8, 11}, {16, 22}, {32, 45}};
+/// Microseconds of a call in one thread from which threads gain by sharing it.
+constexpr double kShortestSharedCall = 40;
+/// The part of each thread's time in which it walks: two threads need 1 / 1.6 of the time of one.
+constexpr double kEfficiency = 0.8;
+constexpr double kWorthSharing = 0.9;  ///< Ratio of times from which walks of a block are left.
+/// A schedule may have 16 plans, of which one is for float64 rows.
+constexpr std::size_t kMostSharedPlans = 15;
+
+std::uint64_t most_rows(const PlanChoice& plan) {
+  const Argument& calls = plan.calls.front();
+  return calls.is_number() ? calls.number() : std::numeric_limits<std::uint64_t>::max();
+}
+
+/// Returns the end of the plans for the same numbers of rows as plans[begin].
+std::size_t group_end(const std::vector<PlanChoice>& plans, std::size_t begin) {
+  std::size_t end = begin;
+  while (end < plans.size() && plans[end].calls.front() == plans[begin].calls.front()) ++end;
+  return end;
+}
+
+/// Makes plans for calls of up to `most` rows, like those that calls of so many rows have.
+void split(std::vector<PlanChoice>& plans, std::uint32_t most) {
+  std::size_t begin = 0;
+  while (most_rows(plans[begin]) < most) ++begin;
+  if (most_rows(plans[begin]) == most) return;
+  const auto first = plans.begin() + static_cast<std::ptrdiff_t>(begin);
+  std::vector<PlanChoice> copies(first, plans.begin() + static_cast<std::ptrdiff_t>(group_end(plans, begin)));
+  for (PlanChoice& plan : copies) plan.calls.front() = most;
+  plans.insert(first, copies.begin(), copies.end());
+}
+
+/// Drops plans whose calls the next plans serve alike.
+void unite(std::vector<PlanChoice>& plans) {
+  for (std::size_t begin = 0; begin < plans.size();) {
+    const std::size_t next = group_end(plans, begin);
+    const bool alike = next < plans.size() && group_end(plans, next) - next == next - begin &&
+                       std::equal(plans.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  plans.begin() + static_cast<std::ptrdiff_t>(next),
+                                  plans.begin() + static_cast<std::ptrdiff_t>(next),
+                                  [](const PlanChoice& mine, const PlanChoice& other) {
+                                    return mine.walk == other.walk && mine.calls.size() == other.calls.size();
+                                  });
+    if (alike)
+      plans.erase(plans.begin() + static_cast<std::ptrdiff_t>(begin),
+                  plans.begin() + static_cast<std::ptrdiff_t>(next));
+    else
+      begin = next;
+  }
+}
+
+/// The kinds of calls that a plan serves, of so many rows. `alone` says that no plan is for the same rows on other
+/// CPUs.
+std::vector<WalkCall> calls_of(const PlanFor& plan, std::uint32_t rows, bool alone) {
+  if (plan.size() > 1) return {{rows, true, plan[1].name() == "avx512fp16"}};
+  if (alone) return {{rows, true, false}, {rows, false, false}};
+  return {{rows, false, false}};
+}
+
+/// Lets a plan for a block of `rows` rows walk them one by one, if threads that share them take clearly less time.
+void share(const ForestFacts& facts, std::span<const WalkChoice> candidates, std::span<const WalkCall> calls,
+           unsigned threads, PlanChoice& plan) {
+  const std::uint32_t rows = calls.front().rows;
+  const double workers = std::min(threads, rows / shared_block(facts));
+  std::vector<WalkOfCall> walks;
+  for (const WalkCall& call : calls) {
+    walks.push_back({call, plan.walk});
+    for (const WalkChoice& walk : candidates) walks.push_back({call, walk});
+  }
+  const std::vector<double> costs = predicted_costs(facts, walks);
+  const std::size_t stride = candidates.size() + 1;
+  for (std::size_t c = 0; c < candidates.size(); ++c) {
+    bool worth = true;
+    for (std::size_t i = 0; i < costs.size(); i += stride) {
+      const double one_by_one = costs[i + 1 + c];
+      worth &= one_by_one * rows >= kShortestSharedCall &&
+               one_by_one / (kEfficiency * workers) < kWorthSharing * costs[i];
+    }
+    if (!worth) continue;
+    plan.walk = candidates[c];
+    plan.walk.block = shared_block(facts);
+    plan.why = formatted(
+        "walks rows one by one, because {} threads share them; at {} rows, a row is predicted to take {} ns in one "
+        "thread, and {} ns in a block of rows",
+        threads, rows, std::llround(costs[1 + c] * 1e3), std::llround(costs[0] * 1e3));
+    return;
+  }
+}
+
+/// Returns the number of rows by which a plan for calls of more than `before` rows is judged, if these are calls.
+std::optional<std::uint32_t> judged_rows(std::span<const std::uint32_t> rows, std::uint64_t before,
+                                         std::uint64_t most) {
+  std::optional<std::uint32_t> found;
+  if (rows.empty()) {
+    for (const JudgedCalls& calls : kJudgedCalls)
+      if (calls.rows > before && calls.most <= most) found = calls.rows;
+    return most <= std::prev(std::end(kJudgedCalls))->most ? found : std::nullopt;
+  }
+  for (const std::uint32_t count : rows)
+    if (count > before && count <= most) found = count;
+  return found && *found >= kJudgedCalls[0].rows && *found <= std::prev(std::end(kJudgedCalls))->most
+             ? found
+             : std::nullopt;
+}
+
+}  // namespace
+
+void share_few_rows(const ForestFacts& facts, std::span<const std::uint32_t> rows, unsigned threads,
+                    std::vector<PlanChoice>& plans) {
+  if (facts.steps() < kFewestSharedSteps) return;
+  if (why_not_predicted(facts).empty()) {
+    std::vector<PlanChoice> shared = plans;
+    if (rows.empty())
+      for (const JudgedCalls& calls : kJudgedCalls) split(shared, calls.most);
+    // Trees that lie in the program for other calls need not lie there a second time.
+    std::vector<WalkChoice> candidates;
+    for (const PlanChoice& plan : plans)
+      if (plan.walk.lanes != Lanes::Rows) candidates.push_back(plan.walk);
+    std::uint64_t before = 0;
+    for (std::size_t begin = 0; begin < shared.size();) {
+      const std::size_t end = group_end(shared, begin);
+      const std::uint64_t most = most_rows(shared[begin]);
+      if (const auto judged = judged_rows(rows, before, most)) {
+        const std::vector<WalkChoice> all = candidates.empty() ? walks_for(facts, *judged) : candidates;
+        std::vector<WalkChoice> one_by_one;
+        std::copy_if(all.begin(), all.end(), std::back_inserter(one_by_one),
+                     [](const WalkChoice& walk) { return walk.lanes == Lanes::Trees; });
+        for (std::size_t i = begin; i < end; ++i)
+          if (shared[i].walk.lanes == Lanes::Rows && shared[i].walk.layout != WalkLayout::TopTables)
+            share(facts, one_by_one, calls_of(shared[i].calls, *judged, end - begin == 1), threads,
+                  shared[i]);
+      }
+      before = most;
+      begin = end;
+    }
+    unite(shared);
+    if (shared.size() <= kMostSharedPlans) plans = std::move(shared);
+  }
+  for (PlanChoice& plan : plans)
+    if (plan.walk.lanes != Lanes::Rows && plan.walk.block == 0) plan.walk.block = shared_block(facts);
+}
+
+}  // namespace forestvm::scheduler
