@@ -364,9 +364,7 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
   const bool explains = explains_scores(options.output);
   const bool parts = is_of_trees(options.output);
   const std::string name(name_of(options.output));
-  if (width == 0 && explains)
-    return in_file(options.model,
-                   refused(formatted("the program has no {}: compile the model with --with {}", name, name)));
+  if (width == 0 && explains) FVM_TRY(in_file(options.model, check_call(program, options.output, call)));
   if (width == 0)
     return in_file(options.model, refused(formatted("has no output {}: its objective is {}", name,
                                                     single_quoted(program.text(StringId::Objective)))));

@@ -114,8 +114,11 @@ Result<void> emit_program(Compilation& compilation) {
   const bool mapped =
       std::any_of(parts.code.begin(), parts.code.end(), [](const Inst& inst) { return inst.op == Op::Map; });
   if (compilation.options.keeps_leaves && mapped)
-    return refused("schedule",
-                   "the leaves of single trees are kept on the host, and its loops are mapped to a GPU");
+    return refused(
+        "schedule",
+        "its loops are mapped to a GPU, which keeps no leaves of single trees: --early-stop, --with rounds, "
+        "and the outputs trees, staged, uncertainty and virt-ensembles (CompileOptions::keeps_leaves, "
+        "Python's keep_leaves=True) need a schedule for the host, such as auto, and no --backend");
   for (; !others.empty(); others.pop_back()) end_explanation(others.back(), parts);
   if (!compilation.explained.trees.empty()) {
     emit_paths(compilation.model, std::move(compilation.explained), ranks, parts);

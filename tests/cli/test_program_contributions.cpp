@@ -68,8 +68,9 @@ TEST_F(Contributions, OfPairsAreInteractions) {
   content({"assemble", file("text.txt"), "--data", program, "-o", again});
   EXPECT_EQ(content_of(again), content_of(program));
   EXPECT_NE(content({"inspect", program}).find("interactions"), std::string::npos);
-  expect_error({"run", less, rows_, "--output", "interactions"}, 1,
-               "less.fvm: the program has no interactions: compile the model with --with interactions\n");
+  expect_error(
+      {"run", less, rows_, "--output", "interactions"}, 1,
+      "less.fvm: output interactions: the program has none: compile the model with --with interactions ");
   expect_error({"run", program, rows_, "--output", "interactions", "--max-bytes", "3843"}, 1,
                "the interactions of a row take 3844 bytes, more than --max-bytes 3843 allows");
   expect_error({"run", program, rows_, "--output", "interactions", "--max-bytes", "0"}, 2, "--max-bytes");
@@ -78,14 +79,15 @@ TEST_F(Contributions, OfPairsAreInteractions) {
 TEST_F(Contributions, OfAProgramAreThoseOfTheModel) {
   const std::string program = file("model.fvm"), both = file("both.fvm"), plain = file("plain.fvm");
   content({"compile", model_, "-o", program, "--with", "contributions"});
-  content({"compile", model_, "-o", both, "--with", "early-stop,contributions"});
+  content({"compile", model_, "-o", both, "--with", "staged,contributions"});
   content({"compile", model_, "-o", plain});
   const std::string expected = content({"run", model_, rows_, "--output", "contributions"});
   for (const std::string& compiled : {program, both})
     for (const char* batch : {"1000", "7"})
       EXPECT_EQ(content({"run", compiled, rows_, "--output", "contributions", "--batch", batch}), expected);
-  expect_error({"run", plain, rows_, "--output", "contributions"}, 1,
-               "plain.fvm: the program has no contributions: compile the model with --with contributions\n");
+  expect_error(
+      {"run", plain, rows_, "--output", "contributions"}, 1,
+      "plain.fvm: output contributions: the program has none: compile the model with --with contributions ");
   const std::string raw = content({"run", plain, rows_, "--output", "raw"});
   EXPECT_EQ(content({"run", program, rows_, "--output", "raw"}), raw);
   EXPECT_NE(content({"inspect", program}).find("contributions"), std::string::npos);
@@ -159,7 +161,7 @@ TEST_F(Contributions, AreApproximateIfAskedFor) {
   EXPECT_NE(content_of(out).substr(10, 100).find("(540, 10, 65)"), std::string::npos);
   expect_error(
       {"run", plain, rows_, "--output", "approx-contributions"}, 1,
-      "the program has no approx-contributions: compile the model with --with approx-contributions\n");
+      "output approx-contributions: the program has none: compile the model with --with approx-contributions ");
   expect_error({"export", program, "-o", file("forest.c")}, 1,
                "the program computes contributions or interactions, which C does not");
 }

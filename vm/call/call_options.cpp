@@ -94,7 +94,8 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
   using enum AccumulatorKind;
   if (program.round_begins().empty() && !sums_are(program, {PerTree, PerTree64}))
     return refused(kWhere,
-                   "the program does not keep each tree's leaf: compile the model with --with early-stop");
+                   "the program does not keep each tree's leaf: compile the model with --with early-stop "
+                   "(CompileOptions::keeps_leaves, Python's keep_leaves=True)");
   if (!sums_are(program, {PerTree64, F64}))
     return refused(kWhere, "the program adds no float64 scores, as LightGBM does");
   return {};

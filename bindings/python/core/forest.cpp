@@ -140,7 +140,7 @@ Result<CallOptions> Forest::next_call(std::size_t rows) {
   const std::size_t from = margins_used.fetch_add(rows, std::memory_order_relaxed);
   if (from > all.rows || rows > all.rows - from)
     return fail(ErrorCode::Usage, "base_margin",
-                formatted("has {} rows, and there are more rows to predict", all.rows));
+                formatted("has {} rows, and there are at least {} rows to predict", all.rows, from + rows));
   const std::size_t bytes = all.outputs * (all.float64 ? sizeof(double) : sizeof(float));
   next.base_margin.data = static_cast<const std::byte*>(all.data) + from * bytes;
   next.base_margin.rows = rows;

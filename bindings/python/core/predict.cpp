@@ -102,7 +102,8 @@ PyObject* predict_called(const char* function, std::optional<Output> output, PyO
 
 bool has_output(const Forest& forest, Output output) {
   if (forest.form(output).width != 0 || output == Output::Leaf) return true;
-  if (is_of_trees(forest.form(output).kind) || output == Output::Quantile) {
+  const bool against = output == Output::Interactions && !forest.program.background().empty();
+  if (against || is_of_trees(forest.form(output).kind) || output == Output::Quantile) {
     const auto checked = check_call(forest.program, forest.form(output).kind, forest.call);
     if (!checked) raise(checked.error());
     return checked.ok();

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def background_rows(background: Any, contributions: bool) -> NDArray[Any] | None:
+def background_rows(background: Any, contributions: bool, interactions: bool) -> NDArray[Any] | None:
     """Returns the rows of a background as the extension takes them."""
     if background is None:
         return None
+    if interactions:
+        raise Usage("interactions are not computed against a background: load the model without one", "background")
     if not contributions:
         raise Usage("background is for contributions: give contributions=True, too", "background")
     return _matrix(background, "background")

@@ -69,7 +69,7 @@ def load(
         keep_leaves,
         interactions,
         approx_contributions,
-        background=_arguments.background_rows(background, contributions),
+        background=_arguments.background_rows(background, contributions, interactions),
         samples=_arguments.sample_rows(samples),
     )
 
