@@ -335,12 +335,12 @@ void* string_id() {
 }
 
 /// The docstring of a public method, in the form from which Python derives its signature.
-#define FVM_ROWS_SIGNATURE(name, output, margin)                                                          \
-  name "($self, X, *, " output "out=None, dtype=None, missing=None, columns='name', extra='error'" margin \
+#define FVM_ROWS_SIGNATURE(name, output, scores)                                                          \
+  name "($self, X, *, " output "out=None, dtype=None, missing=None, columns='name', extra='error'" scores \
        ")\n--\n\n"
-#define FVM_MARGIN ", base_margin=None"
+#define FVM_SCORES ", base_margin=None, early_stop=None"
 constexpr const char* kPredict =
-    FVM_ROWS_SIGNATURE("predict", "output='value', ", FVM_MARGIN)
+    FVM_ROWS_SIGNATURE("predict", "output='value', ", FVM_SCORES)
     "Predicts rows: (n,) numbers, or (n, k) if the model has k for each row.\n\n"
     "output:  'value' is what the trainer's predict gives; 'raw', 'class', 'leaf' and 'proba' what the other methods give.\n"
     "out:     the array to write to; it is returned.\n"
@@ -349,13 +349,15 @@ constexpr const char* kPredict =
     "columns: 'name' matches named columns to the model's features; 'position' takes them in order.\n"
     "extra:   'ignore' drops named columns that the model does not have.\n"
     "base_margin: numbers, one for each row and output, from which the sums of the rows start instead of the model's base\n"
-    "         scores: XGBoost's base_margin, LightGBM's init_score.";
+    "         scores: XGBoost's base_margin, LightGBM's init_score.\n"
+    "early_stop: {'margin': 10, 'every': 10} (what is absent is 10) ends the sums of rows that are decided, as LightGBM's\n"
+    "         pred_early_stop does: after every 10 rounds those whose scores are further apart than the margin 10.";
 constexpr const char* kPredictRaw =
-    FVM_ROWS_SIGNATURE("predict_raw", "", FVM_MARGIN) "Predicts the trainer's raw scores; see predict.";
+    FVM_ROWS_SIGNATURE("predict_raw", "", FVM_SCORES) "Predicts the trainer's raw scores; see predict.";
 constexpr const char* kPredictClass = FVM_ROWS_SIGNATURE(
-    "predict_class", "", FVM_MARGIN) "Predicts the index of each row's class; see predict.";
+    "predict_class", "", FVM_SCORES) "Predicts the index of each row's class; see predict.";
 constexpr const char* kPredictProba = FVM_ROWS_SIGNATURE(
-    "predict_proba", "", FVM_MARGIN) "Predicts the probability of each class, (n, classes); see predict.";
+    "predict_proba", "", FVM_SCORES) "Predicts the probability of each class, (n, classes); see predict.";
 constexpr const char* kApply = FVM_ROWS_SIGNATURE(
     "apply", "",
     "") "Returns the number of each tree's leaf, as the trainer counts them, (n, trees); see predict.";
@@ -363,7 +365,7 @@ constexpr const char* kPredictOne =
     "predict_one($self, X, *, output='value', missing=None, columns='name', extra='error')\n--\n\n"
     "Predicts one row: a vector, a sequence of numbers, or a mapping from names to values. Returns a number, or an array\n"
     "if the output has several.";
-#undef FVM_MARGIN
+#undef FVM_SCORES
 #undef FVM_ROWS_SIGNATURE
 constexpr const char* kFingerprint =
     "16 hexadecimal digits that name the model. Programs of one model have the same ones, whatever their schedule,\n"

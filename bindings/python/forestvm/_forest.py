@@ -27,6 +27,7 @@ class _Calls(NamedTuple):
     ensembles: int = _ENSEMBLES
     features: tuple[int, ...] = ()  # ascending; none: all
     quantiles: tuple[float, ...] = ()  # none: the default ones
+    early_stop: tuple[float, int] = (0.0, 0)  # the margin, and the rounds from one test to the next; 0: no early stop
 
 
 class Forest(_core.Forest):
@@ -471,16 +472,10 @@ class Forest(_core.Forest):
         """Returns an array of raw scores after each other in the shape (rows, ..., outputs)."""
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
-    def _kept_calls(
-        self,
-        every: int = 1,
-        ensembles: int = _ENSEMBLES,
-        features: tuple[int, ...] = (),
-        quantiles: tuple[float, ...] = (),
-    ) -> Forest:
-        """Returns a forest whose calls have these options. The last one is kept, so that its memory serves the next
-        call, too."""
-        asked = _Calls(every, ensembles, features, quantiles)
+    def _kept_calls(self, **options: Any) -> Forest:
+        """Returns a forest whose calls have these options, which are those of `_Calls`. The last one is kept, so that
+        its memory serves the next call, too."""
+        asked = _Calls(**options)
         if asked == _Calls():
             return self
         last = self._calls  # read once, because another thread may replace it
@@ -493,7 +488,9 @@ class Forest(_core.Forest):
 
         features = numpy.array(asked.features, numpy.uint32)
         quantiles = numpy.array(asked.quantiles, numpy.float64)
-        calls: Forest = self._calling(*(rounds or (0, 0)), asked.every, asked.ensembles, features, quantiles)
+        calls: Forest = self._calling(
+            *(rounds or (0, 0)), asked.every, asked.ensembles, features, quantiles, *asked.early_stop
+        )
         calls._options = self._options if rounds is None else {**self._options, "rounds": rounds}
         calls._names = self._names
         calls._schema = calls._calls = None
@@ -509,6 +506,7 @@ class Forest(_core.Forest):
         columns: str = "name",
         extra: str = "error",
         base_margin: Any = None,
+        early_stop: Mapping[str, float] | None = None,
     ) -> PredictionStream:
         """Predicts a stream or table of Arrow batch by batch, as its consumer asks for them.
 
@@ -519,7 +517,8 @@ class Forest(_core.Forest):
 
         if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
             raise UnsupportedInput(f"{type(X).__name__} gives no Arrow stream", "X")
-        return PredictionStream(self, X, output, name, _rows.missing_number(missing), columns, extra, base_margin)
+        calls = self if early_stop is None else self._kept_calls(early_stop=_arguments.early_stop_of(early_stop))
+        return PredictionStream(calls, X, output, name, _rows.missing_number(missing), columns, extra, base_margin)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the program to a file (.fvm), which `load` and the C library open."""

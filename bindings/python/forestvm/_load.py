@@ -46,7 +46,7 @@ def load(
     rounds:   the boosting rounds to use, (begin, end), or "best" for those that early stopping chose; None: all.
     contributions: lets `Forest.contributions` say what each feature contributes; the program then takes about twice
               the memory.
-    keep_leaves: lets `Forest.trees`, `Forest.staged` and `Forest.of_rounds` answer.
+    keep_leaves: lets `Forest.trees`, `Forest.staged` and `Forest.of_rounds` answer, and `early_stop=` of calls.
     interactions: lets `Forest.interactions` say what each two features contribute, too, which takes more memory.
     approx_contributions: lets `Forest.approx_contributions` answer; the program then takes more memory.
     background: rows with which contributions compare a row, an array (rows, features) without column names, compiled
