@@ -347,6 +347,7 @@ Result<void> predict_batches(const Predictor& predictor, ResultType type, Batche
       return in_file(options.model,
                      predictor.predict_with(*context, rows, options.output, type, call, answers.data()));
     }));
+    if constexpr (std::is_floating_point_v<T>) options.terms.divide(std::span(answers));
     FVM_TRY(profile.time(Part::Write, write));
     FVM_TRY(profile.time(Part::Read, [&] { return batches.next(); }));
     progress.show(batches.done());
@@ -445,7 +446,7 @@ Result<void> run_predict(const Arguments& arguments) {
   options.call.rounds = asked.rounds;
   if (options.call.rounds || is_of_trees(options.output) || options.output == OutputKind::Quantile)
     FVM_TRY(in_file(options.model, check_call(program, options.output, options.call)));
-  FVM_TRY(options.terms.find(program, options.output, options.model));
+  FVM_TRY(options.terms.find(program, options.output, options.call, options.model));
   const std::vector<std::string> labels =
       options.terms.top() != 0 ? feature_names(program) : class_labels(program, options.output);
   FVM_ASSIGN(PredictionForm form, answers_of(program, options, labels));
@@ -538,6 +539,7 @@ const Command kRun = {
      kFeaturesOption,
      kTopOption,
      kSparseOption,
+     kAveragedOption,
      kScheduleOption,
      kBackendOption,
      kDeviceOption,

@@ -60,6 +60,8 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
     if (const UncertaintyRule rule = uncertainty_rule(model); rule != UncertaintyRule::None)
       parts.uncertainty.push_back({rule, {}, model.shrinkage});
   }
+  const bool explains = meta.contributions != 0 || !parts.attribution_base.empty();
+  if (explains && model.averaged) meta.rounds = RoundRule::Averages;  // contributions may be divided, too
   meta.fingerprint = compilation.fingerprint;
   meta.forest_nodes = forest.nodes;
   meta.forest_leaves = forest.leaves;

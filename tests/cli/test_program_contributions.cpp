@@ -166,6 +166,40 @@ TEST_F(Contributions, AreApproximateIfAskedFor) {
                "the program computes contributions or interactions, which C does not");
 }
 
+TEST_F(Contributions, OfAveragedForestsAreDivided) {
+  const std::string forest = test_data("lightgbm/4.7.0_forest/model.txt"),
+                    rows = test_data("lightgbm/4.7.0_forest/rows.npy"), program = file("forest.fvm");
+  content({"compile", forest, "-o", program, "--with", "interactions,approx-contributions"});
+  const auto numbers = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "run");
+    std::string text = content(words);
+    std::replace(text.begin(), text.end(), '\n', ',');
+    std::vector<double> all;
+    std::istringstream in(text);
+    for (std::string cell; std::getline(in, cell, ',');) all.push_back(std::stod(cell));
+    return all;
+  };
+  constexpr std::size_t kRows = 48;
+  const auto leaves = numbers({forest, rows, "--output", "leaf"}),
+             raw = numbers({forest, rows, "--output", "raw"});
+  const std::size_t outputs = raw.size() / kRows, trees = leaves.size() / kRows;
+  ASSERT_GT(outputs, 1u);
+  const auto rounds = static_cast<double>(trees / outputs);
+  for (const std::string output : {"contributions", "approx-contributions", "interactions"}) {
+    const auto sums = numbers({forest, rows, "--output", output});
+    for (const std::string& from : {forest, program}) {
+      const auto means = numbers({from, rows, "--output", output, "--averaged"});
+      ASSERT_EQ(means.size(), sums.size()) << output;
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        ASSERT_EQ(means[i], sums[i] / rounds) << output << " " << i;
+    }
+  }
+  expect_error(
+      {"run", model_, rows_, "--output", "contributions", "--averaged"}, 1,
+      "--averaged: is for forests that average their trees; this one (xgboost, binary:logistic) does not\n");
+  expect_error({"run", forest, rows, "--averaged"}, 2, "--averaged: is for contributions and interactions");
+}
+
 /// Returns the cells of a line of CSV.
 std::vector<std::string> cells(const std::string& line) {
   std::vector<std::string> all;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
@@ -173,6 +174,11 @@ PyObject* num_outputs(PyObject* self, void*) { return PyLong_FromUnsignedLong(me
 
 PyObject* margin_rows(PyObject* self, void*) {
   return PyLong_FromSize_t(forest_of(self).call.base_margin.rows);
+}
+
+PyObject* averaged_rounds_of(PyObject* self, void*) {
+  const Forest& forest = forest_of(self);
+  return PyFloat_FromDouble(averaged_rounds(forest.program, forest.call));
 }
 
 /// Returns the numbers of each tree's output.
@@ -424,6 +430,7 @@ PyObject* make_forest_type(PyObject* module) {
       {"_probabilities", probabilities, nullptr, nullptr, nullptr},
       {"_leaf_width", leaf_width, nullptr, nullptr, nullptr},
       {"_margin_rows", margin_rows, nullptr, nullptr, nullptr},
+      {"_averaged_rounds", averaged_rounds_of, nullptr, nullptr, nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr},
   };
   static PyType_Slot slots[] = {

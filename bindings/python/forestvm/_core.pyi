@@ -130,6 +130,7 @@ class Forest:
     _probabilities: str
     _leaf_width: int
     _margin_rows: int
+    _averaged_rounds: float
 
     @classmethod
     def _load(

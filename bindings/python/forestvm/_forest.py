@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from . import _arguments, _core
-from ._errors import UnsupportedInput, Usage
+from ._errors import UnsupportedInput
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -89,6 +89,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: None = ...,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> NDArray[Any]: ...
 
     @overload
@@ -104,6 +105,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: int,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 
     def contributions(
@@ -118,6 +120,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = None,
         top: int | None = None,
         base_margin: Any = None,
+        averaged: bool = False,
     ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns what each feature contributes to the raw scores: exact SHAP values by the paths of the trees.
 
@@ -132,6 +135,9 @@ class Forest(_core.Forest):
                   comes first, and of equal ones the first feature. The expected score is not among them.
         base_margin: numbers of the shape (rows,) or (rows, outputs) from which the scores of the rows start instead of
                   the model's base scores, as XGBoost's `base_margin`: the expected scores differ accordingly.
+        averaged: divides the numbers of a forest that averages its trees (LightGBM's `rf`, scikit-learn's forests) by
+                  the number of its rounds: they then add up to the mean. Otherwise they add up to the raw score, the
+                  sum, as LightGBM's own do.
 
         The other options are those of `predict`.
         """
@@ -147,6 +153,7 @@ class Forest(_core.Forest):
             columns=columns,
             extra=extra,
             base_margin=base_margin,
+            averaged=averaged,
         )
 
     @overload
@@ -163,6 +170,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: None = ...,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> NDArray[Any]: ...
 
     @overload
@@ -179,6 +187,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: int,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 
     def interactions(
@@ -194,6 +203,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = None,
         top: int | None = None,
         base_margin: Any = None,
+        averaged: bool = False,
     ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns what each two features contribute together to the raw scores: exact SHAP interactions.
 
@@ -206,7 +216,7 @@ class Forest(_core.Forest):
         top:      returns the largest numbers of each row by their absolute values instead, as two arrays: the numbers
                   of the two features, (rows, top, 2), and the value in one of their two places, (rows, top), with the
                   outputs after the rows if there are several. A feature stands with itself for what it does alone.
-        base_margin: see `contributions`.
+        base_margin, averaged: see `contributions`.
 
         The other options are those of `predict`.
         """
@@ -222,6 +232,7 @@ class Forest(_core.Forest):
             columns=columns,
             extra=extra,
             base_margin=base_margin,
+            averaged=averaged,
         )
 
     @overload
@@ -237,6 +248,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: None = ...,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> NDArray[Any]: ...
 
     @overload
@@ -252,6 +264,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: int,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 
     def approx_contributions(
@@ -266,6 +279,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = None,
         top: int | None = None,
         base_margin: Any = None,
+        averaged: bool = False,
     ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns changes of the mean score at the splits of each feature on a row's way: XGBoost's `approx_contribs`.
 
@@ -284,6 +298,7 @@ class Forest(_core.Forest):
             columns=columns,
             extra=extra,
             base_margin=base_margin,
+            averaged=averaged,
         )
 
     def explain(
@@ -362,22 +377,9 @@ class Forest(_core.Forest):
         as two arrays (rows of X, top): their numbers (int64), and their counts or weights. The largest comes first, of
         equal ones the first row, and a row of X is no neighbour of itself. The other options are those of `predict`.
         """
-        import numpy
+        from . import _proximity
 
-        leaves = self.apply(X, missing=missing, columns=columns, extra=extra)
-        others = None if Y is None else self.apply(Y, missing=missing, columns=columns, extra=extra)
-        count = len(leaves if others is None else others)
-        dtype = numpy.float64 if weights else numpy.int32
-        if top is None:
-            out = numpy.empty((len(leaves), count), dtype)
-            _core.share_leaves(leaves, others, out, None)
-            return out
-        known = max(0, count - 1) if others is None else count
-        if not isinstance(top, int) or not 0 < top <= known:
-            raise Usage(f"top is {top!r}: expected 1 to {known}, the number of rows to compare with", "top")
-        rows, out = numpy.empty((len(leaves), top), numpy.int64), numpy.empty((len(leaves), top), dtype)
-        _core.share_leaves(leaves, others, out, rows)
-        return rows, out
+        return _proximity.compare(self, X, Y, top, weights, missing=missing, columns=columns, extra=extra)
 
     def staged(
         self,
