@@ -293,6 +293,51 @@ TEST(Contributions, AreTheTrainersOwn) {
   EXPECT_GE(compared_pairs, 4u);
 }
 
+TEST(Contributions, HaveXgboostsExpectedScores) {
+  const std::filesystem::path data = FORESTVM_TEST_DATA;
+  const auto stored = [&](const std::string& name) {
+    return support::read_numbers((data / "contributions" / name).string());
+  };
+  const auto last = [](const std::vector<double>& numbers, std::size_t width) {
+    std::vector<double> out;
+    for (std::size_t i = width - 1; i < numbers.size(); i += width) out.push_back(numbers[i]);
+    return out;
+  };
+  for (const char* file :
+       {"breast_cancer/model.json", "diabetes/model.json", "digits/model.ubj", "margins/binary/model.json",
+        "margins/classes/model.json", "margins/dart/model.json", "margins/vectors/model.json"}) {
+    const std::filesystem::path path = data / file;
+    const auto model = load_model(path.string());
+    ASSERT_TRUE(model.ok()) << model.error().text();
+    const auto program = compiled(*model);
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    std::string name = std::filesystem::relative(path.parent_path(), data).string();
+    std::replace(name.begin(), name.end(), '/', '_');
+    const std::vector<double> row(model->num_features);
+    const RowBlock block{row.data(), 1, row.size(), RowType::Float64};
+    std::vector<float> parts(output_width(*program, OutputKind::Contributions));
+    const auto predictor = host_backend(*program);
+    const auto context = (*predictor)->make_context();
+    ASSERT_TRUE((*predictor)->predict(*context, block, OutputKind::Contributions, parts.data()).ok());
+    support::expect_same_bits(last({parts.begin(), parts.end()}, row.size() + 1),
+                              stored(name + ".expected.npy"), name);
+    if (name != "margins_classes") continue;
+    const std::vector<double> margins = support::read_numbers((data / "margins/classes/margin.npy").string());
+    const std::vector<double> expected = stored(name + ".margin_expected.npy");
+    const std::size_t count = expected.size() / model->num_outputs;
+    const support::Rows rows = support::read_rows(path, *model);
+    CallOptions call;
+    call.base_margin = {margins.data(), count, model->num_outputs, true};
+    std::vector<float> moved(count * parts.size());
+    ASSERT_TRUE((*predictor)
+                    ->predict_with(*context,
+                                   RowBlock{rows.values.data(), count, row.size(), RowType::Float64},
+                                   OutputKind::Contributions, ResultType::Float32, call, moved.data())
+                    .ok());
+    support::expect_same_bits(last({moved.begin(), moved.end()}, row.size() + 1), expected, "margins");
+  }
+}
+
 TEST(Contributions, OfEveryModelWithCoversAreTheReferences) {
   std::size_t compared = 0;
   for (const support::ModelFile& file : support::repository_models()) {

@@ -243,12 +243,17 @@ class PathLoader {
     const auto base = program_.base();
     std::vector<std::vector<std::span<const PathNode>>> by_output(program_.meta().num_outputs);
     std::vector<double> expected(base.begin(), base.end());
-    const std::vector<double> means = tree_means(program_, OutputKind::Contributions);
+    std::vector<double> means = tree_means(program_, OutputKind::Contributions);
     std::size_t taken = 0;
     for (const ExplainedTree& tree : program_.explained_trees()) {
       by_output[tree.output].push_back(program_.paths().subspan(taken, tree.node_count));
       expected[tree.output] += tree.expected;
       taken += tree.node_count;
+    }
+    // XGBoost rounds the mean of the trees to float32, and then adds the base score or the margin.
+    for (std::size_t k = 0; program_.meta().score_type == ScalarType::Float32 && k < means.size(); ++k) {
+      means[k] = static_cast<double>(static_cast<float>(means[k]));
+      expected[k] = base[k] + means[k];
     }
     std::vector<std::vector<std::vector<Pair>>> pairs(by_output.size());
     double least_taken = 1;
