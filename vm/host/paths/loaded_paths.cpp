@@ -248,6 +248,7 @@ class PathLoader {
     for (const ExplainedTree& tree : program_.explained_trees()) {
       by_output[tree.output].push_back(program_.paths().subspan(taken, tree.node_count));
       expected[tree.output] += tree.expected;
+      starts_.push_back(taken);
       taken += tree.node_count;
     }
     // XGBoost rounds the mean of the trees to float32, and then adds the base score or the margin.
@@ -329,7 +330,8 @@ class PathLoader {
     const auto points = static_cast<std::uint32_t>(rule.points.size());
     const std::size_t constants = to_.wide ? to_.doubles.size() : to_.singles.size();
     to_.trees.push_back(
-        {to_.steps.size(), 0, to_.splits.size(), way.splits.size(), constants, to_.pairs.size(), points});
+        {to_.steps.size(), 0, to_.splits.size(), way.splits.size(), constants, to_.pairs.size(), points,
+         index_in(starts_, static_cast<std::size_t>(nodes.data() - program_.paths().data()))});
     constants_ = rule.weights;
     if (to_.interactions) {
       constants_.push_back(-1);
@@ -418,10 +420,25 @@ class PathLoader {
   LoadedPaths& to_;
   /// Quadrature rules, indexed by their number of points besides t = 0; empty until they are needed.
   Radau rules_[kMaxPathFeatures / 2 + 1] = {};
-  std::vector<double> constants_;  ///< Constants of the tree that is added.
+  std::vector<double> constants_;    ///< Constants of the tree that is added.
+  std::vector<bool> found_;          ///< For each feature, true while features_of has found it.
+  std::vector<std::size_t> starts_;  ///< For each explained tree, the index of its first node in the section.
 };
 
 }  // namespace
+
+std::pair<std::size_t, std::size_t> LoadedPaths::trees_among(const PathOutput& output, std::uint32_t begin,
+                                                             std::uint32_t end) const {
+  if (output.first_batch == output.end_batch) return {0, 0};
+  const auto from = [&](std::uint32_t number) {
+    const auto at = std::partition_point(
+        trees.begin() + static_cast<std::ptrdiff_t>(batches[output.first_batch].first_tree),
+        trees.begin() + static_cast<std::ptrdiff_t>(batches[output.end_batch - 1].end_tree),
+        [&](const PathTree& tree) { return tree.number < number; });
+    return static_cast<std::size_t>(at - trees.begin());
+  };
+  return {from(begin), from(end)};
+}
 
 LoadedPaths::LoadedPaths(const Program& program)
     : pattern_leaves(program.pattern_leaves()),
