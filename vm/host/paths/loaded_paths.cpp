@@ -215,16 +215,6 @@ std::vector<Pair> all_of(std::span<const std::vector<Pair>> lists) {
   return pairs;
 }
 
-/// Returns the features that some trees test, and further features, ascending.
-template <class Trees>
-std::vector<std::uint32_t> features_of(const Trees& trees, std::vector<std::uint32_t> features) {
-  for (const std::span<const PathNode> tree : trees)
-    for (const PathNode& node : tree)
-      if (node.split != 0) features.push_back(node.feature);
-  sort_unique(features);
-  return features;
-}
-
 /// The terms that have sums and totals. The features that trees test come first, then their interacting pairs.
 struct Terms {
   std::vector<std::uint32_t> features;
@@ -237,7 +227,8 @@ struct Terms {
 
 class PathLoader {
  public:
-  PathLoader(const Program& program, LoadedPaths& to) : program_(program), to_(to) {}
+  PathLoader(const Program& program, LoadedPaths& to)
+      : program_(program), to_(to), found_(program.meta().num_features) {}
 
   void run() {
     const auto base = program_.base();
@@ -268,6 +259,20 @@ class PathLoader {
 
  private:
   using Trees = std::span<const std::span<const PathNode>>;
+
+  /// Returns the features that some trees test, and further ones, which are all different, ascending.
+  std::vector<std::uint32_t> features_of(Trees trees, std::vector<std::uint32_t> features) {
+    for (const std::uint32_t feature : features) found_[feature] = true;
+    for (const std::span<const PathNode> tree : trees)
+      for (const PathNode& node : tree) {
+        if (node.split == 0 || found_[node.feature]) continue;
+        found_[node.feature] = true;
+        features.push_back(node.feature);
+      }
+    for (const std::uint32_t feature : features) found_[feature] = false;
+    sort_unique(features);
+    return features;
+  }
 
   /// Returns the features in the patterns of the output that is added.
   std::vector<std::uint32_t> features_looked_up() const {
