@@ -1,5 +1,5 @@
-// Applies the options --features, --top, --sparse and --averaged, which say which of a row's contributions or interactions
-// are written, and whether they are divided.
+// Applies the options --features, --top, --sparse and --averaged, which say which of a row's contributions or
+// interactions are written, and whether they are divided.
 #pragma once
 
 #include <cstddef>

@@ -288,8 +288,8 @@ double largest_error(const std::vector<double>& numbers, const std::vector<doubl
   return largest;
 }
 
-/// Expects numbers to be as near to the reference as the trainer's own. In float32 they may be twice as far, because the
-/// trainer may be right by chance; in float64 as far as two roundings of the row's largest sum move them, where the
+/// Expects numbers to be as near to the reference as the trainer's own. In float32 they may be twice as far, because
+/// the trainer may be right by chance; in float64 as far as two roundings of the row's largest sum move them, where the
 /// trainer's are nearer. The reference's numbers are those of the first rows.
 void expect_as_near(const std::vector<double>& got, const std::vector<double>& trainers,
                     const std::vector<double>& reference, bool wide, double largest_sum,

@@ -76,7 +76,9 @@ def quantiles_of(quantiles: Any) -> tuple[float, ...]:
 
 def early_stop_of(early_stop: Any) -> tuple[float, int]:
     """Returns the margin of an early stop, and the rounds from one test to the next. The defaults are LightGBM's."""
-    expected = f"early_stop is {early_stop!r}: expected {{'margin': M, 'every': N}}, a margin of 0 or more and 1 round or more"
+    expected = (
+        f"early_stop is {early_stop!r}: expected {{'margin': M, 'every': N}}, a margin of 0 or more and 1 round or more"
+    )
     if not isinstance(early_stop, Mapping) or not set(early_stop) <= {"margin", "every"}:
         raise Usage(expected, "early_stop")
     every = whole(early_stop.get("every", 10))

@@ -465,7 +465,8 @@ class Forest(_core.Forest):
     def of_rounds(self, begin: int, end: int) -> Forest:
         """Returns a forest of the same program that predicts with its rounds from `begin` on and before `end`.
 
-        It has raw scores, values, classes, trees, stages, contributions and interactions. The forest must have been loaded with `keep_leaves=True`.
+        It has raw scores, values, classes, trees, stages, contributions and interactions. The forest must have been
+        loaded with `keep_leaves=True`.
         Every tree is still walked: `load(..., rounds=(begin, end))` makes a faster one. `save` writes all rounds.
         """
         return self._with_calls(_arguments.rounds_of((begin, end)))

@@ -74,9 +74,8 @@ def predict(
 def _rounds_of(forest: Forest) -> float:
     """Returns the number of rounds whose trees a forest averages."""
     if forest._averaged_rounds == 0:
-        raise Refused(
-            f"is for forests that average their trees; this one ({forest.trainer}, {forest.objective}) does not", "averaged"
-        )
+        which = f"{forest.trainer}, {forest.objective}"
+        raise Refused(f"is for forests that average their trees; this one ({which}) does not", "averaged")
     return forest._averaged_rounds
 
 

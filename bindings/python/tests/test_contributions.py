@@ -261,7 +261,7 @@ def test_against_a_background() -> None:
     for contributions in (False, True):
         with pytest.raises(forestvm.Usage, match="interactions are not computed against a background"):
             forestvm.from_xgboost(model, contributions=contributions, interactions=True, background=background)
-    with pytest.raises(forestvm.Refused, match="contributions against a background, for which there are no interactions"):
+    with pytest.raises(forestvm.Refused, match="against a background, for which there are no interactions"):
         forest.interactions(rows)
     with pytest.raises(forestvm.Usage, match="this is a program"):
         forestvm.load(forest.to_bytes(), contributions=True, background=background)

@@ -14,7 +14,12 @@ lightgbm = pytest.importorskip("lightgbm")
 pyarrow = pytest.importorskip("pyarrow")
 
 ROWS = training_rows(3, 400)
-SETTINGS: list[dict[str, float]] = [{"margin": 1.5, "every": 3}, {"margin": 0, "every": 7}, {"every": 5, "margin": 4.0}, {}]
+SETTINGS: list[dict[str, float]] = [
+    {"margin": 1.5, "every": 3},
+    {"margin": 0, "every": 7},
+    {"every": 5, "margin": 4.0},
+    {},
+]
 
 
 def trained(kind: str) -> Any:
@@ -69,7 +74,16 @@ def test_rows_of_every_form_and_streams() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"margin": -1}, {"margin": float("nan")}, {"every": 0}, {"every": 1.5}, {"every": True}, {"rounds": 3}, 10, {"margin": "x"}],
+    [
+        {"margin": -1},
+        {"margin": float("nan")},
+        {"margin": "x"},
+        {"every": 0},
+        {"every": 1.5},
+        {"every": True},
+        {"rounds": 3},
+        10,
+    ],
 )
 def test_settings_that_are_refused(wrong: Any) -> None:
     forest = forestvm.from_lightgbm(trained("binary"), keep_leaves=True)
