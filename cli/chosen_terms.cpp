@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include <forestvm/core/path_data.hpp>
+#include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
 
 #include "cli/io/quote.hpp"
@@ -30,6 +31,10 @@ constinit const Option kSparseOption = {
     "sparse", '\0', "",
     "writes contributions and interactions without zeros, as a CSR matrix that "
     "scipy.sparse.load_npz reads; OUT ends in .npz"};
+constinit const Option kAveragedOption = {
+    "averaged", '\0', "",
+    "divides contributions and interactions of a forest that averages its trees by the number of its rounds, so that they "
+    "add up to the mean of the trees; without this option they add up to the raw score, the sum, as LightGBM's do"};
 
 namespace {
 
@@ -60,7 +65,7 @@ std::vector<std::uint32_t> tested_features(const Program& program) {
 
 Result<ChosenTerms> ChosenTerms::make(const Arguments& arguments, OutputKind output, const std::string& out) {
   ChosenTerms chosen;
-  for (const char* const option : {"features", "top", "sparse"})
+  for (const char* const option : {"features", "top", "sparse", "averaged"})
     if (arguments.has(option) && !explains_scores(output))
       return usage_error(formatted("--{}: is for contributions and interactions", option));
   chosen.is_chosen_ = arguments.has("features");
@@ -68,6 +73,7 @@ Result<ChosenTerms> ChosenTerms::make(const Arguments& arguments, OutputKind out
   FVM_ASSIGN(const std::uint64_t top, arguments.number("top", 1, UINT32_MAX, 0));
   chosen.top_ = static_cast<std::size_t>(top);
   chosen.sparse_ = arguments.has("sparse");
+  chosen.averaged_ = arguments.has("averaged");
   chosen.is_pair_ = output == OutputKind::Interactions;
   if (chosen.sparse_ && chosen.top_ != 0)
     return usage_error("--sparse and --top exclude each other: the strongest terms are not a matrix");
@@ -76,9 +82,18 @@ Result<ChosenTerms> ChosenTerms::make(const Arguments& arguments, OutputKind out
   return chosen;
 }
 
-Result<void> ChosenTerms::find(const Program& program, OutputKind output, const std::string& model) {
+Result<void> ChosenTerms::find(const Program& program, OutputKind output, const CallOptions& call,
+                               const std::string& model) {
   all_features_ = program.meta().num_features;
   outputs_ = program.meta().num_outputs;
+  if (averaged_) {
+    divisor_ = averaged_rounds(program, call);
+    if (divisor_ == 0 && output_width(program, output) != 0)
+      return in_file(
+          model,
+          refused(formatted("--averaged: is for forests that average their trees; this one ({}, {}) does not",
+                            program.text(StringId::Trainer), program.text(StringId::Objective))));
+  }
   if (!is_chosen_) {
     if ((sparse_ || top_ != 0) && output != OutputKind::ApproxContributions)
       features_ = tested_features(program);
@@ -105,6 +120,12 @@ Result<void> ChosenTerms::find(const Program& program, OutputKind output, const 
 std::uint64_t ChosenTerms::index(std::size_t i) const {
   if (is_chosen_ || features_.empty()) return i;
   return i == features_.size() ? all_features_ : features_[i];
+}
+
+template <class T>
+void ChosenTerms::divide(std::span<T> numbers) const {
+  if (divisor_ == 1) return;
+  for (T& number : numbers) number /= static_cast<T>(divisor_);
 }
 
 template <class T>
@@ -147,6 +168,8 @@ Result<void> ChosenTerms::add_sparse(std::span<const T> numbers, SparseWriter& w
   return writer.end_row();
 }
 
+template void ChosenTerms::divide(std::span<float>) const;
+template void ChosenTerms::divide(std::span<double>) const;
 template void ChosenTerms::add_strongest(std::span<const float>, std::vector<float>&) const;
 template void ChosenTerms::add_strongest(std::span<const double>, std::vector<double>&) const;
 template Result<void> ChosenTerms::add_sparse(std::span<const float>, SparseWriter&) const;

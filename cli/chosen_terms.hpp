@@ -1,5 +1,5 @@
-// Applies the options --features, --top and --sparse, which choose which of a row's contributions or interactions are
-// written.
+// Applies the options --features, --top, --sparse and --averaged, which say which of a row's contributions or
+// interactions are written, and whether they are divided.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/backend.hpp>
 #include <forestvm/core/bytecode.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
@@ -21,6 +22,7 @@ namespace forestvm::cli {
 extern const Option kFeaturesOption;
 extern const Option kTopOption;
 extern const Option kSparseOption;
+extern const Option kAveragedOption;
 
 /// Chooses among the numbers of a row. These are, output after output, the contributions of the features and the
 /// expected score (features + 1 numbers), or a square matrix of interactions with as many rows and columns.
@@ -34,8 +36,9 @@ class ChosenTerms {
 
   /// Finds the features by their names or numbers; `model` is the name of the program's file. With --top or --sparse
   /// but without --features it chooses the features that the trees test, because the numbers of others are zeros; of
-  /// approx-contributions it chooses all.
-  Result<void> find(const Program& program, OutputKind output, const std::string& model);
+  /// approx-contributions it chooses all. Refuses --averaged for models that do not average their trees.
+  Result<void> find(const Program& program, OutputKind output, const CallOptions& call,
+                    const std::string& model);
 
   /// Returns the features that calls ask for, ascending; empty for all.
   std::span<const std::uint32_t> features() const { return features_; }
@@ -43,6 +46,10 @@ class ChosenTerms {
   bool sparse() const { return sparse_; }
   /// Returns the count of numbers that describe one of the strongest terms: its one or two features, and its value.
   std::size_t top_width() const { return is_pair_ ? 3 : 2; }
+
+  /// Divides the numbers of a call by the number of rounds with --averaged.
+  template <class T>
+  void divide(std::span<T> numbers) const;
 
   /// Appends the strongest terms of one output of a row, each as top_width() numbers.
   template <class T>
@@ -68,6 +75,8 @@ class ChosenTerms {
   std::vector<std::uint32_t> features_;
   std::size_t top_ = 0;
   bool sparse_ = false;
+  bool averaged_ = false;
+  double divisor_ = 1;
   bool is_pair_ = false;
   std::size_t all_features_ = 0;
   std::uint64_t outputs_ = 1;

@@ -41,14 +41,16 @@ Result<Margins> Margins::open(const std::string& path, const Program& program) {
   return Margins(path, program.meta().score_type, std::move(source), std::move(table));
 }
 
-Error Margins::wrong_rows(const std::string& rows) const {
-  return in_file(path_, refused(formatted("has margins of {} rows, but there are {}",
-                                          table_->rows().value_or(0), rows)));
+Error Margins::wrong_rows(std::size_t rows, const char* what) const {
+  return in_file(path_,
+                 refused(formatted("has margins of shape {}, the raw scores of the rows{} have the shape {}",
+                                   shape_text(std::to_string(table_->rows().value_or(0)), table_->columns()),
+                                   what, shape_text(std::to_string(rows), table_->columns()))));
 }
 
 Result<BaseMargin> Margins::next(std::size_t count) {
   FVM_TRY(in_file(path_, table_->read(count, block_)));
-  if (block_.count != count) return wrong_rows("more rows");
+  if (block_.count != count) return wrong_rows(before_ + count, " so far");
   const bool wide = score_type_ == ScalarType::Float64;
   for (std::size_t i = 0; i < count * block_.width; ++i) {
     const double margin = block_.value(i);
@@ -64,7 +66,7 @@ Result<BaseMargin> Margins::next(std::size_t count) {
 
 Result<void> Margins::finish() const {
   if (table_->rows() == before_) return {};
-  return wrong_rows(formatted("{} rows", before_));
+  return wrong_rows(before_, "");
 }
 
 }  // namespace forestvm::cli

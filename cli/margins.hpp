@@ -38,7 +38,8 @@ class Margins {
         source_(std::move(source)),
         table_(std::move(table)) {}
 
-  Error wrong_rows(const std::string& rows) const;
+  /// Returns the error for another number of rows than there are. `what` says which rows `rows` counts.
+  Error wrong_rows(std::size_t rows, const char* what) const;
 
   std::string path_;
   ScalarType score_type_;

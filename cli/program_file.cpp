@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include <forestvm/compile.hpp>
+#include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/load.hpp>
@@ -47,22 +48,46 @@ std::vector<std::string_view> schedule_names() {
   return names;
 }
 
+Result<void> check_early_stop(const Program& program) {
+  CallOptions call;
+  call.early_stop = EarlyStop{};
+  return check_call(program, OutputKind::Raw, call);
+}
+
+Result<void> check_rounds(const Program& program) {
+  CallOptions call;
+  if (program.round_begins().size() > 1) call.rounds = Rounds{0, 1};
+  return check_call(program, OutputKind::Raw, call);
+}
+
+/// Checks that a program has an output, with as few virtual ensembles and stages as there can be.
+template <OutputKind output>
+Result<void> check_output(const Program& program) {
+  CallOptions call;
+  call.ensembles = 1;
+  call.every = UINT32_MAX;
+  return check_call(program, output, call);
+}
+
 /// A capability that --with can add to a program, and the option of the compiler that adds it. The option is null for
-/// quantiles, which need --samples.
+/// quantiles, which need --samples. `check`, unless it is null, refuses programs of models that have no such output,
+/// which the compiler does not.
 struct Capability {
   std::string_view name;
   bool CompileOptions::*option;
+  Result<void> (*check)(const Program&) = nullptr;
 };
-constexpr Capability kCapabilities[] = {{"early-stop", &CompileOptions::keeps_leaves},
-                                        {"trees", &CompileOptions::keeps_leaves},
-                                        {"staged", &CompileOptions::keeps_leaves},
-                                        {"rounds", &CompileOptions::keeps_leaves},
-                                        {"virt-ensembles", &CompileOptions::keeps_leaves},
-                                        {"uncertainty", &CompileOptions::keeps_leaves},
-                                        {"contributions", &CompileOptions::contributions},
-                                        {"interactions", &CompileOptions::interactions},
-                                        {"approx-contributions", &CompileOptions::approx_contributions},
-                                        {"quantile", nullptr}};
+constexpr Capability kCapabilities[] = {
+    {"early-stop", &CompileOptions::keeps_leaves, check_early_stop},
+    {"trees", &CompileOptions::keeps_leaves},
+    {"staged", &CompileOptions::keeps_leaves, check_output<OutputKind::Staged>},
+    {"rounds", &CompileOptions::keeps_leaves, check_rounds},
+    {"virt-ensembles", &CompileOptions::keeps_leaves, check_output<OutputKind::VirtEnsembles>},
+    {"uncertainty", &CompileOptions::keeps_leaves, check_output<OutputKind::Uncertainty>},
+    {"contributions", &CompileOptions::contributions},
+    {"interactions", &CompileOptions::interactions},
+    {"approx-contributions", &CompileOptions::approx_contributions},
+    {"quantile", nullptr}};
 
 std::vector<std::string_view> capability_names() {
   std::vector<std::string_view> names;
@@ -74,28 +99,36 @@ std::vector<std::string_view> capability_names() {
 struct Requested {
   ChosenSchedule chosen;
   CompileOptions options;
-  bool quantiles = false;  ///< True if the program is to have quantiles.
+  bool quantiles = false;                ///< True if the program is to have quantiles.
+  std::vector<const Capability*> added;  ///< The capabilities that --with lists.
 };
+
+/// Returns whether --output or --with asks for a capability.
+bool asks_for(const Arguments& arguments, std::string_view capability) {
+  const std::string listed = "," + arguments.get("output") + "," + arguments.get("with") + ",";
+  return listed.find("," + std::string(capability) + ",") != std::string::npos;
+}
 
 /// Sets the options for the capabilities that --with lists, separated by commas, and for those that the options of
 /// `run` need.
 Result<void> add_capabilities(const Arguments& arguments, Requested& requested) {
   CompileOptions& options = requested.options;
   options.keeps_leaves = arguments.has("early-stop");
-  const auto add = [&](std::string_view capability) {
+  const auto add = [&](std::string_view capability) -> const Capability* {
     for (const Capability& known : kCapabilities)
       if (capability == known.name) {
         (known.option == nullptr ? requested.quantiles : options.*known.option) = true;
-        return true;
+        return &known;
       }
-    return false;
+    return nullptr;
   };
   add(arguments.get("output"));  // other outputs need no capability
   if (!arguments.has("with")) return {};
   const std::string listed = arguments.get("with");
   for (std::size_t begin = 0; begin <= listed.size();) {
     const std::size_t end = std::min(listed.find(',', begin), listed.size());
-    if (!add(std::string_view(listed).substr(begin, end - begin))) {
+    requested.added.push_back(add(std::string_view(listed).substr(begin, end - begin)));
+    if (requested.added.back() == nullptr) {
       std::string expected;
       for (const std::string_view word : capability_names())
         expected += (expected.empty() ? "" : ", ") + std::string(word);
@@ -150,6 +183,8 @@ Result<Program> reported(const Arguments& arguments, const std::string& path, co
     for (const PassTime& time : compiled->passes)
       std::fprintf(stderr, "%-20.*s %9.3f ms\n", static_cast<int>(time.pass.size()), time.pass.data(),
                    time.seconds * 1e3);
+  for (const Capability* const added : requested.added)
+    if (added->check != nullptr) FVM_TRY(in_file(path, added->check(compiled->program)));
   return std::move(compiled->program);
 }
 
@@ -221,6 +256,12 @@ Result<void> choose_rounds(const Arguments& arguments, const std::string& path, 
     return {};
   }
   FVM_ASSIGN(const Rounds rounds, requested_rounds(model, path, arguments.get("rounds")));
+  const bool has_members = !model.averaged && model.uncertainty != UncertaintyRule::None;
+  for (const char* const output : {"virt-ensembles", "uncertainty"})
+    if (rounds.begin != 0 && has_members && asks_for(arguments, output))
+      return usage_error(
+          formatted("--rounds: the rounds {}:{} do not begin with the first, as those of {} must",
+                    rounds.begin, rounds.end, output));
   return in_file(path, keep_rounds(model, rounds));
 }
 

@@ -347,6 +347,7 @@ Result<void> predict_batches(const Predictor& predictor, ResultType type, Batche
       return in_file(options.model,
                      predictor.predict_with(*context, rows, options.output, type, call, answers.data()));
     }));
+    if constexpr (std::is_floating_point_v<T>) options.terms.divide(std::span(answers));
     FVM_TRY(profile.time(Part::Write, write));
     FVM_TRY(profile.time(Part::Read, [&] { return batches.next(); }));
     progress.show(batches.done());
@@ -364,9 +365,7 @@ Result<PredictionForm> answers_of(const Program& program, const RunOptions& opti
   const bool explains = explains_scores(options.output);
   const bool parts = is_of_trees(options.output);
   const std::string name(name_of(options.output));
-  if (width == 0 && explains)
-    return in_file(options.model,
-                   refused(formatted("the program has no {}: compile the model with --with {}", name, name)));
+  if (width == 0 && explains) FVM_TRY(in_file(options.model, check_call(program, options.output, call)));
   if (width == 0)
     return in_file(options.model, refused(formatted("has no output {}: its objective is {}", name,
                                                     single_quoted(program.text(StringId::Objective)))));
@@ -447,7 +446,7 @@ Result<void> run_predict(const Arguments& arguments) {
   options.call.rounds = asked.rounds;
   if (options.call.rounds || is_of_trees(options.output) || options.output == OutputKind::Quantile)
     FVM_TRY(in_file(options.model, check_call(program, options.output, options.call)));
-  FVM_TRY(options.terms.find(program, options.output, options.model));
+  FVM_TRY(options.terms.find(program, options.output, options.call, options.model));
   const std::vector<std::string> labels =
       options.terms.top() != 0 ? feature_names(program) : class_labels(program, options.output);
   FVM_ASSIGN(PredictionForm form, answers_of(program, options, labels));
@@ -540,6 +539,7 @@ const Command kRun = {
      kFeaturesOption,
      kTopOption,
      kSparseOption,
+     kAveragedOption,
      kScheduleOption,
      kBackendOption,
      kDeviceOption,

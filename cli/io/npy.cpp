@@ -82,8 +82,10 @@ Result<ArrayForm> array_form(const NpyHeader& header, NpyShape accepted) {
   std::vector<std::uint64_t> shape = header.shape;
   if (accepted == NpyShape::VectorOrMatrix && shape.size() == 1) shape.resize(2, 1);
   if (shape.size() != 2)
-    return refused("NPY header", "shape {} has {}{}, expected 2: (rows, features)", shape_text(shape),
-                   shape.size(), shape.size() == 1 ? " dimension" : " dimensions");
+    return refused(
+        "NPY header", "shape {} has {}{}, expected {}", shape_text(shape), shape.size(),
+        shape.size() == 1 ? " dimension" : " dimensions",
+        accepted == NpyShape::Matrix ? "2: (rows, features)" : "1 or 2: (rows,) or (rows, columns)");
   if (shape[1] == 0) return refused("NPY header", "shape {} has no columns", shape_text(shape));
   if (shape[0] > kMaxArrayValues / shape[1])
     return refused("NPY header", "shape {} overflows the address space", shape_text(shape));

@@ -172,7 +172,7 @@ struct EarlyStop {
 struct CallOptions {
   BaseMargin base_margin{};
   std::optional<EarlyStop> early_stop{};
-  /// The rounds whose trees count, for raw scores, values, classes, and outputs of trees and stages; without them all.
+  /// The rounds whose trees count; without them all. Not for leaf numbers, quantiles and approximate contributions.
   std::optional<Rounds> rounds{};
   std::uint32_t every = 1;  ///< Staged: rounds from one stage to the next; 1 or more.
   /// Contributions of all kinds and interactions: the features that are wanted, ascending; empty: all.
@@ -265,7 +265,7 @@ class Predictor {
   /// when the context lacks memory; margins whose shape is not that of the raw scores, or that are not finite (the
   /// error names row and output); margins for leaf numbers, outputs of trees or quantiles; early stop for leaf numbers,
   /// contributions or interactions; early stop with a margin below 0 or NaN, or after every 0 rounds; rounds that are
-  /// empty, reversed or beyond the program's, or for leaf numbers, contributions or interactions; stages of 0 rounds;
+  /// empty, reversed or beyond the program's, or for outputs that have none (CallOptions::rounds); stages of 0 rounds;
   /// no virtual ensembles, or more than half the number of rounds; features that do not ascend, that the model does not
   /// have, or for other outputs than contributions and interactions.
   ///

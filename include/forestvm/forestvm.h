@@ -571,8 +571,8 @@ FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_o
  * 2 x |raw| (one output) or the distance of the best raw score to the second is above early_stop_margin; its raw scores
  * are the sums so far. The program must have the rounds (forestvm compile --with early-stop).
  *
- * Only trees of rounds [rounds_begin, rounds_end) count, in scores, values, classes, and outputs of trees and stages. The
- * program must have the rounds (--with rounds). Others are not walked, unless the schedule has orderTrees.
+ * Only trees of rounds [rounds_begin, rounds_end) count; not in leaf numbers, quantiles or approximate contributions.
+ * The program must have the rounds (--with rounds). Others are not walked, unless the schedule has orderTrees.
  *
  * FVM_USAGE: also a margin that is not finite, or beyond float32 where scores are float32 (the message names row and
  * output); margins of another shape than the raw scores; options for leaves; an early_stop_margin below 0 or NaN;

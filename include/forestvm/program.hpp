@@ -54,11 +54,13 @@ struct ProgramMeta {
   std::uint32_t max_depth;
   std::uint32_t num_feature_names;  ///< 0 or num_features.
   std::uint32_t num_class_labels;
-  std::int32_t sum_unit;          ///< Exponent of the unit 2^sum_unit that exact accumulators count.
-  ScalarType score_type;          ///< Type of leaves, sums and raw scores: see Model.
-  ScalarType row_type;            ///< Type in which the trainer compares a row's values: see Model.
-  Pair pair;                      ///< Model::pair
-  RoundRule rounds;               ///< Rule of the rounds from which calls choose; None in other programs.
+  std::int32_t sum_unit;  ///< Exponent of the unit 2^sum_unit that exact accumulators count.
+  ScalarType score_type;  ///< Type of leaves, sums and raw scores: see Model.
+  ScalarType row_type;    ///< Type in which the trainer compares a row's values: see Model.
+  Pair pair;              ///< Model::pair
+  /// Rule of the rounds from which calls choose. In other programs Averages, if raw scores are divided by `divisor` and
+  /// there are contributions, or None.
+  RoundRule rounds;
   double divisor = 1;             ///< TransformParameters::divisor.
   double slope = 1;               ///< TransformParameters::slope.
   std::uint64_t category_splits;  ///< Categorical splits: see ForestStatistics.

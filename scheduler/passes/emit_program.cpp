@@ -60,6 +60,8 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
     if (const UncertaintyRule rule = uncertainty_rule(model); rule != UncertaintyRule::None)
       parts.uncertainty.push_back({rule, {}, model.shrinkage});
   }
+  const bool explains = meta.contributions != 0 || !parts.attribution_base.empty();
+  if (explains && model.averaged) meta.rounds = RoundRule::Averages;  // contributions may be divided, too
   meta.fingerprint = compilation.fingerprint;
   meta.forest_nodes = forest.nodes;
   meta.forest_leaves = forest.leaves;
@@ -114,8 +116,11 @@ Result<void> emit_program(Compilation& compilation) {
   const bool mapped =
       std::any_of(parts.code.begin(), parts.code.end(), [](const Inst& inst) { return inst.op == Op::Map; });
   if (compilation.options.keeps_leaves && mapped)
-    return refused("schedule",
-                   "the leaves of single trees are kept on the host, and its loops are mapped to a GPU");
+    return refused(
+        "schedule",
+        "its loops are mapped to a GPU, which keeps no leaves of single trees: --early-stop, --with rounds, "
+        "and the outputs trees, staged, uncertainty and virt-ensembles (CompileOptions::keeps_leaves, "
+        "Python's keep_leaves=True) need a schedule for the host, such as auto, and no --backend");
   for (; !others.empty(); others.pop_back()) end_explanation(others.back(), parts);
   if (!compilation.explained.trees.empty()) {
     emit_paths(compilation.model, std::move(compilation.explained), ranks, parts);

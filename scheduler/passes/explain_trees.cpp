@@ -152,6 +152,9 @@ class TreeExplainer : RootedTree {
     explained.output = tree_.leaf_width == 1 ? tree_.output : k;
     if (model_.trainer == "lightgbm") {
       FVM_ASSIGN(explained.expected, mean_of_leaves());
+    } else if (model_.trainer == "xgboost") {
+      FVM_ASSIGN(explained.expected, tree_.leaf_width == 1 ? mean_of_nodes() : mean_of_vectors(k));
+      explained.expected *= static_cast<double>(tree_.weight);
     } else {
       explained.expected = mean_of_paths(first);
     }
@@ -167,6 +170,61 @@ class TreeExplainer : RootedTree {
       if (!is_leaf(tree_.nodes[n])) continue;
       FVM_ASSIGN(const double value, value_of(n, 0));
       mean += static_cast<double>(tree_.nodes[n].cover) / static_cast<double>(tree_.nodes[0].cover) * value;
+    }
+    return mean;
+  }
+
+  double cover_of(std::int32_t index) const { return static_cast<double>(node(index).cover); }
+
+  /// Returns the mean of a tree's leaves without its weight, as XGBoost computes it from release 3.3 on: from the
+  /// leaves up.
+  Result<double> mean_of_nodes() const {
+    std::vector<std::size_t> order{0};
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Node& split = tree_.nodes[order[i]];
+      if (is_leaf(split)) continue;
+      order.push_back(static_cast<std::size_t>(split.left));
+      order.push_back(static_cast<std::size_t>(split.right));
+    }
+    std::vector<double> means(tree_.nodes.size());
+    for (std::size_t i = order.size(); i-- > 0;) {
+      const Node& split = tree_.nodes[order[i]];
+      if (is_leaf(split)) {
+        FVM_ASSIGN(means[order[i]], output_of(order[i], 0));
+        continue;
+      }
+      const double left = means[static_cast<std::size_t>(split.left)],
+                   right = means[static_cast<std::size_t>(split.right)];
+      means[order[i]] = split.cover == 0 ? 0.5 * (left + right)
+                                         : (left * cover_of(split.left) + right * cover_of(split.right)) /
+                                               static_cast<double>(split.cover);
+    }
+    return means[0];
+  }
+
+  /// Returns the mean of output `k` of a tree whose leaves are vectors, likewise: leaf after leaf.
+  Result<double> mean_of_vectors(std::uint32_t k) const {
+    struct Visit {
+      std::int32_t node;
+      double share;  ///< share of the training rows that come to it
+    };
+    std::vector<Visit> open{{0, 1}};
+    double mean = 0;
+    while (!open.empty()) {
+      const Visit visit = open.back();
+      open.pop_back();
+      const Node& split = node(visit.node);
+      if (is_leaf(split)) {
+        FVM_ASSIGN(const double value, output_of(static_cast<std::size_t>(visit.node), k));
+        mean += visit.share * value;
+        continue;
+      }
+      const auto share = [&](std::int32_t child) {
+        return split.cover == 0 ? visit.share * 0.5
+                                : visit.share * cover_of(child) / static_cast<double>(split.cover);
+      };
+      open.push_back({split.right, share(split.right)});
+      open.push_back({split.left, share(split.left)});
     }
     return mean;
   }

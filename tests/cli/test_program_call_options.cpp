@@ -74,11 +74,16 @@ TEST_F(CallOptionsRun, WrongMarginsAreRefused) {
                "binary/margin.npy: has margins of shape (40, 1), the raw scores have the shape (rows, 3)\n");
   const std::string binary = test_data("margins/binary/model.json");
   const std::string few = write("few.npy", npy(39, std::string(39 * 4, '\0')));
-  expect_error({binary, rows, "--base-margin", few, "-o", out}, 1,
-               "few.npy: has margins of 39 rows, but there are more rows\n");
+  expect_error(
+      {binary, rows, "--base-margin", few, "-o", out}, 1,
+      "few.npy: has margins of shape (39, 1), the raw scores of the rows so far have the shape (40, 1)\n");
   const std::string many = write("many.npy", npy(41, std::string(41 * 4, '\0')));
   expect_error({binary, rows, "--base-margin", many, "-o", out, "--batch", "8"}, 1,
-               "many.npy: has margins of 41 rows, but there are 40 rows\n");
+               "many.npy: has margins of shape (41, 1), the raw scores of the rows have the shape (40, 1)\n");
+  std::string cube = npy(40, std::string(40 * 4, '\0'));
+  cube.replace(cube.find("(40,), }\n"), 9, "(40,1,1)}\n");
+  expect_error({binary, rows, "--base-margin", write("cube.npy", cube)}, 1,
+               "shape (40, 1, 1) has 3 dimensions, expected 1 or 2: (rows,) or (rows, columns)\n");
   std::string bytes(40 * 4, '\0');
   bytes.replace(17 * 4, 4, std::string("\0\0\xc0\x7f", 4));
   const std::string nan = write("nan.npy", npy(40, bytes));
@@ -137,6 +142,45 @@ TEST_F(CallOptionsRun, WrongEarlyStopsAreRefused) {
                "leaf numbers are of all trees");
 }
 
+TEST_F(CallOptionsRun, CompilingRefusesWhatNoRunCanGive) {
+  const auto expect_refused = [&](const char* model, const char* with, const std::string& error) {
+    SCOPED_TRACE(with);
+    ProgramTest::expect_error({"compile", test_data(model), "-o", file("none.fvm"), "--with", with}, 1,
+                              error);
+    EXPECT_EQ(content_of(file("none.fvm")), "");
+  };
+  expect_refused("breast_cancer/model.json", "early-stop",
+                 "model.json: early stop: is for LightGBM's models of classes and ranks; this one (xgboost, "
+                 "binary:logistic) needs all its trees\n");
+  expect_refused("lightgbm/4.7.0_forest/model.txt", "trees,early-stop",
+                 "early stop: is for LightGBM's models");
+  for (const char* output : {"uncertainty", "virt-ensembles"})
+    expect_refused(
+        "breast_cancer/model.json", output,
+        "model.json: output " + std::string(output) +
+            ": is for forests that average their trees, and for most of CatBoost's models if their "
+            "rounds begin with the first; this one is of xgboost (binary:logistic)\n");
+  expect_refused("lightgbm/4.7.0_forest/model.txt", "virt-ensembles", "the model averages its trees");
+  const std::string isolation = "skops/1.9_isolation/model.skops";
+  for (const char* with : {"rounds", "staged"})
+    expect_refused(isolation.c_str(), with, "the model's trees are not rounds of boosting");
+}
+
+TEST_F(CallOptionsRun, VirtualEnsemblesBeginWithTheFirstRound) {
+  const std::string model = test_data("uncertainty/binary.json"), rows = test_data("uncertainty/rows.npy");
+  expect_error({model, rows, "--output", "uncertainty", "--rounds", "3:20"}, 2,
+               "--rounds: the rounds 3:20 do not begin with the first, as those of uncertainty must");
+  ProgramTest::expect_error(
+      {"compile", model, "-o", file("none.fvm"), "--with", "trees,virt-ensembles", "--rounds", "3:"}, 2,
+      "do not begin with the first, as those of virt-ensembles must");
+  const Outcome raw = forestvm({"run", model, rows, "--output", "raw", "--rounds", "3:20"});
+  EXPECT_EQ(raw.code, 0) << raw.err;
+  const std::string forest = "lightgbm/4.7.0_forest/";
+  const Outcome averaged = forestvm({"run", test_data(forest + "model.txt"), test_data(forest + "rows.npy"),
+                                     "--output", "uncertainty", "--rounds", "1:"});
+  EXPECT_EQ(averaged.code, 0) << averaged.err;
+}
+
 class Rounds : public CallOptionsRun {
  protected:
   std::string csv(std::vector<std::string> words) const {
@@ -180,7 +224,7 @@ TEST_F(Rounds, StagesAreTheRawScoresOfRounds) {
 
 TEST_F(Rounds, AreChosenInAProgram) {
   const std::string program = file("rounds.fvm"), plain = file("plain.fvm");
-  for (const char* word : {"rounds", "trees", "staged", "early-stop,trees"})
+  for (const char* word : {"rounds", "trees", "staged", "staged,trees"})
     ASSERT_EQ(forestvm({"compile", model_, "-o", program, "--with", word}).code, 0);
   ASSERT_EQ(forestvm({"compile", model_, "-o", plain}).code, 0);
   for (const char* output : {"raw", "value", "class", "trees"})
@@ -223,8 +267,11 @@ TEST_F(Rounds, AreRefusedByName) {
   const Outcome gpu =
       forestvm({"compile", model_, "-o", file("gpu.fvm"), "--with", "trees", "--schedule", "gpu"});
   EXPECT_EQ(gpu.code, 1);
-  EXPECT_NE(gpu.err.find("are kept on the host, and its loops are mapped to a GPU"), std::string::npos)
+  EXPECT_NE(gpu.err.find("its loops are mapped to a GPU, which keeps no leaves"), std::string::npos)
       << gpu.err;
+  expect_error({test_data("early_stop/binary/model.txt"), test_data("early_stop/binary/rows.npy"),
+                "--early-stop", "margin=1", "--backend", "emulator"},
+               1, "--early-stop, --with rounds, and the outputs trees");
 }
 
 }  // namespace

@@ -68,8 +68,9 @@ TEST_F(Contributions, OfPairsAreInteractions) {
   content({"assemble", file("text.txt"), "--data", program, "-o", again});
   EXPECT_EQ(content_of(again), content_of(program));
   EXPECT_NE(content({"inspect", program}).find("interactions"), std::string::npos);
-  expect_error({"run", less, rows_, "--output", "interactions"}, 1,
-               "less.fvm: the program has no interactions: compile the model with --with interactions\n");
+  expect_error(
+      {"run", less, rows_, "--output", "interactions"}, 1,
+      "less.fvm: output interactions: the program has none: compile the model with --with interactions ");
   expect_error({"run", program, rows_, "--output", "interactions", "--max-bytes", "3843"}, 1,
                "the interactions of a row take 3844 bytes, more than --max-bytes 3843 allows");
   expect_error({"run", program, rows_, "--output", "interactions", "--max-bytes", "0"}, 2, "--max-bytes");
@@ -78,14 +79,15 @@ TEST_F(Contributions, OfPairsAreInteractions) {
 TEST_F(Contributions, OfAProgramAreThoseOfTheModel) {
   const std::string program = file("model.fvm"), both = file("both.fvm"), plain = file("plain.fvm");
   content({"compile", model_, "-o", program, "--with", "contributions"});
-  content({"compile", model_, "-o", both, "--with", "early-stop,contributions"});
+  content({"compile", model_, "-o", both, "--with", "staged,contributions"});
   content({"compile", model_, "-o", plain});
   const std::string expected = content({"run", model_, rows_, "--output", "contributions"});
   for (const std::string& compiled : {program, both})
     for (const char* batch : {"1000", "7"})
       EXPECT_EQ(content({"run", compiled, rows_, "--output", "contributions", "--batch", batch}), expected);
-  expect_error({"run", plain, rows_, "--output", "contributions"}, 1,
-               "plain.fvm: the program has no contributions: compile the model with --with contributions\n");
+  expect_error(
+      {"run", plain, rows_, "--output", "contributions"}, 1,
+      "plain.fvm: output contributions: the program has none: compile the model with --with contributions ");
   const std::string raw = content({"run", plain, rows_, "--output", "raw"});
   EXPECT_EQ(content({"run", program, rows_, "--output", "raw"}), raw);
   EXPECT_NE(content({"inspect", program}).find("contributions"), std::string::npos);
@@ -159,9 +161,43 @@ TEST_F(Contributions, AreApproximateIfAskedFor) {
   EXPECT_NE(content_of(out).substr(10, 100).find("(540, 10, 65)"), std::string::npos);
   expect_error(
       {"run", plain, rows_, "--output", "approx-contributions"}, 1,
-      "the program has no approx-contributions: compile the model with --with approx-contributions\n");
+      "output approx-contributions: the program has none: compile the model with --with approx-contributions ");
   expect_error({"export", program, "-o", file("forest.c")}, 1,
                "the program computes contributions or interactions, which C does not");
+}
+
+TEST_F(Contributions, OfAveragedForestsAreDivided) {
+  const std::string forest = test_data("lightgbm/4.7.0_forest/model.txt"),
+                    rows = test_data("lightgbm/4.7.0_forest/rows.npy"), program = file("forest.fvm");
+  content({"compile", forest, "-o", program, "--with", "interactions,approx-contributions"});
+  const auto numbers = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "run");
+    std::string text = content(words);
+    std::replace(text.begin(), text.end(), '\n', ',');
+    std::vector<double> all;
+    std::istringstream in(text);
+    for (std::string cell; std::getline(in, cell, ',');) all.push_back(std::stod(cell));
+    return all;
+  };
+  constexpr std::size_t kRows = 48;
+  const auto leaves = numbers({forest, rows, "--output", "leaf"}),
+             raw = numbers({forest, rows, "--output", "raw"});
+  const std::size_t outputs = raw.size() / kRows, trees = leaves.size() / kRows;
+  ASSERT_GT(outputs, 1u);
+  const auto rounds = static_cast<double>(trees / outputs);
+  for (const std::string output : {"contributions", "approx-contributions", "interactions"}) {
+    const auto sums = numbers({forest, rows, "--output", output});
+    for (const std::string& from : {forest, program}) {
+      const auto means = numbers({from, rows, "--output", output, "--averaged"});
+      ASSERT_EQ(means.size(), sums.size()) << output;
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        ASSERT_EQ(means[i], sums[i] / rounds) << output << " " << i;
+    }
+  }
+  expect_error(
+      {"run", model_, rows_, "--output", "contributions", "--averaged"}, 1,
+      "--averaged: is for forests that average their trees; this one (xgboost, binary:logistic) does not\n");
+  expect_error({"run", forest, rows, "--averaged"}, 2, "--averaged: is for contributions and interactions");
 }
 
 /// Returns the cells of a line of CSV.

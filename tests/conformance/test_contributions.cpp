@@ -25,6 +25,15 @@
 namespace forestvm::test::test_contributions {
 namespace {
 
+/// Returns whether a number goes left at a split.
+bool goes_left(const Tree& tree, const Node& node, float x) {
+  if (std::isnan(x)) return node.missing_left;
+  if (node.kind == NodeKind::Less) return x < static_cast<float>(node.threshold);
+  const CategorySet& set = tree.category_sets[node.payload];
+  const bool member = std::ranges::find(set.codes, static_cast<std::uint32_t>(x)) != set.codes.end();
+  return member == set.members_left;
+}
+
 /// Returns the value of a coalition in the game whose players are features: the mean of a tree's leaves if the features
 /// in `coalition` (a bit for each) are known, and rows go both ways, weighted by the covers, at splits of other
 /// features.
@@ -35,9 +44,7 @@ long double game(const Model& model, const Tree& tree, std::size_t at, const std
   const auto left = static_cast<std::size_t>(node.left), right = static_cast<std::size_t>(node.right);
   const auto below = [&](std::size_t child) { return game(model, tree, child, row, coalition); };
   if ((coalition >> node.feature & 1) != 0) {
-    const float x = row[node.feature];
-    const bool goes_left = std::isnan(x) ? node.missing_left : x < static_cast<float>(node.threshold);
-    return below(goes_left ? left : right);
+    return below(goes_left(tree, node, row[node.feature]) ? left : right);
   }
   const auto a = static_cast<long double>(tree.nodes[left].cover),
              b = static_cast<long double>(tree.nodes[right].cover);
@@ -100,13 +107,32 @@ std::vector<double> interactions_of(const Model& model, const std::vector<long d
   return out;
 }
 
-/// Returns a tree of random splits, in which features are repeated, and branches may have no training rows.
-Tree random_tree(Dice& dice, std::uint32_t features, std::size_t depth) {
+/// Returns up to 4 sets of some of the categories 0 to 7, often none.
+std::vector<CategorySet> random_sets(Dice& dice) {
+  std::vector<CategorySet> sets(dice.percent(50) ? 0 : dice.from_to(1, 4));
+  for (CategorySet& set : sets) {
+    set.members_left = dice.percent(50);
+    for (std::uint32_t code = 0; code < 8; ++code)
+      if (dice.percent(40)) set.codes.push_back(code);
+  }
+  return sets;
+}
+
+/// Returns a tree of random splits, in which features are repeated, and branches may have no training rows. If there
+/// are sets of categories, some splits test one of them, also of features that other splits compare.
+Tree random_tree(Dice& dice, std::uint32_t features, std::size_t depth,
+                 const std::vector<CategorySet>& sets) {
   if (depth == 0 || dice.percent(20))
     return support::leaf(static_cast<double>(static_cast<float>(dice.real() - 0.5)));
-  return support::split(static_cast<std::uint32_t>(dice.below(features)), static_cast<double>(dice.below(7)),
-                        random_tree(dice, features, depth - 1), random_tree(dice, features, depth - 1),
-                        dice.percent(50));
+  Tree tree = support::split(static_cast<std::uint32_t>(dice.below(features)),
+                             static_cast<double>(dice.below(7)), random_tree(dice, features, depth - 1, sets),
+                             random_tree(dice, features, depth - 1, sets), dice.percent(50));
+  tree.category_sets = sets;
+  if (sets.empty() || dice.percent(60)) return tree;
+  tree.nodes[0].kind = NodeKind::Category;
+  tree.nodes[0].threshold = 0;
+  tree.nodes[0].payload = static_cast<std::uint32_t>(dice.below(sets.size()));
+  return tree;
 }
 
 TEST(Contributions, AreShapleyValues) {
@@ -115,8 +141,9 @@ TEST(Contributions, AreShapleyValues) {
     Model model = support::model_of({});
     model.num_features = static_cast<std::uint32_t>(dice.from_to(1, 8));
     if (dice.percent(50)) model.score_type = ScalarType::Float64;
+    const std::vector<CategorySet> sets = random_sets(dice);
     for (std::size_t t = dice.from_to(1, 20); t > 0; --t) {
-      model.trees.push_back(random_tree(dice, model.num_features, dice.from_to(0, 7)));
+      model.trees.push_back(random_tree(dice, model.num_features, dice.from_to(0, 7), sets));
       cover(dice, model.trees.back(), 0, dice.from_to(1, 1000), seed % 4 == 3);
       model.round_begins.push_back(static_cast<std::uint32_t>(model.trees.size()));
     }
@@ -253,6 +280,25 @@ double largest_row(const std::vector<double>& contributions, std::size_t width) 
   return largest;
 }
 
+/// Returns the largest distance of numbers from the reference's.
+double largest_error(const std::vector<double>& numbers, const std::vector<double>& reference) {
+  double largest = 0;
+  for (std::size_t i = 0; i < reference.size(); ++i)
+    largest = std::max(largest, std::abs(numbers[i] - reference[i]));
+  return largest;
+}
+
+/// Expects numbers to be as near to the reference as the trainer's own. In float32 they may be twice as far, because
+/// the trainer may be right by chance; in float64 as far as two roundings of the row's largest sum move them, where the
+/// trainer's are nearer. The reference's numbers are those of the first rows.
+void expect_as_near(const std::vector<double>& got, const std::vector<double>& trainers,
+                    const std::vector<double>& reference, bool wide, double largest_sum,
+                    const std::string& what) {
+  ASSERT_EQ(got.size(), trainers.size()) << what;
+  const double ours = largest_error(got, reference), theirs = largest_error(trainers, reference);
+  EXPECT_LE(ours, wide ? std::max(theirs, 0x1p-51 * largest_sum) : 2 * theirs) << what;
+}
+
 TEST(Contributions, AreTheTrainersOwn) {
   const std::filesystem::path data = FORESTVM_TEST_DATA;
   std::vector<std::filesystem::path> files;
@@ -275,14 +321,25 @@ TEST(Contributions, AreTheTrainersOwn) {
     ASSERT_TRUE(program.ok()) << program.error().text();
     const RowBlock block{rows.values.data(), count, model->num_features, RowType::Float64, 1, rows.hashed};
     // XGBoost adds all trees in float32.
-    const double part = model->score_type == ScalarType::Float64 ? 1e-14 : 1e-6;
+    const bool wide = model->score_type == ScalarType::Float64;
+    const double part = wide ? 1e-14 : 1e-6;
     const auto got = contributions(*program, block);
     expect_near(got, expected, part * largest_row(expected, width), name);
+    const std::span<const double> values(rows.values.data(), count * model->num_features);
+    ReferenceOptions options;
+    options.hashed_rows = rows.hashed;
+    expect_as_near(got, expected, *reference_contributions(*model, values, count, options), wide,
+                   largest_row(expected, width), name);
     const std::filesystem::path pairs = data / "contributions" / (name + ".interactions.npy");
     if (std::filesystem::exists(pairs)) {
       ++compared_pairs;
-      expect_near(interactions(*program, block), support::read_numbers(pairs.string()),
-                  part * largest_row(expected, width), name + ", pairs");
+      const auto got_pairs = interactions(*program, block),
+                 stored_pairs = support::read_numbers(pairs.string());
+      expect_near(got_pairs, stored_pairs, part * largest_row(expected, width), name + ", pairs");
+      // The reference takes long, so one row has to do.
+      expect_as_near(got_pairs, stored_pairs,
+                     *reference_interactions(*model, values.first(model->num_features), 1, options), wide,
+                     largest_row(expected, width), name + ", pairs");
     }
     // LightGBM's expected scores have its bits.
     for (std::size_t i = width - 1; model->trainer == "lightgbm" && i < got.size(); i += width)
@@ -291,6 +348,51 @@ TEST(Contributions, AreTheTrainersOwn) {
   }
   EXPECT_GE(compared, 18u);
   EXPECT_GE(compared_pairs, 4u);
+}
+
+TEST(Contributions, HaveXgboostsExpectedScores) {
+  const std::filesystem::path data = FORESTVM_TEST_DATA;
+  const auto stored = [&](const std::string& name) {
+    return support::read_numbers((data / "contributions" / name).string());
+  };
+  const auto last = [](const std::vector<double>& numbers, std::size_t width) {
+    std::vector<double> out;
+    for (std::size_t i = width - 1; i < numbers.size(); i += width) out.push_back(numbers[i]);
+    return out;
+  };
+  for (const char* file :
+       {"breast_cancer/model.json", "diabetes/model.json", "digits/model.ubj", "margins/binary/model.json",
+        "margins/classes/model.json", "margins/dart/model.json", "margins/vectors/model.json"}) {
+    const std::filesystem::path path = data / file;
+    const auto model = load_model(path.string());
+    ASSERT_TRUE(model.ok()) << model.error().text();
+    const auto program = compiled(*model);
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    std::string name = std::filesystem::relative(path.parent_path(), data).string();
+    std::replace(name.begin(), name.end(), '/', '_');
+    const std::vector<double> row(model->num_features);
+    const RowBlock block{row.data(), 1, row.size(), RowType::Float64};
+    std::vector<float> parts(output_width(*program, OutputKind::Contributions));
+    const auto predictor = host_backend(*program);
+    const auto context = (*predictor)->make_context();
+    ASSERT_TRUE((*predictor)->predict(*context, block, OutputKind::Contributions, parts.data()).ok());
+    support::expect_same_bits(last({parts.begin(), parts.end()}, row.size() + 1),
+                              stored(name + ".expected.npy"), name);
+    if (name != "margins_classes") continue;
+    const std::vector<double> margins = support::read_numbers((data / "margins/classes/margin.npy").string());
+    const std::vector<double> expected = stored(name + ".margin_expected.npy");
+    const std::size_t count = expected.size() / model->num_outputs;
+    const support::Rows rows = support::read_rows(path, *model);
+    CallOptions call;
+    call.base_margin = {margins.data(), count, model->num_outputs, true};
+    std::vector<float> moved(count * parts.size());
+    ASSERT_TRUE((*predictor)
+                    ->predict_with(*context,
+                                   RowBlock{rows.values.data(), count, row.size(), RowType::Float64},
+                                   OutputKind::Contributions, ResultType::Float32, call, moved.data())
+                    .ok());
+    support::expect_same_bits(last({moved.begin(), moved.end()}, row.size() + 1), expected, "margins");
+  }
 }
 
 TEST(Contributions, OfEveryModelWithCoversAreTheReferences) {

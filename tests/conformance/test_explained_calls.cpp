@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/background.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/named_schedules.hpp>
+#include <forestvm/rounds.hpp>
 
 #include "explained_forest.hpp"
 #include "support/nightly.hpp"
@@ -76,6 +79,94 @@ TEST(Contributions, OfChosenFeaturesAreThoseOfAll) {
         refusal({0}, OutputKind::Raw).find("are chosen for contributions and interactions, not for raw"),
         std::string::npos);
   }
+}
+
+TEST(Contributions, OfRoundsAreThoseOfAModelOfTheRounds) {
+  std::size_t compared = 0;
+  for (const std::uint64_t seed : support::sampled(200, 40, "rounds")) {
+    Drawn forest = drawn(seed);
+    Model& model = forest.model;
+    if (model.divisor != 1 || model.trees.empty() || model.num_features > 300) continue;
+    model.base_of_first_round = seed % 3 == 0;
+    Dice dice(seed);
+    CompileOptions options;
+    options.keeps_leaves = options.interactions = true;
+    const auto done = compile(model, *schedule_by_name(model, "auto"), options);
+    ASSERT_TRUE(done.ok()) << done.error().text();
+    const auto predictor = host_backend(done->program);
+    const auto context = (*predictor)->make_context();
+    const std::size_t features = model.num_features, count = forest.count, trees = model.trees.size();
+    const auto begin = static_cast<std::uint32_t>(seed % 4 == 1 ? 0 : dice.below(trees));
+    const auto end = static_cast<std::uint32_t>(dice.from_to(begin + 1, trees));
+    Model some = model;
+    ASSERT_TRUE(keep_rounds(some, {begin, end}).ok());
+    const auto program = compiled(some);
+    ASSERT_TRUE(program.ok()) << program.error().text();
+    CallOptions call;
+    call.rounds = Rounds{begin, end};
+    const bool wide = model.score_type == ScalarType::Float64;
+    for (const OutputKind kind : {OutputKind::Contributions, OutputKind::Interactions}) {
+      const std::string what =
+          "seed " + std::to_string(seed) + ", kind " + std::to_string(static_cast<int>(kind));
+      const std::size_t width = output_width(done->program, kind, call);
+      const auto ask = [&](std::size_t first, std::size_t rows) {
+        std::vector<double> out(rows * width);
+        const RowBlock block{forest.rows.data() + first * features, rows, features};
+        const auto asked =
+            (*predictor)->predict_with(*context, block, kind, ResultType::Float64, call, out.data());
+        EXPECT_TRUE(asked.ok()) << asked.error().text();
+        return out;
+      };
+      const std::vector<double> got = ask(0, count);
+      const std::vector<double> expected =
+          explained(*program, kind, RowBlock{forest.rows.data(), count, features});
+      // In float32, trees are added in other batches than those of a model of the rounds.
+      expect_near(got, expected, wide ? scale_of(model) * 0x1p-52 : tolerance_of(model), what);
+      if (HasFatalFailure()) return;
+      for (std::size_t i = features; kind == OutputKind::Contributions && !wide && i < got.size();
+           i += features + 1)
+        ASSERT_EQ(got[i], expected[i]) << what << ", expected score " << i;
+      const std::vector<double> one = ask(count - 1, 1);
+      support::expect_same_bits(one, {got.end() - static_cast<std::ptrdiff_t>(width), got.end()}, what);
+    }
+    ++compared;
+  }
+  EXPECT_GT(compared, 10u);
+}
+
+TEST(Contributions, OfRoundsAreRefusedWhereTheyAreOfAll) {
+  Model model = support::model_of(support::six_trees());
+  Dice dice(1);
+  for (Tree& tree : model.trees) cover(dice, tree, 0, 1000);
+  CompileOptions options;
+  options.contributions = true;
+  const auto refusal = [&](OutputKind kind) {
+    const auto done = compile(model, *schedule_by_name(model, "auto"), options);
+    const auto predictor = host_backend(done->program);
+    const auto context = (*predictor)->make_context();
+    const std::vector<float> row(model.num_features);
+    std::vector<float> out(model.num_features + 1);
+    CallOptions call;
+    call.rounds = Rounds{1, 3};
+    const auto answer = (*predictor)
+                            ->predict_with(*context, RowBlock{row.data(), 1, row.size()}, kind,
+                                           ResultType::Float32, call, out.data());
+    return answer.ok() ? "" : answer.error().text();
+  };
+  EXPECT_NE(refusal(OutputKind::Contributions).find("compile the model with --with rounds"),
+            std::string::npos);
+  options.keeps_leaves = options.approx_contributions = true;
+  EXPECT_EQ(refusal(OutputKind::Contributions), "");
+  EXPECT_EQ(
+      refusal(OutputKind::ApproxContributions),
+      "rounds: the approx-contributions of a call are of all rounds of the program: compile the model for the "
+      "rounds");
+  const std::vector<double> rows(2 * model.num_features, 0.5);
+  options.background = std::make_shared<const Background>(*Background::make(model, rows, model.num_features));
+  EXPECT_EQ(
+      refusal(OutputKind::Contributions),
+      "rounds: contributions against a background are of all rounds of the program: compile the model for the "
+      "rounds");
 }
 
 TEST(Contributions, HaveTheSameBitsHoweverTheyAreAskedFor) {

@@ -24,6 +24,7 @@
 #include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/named_schedules.hpp>
+#include <forestvm/rounds.hpp>
 
 #include <forestvm/internal/reference.hpp>
 #include "frontend/check_model.hpp"
@@ -217,6 +218,101 @@ std::string encoded_differ(const Program& program, const Case& c, std::size_t ba
   return {};
 }
 
+/// Returns an output of a predictor for the first rows of a case, in calls of up to `batch` rows.
+Result<std::vector<double>> output_of(const Predictor& predictor, const Case& c, std::size_t rows,
+                                      std::size_t batch, OutputKind output, const CallOptions& call) {
+  const auto context = predictor.make_context();
+  const std::size_t width = output_width(predictor.program(), output, call), features = c.model.num_features;
+  std::vector<double> out(rows * width, -12345.0);
+  for (std::size_t begin = 0; begin < rows; begin += batch) {
+    const RowBlock block{c.rows.data() + begin * features, std::min(batch, rows - begin), features};
+    FVM_TRY(predictor.predict_with(*context, block, output, ResultType::Float64, call,
+                                   out.data() + begin * width));
+  }
+  return out;
+}
+
+std::string compared(const char* what, const std::vector<double>& expected,
+                     const Result<std::vector<double>>& got) {
+  if (!got.ok()) return std::string(what) + ": " + got.error().text();
+  if (got->size() != expected.size()) return std::string(what) + ": another number of them";
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (!support::same_bits(expected[i], (*got)[i])) return differs(what, i, expected[i], (*got)[i]);
+  return {};
+}
+
+/// Returns what each tree adds to each row's scores, from the leaves that the reference predictor finds.
+std::vector<double> outputs_of_trees(const Case& c, const Reference& expected) {
+  const bool wide = c.model.score_type == ScalarType::Float64;
+  std::vector<double> out;
+  for (std::size_t row = 0; row < c.row_count(); ++row)
+    for (std::size_t t = 0; t < c.model.trees.size(); ++t) {
+      const Tree& tree = c.model.trees[t];
+      const Node& leaf = tree.nodes[static_cast<std::size_t>(expected.leaf[row * c.model.trees.size() + t])];
+      for (std::uint32_t k = 0; k < tree.leaf_width; ++k) {
+        const double value = tree.leaf_width == 1
+                                 ? leaf.value
+                                 : tree.leaf_vectors[std::size_t{leaf.payload} * tree.leaf_width + k];
+        out.push_back(wide ? static_cast<double>(tree.weight) * value
+                           : static_cast<double>(tree.weight * static_cast<float>(value)));
+      }
+    }
+  return out;
+}
+
+/// Returns the raw scores after every few rounds, row by row, from the reference predictor on models of these rounds.
+Result<std::vector<double>> stages_of(const Case& c, std::uint32_t every) {
+  const auto rounds = static_cast<std::uint32_t>(c.model.trees.size());
+  const std::size_t outputs = c.model.num_outputs, stages = (rounds + every - 1) / every;
+  std::vector<double> out(c.row_count() * stages * outputs);
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    Model model = c.model;
+    FVM_TRY(keep_rounds(model, {0, std::min(rounds, static_cast<std::uint32_t>(stage + 1) * every)}));
+    FVM_ASSIGN(const Reference part, reference_predict(model, c.rows, c.row_count(), {}));
+    for (std::size_t row = 0; row < c.row_count(); ++row)
+      for (std::size_t k = 0; k < outputs; ++k)
+        out[(row * stages + stage) * outputs + k] = part.raw[row * outputs + k];
+  }
+  return out;
+}
+
+/// Checks the outputs beside scores, labels and leaves that the case asks for: those of trees and stages against the
+/// reference, and contributions, whose bits depend on no schedule, against the program of the default schedule.
+std::string parts_differ(const Program& program, const Case& c, const Reference& expected,
+                         std::size_t batch) {
+  const auto predictor = loaded(program, c);
+  if (c.options.keeps_leaves && !c.model.trees.empty()) {
+    CallOptions call;
+    call.every = static_cast<std::uint32_t>((c.model.trees.size() + 2) / 3);
+    std::string wrong = compared("tree", outputs_of_trees(c, expected),
+                                 output_of(**predictor, c, c.row_count(), batch, OutputKind::Trees, call));
+    if (!wrong.empty()) return wrong;
+    const bool has_stages = c.model.divisor == 1;
+    const auto stages = has_stages ? stages_of(c, call.every) : std::vector<double>();
+    if (!stages.ok()) return "stages of the reference: " + stages.error().text();
+    if (has_stages)
+      wrong = compared("stage", *stages,
+                       output_of(**predictor, c, c.row_count(), batch, OutputKind::Staged, call));
+    if (!wrong.empty()) return wrong;
+  }
+  if (!c.options.contributions && !c.options.approx_contributions) return {};
+  const auto plain = compile(c.model, Schedule(), c.options);
+  if (!plain.ok()) return "contributions: " + plain.error().text();
+  const auto judge = host_backend(plain->program, {.threads = 1});
+  const std::size_t width = std::size_t{c.model.num_outputs} * (c.model.num_features + 1);
+  for (const OutputKind output :
+       {OutputKind::Contributions, OutputKind::Interactions, OutputKind::ApproxContributions}) {
+    if (output_width(program, output) == 0) continue;
+    const bool pairs = output == OutputKind::Interactions;
+    const std::size_t rows = std::min<std::size_t>(c.row_count(), pairs || width > 10'000 ? 3 : 70);
+    const auto wanted = output_of(**judge, c, rows, rows, output, {});
+    if (!wanted.ok()) return "contributions: " + wanted.error().text();
+    std::string wrong = compared("contribution", *wanted, output_of(**predictor, c, rows, batch, output, {}));
+    if (!wrong.empty()) return wrong;
+  }
+  return {};
+}
+
 /// Returns what is wrong with a case that compiles; empty for one that does not.
 std::string failure_of(const Case& c) {
   const Result<Program> program = compiled(c);
@@ -231,6 +327,8 @@ std::string failure_of(const Case& c) {
     if (!wrong.empty()) return "batch " + std::to_string(batch) + ": " + wrong;
     const std::string differ = encoded_differ(*program, c, batch, *answer, in_order);
     if (!differ.empty()) return "batch " + std::to_string(batch) + ": " + differ;
+    const std::string parts = parts_differ(*program, c, *expected, batch);
+    if (!parts.empty()) return "batch " + std::to_string(batch) + ": " + parts;
   }
   return {};
 }
@@ -242,6 +340,7 @@ void drop(Case& c, const ListOf& list_of) {
     Case smaller = c;
     auto& list = list_of(smaller);
     list.erase(list.begin() + static_cast<std::ptrdiff_t>(i));
+    smaller.model.round_begins.resize(smaller.model.trees.size() + 1);  // each round has one tree
     if (!failure_of(smaller).empty()) c = std::move(smaller);
   }
 }
@@ -260,6 +359,17 @@ Case shrunk(Case c) {
     }
   }
   return c;
+}
+
+/// Makes some cases ask for outputs of single trees and for contributions of each kind, where the model has them.
+void ask_for_parts(Dice& dice, Case& c) {
+  c.options.keeps_leaves = dice.percent(15);
+  if (!dice.percent(15)) return;
+  CompileOptions asked = c.options;
+  asked.contributions = dice.percent(60);
+  asked.interactions = asked.contributions && c.model.num_features <= 40 && dice.percent(40);
+  asked.approx_contributions = !asked.contributions || dice.percent(30);
+  if (compile(c.model, Schedule(), asked).ok()) c.options = asked;  // others have no covers
 }
 
 Case random_case(std::uint64_t seed, const ForestOptions& forest, const ScheduleOptions& schedule) {
@@ -281,12 +391,15 @@ Case random_case(std::uint64_t seed, const ForestOptions& forest, const Schedule
                                         Contract::Fast};
   c.options.contract = dice.pick(contracts);
   if (schedule.mapped) c.emulator = {dice.bits(), dice.percent(50) ? 32u : 64u};
+  if (!schedule.mapped && forest.linear == 0) ask_for_parts(dice, c);
   return c;
 }
 
 struct Tally {
   std::size_t at_once = 0, later = 0, dropped = 0, reordered = 0, coded = 0, plans = 0, mapped = 0,
               failed = 0;
+  std::size_t kept = 0;       ///< number of programs with outputs of single trees
+  std::size_t explained = 0;  ///< number of programs with contributions of some kind
   std::size_t oblivious = 0;  ///< number of trees that are walked as oblivious ones
   std::size_t retiring = 0;   ///< number of trees with a level that retires its leaves
   std::size_t tree_tables = 0;
@@ -363,6 +476,8 @@ void run_case(std::uint64_t seed, Case c, Tally& tally) {
   tally.coded += !program->columns().empty();
   tally.plans += program->code().front().op == Op::Plan;
   tally.mapped += program->mapped();
+  tally.kept += c.options.keeps_leaves;
+  tally.explained += c.options.contributions || c.options.approx_contributions;
   tally.oblivious += oblivious_trees(*program);
   tally.retiring += retiring_trees(*program);
   tally.tree_tables += trees_in_tree_tables(*program);
@@ -404,7 +519,8 @@ void run_cases(std::uint64_t first, std::size_t count, const ForestOptions& fore
   std::cout << "  from seed " << first << ": " << tally.at_once << " schedules compiled at once, "
             << tally.later << " after dropping " << tally.dropped << " directives; " << tally.reordered
             << " with sums in another order, " << tally.coded << " with rank codes, " << tally.plans
-            << " with plans, " << tally.mapped << " on the emulator\n";
+            << " with plans, " << tally.mapped << " on the emulator, " << tally.kept
+            << " with outputs of single trees, " << tally.explained << " with contributions\n";
   if (schedule.automatic) {
     EXPECT_EQ(tally.later, 0u) << "what runs where nobody chose must compile";
   }
@@ -419,6 +535,10 @@ void run_cases(std::uint64_t first, std::size_t count, const ForestOptions& fore
   }
   EXPECT_GT(tally.coded, cases / 20);
   EXPECT_GT(tally.plans, cases / 20);
+  if (forest.linear == 0) {
+    EXPECT_GT(tally.kept, cases / 20);
+    EXPECT_GT(tally.explained, cases / 40);
+  }
   if (schedule.automatic) return;
   EXPECT_GT(tally.at_once, cases / 4);
   if (forest.linear != 0) {

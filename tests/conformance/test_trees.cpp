@@ -289,7 +289,7 @@ TEST(TreesAndStages, AreRefusedByName) {
   gpu.keeps_leaves = true;
   const auto mapped = compile(model, *schedule_by_name(model, "gpu"), gpu);
   ASSERT_FALSE(mapped.ok());
-  expect_error(mapped.error().text(), "are kept on the host, and its loops are mapped to a GPU");
+  expect_error(mapped.error().text(), "its loops are mapped to a GPU, which keeps no leaves of single trees");
 }
 
 TEST(TreesAndStages, OfAModelWithoutTrees) {

@@ -94,7 +94,8 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
   using enum AccumulatorKind;
   if (program.round_begins().empty() && !sums_are(program, {PerTree, PerTree64}))
     return refused(kWhere,
-                   "the program does not keep each tree's leaf: compile the model with --with early-stop");
+                   "the program does not keep each tree's leaf: compile the model with --with early-stop "
+                   "(CompileOptions::keeps_leaves, Python's keep_leaves=True)");
   if (!sums_are(program, {PerTree64, F64}))
     return refused(kWhere, "the program adds no float64 scores, as LightGBM does");
   return {};
@@ -102,7 +103,13 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
 
 Result<void> check_rounds(const Program& program, OutputKind output, const Rounds& rounds) {
   constexpr const char* kWhere = "rounds";
-  if (output == OutputKind::Leaf || output == OutputKind::Quantile || explains_scores(output))
+  const bool has_trees = output == OutputKind::Contributions || output == OutputKind::Interactions;
+  if (has_trees && !program.background().empty())
+    return wrong_option(kWhere,
+                        "contributions against a background are of all rounds of the program: compile "
+                        "the model for the rounds");
+  if (output == OutputKind::Leaf || output == OutputKind::Quantile ||
+      output == OutputKind::ApproxContributions)
     return wrong_option(
         kWhere,
         formatted("the {} of a call are of all rounds of the program: compile the model for the rounds",

@@ -29,8 +29,8 @@ Result<void> check_uncertainty(const Program& program, OutputKind output) {
   if (all.empty())
     return refused(
         formatted("output {}", name_of(output)),
-        "is for most of CatBoost's models and for forests that average their trees; this one is of {} "
-        "({})",
+        "is for forests that average their trees, and for most of CatBoost's models if their rounds begin "
+        "with the first; this one is of {} ({})",
         program.text(StringId::Trainer), program.text(StringId::Objective));
   if (output == OutputKind::Uncertainty || all[0].rule != UncertaintyRule::Trees) return {};
   return refused(
@@ -55,6 +55,10 @@ Result<void> check_result(const Program& program, OutputKind output, ResultType 
           output == OutputKind::ApproxContributions ? "approx_contributions" : name;
       if (integers) return usage("{} are float32 or float64: integers would lose their fractions", name);
       if (output_width(program, output) != 0) return {};
+      if (output == OutputKind::Interactions && !program.background().empty())
+        return refused("output interactions",
+                       "the program has contributions against a background, for which there are no "
+                       "interactions: compile the model without a background");
       return refused(formatted("output {}", name),
                      "the program has none: compile the model with --with {} (CompileOptions::{}, "
                      "Python's {}=True)",

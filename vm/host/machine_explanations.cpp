@@ -85,6 +85,15 @@ void write_interactions(const TotalsToWrite& all, Value* to) {
   }
 }
 
+/// Returns the mean of an output's trees among the explained trees from `begin` on and before `end`.
+double mean_of(const Program& program, std::size_t output, std::uint32_t begin, std::uint32_t end) {
+  double mean = 0;
+  for (const ExplainedTree& tree : program.explained_trees().subspan(begin, end - begin))
+    if (tree.output == output) mean += tree.expected;
+  return program.meta().score_type == ScalarType::Float32 ? static_cast<double>(static_cast<float>(mean))
+                                                          : mean;
+}
+
 }  // namespace
 
 void Machine::explain(const Inst& inst) {
@@ -96,19 +105,26 @@ void Machine::explain(const Inst& inst) {
   const std::size_t stride = pass_->width, width = stride / outputs_;
   const std::size_t columns = loaded_->columns;
   const bool has_margins = pass_->options->base_margin.data != nullptr;
+  const bool all_trees = !pass_->options->rounds;
+  // A tree whose leaves are vectors is an explained tree for each output.
+  const auto each = loaded_->program.leaf_vectors().empty() ? 1u : static_cast<std::uint32_t>(outputs_);
+  const std::uint32_t begin = pass_->trees.begin * each, end = pass_->trees.end * each;
   const ScratchSlots::Slot slot(*pass_->slots);
   auto* const totals = reinterpret_cast<double*>(slot.memory() + ExplainScratch(paths).totals);
   for (std::uint32_t row = rows.begin; row < rows.end;) {
     const std::uint32_t count = std::min(kCodeRows - row % kCodeRows, rows.end - row);
     for (std::size_t k = 0; k < outputs_; ++k) {
       const PathOutput& output = paths.outputs[k];
-      loaded_->target->explain(
-          {&paths, &output, pass_->codes + code_offset(row, columns), count, slot.memory(), pairs});
+      const auto [first_tree, end_tree] = paths.trees_among(output, begin, end);
+      loaded_->target->explain({&paths, &output, pass_->codes + code_offset(row, columns), count,
+                                slot.memory(), pairs, first_tree, end_tree, all_trees});
       if (pairs) part_pairs(paths, output, totals);
       double expected[kCodeRows];
       std::fill_n(expected, count, output.expected);
-      if (has_margins) [[unlikely]]
-        for (std::uint32_t i = 0; i < count; ++i) expected[i] = output.mean + margin(row + i, k);
+      if (has_margins || !all_trees) [[unlikely]] {
+        const double mean = all_trees ? output.mean : mean_of(loaded_->program, k, begin, end);
+        for (std::uint32_t i = 0; i < count; ++i) expected[i] = mean + base(row + i, k);
+      }
       const std::size_t at = row * stride + k * width;
       const TotalsToWrite all{paths, output,   totals, expected, pass_->output_indices,
                               count, features, stride};

@@ -18,7 +18,7 @@ struct Keyword {
   PyObject*
       text;  ///< The interned name. Most calls pass the same object, so that comparing pointers is enough.
 };
-std::array<Keyword, 8> keywords = {{
+std::array<Keyword, 9> keywords = {{
     {"out", &Arguments::out, nullptr},
     {"output", &Arguments::output, nullptr},
     {"dtype", &Arguments::dtype, nullptr},
@@ -26,6 +26,7 @@ std::array<Keyword, 8> keywords = {{
     {"columns", &Arguments::columns, nullptr},
     {"extra", &Arguments::extra, nullptr},
     {"base_margin", &Arguments::base_margin, nullptr},
+    {"early_stop", &Arguments::early_stop, nullptr},
     {"X", &Arguments::rows, nullptr},
 }};
 std::array<PyObject*, kOutputCount> outputs{};
@@ -78,8 +79,10 @@ bool read_arguments(const char* function, OptionalArguments taken, PyObject* con
   for (Py_ssize_t i = 0; i < named; ++i) {
     PyObject* const name = PyTuple_GetItem(names, i);
     const Keyword* const keyword = keyword_called(name);
+    const bool of_scores = keyword != nullptr && (keyword->field == &Arguments::base_margin ||
+                                                  keyword->field == &Arguments::early_stop);
     if (keyword == nullptr || (keyword->field == &Arguments::output && !taken.output) ||
-        (keyword->field == &Arguments::base_margin && !taken.base_margin))
+        (of_scores && !taken.scores))
       return refuse(function, "%s() got an unexpected keyword argument '%U'", name);
     if (read.*keyword->field != nullptr)
       return refuse(function, "%s() got multiple values for argument '%U'", name);
@@ -90,6 +93,7 @@ bool read_arguments(const char* function, OptionalArguments taken, PyObject* con
   if (read.dtype == Py_None) read.dtype = nullptr;
   if (read.missing == Py_None) read.missing = nullptr;
   if (read.base_margin == Py_None) read.base_margin = nullptr;
+  if (read.early_stop == Py_None) read.early_stop = nullptr;
   if (read.missing != nullptr && PyFloat_Check(read.missing)) {
     const double missing = PyFloat_AsDouble(read.missing);
     if (missing != missing) read.missing = nullptr;  // NaN is always missing

@@ -17,14 +17,15 @@ struct Arguments {
   PyObject* columns = nullptr;
   PyObject* extra = nullptr;
   PyObject* base_margin = nullptr;
+  PyObject* early_stop = nullptr;
 };
 
 /// Makes the texts with which names of arguments are compared. Returns false with a Python exception set if that fails.
 bool make_argument_names();
 
-/// The arguments that only some methods have.
+/// The arguments that only some methods have; `scores` stands for base_margin and early_stop.
 struct OptionalArguments {
-  bool output, base_margin;
+  bool output, scores;
 };
 
 /// Reads the arguments of a vectorcall: the rows, then keywords. Returns false with a Python exception set if they make

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
@@ -140,7 +141,7 @@ Result<CallOptions> Forest::next_call(std::size_t rows) {
   const std::size_t from = margins_used.fetch_add(rows, std::memory_order_relaxed);
   if (from > all.rows || rows > all.rows - from)
     return fail(ErrorCode::Usage, "base_margin",
-                formatted("has {} rows, and there are more rows to predict", all.rows));
+                formatted("has {} rows, and there are at least {} rows to predict", all.rows, from + rows));
   const std::size_t bytes = all.outputs * (all.float64 ? sizeof(double) : sizeof(float));
   next.base_margin.data = static_cast<const std::byte*>(all.data) + from * bytes;
   next.base_margin.rows = rows;
@@ -173,6 +174,11 @@ PyObject* num_outputs(PyObject* self, void*) { return PyLong_FromUnsignedLong(me
 
 PyObject* margin_rows(PyObject* self, void*) {
   return PyLong_FromSize_t(forest_of(self).call.base_margin.rows);
+}
+
+PyObject* averaged_rounds_of(PyObject* self, void*) {
+  const Forest& forest = forest_of(self);
+  return PyFloat_FromDouble(averaged_rounds(forest.program, forest.call));
 }
 
 /// Returns the numbers of each tree's output.
@@ -335,12 +341,12 @@ void* string_id() {
 }
 
 /// The docstring of a public method, in the form from which Python derives its signature.
-#define FVM_ROWS_SIGNATURE(name, output, margin)                                                          \
-  name "($self, X, *, " output "out=None, dtype=None, missing=None, columns='name', extra='error'" margin \
+#define FVM_ROWS_SIGNATURE(name, output, scores)                                                          \
+  name "($self, X, *, " output "out=None, dtype=None, missing=None, columns='name', extra='error'" scores \
        ")\n--\n\n"
-#define FVM_MARGIN ", base_margin=None"
+#define FVM_SCORES ", base_margin=None, early_stop=None"
 constexpr const char* kPredict =
-    FVM_ROWS_SIGNATURE("predict", "output='value', ", FVM_MARGIN)
+    FVM_ROWS_SIGNATURE("predict", "output='value', ", FVM_SCORES)
     "Predicts rows: (n,) numbers, or (n, k) if the model has k for each row.\n\n"
     "output:  'value' is what the trainer's predict gives; 'raw', 'class', 'leaf' and 'proba' what the other methods give.\n"
     "out:     the array to write to; it is returned.\n"
@@ -349,13 +355,15 @@ constexpr const char* kPredict =
     "columns: 'name' matches named columns to the model's features; 'position' takes them in order.\n"
     "extra:   'ignore' drops named columns that the model does not have.\n"
     "base_margin: numbers, one for each row and output, from which the sums of the rows start instead of the model's base\n"
-    "         scores: XGBoost's base_margin, LightGBM's init_score.";
+    "         scores: XGBoost's base_margin, LightGBM's init_score.\n"
+    "early_stop: {'margin': 10, 'every': 10} (what is absent is 10) ends the sums of rows that are decided, as LightGBM's\n"
+    "         pred_early_stop does: after every 10 rounds those whose scores are further apart than the margin 10.";
 constexpr const char* kPredictRaw =
-    FVM_ROWS_SIGNATURE("predict_raw", "", FVM_MARGIN) "Predicts the trainer's raw scores; see predict.";
+    FVM_ROWS_SIGNATURE("predict_raw", "", FVM_SCORES) "Predicts the trainer's raw scores; see predict.";
 constexpr const char* kPredictClass = FVM_ROWS_SIGNATURE(
-    "predict_class", "", FVM_MARGIN) "Predicts the index of each row's class; see predict.";
+    "predict_class", "", FVM_SCORES) "Predicts the index of each row's class; see predict.";
 constexpr const char* kPredictProba = FVM_ROWS_SIGNATURE(
-    "predict_proba", "", FVM_MARGIN) "Predicts the probability of each class, (n, classes); see predict.";
+    "predict_proba", "", FVM_SCORES) "Predicts the probability of each class, (n, classes); see predict.";
 constexpr const char* kApply = FVM_ROWS_SIGNATURE(
     "apply", "",
     "") "Returns the number of each tree's leaf, as the trainer counts them, (n, trees); see predict.";
@@ -363,7 +371,7 @@ constexpr const char* kPredictOne =
     "predict_one($self, X, *, output='value', missing=None, columns='name', extra='error')\n--\n\n"
     "Predicts one row: a vector, a sequence of numbers, or a mapping from names to values. Returns a number, or an array\n"
     "if the output has several.";
-#undef FVM_MARGIN
+#undef FVM_SCORES
 #undef FVM_ROWS_SIGNATURE
 constexpr const char* kFingerprint =
     "16 hexadecimal digits that name the model. Programs of one model have the same ones, whatever their schedule,\n"
@@ -422,6 +430,7 @@ PyObject* make_forest_type(PyObject* module) {
       {"_probabilities", probabilities, nullptr, nullptr, nullptr},
       {"_leaf_width", leaf_width, nullptr, nullptr, nullptr},
       {"_margin_rows", margin_rows, nullptr, nullptr, nullptr},
+      {"_averaged_rounds", averaged_rounds_of, nullptr, nullptr, nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr},
   };
   static PyType_Slot slots[] = {

@@ -303,17 +303,20 @@ PyObject* object_of(PyObject* self, std::unique_ptr<Forest> made) {
 
 }  // namespace
 
-/// Forest._calling(first_round, end_round, every, ensembles, features, quantiles): a forest of the same program whose
-/// calls have these options. An end_round of 0 means all rounds; `features` is an array of uint32, and an empty one
-/// means all; `quantiles` is an array of float64, and an empty one means the default ones.
+/// Forest._calling(first_round, end_round, every, ensembles, features, quantiles, stop_margin, stop_every): a forest of
+/// the same program whose calls have these options. An end_round of 0 means all rounds; `features` is an array of
+/// uint32, and an empty one means all; `quantiles` is an array of float64, and an empty one means the default ones; a
+/// stop_every of 0 means no early stop.
 PyObject* calling(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     CallOptions call;
     Rounds rounds;
     PyObject *chosen_features = nullptr, *chosen_quantiles = nullptr;
-    if (PyArg_ParseTuple(args, "IIIIOO", &rounds.begin, &rounds.end, &call.every, &call.ensembles,
-                         &chosen_features, &chosen_quantiles) == 0)
+    EarlyStop stop;
+    if (PyArg_ParseTuple(args, "IIIIOOdI", &rounds.begin, &rounds.end, &call.every, &call.ensembles,
+                         &chosen_features, &chosen_quantiles, &stop.margin, &stop.every) == 0)
       return nullptr;
+    if (stop.every != 0) call.early_stop = stop;
     Buffer numbers;
     if (!numbers.open(chosen_quantiles, PyBUF_ND)) return nullptr;
     const std::span<const double> quantiles = doubles_in(numbers);

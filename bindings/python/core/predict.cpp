@@ -61,9 +61,23 @@ PyObject* with_margins(PyObject* self, Output output, const Arguments& given) {
                                       or_none(given.columns), or_none(given.extra), nullptr);
 }
 
+/// Predicts rows whose sums may end early through forestvm._early_stop.
+PyObject* with_early_stop(PyObject* self, Output output, const Arguments& given) {
+  static std::atomic<PyObject*> cached;
+  PyObject* const function = python_function(cached, "predict", "forestvm._early_stop");
+  if (function == nullptr) return nullptr;
+  const Ref name = Ref::take(PyUnicode_InternFromString(kOutputNames[static_cast<std::size_t>(output)]));
+  if (!name) return nullptr;
+  return PyObject_CallFunctionObjArgs(function, self, given.early_stop, given.rows, name.get(),
+                                      or_none(given.out), or_none(given.dtype), or_none(given.missing),
+                                      or_none(given.columns), or_none(given.extra),
+                                      or_none(given.base_margin), nullptr);
+}
+
 PyObject* predict_given(PyObject* self, Output output, const Arguments& given) {
   Forest& forest = forest_of(self);
   if (!has_output(forest, output)) return nullptr;
+  if (given.early_stop != nullptr) return with_early_stop(self, output, given);
   if (given.base_margin != nullptr) return with_margins(self, output, given);
   const bool computed_here = output != Output::Proba || forest.probabilities != ProbabilitySource::Softmax;
   if (given.missing == nullptr && computed_here) {
@@ -102,7 +116,8 @@ PyObject* predict_called(const char* function, std::optional<Output> output, PyO
 
 bool has_output(const Forest& forest, Output output) {
   if (forest.form(output).width != 0 || output == Output::Leaf) return true;
-  if (is_of_trees(forest.form(output).kind) || output == Output::Quantile) {
+  const bool against = output == Output::Interactions && !forest.program.background().empty();
+  if (against || is_of_trees(forest.form(output).kind) || output == Output::Quantile) {
     const auto checked = check_call(forest.program, forest.form(output).kind, forest.call);
     if (!checked) raise(checked.error());
     return checked.ok();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from array import array
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ._errors import UnsupportedInput, Usage
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def background_rows(background: Any, contributions: bool) -> NDArray[Any] | None:
+def background_rows(background: Any, contributions: bool, interactions: bool) -> NDArray[Any] | None:
     """Returns the rows of a background as the extension takes them."""
     if background is None:
         return None
+    if interactions:
+        raise Usage("interactions are not computed against a background: load the model without one", "background")
     if not contributions:
         raise Usage("background is for contributions: give contributions=True, too", "background")
     return _matrix(background, "background")
@@ -72,6 +75,23 @@ def quantiles_of(quantiles: Any) -> tuple[float, ...]:
     if not numbers or not all(0 <= number <= 1 for number in numbers):
         raise Usage(f"quantiles is {quantiles!r}: expected numbers from 0 to 1", "quantiles")
     return numbers
+
+
+def early_stop_of(early_stop: Any) -> tuple[float, int]:
+    """Returns the margin of an early stop, and the rounds from one test to the next. The defaults are LightGBM's."""
+    expected = (
+        f"early_stop is {early_stop!r}: expected {{'margin': M, 'every': N}}, a margin of 0 or more and 1 round or more"
+    )
+    if not isinstance(early_stop, Mapping) or not set(early_stop) <= {"margin", "every"}:
+        raise Usage(expected, "early_stop")
+    every = whole(early_stop.get("every", 10))
+    try:
+        margin = float(early_stop.get("margin", 10))
+    except (TypeError, ValueError):
+        raise Usage(expected, "early_stop") from None
+    if not margin >= 0 or every is None or not 0 < every < 2**32:
+        raise Usage(expected, "early_stop")
+    return margin, every
 
 
 def has_buffer(source: object) -> bool:

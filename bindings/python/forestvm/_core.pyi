@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, final
 from typing_extensions import Buffer, Self, TypeAlias, disjoint_base
 
@@ -36,6 +36,7 @@ class Forest:
         columns: str = "name",
         extra: str = "error",
         base_margin: Any = None,
+        early_stop: Mapping[str, float] | None = None,
     ) -> NDArray[Any]: ...
     def predict_raw(
         self,
@@ -47,6 +48,7 @@ class Forest:
         columns: str = "name",
         extra: str = "error",
         base_margin: Any = None,
+        early_stop: Mapping[str, float] | None = None,
     ) -> NDArray[Any]: ...
     def predict_class(
         self,
@@ -58,6 +60,7 @@ class Forest:
         columns: str = "name",
         extra: str = "error",
         base_margin: Any = None,
+        early_stop: Mapping[str, float] | None = None,
     ) -> NDArray[Any]: ...
     def predict_proba(
         self,
@@ -69,6 +72,7 @@ class Forest:
         columns: str = "name",
         extra: str = "error",
         base_margin: Any = None,
+        early_stop: Mapping[str, float] | None = None,
     ) -> NDArray[Any]: ...
     def apply(
         self,
@@ -126,6 +130,7 @@ class Forest:
     _probabilities: str
     _leaf_width: int
     _margin_rows: int
+    _averaged_rounds: float
 
     @classmethod
     def _load(
@@ -160,6 +165,8 @@ class Forest:
         ensembles: int,
         features: NDArray[numpy.uint32],
         quantiles: NDArray[numpy.float64],
+        stop_margin: float,
+        stop_every: int,
         /,
     ) -> Any: ...
     def _with_margins(self, margins: NDArray[Any], /) -> Any: ...

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from . import _arguments, _core
-from ._errors import UnsupportedInput, Usage
+from ._errors import UnsupportedInput
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -27,6 +27,7 @@ class _Calls(NamedTuple):
     ensembles: int = _ENSEMBLES
     features: tuple[int, ...] = ()  # ascending; none: all
     quantiles: tuple[float, ...] = ()  # none: the default ones
+    early_stop: tuple[float, int] = (0.0, 0)  # the margin, and the rounds from one test to the next; 0: no early stop
 
 
 class Forest(_core.Forest):
@@ -88,6 +89,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: None = ...,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> NDArray[Any]: ...
 
     @overload
@@ -103,6 +105,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: int,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 
     def contributions(
@@ -117,6 +120,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = None,
         top: int | None = None,
         base_margin: Any = None,
+        averaged: bool = False,
     ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns what each feature contributes to the raw scores: exact SHAP values by the paths of the trees.
 
@@ -131,6 +135,9 @@ class Forest(_core.Forest):
                   comes first, and of equal ones the first feature. The expected score is not among them.
         base_margin: numbers of the shape (rows,) or (rows, outputs) from which the scores of the rows start instead of
                   the model's base scores, as XGBoost's `base_margin`: the expected scores differ accordingly.
+        averaged: divides the numbers of a forest that averages its trees (LightGBM's `rf`, scikit-learn's forests) by
+                  the number of its rounds: they then add up to the mean. Otherwise they add up to the raw score, the
+                  sum, as LightGBM's own do.
 
         The other options are those of `predict`.
         """
@@ -146,6 +153,7 @@ class Forest(_core.Forest):
             columns=columns,
             extra=extra,
             base_margin=base_margin,
+            averaged=averaged,
         )
 
     @overload
@@ -162,6 +170,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: None = ...,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> NDArray[Any]: ...
 
     @overload
@@ -178,6 +187,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: int,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 
     def interactions(
@@ -193,6 +203,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = None,
         top: int | None = None,
         base_margin: Any = None,
+        averaged: bool = False,
     ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns what each two features contribute together to the raw scores: exact SHAP interactions.
 
@@ -205,7 +216,7 @@ class Forest(_core.Forest):
         top:      returns the largest numbers of each row by their absolute values instead, as two arrays: the numbers
                   of the two features, (rows, top, 2), and the value in one of their two places, (rows, top), with the
                   outputs after the rows if there are several. A feature stands with itself for what it does alone.
-        base_margin: see `contributions`.
+        base_margin, averaged: see `contributions`.
 
         The other options are those of `predict`.
         """
@@ -221,6 +232,7 @@ class Forest(_core.Forest):
             columns=columns,
             extra=extra,
             base_margin=base_margin,
+            averaged=averaged,
         )
 
     @overload
@@ -236,6 +248,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: None = ...,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> NDArray[Any]: ...
 
     @overload
@@ -251,6 +264,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = ...,
         top: int,
         base_margin: Any = ...,
+        averaged: bool = ...,
     ) -> tuple[NDArray[Any], NDArray[Any]]: ...
 
     def approx_contributions(
@@ -265,6 +279,7 @@ class Forest(_core.Forest):
         features: Sequence[str | int] | None = None,
         top: int | None = None,
         base_margin: Any = None,
+        averaged: bool = False,
     ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
         """Returns changes of the mean score at the splits of each feature on a row's way: XGBoost's `approx_contribs`.
 
@@ -283,6 +298,7 @@ class Forest(_core.Forest):
             columns=columns,
             extra=extra,
             base_margin=base_margin,
+            averaged=averaged,
         )
 
     def explain(
@@ -361,22 +377,9 @@ class Forest(_core.Forest):
         as two arrays (rows of X, top): their numbers (int64), and their counts or weights. The largest comes first, of
         equal ones the first row, and a row of X is no neighbour of itself. The other options are those of `predict`.
         """
-        import numpy
+        from . import _proximity
 
-        leaves = self.apply(X, missing=missing, columns=columns, extra=extra)
-        others = None if Y is None else self.apply(Y, missing=missing, columns=columns, extra=extra)
-        count = len(leaves if others is None else others)
-        dtype = numpy.float64 if weights else numpy.int32
-        if top is None:
-            out = numpy.empty((len(leaves), count), dtype)
-            _core.share_leaves(leaves, others, out, None)
-            return out
-        known = max(0, count - 1) if others is None else count
-        if not isinstance(top, int) or not 0 < top <= known:
-            raise Usage(f"top is {top!r}: expected 1 to {known}, the number of rows to compare with", "top")
-        rows, out = numpy.empty((len(leaves), top), numpy.int64), numpy.empty((len(leaves), top), dtype)
-        _core.share_leaves(leaves, others, out, rows)
-        return rows, out
+        return _proximity.compare(self, X, Y, top, weights, missing=missing, columns=columns, extra=extra)
 
     def staged(
         self,
@@ -462,7 +465,8 @@ class Forest(_core.Forest):
     def of_rounds(self, begin: int, end: int) -> Forest:
         """Returns a forest of the same program that predicts with its rounds from `begin` on and before `end`.
 
-        It has raw scores, values, classes, trees and stages. The forest must have been loaded with `keep_leaves=True`.
+        It has raw scores, values, classes, trees, stages, contributions and interactions. The forest must have been
+        loaded with `keep_leaves=True`.
         Every tree is still walked: `load(..., rounds=(begin, end))` makes a faster one. `save` writes all rounds.
         """
         return self._with_calls(_arguments.rounds_of((begin, end)))
@@ -471,16 +475,10 @@ class Forest(_core.Forest):
         """Returns an array of raw scores after each other in the shape (rows, ..., outputs)."""
         return flat.reshape(len(flat), flat.shape[1] // self.num_outputs, self.num_outputs)
 
-    def _kept_calls(
-        self,
-        every: int = 1,
-        ensembles: int = _ENSEMBLES,
-        features: tuple[int, ...] = (),
-        quantiles: tuple[float, ...] = (),
-    ) -> Forest:
-        """Returns a forest whose calls have these options. The last one is kept, so that its memory serves the next
-        call, too."""
-        asked = _Calls(every, ensembles, features, quantiles)
+    def _kept_calls(self, **options: Any) -> Forest:
+        """Returns a forest whose calls have these options, which are those of `_Calls`. The last one is kept, so that
+        its memory serves the next call, too."""
+        asked = _Calls(**options)
         if asked == _Calls():
             return self
         last = self._calls  # read once, because another thread may replace it
@@ -493,7 +491,9 @@ class Forest(_core.Forest):
 
         features = numpy.array(asked.features, numpy.uint32)
         quantiles = numpy.array(asked.quantiles, numpy.float64)
-        calls: Forest = self._calling(*(rounds or (0, 0)), asked.every, asked.ensembles, features, quantiles)
+        calls: Forest = self._calling(
+            *(rounds or (0, 0)), asked.every, asked.ensembles, features, quantiles, *asked.early_stop
+        )
         calls._options = self._options if rounds is None else {**self._options, "rounds": rounds}
         calls._names = self._names
         calls._schema = calls._calls = None
@@ -509,6 +509,7 @@ class Forest(_core.Forest):
         columns: str = "name",
         extra: str = "error",
         base_margin: Any = None,
+        early_stop: Mapping[str, float] | None = None,
     ) -> PredictionStream:
         """Predicts a stream or table of Arrow batch by batch, as its consumer asks for them.
 
@@ -519,7 +520,8 @@ class Forest(_core.Forest):
 
         if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
             raise UnsupportedInput(f"{type(X).__name__} gives no Arrow stream", "X")
-        return PredictionStream(self, X, output, name, _rows.missing_number(missing), columns, extra, base_margin)
+        calls = self if early_stop is None else self._kept_calls(early_stop=_arguments.early_stop_of(early_stop))
+        return PredictionStream(calls, X, output, name, _rows.missing_number(missing), columns, extra, base_margin)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the program to a file (.fvm), which `load` and the C library open."""

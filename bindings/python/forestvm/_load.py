@@ -54,7 +54,7 @@ def load(
     rounds:   the boosting rounds to use, (begin, end), or "best" for those that early stopping chose; None: all.
     contributions: lets `Forest.contributions` say what each feature contributes; the program then takes about twice
               the memory.
-    keep_leaves: lets `Forest.trees`, `Forest.staged` and `Forest.of_rounds` answer.
+    keep_leaves: lets `Forest.trees`, `Forest.staged` and `Forest.of_rounds` answer, and `early_stop=` of calls.
     interactions: lets `Forest.interactions` say what each two features contribute, too, which takes more memory.
     approx_contributions: lets `Forest.approx_contributions` answer; the program then takes more memory.
     background: rows with which contributions compare a row, an array (rows, features) without column names, compiled
@@ -77,7 +77,7 @@ def load(
         keep_leaves,
         interactions,
         approx_contributions,
-        background=_arguments.background_rows(background, contributions),
+        background=_arguments.background_rows(background, contributions, interactions),
         samples=_arguments.sample_rows(samples),
         for_rows=_arguments.rows_per_call(for_rows),
         for_threads=_arguments.count_of(for_threads, "for_threads"),

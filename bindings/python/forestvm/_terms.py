@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 
 from ._arguments import check_array, whole
-from ._errors import FeatureMismatch, Usage
+from ._errors import FeatureMismatch, Refused, Usage
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
@@ -34,6 +34,7 @@ def predict(
     *,
     out: NDArray[Any] | None,
     dtype: DTypeLike | None,
+    averaged: bool,
     **options: Any,
 ) -> NDArray[Any] | tuple[NDArray[Any], NDArray[Any]]:
     """Predicts terms. See Forest.contributions for the options."""
@@ -58,6 +59,8 @@ def predict(
     flat_out = None if out is None else out.reshape(len(out), math.prod(shape))
     flat = calls.predict(X, output=output, out=flat_out, dtype=dtype, **options)
     numbers = flat.reshape(len(flat), *shape) if out is None else out
+    if averaged:
+        numpy.divide(numbers, _rounds_of(forest), out=numbers)
     if top is not None:
         return strongest(numbers, ascending or range(used), top, order)
     if chosen is not None and chosen != ascending:
@@ -66,6 +69,14 @@ def predict(
             return arranged
         out[...] = arranged
     return numbers
+
+
+def _rounds_of(forest: Forest) -> float:
+    """Returns the number of rounds whose trees a forest averages."""
+    if forest._averaged_rounds == 0:
+        which = f"{forest.trainer}, {forest.objective}"
+        raise Refused(f"is for forests that average their trees; this one ({which}) does not", "averaged")
+    return forest._averaged_rounds
 
 
 def numbers_of(forest: Forest, features: Sequence[str | int]) -> tuple[int, ...]:

@@ -258,6 +258,11 @@ def test_against_a_background() -> None:
             forestvm.from_xgboost(model, contributions=True, background=wrong)
     with pytest.raises(forestvm.Usage, match="contributions=True"):
         forestvm.from_xgboost(model, background=background)
+    for contributions in (False, True):
+        with pytest.raises(forestvm.Usage, match="interactions are not computed against a background"):
+            forestvm.from_xgboost(model, contributions=contributions, interactions=True, background=background)
+    with pytest.raises(forestvm.Refused, match="against a background, for which there are no interactions"):
+        forest.interactions(rows)
     with pytest.raises(forestvm.Usage, match="this is a program"):
         forestvm.load(forest.to_bytes(), contributions=True, background=background)
 
@@ -279,3 +284,25 @@ def by_coalitions(model: xgboost.XGBRegressor, rows: np.ndarray, background: np.
                 parts[:, f] += weight * (worth[coalition | 1 << f] - worth[coalition])
     parts[:, -1] = worth[0]
     return parts
+
+
+def test_of_averaged_forests() -> None:
+    options = {"n_estimators": 9, "num_leaves": 7, "verbose": -1, "subsample": 0.7, "subsample_freq": 1}
+    for target in (TARGET, np.digitize(TARGET, [-0.5, 0.5])):
+        kind = lightgbm.LGBMRegressor if target is TARGET else lightgbm.LGBMClassifier
+        model = kind(boosting_type="rf", **options).fit(ROWS, target)
+        forest = forestvm.from_lightgbm(model, interactions=True, approx_contributions=True)
+        for method in (forest.contributions, forest.approx_contributions, forest.interactions):
+            sums = method(ROWS)
+            assert np.array_equal(method(ROWS, averaged=True), sums / 9)
+            out = np.empty_like(sums)
+            assert method(ROWS, averaged=True, out=out) is out and np.array_equal(out, sums / 9)
+            numbers, largest = method(ROWS, top=2, averaged=True)
+            expected, undivided = method(ROWS, top=2)
+            assert np.array_equal(numbers, expected) and np.array_equal(largest, undivided / 9)
+        raw = forest.contributions(ROWS, averaged=True).sum(axis=-1)
+        np.testing.assert_allclose(raw, model.booster_.predict(ROWS, raw_score=True) / 9, atol=1e-12)
+    boosted = forestvm.from_xgboost(xgboost.XGBRegressor(n_estimators=2).fit(ROWS, TARGET), contributions=True)
+    with pytest.raises(forestvm.Refused, match="is for forests that average their trees") as raised:
+        boosted.contributions(ROWS, averaged=True)
+    assert raised.value.where == "averaged"

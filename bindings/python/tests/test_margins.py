@@ -122,7 +122,7 @@ def test_encoded_rows_and_series(forest: forestvm.Forest) -> None:
 @pytest.mark.parametrize(
     ("margins", "error", "said"),
     [
-        (MARGINS[:499, 0], forestvm.Usage, "has 499 rows, and there are more rows to predict"),
+        (MARGINS[:499, 0], forestvm.Usage, "has 499 rows, and there are at least 500 rows to predict"),
         (np.zeros(501), forestvm.Usage, "has 501 rows, and there are 500 rows to predict"),
         (MARGINS, forestvm.Usage, r"has the shape \(500, 3\): expected \(rows,\)"),
         (1.5, forestvm.Usage, r"has the shape \(\): expected \(rows,\)"),

@@ -62,6 +62,13 @@ std::vector<double> tree_means(const Program& program, OutputKind output);
 /// Returns the rounds of a call, which are all of the program's unless it chooses some. The program has rounds.
 Rounds rounds_of(const Program& program, const CallOptions& options);
 
+/// Returns the number of rounds by which the raw scores of a call are divided, because the model averages its trees; 0
+/// for other models. Contributions add up to raw scores, which are not divided. The program has contributions.
+inline double averaged_rounds(const Program& program, const CallOptions& options) {
+  if (program.meta().rounds != RoundRule::Averages) return 0;
+  return options.rounds ? options.rounds->end - options.rounds->begin : program.meta().divisor;
+}
+
 /// Returns the number of stages of a call for staged scores.
 inline std::uint32_t stage_count(const Rounds& rounds, std::uint32_t every) {
   return (rounds.end - rounds.begin - 1) / every + 1;

@@ -111,7 +111,8 @@ TEST(CallOptions, EarlyStopIsChecked) {
             "early stop: leaf numbers are of all trees");
   EXPECT_EQ(
       outcome(compiled(forest(), ""), {{}, EarlyStop{}}),
-      "early stop: the program does not keep each tree's leaf: compile the model with --with early-stop");
+      "early stop: the program does not keep each tree's leaf: compile the model with --with early-stop "
+      "(CompileOptions::keeps_leaves, Python's keep_leaves=True)");
   EXPECT_EQ(outcome(keeping(forest()), {{}, EarlyStop{}}),
             "early stop: the program adds no float64 scores, as LightGBM does");
   EXPECT_EQ(

@@ -436,12 +436,18 @@ void explain(const ExplainTask& task, const Number* constants) {
   for (std::size_t b = task.output->first_batch; b < task.output->end_batch; ++b) {
     const PathBatch& batch = paths.batches[b];
     const std::size_t count = std::size_t{batch.sums} + (task.pairs ? batch.pair_sums : 0);
+    std::size_t t = batch.first_tree, end = batch.end_tree;
+    if (!task.all_trees) [[unlikely]] {
+      t = std::max(t, task.first_tree);
+      end = std::min(end, task.end_tree);
+      if (t >= end) continue;
+    }
     if constexpr (std::is_same_v<Number, double>) {
-      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], totals);
+      for (; t < end; ++t) walk.add(paths.trees[t], totals);
     } else {
       auto* const sums = reinterpret_cast<Number*>(task.scratch + parts.sums);
       std::fill_n(sums, count * kCodeRows, Number{0});
-      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) walk.add(paths.trees[t], sums);
+      for (; t < end; ++t) walk.add(paths.trees[t], sums);
       add_to_totals(paths, batch, count, sums, totals);
     }
   }
@@ -500,7 +506,7 @@ template <class Target, class Number>
 void explain(const ExplainTask& task, const Number* constants) {
   using Lanes = PathLanes<Target, Number>;
   if constexpr (Lanes::kPermutes) {
-    if (task.rows <= kLevelRows && !task.pairs && !task.paths->levels.empty())
+    if (task.rows <= kLevelRows && !task.pairs && task.all_trees && !task.paths->levels.empty())
       return explain_levels<Target, Number>(task);
   } else if constexpr (Lanes::kBytes > 16) {
     if (task.rows <= Lanes::kLanes) return explain<Target, Number, 1>(task, constants);

@@ -17,6 +17,9 @@ struct ExplainTask {
   unsigned rows;              ///< Number of rows, up to kCodeRows; they do not leave the block of codes.
   std::byte* scratch;         ///< ExplainScratch::bytes of memory, aligned to 64 bytes.
   bool pairs;                 ///< Compute the totals of pairs of features, too.
+  /// The trees that count, as a range of LoadedPaths::trees, unless `all_trees`.
+  std::size_t first_tree, end_tree;
+  bool all_trees;
 };
 
 using ExplainFunction = void (*)(const ExplainTask&);

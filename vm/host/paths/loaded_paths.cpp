@@ -215,16 +215,6 @@ std::vector<Pair> all_of(std::span<const std::vector<Pair>> lists) {
   return pairs;
 }
 
-/// Returns the features that some trees test, and further features, ascending.
-template <class Trees>
-std::vector<std::uint32_t> features_of(const Trees& trees, std::vector<std::uint32_t> features) {
-  for (const std::span<const PathNode> tree : trees)
-    for (const PathNode& node : tree)
-      if (node.split != 0) features.push_back(node.feature);
-  sort_unique(features);
-  return features;
-}
-
 /// The terms that have sums and totals. The features that trees test come first, then their interacting pairs.
 struct Terms {
   std::vector<std::uint32_t> features;
@@ -237,18 +227,25 @@ struct Terms {
 
 class PathLoader {
  public:
-  PathLoader(const Program& program, LoadedPaths& to) : program_(program), to_(to) {}
+  PathLoader(const Program& program, LoadedPaths& to)
+      : program_(program), to_(to), found_(program.meta().num_features) {}
 
   void run() {
     const auto base = program_.base();
     std::vector<std::vector<std::span<const PathNode>>> by_output(program_.meta().num_outputs);
     std::vector<double> expected(base.begin(), base.end());
-    const std::vector<double> means = tree_means(program_, OutputKind::Contributions);
+    std::vector<double> means = tree_means(program_, OutputKind::Contributions);
     std::size_t taken = 0;
     for (const ExplainedTree& tree : program_.explained_trees()) {
       by_output[tree.output].push_back(program_.paths().subspan(taken, tree.node_count));
       expected[tree.output] += tree.expected;
+      starts_.push_back(taken);
       taken += tree.node_count;
+    }
+    // XGBoost rounds the mean of the trees to float32, and then adds the base score or the margin.
+    for (std::size_t k = 0; program_.meta().score_type == ScalarType::Float32 && k < means.size(); ++k) {
+      means[k] = static_cast<double>(static_cast<float>(means[k]));
+      expected[k] = base[k] + means[k];
     }
     std::vector<std::vector<std::vector<Pair>>> pairs(by_output.size());
     double least_taken = 1;
@@ -262,6 +259,20 @@ class PathLoader {
 
  private:
   using Trees = std::span<const std::span<const PathNode>>;
+
+  /// Returns the features that some trees test, and further ones, which are all different, ascending.
+  std::vector<std::uint32_t> features_of(Trees trees, std::vector<std::uint32_t> features) {
+    for (const std::uint32_t feature : features) found_[feature] = true;
+    for (const std::span<const PathNode> tree : trees)
+      for (const PathNode& node : tree) {
+        if (node.split == 0 || found_[node.feature]) continue;
+        found_[node.feature] = true;
+        features.push_back(node.feature);
+      }
+    for (const std::uint32_t feature : features) found_[feature] = false;
+    sort_unique(features);
+    return features;
+  }
 
   /// Returns the features in the patterns of the output that is added.
   std::vector<std::uint32_t> features_looked_up() const {
@@ -324,7 +335,8 @@ class PathLoader {
     const auto points = static_cast<std::uint32_t>(rule.points.size());
     const std::size_t constants = to_.wide ? to_.doubles.size() : to_.singles.size();
     to_.trees.push_back(
-        {to_.steps.size(), 0, to_.splits.size(), way.splits.size(), constants, to_.pairs.size(), points});
+        {to_.steps.size(), 0, to_.splits.size(), way.splits.size(), constants, to_.pairs.size(), points,
+         index_in(starts_, static_cast<std::size_t>(nodes.data() - program_.paths().data()))});
     constants_ = rule.weights;
     if (to_.interactions) {
       constants_.push_back(-1);
@@ -413,10 +425,25 @@ class PathLoader {
   LoadedPaths& to_;
   /// Quadrature rules, indexed by their number of points besides t = 0; empty until they are needed.
   Radau rules_[kMaxPathFeatures / 2 + 1] = {};
-  std::vector<double> constants_;  ///< Constants of the tree that is added.
+  std::vector<double> constants_;    ///< Constants of the tree that is added.
+  std::vector<bool> found_;          ///< For each feature, true while features_of has found it.
+  std::vector<std::size_t> starts_;  ///< For each explained tree, the index of its first node in the section.
 };
 
 }  // namespace
+
+std::pair<std::size_t, std::size_t> LoadedPaths::trees_among(const PathOutput& output, std::uint32_t begin,
+                                                             std::uint32_t end) const {
+  if (output.first_batch == output.end_batch) return {0, 0};
+  const auto from = [&](std::uint32_t number) {
+    const auto at = std::partition_point(
+        trees.begin() + static_cast<std::ptrdiff_t>(batches[output.first_batch].first_tree),
+        trees.begin() + static_cast<std::ptrdiff_t>(batches[output.end_batch - 1].end_tree),
+        [&](const PathTree& tree) { return tree.number < number; });
+    return static_cast<std::size_t>(at - trees.begin());
+  };
+  return {from(begin), from(end)};
+}
 
 LoadedPaths::LoadedPaths(const Program& program)
     : pattern_leaves(program.pattern_leaves()),

@@ -32,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <forestvm/program.hpp>
@@ -119,6 +120,7 @@ struct PathTree {
   std::size_t first_constant;
   std::size_t first_pair;  ///< Index in LoadedPaths::pairs of the first pair of the tree's first split.
   std::uint32_t points;    ///< Points besides t = 0.
+  std::uint32_t number;    ///< Index among the program's explained trees.
 };
 
 /// Trees whose contributions are added up in the type of the scores, before they are added to float64 totals.
@@ -154,6 +156,11 @@ struct PathOutput {
 struct LoadedPaths {
   LoadedPaths() = default;
   explicit LoadedPaths(const Program& program);
+
+  /// Returns the trees of an output that are among the program's explained trees from `begin` on and before `end`, as
+  /// a range of `trees`.
+  std::pair<std::size_t, std::size_t> trees_among(const PathOutput& output, std::uint32_t begin,
+                                                  std::uint32_t end) const;
 
   std::vector<PathStep> steps;
   std::vector<PathSplit> splits;  ///< Tree by tree, in preorder.

@@ -340,7 +340,9 @@ Result<void> verify_rounds(const Program& program) {
   FVM_TRY(verify_uncertainty(program));
   const auto begins = program.round_begins();
   if (begins.empty()) {
-    if (program.meta().rounds == RoundRule::None) return {};
+    const ProgramMeta& meta = program.meta();
+    const bool explains = meta.contributions != 0 || !program.attribution_base().empty();
+    if (meta.rounds == RoundRule::None || (explains && meta.rounds == RoundRule::Averages)) return {};
     return refused("meta section", "a rule of rounds, but no rounds");
   }
   if (begins.front() != 0 || begins.back() != program.meta().num_trees)
