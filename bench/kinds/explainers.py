@@ -12,18 +12,20 @@ what is asked, raises Skip.
 """
 import importlib.metadata as metadata
 import pathlib
+import resource
 import sys
 import warnings
+
+import numpy
+
+from timing import timed_often
 
 BENCH = pathlib.Path(__file__).resolve().parents[1]
 sys.path += [str(BENCH), str(BENCH / "peers")]
 
 from answering import Skip, serve  # noqa: E402
 
-warnings.filterwarnings("ignore")
-import numpy  # noqa: E402
-
-from timing import timed_often  # noqa: E402
+MOST_MEMORY = 8 << 30  # bytes; some engines would take all that the machine has
 
 
 class Engine:
@@ -134,7 +136,7 @@ class onedal(Engine):
         import daal4py.mb
 
         self.refuse("background")
-        self.version = metadata.version("daal4py")
+        self.version = metadata.version("scikit-learn-intelex")
         daal4py.daalinit(self.threads)
         model = daal4py.mb.convert_model(self.booster())
         asked = {"pred_interactions" if self.kind == "interactions" else "pred_contribs": True}
@@ -271,4 +273,6 @@ class Session:
 
 
 if __name__ == "__main__":
+    warnings.filterwarnings("ignore")
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     serve(Session(sys.argv[1], int(sys.argv[2])))

@@ -4,13 +4,13 @@
 peers.py [options] FORESTVM LIBRARY ZOO [MODEL ...]
 
 FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder of models as docs/testing.md describes.
-Each engine has a process, and an environment that `bench/peers/install` makes (its README says how); engines whose
-environment is absent are named on standard error. All compute exact contributions of the same rows with one thread, in
-turns; an engine gets as many of the rows as it explains in about a second, Woodelf always all. Prints Markdown tables:
-the smallest processor times per row in microseconds, with how many times as long as forestvm's in brackets and
-geometric means; the largest differences from forestvm's answers, relative to the largest sum of a row's contributions;
-what engines refuse; and their versions. Needs numpy, and lightgbm
-if no models are named, to train one.
+Each engine has a process, and an environment that `bench/peers/install v-daal v-explain v-fasttreeshap` makes in
+$PEERS_HOME; engines whose environment is absent are named on standard error, and at the end. All compute exact
+contributions of the same rows with one thread, in turns; an engine gets as many of the rows as it explains in about a
+second, Woodelf always all. Prints Markdown tables: the smallest processor times per row in microseconds, in brackets how
+many times as long as forestvm an engine takes, and geometric means, in which engines take no part whose answers are
+wrong; and the largest differences from forestvm's answers, relative to the largest sum of a row's contributions. Lists
+versions, and what engines refuse. Needs numpy, and lightgbm to train a model unless some are named.
 """
 import argparse
 import gzip
@@ -34,9 +34,9 @@ from library import Forest, Library  # noqa: E402
 
 ENVIRONMENTS = {  # those of bench/peers/install
     "xgboost_newest": "v-explain",
-    "xgboost": "v-main",
-    "lightgbm": "v-main",
-    "catboost": "v-main",
+    "xgboost": "v-daal",
+    "lightgbm": "v-explain",
+    "catboost": "v-explain",
     "onedal": "v-daal",
     "fasttreeshap": "v-fasttreeshap",
     "shap": "v-explain",
@@ -44,9 +44,11 @@ ENVIRONMENTS = {  # those of bench/peers/install
     "woodelf": "v-explain",
 }
 SECONDS = 1  # a peer gets as many rows as it explains in about this time
-LONGEST = 900  # seconds that an answer may take
+LONGEST = 300  # seconds that an answer may take
+LONG, LONG_TURNS = 10, 2  # calls of more seconds are timed so many times at most
 ARRAY_BYTES = 512_000_000  # the most that forestvm's answers take
 COMPARED = 256  # rows whose answers are compared
+WRONG = 1e-3  # engines whose answers differ by more take no part in the means
 DEFAULT = ("airline", "higgs", "abalone", "covtype", "epsilon", "airline-ohe", "cat_oblivious_logloss")
 
 
@@ -58,7 +60,7 @@ class Peer:
         said = worker.ask("load", LONGEST, **given)
         self.trouble = said.get("skipped") or said.get("error")
         self.version, self.whole = said.get("version"), said.get("whole")
-        self.least = float("inf")
+        self.least, self.turns = float("inf"), 0
 
     def ask(self, command, **arguments):
         said = {} if self.trouble else self.worker.ask(command, LONGEST, **arguments)
@@ -75,7 +77,10 @@ class Peer:
         self.count = min(rows, max(self.count, int(SECONDS / taken * self.count)))
 
     def time(self):
+        if self.turns >= LONG_TURNS and self.least * self.count > LONG * 1e6:
+            return
         said = self.ask("time", count=self.count)
+        self.turns += 1
         if not self.trouble:
             self.least = min(self.least, said["seconds"] / self.count * 1e6)
 
@@ -83,6 +88,12 @@ class Peer:
         file = folder / f"{self.name}.npy"
         self.ask("answers", count=min(self.count, COMPARED), file=str(file))
         return None if self.trouble else numpy.load(file)
+
+
+def started(name):
+    """Starts an engine's process."""
+    python = sys.executable if name == "forestvm" else f"{HOME}/{ENVIRONMENTS[name]}/bin/python"
+    return Worker(name, 1, python, f"{BENCH}/kinds/explainers.py")
 
 
 def plain(model, folder):
@@ -159,8 +170,12 @@ def report(found, names):
                 times[model].append("")
                 differences[model].append("")
                 continue
-            ratios[name].append(peer.least / mine)
-            times[model].append(f"{peer.least:.4g} ({ratios[name][-1]:.3g})")
+            ratio = peer.least / mine
+            times[model].append(f"{peer.least:.4g} ({ratio:.3g})")
+            if peer.difference > WRONG:
+                times[model][-1] += ", wrong"
+            else:
+                ratios[name].append(ratio)
             differences[model].append(f"{peer.difference:.1e}")
     means = {name: numpy.exp(numpy.mean(numpy.log(some))) for name, some in ratios.items() if some}
     times["geometric mean of the ratios"] = ["", *(f"{means[name]:.3g}" if name in means else "" for name in names[1:])]
@@ -178,25 +193,29 @@ def main(asked):
     absent = [name for name in ENVIRONMENTS if not os.path.exists(f"{HOME}/{ENVIRONMENTS[name]}/installed")]
     for name in absent:
         print(f"ABSENT: {name} ({HOME}/{ENVIRONMENTS[name]}); bench/peers/install makes it", file=sys.stderr)
-    workers = {"forestvm": Worker("forestvm", 1, sys.executable, f"{BENCH}/kinds/explainers.py")}
+    names = ["forestvm"]
     for name in asked.engines.split(",") if asked.engines else ENVIRONMENTS:
         if name not in ENVIRONMENTS:
             sys.exit(f"--engines {name}: expected some of {', '.join(ENVIRONMENTS)}")
         if name not in absent:
-            python = f"{HOME}/{ENVIRONMENTS[name]}/bin/python"
-            workers[name] = Worker(name, 1, python, f"{BENCH}/kinds/explainers.py")
-    found = {}
+            names.append(name)
+    workers, found = {name: started(name) for name in names}, {}
     with tempfile.TemporaryDirectory() as models, tempfile.TemporaryDirectory() as folder:
         chosen = list(models_of(asked.zoo, tuple(asked.models) or DEFAULT, ("model.cbm", "model.txt", *XGBOOST)))
         if not asked.models:
             chosen.append(trained_lightgbm(pathlib.Path(models)))
         for name, model, rows in chosen:
+            for engine, worker in workers.items():
+                if worker.process.poll() is not None:  # the last model was too much for it
+                    workers[engine] = started(engine)
             rows = numpy.resize(rows, (asked.rows, rows.shape[1]))
             found[name] = measure(asked, workers, model, rows, pathlib.Path(folder))
             print(name, {peer.name: float(f"{peer.least:.4g}") for peer in found[name].values()}, file=sys.stderr)
     for worker in workers.values():
         worker.stop()
-    report(found, list(workers))
+    report(found, names)
+    for name in absent:
+        print(f"- {name}: absent")
 
 
 if __name__ == "__main__":

@@ -1,23 +1,21 @@
-"""A script that answers commands: lines of JSON on standard input and output. Importing it directs all other output to
-standard error, because output of engines must not mix with the answers."""
+"""A script that answers commands: lines of JSON on standard input and output."""
 
 import json, os, sys
-
-out = os.fdopen(os.dup(1), "w")
-os.dup2(2, 1)
 
 
 class Skip(Exception):
     """Says why an engine cannot take a model, or does not have what is asked."""
 
 
-def say(answer):
-    out.write(json.dumps(answer) + "\n")
-    out.flush()
-
-
 def serve(session):
     """Answers each command with what the session's method of that name returns."""
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # output of engines must not mix with the answers
+
+    def say(answer):
+        out.write(json.dumps(answer) + "\n")
+        out.flush()
+
     say({})
     for line in sys.stdin:
         command = json.loads(line)

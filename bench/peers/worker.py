@@ -9,10 +9,9 @@ Python's. An engine that cannot take a model raises Skip."""
 import ctypes, gc, json, os, statistics, sys, time, warnings
 import importlib.metadata as metadata
 
-from answering import Skip, serve
-
-warnings.filterwarnings("ignore")
 import numpy as np
+
+from answering import Skip, serve
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.dirname(HERE))
@@ -524,4 +523,5 @@ class Session:
         )
 
 
+warnings.filterwarnings("ignore")
 serve(Session(sys.argv[1], int(sys.argv[2])))
