@@ -46,8 +46,9 @@ class Engine:
     def refuse(self, *asked):
         """Raises Skip for what the engine does not have: "interactions", "background" or a suffix of model files."""
         what = [self.kind, pathlib.Path(self.model).suffix, "" if self.background is None else "background"]
-        if missing := [name for name in asked if name in what]:
-            raise Skip(f"has no {missing[0]}")
+        for name in asked:
+            if name in what:
+                raise Skip(f"does not read {name} files" if name.startswith(".") else f"has no {name}")
 
     def booster(self):
         """Reads the model with its trainer's package."""
@@ -105,9 +106,7 @@ class lightgbm(Engine):
     def load(self):
         import lightgbm as module
 
-        if not self.model.endswith(".txt"):
-            raise Skip("another trainer's model")
-        self.refuse("background", "interactions")
+        self.refuse(".cbm", ".json", ".ubj", "background", "interactions")
         self.version, booster = module.__version__, self.booster()
         self.explain = lambda rows: booster.predict(rows, pred_contrib=True, num_threads=self.threads)
 
@@ -116,9 +115,7 @@ class catboost(Engine):
     def load(self):
         import catboost as module
 
-        if not self.model.endswith(".cbm"):
-            raise Skip("another trainer's model")
-        self.refuse("background", "interactions")
+        self.refuse(".txt", ".json", ".ubj", "background", "interactions")
         self.version, booster = module.__version__, self.booster()
 
         def explain(rows):
@@ -135,7 +132,7 @@ class onedal(Engine):
         import daal4py
         import daal4py.mb
 
-        self.refuse("background")
+        self.refuse("background", ".cbm")
         self.version = metadata.version("scikit-learn-intelex")
         daal4py.daalinit(self.threads)
         model = daal4py.mb.convert_model(self.booster())
@@ -161,6 +158,7 @@ class shap(WithoutExpected):
     def load(self):
         import shap as module
 
+        self.refuse(".cbm")
         self.version, booster = module.__version__, self.booster()
         if self.background is None:
             explainer = module.TreeExplainer(booster, feature_perturbation="tree_path_dependent")
@@ -180,7 +178,7 @@ class fasttreeshap(WithoutExpected):
     def load(self):
         import fasttreeshap_fixed as module
 
-        self.refuse("background")
+        self.refuse("background", ".cbm")
         self.version = metadata.version("fasttreeshap-fixed")
         algorithm = "v1" if self.kind == "interactions" else "auto"
         explainer = module.TreeExplainer(self.booster(), algorithm=algorithm, n_jobs=self.threads, shortcut=False)

@@ -6,7 +6,7 @@ peers.py [options] FORESTVM LIBRARY ZOO [MODEL ...]
 FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder of models as docs/testing.md describes.
 Each engine has a process, and an environment that `bench/peers/install v-daal v-explain v-fasttreeshap` makes in
 $PEERS_HOME; engines whose environment is absent are named on standard error, and at the end. All compute exact
-contributions of the same rows with one thread, in turns; an engine gets as many of the rows as it explains in about a
+contributions of the same rows with one thread, in turns; an engine gets as many of the rows as it explains in about half a
 second, Woodelf always all. Prints Markdown tables: the smallest processor times per row in microseconds, in brackets how
 many times as long as forestvm an engine takes, and geometric means, in which engines take no part whose answers are
 wrong; and the largest differences from forestvm's answers, relative to the largest sum of a row's contributions. Lists
@@ -43,9 +43,9 @@ ENVIRONMENTS = {  # those of bench/peers/install
     "shapiq": "v-explain",
     "woodelf": "v-explain",
 }
-SECONDS = 1  # a peer gets as many rows as it explains in about this time
-LONGEST = 300  # seconds that an answer may take
-LONG, LONG_TURNS = 10, 2  # calls of more seconds are timed so many times at most
+SECONDS = 0.5  # a peer gets as many rows as it explains in about this time
+LONGEST = 600  # seconds that an answer may take
+LONG, LONG_TURNS = 10, 1  # calls of more seconds are timed so many times at most
 ARRAY_BYTES = 512_000_000  # the most that forestvm's answers take
 COMPARED = 256  # rows whose answers are compared
 WRONG = 1e-3  # engines whose answers differ by more take no part in the means
@@ -184,9 +184,12 @@ def report(found, names):
     for name in names:
         versions = {peers[name].version for peers in found.values()} - {None}
         print(f"- {name}: {', '.join(versions) or 'took no model'}")
+        troubles = {}
         for model, peers in found.items():
             if peers[name].trouble:
-                print(f"  - {model}: {peers[name].trouble}")
+                troubles.setdefault(peers[name].trouble, []).append(model)
+        for trouble, models in troubles.items():
+            print(f"  - {trouble}: {', '.join(models)}")
 
 
 def main(asked):

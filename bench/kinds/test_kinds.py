@@ -64,6 +64,8 @@ class Attributions(unittest.TestCase):
     def test_what_an_engine_does_not_have_is_refused(self):
         with self.assertRaisesRegex(explainers.Skip, "has no interactions"):
             engine(explainers.Engine, "interactions").refuse("background", "interactions")
+        with self.assertRaisesRegex(explainers.Skip, "does not read .json files"):
+            engine(explainers.Engine, "contributions").refuse(".json")
         engine(explainers.Engine, "contributions").refuse("background", "interactions", ".txt")
 
 
@@ -83,7 +85,7 @@ class Report(unittest.TestCase):
         self.assertIn("| m | 2 | 8 (4) | 20 (10) |", text)
         self.assertIn("| n | 1 | 16 (16) |  |", text)
         self.assertIn("| geometric mean of the ratios |  | 8 | 10 |", text)
-        self.assertIn("- b: 1\n  - n: has no interactions", text)
+        self.assertIn("- b: 1\n  - has no interactions: n", text)
 
     def test_leaves_wrong_answers_out_of_the_means(self):
         found = {"m": {"forestvm": peer(2), "a": peer(8, difference=0.1), "b": peer(8, difference=1e-4)}}
