@@ -24,7 +24,7 @@ import lightgbm
 import numpy
 import shap
 
-from models import XGBOOST, booster_of, models_of
+from models import XGBOOST, background_of, booster_of, models_of
 from timing import timed
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
@@ -34,15 +34,6 @@ from library import Forest, Library  # noqa: E402
 ROWS = 1024
 SHAP_ROWS = 16
 TURNS = 3
-
-
-def background_of(rows, count):
-    """Returns `count` rows: those of the model in another order, with a little noise where they repeat."""
-    random = numpy.random.default_rng(2)
-    drawn = rows[random.permutation(len(rows))]
-    background = numpy.resize(drawn, (count, rows.shape[1])).astype(numpy.float64)
-    background[len(rows) :] *= random.normal(1, 0.05, background[len(rows) :].shape)
-    return numpy.clip(background, -1e38, 1e38).astype(numpy.float32)
 
 
 def explained(forestvm, library, model, rows, background, folder):

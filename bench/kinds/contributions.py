@@ -24,15 +24,14 @@ import lightgbm
 import numpy
 import xgboost
 
-from models import XGBOOST, booster_of, models_of
-from timing import timed
+from models import XGBOOST, booster_of, models_of, trained_lightgbm
+from timing import timed, timed_often
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 from library import Forest, Library, compiled  # noqa: E402
 
 TURNS = 5
-CALL_SECONDS = 0.05  # shorter calls are repeated for about this time
 # The names of outputs, and the arguments with which XGBoost predicts them.
 XGBOOST_OPTIONS = {
     "contributions": {"pred_contribs": True},
@@ -63,18 +62,6 @@ def trainer_of(model, kind):
     return f"XGBoost {xgboost.__version__}", lambda rows: booster.predict(xgboost.DMatrix(rows, nthread=1), **options)
 
 
-def timed_often(call):
-    """Returns the seconds of the processor that a call takes, and its result."""
-    taken, result = timed(call)
-    calls = int(CALL_SECONDS / max(taken, 1e-7))
-
-    def repeat():
-        for _ in range(calls):
-            call()
-
-    return (timed(repeat)[0] / calls if calls > 1 else taken), result
-
-
 def compare(forestvm, library, kind, name, model, rows):
     """Returns a row of the table."""
     engine, explain = trainer_of(model, kind)
@@ -98,17 +85,6 @@ def compare(forestvm, library, kind, name, model, rows):
     per_output = numpy.abs(parts).sum(axis=-1).max()
     error = numpy.abs(out[:few] - answers).max() / per_output
     return f"| {name} | {engine} | {ours * 1e6:.3g} | {theirs * 1e6:.0f} | {theirs / ours:.0f} | {error:.1e} |", theirs / ours
-
-
-def trained_lightgbm(folder):
-    """Trains a model of 100 trees with 255 leaves, as LightGBM grows them leaf by leaf."""
-    random = numpy.random.default_rng(1)
-    rows = random.normal(size=(50_000, 28)).astype(numpy.float32)
-    target = rows[:, 0] * rows[:, 1] + numpy.sin(3 * rows[:, 2]) + rows[:, 3:10].sum(axis=1) > 0
-    settings = {"objective": "binary", "num_leaves": 255, "verbose": -1, "num_threads": 1}
-    booster = lightgbm.train(settings, lightgbm.Dataset(rows, target.astype(int)), 100)
-    booster.save_model(folder / "lightgbm.txt")
-    return "lightgbm 100 x 255 leaves, 28 features", folder / "lightgbm.txt", rows
 
 
 def main(kind, count, forestvm, library, zoo, names):

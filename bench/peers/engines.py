@@ -26,20 +26,23 @@ REST, LONGEST_REST = 0.005, 0.5  # seconds, see Worker.rest
 class Worker:
     """An engine's process."""
 
-    def __init__(self, engine, threads):
+    def __init__(self, engine, threads, python=None, script=f"{HERE}/worker.py"):
+        """Starts a script that takes the engine's name and the number of threads, and answers commands as worker.py does.
+        `python` is the interpreter, that of the engine's environment if it is None."""
         self.threads = threads
         environment = dict(
             os.environ,
             PEERS_HOME=HOME,
             OMP_NUM_THREADS=str(threads),
             MKL_NUM_THREADS=str(threads),
+            NUMBA_NUM_THREADS=str(threads),
             TREELITE_BIND_THREADS="0",
             CUDA_VISIBLE_DEVICES="",
             PYTHONWARNINGS="ignore",
         )
-        command = [f"{HOME}/{ENVIRONMENTS[engine]}/bin/python", f"{HERE}/worker.py", engine, str(threads)]
+        python = python or f"{HOME}/{ENVIRONMENTS[engine]}/bin/python"
         self.process = subprocess.Popen(
-            command,
+            [python, script, engine, str(threads)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -9,10 +9,9 @@ Python's. An engine that cannot take a model raises Skip."""
 import ctypes, gc, json, os, statistics, sys, time, warnings
 import importlib.metadata as metadata
 
-out = os.fdopen(os.dup(1), "w")  # output of engines must not mix with the answers
-os.dup2(2, 1)
-warnings.filterwarnings("ignore")
 import numpy as np
+
+from answering import Skip, serve
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.append(os.path.dirname(HERE))
@@ -24,10 +23,6 @@ MOST_SETS = 4096  # different batches in a cell
 SAMPLE = 1e-3  # seconds: a sample is the mean over about this time of calls, or one longer call
 SLOW_CALL = 0.2  # seconds: a slower call is not repeated without need
 now, cpu_now = time.perf_counter, time.process_time
-
-
-class Skip(Exception):
-    pass
 
 
 def address(array):
@@ -528,22 +523,5 @@ class Session:
         )
 
 
-def say(answer):
-    out.write(json.dumps(answer) + "\n")
-    out.flush()
-
-
-def main():
-    session = Session(sys.argv[1], int(sys.argv[2]))
-    say({})
-    for line in sys.stdin:
-        command = json.loads(line)
-        try:
-            say(getattr(session, command.pop("command"))(**command))
-        except Skip as reason:
-            say(dict(skipped=str(reason)))
-        except Exception as error:
-            say(dict(error=f"{type(error).__name__}: {error}"[:300]))
-
-
-main()
+warnings.filterwarnings("ignore")
+serve(Session(sys.argv[1], int(sys.argv[2])))
