@@ -165,7 +165,9 @@ class shap(WithoutExpected):
             explainer.model.model_type = "internal"  # otherwise the trainer's code does the work
         else:
             self.refuse("interactions")
-            explainer = module.TreeExplainer(booster, self.background, feature_perturbation="interventional")
+            # An array alone would be sampled down to 100 rows.
+            background = module.maskers.Independent(self.background, max_samples=len(self.background))
+            explainer = module.TreeExplainer(booster, background, feature_perturbation="interventional")
         if self.kind == "interactions":
             self.explain = explainer.shap_interaction_values
         else:
