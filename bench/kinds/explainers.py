@@ -28,11 +28,21 @@ from answering import Skip, serve  # noqa: E402
 MOST_MEMORY = 8 << 30  # bytes; some engines would take all that the machine has
 
 
+XGBOOST_OPTIONS = {  # the arguments with which XGBoost predicts
+    "contributions": {"pred_contribs": True},
+    "interactions": {"pred_interactions": True},
+    "approx-contributions": {"pred_contribs": True, "approx_contribs": True},
+}
+
+
 class Engine:
     whole = False  # whether it gets all rows, however long they take
+    approximates = False  # whether it has approximate contributions
 
     def __init__(self, model, kind, background, threads, **options):
-        """`model` is the trainer's file, `kind` contributions or interactions, `background` a file of rows or None."""
+        """`model` is the trainer's file, `kind` what the library calls the output, `background` a file of rows or None."""
+        if kind == "approx-contributions" and not self.approximates:
+            raise Skip("has no approximate contributions")
         self.model, self.kind, self.threads, self.options = model, kind, threads, options
         self.background = None if background is None else numpy.load(background)
         self.load()
@@ -70,7 +80,7 @@ class Engine:
 class forestvm(Engine):
     """Calls the C library, with a program that peers.py has compiled."""
 
-    whole = True
+    whole = approximates = True
 
     def load(self):
         from library import Forest, Library
@@ -89,12 +99,13 @@ class forestvm(Engine):
 class xgboost(Engine):
     """Makes its matrix of the rows in each call."""
 
+    approximates = True
+
     def load(self):
         import xgboost as module
 
         self.refuse("background", ".txt", ".cbm")
-        self.version, booster = module.__version__, self.booster()
-        asked = {"pred_interactions" if self.kind == "interactions" else "pred_contribs": True}
+        self.version, booster, asked = module.__version__, self.booster(), XGBOOST_OPTIONS[self.kind]
         self.explain = lambda rows: booster.predict(module.DMatrix(rows, nthread=self.threads), **asked)
 
 
@@ -136,7 +147,7 @@ class onedal(Engine):
         self.version = metadata.version("scikit-learn-intelex")
         daal4py.daalinit(self.threads)
         model = daal4py.mb.convert_model(self.booster())
-        asked = {"pred_interactions" if self.kind == "interactions" else "pred_contribs": True}
+        asked = XGBOOST_OPTIONS[self.kind]
         self.explain = lambda rows: model.predict(rows, **asked)
 
 
@@ -165,7 +176,9 @@ class shap(WithoutExpected):
             explainer.model.model_type = "internal"  # otherwise the trainer's code does the work
         else:
             self.refuse("interactions")
-            explainer = module.TreeExplainer(booster, self.background, feature_perturbation="interventional")
+            # An array alone would be sampled down to 100 rows.
+            background = module.maskers.Independent(self.background, max_samples=len(self.background))
+            explainer = module.TreeExplainer(booster, background, feature_perturbation="interventional")
         if self.kind == "interactions":
             self.explain = explainer.shap_interaction_values
         else:

@@ -6,7 +6,7 @@ peers.py [options] FORESTVM LIBRARY ZOO [MODEL ...]
 FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder of models as docs/testing.md describes.
 Each engine has a process, and an environment that `bench/peers/install v-daal v-explain v-fasttreeshap` makes in
 $PEERS_HOME; engines whose environment is absent are named on standard error, and at the end. All compute exact
-contributions of the same rows with one thread, in turns; an engine gets as many of the rows as it explains in about half a
+contributions, interactions or approximate contributions of the same rows with one thread, in turns; an engine gets as many of the rows as it explains in about half a
 second, Woodelf always all. Prints Markdown tables: the smallest processor times per row in microseconds, in brackets how
 many times as long as forestvm an engine takes, and geometric means, in which engines take no part whose answers are
 wrong; and the largest differences from forestvm's answers, relative to the largest sum of a row's contributions. Lists
@@ -223,7 +223,9 @@ def main(asked):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--interactions", dest="kind", action="store_const", const="interactions", default="contributions")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--interactions", dest="kind", action="store_const", const="interactions", default="contributions")
+    kinds.add_argument("--approximate", dest="kind", action="store_const", const="approx-contributions")
     parser.add_argument("--background", type=int, metavar="ROWS", help="contributions against a background of these rows")
     parser.add_argument("--rows", type=int, default=4096, help="rows a call (default %(default)s)")
     parser.add_argument("--turns", type=int, default=5, help="the least of so many times counts (default %(default)s)")

@@ -123,7 +123,7 @@ class Runs(unittest.TestCase):
             return subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
 
     def test_peers_time_forestvm_and_name_absent_engines(self):
-        for options in ([], ["--interactions"], ["--background", "10"], ["--target", "baseline"]):
+        for options in ([], ["--interactions"], ["--approximate"], ["--background", "10"], ["--target", "baseline"]):
             done = self.run_script("peers.py", "--rows", "32", "--turns", "1", *options)
             self.assertRegex(done.stdout, r"\| tiny \| [\d.]+ \|")
             self.assertIn("- woodelf: absent", done.stdout)

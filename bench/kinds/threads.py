@@ -29,12 +29,9 @@ THREADS = (1, 2)
 
 
 def seconds_of_threads():
-    """Returns the processor seconds of each thread of this process."""
-    seconds = {}
-    for thread in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{thread}/schedstat") as file:
-            seconds[thread] = int(file.read().split()[0]) * 1e-9
-    return seconds
+    """Returns the processor seconds of each thread of this process, by clock_getcpuclockid's numbers for Linux's threads:
+    schedstat has them to the last tick only."""
+    return {thread: time.clock_gettime(~int(thread) << 3 | 6) for thread in os.listdir("/proc/self/task")}
 
 
 def timed(call):
