@@ -85,6 +85,17 @@ void write_interactions(const TotalsToWrite& all, Value* to) {
   }
 }
 
+/// Sets the range of an output's trees that are among the explained trees from `begin` on and before `end`.
+void choose_trees(std::uint32_t begin, std::uint32_t end, ExplainTask& task) {
+  const LoadedPaths& paths = *task.paths;
+  std::size_t tree = paths.batches[task.output->first_batch].first_tree;
+  const std::size_t last = paths.batches[task.output->end_batch - 1].end_tree;
+  while (tree < last && paths.trees[tree].number < begin) ++tree;
+  task.first_tree = tree;
+  while (tree < last && paths.trees[tree].number < end) ++tree;
+  task.end_tree = tree;
+}
+
 /// Returns the mean of an output's trees among the explained trees from `begin` on and before `end`.
 double mean_of(const Program& program, std::size_t output, std::uint32_t begin, std::uint32_t end) {
   double mean = 0;
@@ -115,9 +126,11 @@ void Machine::explain(const Inst& inst) {
     const std::uint32_t count = std::min(kCodeRows - row % kCodeRows, rows.end - row);
     for (std::size_t k = 0; k < outputs_; ++k) {
       const PathOutput& output = paths.outputs[k];
-      const auto [first_tree, end_tree] = paths.trees_among(output, begin, end);
-      loaded_->target->explain({&paths, &output, pass_->codes + code_offset(row, columns), count,
-                                slot.memory(), pairs, first_tree, end_tree, all_trees});
+      ExplainTask task{
+          &paths, &output,  pass_->codes + code_offset(row, columns), count, slot.memory(), pairs, 0,
+          0,      all_trees};
+      if (!all_trees && output.first_batch != output.end_batch) choose_trees(begin, end, task);
+      loaded_->target->explain(task);
       if (pairs) part_pairs(paths, output, totals);
       double expected[kCodeRows];
       std::fill_n(expected, count, output.expected);

@@ -262,14 +262,14 @@ class PathLoader {
 
   /// Returns the features that some trees test, and further ones, which are all different, ascending.
   std::vector<std::uint32_t> features_of(Trees trees, std::vector<std::uint32_t> features) {
-    for (const std::uint32_t feature : features) found_[feature] = true;
+    for (const std::uint32_t feature : features) found_[feature] = 1;
     for (const std::span<const PathNode> tree : trees)
       for (const PathNode& node : tree) {
-        if (node.split == 0 || found_[node.feature]) continue;
-        found_[node.feature] = true;
+        if (node.split == 0 || found_[node.feature] != 0) continue;
+        found_[node.feature] = 1;
         features.push_back(node.feature);
       }
-    for (const std::uint32_t feature : features) found_[feature] = false;
+    for (const std::uint32_t feature : features) found_[feature] = 0;
     sort_unique(features);
     return features;
   }
@@ -426,24 +426,11 @@ class PathLoader {
   /// Quadrature rules, indexed by their number of points besides t = 0; empty until they are needed.
   Radau rules_[kMaxPathFeatures / 2 + 1] = {};
   std::vector<double> constants_;    ///< Constants of the tree that is added.
-  std::vector<bool> found_;          ///< For each feature, true while features_of has found it.
+  std::vector<std::uint8_t> found_;  ///< For each feature, 1 while features_of has found it.
   std::vector<std::size_t> starts_;  ///< For each explained tree, the index of its first node in the section.
 };
 
 }  // namespace
-
-std::pair<std::size_t, std::size_t> LoadedPaths::trees_among(const PathOutput& output, std::uint32_t begin,
-                                                             std::uint32_t end) const {
-  if (output.first_batch == output.end_batch) return {0, 0};
-  const auto from = [&](std::uint32_t number) {
-    const auto at = std::partition_point(
-        trees.begin() + static_cast<std::ptrdiff_t>(batches[output.first_batch].first_tree),
-        trees.begin() + static_cast<std::ptrdiff_t>(batches[output.end_batch - 1].end_tree),
-        [&](const PathTree& tree) { return tree.number < number; });
-    return static_cast<std::size_t>(at - trees.begin());
-  };
-  return {from(begin), from(end)};
-}
 
 LoadedPaths::LoadedPaths(const Program& program)
     : pattern_leaves(program.pattern_leaves()),

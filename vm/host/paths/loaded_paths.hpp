@@ -32,7 +32,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include <forestvm/program.hpp>
@@ -156,11 +155,6 @@ struct PathOutput {
 struct LoadedPaths {
   LoadedPaths() = default;
   explicit LoadedPaths(const Program& program);
-
-  /// Returns the trees of an output that are among the program's explained trees from `begin` on and before `end`, as
-  /// a range of `trees`.
-  std::pair<std::size_t, std::size_t> trees_among(const PathOutput& output, std::uint32_t begin,
-                                                  std::uint32_t end) const;
 
   std::vector<PathStep> steps;
   std::vector<PathSplit> splits;  ///< Tree by tree, in preorder.
