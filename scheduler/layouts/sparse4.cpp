@@ -25,7 +25,7 @@ class LineOrder {
     waiting_.clear();
     const std::array root{at.tiled.root};
     add_block(at, root, by_probability);
-    for (std::size_t next = 0; next < waiting_.size(); ++next) {
+    for (std::size_t next = 0; next < waiting_.size(); ++next) {  // NOLINT(modernize-loop-convert): it grows
       const auto [split, slot] = waiting_[next];
       const std::uint32_t first = add_block(at, children_of(at.tiled, split), by_probability);
       children_[slot] = first;
