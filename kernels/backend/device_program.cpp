@@ -39,9 +39,10 @@ std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint
     walker.wide_leaves = wide_leaves == nullptr ? nullptr : wide_leaves + group.first_number;
     walker.end = desc.end;
     walker.order = desc.order;
-    walker.trees = static_cast<std::uint8_t>(std::min<unsigned>(desc.interleaved_trees, kMaxLockstep));
-    walker.rows =
-        static_cast<std::uint8_t>(std::min<unsigned>(desc.interleaved_rows, kMaxLockstep / walker.trees));
+    const unsigned trees = std::min<unsigned>(desc.interleaved_trees, kMaxLockstep);
+    walker.tile = tile(trees, std::min<unsigned>(desc.interleaved_rows, kMaxLockstep / trees));
+    walker.rest = static_cast<std::uint8_t>(desc.steps % kUnrolledSteps |
+                                            (desc.end == WalkEnd::UntilLeaf ? LaunchWalker::kUntilLeaf : 0U));
     walker.atomic = desc.atomic != 0;
     walkers.push_back(walker);
   }

@@ -50,8 +50,6 @@ class ThreadMachine : private ThreadWork {
     ranges[kRowsRegister] = rows;
     ranges[kTreesRegister] = {0, launch.program.num_trees, 0};
     state.block_row = rows.begin;
-    share_work(launch.peers);
-    state.number = state.peer;
     if (StagedTrees::make_barriers(launch, block_thread())) Device::sync(kMaxPhaseCode);
   }
 
@@ -64,11 +62,16 @@ class ThreadMachine : private ThreadWork {
     const std::uint32_t dimension = linked<Op::Map, Dimension>(loop);
     const LoopOperands operands = loop_operands<Op::Map>(loop);
     const bool of_block = dimension >= kGridDimensions;
+    std::uint32_t iteration;
     if (of_block) {
       settle(loop);
-      share_work(linked<Op::Map, Peers>(loop));
+      const IndexInBlock at = IndexInBlock::of_thread();
+      share_work(linked<Op::Map, Peers>(loop), at);
+      iteration = dimension == kGridDimensions ? at.x : dimension == kGridDimensions + 1 ? at.y : at.z;
+    } else {
+      iteration = Device::index(dimension);
     }
-    const Range chunk = chunk_of(ranges[operands.in], operands.step, Device::index(dimension));
+    const Range chunk = chunk_of(ranges[operands.in], operands.step, iteration);
     ranges[operands.out] = chunk;
     if (!of_block && operands.out == launch_->block_rows) state_->block_row = chunk.begin;
     if (state_->idle != 0 || chunk.size() == 0) ++state_->idle;
@@ -80,7 +83,7 @@ class ThreadMachine : private ThreadWork {
     if (state_->idle != 0) --state_->idle;
     if (dimension >= kGridDimensions) {
       settle(end);
-      share_work(linked<Op::End, Peers>(end));
+      share_work(linked<Op::End, Peers>(end), IndexInBlock::of_thread());
     } else if (linked<Op::End, Joined>(end) != 0) {
       copy().join_blocks(end);
     }
@@ -316,8 +319,8 @@ class ThreadMachine : private ThreadWork {
       const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
       const Range rows = ranges[linked<Op::SumTrees, Rows>(inst)];
       with_scores(to, [&]<class Score>() {
-        for_elements(Elements{rows.size(), launch_->program.num_outputs}, state_->peer, state_->peers,
-                     [&](std::uint32_t number, std::uint32_t output) {
+        for_elements(Elements{rows.size(), launch_->program.num_outputs}, state_->peer.number,
+                     state_->peer.count, [&](std::uint32_t number, std::uint32_t output) {
                        const std::uint32_t row = rows.begin + number;
                        add_output(row, output, accumulator_row<Score>(from, row),
                                   accumulator_row<Score>(to, row)[output]);
@@ -458,7 +461,7 @@ class ThreadMachine : private ThreadWork {
                                 launch_->accumulators[fields.to].width,
                                 from.copy_bytes,
                                 in_place};
-      const ReducingThread thread{state_->peer, state_->peers};
+      const ReducingThread thread{state_->peer.number, state_->peer.count};
       if (thread.count == threads() &&
           adds_by_warps<Element>(reduction, launch_->program.any_order, thread.count))
         reduce_by_warps<Element>(reduction, Cells{*this}, thread, barrier_at(inst));
@@ -513,13 +516,12 @@ class ThreadMachine : private ThreadWork {
     walk.trees = trees;
     walk.rows = rows_of_thread(rows);
     if (trees.size() == 0 || walk.rows.count == 0) return false;
-    walk.walker = launch_->program.walkers + walker + select.iteration;
+    walk.walker = launch_->program.walkers + (walker + select.iteration);
     const LaunchGroup& group = launch_->program.groups[walk.walker->group];
+    walk.program = &launch_->program;
     walk.group = group.data;
-    walk.home = &group.data;
     walk.staged = false;
     walk.first_tree = group.first_tree;
-    walk.scale = launch_->program.scale;
     state_->staged_trees.for_groups([&](const StagedGroup& staged) {
       if (staged.group != walk.walker->group || staged.begin > trees.begin || trees.end > staged.end) return;
       walk.staged = true;

@@ -38,6 +38,26 @@ FVM_DEVICE Range chunk_of(const Range& over, std::uint32_t step, std::uint32_t i
   return {over.begin + from, over.begin + to, iteration};
 }
 
+/// The thread's index in the block.
+struct IndexInBlock {
+  std::uint32_t x, y, z;
+
+  FVM_DEVICE static IndexInBlock of_thread() {
+    return {Device::index(kGridDimensions), Device::index(kGridDimensions + 1),
+            Device::index(kGridDimensions + 2)};
+  }
+};
+
+/// The thread's number among the threads that share work, and their number.
+struct Peer {
+  std::uint32_t number, count;
+
+  FVM_DEVICE static Peer of(std::uint32_t word, const IndexInBlock& at) {
+    const Sharing sharing = Sharing::of(word);
+    return {sharing.x_step * at.x + sharing.y_step * at.y + sharing.z_step * at.z, sharing.count};
+  }
+};
+
 /// A number of maps that no phase opens: a thread with so many stays idle.
 inline constexpr std::uint32_t kIdleToTheEnd = kMaxPhaseCode + 1;
 
@@ -46,21 +66,21 @@ inline constexpr std::uint32_t kIdleToTheEnd = kMaxPhaseCode + 1;
 struct ThreadState {
   Registers ranges;
   std::uint32_t copies[kAccumulators] = {};  ///< number of the copy that the thread writes, by accumulator
-  std::uint32_t number = 0;                  ///< the thread's number in its block
   std::uint32_t idle = 0;  ///< number of open maps, from the first one in which the thread has no iteration
-  /// the thread's number among the threads that share work, and their number
-  std::uint32_t peer = 0, peers = 1;
+  Peer peer;
+  std::uint32_t number;         ///< the thread's number in its block
   std::uint32_t block_row = 0;  ///< number of the block's first row
   std::byte* shared = Device::shared();
   /// The state's address, for functions that are called: otherwise registers would hold it all the time.
   ThreadState* self = this;
   bool unsettled = false;  ///< true if threads may have written or read since the last barrier
   StagedAs staged_as = StagedAs::Values;
-  StagedRows staged_rows{};
+  StagedRows staged_rows;  ///< set before staged_rows_end is
   std::uint32_t staged_rows_end = 0;
   StagedTrees staged_trees;
 
-  FVM_DEVICE explicit ThreadState(const Launch& launch) : staged_trees(launch) {}
+  FVM_DEVICE explicit ThreadState(const Launch& launch)
+      : peer(Peer::of(launch.peers, IndexInBlock::of_thread())), number(peer.number), staged_trees(launch) {}
 };
 
 }  // namespace forestvm::kernels

@@ -25,12 +25,8 @@ class ThreadWork {
 
  protected:
   /// Sets the thread's number among its peers, and their number.
-  FVM_DEVICE void share_work(std::uint32_t word) const {
-    using enum LaunchDimension;
-    const Sharing sharing = Sharing::of(word);
-    state_->peer =
-        sharing.x_step * index(BlockX) + sharing.y_step * index(BlockY) + sharing.z_step * index(BlockZ);
-    state_->peers = sharing.count;
+  FVM_DEVICE void share_work(std::uint32_t word, const IndexInBlock& at) const {
+    state_->peer = word == Sharing{}.word() ? Peer{0, 1} : Peer::of(word, at);
   }
 
   FVM_DEVICE static std::uint32_t index(LaunchDimension dimension) {
@@ -40,7 +36,8 @@ class ThreadWork {
   /// Returns the first of the thread's rows from `begin` on. Most ranges begin where the block's rows do, or belong to
   /// one thread, and take no division.
   FVM_DEVICE std::uint32_t first_row(std::uint32_t begin) const {
-    const std::uint32_t number = begin - state_->block_row, peer = state_->peer, peers = state_->peers;
+    const std::uint32_t number = begin - state_->block_row, peer = state_->peer.number,
+                        peers = state_->peer.count;
     if (number == 0 || peers == 1) return begin + peer;
     return begin + peers_before(number, peer, peers);
   }
@@ -53,7 +50,7 @@ class ThreadWork {
 
   /// Returns the thread's part of these rows.
   FVM_DEVICE ThreadRows rows_of_thread(const Range& rows) const {
-    const std::uint32_t first = first_row(rows.begin), peers = state_->peers;
+    const std::uint32_t first = first_row(rows.begin), peers = state_->peer.count;
     const std::uint32_t left = first < rows.end ? rows.end - first : 0;
     return {first, peers, left <= 1 || peers == 1 ? left : (left - 1) / peers + 1};
   }
@@ -62,7 +59,7 @@ class ThreadWork {
   FVM_DEVICE void for_rows(const Range& range, const Visit& visit) const {
     state_->unsettled = true;
     if (state_->idle != 0) return;
-    const std::uint32_t step = state_->peers, end = range.end;
+    const std::uint32_t step = state_->peer.count, end = range.end;
     FVM_NO_UNROLL
     for (std::uint32_t row = first_row(range.begin); row < end; row += step) visit(row);
   }

@@ -42,8 +42,7 @@ class TreeWalk {
 
 /// Walks level-order trees, where the children of node i are 2i + 1 and 2i + 2. A position counts slots from
 /// the root, and nodes of a tree are `stride` slots apart: the children are at 2 * position + stride and
-/// 2 * position + 2 * stride. Where trees are not interleaved, the stride is the size of tiles, which is 1:
-/// with a constant, compilers would make one more instruction.
+/// 2 * position + 2 * stride. Where trees are not interleaved, the stride is 1.
 template <class Placing>
 class TreeWalk<LevelOrderView<Placing>, Space::Global> {
  public:
@@ -53,14 +52,13 @@ class TreeWalk<LevelOrderView<Placing>, Space::Global> {
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     const auto nodes = View::tree(group, tree);
     root_ = Device::in_global(Device::kept(nodes.nodes));
-    left_ = View::kInterleaved ? nodes.stride : group.tile_size;
-    right_ = 2 * left_;
+    stride_ = View::kInterleaved ? nodes.stride : 1;
   }
   FVM_DEVICE Position root() const { return 0; }
   template <class Row>
   FVM_DEVICE void step(Position& at, const Row& row) const {
     const Node node = Device::load_global(root_ + at);
-    at = 2 * at + Device::branch(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
+    at = Device::below(at, stride_, stride_, row[node.feature & kFeatureMask], node.value, node.feature);
   }
   FVM_DEVICE bool is_leaf(Position at) const { return (root_[at].feature & kLeaf) != 0; }
   FVM_DEVICE float value(Position at) const { return root_[at].value; }
@@ -69,7 +67,7 @@ class TreeWalk<LevelOrderView<Placing>, Space::Global> {
   using Node = typename View::Node;
 
   const Node* root_;
-  std::uint32_t left_, right_;
+  std::uint32_t stride_;
 };
 
 /// Walks level-order trees in shared memory. A position is a node and its address: address = root + position, so
@@ -84,23 +82,22 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     const auto nodes = View::tree(group, tree);
     root_ = Device::shared_address(nodes.nodes);
-    const std::uint32_t pitch = (View::kInterleaved ? nodes.stride : 1) * std::uint32_t{sizeof(Node)};
-    left_ = pitch - root_;
-    right_ = 2 * pitch - root_;
+    pitch_ = (View::kInterleaved ? nodes.stride : 1) * std::uint32_t{sizeof(Node)};
+    left_ = pitch_ - root_;
   }
   FVM_DEVICE Position root() const { return {Device::load_shared<Node>(root_), root_}; }
   template <class Row>
   FVM_DEVICE void step(Position& at, const Row& row) const {
     const Node& node = at.node;
-    at.address = 2 * at.address +
-                 Device::branch(row[node.feature & kFeatureMask], node.value, node.feature, left_, right_);
+    at.address =
+        Device::below(at.address, left_, pitch_, row[node.feature & kFeatureMask], node.value, node.feature);
     at.node = Device::load_shared<Node>(at.address);
   }
   FVM_DEVICE bool is_leaf(const Position& at) const { return (at.node.feature & kLeaf) != 0; }
   FVM_DEVICE float value(const Position& at) const { return at.node.value; }
 
  private:
-  std::uint32_t root_, left_, right_;
+  std::uint32_t root_, left_, pitch_;
 };
 
 /// Returns a row's code of a column, shifted to the bits of a word where a node of Array4 has its code.
@@ -121,27 +118,27 @@ class TreeWalk<Array4View, Space::Global> {
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     nodes_ = Device::in_global(reinterpret_cast<const Node*>(group.nodes));
     desc_ = group.trees + tree;
-    left_ = 1 - desc_->first_node;
-    right_ = left_ + 1;
+    root_ = desc_->first_node;
+    left_ = Device::kept(1 - root_);
   }
-  FVM_DEVICE Position root() const { return 1 - left_; }
+  FVM_DEVICE Position root() const { return root_; }
   FVM_DEVICE Node node(Position at) const { return Device::load_global(nodes_ + at); }
   FVM_DEVICE void move(Position& at, const Node& node, std::uint32_t code) const {
-    at = 2 * at + (code > node.word ? right_ : left_);
+    at = Device::below(at, left_, 1, code, node.word);
   }
   template <class Codes>
   FVM_DEVICE void step(Position& at, const Codes& codes) const {
     const Node loaded = node(at);
     move(at, loaded, code_word(codes, loaded.column()));
   }
-  FVM_DEVICE bool is_leaf(Position at) const { return at - root() >= desc_->node_count / 2; }
+  FVM_DEVICE bool is_leaf(Position at) const { return at - (1 - left_) >= desc_->node_count / 2; }
   FVM_DEVICE float value(Position at) const { return __builtin_bit_cast(float, nodes_[at].word); }
 
  private:
   const Node* nodes_;
   /// Its node_count says where leaves begin. Few walks ask, and the number itself would take one more register.
   const TreeDesc* desc_;
-  std::uint32_t left_, right_;
+  std::uint32_t root_, left_;
 };
 
 template <>
@@ -153,13 +150,12 @@ class TreeWalk<Array4View, Space::Shared> {
   FVM_DEVICE void open(const GroupData& group, std::uint32_t tree) {
     const auto nodes = Array4View::tree(group, tree);
     left_ = kBytes - Device::shared_address(nodes.nodes);
-    right_ = left_ + kBytes;
     desc_ = group.trees + tree;
   }
   FVM_DEVICE Position root() const { return {Device::load_shared<Node>(kBytes - left_), kBytes - left_}; }
   FVM_DEVICE Node node(const Position& at) const { return at.node; }
   FVM_DEVICE void move(Position& at, const Node& node, std::uint32_t code) const {
-    at.address = 2 * at.address + (code > node.word ? right_ : left_);
+    at.address = Device::below(at.address, left_, kBytes, code, node.word);
     at.node = Device::load_shared<Node>(at.address);
   }
   template <class Codes>
@@ -174,7 +170,7 @@ class TreeWalk<Array4View, Space::Shared> {
  private:
   static constexpr std::uint32_t kBytes = sizeof(Node);
 
-  std::uint32_t left_, right_;
+  std::uint32_t left_;
   const TreeDesc* desc_;
 };
 

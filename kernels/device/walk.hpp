@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <forestvm/core/delivery.hpp>
 #include <forestvm/core/interpret.hpp>
@@ -16,9 +17,6 @@
 #include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {
-
-/// Returns the number of a tile of `trees` x `rows` walks in lockstep, each of 1 to 15.
-FVM_DEVICE constexpr unsigned tile(unsigned trees, unsigned rows) { return trees << 4 | rows; }
 
 struct DeviceAtomics {
   template <class T>
@@ -97,8 +95,8 @@ struct CodedTiles {
 
 /// The trees and rows that a thread walks, and where the results go.
 struct ThreadWalk {
+  const LaunchProgram* program;
   GroupData group;             ///< the group, whose nodes may be in shared memory
-  const GroupData* home;       ///< the group in global memory, by which leaves are numbered
   bool staged;                 ///< true if the nodes are in shared memory
   std::int32_t staged_offset;  ///< StagedGroup::offset of the nodes, if they are in shared memory
   std::uint32_t first_tree;    ///< number of the group's first tree among the program's
@@ -108,8 +106,10 @@ struct ThreadWalk {
   std::byte* out;         ///< results of row `out_row`
   std::uint32_t out_row;  ///< number of the row at which `out` begins
   std::uint32_t width;    ///< elements of a row of `out`
-  SumScale scale;
   Delivery delivery;
+
+  /// Returns the group in global memory, by which leaves are numbered.
+  FVM_DEVICE const GroupData& home() const { return program->groups[walker->group].data; }
 };
 
 /// A leaf that a walk has reached.
@@ -124,8 +124,8 @@ template <class Sum>
 FVM_DEVICE void add_leaf(const ThreadWalk& walk, const Arrival& leaf, std::size_t at) {
   Sum& sum = reinterpret_cast<Sum*>(walk.out)[at + leaf.tree->output];
   const double* const wide = walk.walker->wide_leaves;
-  const Sum more =
-      wide != nullptr ? Sum::of(wide[leaf.number_at], walk.scale) : Sum::of(leaf.value, walk.scale);
+  const SumScale& scale = walk.program->scale;
+  const Sum more = wide != nullptr ? Sum::of(wide[leaf.number_at], scale) : Sum::of(leaf.value, scale);
   if (walk.walker->atomic)
     sum.template add_shared<DeviceAtomics>(more);
   else
@@ -158,8 +158,8 @@ FVM_DEVICE void deliver(const ThreadWalk& walk, const Arrival& leaf) {
 
 /// Walks a row through T trees of the group in lockstep, from tree `first` on, and delivers their leaves in that order.
 template <unsigned T, class View, class Rows>
-FVM_DEVICE void deliver_trees(const ThreadWalk& walk, const Rows& rows, std::uint32_t first,
-                              std::uint32_t row) {
+FVM_DEVICE void deliver_trees(const ThreadWalk& walk, const GroupData& home, const Rows& rows,
+                              std::uint32_t first, std::uint32_t row) {
   decltype(View::tree(walk.group, first)) trees[T];
   std::uint32_t at[T];
   const auto x = rows.at(row);
@@ -184,7 +184,7 @@ FVM_DEVICE void deliver_trees(const ThreadWalk& walk, const Rows& rows, std::uin
   for (unsigned t = 0; t < T; ++t) {
     const TreeDesc& desc = walk.group.trees[first + t];
     deliver(walk, {row, &desc, View::value(trees[t], at[t]),
-                   View::number_at(View::tree(*walk.home, first + t), desc, at[t])});
+                   View::number_at(View::tree(home, first + t), desc, at[t])});
   }
 }
 
@@ -195,8 +195,9 @@ template <class View, class Rows>
 FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
   constexpr std::size_t kNodeBytes = sizeof(typename View::Node);
   constexpr unsigned kTogether = kNodeBytes <= 4 ? 4 : kNodeBytes <= 8 ? Device::kDeliveredTrees : 1;
+  const GroupData& home = walk.home();
   const bool rows_outer = walk.walker->order == WalkOrder::RowsOuter;
-  const bool lockstep = kTogether != 1 && walk.walker->trees * walk.walker->rows == 4;
+  const bool lockstep = kTogether != 1 && (walk.walker->tile >> 4) * (walk.walker->tile & 15) == 4;
   const std::uint32_t trees = walk.trees.size(), begin = walk.trees.begin - walk.first_tree;
   const std::uint32_t tiles = lockstep ? trees / kTogether : 0;  // which come before the remaining trees
   const std::uint32_t tree_visits = trees - tiles * (kTogether - 1);
@@ -209,10 +210,10 @@ FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
       const std::uint32_t visit = rows_outer ? j : i, row = walk.rows[rows_outer ? i : j];
       if constexpr (kTogether != 1)
         if (visit < tiles) {
-          deliver_trees<kTogether, View>(walk, rows, begin + visit * kTogether, row);
+          deliver_trees<kTogether, View>(walk, home, rows, begin + visit * kTogether, row);
           continue;
         }
-      deliver_trees<1, View>(walk, rows, begin + visit + tiles * (kTogether - 1), row);
+      deliver_trees<1, View>(walk, home, rows, begin + visit + tiles * (kTogether - 1), row);
     }
   }
 }
@@ -230,7 +231,7 @@ class AddingWalks {
         out_row_(walk.out_row),
         width_(walk.width),
         steps_(walk.walker->steps),
-        until_leaf_(walk.walker->end == WalkEnd::UntilLeaf),
+        rest_(Device::kept(walk.walker->rest | (width_ != 1 ? kSeveralSums : 0))),
         rows_outer_(walk.walker->order == WalkOrder::RowsOuter) {
     group_.nodes =
         nodes == Space::Shared ? Device::shared() + walk.staged_offset : Device::in_global(walk.group.nodes);
@@ -253,21 +254,22 @@ class AddingWalks {
         first[r] = (of_thread - out_row_) * width_;
         sum[r] = width_ == 1 ? out_[first[r]] : 0;
       }
+      const std::uint32_t last = rows_outer_ ? end : tree + T;
       FVM_NO_UNROLL
-      for (;;) {
+      do {
+        tree = Device::kept(tree + T);
         tile(tree, x, first, sum);
-        if (!rows_outer_) break;
-        tree += T;
-        if (tree == end) break;
-      }
+        tree = Device::kept_after(tree, sum[0]);
+      } while (tree != last);
       if (width_ == 1)
         for (unsigned r = 0; r < R; ++r) out_[first[r]] = sum[r];
       row += R;
       if (rows_outer_) {
         if (row == to) return;
         tree = begin;
-      } else if (row == to) {
-        tree += T;
+      } else if (row != to) {
+        tree -= T;
+      } else {
         if (tree == end) return;
         row = from;
       }
@@ -278,30 +280,41 @@ class AddingWalks {
   using Walk = TreeWalk<View, nodes>;
   using Row = decltype(Rows{}.at(0));
 
-  /// Makes T x R walks in lockstep.
-  FVM_DEVICE void tile(std::uint32_t tree, const Row (&x)[R], const std::uint32_t (&first)[R],
+  /// Makes T x R walks in lockstep, through the last T trees before tree `end`.
+  FVM_DEVICE void tile(std::uint32_t end, const Row (&x)[R], const std::uint32_t (&first)[R],
                        float (&sum)[R]) const {
     GroupData group = group_;
-    group.trees += tree;
+    group.trees = group.trees + end - T;
     Walk trees[T];
     typename Walk::Position at[T][R];
     for (unsigned t = 0; t < T; ++t) trees[t].open(group, t);
     for (unsigned t = 0; t < T; ++t)
       for (unsigned r = 0; r < R; ++r) at[t][r] = trees[t].root();
-    std::uint32_t steps = steps_;
     FVM_NO_UNROLL
-    for (; steps >= kUnrolled; steps -= kUnrolled)
-      for (unsigned i = 0; i < kUnrolled; ++i) step(trees, at, x);
-    FVM_NO_UNROLL
-    for (; steps != 0; --steps) step(trees, at, x);
-    if (until_leaf_) walk_to_leaves(trees, at, x);
+    for (std::uint32_t left = steps_ / kUnrolledSteps; left != 0; --left)
+      for (unsigned i = 0; i < kUnrolledSteps; ++i) step(trees, at, x);
     float values[T][R];
-    for (unsigned t = 0; t < T; ++t)
-      for (unsigned r = 0; r < R; ++r) values[t][r] = trees[t].value(at[t][r]);
-    for (unsigned r = 0; r < R; ++r)
-      if (width_ == 1)
+    const auto load_values = [&] {
+      for (unsigned t = 0; t < T; ++t)
+        for (unsigned r = 0; r < R; ++r) values[t][r] = trees[t].value(at[t][r]);
+    };
+    const auto add_values = [&] {
+      for (unsigned r = 0; r < R; ++r)
         for (unsigned t = 0; t < T; ++t) sum[r] += values[t][r];
-      else
+    };
+    if (rest_ == 0) {
+      load_values();
+      add_values();
+      return;
+    }
+    FVM_NO_UNROLL
+    for (std::uint32_t left = rest_ % kUnrolledSteps; left != 0; --left) step(trees, at, x);
+    if ((rest_ & LaunchWalker::kUntilLeaf) != 0) walk_to_leaves(trees, at, x);
+    load_values();
+    if ((rest_ & kSeveralSums) == 0)
+      add_values();
+    else
+      for (unsigned r = 0; r < R; ++r)
         for (unsigned t = 0; t < T; ++t) out_[first[r] + group.trees[t].output] += values[t][r];
   }
 
@@ -340,7 +353,7 @@ class AddingWalks {
     }
   }
 
-  static constexpr unsigned kUnrolled = 4;      ///< number of steps that are unrolled
+  static constexpr std::uint32_t kSeveralSums = 1U << 8;
   static constexpr unsigned kBetweenTests = 2;  ///< number of steps between two tests for leaves
 
   const Rows& rows_;
@@ -348,7 +361,10 @@ class AddingWalks {
   ThreadRows thread_rows_;
   float* out_;
   std::uint32_t out_row_, width_, steps_;
-  bool until_leaf_, rows_outer_;
+  /// LaunchWalker::rest, and kSeveralSums: what a tile rarely has to do, so that it asks once. It is kept, because
+  /// compilers would compute it for each tile.
+  std::uint32_t rest_;
+  bool rows_outer_;
 };
 
 template <class View, Space nodes, class Rows>
@@ -366,15 +382,23 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
   // lockstep.
   constexpr bool kLean = sizeof(typename View::Node) != 12 && !View::kLeavesAside;
   constexpr unsigned kMax = kLean ? Rows::kMaxLockstep : 2;
-  const unsigned lockstep = tile(walk.walker->trees, walk.walker->rows);
+  const std::uint8_t lockstep = walk.walker->tile;
   if constexpr (kMax == 4) {
-    if (lockstep == tile(4, 1)) tiles.template operator()<4, 1>();
-    if (lockstep == tile(2, 2)) tiles.template operator()<2, 2>();
-    if (lockstep == tile(1, 4)) tiles.template operator()<1, 4>();
-  }
-  if (lockstep == tile(2, 1) || (kMax == 2 && (lockstep == tile(4, 1) || lockstep == tile(2, 2))))
+    if (lockstep == tile(4, 1))
+      tiles.template operator()<4, 1>();
+    else if (lockstep == tile(2, 2))
+      tiles.template operator()<2, 2>();
+    else if (lockstep == tile(1, 4))
+      tiles.template operator()<1, 4>();
+    else if (lockstep == tile(2, 1))
+      tiles.template operator()<2, 1>();
+    else if (lockstep == tile(1, 2))
+      tiles.template operator()<1, 2>();
+  } else if (lockstep == tile(1, 4) || lockstep == tile(1, 2)) {
+    tiles.template operator()<1, 2>();
+  } else if (lockstep != tile(1, 1)) {
     tiles.template operator()<2, 1>();
-  if (lockstep == tile(1, 2) || (kMax == 2 && lockstep == tile(1, 4))) tiles.template operator()<1, 2>();
+  }
   if (tree == end && row == count) return;
   const AddingWalks<View, nodes, Rows, 1, 1> rest(walk, rows);
   FVM_NO_UNROLL
@@ -382,16 +406,21 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     rest.run(below ? begin : tree, end, below ? row : 0, below ? count : row);
 }
 
+/// How a function that is called takes a T: as a copy, because a thing whose address is known elsewhere lies in memory,
+/// also where nothing is called. Where registers do not suffice for that, it takes a reference.
+template <class T>
+using Handed = std::conditional_t<Device::kHandsOverCopies, const T, const T&>;
+
 /// Calls deliver_leaves out of line, because it is rarely used where other code matters more.
 template <class View, class Rows>
-FVM_DEVICE_CALL void call_deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
+FVM_DEVICE_CALL void call_deliver_leaves(Handed<ThreadWalk> walk, Handed<Rows> rows) {
   deliver_leaves<View>(walk, rows);
 }
 
 template <class View, class Rows>
 FVM_DEVICE void walk_rows(const ThreadWalk& walk, const Rows& rows) {
   if (walk.delivery != Delivery::F32 || walk.walker->atomic)
-    call_deliver_leaves<View>(walk, rows);
+    call_deliver_leaves<View, Rows>(walk, rows);
   else if (walk.staged)
     add_leaves<View, Space::Shared>(walk, rows);
   else

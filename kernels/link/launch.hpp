@@ -43,6 +43,14 @@ struct LaunchGroup {
 /// Most walks that a thread makes in lockstep: each takes registers.
 inline constexpr unsigned kMaxLockstep = 4;
 
+/// Number of steps that a walk takes between two questions whether to go on.
+inline constexpr unsigned kUnrolledSteps = 4;
+
+/// Returns the number of a tile of `trees` x `rows` walks in lockstep, each of 1 to 15.
+FVM_HOST_DEVICE constexpr std::uint8_t tile(unsigned trees, unsigned rows) {
+  return static_cast<std::uint8_t>(trees << 4 | rows);
+}
+
 /// How the trees of a group are walked.
 struct LaunchWalker {
   std::uint32_t group;
@@ -51,8 +59,13 @@ struct LaunchWalker {
   const double* wide_leaves;     ///< float64 outputs, indexed as `numbers`; null if the program has none
   WalkEnd end;
   WalkOrder order;
-  std::uint8_t trees, rows;  ///< size of a tile: trees x rows walks go in lockstep, at most kMaxLockstep
+  std::uint8_t tile;  ///< tile(trees, rows): trees x rows walks go in lockstep, at most kMaxLockstep
   bool atomic;
+  /// Steps that are left when kUnrolledSteps have been taken as often as possible, and kUntilLeaf if leaves follow at
+  /// different depths. Walks ask only if it is not 0.
+  std::uint8_t rest;
+
+  static constexpr std::uint8_t kUntilLeaf = 1U << 7;
 };
 
 /// Copies of a group's trees into shared memory, which a cache instruction of a phase makes in each iteration of
@@ -98,10 +111,10 @@ struct LaunchProgram {
   /// Numbers of the trees that add to output 0, then to output 1, ..., each in the model's order; null if tree t adds
   /// to output t modulo num_outputs.
   const std::uint32_t* output_trees;
-  const std::uint32_t*
-      output_begins;      ///< where the trees of each output begin in output_trees, and where they end
-  LeafVectors vectors;    ///< vectors of leaves, which sum_trees adds
-  LeafOutputs functions;  ///< functions of leaves, whose outputs sum_trees adds
+  /// Where the trees of each output begin in output_trees, and where they end.
+  const std::uint32_t* output_begins;
+  LeafVectors vectors;             ///< vectors of leaves, which sum_trees adds
+  LeafOutputs functions;           ///< functions of leaves, whose outputs sum_trees adds
   const EncodedFeature* features;  ///< features that are encoded as ranks
   const float* ranks;
   const ColumnDesc* columns;

@@ -65,6 +65,7 @@ class PhaseMeasurer {
     FVM_TRY(check_extent());
     share_work();
     join_blocks();
+    end_early();
     return {};
   }
 
@@ -148,6 +149,23 @@ class PhaseMeasurer {
       set_linked<Op::End, Offset>(inst, take(kSharedAlignment));
       phase_.joins = true;
     }
+  }
+
+  /// Ends the code where only ends of maps follow: nothing is left to do, and no thread waits for another.
+  void end_early() {
+    std::vector<LinkedInst>& code = phase_.code;
+    const auto ends_map = [&](const LinkedInst& inst) {
+      return inst.op == Op::End && linked<Op::End, Dimension>(inst) != kDimensions &&
+             linked<Op::End, Joined>(inst) == 0;
+    };
+    auto last = static_cast<std::uint32_t>(code.size()) - 1;
+    while (last != 0 && ends_map(code[last - 1])) --last;
+    for (std::uint32_t pc = last; pc + 1 < code.size(); ++pc)
+      set_linked<Op::Map, Partner>(code[linked<Op::End, Partner>(code[pc])], last);
+    code[last] = {Op::Halt, {}, {}};
+    code.resize(last + 1);
+    phase_.pcs.resize(last);
+    phase_.pcs.push_back(kNoPc);
   }
 
   /// Says in the code how threads share work. It changes where a map of a dimension of the block begins and ends.

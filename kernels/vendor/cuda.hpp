@@ -23,9 +23,12 @@ extern __shared__ float4 shared_memory[];
 struct Device {
   static constexpr unsigned kMaxThreads = 1024;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1200
-  static constexpr unsigned kDeliveredTrees = 1;  ///< with two, compilers for 10.0 spill registers
+  // Otherwise compilers for 10.0 spill registers.
+  static constexpr unsigned kDeliveredTrees = 1;
+  static constexpr bool kHandsOverCopies = false;
 #else
   static constexpr unsigned kDeliveredTrees = 4;
+  static constexpr bool kHandsOverCopies = true;
 #endif
 
   template <class T>
@@ -127,6 +130,11 @@ struct Device {
     return pointer;
   }
 
+  FVM_DEVICE static std::uint32_t kept_after(std::uint32_t number, float& before) {
+    asm("" : "+r"(number), "+f"(before));
+    return number;
+  }
+
   /// Uses assembly, because compilers spend up to 4 instructions more.
   FVM_DEVICE static std::uint32_t branch(float x, float threshold, std::uint32_t word, std::uint32_t left,
                                          std::uint32_t right) {
@@ -140,6 +148,30 @@ struct Device {
         : "=r"(taken)
         : "f"(x), "f"(threshold), "r"(word), "r"(left), "r"(right), "n"(kMissingLeft));
     return taken;
+  }
+  /// Uses assembly, so that only the last addition waits for the comparison.
+  FVM_DEVICE static std::uint32_t below(std::uint32_t at, std::uint32_t left, std::uint32_t more, float x,
+                                        float threshold, std::uint32_t word) {
+    asm("{ .reg .pred missing_right, to_right; .reg .b32 flag;\n\t"
+        "and.b32 flag, %5, %6;\n\t"
+        "setp.eq.u32 missing_right, flag, 0;\n\t"
+        "setp.geu.and.f32 to_right, %3, %4, missing_right;\n\t"
+        "setp.ge.or.f32 to_right, %3, %4, to_right;\n\t"
+        "mad.lo.u32 %0, %0, 2, %1;\n\t"
+        "@to_right add.u32 %0, %0, %2; }"
+        : "+r"(at)
+        : "r"(left), "r"(more), "f"(x), "f"(threshold), "r"(word), "n"(kMissingLeft));
+    return at;
+  }
+  FVM_DEVICE static std::uint32_t below(std::uint32_t at, std::uint32_t left, std::uint32_t more,
+                                        std::uint32_t code, std::uint32_t word) {
+    asm("{ .reg .pred to_right;\n\t"
+        "setp.gt.u32 to_right, %3, %4;\n\t"
+        "mad.lo.u32 %0, %0, 2, %1;\n\t"
+        "@to_right add.u32 %0, %0, %2; }"
+        : "+r"(at)
+        : "r"(left), "r"(more), "r"(code), "r"(word));
+    return at;
   }
   /// Uses assembly to save instructions. A word below kMissingLeft belongs to a split that sends missing values
   /// right.

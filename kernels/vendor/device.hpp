@@ -5,6 +5,7 @@
 //   unsigned kMaxThreads                   most threads of a block for which there are enough registers
 //   unsigned kDeliveredTrees               most trees with nodes of 8 bytes that a thread walks in lockstep if their
 //                                           leaves are not simply added, because more would take too many registers
+//   bool kHandsOverCopies                   true if there are enough registers for handing over walks as copies
 //   const T& argument(const T&)             a kernel's only parameter, read in place and not copied
 //   unsigned index(unsigned dimension)      the calling thread's index in a dimension of the launch
 //   unsigned extent(unsigned dimension)     the launch's size in a dimension of dimensions.def
@@ -18,6 +19,9 @@
 //   const T* in_global(const T*)            returns the pointer, known to point to global memory
 //   T kept(T)                               returns a number or pointer about which the compiler may assume
 //                                           nothing: it is computed once, and not again at each use
+//   std::uint32_t kept_after(std::uint32_t number, float& before)
+//                                           as kept, and nothing is computed from the result until `before` is known:
+//                                           otherwise comparisons with it would hold predicates for long
 //   std::uint32_t branch(float x, float threshold, std::uint32_t word, std::uint32_t left, std::uint32_t right)
 //                                           left if goes_left is true for the node's feature word, else right
 //   std::uint32_t child<mask, step>(std::uint32_t at, float x, float threshold, std::uint32_t word)
@@ -25,6 +29,12 @@
 //                                           for leaves only; for splits plus one more step, unless goes_left
 //   std::uint32_t sibling(std::uint32_t left, float x, float threshold, std::uint32_t word)
 //                                           left + 1 for splits, unless goes_left; otherwise left
+//   std::uint32_t below(std::uint32_t at, std::uint32_t left, std::uint32_t more, float x, float threshold,
+//                       std::uint32_t word)
+//                                           2 * at + left, and `more` more, unless goes_left
+//   std::uint32_t below(std::uint32_t at, std::uint32_t left, std::uint32_t more, std::uint32_t code,
+//                       std::uint32_t word)
+//                                           2 * at + left, and `more` more if the code is above the word
 //   void sync(std::uint32_t barrier)        barrier of all threads of the block
 //   unsigned warp_size()                    the number of threads of a warp. Threads are numbered in the block, x
 //                                           fastest, and a block's last warp may have fewer

@@ -20,6 +20,7 @@ namespace forestvm::kernels {
 
 struct Device {
   static constexpr unsigned kDeliveredTrees = 4;
+  static constexpr bool kHandsOverCopies = true;
 
   static unsigned index(unsigned dimension) { return emulator::this_thread().index[dimension]; }
   static unsigned extent(unsigned dimension) { return emulator::this_thread().extent[dimension]; }
@@ -28,6 +29,7 @@ struct Device {
   static T kept(T value) {
     return value;
   }
+  static std::uint32_t kept_after(std::uint32_t number, float&) { return number; }
   static std::uint32_t branch(float x, float threshold, std::uint32_t word, std::uint32_t left,
                               std::uint32_t right) {
     return x < threshold || (x != x && (word & kMissingLeft) != 0) ? left : right;
@@ -39,6 +41,14 @@ struct Device {
   }
   static std::uint32_t sibling(std::uint32_t left, float x, float threshold, std::uint32_t word) {
     return (word & kLeaf) != 0 ? left : branch(x, threshold, word, left, left + 1);
+  }
+  static std::uint32_t below(std::uint32_t at, std::uint32_t left, std::uint32_t more, float x,
+                             float threshold, std::uint32_t word) {
+    return 2 * at + left + branch(x, threshold, word, 0, more);
+  }
+  static std::uint32_t below(std::uint32_t at, std::uint32_t left, std::uint32_t more, std::uint32_t code,
+                             std::uint32_t word) {
+    return 2 * at + left + (code > word ? more : 0);
   }
   static std::uint32_t shared_address(const void* pointer) {
     return static_cast<std::uint32_t>(static_cast<const std::byte*>(pointer) - shared());

@@ -34,6 +34,7 @@ extern __shared__ __attribute__((aligned(16))) std::byte shared_memory[];
 struct Device {
   static constexpr unsigned kMaxThreads = 512;
   static constexpr unsigned kDeliveredTrees = 4;
+  static constexpr bool kHandsOverCopies = true;
 
   /// Returns the argument where the launch put it: taking the parameter's address would copy it for each thread.
   template <class T>
@@ -81,6 +82,7 @@ struct Device {
   FVM_DEVICE static T kept(T value) {
     return value;
   }
+  FVM_DEVICE static std::uint32_t kept_after(std::uint32_t number, float&) { return number; }
   FVM_DEVICE static std::uint32_t branch(float x, float threshold, std::uint32_t word, std::uint32_t left,
                                          std::uint32_t right) {
     return (x < threshold) | ((x != x) & ((word & kMissingLeft) != 0)) ? left : right;
@@ -94,6 +96,14 @@ struct Device {
   FVM_DEVICE static std::uint32_t sibling(std::uint32_t left, float x, float threshold, std::uint32_t word) {
     const bool right = ((word & kLeaf) == 0) & (branch(x, threshold, word, 0, 1) != 0);
     return left + (right ? 1 : 0);
+  }
+  FVM_DEVICE static std::uint32_t below(std::uint32_t at, std::uint32_t left, std::uint32_t more, float x,
+                                        float threshold, std::uint32_t word) {
+    return 2 * at + branch(x, threshold, word, left, left + more);
+  }
+  FVM_DEVICE static std::uint32_t below(std::uint32_t at, std::uint32_t left, std::uint32_t more,
+                                        std::uint32_t code, std::uint32_t word) {
+    return 2 * at + (code > word ? left + more : left);
   }
 
   FVM_DEVICE static void sync(std::uint32_t) {
