@@ -407,13 +407,13 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
 }
 
 /// How a function that is called takes a T: as a copy, because a thing whose address is known elsewhere lies in memory,
-/// also where nothing is called. Where registers do not suffice for that, it takes a reference.
-template <class T>
-using Handed = std::conditional_t<Device::kHandsOverCopies, const T, const T&>;
+/// also where nothing is called. Where registers do not suffice for that, as for interleaved trees, it takes a reference.
+template <class View, class T>
+using Handed = std::conditional_t<Device::kHandsOverCopies && !kInterleavesTrees<View>, const T, const T&>;
 
 /// Calls deliver_leaves out of line, because it is rarely used where other code matters more.
 template <class View, class Rows>
-FVM_DEVICE_CALL void call_deliver_leaves(Handed<ThreadWalk> walk, Handed<Rows> rows) {
+FVM_DEVICE_CALL void call_deliver_leaves(Handed<View, ThreadWalk> walk, Handed<View, Rows> rows) {
   deliver_leaves<View>(walk, rows);
 }
 
