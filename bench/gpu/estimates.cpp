@@ -5,8 +5,9 @@
 //
 // Both are estimated with gpu_costs.hpp. nvForest's kernel is taken as counted in its machine code: 23 instructions of
 // a warp's visit of a node and 80 of a tree, 64 warps on a multiprocessor in blocks of 256 threads, which share the
-// pairs of a tree and of a row of the block and walk one at a time. Of the numbers of rows that a block may have, the
-// best one is taken, as its `optimize` does. Copying rows costs it nothing but the memory's time.
+// pairs of a tree and of a row of the block and walk one at a time. Steps and loads of its visits cost what they cost
+// sparse layouts here: lanes of blocks of 32 rows walk one tree, those of others several. Of the numbers of rows that
+// a block may have, the best one is taken, as its `optimize` does.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -38,7 +39,9 @@ struct Estimate {
 };
 
 /// Fitted to nvForest's time for one row of higgs on the H200 (bench/results/h200.md).
-constexpr double kNvForestBlock = 6000;  ///< latency of a block without its walks
+constexpr double kNvForestBlock = 5300;  ///< latency of a block without its walks
+/// Bytes of rows that it copies in a clock: fitted to its time for 1,048,576 rows of epsilon there.
+constexpr double kNvForestBytesPerClock = 5.6;
 
 Estimate nvforest(const Model& model, double rows, const DeviceModel& device, double& best_rows) {
   constexpr double kOfVisit = 23, kOfTree = 80, kThreads = 256, kWarps = 64, kIssue = 4, kLanes = 32;
@@ -53,12 +56,17 @@ Estimate nvforest(const Model& model, double rows, const DeviceModel& device, do
     const double here = std::min(block_rows, rows), pairs = here * trees;
     const double bytes = here * row_bytes;
     if (bytes > kSharedBytes) break;
-    const double walk = forest.mean_depth * gpu_costs::step_latency(1) + kOfTree * kLatencyOfInstruction;
+    const double walk =
+        forest.mean_depth * gpu_costs::kSparse * gpu_costs::step_latency(1) + kOfTree * kLatencyOfInstruction;
+    const gpu_costs::Lanes lanes = block_rows < kLanes ? gpu_costs::Lanes::Trees : gpu_costs::Lanes::Values;
+    const double visit =
+        std::max(kOfVisit / kIssue, gpu_costs::kSparse * gpu_costs::visit_passing(lanes, values));
     const gpu_costs::Blocks blocks{
         .count = std::ceil(rows / block_rows),
         .resident = std::min(kWarps * kLanes / kThreads, std::max(1.0, std::floor(kSharedBytes / bytes))),
         .latency = kNvForestBlock + std::ceil(pairs / kThreads) * walk,
-        .passing = std::ceil(pairs / kLanes) * (forest.mean_depth * kOfVisit + kOfTree) / kIssue};
+        .passing = std::ceil(pairs / kLanes) * (forest.mean_depth * visit + kOfTree / kIssue) +
+                   bytes / kNvForestBytesPerClock};
     const double clocks = gpu_costs::clocks(blocks, device.sms) / (device.clock_mhz * 1e6);
     const double memory = rows * row_bytes / (device.memory_gbs * 1e9);
     const double seconds = std::max(clocks, memory);
@@ -67,8 +75,8 @@ Estimate nvforest(const Model& model, double rows, const DeviceModel& device, do
     best = {seconds,
             memory > clocks                    ? "memory"
             : waves * blocks.latency > passing ? "latencies"
-                                               : "issue",
-            blocks.count * blocks.passing * kIssue};
+                                               : "loads",
+            blocks.count * std::ceil(pairs / kLanes) * (forest.mean_depth * kOfVisit + kOfTree)};
     best_rows = block_rows;
   }
   return best;

@@ -21,13 +21,13 @@ import synthetic
 HERE = Path(__file__).resolve().parent
 # Limits of instructions per warp, for 32 rows through 100 trees of depth 8: "array" compares values, "array4" codes,
 # which take half of the instructions to encode.
-MOST_INSTRUCTIONS = {"array": 10500, "array4": 16700}
+MOST_INSTRUCTIONS = {"array": 10100, "array4": 16000}
 WITH_KERNELS = len(sys.argv) == 6
 NO_KERNELS = "no kernels were given (nvcc compiles them for the test gpu.machine)"
-MOST_INTERPRETING = 0.05
+MOST_INTERPRETING = 0.03
 # The limit of the overhead over kernels without an interpreter. These kernels do not know the number of steps at
 # compile time either.
-MOST_OVERHEAD = 0.1
+MOST_OVERHEAD = 0.05
 SCHEDULE = """{codes}
 tile(batch, b0, b1, 32)
 tile(tree, t0, t1, 4)

@@ -170,11 +170,9 @@ class PhaseCounter {
         case Op::SumTrees:
           sum_trees(inst, repeats);
           break;
-        case Op::Halt:
-          issue(repeats, kOther);
-          break;
-        case Op::End:  // counted with its loop
-        case Op::Par:  // phases contain neither this opcode nor those below
+        case Op::Halt:  // counted with the start
+        case Op::End:   // counted with its loop
+        case Op::Par:   // phases contain neither this opcode nor those below
         case Op::When:
         case Op::Unless:
         case Op::Plan:
@@ -206,7 +204,8 @@ class PhaseCounter {
     else
       count_trees(loop, pc, repeats);
     sharing_ = sharing;
-    if (linked<Op::End, Joined>(phase_.code[loop.operands.partner]) != 0) {
+    const LinkedInst& end = phase_.code[loop.operands.partner];
+    if (end.op == Op::End && linked<Op::End, Joined>(end) != 0) {
       issue(repeats, kJoin);
       account_.blocks.latency += repeats.serial * gpu_costs::kJoinLatency;
       joined_ = phase_.extent[*loop.dimension];
@@ -257,9 +256,12 @@ class PhaseCounter {
     account_.warp_instructions += repeats.serial * instructions / joined_;
   }
 
-  /// Adds the instructions of an iteration of a loop, and of its end.
+  /// Adds the instructions of an iteration of a loop, and of its end unless the phase ends there.
   void issue_loop(const Loop& loop, const Repeats& repeats) {
-    issue(repeats, kOther + (!loop.dimension ? kIteration : loop.in_block() ? kBlockMap : kGridMap));
+    if (!loop.dimension) return issue(repeats, kOther + kIteration);
+    issue(repeats, kOther + (loop.in_block() ? kBlockMap : kGridMap));
+    if (phase_.code[loop.operands.partner].op == Op::End)
+      issue(repeats, kOther + (loop.in_block() ? kEndOfBlockMap : kEndOfGridMap));
   }
 
   /// Returns the rows that each thread of a warp takes, or elements if a row has several that threads share, in the

@@ -319,8 +319,8 @@ class ThreadMachine : private ThreadWork {
       const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
       const Range rows = ranges[linked<Op::SumTrees, Rows>(inst)];
       with_scores(to, [&]<class Score>() {
-        for_elements(Elements{rows.size(), launch_->program.num_outputs}, state_->peer.number, state_->peer.count,
-                     [&](std::uint32_t number, std::uint32_t output) {
+        for_elements(Elements{rows.size(), launch_->program.num_outputs}, state_->peer.number,
+                     state_->peer.count, [&](std::uint32_t number, std::uint32_t output) {
                        const std::uint32_t row = rows.begin + number;
                        add_output(row, output, accumulator_row<Score>(from, row),
                                   accumulator_row<Score>(to, row)[output]);

@@ -68,7 +68,7 @@ struct ThreadState {
   std::uint32_t copies[kAccumulators] = {};  ///< number of the copy that the thread writes, by accumulator
   std::uint32_t idle = 0;  ///< number of open maps, from the first one in which the thread has no iteration
   Peer peer;
-  std::uint32_t number;  ///< the thread's number in its block
+  std::uint32_t number;         ///< the thread's number in its block
   std::uint32_t block_row = 0;  ///< number of the block's first row
   std::byte* shared = Device::shared();
   /// The state's address, for functions that are called: otherwise registers would hold it all the time.

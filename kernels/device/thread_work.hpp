@@ -36,7 +36,8 @@ class ThreadWork {
   /// Returns the first of the thread's rows from `begin` on. Most ranges begin where the block's rows do, or belong to
   /// one thread, and take no division.
   FVM_DEVICE std::uint32_t first_row(std::uint32_t begin) const {
-    const std::uint32_t number = begin - state_->block_row, peer = state_->peer.number, peers = state_->peer.count;
+    const std::uint32_t number = begin - state_->block_row, peer = state_->peer.number,
+                        peers = state_->peer.count;
     if (number == 0 || peers == 1) return begin + peer;
     return begin + peers_before(number, peer, peers);
   }

@@ -89,8 +89,8 @@ class TreeWalk<LevelOrderView<Placing>, Space::Shared> {
   template <class Row>
   FVM_DEVICE void step(Position& at, const Row& row) const {
     const Node& node = at.node;
-    at.address = Device::below(at.address, left_, pitch_, row[node.feature & kFeatureMask], node.value,
-                               node.feature);
+    at.address =
+        Device::below(at.address, left_, pitch_, row[node.feature & kFeatureMask], node.value, node.feature);
     at.node = Device::load_shared<Node>(at.address);
   }
   FVM_DEVICE bool is_leaf(const Position& at) const { return (at.node.feature & kLeaf) != 0; }

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <forestvm/core/delivery.hpp>
 #include <forestvm/core/interpret.hpp>
@@ -405,17 +406,21 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     rest.run(below ? begin : tree, end, below ? row : 0, below ? count : row);
 }
 
-/// Calls deliver_leaves out of line, because it is rarely used where other code matters more. It takes copies, because
-/// a walk whose address is known elsewhere lies in memory, also where nothing is called.
+/// How a function that is called takes a T: as a copy, because a thing whose address is known elsewhere lies in memory,
+/// also where nothing is called. Where registers do not suffice for that, as for interleaved trees, it takes a reference.
+template <class View, class T>
+using Handed = std::conditional_t<Device::kHandsOverCopies && !kInterleavesTrees<View>, const T, const T&>;
+
+/// Calls deliver_leaves out of line, because it is rarely used where other code matters more.
 template <class View, class Rows>
-FVM_DEVICE_CALL void call_deliver_leaves(const ThreadWalk walk, const Rows rows) {
+FVM_DEVICE_CALL void call_deliver_leaves(Handed<View, ThreadWalk> walk, Handed<View, Rows> rows) {
   deliver_leaves<View>(walk, rows);
 }
 
 template <class View, class Rows>
 FVM_DEVICE void walk_rows(const ThreadWalk& walk, const Rows& rows) {
   if (walk.delivery != Delivery::F32 || walk.walker->atomic)
-    call_deliver_leaves<View>(walk, rows);
+    call_deliver_leaves<View, Rows>(walk, rows);
   else if (walk.staged)
     add_leaves<View, Space::Shared>(walk, rows);
   else

@@ -111,10 +111,10 @@ struct LaunchProgram {
   /// Numbers of the trees that add to output 0, then to output 1, ..., each in the model's order; null if tree t adds
   /// to output t modulo num_outputs.
   const std::uint32_t* output_trees;
-  const std::uint32_t*
-      output_begins;      ///< where the trees of each output begin in output_trees, and where they end
-  LeafVectors vectors;    ///< vectors of leaves, which sum_trees adds
-  LeafOutputs functions;  ///< functions of leaves, whose outputs sum_trees adds
+  /// Where the trees of each output begin in output_trees, and where they end.
+  const std::uint32_t* output_begins;
+  LeafVectors vectors;             ///< vectors of leaves, which sum_trees adds
+  LeafOutputs functions;           ///< functions of leaves, whose outputs sum_trees adds
   const EncodedFeature* features;  ///< features that are encoded as ranks
   const float* ranks;
   const ColumnDesc* columns;

@@ -27,6 +27,11 @@ struct Device {
 #else
   static constexpr unsigned kDeliveredTrees = 4;
 #endif
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+  static constexpr bool kHandsOverCopies = false;  ///< otherwise compilers for 10.0 and 12.0 spill registers
+#else
+  static constexpr bool kHandsOverCopies = true;
+#endif
 
   template <class T>
   FVM_DEVICE static const T& argument(const T& argument) {

@@ -34,6 +34,7 @@ extern __shared__ __attribute__((aligned(16))) std::byte shared_memory[];
 struct Device {
   static constexpr unsigned kMaxThreads = 512;
   static constexpr unsigned kDeliveredTrees = 4;
+  static constexpr bool kHandsOverCopies = true;
 
   /// Returns the argument where the launch put it: taking the parameter's address would copy it for each thread.
   template <class T>

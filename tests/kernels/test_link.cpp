@@ -81,8 +81,24 @@ TEST(Link, CodeSaysHowThreadsShareWork) {
     EXPECT_EQ(phase.code[(linked<Op::End, LinkedField::Partner>(inst))].op, Op::Map);
     words.push_back(linked<Op::End, LinkedField::Peers>(inst));
   }
-  // The maps of grid.x, block.y and block.x, and their ends.
-  EXPECT_EQ(words, (std::vector<std::uint32_t>{all, all, of_rows, alone, of_rows, all, all}));
+  // The maps of grid.x, block.y and block.x, and the ends of the latter two, behind which sums are added and stored.
+  EXPECT_EQ(words, (std::vector<std::uint32_t>{all, all, of_rows, alone, of_rows, all}));
+}
+
+TEST(Link, APhaseEndsBeforeTheLastEndsOfMaps) {
+  const LinkedCall call = linked(kRowsInBlocks, 20);
+  ASSERT_EQ(call.phases.size(), 1u);
+  const LinkedPhase& phase = call.phases[0];
+  EXPECT_EQ(phase.pcs.size(), phase.code.size());
+  EXPECT_EQ(phase.code.back().op, Op::Halt);
+  unsigned maps = 0;
+  for (const LinkedInst& inst : phase.code) {
+    EXPECT_NE(inst.op, Op::End);
+    if (inst.op != Op::Map) continue;
+    ++maps;
+    EXPECT_EQ((linked<Op::Map, LinkedField::Partner>(inst)), phase.code.size() - 1);
+  }
+  EXPECT_NE(maps, 0u);
 }
 
 TEST(Link, AWordHoldsTheSharingOfTheLargestBlock) {
@@ -125,7 +141,8 @@ TEST(Link, BlocksOfTheSameRowsJoin) {
   std::vector<std::uint32_t> joined;
   for (const LinkedInst& inst : phase.code)
     if (inst.op == Op::End) joined.push_back(linked<Op::End, LinkedField::Joined>(inst));
-  EXPECT_EQ(joined, (std::vector<std::uint32_t>{0, 1, 0}));  // rows of threads, trees, rows of blocks
+  EXPECT_EQ(joined,
+            (std::vector<std::uint32_t>{0, 1}));  // rows of threads, trees; the phase ends in its blocks
 }
 
 /// Blocks of one row: of a call of 1,025 rows they are one more than can join.
