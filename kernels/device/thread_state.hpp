@@ -75,7 +75,7 @@ struct ThreadState {
   ThreadState* self = this;
   bool unsettled = false;  ///< true if threads may have written or read since the last barrier
   StagedAs staged_as = StagedAs::Values;
-  StagedRows staged_rows;  ///< set before staged_rows_end is
+  StagedRows staged_rows;  ///< Set whenever staged_rows_end is not 0.
   std::uint32_t staged_rows_end = 0;
   StagedTrees staged_trees;
 

@@ -406,8 +406,9 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     rest.run(below ? begin : tree, end, below ? row : 0, below ? count : row);
 }
 
-/// How a function that is called takes a T: as a copy, because a thing whose address is known elsewhere lies in memory,
-/// also where nothing is called. Where registers do not suffice for that, as for interleaved trees, it takes a reference.
+/// The type in which a function that is called out of line takes a T. It is a copy, because an object whose address is
+/// known elsewhere lies in memory, also where nothing is called. Where registers do not suffice for copies, as for
+/// interleaved trees, it is a reference.
 template <class View, class T>
 using Handed = std::conditional_t<Device::kHandsOverCopies && !kInterleavesTrees<View>, const T, const T&>;
 
