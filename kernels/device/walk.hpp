@@ -408,11 +408,11 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
 
 /// The type in which a function that is called out of line takes a T. It is a copy, because an object whose address is
 /// known elsewhere lies in memory, also where nothing is called. Where registers do not suffice for copies, as for
-/// sparse or interleaved trees, it is a reference.
+/// sparse4 and interleaved trees, it is a reference.
 template <class View, class T>
-using Handed =
-    std::conditional_t<Device::kHandsOverCopies && !View::kLeavesHoldStill && !kInterleavesTrees<View>,
-                       const T, const T&>;
+using Handed = std::conditional_t<Device::kHandsOverCopies && !std::is_same_v<View, Sparse4View> &&
+                                      !kInterleavesTrees<View>,
+                                  const T, const T&>;
 
 /// Calls deliver_leaves out of line, because it is rarely used where other code matters more.
 template <class View, class Rows>
