@@ -137,6 +137,7 @@ void PhaseCounter::issue_walks(const WalkerDesc& walker, const GroupDesc& group,
     issue(repeats, kDeliver + tiles.walks * of_walk);
     return;
   }
+  if (tiles.together == 1) of_visit += kVisitAlone;
   double of_walk = kWalkOfTile + steps * of_visit;
   if (walker.end == WalkEnd::UntilLeaf) {
     const double tests = std::ceil(std::max(0.0, depth - steps) / kStepsBetweenTests);

@@ -26,8 +26,9 @@ Result<void> PassState::reserve(const Runtime& runtime, const Room& room) {
     FVM_TRY(grow(runtime, MemoryKind::Device, accumulators[a], room.accumulators[a]));
   if (room.arrived <= arrived.size()) return {};
   FVM_TRY(grow(runtime, MemoryKind::Device, arrived, room.arrived));
-  static constexpr std::array<std::uint32_t, kMostJoined> kNoneArrived{};
-  return queue->upload(arrived.bytes(), kNoneArrived.data(), room.arrived);
+  // Zeros that are not constant take no room in the library's file.
+  static std::array<std::uint32_t, kMostJoined> none_arrived;
+  return queue->upload(arrived.bytes(), none_arrived.data(), room.arrived);
 }
 
 Result<void> PassState::deliver_to(const Destination& to, OutputKind output, std::size_t count) {

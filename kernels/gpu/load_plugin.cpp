@@ -1,12 +1,13 @@
 // Implements the GPU backends of forestvm/backend.hpp: finds the vendor's library, loads it, and asks it for a device.
 #include <dlfcn.h>
 
-#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <memory>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -25,18 +26,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
 /// Returns the path of the library or program that contains this code, or nothing if it is unknown. The path comes from
 /// the kernel, because dladdr() would give the path by which the loader was asked, which may be relative to a folder
-/// that the process has left since.
+/// that the process has left since. Streams would add symbols and so a page to small libraries.
 fs::path own_file() {
+  constexpr std::size_t kLongestLine = 8192;  // a path has at most 4,096 bytes
   static const char kHere = 0;
   const auto here = reinterpret_cast<std::uintptr_t>(&kHere);
-  std::ifstream maps("/proc/self/maps");
-  for (std::string line; std::getline(maps, line);) {
-    std::uintptr_t begin = 0, end = 0;
-    char dash = 0;
-    std::istringstream(line) >> std::hex >> begin >> dash >> end;
-    if (begin <= here && here < end) return line.substr(std::min(line.find('/'), line.size()));
+  const std::unique_ptr<std::FILE, CloseFile> maps(std::fopen("/proc/self/maps", "re"));
+  std::array<char, kLongestLine> line{};
+  while (maps != nullptr && std::fgets(line.data(), static_cast<int>(line.size()), maps.get()) != nullptr) {
+    // Each line begins with the first address and the one behind the last: 7f35a2c00000-7f35a2c28000
+    char* rest = nullptr;
+    const std::uintptr_t begin = std::strtoul(line.data(), &rest, 16);
+    const std::uintptr_t end = *rest == '-' ? std::strtoul(rest + 1, &rest, 16) : 0;
+    if (here < begin || here >= end) continue;
+    rest[std::strcspn(rest, "\n")] = '\0';
+    const char* const path = std::strchr(rest, '/');
+    return path == nullptr ? "" : path;
   }
   return {};
 }

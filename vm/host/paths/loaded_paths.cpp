@@ -215,6 +215,16 @@ std::vector<Pair> all_of(std::span<const std::vector<Pair>> lists) {
   return pairs;
 }
 
+/// Returns the features that some trees test, and further features, ascending.
+template <class Trees>
+std::vector<std::uint32_t> features_of(const Trees& trees, std::vector<std::uint32_t> features) {
+  for (const std::span<const PathNode> tree : trees)
+    for (const PathNode& node : tree)
+      if (node.split != 0) features.push_back(node.feature);
+  sort_unique(features);
+  return features;
+}
+
 /// The terms that have sums and totals. The features that trees test come first, then their interacting pairs.
 struct Terms {
   std::vector<std::uint32_t> features;
@@ -227,8 +237,7 @@ struct Terms {
 
 class PathLoader {
  public:
-  PathLoader(const Program& program, LoadedPaths& to)
-      : program_(program), to_(to), found_(program.meta().num_features) {}
+  PathLoader(const Program& program, LoadedPaths& to) : program_(program), to_(to) {}
 
   void run() {
     const auto base = program_.base();
@@ -259,20 +268,6 @@ class PathLoader {
 
  private:
   using Trees = std::span<const std::span<const PathNode>>;
-
-  /// Returns the features that some trees test, and further ones, which are all different, ascending.
-  std::vector<std::uint32_t> features_of(Trees trees, std::vector<std::uint32_t> features) {
-    for (const std::uint32_t feature : features) found_[feature] = 1;
-    for (const std::span<const PathNode> tree : trees)
-      for (const PathNode& node : tree) {
-        if (node.split == 0 || found_[node.feature] != 0) continue;
-        found_[node.feature] = 1;
-        features.push_back(node.feature);
-      }
-    for (const std::uint32_t feature : features) found_[feature] = 0;
-    sort_unique(features);
-    return features;
-  }
 
   /// Returns the features in the patterns of the output that is added.
   std::vector<std::uint32_t> features_looked_up() const {
@@ -426,7 +421,6 @@ class PathLoader {
   /// Quadrature rules, indexed by their number of points besides t = 0; empty until they are needed.
   Radau rules_[kMaxPathFeatures / 2 + 1] = {};
   std::vector<double> constants_;    ///< Constants of the tree that is added.
-  std::vector<std::uint8_t> found_;  ///< For each feature, 1 while features_of has found it.
   std::vector<std::size_t> starts_;  ///< For each explained tree, the index of its first node in the section.
 };
 
