@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,8 +20,11 @@
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/program.hpp>
+#include <forestvm/schedule.hpp>
 
 #include "cli/backend.hpp"
+#include "cli/call_parts.hpp"
+#include "cli/call_samples.hpp"
 #include "cli/commands.hpp"
 #include "cli/io/cell_value.hpp"
 #include "cli/io/output_file.hpp"
@@ -31,13 +35,14 @@
 #include "cli/repeated_rows.hpp"
 #include "cli/row_options.hpp"
 #include "cli/schedule_lines.hpp"
+#include "scheduler/choose/cost_parts.hpp"
+#include "vm/host/targets/target.hpp"
 
 namespace forestvm::cli {
 namespace {
 
 constexpr float kMaxSeconds = 3600;
 constexpr std::size_t kMaxSingleCalls = 1'000'000;
-constexpr Seconds kSample{1e-3};
 
 /// The options of the command line.
 struct BenchOptions {
@@ -79,17 +84,9 @@ Result<BenchOptions> read_bench_options(const Arguments& arguments) {
                                    single_quoted(arguments.get("seconds"))));
     options.seconds = Seconds(*seconds);
   }
+  if (arguments.has("parts") && !options.backend.on_host())
+    return usage_error("--parts: times the parts of calls on the host only");
   return options;
-}
-
-/// Returns the least of the values that at least this share of them does not exceed (nearest rank). Reorders the
-/// values.
-template <class T>
-double quantile(std::vector<T>& values, double share) {
-  const double rank = std::max(std::ceil(share * static_cast<double>(values.size())), 1.0);
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(rank) - 1;
-  std::nth_element(values.begin(), at, values.end());
-  return static_cast<double>(*at);
 }
 
 /// Returns the median time between two consecutive readings of the clock, in ns.
@@ -100,53 +97,6 @@ double clock_cost() {
     ns = std::chrono::nanoseconds(Clock::now() - begin).count();
   }
   return quantile(apart, 0.5);
-}
-
-/// The samples of one caller that have been taken so far.
-struct Sampling {
-  std::uint64_t calls_per_sample = 1;
-  std::vector<double> samples{};  ///< Microseconds per row.
-  Seconds spent{0};
-};
-
-/// Warms the caller up for a tenth of the budget, and chooses the number of calls of a sample.
-Result<Sampling> begin_samples(Caller& caller, Seconds budget) {
-  Sampling sampling;
-  Seconds once{0};
-  for (Seconds warm{0}; warm < budget / 10 || once == Seconds{0}; warm += once) {
-    FVM_ASSIGN(once, caller.time(1));
-    once = std::max(once, Seconds(1e-9));
-  }
-  sampling.calls_per_sample = static_cast<std::uint64_t>(std::clamp(kSample / once, 1.0, 1e6));
-  return sampling;
-}
-
-/// Takes samples of the callers in turns until each has used its budget, and sets the times per row and the numbers of
-/// calls. Turns make a disturbance of the machine affect all callers alike.
-Result<void> time_samples(std::vector<Caller>& callers, Seconds budget, std::vector<Measurement>& results) {
-  std::vector<Sampling> samplings;
-  for (Caller& caller : callers) {
-    FVM_ASSIGN(Sampling sampling, begin_samples(caller, budget));
-    samplings.push_back(std::move(sampling));
-  }
-  for (bool goes_on = true; goes_on;) {
-    goes_on = false;
-    for (std::size_t i = 0; i < callers.size(); ++i) {
-      Sampling& mine = samplings[i];
-      if (mine.spent >= budget) continue;
-      FVM_ASSIGN(const Seconds time, callers[i].time(mine.calls_per_sample));
-      mine.spent += std::max(time, Seconds(1e-9));
-      mine.samples.push_back(time.count() * 1e6 /
-                             static_cast<double>(mine.calls_per_sample * results[i].batch));
-      goes_on = true;
-    }
-  }
-  for (std::size_t i = 0; i < callers.size(); ++i) {
-    results[i].row_min = *std::min_element(samplings[i].samples.begin(), samplings[i].samples.end());
-    results[i].row_median = quantile(samplings[i].samples, 0.5);
-    results[i].calls += samplings[i].samples.size() * samplings[i].calls_per_sample;
-  }
-  return {};
 }
 
 Result<void> time_single_calls(Caller& caller, Seconds budget, double clock_ns, Measurement& result) {
@@ -165,10 +115,12 @@ Result<void> time_single_calls(Caller& caller, Seconds budget, double clock_ns, 
   return {};
 }
 
-/// The inputs of a bench: a program for each schedule, and the rows that all predict.
+/// The inputs of a bench: a program for each schedule, the model they were compiled from, if the file is one, and the
+/// rows that all predict.
 struct Bench {
   const BenchOptions& options;
   std::vector<Program> programs;
+  std::optional<Model> model;
   RepeatedRows rows;
   double clock_ns;
 };
@@ -188,7 +140,12 @@ Result<std::vector<Measurement>> measure_batch(const Bench& bench,
     callers.emplace_back(*predictors[i], bench.rows, batch);
   }
   const Seconds budget = batch == 1 ? bench.options.seconds / 2 : bench.options.seconds;
-  FVM_TRY(time_samples(callers, budget, results));
+  FVM_ASSIGN(std::vector<CallSamples> samples, samples_in_turns(callers, budget));
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    results[i].row_min = samples[i].least() * 1e6 / static_cast<double>(batch);
+    results[i].row_median = samples[i].median() * 1e6 / static_cast<double>(batch);
+    results[i].calls = samples[i].calls();
+  }
   if (batch == 1)
     for (std::size_t i = 0; i < callers.size(); ++i)
       FVM_TRY(time_single_calls(callers[i], budget, bench.clock_ns, results[i]));
@@ -218,8 +175,8 @@ Result<void> measure(const Bench& bench, bool shows_progress, const TakeLine& ta
   return {};
 }
 
-/// Returns what stands above the table.
-std::string heading(const Bench& bench, const std::string& runs_on) {
+/// Describes the inputs, above a table.
+std::string inputs_text(const Bench& bench, const std::string& runs_on) {
   const bool several = bench.programs.size() > 1;
   std::string text = formatted("model     {}\n", escaped(bench.options.model));
   for (std::size_t i = 0; i < bench.programs.size(); ++i) {
@@ -231,10 +188,14 @@ std::string heading(const Bench& bench, const std::string& runs_on) {
   }
   text +=
       formatted("rows      {}, repeated to the batch\n", escaped(text_of(bench.rows, bench.options.rows)));
-  text += formatted("runs on   {}\n\n", runs_on);
+  return text + formatted("runs on   {}\n\n", runs_on);
+}
+
+/// Returns what stands above the table of calls.
+std::string heading(const Bench& bench, const std::string& runs_on) {
   return formatted(
       "{}{}   batch  threads     us/row min  us/row median       calls   ns/call p50        p99      p99.9\n",
-      text, several ? "schedule " : "");
+      inputs_text(bench, runs_on), bench.programs.size() > 1 ? "schedule " : "");
 }
 
 std::string table_line(const Measurement& line, bool several) {
@@ -264,19 +225,26 @@ Result<void> print_table(const Bench& bench) {
   return out.finish();
 }
 
+/// Returns what the lines of all tables have.
+nlohmann::ordered_json line_json(const Bench& bench, std::size_t schedule, const std::string& runs_on,
+                                 std::uint64_t batch, std::uint64_t threads) {
+  const Program& program = bench.programs[schedule];
+  nlohmann::ordered_json row;
+  row["model"] = bench.options.model;
+  row["rows"] = text_of(bench.rows, bench.options.rows);
+  row["contract"] = name_of(program.meta().contract);
+  row["schedule"] = program.text(StringId::Schedule);
+  row["target"] = bench.options.backend.host.target;
+  row["runs_on"] = runs_on;
+  row["batch"] = batch;
+  row["threads"] = threads;
+  return row;
+}
+
 Result<void> print_json(const Bench& bench) {
   nlohmann::ordered_json page = nlohmann::ordered_json::array();
   const auto take = [&](const Measurement& line) -> Result<void> {
-    const Program& program = bench.programs[line.schedule];
-    nlohmann::ordered_json row;
-    row["model"] = bench.options.model;
-    row["rows"] = text_of(bench.rows, bench.options.rows);
-    row["contract"] = name_of(program.meta().contract);
-    row["schedule"] = program.text(StringId::Schedule);
-    row["target"] = bench.options.backend.host.target;
-    row["runs_on"] = line.runs_on;
-    row["batch"] = line.batch;
-    row["threads"] = line.threads;
+    nlohmann::ordered_json row = line_json(bench, line.schedule, line.runs_on, line.batch, line.threads);
     row["us_per_row_min"] = line.row_min;
     row["us_per_row_median"] = line.row_median;
     row["calls"] = line.calls;
@@ -293,14 +261,115 @@ Result<void> print_json(const Bench& bench) {
   return write_output("-", page.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
 }
 
+/// The times of the parts of calls.
+struct PartsMeasurement {
+  std::uint64_t batch, threads;
+  std::size_t schedule;  ///< Number of the program.
+  std::string runs_on;
+  PartTimes measured;
+  std::optional<PartTimes> predicted;
+};
+using TakeParts = std::function<Result<void>(const PartsMeasurement&)>;
+
+/// Returns what the parts are predicted to take, in one thread and with sums of the model's type.
+std::optional<PartTimes> predicted_times(const Bench& bench, const Program& program, std::uint64_t batch,
+                                         std::uint64_t threads) {
+  const bool counts_exactly = program.meta().contract == Contract::Reproducible;
+  if (!bench.model || threads != 1 || counts_exactly) return std::nullopt;
+  const auto schedule = parse_schedule(program.text(StringId::Schedule));
+  if (!schedule) return std::nullopt;
+  const auto target = host::find_target(bench.options.backend.host.target);
+  if (!target) return std::nullopt;
+  const auto costs = scheduler::predicted_parts(*bench.model, *schedule, static_cast<std::uint32_t>(batch),
+                                                (*target)->cpu());
+  if (!costs) return std::nullopt;
+  return PartTimes{costs->encode, costs->walk, costs->reduce, costs->transform};
+}
+
+Result<void> measure_parts(const Bench& bench, bool shows_progress, const TakeParts& take) {
+  const BenchOptions& options = bench.options;
+  std::size_t done = 0;
+  const std::size_t total = options.batches.size() * options.threads.size() * bench.programs.size();
+  Progress progress(2, shows_progress ? total : 0, std::chrono::seconds(1), false, "measurements");
+  for (const std::uint64_t threads : options.threads) {
+    BackendOptions host = options.backend.host;
+    host.threads = static_cast<unsigned>(threads);
+    std::vector<PartPrograms> parts;
+    for (const Program& program : bench.programs) {
+      FVM_ASSIGN(PartPrograms made, in_file(options.model, PartPrograms::make(program, host)));
+      parts.push_back(std::move(made));
+    }
+    for (const std::uint64_t batch : options.batches)
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        progress.show(done++);
+        FVM_ASSIGN(const PartTimes measured,
+                   in_file(options.model, parts[i].times(bench.rows, batch, options.seconds)));
+        FVM_TRY(take({batch, threads, i, parts[i].whole().describe(), measured,
+                      predicted_times(bench, bench.programs[i], batch, threads)}));
+      }
+  }
+  return {};
+}
+
+std::string parts_line(const PartTimes& times, const char* kind) {
+  std::string text = formatted("  {}", kind);
+  for (const double time : times) text += printed(" %10.4f", time);
+  return text + printed(" %10.4f\n", std::accumulate(times.begin(), times.end(), 0.0));
+}
+
+/// Prints a table of the parts of calls, each line when it is measured.
+Result<void> print_parts_table(const Bench& bench) {
+  FVM_ASSIGN(OutputFile out, OutputFile::open("-"));
+  const bool several = bench.programs.size() > 1;
+  bool is_first = true;
+  const auto take = [&](const PartsMeasurement& line) -> Result<void> {
+    if (std::exchange(is_first, false)) {
+      std::string head = several ? "schedule    batch  threads  us/row   " : "   batch  threads  us/row   ";
+      for (const std::string_view part : kCallParts) head += printed(" %10s", std::string(part).c_str());
+      FVM_TRY(out.write(inputs_text(bench, line.runs_on) + head + "        all\n"));
+    }
+    const std::string left = (several ? printed("%8zu ", line.schedule + 1) : "") +
+                             printed("%8llu %8llu", static_cast<unsigned long long>(line.batch),
+                                     static_cast<unsigned long long>(line.threads));
+    FVM_TRY(out.write(left + parts_line(line.measured, "measured ")));
+    if (line.predicted)
+      FVM_TRY(out.write(std::string(left.size(), ' ') + parts_line(*line.predicted, "predicted")));
+    return out.flush();
+  };
+  FVM_TRY(measure_parts(bench, ::isatty(STDOUT_FILENO) == 0, take));
+  return out.finish();
+}
+
+nlohmann::ordered_json parts_json(const PartTimes& times) {
+  nlohmann::ordered_json parts;
+  for (std::size_t i = 0; i < times.size(); ++i) parts[kCallParts[i]] = times[i];
+  return parts;
+}
+
+Result<void> print_parts_json(const Bench& bench) {
+  nlohmann::ordered_json page = nlohmann::ordered_json::array();
+  const auto take = [&](const PartsMeasurement& line) -> Result<void> {
+    nlohmann::ordered_json row = line_json(bench, line.schedule, line.runs_on, line.batch, line.threads);
+    row["us_per_row"] = parts_json(line.measured);
+    if (line.predicted) row["predicted_us_per_row"] = parts_json(*line.predicted);
+    page.push_back(std::move(row));
+    return {};
+  };
+  FVM_TRY(measure_parts(bench, true, take));
+  return write_output("-", page.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
+}
+
 Result<void> run_bench(const Arguments& arguments) {
   FVM_ASSIGN(const BenchOptions options, read_bench_options(arguments));
-  FVM_ASSIGN(std::vector<Program> programs,
+  FVM_ASSIGN(RequestedPrograms asked,
              requested_programs(arguments, options.model, options.backend.schedule()));
   const std::uint64_t largest = *std::max_element(options.batches.begin(), options.batches.end());
-  FVM_ASSIGN(RepeatedRows rows, repeated_rows(options.rows, options.form, programs.front(), largest));
-  const Bench bench{options, std::move(programs), std::move(rows), clock_cost()};
-  return arguments.has("json") ? print_json(bench) : print_table(bench);
+  FVM_ASSIGN(RepeatedRows rows, repeated_rows(options.rows, options.form, asked.programs.front(), largest));
+  const Bench bench{options, std::move(asked.programs), std::move(asked.model), std::move(rows),
+                    clock_cost()};
+  const bool json = arguments.has("json");
+  if (arguments.has("parts")) return json ? print_parts_json(bench) : print_parts_table(bench);
+  return json ? print_json(bench) : print_table(bench);
 }
 
 std::string bench_notes() {
@@ -334,6 +403,9 @@ const Command kBench = {
      kTargetOption,
      {"seconds", '\0', "S", "seconds per line of the table, default 1; up to 3600"},
      {"json", '\0', "", "prints an array with an object for each line instead of the table"},
+     {"parts", '\0', "",
+      "prints what the parts of calls take on the host, encoding, walking, reducing and transforming, and for a model "
+      "what they are predicted to take in one thread"},
      FVM_ROW_OPTIONS,
      kRoundsOption,
      kContractOption,

@@ -428,23 +428,24 @@ Result<RequestedProgram> program_to_call(const Arguments& arguments, const std::
   return asked;
 }
 
-Result<std::vector<Program>> requested_programs(const Arguments& arguments, const std::string& path,
-                                                const std::string& otherwise) {
+Result<RequestedPrograms> requested_programs(const Arguments& arguments, const std::string& path,
+                                             const std::string& otherwise) {
   FVM_ASSIGN(ModelOrProgram loaded, load_requested(arguments, path));
-  std::vector<Program> programs;
+  RequestedPrograms asked;
   if (auto* const program = std::get_if<Program>(&loaded)) {
     FVM_TRY(expect_compiled_as_requested(arguments, path, *program));
-    programs.push_back(std::move(*program));
-    return programs;
+    asked.programs.push_back(std::move(*program));
+    return asked;
   }
-  const Model& model = std::get<Model>(loaded);
+  asked.model = std::move(std::get<Model>(loaded));
   for (const std::string& schedule : arguments.all("schedule", otherwise)) {
-    FVM_ASSIGN(const Requested requested, requested_of(arguments, model, schedule));
-    FVM_ASSIGN(Program program, reported(arguments, path, requested,
-                                         compile(model, requested.chosen.schedule, requested.options)));
-    programs.push_back(std::move(program));
+    FVM_ASSIGN(const Requested requested, requested_of(arguments, *asked.model, schedule));
+    FVM_ASSIGN(Program program,
+               reported(arguments, path, requested,
+                        compile(*asked.model, requested.chosen.schedule, requested.options)));
+    asked.programs.push_back(std::move(program));
   }
-  return programs;
+  return asked;
 }
 
 Result<void> expect_other_file(const std::string& output, const std::string& input) {

@@ -82,10 +82,16 @@ struct RequestedProgram {
 Result<RequestedProgram> program_to_call(const Arguments& arguments, const std::string& path,
                                          const std::string& otherwise);
 
+/// Programs of one forest, and the model that they were compiled from; none if the file was a program.
+struct RequestedPrograms {
+  std::vector<Program> programs;
+  std::optional<Model> model;
+};
+
 /// Returns a program for each --schedule, in their order, or for `otherwise` if there is none. If the file is a
 /// program, returns only that.
-Result<std::vector<Program>> requested_programs(const Arguments& arguments, const std::string& path,
-                                                const std::string& otherwise);
+Result<RequestedPrograms> requested_programs(const Arguments& arguments, const std::string& path,
+                                             const std::string& otherwise);
 
 /// Puts a name before an error of compile(): the schedule's if the error is about a line of the schedule, otherwise the
 /// model file's.

@@ -53,17 +53,19 @@ std::string text_of(const RepeatedRows& rows, const std::string& path);
 /// Calls a predictor with one batch of the rows after the other, and begins again after the last.
 class Caller {
  public:
-  Caller(const Predictor& predictor, const RepeatedRows& rows, std::uint64_t batch)
+  Caller(const Predictor& predictor, const RepeatedRows& rows, std::uint64_t batch,
+         OutputKind output = OutputKind::Raw)
       : predictor_(predictor),
         rows_(rows),
         batch_(batch),
+        output_(output),
         context_(predictor.make_context()),
-        out_(batch * output_width(predictor.program(), OutputKind::Raw)) {}
+        out_(batch * output_width(predictor.program(), output)) {}
 
   Result<void> call() {
     const AnyRows rows = rows_.batch(next_, batch_);
     next_ = rows_.after(next_, batch_);
-    return predictor_.predict(*context_, rows, OutputKind::Raw, out_.data());
+    return predictor_.predict(*context_, rows, output_, out_.data());
   }
 
   /// Makes `calls` calls and returns the time that they took together.
@@ -77,6 +79,7 @@ class Caller {
   const Predictor& predictor_;
   const RepeatedRows& rows_;
   std::uint64_t batch_;
+  OutputKind output_;
   std::unique_ptr<Context> context_;
   std::vector<float> out_;
   std::size_t next_ = 0;

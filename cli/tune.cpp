@@ -227,8 +227,11 @@ Result<void> run_search(TuneOptions options, const Model& model) {
   FVM_ASSIGN(Compiled compiled, in_file(options.model, compile(model, schedule, options.tuning.compile)));
   const Automatic automatic{name, std::move(schedule), std::move(compiled.program)};
   FVM_ASSIGN(options.tuning.machine, machine_of(options, automatic.program));
-  FVM_ASSIGN(const RepeatedRows rows,
-             repeated_rows(options.rows, options.form, automatic.program, options.tuning.batches.back()));
+  RepeatedRows rows;  // stays empty if times are estimated
+  if (options.tuning.device == nullptr) {
+    FVM_ASSIGN(rows,
+               repeated_rows(options.rows, options.form, automatic.program, options.tuning.batches.back()));
+  }
   TuneReport report;
   report.calls = calls_of(options, automatic, rows);
   report.strategy = options.tuning.strategy;

@@ -412,7 +412,7 @@ class Search {
         const Schedule schedule = *parse_schedule(tuned.finalists.front().schedule);
         add(plans, {least, most, {}, schedule.directives, remark});
       } else {
-        const PlanText* const measured = plan_for(automatic, tuned.batch);
+        const PlanText* const measured = scheduler::plan_for(automatic, tuned.batch, cpu());
         for (const PlanText& mine : automatic)
           if (mine.most >= least && mine.least <= most)
             add(plans, {std::max(mine.least, least), std::min(mine.most, most), mine.target, mine.directives,
@@ -425,28 +425,12 @@ class Search {
     tuning_.schedule = joined(plans);
   }
 
-  /// Returns the plan that calls of `batch` rows take on the CPU that was measured.
-  const PlanText* plan_for(const std::vector<PlanText>& plans, std::uint64_t batch) const {
-    const std::size_t rank = cpu_rank();
-    for (const PlanText& plan : plans)
-      if (plan.least <= batch && batch <= plan.most && rank_of(plan) <= rank) return &plan;
-    return nullptr;
-  }
-
-  /// Returns how many of the targets of plans the measured CPU has, of which each includes the one before it.
-  std::size_t cpu_rank() const {
-    if (!options_.backend.on_host()) return 0;
+  /// Returns the CPU that was measured.
+  CpuTarget cpu() const {
+    if (!options_.backend.on_host()) return CpuTarget::Baseline;
     const auto target = host::find_target(options_.backend.host.target);
     FVM_CHECK(target.ok());  // predictors were made for it
-    const auto* const cpu = std::find(std::begin(kCpuTargets), std::end(kCpuTargets), (*target)->cpu());
-    return static_cast<std::size_t>(cpu - std::begin(kCpuTargets));
-  }
-
-  static std::size_t rank_of(const PlanText& plan) {
-    constexpr std::string_view kTargets[] = {"avx2", "avx512", "avx512fp16"};
-    if (plan.target.empty()) return 0;
-    const auto* const target = std::find(std::begin(kTargets), std::end(kTargets), plan.target);
-    return static_cast<std::size_t>(target - std::begin(kTargets)) + 1;
+    return (*target)->cpu();
   }
 
   static std::uint64_t middle(std::uint64_t a, std::uint64_t b) {

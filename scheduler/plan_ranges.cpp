@@ -3,6 +3,13 @@
 
 namespace forestvm::scheduler {
 
+TargetSet targets_of_plan(std::string_view target) {
+  if (target.empty()) return TargetSet::Any;
+  return target == "avx512fp16" ? TargetSet::Fp16
+         : target == "avx512"   ? TargetSet::Avx512Up
+                                : TargetSet::Avx2Up;
+}
+
 std::vector<PlanRange> plan_ranges(const Schedule& schedule) {
   const std::vector<Directive>& directives = schedule.directives;
   std::vector<PlanRange> plans;

@@ -12,6 +12,7 @@
 #include <forestvm/internal/formatted.hpp>
 
 #include "scheduler/choose/walk_prediction.hpp"
+#include "scheduler/plan_ranges.hpp"
 
 namespace forestvm::scheduler {
 namespace {
@@ -81,12 +82,17 @@ void unite(std::vector<PlanChoice>& plans) {
   }
 }
 
-/// The kinds of calls that a plan serves, of so many rows. `alone` says that no plan is for the same rows on other
-/// CPUs.
-std::vector<WalkCall> calls_of(const PlanFor& plan, std::uint32_t rows, bool alone) {
-  if (plan.size() > 1) return {{rows, true, plan[1].name() == "avx512fp16"}};
-  if (alone) return {{rows, true, false}, {rows, false, false}};
-  return {{rows, false, false}};
+/// Returns the kinds of calls, of `rows` rows, that each of some plans serves, which are for the same numbers of rows:
+/// those of the CPUs of its target that no plan before it names.
+std::vector<std::vector<WalkCall>> calls_of(std::span<const PlanChoice> plans, std::uint32_t rows) {
+  std::vector<std::vector<WalkCall>> calls(plans.size());
+  for (const CpuOfPlan& cpu : kCpusOfPlans) {
+    const auto plan = std::find_if(plans.begin(), plans.end(), [&](const PlanChoice& candidate) {
+      return candidate.calls.size() == 1 || contains(targets_of_plan(candidate.calls[1].name()), cpu.cpu);
+    });
+    calls[static_cast<std::size_t>(plan - plans.begin())].push_back(call_on(cpu.cpu, rows));
+  }
+  return calls;
 }
 
 /// Lets a plan for a block of `rows` rows walk them one by one, if threads that share them take clearly less time.
@@ -157,10 +163,10 @@ void share_few_rows(const ForestFacts& facts, std::span<const std::uint32_t> row
         std::vector<WalkChoice> one_by_one;
         std::copy_if(all.begin(), all.end(), std::back_inserter(one_by_one),
                      [](const WalkChoice& walk) { return walk.lanes == Lanes::Trees; });
+        const auto calls = calls_of(std::span(shared).subspan(begin, end - begin), *judged);
         for (std::size_t i = begin; i < end; ++i)
           if (shared[i].walk.lanes == Lanes::Rows && shared[i].walk.layout != WalkLayout::TopTables)
-            share(facts, one_by_one, calls_of(shared[i].calls, *judged, end - begin == 1), threads,
-                  shared[i]);
+            share(facts, one_by_one, calls[i - begin], threads, shared[i]);
       }
       before = most;
       begin = end;

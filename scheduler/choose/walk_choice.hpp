@@ -45,6 +45,8 @@ struct PlanChoice {
 HostTemplatePoint template_point(const WalkChoice& walk, const ForestFacts& facts);
 
 inline constexpr std::uint32_t kSmallBlock = 256, kLargeBlock = 512;  ///< Rows of blocks.
+/// Calls of up to this many rows cost the same with every larger block.
+inline constexpr std::uint32_t kMostRowsOfSmallestBlock = 64;
 
 /// Returns the rows of a block whose codes stay in the cache.
 std::uint32_t block_of_codes(const ForestFacts& facts);

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include <forestvm/core/bytecode.hpp>
+
 #include "scheduler/choose/forest_facts.hpp"
 #include "scheduler/choose/walk_choice.hpp"
 
@@ -18,6 +20,19 @@ struct WalkCall {
   bool has_fast_gathers =
       false;  ///< The CPU gathers fast beside its lookups in tables: see walk_prediction.cpp.
 };
+
+/// Returns the call of `rows` rows on a CPU.
+constexpr WalkCall call_on(CpuTarget cpu, std::uint32_t rows) {
+  return {rows, cpu >= CpuTarget::Avx512, cpu == CpuTarget::Avx512Fp16};
+}
+
+/// The CPUs that plans tell apart, the narrowest target first.
+struct CpuOfPlan {
+  CpuTarget cpu;            ///< The last one stands for all others.
+  std::string_view target;  ///< The target in schedules; the last has none.
+};
+inline constexpr CpuOfPlan kCpusOfPlans[] = {
+    {CpuTarget::Avx512Fp16, "avx512fp16"}, {CpuTarget::Avx512, "avx512"}, {CpuTarget::Avx2, {}}};
 
 inline constexpr std::string_view kWalkFeatureNames[] = {
 #define FVM_WALK_FEATURE(name, value) #name,

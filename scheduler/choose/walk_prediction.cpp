@@ -28,8 +28,6 @@ constexpr double kWorthAChange = 1.03;  ///< Ratio of costs from which a walk ge
 /// Mean gain over all calls from which one more layout is worth its memory.
 constexpr double kWorthALayout = 0.03;
 constexpr std::size_t kMostPlans = 14;  ///< A schedule may have 16, of which one is for float64 rows.
-/// Calls of up to this many rows cost the same with every larger block.
-constexpr std::uint32_t kMostRowsOfSmallestBlock = 64;
 
 /// Names what walks read. All walks of one name share one copy of the trees in memory.
 constexpr std::string_view kWays[] = {"values",
@@ -55,13 +53,7 @@ unsigned way_of(const WalkChoice& walk) {
   return 0;
 }
 
-/// The CPUs that plans tell apart, the narrowest target first.
-struct CpuOfPlan {
-  std::string_view target;  ///< The target in schedules; the last has none.
-  bool has_avx512, has_fast_gathers;
-};
-constexpr CpuOfPlan kCpus[] = {{"avx512fp16", true, true}, {"avx512", true, false}, {{}, false, false}};
-constexpr std::size_t kCpuCount = std::size(kCpus);
+constexpr std::size_t kCpuCount = std::size(kCpusOfPlans);
 
 /// The walks for calls of a number of rows on a target, with their costs.
 struct Cell {
@@ -125,8 +117,8 @@ std::vector<Cell> cells_of(const ForestFacts& facts, std::span<const std::uint32
   std::vector<Cell> cells;
   std::vector<WalkOfCall> walks;
   for (const std::uint32_t count : rows)
-    for (const CpuOfPlan& cpu : kCpus) {
-      cells.push_back({{count, cpu.has_avx512, cpu.has_fast_gathers}, walks_for(facts, count)});
+    for (const CpuOfPlan& cpu : kCpusOfPlans) {
+      cells.push_back({call_on(cpu.cpu, count), walks_for(facts, count)});
       for (const WalkChoice& walk : cells.back().walks) walks.push_back({cells.back().call, walk});
     }
   const std::vector<double> costs = predicted_costs(facts, walks);
@@ -216,7 +208,8 @@ std::vector<PlanChoice> plans_of(const std::vector<Cell>& cells, const std::vect
       if (cpu + 1 == kCpuCount)
         plans.push_back({{calls}, chosen[at], why(cells[at], chosen[at])});
       else if (chosen[at] != chosen[at + 1])  // otherwise the next plan serves this CPU, too
-        plans.push_back({{calls, std::string(kCpus[cpu].target)}, chosen[at], why(cells[at], chosen[at])});
+        plans.push_back(
+            {{calls, std::string(kCpusOfPlans[cpu].target)}, chosen[at], why(cells[at], chosen[at])});
     }
   }
   return plans;

@@ -23,12 +23,6 @@ const char* wrong_rows(const Argument& rows) {
   return rows.number() < kAnyRows ? nullptr : "a plan for more than any call's rows: write BATCH";
 }
 
-/// Returns the CPU targets that a plan is for if it names this one: those with at least its instructions.
-TargetSet targets_of(const std::string& name) {
-  if (name.empty()) return TargetSet::Any;
-  return name == "avx512fp16" ? TargetSet::Fp16 : name == "avx512" ? TargetSet::Avx512Up : TargetSet::Avx2Up;
-}
-
 /// Returns the targets of `all` that are not among `taken`.
 TargetSet without(TargetSet all, TargetSet taken) {
   const auto left_out = [&](CpuTarget target) -> unsigned {
@@ -66,7 +60,7 @@ Result<std::vector<Plan>> plans_of(const Schedule& schedule) {
     if (plans.empty() && range.begin != 1) return wrong("directives stand before the first plan");
     if (plans.size() == kMaxPlans) return wrong(formatted("more than {} plans", kMaxPlans));
     if (const char* what = wrong_rows(range.directive->arguments[0])) return wrong(what);
-    const TargetSet targets = targets_of(range.target);
+    const TargetSet targets = range.targets();
     if (range.shares_rows) {
       const PlanRange& last = ranges[plans.size() - 1];
       if (range.most != last.most) return no_plan_without(schedule, last);

@@ -96,6 +96,41 @@ TEST_F(Bench, ComparesSchedulesSideBySide) {
   expect_refused({model_, "--batch", "1", "--batch", "2"}, 2, "option '--batch' is given twice");
 }
 
+/// Parts of calls: measured ones for every program, predicted ones for models whose plan `auto` has chosen.
+TEST_F(Bench, TimesThePartsOfCalls) {
+  const std::vector<std::string> words = {model_, rows_, "--batch", "1,64", "--parts"};
+  const Outcome table = bench(words);
+  EXPECT_EQ(table.code, 0) << table.err;
+  for (const char* part :
+       {"us/row        encode       walk     reduce  transform        all\n",
+        "\n       1        1  measured ", "\n      64        1  measured ", "  predicted "})
+    EXPECT_NE(table.out.find(part), std::string::npos) << part << "\n" << table.out;
+  for (const auto& line : lines(words)) {
+    for (const char* kind : {"us_per_row", "predicted_us_per_row"}) {
+      ASSERT_TRUE(line.contains(kind)) << line.dump();
+      for (const char* part : {"encode", "walk", "reduce", "transform"})
+        EXPECT_GE(line[kind][part].get<double>(), 0) << line.dump();
+      EXPECT_GT(line[kind]["walk"].get<double>(), 0) << line.dump();
+    }
+    EXPECT_GT(line["us_per_row"]["reduce"].get<double>(), 0) << line.dump();
+  }
+}
+
+TEST_F(Bench, PredictsPartsOnlyWhereItCan) {
+  const auto is_predicted = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--batch", "8", "--parts"});
+    return lines(words)[0].contains("predicted_us_per_row");
+  };
+  EXPECT_TRUE(is_predicted({model_}));
+  EXPECT_FALSE(is_predicted({model_, "--threads", "2"}));
+  EXPECT_FALSE(is_predicted({model_, "--schedule", "rows-4"}));
+  EXPECT_FALSE(is_predicted({model_, "--contract", "reproducible"}));
+  ASSERT_EQ(forestvm({"compile", model_, "-o", file("m.fvm"), "--with", "contributions"}).code, 0);
+  EXPECT_FALSE(is_predicted({file("m.fvm")}));
+  expect_refused({model_, "--parts", "--backend", "emulator"}, 2,
+                 "--parts: times the parts of calls on the host only");
+}
+
 TEST_F(Bench, TheEnvironmentNamesTheTargetWhereNobodyElseDoes) {
   const auto with = [&](const char* target, std::vector<std::string> words) {
     ::setenv("FORESTVM_TARGET", target, 1);

@@ -1,0 +1,27 @@
+// Predicts what the parts of calls cost, to explain times and plans: encoding by the values and thresholds of a row,
+// reducing and transforming by its outputs, and walking as what the predictor of walks leaves.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <forestvm/core/bytecode.hpp>
+#include <forestvm/model.hpp>
+#include <forestvm/schedule.hpp>
+
+namespace forestvm::scheduler {
+
+/// Microseconds of a row, in one thread.
+struct CostParts {
+  double encode = 0;
+  double walk = 0;       ///< Trees are walked, and leaves added.
+  double reduce = 0;     ///< The call begins, loops run, and sums are begun and stored.
+  double transform = 0;  ///< Sums become what the trainer's predict gives.
+};
+
+/// Predicts calls of `rows` rows on a CPU, which take the plan that a schedule has for them. Returns std::nullopt if
+/// the plan is not one among which `auto` chooses, or if the model's costs are not predicted.
+std::optional<CostParts> predicted_parts(const Model& model, const Schedule& schedule, std::uint32_t rows,
+                                         CpuTarget cpu);
+
+}  // namespace forestvm::scheduler
