@@ -89,4 +89,16 @@ std::string text_of(const RepeatedRows& rows, const std::string& path) {
                       : formatted("{} of {}", count, path);
 }
 
+Result<void> Caller::call() {
+  const AnyRows rows = rows_.batch(next_, batch_);
+  next_ = rows_.after(next_, batch_);
+  return predictor_.predict(*context_, rows, output_, out_.data());
+}
+
+Result<Seconds> Caller::time(std::uint64_t calls) {
+  const Clock::time_point begin = Clock::now();
+  for (std::uint64_t i = 0; i < calls; ++i) FVM_TRY(call());
+  return Seconds(Clock::now() - begin);
+}
+
 }  // namespace forestvm::cli

@@ -62,18 +62,10 @@ class Caller {
         context_(predictor.make_context()),
         out_(batch * output_width(predictor.program(), output)) {}
 
-  Result<void> call() {
-    const AnyRows rows = rows_.batch(next_, batch_);
-    next_ = rows_.after(next_, batch_);
-    return predictor_.predict(*context_, rows, output_, out_.data());
-  }
+  Result<void> call();
 
   /// Makes `calls` calls and returns the time that they took together.
-  Result<Seconds> time(std::uint64_t calls) {
-    const Clock::time_point begin = Clock::now();
-    for (std::uint64_t i = 0; i < calls; ++i) FVM_TRY(call());
-    return Seconds(Clock::now() - begin);
-  }
+  Result<Seconds> time(std::uint64_t calls);
 
  private:
   const Predictor& predictor_;

@@ -24,7 +24,7 @@ struct EncodeCosts {
 constexpr EncodeCosts kAvx512Encodes{0.48, 3.4, 0.016, 15};
 constexpr EncodeCosts kOtherEncodes{0.74, 6.2, 0.045, 23};
 
-constexpr double kCall = 180;     ///< Nanoseconds of a call besides encoding and walks.
+constexpr double kCall = 150;     ///< Nanoseconds of a call besides encoding and walks.
 constexpr double kOutput = 0.8;   ///< Nanoseconds of beginning and storing the sum of an output.
 constexpr double kOperation = 1;  ///< Nanoseconds of comparing or scaling an output.
 constexpr double kFunction = 20;  ///< Nanoseconds of an exponential or a logarithm of an output.
