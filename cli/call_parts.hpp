@@ -13,12 +13,12 @@
 
 namespace forestvm::cli {
 
-/// Walks include adding leaves to sums. Reducing is all that is left when rows are neither encoded nor walked: the call
-/// begins, loops run, sums are begun, added over parallel loops, and stored.
+/// The parts of a call. Walks include adding leaves to sums. Reducing is all that is left when rows are neither encoded
+/// nor walked: the call begins, loops run, and sums are begun, added over parallel loops, and stored.
 enum class CallPart : std::uint8_t { Encode, Walk, Reduce, Transform };
 inline constexpr std::array<std::string_view, 4> kCallParts = {"encode", "walk", "reduce", "transform"};
 
-/// Microseconds of a row, by CallPart.
+/// The microseconds per row that each CallPart takes.
 using PartTimes = std::array<double, kCallParts.size()>;
 
 /// A program with copies that leave out walks, and walks and encoding, all loaded on the host.

@@ -7,7 +7,7 @@ namespace forestvm::cli {
 namespace {
 
 constexpr Seconds kSample{1e-3};
-constexpr Seconds kLeast{1e-9};  ///< Calls that the clock does not see take so long.
+constexpr Seconds kLeast{1e-9};  ///< The time that calls are taken to need if the clock shows none.
 
 /// Warms the caller up, and chooses the number of calls of a sample.
 Result<CallSamples> begin_samples(Caller& caller, Seconds budget) {

@@ -1,6 +1,6 @@
-// forestvm diff: compares a model's program with the trainer's stored scores, the reference predictor, native
-// code or another program. Prints how far apart the raw scores are, which rows
-// differ, and the first tree and node where two walks part.
+// forestvm diff: compares a model's program with the trainer's stored scores, the reference predictor, native code or
+// another program. Prints how far apart the raw scores are, which rows differ, and the first tree and node where two
+// walks part.
 #include <algorithm>
 #include <bit>
 #include <cmath>

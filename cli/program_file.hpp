@@ -34,18 +34,18 @@ Result<ModelOrProgram> load_requested(const Arguments& arguments, const std::str
 /// Loads a program; "-" is standard input.
 Result<Program> load_program(const std::string& path);
 
-/// --rounds, which load_requested reads.
+/// The option --rounds, which load_requested reads.
 extern const Option kRoundsOption;
 
-/// --schedule, --contract and --strict of `run`, `compile` and `dump`. kSchedulesOption is --schedule of `bench`, which
-/// may be given several times.
+/// The options --schedule, --contract and --strict of the commands that compile. kSchedulesOption is the --schedule of
+/// `bench`, which may be given several times.
 extern const Option kScheduleOption;
 extern const Option kSchedulesOption;
 extern const Option kContractOption;
 extern const Option kStrictOption;
 
-/// --with of `compile`, which adds capabilities to the program. `run` has no --with: it adds the capabilities that its
-/// other options need.
+/// The option --with of `compile`, which adds capabilities to the program. `run` has no --with: it adds the
+/// capabilities that its other options need.
 extern const Option kWithOption;
 
 /// A schedule, and its name in messages: its file, "schedule NAME" or "--schedule".

@@ -16,7 +16,7 @@ namespace forestvm::cli {
 
 extern const Option kSamplesOption;
 
-/// Returns the names of the two files of a value "X.npy,y.npy". Usage error for other values.
+/// Returns the names of the two files of a value "X.npy,y.npy". Returns a Usage error for other values.
 Result<std::pair<std::string, std::string>> sample_files(const std::string& value);
 
 /// Reads NPY arrays of the shapes (rows, features) and (rows,). Refuses what the reader of NPY refuses, targets in

@@ -27,7 +27,7 @@ struct PlanRemark {
 /// Returns the plans of a schedule's text; none if it has no plan directive, or is no schedule.
 std::vector<PlanRemark> plan_remarks(std::string_view schedule);
 
-/// Says how schedules become legal that add in another order than the trainer.
+/// Says how schedules that add in another order than the trainer become legal.
 inline constexpr const char* kOtherContracts =
     "The contract trainer keeps the order in which trainers add; with --contract reproducible or fast others are legal.";
 

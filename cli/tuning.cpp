@@ -31,7 +31,7 @@ constexpr std::size_t kFinalists = 8;  ///< Schedules of a batch's race, beside 
 /// Schedules of each batch and target that the strategy `predict` measures.
 constexpr std::size_t kPredicted = 3;
 constexpr Seconds kHeatSample{1e-4}, kRaceSample{5e-4};
-/// Part of the budget that compiling for a heat may take; then the heat begins even if it is not full.
+/// The part of the budget that compiling for a heat may take; after it the heat begins even if it is not full.
 constexpr double kCompileShare = 0.05;
 constexpr double kHeatShare = 0.6;    ///< Largest part of the budget that heats take.
 constexpr double kHopeless = 4;       ///< A schedule that takes this many times auto's time is not sampled.
@@ -252,10 +252,6 @@ class Search {
         end_ - std::chrono::duration_cast<Clock::duration>((1 - kHeatShare) * options_.budget);
     std::vector<std::pair<std::size_t, Schedule>> fresh;
     for (const std::size_t point : points) {
-      // A program may have tiles of several nodes only if it has one plan.
-      if (options_.batches.size() > 1 && options_.backend.on_host() &&
-          scheduler::host_template_point(point).tiling.starts_with("uniform"))
-        continue;
       Schedule schedule = options_.space().schedule(model_, point);
       if (seen_.insert(print(schedule)).second) fresh.emplace_back(point, std::move(schedule));
     }

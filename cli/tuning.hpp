@@ -22,7 +22,8 @@
 
 namespace forestvm::cli {
 
-/// The schedules that a search measures: a few dozen by rules, then all of the space; or those of least predicted cost.
+/// The schedules that a search measures. Heuristic: a few dozen that rules choose. Exhaustive: these, then all others
+/// of the space. Predict: those of least predicted cost.
 enum class Strategy { Heuristic, Exhaustive, Predict };
 
 /// A schedule of the space, with the times that heats measured.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows how contributions against a background take more time and memory with its rows:
+"""Shows how the time and memory of contributions against a background change with the number of its rows:
 
 background.py FORESTVM LIBRARY ZOO [MODEL ...]
 

@@ -4,12 +4,12 @@
 curves.py [--axes depth,features,trees,repeats,rows] [--turns 5] [--smallest N] FORESTVM LIBRARY
 
 FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so. XGBoost trains models on random numbers, 100 trees of
-depth 6 on 32 features unless an axis says otherwise, and explains some of the rows, as many as it does in half a second.
-Both run in one process and in turns, with one thread. Axes: depth; features; trees; repeats (the number of features that
-trees can split on: the fewer there are, the more splits have the feature of a split above them); and rows (a call).
-Prints a Markdown table for each axis: what the model is like, the smallest processor times per row in microseconds, how
-many times as long XGBoost takes, and the largest difference relative to the largest sum of a row's contributions.
---smallest N takes only the first N points of an axis. Needs numpy and xgboost.
+depth 6 on 32 features unless an axis says otherwise, and explains some of the rows, as many as it does in half a
+second. Both run in one process and in turns, with one thread. Axes: depth; features; trees; repeats (the number of
+features that trees can split on: the fewer there are, the more splits have the feature of a split above them); and rows
+(a call). Prints a Markdown table for each axis: what the model is like, the smallest processor times per row in
+microseconds, how many times as long XGBoost takes, and the largest difference relative to the largest sum of a row's
+contributions. --smallest N takes only the first N points of an axis. Needs numpy and xgboost.
 """
 import argparse
 import os

@@ -5,9 +5,10 @@ early_stop.py FORESTVM LIBRARY
 
 FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so. Trains LightGBM models on random numbers, and finds
 the margin at which rows get a third of the rounds on average, checked after every 10. All calls are of the same 4096
-rows, or of some of them, one thread, in one process and in turns. Prints a Markdown table of the smallest processor
-times per row in microseconds: of raw scores of a program that does not keep leaves, of one that does, with an early stop, and of
-LightGBM without and with it. Raw scores must have LightGBM's bits, rounded to float32. Needs numpy and lightgbm.
+rows, or of some of them, with one thread, in one process and in turns. Prints a Markdown table of the smallest
+processor times per row in microseconds: of raw scores of a program that does not keep leaves, and of one that does, of
+raw scores with an early stop, and of LightGBM without and with an early stop. Raw scores must have LightGBM's bits,
+rounded to float32. Needs numpy and lightgbm.
 """
 import pathlib
 import sys

@@ -7,8 +7,8 @@ of some rows) and answers (writes the numbers of some rows to a file).
 
 An engine is a class below, named after it. load() reads the model, makes `explain`, which takes rows and returns the
 engine's own result, and sets `version`. attributions() brings the result into one shape: (rows, outputs, features) for
-contributions, (rows, outputs, features, features) for interactions. An engine that cannot take a model, or does not have
-what is asked, raises Skip.
+contributions, (rows, outputs, features, features) for interactions. An engine that cannot take a model, or does not
+have what is asked, raises Skip.
 """
 import importlib.metadata as metadata
 import pathlib
@@ -40,7 +40,7 @@ class Engine:
     approximates = False  # whether it has approximate contributions
 
     def __init__(self, model, kind, background, threads, **options):
-        """`model` is the trainer's file, `kind` what the library calls the output, `background` a file of rows or None."""
+        """`model` is the trainer's file, `kind` forestvm's name of the output, `background` a file of rows or None."""
         if kind == "approx-contributions" and not self.approximates:
             raise Skip("has no approximate contributions")
         self.model, self.kind, self.threads, self.options = model, kind, threads, options
@@ -162,9 +162,9 @@ class WithoutExpected(Engine):
 
 
 class shap(WithoutExpected):
-    """Uses TreeExplainer; with a background, feature_perturbation="interventional". Without one it calls the trainer's own
-    code for XGBoost and LightGBM unless told otherwise, so rows are explained by shap's own extension, exactly as with
-    `approximate=False` for models that have no such code."""
+    """Uses TreeExplainer; with a background, feature_perturbation="interventional". Without one TreeExplainer calls the
+    trainer's own code for XGBoost and LightGBM unless told otherwise, so rows are explained by shap's own extension,
+    exactly as with `approximate=False` for models that have no such code."""
 
     def load(self):
         import shap as module

@@ -1,5 +1,5 @@
-"""Models of the zoo (docs/testing.md) and one of LightGBM, XGBoost's Booster of a model, facts about it, and rows of a
-background."""
+"""Reads the models of the zoo (docs/testing.md), trains one with LightGBM, and gives XGBoost's Booster of a model,
+facts about a model, and the rows of a background."""
 import gzip
 import json
 import pathlib
@@ -36,8 +36,8 @@ def booster_of(model):
 
 
 def facts(file):
-    """Returns what a model of XGBoost, as JSON, is like: the leaves of a tree, the features that splits have, and the share of
-    splits that have the feature of a split above them."""
+    """Returns facts about a model of XGBoost, a JSON file: the leaves of a tree, the features that splits have, and the
+    share of splits that have the feature of a split above them."""
     trees = json.loads(file.read_text())["learner"]["gradient_booster"]["model"]["trees"]
     splits = repeats = 0
     used = set()

@@ -4,13 +4,14 @@
 peers.py [options] FORESTVM LIBRARY ZOO [MODEL ...]
 
 FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder of models as docs/testing.md describes.
-Each engine has a process, and an environment that `bench/peers/install v-daal v-explain v-fasttreeshap` makes in
-$PEERS_HOME; engines whose environment is absent are named on standard error, and at the end. All compute exact
-contributions, interactions or approximate contributions of the same rows with one thread, in turns; an engine gets as many of the rows as it explains in about half a
-second, Woodelf always all. Prints Markdown tables: the smallest processor times per row in microseconds, in brackets how
-many times as long as forestvm an engine takes, and geometric means, in which engines take no part whose answers are
-wrong; and the largest differences from forestvm's answers, relative to the largest sum of a row's contributions. Lists
-versions, and what engines refuse. Needs numpy, and lightgbm to train a model unless some are named.
+Each engine runs in its own process and in an environment that `bench/peers/install v-daal v-explain v-fasttreeshap`
+makes in $PEERS_HOME; engines whose environment is absent are named on standard error, and at the end. All compute exact
+contributions, interactions or approximate contributions of the same rows with one thread, in turns; an engine gets as
+many of the rows as it explains in about half a second, Woodelf always all. Prints Markdown tables: the smallest
+processor times per row in microseconds, in brackets how many times as long as forestvm an engine takes, and geometric
+means, in which engines take no part whose answers are wrong; and the largest differences from forestvm's answers,
+relative to the largest sum of a row's contributions. Lists versions, and what engines refuse. Needs numpy, and lightgbm
+to train a model unless some are named.
 """
 import argparse
 import gzip

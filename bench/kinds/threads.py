@@ -29,8 +29,8 @@ THREADS = (1, 2)
 
 
 def seconds_of_threads():
-    """Returns the processor seconds of each thread of this process, by clock_getcpuclockid's numbers for Linux's threads:
-    schedstat has them to the last tick only."""
+    """Returns the processor seconds of each thread of this process, by clock_getcpuclockid's numbers for Linux's
+    threads: schedstat has them to the last tick only."""
     return {thread: time.clock_gettime(~int(thread) << 3 | 6) for thread in os.listdir("/proc/self/task")}
 
 

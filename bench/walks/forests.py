@@ -15,7 +15,7 @@ CLASSES = (3, 5, 7, 10, 26)
 
 
 def shape(random):
-    """Draws what a forest is like."""
+    """Draws the parameters of a forest."""
     features = int(np.exp(random.uniform(np.log(3), np.log(2500))))
     depths = [2, 3, 4, 5, 6, 7, 8, 9, 10, 12]
     depth = int(random.choice(depths, p=[0.03, 0.07, 0.1, 0.12, 0.2, 0.12, 0.14, 0.08, 0.08, 0.06]))
@@ -30,12 +30,12 @@ def shape(random):
     return {
         "features": features,
         "used": max(1, int(features * random.choice([1.0, 1.0, 0.6, 0.2]))),
-        "skew": random.uniform(0, 1.5),  # of how often features are tested
-        "pool": int(random.choice([2, 8, 32, 64, 128, 255, 1000, 100_000])),  # thresholds of a feature
+        "skew": random.uniform(0, 1.5),  # how unequally often features are tested
+        "pool": int(random.choice([2, 8, 32, 64, 128, 255, 1000, 100_000])),  # the most thresholds of a feature
         "depth": depth if not leafwise else 40,
         "leaves": leaves if leafwise else 1 << 30,
-        "rows": int(np.exp(random.uniform(np.log(300), np.log(3e6)))),  # of training
-        "least": float(random.choice([1, 2, 20])),  # rows of a leaf
+        "rows": int(np.exp(random.uniform(np.log(300), np.log(3e6)))),  # training rows
+        "least": float(random.choice([1, 2, 20])),  # the fewest rows of a leaf
         "balance": random.uniform(0.5, 4),  # 1: shares of a split's sides are uniform; more: closer to halves
         "trees": trees,
         "outputs": outputs,

@@ -33,8 +33,8 @@ constexpr std::uint32_t kRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 1024};
 constexpr const char* kTargets[] = {"avx512", "avx2"};
 constexpr int kFirstTurns = 3, kTurnsOfLongCalls = 6, kTurns = 12;
 constexpr Seconds kSample{1e-4}, kLongCall{3e-3};
-/// Time of the calls before each sample, which bring the program's trees back into the caches: those of the others have
-/// been there since.
+/// The time of the calls before each sample. They bring the program's trees back into the caches, where those of other
+/// programs have been since.
 constexpr Seconds kWarmUp{3e-4};
 /// A walk that takes this many times the least time takes part in the first turns only.
 constexpr double kHopeless = 2;

@@ -1,7 +1,7 @@
-// SilvanForge's heuristic search for a GPU schedule: a batch size, a number of features and a way to measure
-// -> a point of the template. Source: SilvanForge, section 8.2, algorithm 1. It measures 36 of the 5,184
-// points, and the best three again with shared reduction. Rows per thread, which the algorithm does not name,
-// are 1: the smallest, as section 8.2 asks for parallelism first.
+// SilvanForge's heuristic search for a GPU schedule. In: a batch size, a number of features and a way to measure. Out:
+// a point of the template. Source: SilvanForge, section 8.2, algorithm 1. It measures 36 of the 5,184 points, and the
+// best three again with shared reduction. Rows per thread, which the algorithm does not name, are 1: the smallest, as
+// section 8.2 asks for parallelism first.
 #pragma once
 
 #include <array>

@@ -21,13 +21,13 @@ namespace {
 using scheduler::ForestFacts;
 using scheduler::PlanChoice;
 
-/// The most values to encode for each step of float64 rows, for models that compare in float64. Encoding a value of
-/// theirs costs as much as converting it, which walks that compare values need.
+/// The most values to encode for each step for which float64 rows are walked by codes, in models that compare in
+/// float64. Encoding a float64 value costs as much as converting it, which walks that compare values need.
 constexpr double kMaxDoublesPerStep = 25;
 /// The most rows of a pass of the host: larger calls are cut into passes. A plan for more rows runs only for rows that
 /// the host predicts as if there were more of them.
 constexpr std::uint32_t kMaxPassRows = std::uint32_t{1} << 30;
-constexpr std::uint32_t kBlockOfDoubles = 512;
+constexpr std::uint32_t kBlockOfDoubles = 512;  ///< Rows of a block of float64 rows.
 
 /// Returns whether float64 rows need a plan of their own that walks codes, because float32 rows are walked by values.
 bool codes_suit_doubles(const ForestFacts& facts, const PlanChoice& last) {
@@ -35,7 +35,7 @@ bool codes_suit_doubles(const ForestFacts& facts, const PlanChoice& last) {
          facts.forest.features_used <= kMaxDoublesPerStep * facts.steps();
 }
 
-/// Makes plans for `from` plans for `to`; each is a number of rows, or BATCH.
+/// Turns the plans for calls of up to `from` rows into plans for `to`; each is a number of rows, or BATCH.
 void rename_calls(std::vector<PlanChoice>& plans, const Argument& from, const Argument& to) {
   for (PlanChoice& plan : plans)
     if (plan.calls.front() == from) plan.calls.front() = to;

@@ -1,4 +1,4 @@
-// See cost_parts.hpp. Where the numbers come from: bench/results/auto.md#parts.
+// See cost_parts.hpp. bench/results/auto.md#parts says where the numbers come from.
 #include "scheduler/choose/cost_parts.hpp"
 
 #include <algorithm>
@@ -14,17 +14,18 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// Calls of more rows take the time of a row that these take: the predictor knows no larger ones.
+/// The most rows of the calls that the predictor knows. In larger calls a row is taken to cost as much as in these.
 constexpr std::uint32_t kMostMeasuredRows = 1024;
 
-/// Nanoseconds of encoding. Columns cost time for each row; features, their thresholds and the call for each call.
+/// The nanoseconds of encoding. Each column costs time for each row; each feature, each of its thresholds and the call
+/// itself cost time once in a call.
 struct EncodeCosts {
   double column, feature, threshold, call;
 };
 constexpr EncodeCosts kAvx512Encodes{0.48, 3.4, 0.016, 15};
 constexpr EncodeCosts kOtherEncodes{0.74, 6.2, 0.045, 23};
 
-constexpr double kCall = 150;     ///< Nanoseconds of a call besides encoding and walks.
+constexpr double kCall = 150;     ///< Nanoseconds of a call besides encoding and walking.
 constexpr double kOutput = 0.8;   ///< Nanoseconds of beginning and storing the sum of an output.
 constexpr double kOperation = 1;  ///< Nanoseconds of comparing or scaling an output.
 constexpr double kFunction = 20;  ///< Nanoseconds of an exponential or a logarithm of an output.
@@ -36,7 +37,7 @@ double encode_cost(const ForestFacts& facts, const WalkCall& call) {
   return costs.column * static_cast<double>(facts.forest.threshold_columns) + of_call / call.rows;
 }
 
-/// Transforms that do without exponentials.
+/// The transforms that do without exponentials and logarithms.
 constexpr Transform kOperations[] = {Transform::Argmax, Transform::Step, Transform::Average,
                                      Transform::SignedSquare, Transform::Clamp};
 

@@ -7,7 +7,8 @@
 namespace forestvm::scheduler {
 namespace {
 
-constexpr double kWorthAPlan = 1.25;  ///< ratio of costs at one row from which values get a plan of their own
+/// The ratio of costs (codes to values) at one row from which walks by values get a plan of their own.
+constexpr double kWorthAPlan = 1.25;
 
 std::string why(const FewRowsCost& cost, const char* choice, std::uint32_t rows) {
   std::array<char, 200> text{};

@@ -1,6 +1,6 @@
-// The cost of a row in a call of few rows, walked with trees in lanes: by values, or by rank codes, which are made
-// first. The costs are nanoseconds on one core of an Intel Xeon of 2023 with AVX-512 (bench/results/auto.md); only
-// their ratios matter.
+// The cost of a row in a call of few rows that is walked with trees in lanes, either by values or by rank codes, for
+// which the row must be encoded first. The costs are nanoseconds on one core of an Intel Xeon of 2023 with AVX-512
+// (bench/results/auto.md); only their ratios matter.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct FewRowsCost {
   /// for one row, UINT32_MAX if it is always faster.
   std::uint32_t rows_by_values() const;
 
-  /// These say what calls of `rows` rows cost either way: "walks values, because …".
+  /// Return the reason for walking values or codes, with the costs of calls of `rows` rows both ways: "walks values,
+  /// because …".
   std::string why_values(std::uint32_t rows) const;
   std::string why_codes(std::uint32_t rows) const;
 };

@@ -44,8 +44,9 @@ bool says_covers(const Model& model) {
 
 struct LeafDepths {
   std::uint64_t count = 0;
-  double mean = 0;  ///< Weighted by covers, if there are some.
-  /// The most nodes and splits of a level. If nodes lie level by level, all reach their children in this distance.
+  double mean = 0;  ///< Mean depth of the leaves, weighted by covers if there are some.
+  /// The largest sum, over the levels, of a level's nodes and its splits. If nodes lie level by level, all reach their
+  /// children in this distance.
   std::uint64_t reach = 0;
 };
 

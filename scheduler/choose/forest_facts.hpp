@@ -12,7 +12,7 @@ struct ForestFacts {
   ForestStatistics forest;
   std::uint64_t trees = 0;
   std::uint64_t most_leaves = 0;  ///< Leaves of the largest tree.
-  std::uint64_t columns = 0;      ///< Most columns of rank codes.
+  std::uint64_t columns = 0;      ///< The most columns of rank codes that a row can have.
   std::uint32_t features = 0;     ///< Values of a row.
   std::uint32_t outputs = 0;
   /// The mean number of tests on a row's way through a tree: by the model's training rows if it says how many came to
@@ -28,9 +28,9 @@ struct ForestFacts {
   bool oblivious = false;         ///< In each tree, all nodes of a level make the same test.
 
   bool has_categories() const { return forest.category_splits != 0; }
-  /// Returns the steps of a row through all trees, each as deep as its deepest leaf.
+  /// Returns the steps of a row through all trees, if each takes as many as its deepest leaf needs.
   double steps() const { return forest.mean_depth * static_cast<double>(trees); }
-  /// Returns how many times as deep as the mean of the trees the deepest is.
+  /// Returns the depth of the deepest tree, divided by the mean depth of the trees.
   double padding() const { return forest.max_depth / (forest.mean_depth < 1 ? 1 : forest.mean_depth); }
   double mean_leaves() const {
     return static_cast<double>(forest.leaves) / static_cast<double>(trees == 0 ? 1 : trees);

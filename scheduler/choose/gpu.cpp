@@ -33,8 +33,8 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// The form of a block: its rows, and the threads over which it spreads its trees of a row. As many `blocks` share all
-/// trees of a row.
+/// The form of a block: its rows, and the threads over which it spreads its trees of a row. `blocks` is the number of
+/// blocks that share all trees of a row.
 struct Shape {
   std::uint32_t rows, tree_threads, blocks = 1;
 
@@ -60,18 +60,18 @@ constexpr std::size_t kMaxPlanAccumulators = kAccumulators - 1;
 /// The numbers of rows for which shapes are compared; each is the most rows of a plan. The last one is BATCH.
 constexpr std::uint32_t kCalls[] = {1, 16, 64, 512, 2048, 16384, 65536, 1u << 20};
 
-/// Bytes of shared memory for rows, as values or codes, and for sums. On every GPU a block has that much.
+/// Bytes of shared memory for rows, as values or codes, and for sums. On every GPU a block may have this much.
 constexpr std::size_t kSharedBytes = 40u << 10;
 constexpr std::size_t kSumBytes = 16;  ///< largest size of a sum: Exact128
 
-constexpr std::uint32_t kLockstep = 4;
+constexpr std::uint32_t kLockstep = 4;  ///< the most trees that a thread walks in lockstep
 
-constexpr std::uint32_t kMaxArrayDepth = 12;
-constexpr double kMaxArrayPadding = 2;  ///< largest ratio of slots to nodes for the array layout
+constexpr std::uint32_t kMaxArrayDepth = 12;  ///< greatest depth of a tree for the array layout
+constexpr double kMaxArrayPadding = 2;        ///< largest ratio of slots to nodes for the array layout
 /// Largest ratio of the deepest tree's depth to the mean depth with which walks are unrolled.
 constexpr double kMaxWalkPadding = 1.25;
 
-// A GPU of compute capability 9.0.
+// The sizes of a GPU of compute capability 9.0.
 constexpr double kMultiprocessors = 132;
 constexpr double kResidentBytes = 200u << 10;  ///< shared memory of the blocks of a multiprocessor
 
@@ -95,7 +95,7 @@ bool suits_array(const Model& model, const ForestStatistics& forest) {
   return static_cast<double>(slots) <= kMaxArrayPadding * static_cast<double>(forest.nodes);
 }
 
-/// Returns true if the sparse layout with nodes of 8 bytes holds the trees. A coded one has nodes of 4.
+/// Returns true if the sparse layout with nodes of 8 bytes holds the trees. Nodes that hold codes take 4 bytes.
 bool fits_sparse8(const Model& model) {
   return num_columns(model) <= std::size_t{1} << Sparse8View::kFeatureBits &&
          std::all_of(model.trees.begin(), model.trees.end(),
@@ -108,8 +108,8 @@ struct Facts {
   double trees, outputs;
   std::size_t values;                ///< values of a row
   std::optional<std::size_t> codes;  ///< columns of codes of a row, if codes may be walked
-  bool array;
-  bool small_nodes;     ///< true if nodes have at most 8 bytes
+  bool array;                        ///< true if trees lie in level order
+  bool small_nodes;                  ///< true if nodes have at most 8 bytes
   bool float32_sums;    ///< true if the thread that walks all trees of a row adds leaves to float32 sums
   double trees_of_sum;  ///< trees that add to an output
   bool vectors;         ///< true if leaves are vectors, of which each has an element for each output
@@ -140,7 +140,7 @@ enum class Leaves { NotKept, Shared, Global };
 /// A shape, and where its rows and leaves are.
 struct Candidate {
   Shape shape;
-  bool staged, coded;
+  bool staged, coded;  ///< whether rows are in shared memory, and whether they are codes
   Leaves leaves;
   double bytes;  ///< shared memory of a block
 };
@@ -214,7 +214,7 @@ double adding_latency(const Facts& facts, const Candidate& one) {
   return sums * facts.trees_of_sum * of_leaf + (one.shape.blocks == 1 ? 0 : gpu_costs::kJoinLatency);
 }
 
-/// Returns the clocks in which the stores of a warp's leaf pass.
+/// Returns the clocks in which the stores of a warp's leaves of one tree pass.
 double storing_clocks(const Facts& facts, const Candidate& one) {
   if (one.leaves == Leaves::NotKept) return 0;
   // Lanes store leaves of several rows, which lie as many leaves apart as there are trees, or of every fourth tree.
@@ -341,7 +341,7 @@ void add_plan(Schedule& schedule, const Facts& facts, const Candidate& one) {
     schedule.unrollWalk("t2");
 }
 
-/// Candidates for the calls of kCalls, those with the same shape in runs.
+/// A candidate for each of kCalls. Neighbours with the same shape form a run, which becomes one plan.
 using Choice = std::vector<Candidate>;
 
 bool same_shape(const Candidate& one, const Candidate& other) {

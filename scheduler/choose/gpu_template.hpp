@@ -1,5 +1,5 @@
 // The template GPU schedule and its nine parameters: the space in which GPU schedules are searched. Source:
-// SilvanForge, section 8.1 and table 5. The paper names the parameters, not the directives; these are ours:
+// SilvanForge, section 8.1 and table 5. The paper names the parameters, not the directives; forestvm's directives are:
 //
 //   rows per thread block     tile(batch, b0, b, rows_per_block); gpuDimension(b0, grid.x)
 //   rows per thread           tile(b, b1, b2, rows_per_thread); gpuDimension(b1, block.x)
@@ -37,6 +37,7 @@
 
 namespace forestvm::scheduler {
 
+/// A point of the space: a value of each parameter.
 struct GpuTemplatePoint {
   std::uint32_t rows_per_block = 8;
   std::uint32_t rows_per_thread = 1;

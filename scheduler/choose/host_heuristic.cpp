@@ -13,7 +13,8 @@ namespace {
 /// Calls of up to this many rows do not fill the vectors of a walk over rows; larger calls have no use for lanes of
 /// trees.
 constexpr std::size_t kFewBatchRows = 64;
-/// Calls of fewer rows are walked in lanes of trees or in one block: several blocks would be emptier still.
+/// The fewest rows of a call for which the points of add_row_lanes are measured: with fewer, blocks would be nearly
+/// empty.
 constexpr std::size_t kSmallestBlocks = 8;
 
 /// Adds the points that walk one row at a time, with trees in lockstep: values and codes, in long and short

@@ -17,8 +17,8 @@ inline constexpr std::size_t kTriedVariants = 3;
 /// Returns the points to measure first for calls of `batch` rows on `threads` threads.
 std::vector<HostTemplatePoint> host_heuristic_points(std::size_t batch, std::size_t threads);
 
-/// Returns the point with other values of the orthogonal parameters: tiling (without tiles of several nodes) and
-/// walker.
+/// Returns the variants of a point: points with other values of the orthogonal parameters, tiling (without tiles of
+/// several nodes) and walker.
 std::vector<HostTemplatePoint> host_variants(const HostTemplatePoint& point);
 
 /// Returns the number of a point in the host's space.

@@ -9,10 +9,10 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// Trees of a block if blocks of rows and blocks of trees run in parallel.
+/// The trees of a block if both blocks of rows and blocks of trees run in parallel.
 constexpr std::uint32_t kTreesOfBoth = 64;
 
-/// Makes the loops. Returns the name of the innermost one, and the prefix of the names of its pieces.
+/// Makes the loops of a point. Returns the name of the innermost loop, and the prefix for the names of its pieces.
 std::pair<std::string, std::string> make_nest(Schedule& schedule, const HostTemplatePoint& point) {
   const bool rows = point.lanes == "rows";
   if (point.parallel == "trees") {

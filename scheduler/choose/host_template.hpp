@@ -1,6 +1,6 @@
-// The template of schedules for the host, and its eight parameters (spaces.def): SilvanForge's space for CPUs
-// (section 8.3: parallel over rows, trees or both, by walks in lockstep) with blocks, layouts, tiles, rank codes and
-// unrolled walks.
+// The template of schedules for the host, and its eight parameters (spaces.def). It is SilvanForge's space for CPUs
+// (section 8.3: parallel over rows, trees or both, with walks in lockstep), to which blocks, layouts, tiles, rank codes
+// and unrolled walks are added.
 //
 //   parallel rows   lanes rows    for b0 in rows step block: for tree in trees: for b1 in b0: walk
 //                   lanes trees   for b0 in rows step block: for b1 in b0: for tree in trees: walk
@@ -9,10 +9,10 @@
 //   parallel both   lanes rows    for b0 in rows step block: for t0 in trees step 64: for t1 in t0: for b1 in b0: walk
 //                   lanes trees   for b0 in rows step block: for t0 in trees step 64: for b1 in b0: for t1 in t0: walk
 //
-// Parallel none makes the loops of parallel rows, but runs them in one thread; with lanes of trees it has no
-// blocks. With a lockstep above 1 the innermost loop is cut into pieces of that length, which are interleaved.
-// Tables are walked in a lockstep of their own, without steps to unroll, so points that differ only in interleave
-// and walker have one schedule.
+// With `none` in parallel, the loops are those of parallel rows, but run in one thread; with lanes of trees there are
+// no blocks then. With a lockstep above 1 the innermost loop is cut into pieces of that length, which are interleaved.
+// Tables are walked in a lockstep of their own, without steps to unroll, so points that differ only in interleave and
+// walker have one schedule.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace forestvm::scheduler {
 
-/// A point's values: words of spaces.def.
+/// A point of the host's space: a value of each parameter, as a word or number of spaces.def.
 struct HostTemplatePoint {
   std::string_view parallel = "none";
   std::uint32_t block = 64;

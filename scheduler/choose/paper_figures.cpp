@@ -23,8 +23,7 @@ struct DepthGroup {
   std::size_t trees = 0;
 };
 
-/// The most groups: the walks of each are code of their own, and models of many depths have few trees of most
-/// depths.
+/// The most groups. Each group has its own code for its walks, and models of many depths have few trees of most depths.
 constexpr std::size_t kMaxGroups = 8;
 /// Threads of a block in figure 1c: two warps of trees.
 constexpr std::uint32_t kTreeThreads = 64;

@@ -1,4 +1,4 @@
-// A race between candidates whose times are noisy: successive halving on measured times. The remaining candidates
+// A race between candidates whose times are noisy, by successive halving on measured times. The remaining candidates
 // are measured in turns, so that a disturbance of the machine affects all of them. After each round the slower half
 // drops out, and the next round has twice as many turns. The last two are measured until one is ahead beyond
 // chance, or for kMaxTurns turns.
@@ -26,7 +26,7 @@ struct Standing {
   std::vector<double> times{};  ///< one time for each turn
 
   /// Returns the time that a quarter of the turns did not exceed: disturbances only lengthen times, but the smallest of
-  /// many may be luck. Infinite if it was never measured.
+  /// many may be luck. Returns infinity if the candidate was never measured.
   double typical() const;
 };
 
@@ -39,8 +39,8 @@ struct RaceResult {
 /// Races `candidates` candidates, at least one. If it is stopped, the result has the standings so far.
 Result<RaceResult> race(std::size_t candidates, const MeasureOnce& measure, const ShouldStop& stop);
 
-/// Returns whether `a` was faster than `b` beyond chance: in half of the turns that both had and two standard
-/// deviations more. Both must have had at least 16 turns.
+/// Returns whether `a` was faster than `b` beyond chance: in more of the turns that both had than half of them, by two
+/// standard deviations. Both must have had at least 16 turns.
 bool is_ahead(const Standing& a, const Standing& b);
 
 }  // namespace forestvm::scheduler

@@ -1,5 +1,5 @@
-// RAPIDS FIL's schedule: the trees over a fixed number of threads of a block, which takes four rows at a time
-// from shared memory; nodes in the reorg layout; the threads' sums reduced in shared memory. Source:
+// RAPIDS FIL's schedule. A fixed number of threads of a block share the trees, and the block takes four rows at a time
+// from shared memory; nodes lie in the reorg layout, and the threads' sums are reduced in shared memory. Source:
 // SilvanForge, sections 1 and 6.
 #include <algorithm>
 

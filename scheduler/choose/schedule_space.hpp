@@ -1,6 +1,5 @@
 // The spaces in which schedules are searched, as data: parameters with their values, from the rows of spaces.def. A
-// point chooses a value of each parameter; its schedule is made by the space's template. Source: SilvanForge, section
-// 8.
+// point chooses a value of each parameter; the space's template makes its schedule. Source: SilvanForge, section 8.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// See share_few_rows.hpp. Where the numbers come from: bench/results/auto.md.
+// See share_few_rows.hpp. bench/results/auto.md says where the numbers come from.
 #include "scheduler/choose/share_few_rows.hpp"
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// Steps of a row through all trees from which its blocks are worth their loop: such a row takes two microseconds. In
-/// smaller forests rows take up to 1.2 times as long in blocks of four.
+/// The fewest steps of a row through all trees for which blocks of rows are worth their loop: such a row takes two
+/// microseconds. In smaller forests rows take up to 1.2 times as long in blocks of four.
 constexpr double kFewestSharedSteps = 2500;
-/// Returns the rows of a block: as few as two threads need to share eight rows, and one where a row takes longer than
+/// Returns the rows of a block: four, so that two threads can share eight rows, or one where a row takes longer than
 /// threads take to start.
 std::uint32_t shared_block(const ForestFacts& facts) {
   constexpr double kStepsOfLongRows = 40'000;
@@ -32,12 +32,13 @@ struct JudgedCalls {
   std::uint32_t rows, most;
 };
 constexpr JudgedCalls kJudgedCalls[] = {{8, 11}, {16, 22}, {32, 45}};
-/// Microseconds of a call in one thread from which threads gain by sharing it.
+/// The shortest call, in microseconds in one thread, that threads gain by sharing.
 constexpr double kShortestSharedCall = 40;
-/// The part of each thread's time in which it walks: two threads need 1 / 1.6 of the time of one.
+/// The part of its time in which each thread walks: two threads need 1 / 1.6 of the time of one.
 constexpr double kEfficiency = 0.8;
-constexpr double kWorthSharing = 0.9;  ///< Ratio of times from which walks of a block are left.
-/// A schedule may have 16 plans, of which one is for float64 rows.
+/// The largest ratio of times (shared rows to a block of rows) at which rows are shared.
+constexpr double kWorthSharing = 0.9;
+/// The most plans: a schedule may have 16, of which one is for float64 rows.
 constexpr std::size_t kMostSharedPlans = 15;
 
 std::uint64_t most_rows(const PlanChoice& plan) {
@@ -52,7 +53,7 @@ std::size_t group_end(const std::vector<PlanChoice>& plans, std::size_t begin) {
   return end;
 }
 
-/// Makes plans for calls of up to `most` rows, like those that calls of so many rows have.
+/// Inserts plans that end at `most` rows, as copies of the plans that calls of `most` rows have, unless some end there.
 void split(std::vector<PlanChoice>& plans, std::uint32_t most) {
   std::size_t begin = 0;
   while (most_rows(plans[begin]) < most) ++begin;
@@ -63,7 +64,7 @@ void split(std::vector<PlanChoice>& plans, std::uint32_t most) {
   plans.insert(first, copies.begin(), copies.end());
 }
 
-/// Drops plans whose calls the next plans serve alike.
+/// Drops plans that have the same walks as the plans for the next larger calls.
 void unite(std::vector<PlanChoice>& plans) {
   for (std::size_t begin = 0; begin < plans.size();) {
     const std::size_t next = group_end(plans, begin);
@@ -82,8 +83,8 @@ void unite(std::vector<PlanChoice>& plans) {
   }
 }
 
-/// Returns the kinds of calls, of `rows` rows, that each of some plans serves, which are for the same numbers of rows:
-/// those of the CPUs of its target that no plan before it names.
+/// Returns the kinds of calls of `rows` rows that each of `plans` serves, which are all for the same numbers of rows. A
+/// plan serves the CPUs of its target that no plan before it takes.
 std::vector<std::vector<WalkCall>> calls_of(std::span<const PlanChoice> plans, std::uint32_t rows) {
   std::vector<std::vector<WalkCall>> calls(plans.size());
   for (const CpuOfPlan& cpu : kCpusOfPlans) {
@@ -95,7 +96,8 @@ std::vector<std::vector<WalkCall>> calls_of(std::span<const PlanChoice> plans, s
   return calls;
 }
 
-/// Lets a plan for a block of `rows` rows walk them one by one, if threads that share them take clearly less time.
+/// Lets a plan that walks blocks of rows walk rows one by one instead, if threads that share the rows of `calls` are
+/// predicted to take clearly less time.
 void share(const ForestFacts& facts, std::span<const WalkChoice> candidates, std::span<const WalkCall> calls,
            unsigned threads, PlanChoice& plan) {
   const std::uint32_t rows = calls.front().rows;
@@ -125,7 +127,8 @@ void share(const ForestFacts& facts, std::span<const WalkChoice> candidates, std
   }
 }
 
-/// Returns the number of rows by which a plan for calls of more than `before` rows is judged, if these are calls.
+/// Returns the number of rows by which a plan for calls of more than `before` and up to `most` rows is judged;
+/// std::nullopt if it is not for calls that threads may share.
 std::optional<std::uint32_t> judged_rows(std::span<const std::uint32_t> rows, std::uint64_t before,
                                          std::uint64_t most) {
   std::optional<std::uint32_t> found;

@@ -10,14 +10,14 @@
 namespace forestvm::scheduler {
 namespace {
 
-/// Calls of more rows have no candidates that walk one row at a time, but larger blocks.
+/// Calls of more rows have larger blocks among their candidates, and fewer walks that take one row at a time.
 constexpr std::uint32_t kMostRowsOneByOne = 64;
-/// The layout `array` stores all trees as complete ones of the greatest depth. Forests are not stored like that if it
-/// multiplies their nodes by more than this.
+/// The layout `array` stores all trees as complete ones of the greatest depth. It is no candidate for forests whose
+/// nodes it would multiply by more than this.
 constexpr double kMostAddedNodes = 4;
-/// Walks are not unrolled in forests whose deepest tree is this many times as deep as the mean.
+/// Walks are not unrolled in forests whose deepest tree is more than this many times as deep as the mean.
 constexpr double kMostPadding = 2;
-/// Blocks of codes that would leave the cache are smaller than others.
+/// The most bytes of the codes of a large block: blocks whose codes would leave the cache are small ones.
 constexpr std::uint64_t kMaxCachedCodes = 512u << 10;
 
 std::string_view layout_name(WalkLayout layout) {
@@ -57,8 +57,8 @@ HostTemplatePoint template_point(const WalkChoice& walk, const ForestFacts& fact
   }
   point.interleave = walk.lockstep;
   point.layout = layout_name(walk.layout);
-  // Nodes along the likeliest walks make calls of deep forests 1.2 times as fast with up to 16 rows, and change nothing
-  // from 512 rows on.
+  // The order of nodes along the likeliest walks makes calls of up to 16 rows of deep forests 1.2 times as fast, and
+  // changes nothing from 512 rows on.
   if (walk.layout == WalkLayout::Sparse && facts.knows_covers) point.tiling = "probability";
   if (walk.coded) point.encode = "u8";
   if (walk.unrolled) point.walker = "unrolled";

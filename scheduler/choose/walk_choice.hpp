@@ -14,7 +14,8 @@
 
 namespace forestvm::scheduler {
 
-/// Names the walks that go in lockstep: none, all trees for a row, or all rows of a block through a tree.
+/// Names the walks that go in lockstep: none, those of a row through several trees, or those of a block's rows through
+/// a tree.
 enum class Lanes : std::uint8_t { None, Trees, Rows };
 
 enum class WalkLayout : std::uint8_t { Sparse, Tables, TreeTables, Array, TopTables };
@@ -22,7 +23,7 @@ enum class WalkLayout : std::uint8_t { Sparse, Tables, TreeTables, Array, TopTab
 struct WalkChoice {
   Lanes lanes = Lanes::None;
   WalkLayout layout = WalkLayout::Sparse;
-  bool coded = false;          ///< Walks compare rank codes; tables always do.
+  bool coded = false;          ///< Walks compare rank codes, as they always do in tables.
   std::uint32_t lockstep = 1;  ///< Walks in lockstep; tables have a lockstep of their own.
   std::uint32_t block = 0;     ///< Rows of a block; 0 with lanes of trees: all rows of the call, one by one.
   bool unrolled = false;       ///< Walks with lanes of trees take the steps of the deepest tree.
@@ -51,7 +52,8 @@ inline constexpr std::uint32_t kMostRowsOfSmallestBlock = 64;
 /// Returns the rows of a block whose codes stay in the cache.
 std::uint32_t block_of_codes(const ForestFacts& facts);
 
-/// Returns the walks whose costs are predicted that suit calls of this number of rows and that the model's trees have.
+/// Returns the candidates for calls of this number of rows: walks whose costs can be predicted, in layouts that hold
+/// the model's trees.
 std::vector<WalkChoice> walks_for(const ForestFacts& facts, std::uint32_t rows);
 
 }  // namespace forestvm::scheduler

@@ -17,8 +17,7 @@ namespace forestvm::scheduler {
 struct WalkCall {
   std::uint32_t rows = 1;
   bool has_avx512 = false;
-  bool has_fast_gathers =
-      false;  ///< The CPU gathers fast beside its lookups in tables: see walk_prediction.cpp.
+  bool has_fast_gathers = false;  ///< The CPU's gathers are fast compared with its lookups in tables.
 };
 
 /// Returns the call of `rows` rows on a CPU.
@@ -26,7 +25,7 @@ constexpr WalkCall call_on(CpuTarget cpu, std::uint32_t rows) {
   return {rows, cpu >= CpuTarget::Avx512, cpu == CpuTarget::Avx512Fp16};
 }
 
-/// The CPUs that plans tell apart, the narrowest target first.
+/// A kind of CPU that plans tell apart. kCpusOfPlans has the narrowest target first.
 struct CpuOfPlan {
   CpuTarget cpu;            ///< The last one stands for all others.
   std::string_view target;  ///< The target in schedules; the last has none.

@@ -24,12 +24,13 @@ namespace {
 
 /// The numbers of rows for which costs were measured.
 constexpr std::uint32_t kMeasuredRows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256, 1024};
-constexpr double kWorthAChange = 1.03;  ///< Ratio of costs from which a walk gets a plan of its own.
-/// Mean gain over all calls from which one more layout is worth its memory.
+constexpr double kWorthAChange = 1.03;  ///< The least ratio of costs for which calls get a further plan.
+/// The mean gain over all calls from which one more layout is worth its memory.
 constexpr double kWorthALayout = 0.03;
-constexpr std::size_t kMostPlans = 14;  ///< A schedule may have 16, of which one is for float64 rows.
+/// The most plans by predicted costs: a schedule may have 16, of which one is for float64 rows.
+constexpr std::size_t kMostPlans = 14;
 
-/// Names what walks read. All walks of one name share one copy of the trees in memory.
+/// Names the ways to walk by what they read. All walks of one way share one copy of the trees in memory.
 constexpr std::string_view kWays[] = {"values",
                                       "codes",
                                       "tables of codes",
@@ -90,9 +91,9 @@ void expect_memory(const Error& error) {
   if (error.message.starts_with("out of memory")) throw std::bad_alloc();
 }
 
-/// Returns the predictor; null if this CPU has no target of the build. It runs on the least target, and not on the one
-/// that FORESTVM_TARGET names, which may be none. The program is verified, although the build made it, because what
-/// verification allocates would otherwise be allocated in std::call_once, which cannot pass on that memory ran out.
+/// Returns the predictor; null if this CPU runs no target of the build. It runs on the least target, and not on the one
+/// that FORESTVM_TARGET names, which may not exist. The program is verified, although the build made it, because what
+/// verification allocates would otherwise be allocated in std::call_once, which cannot report that memory ran out.
 const Predictor* walk_costs() {
   static const std::unique_ptr<Predictor> predictor = [] {
     auto program = Program::borrow(walk_costs_image(), nullptr, Verification::Full);
@@ -131,7 +132,7 @@ std::vector<Cell> cells_of(const ForestFacts& facts, std::span<const std::uint32
   return cells;
 }
 
-/// Returns the set of ways whose mean cost, with a price for each way, is least.
+/// Returns the set of ways, a bit for each, whose mean cost is least if each way has a price.
 unsigned best_ways(const std::vector<Cell>& cells) {
   unsigned best = 0;
   double least = std::numeric_limits<double>::infinity();
@@ -151,7 +152,7 @@ unsigned best_ways(const std::vector<Cell>& cells) {
   return best;
 }
 
-/// Says what the walk of a cell costs, and what the best walks of other ways cost.
+/// Says what a walk of a cell costs, and what the best walks of the other ways cost.
 std::string why(const Cell& cell, const WalkChoice& walk) {
   const unsigned way = way_of(walk);
   const double mine = cell.cost_of(walk);

@@ -32,9 +32,9 @@ std::vector<HostTemplatePoint> predicted_points(const ForestFacts& facts, std::u
 std::string why_not_predicted(const ForestFacts& facts);
 
 /// Returns the plans of least predicted cost for calls of `rows` rows, which ascend; none means all calls. The last
-/// plan is for BATCH; the others reach to the geometric mean of a number of rows and the next. A call takes what larger
-/// calls take where nothing costs clearly less, so that there are few plans and layouts. The model's costs must be
-/// predictable: why_not_predicted() is empty.
+/// plan is for BATCH; each other plan reaches to the geometric mean of its number of rows and the next. Calls take the
+/// walk that larger calls take where no other costs clearly less, so that there are few plans and layouts. The model's
+/// costs must be predictable: why_not_predicted() is empty.
 std::vector<PlanChoice> plans_by_prediction(const ForestFacts& facts, std::span<const std::uint32_t> rows);
 
 }  // namespace forestvm::scheduler

@@ -26,9 +26,10 @@ namespace {
 constexpr std::uint32_t kFewRows = 16;
 /// Replaces kFewRows for oblivious and small trees, whose blocks cost less.
 constexpr std::uint32_t kFewRowsOfFast = 6;
-/// With AVX-512, blocks of tables are faster than rows walked one by one from 13 rows on (1.1 to 2 times at 16 rows;
-/// with AVX2 0.8 to 1.3 times), where encoding costs little beside the walks.
+/// The most rows that are walked one by one with AVX-512. There, blocks of tables are faster from 13 rows on (1.1 to 2
+/// times at 16 rows; with AVX2 0.8 to 1.3 times), where encoding costs little beside the walks.
 constexpr std::uint32_t kFewRowsOfAvx512 = 12;
+/// The most values to encode for each step with which such blocks are taken.
 constexpr double kMaxValuesPerStepOfAvx512 = 0.5;
 /// Trees with at most this many leaves on average are walked faster through tree tables than through a table
 /// for each level, in calls of up to kTreeTableRows rows. (More tests mean more columns to choose from in
@@ -41,13 +42,13 @@ constexpr std::uint32_t kTreeTableRows = kCodeRows;
 constexpr std::uint32_t kRowsOfSmallBlocks = 1024;
 constexpr std::uint32_t kLanes = 128;  ///< number of walks in lockstep: eight vectors of the widest target
 
-/// Walks do without leaf checks if trees are on average nearly as deep as the deepest.
+/// The largest ratio of the greatest to the mean depth of trees with which walks do without leaf checks.
 constexpr double kMaxPadding = 1.25;
 constexpr std::uint64_t kMaxRegisterColumns = 256;  ///< most columns whose codes are looked up in registers
 
-/// The limit of values to encode for each step. Encoding a value costs less than half a step by gathers with
-/// AVX-512, and one and a half with AVX2, where it is a loss near the limit (the epsilon model: 1.4 times as
-/// fast with AVX-512, 0.75 times with AVX2).
+/// The most values to encode for each step with which walks compare codes. Encoding a value costs less than half a step
+/// by gathers with AVX-512, and one and a half with AVX2, where it is a loss near the limit (the epsilon model: 1.4
+/// times as fast with AVX-512, 0.75 times with AVX2).
 constexpr double kMaxValuesPerStep = 2.5;
 
 /// Returns whether walks that compare codes suit the model better than walks that compare values.
@@ -56,14 +57,14 @@ bool suits_codes(const ForestFacts& facts) {
          (facts.fits_tables && facts.forest.features_used <= kMaxValuesPerStep * facts.steps());
 }
 
-/// The walk of one row after another, in lanes of trees.
+/// Returns the walk that takes one row after another, with trees in the lanes.
 WalkChoice tree_lanes(const ForestFacts& facts, bool coded) {
   const bool tables = facts.has_categories() && facts.fits_tables && facts.columns > Sparse4View::kMaxColumns;
   const bool unrolled = !tables && facts.forest.max_depth <= kMaxPadding * facts.forest.mean_depth;
   return {Lanes::Trees, tables ? WalkLayout::Tables : WalkLayout::Sparse, coded, kLanes, 0, unrolled};
 }
 
-/// The walk of blocks of rows.
+/// Returns the walk that takes blocks of rows.
 WalkChoice row_lanes(WalkLayout layout, bool coded, std::uint32_t block) {
   return {Lanes::Rows, layout, coded, layout == WalkLayout::Sparse ? kLanes : 1, block};
 }

@@ -1,4 +1,4 @@
-// Random forests and rows.
+// See random_forest.hpp.
 #include "random_forest.hpp"
 
 #include <algorithm>

@@ -102,9 +102,8 @@ class ScheduleMaker {
     if (!many.empty()) add(Schedule().parallel(name(dice_.pick(many))));
   }
 
-  // A nest for a GPU: rows are tiled once or twice, and so are trees, in any order; some loops, from the
-  // outside in, are mapped first to the grid, then to the block.
-
+  /// Makes a nest for a GPU: rows are tiled once or twice, and so are trees, in any order; some loops, from the outside
+  /// in, are mapped first to the grid, then to the block.
   Schedule run_mapped() {
     std::vector<std::string> nest;
     const auto cut = [&](const std::string& loop, Argument step) {

@@ -94,7 +94,7 @@ class GatherWalk {
         const std::uint32_t count = std::min(trees.end - t, Vectors * kLanes);
         if constexpr (Vectors <= 4)
           trees_of_row<Vectors>(task, t, row, count, x, pending);
-        else  // inline, more vectors would not fit the registers beside the loop's
+        else  // not inline: so many vectors would not fit the registers beside those of the loop
           last_trees_of_row<Vectors>(task, t, row, count, x, pending);
         t += count;
       }
@@ -104,7 +104,7 @@ class GatherWalk {
   }
 
   /// Prefetches the lines of a wide row if there are so many trees that they read most of them. A wide row may have
-  /// to come from memory: prefetched together, its lines arrive beside each other, not step by step.
+  /// to come from memory: if its lines are prefetched together, they arrive at the same time, and not step by step.
   FVM_INLINE static void fetch_row(const WalkTask& task, std::uint32_t row) {
     constexpr std::size_t kLine = 64 / sizeof(float), kWide = 16 * kLine;
     if (task.row_stride < kWide || task.row_stride / kLine > 2 * task.tree_range.size()) return;

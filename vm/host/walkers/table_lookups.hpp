@@ -32,7 +32,7 @@ struct LevelShape {
     return tables(slots, columns) * 4 +
            (static_cast<unsigned>(kind) - static_cast<unsigned>(LevelKind::Tests));
   }
-  /// Returns number() without the kind, which is number / 4.
+  /// Returns number() / 4, which is the same for all kinds of levels.
   FVM_INLINE static constexpr unsigned tables(unsigned slots, unsigned columns) {
     const unsigned size = bits((slots - 1) | 15u) - 4;
     return size * 4 + (kColumnClasses >> (4 * bits(columns - 1)) & 3u);

@@ -195,7 +195,7 @@ struct TileWalk {
   using Tree = typename View::Tree;
   using Row = decltype(row_of<View>(std::declval<WalkTask>(), 0));
 
-  /// Walks Trees x Rows pairs in lockstep. kFixed: exactly task.steps steps, at most kMaxFixedSteps.
+  /// Walks Trees x Rows pairs in lockstep. With kFixed they take exactly task.steps steps, at most kMaxFixedSteps.
   template <unsigned Trees, unsigned Rows, bool kFixed = false>
   static void tile(const WalkTask& task, std::uint32_t tree, std::uint32_t row) {
     Tree trees[Trees];
