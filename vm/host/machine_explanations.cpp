@@ -11,7 +11,7 @@ namespace {
 
 /// The numbers of an output's totals to be written for a call.
 struct TotalsToWrite {
-  const LoadedPaths& paths;
+  const HostPaths& paths;
   const PathOutput& output;
   const double* totals;
   const double* expected;       ///< The expected score of each row.
@@ -49,7 +49,7 @@ void write_contributions(const TotalsToWrite& all, Value* to) {
 
 /// Halves the totals of pairs and subtracts the halves from the totals of both features. What each feature contributes
 /// alone remains.
-void part_pairs(const LoadedPaths& paths, const PathOutput& output, double* totals) {
+void part_pairs(const HostPaths& paths, const PathOutput& output, double* totals) {
   for (std::size_t i = 0; i < output.pairs; ++i) {
     const TotalPair& pair = paths.total_pairs[output.first_pair + i];
     double* const both = totals + (output.features + i) * kCodeRows;
@@ -87,7 +87,7 @@ void write_interactions(const TotalsToWrite& all, Value* to) {
 
 /// Sets the range of an output's trees that are among the explained trees from `begin` on and before `end`.
 void choose_trees(std::uint32_t begin, std::uint32_t end, ExplainTask& task) {
-  const LoadedPaths& paths = *task.paths;
+  const HostPaths& paths = *task.paths;
   std::size_t tree = paths.batches[task.output->first_batch].first_tree;
   const std::size_t last = paths.batches[task.output->end_batch - 1].end_tree;
   while (tree < last && paths.trees[tree].number < begin) ++tree;
@@ -109,7 +109,7 @@ double mean_of(const Program& program, std::size_t output, std::uint32_t begin, 
 
 void Machine::explain(const Inst& inst) {
   const Range rows = ranges[operands<Op::Explain>(inst).rows];
-  const LoadedPaths& paths = loaded_->paths;
+  const HostPaths& paths = loaded_->paths;
   const bool pairs = pass_->output == OutputKind::Interactions;
   const std::size_t chosen = pass_->options->features.size();
   const std::size_t features = chosen != 0 ? chosen : loaded_->meta.num_features;
