@@ -1,0 +1,88 @@
+// See device_kinds.hpp.
+#include "kernels/backend/device_kinds.hpp"
+
+#include <cstddef>
+#include <numeric>
+#include <span>
+
+#include "kernels/backend/device_calls.hpp"
+
+namespace forestvm::kernels {
+
+LoadedPaths device_paths(const Program& program) {
+  return has_on_device(program, OutputKind::Contributions) ? LoadedPaths(program) : LoadedPaths();
+}
+
+ExplainSizes explain_sizes(const LoadedPaths& paths) {
+  const std::size_t number = paths.wide ? sizeof(double) : sizeof(float);
+  return {static_cast<std::uint32_t>(paths.batches.size()),
+          path_bytes(paths.most_levels, paths.most_depth, paths.wide), paths.totals.size() * number};
+}
+
+DeviceKinds::DeviceKinds(const Program& program, const LoadedPaths& paths)
+    : program_(program), paths_(paths) {
+  tables_.batch_count = static_cast<std::uint32_t>(paths.batches.size());
+  tables_.sum_count = static_cast<std::uint32_t>(paths.totals.size());
+  tables_.levels = static_cast<std::uint32_t>(paths.most_levels);
+  tables_.depth = static_cast<std::uint32_t>(paths.most_depth);
+  tables_.num_features = program.meta().num_features;
+  tables_.wide = paths.wide;
+  for (const PathOutput& output : paths.outputs) outputs_.push_back({output.expected, output.mean});
+  find_above_depths();
+  find_terms();
+}
+
+/// Finds the depth of the split above each split that tests the same feature.
+void DeviceKinds::find_above_depths() {
+  above_depths_.resize(paths_.splits.size());
+  for (const PathTree& tree : paths_.trees) {
+    std::vector<std::uint16_t> depths(tree.split_count);
+    for (const PathStep& step : std::span(paths_.steps).subspan(tree.first_step, tree.step_count)) {
+      depths[step.split] = step.depth;
+      const std::uint32_t above = paths_.splits[tree.first_split + step.split].above;
+      if (above != kNoneAbove) above_depths_[tree.first_split + step.split] = depths[above - 1];
+    }
+  }
+}
+
+/// Numbers the sums of all batches, and finds those of each feature of each output.
+void DeviceKinds::find_terms() {
+  const std::size_t features = program_.meta().num_features;
+  term_begins_.assign(paths_.outputs.size() * features + 1, 0);
+  const auto for_sums = [&](const auto& visit) {
+    for (std::size_t k = 0; k < paths_.outputs.size(); ++k) {
+      const PathOutput& output = paths_.outputs[k];
+      for (std::size_t b = output.first_batch; b < output.end_batch; ++b)
+        for (std::size_t i = 0; i < paths_.batches[b].sums; ++i) {
+          const std::size_t sum = paths_.batches[b].first_total + i;
+          visit(k * features + paths_.features[output.first_feature + paths_.totals[sum]],
+                static_cast<std::uint32_t>(sum));
+        }
+    }
+  };
+  for_sums([&](std::size_t term, std::uint32_t) { ++term_begins_[term + 1]; });
+  std::partial_sum(term_begins_.begin(), term_begins_.end(), term_begins_.begin());
+  terms_.resize(term_begins_.back());
+  std::vector<std::uint32_t> next = term_begins_;
+  for_sums([&](std::size_t term, std::uint32_t sum) { terms_[next[term]++] = sum; });
+}
+
+Result<const KindTables*> DeviceKinds::put(TableUploads& uploads) {
+  FVM_ASSIGN(tables_.round_begins, uploads.put(program_.round_begins()));
+  FVM_ASSIGN(tables_.steps, uploads.put(paths_.steps));
+  FVM_ASSIGN(tables_.splits, uploads.put(paths_.splits));
+  FVM_ASSIGN(tables_.above_depths, uploads.put(above_depths_));
+  if (paths_.wide) {
+    FVM_ASSIGN(tables_.constants, uploads.put(paths_.doubles));
+  } else {
+    FVM_ASSIGN(tables_.constants, uploads.put(paths_.singles));
+  }
+  FVM_ASSIGN(tables_.trees, uploads.put(paths_.trees));
+  FVM_ASSIGN(tables_.batches, uploads.put(paths_.batches));
+  FVM_ASSIGN(tables_.outputs, uploads.put(outputs_));
+  FVM_ASSIGN(tables_.term_begins, uploads.put(term_begins_));
+  FVM_ASSIGN(tables_.terms, uploads.put(terms_));
+  return uploads.put(std::span<const KindTables>(&tables_, 1));
+}
+
+}  // namespace forestvm::kernels
