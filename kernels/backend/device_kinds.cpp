@@ -5,6 +5,8 @@
 #include <numeric>
 #include <span>
 
+#include <forestvm/internal/calls.hpp>
+
 #include "kernels/backend/device_calls.hpp"
 
 namespace forestvm::kernels {
@@ -26,8 +28,9 @@ DeviceKinds::DeviceKinds(const Program& program, const LoadedPaths& paths)
   tables_.levels = static_cast<std::uint32_t>(paths.most_levels);
   tables_.depth = static_cast<std::uint32_t>(paths.most_depth);
   tables_.num_features = program.meta().num_features;
+  tables_.per_tree = explained_per_tree(program);
   tables_.wide = paths.wide;
-  for (const PathOutput& output : paths.outputs) outputs_.push_back({output.expected, output.mean});
+  for (const PathOutput& output : paths.outputs) expected_.push_back(output.expected);
   find_above_depths();
   find_terms();
 }
@@ -79,7 +82,7 @@ Result<const KindTables*> DeviceKinds::put(TableUploads& uploads) {
   }
   FVM_ASSIGN(tables_.trees, uploads.put(paths_.trees));
   FVM_ASSIGN(tables_.batches, uploads.put(paths_.batches));
-  FVM_ASSIGN(tables_.outputs, uploads.put(outputs_));
+  FVM_ASSIGN(tables_.expected, uploads.put(expected_));
   FVM_ASSIGN(tables_.term_begins, uploads.put(term_begins_));
   FVM_ASSIGN(tables_.terms, uploads.put(terms_));
   return uploads.put(std::span<const KindTables>(&tables_, 1));

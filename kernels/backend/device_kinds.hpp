@@ -34,7 +34,7 @@ class DeviceKinds {
   const Program& program_;
   const LoadedPaths& paths_;
   std::vector<std::uint16_t> above_depths_;
-  std::vector<ExplainedOutput> outputs_;
+  std::vector<double> expected_;
   std::vector<std::uint32_t> term_begins_, terms_;
   KindTables tables_{};
 };

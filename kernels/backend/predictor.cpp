@@ -49,7 +49,7 @@ struct DevicePass {
   const float* rows = nullptr;  ///< values of the rows, on the device; null if they came encoded
   /// values that functions of leaves read, on the device; see LaunchPass
   const double* leaf_values = nullptr;
-  const double* margins = nullptr;  ///< margins of the rows, on the device; null if the call brings none
+  const double* base = nullptr;  ///< what the rows bring of LaunchPass::base, on the device
   std::size_t row_stride = 0;
   std::uint32_t row_count = 0;
   OutputKind output = OutputKind::Raw;
@@ -182,32 +182,22 @@ class DevicePredictor final : public CallPredictor {
       rows.copy_features(begin, pass.row_count, leaf_features_, staged(behind));
       pass.leaf_values = on_device(behind);
     }
-    if (kind.options.base_margin.data != nullptr) {
+    if (pass.options.base) {
       const std::size_t at = behind + leaf_value_bytes(pass.row_count);
-      copy_margins(kind.options.base_margin, begin, pass.row_count, staged(at));
-      pass.margins = on_device(at);
+      write_base(program_, kind.output, kind.options, begin, pass.row_count, staged(at));
+      pass.base = on_device(at);
     }
     return {};
-  }
-
-  /// Copies the margins of rows, in the type of the program's scores, as the host does.
-  void copy_margins(const BaseMargin& margins, std::size_t begin, std::size_t rows, double* to) const {
-    const std::size_t outputs = program_.meta().num_outputs;
-    const bool wide = program_.meta().score_type == ScalarType::Float64;
-    for (std::size_t i = 0; i < rows * outputs; ++i) {
-      const double margin = margin_at(margins, begin * outputs + i);
-      to[i] = wide ? margin : static_cast<double>(static_cast<float>(margin));
-    }
   }
 
   std::size_t leaf_value_bytes(std::size_t rows) const {
     return rows * leaf_features_.size() * sizeof(double);
   }
 
-  /// Returns the bytes that are copied to the device behind rows: what functions of leaves read, and margins.
+  /// Returns the bytes that are copied to the device behind rows: what functions of leaves read, and base numbers.
   std::size_t behind_bytes(const PassKind& kind, std::size_t rows) const {
-    const bool margins = kind.options.base_margin.data != nullptr;
-    return leaf_value_bytes(rows) + (margins ? rows * program_.meta().num_outputs * sizeof(double) : 0);
+    const bool base = LaunchOptions::of(kind.output, kind.options).base;
+    return leaf_value_bytes(rows) + (base ? rows * program_.meta().num_outputs * sizeof(double) : 0);
   }
 
   /// Returns the bytes that are copied to the device for rows: values or codes, then what lies behind them.
@@ -415,7 +405,7 @@ class DevicePredictor final : public CallPredictor {
     const bool raw = pass.output == OutputKind::Raw;
     launch.pass.pair = raw ? Pair::None : meta.pair;
     launch.pass.value_width = static_cast<std::uint32_t>(pass.width);
-    set_options(program_, device_, pass.options, pass.margins, launch);
+    set_options(program_, device_, pass.options, pass.base, launch);
     launch.pass.codes = state.codes.as<const std::uint8_t>();
     launch.pass.encode_to = pass.coded ? nullptr : state.codes.as<std::uint8_t>();
     launch.pass.values = pass.to.values();

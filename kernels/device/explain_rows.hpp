@@ -52,8 +52,8 @@ class RowPaths {
   }
 
  private:
-  /// Sets which constants the row chooses at a split: of the left child, of the right child, or those of rows that do not
-  /// take the way to the split at some split above that tests the same feature.
+  /// Sets which constants the row chooses at a split: of the left child, of the right child, or those of rows that do
+  /// not take the way to the split at some split above that tests the same feature.
   FVM_DEVICE void test(const PathStep& step, const PathSplit& split, std::uint32_t above_depth) const {
     const std::uint8_t left = SplitConstants::PointLeft, right = SplitConstants::PointRight;
     const bool goes_left = codes_[std::size_t{split.column} * kCodeRows] <= split.code;
@@ -124,6 +124,8 @@ FVM_DEVICE void sum_batches(const Launch& launch, ExplainPart part, std::uint32_
              : pass.workspace + std::size_t{tables.sum_count} * pass.row_count * sizeof(Number);
   std::byte* const choices = kept + 2 * tables.levels * stride * sizeof(Number);
   const std::uint8_t* const codes = pass.codes + code_offset(row, launch.program.column_count);
+  const std::uint32_t first_tree = pass.added.begin * tables.per_tree,
+                      end_tree = pass.added.end * tables.per_tree;
   FVM_NO_UNROLL
   for (std::uint32_t b = Device::index(1); b < tables.batch_count; b += Device::extent(1)) {
     const PathBatch batch = tables.batches[b];
@@ -133,11 +135,14 @@ FVM_DEVICE void sum_batches(const Launch& launch, ExplainPart part, std::uint32_
     RowPaths<Number> paths(tables, codes, of_batch, {reinterpret_cast<Number*>(kept) + first, stride},
                            {reinterpret_cast<std::uint8_t*>(choices) + first, stride});
     FVM_NO_UNROLL
-    for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) paths.add(tables.trees[t]);
+    for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) {
+      const PathTree tree = tables.trees[t];
+      if (tree.number >= first_tree && tree.number < end_tree) paths.add(tree);
+    }
   }
 }
 
-/// Writes the thread's part of a row's contributions. Each feature's sums are added in float64, in the order of batches.
+/// Writes the thread's part of a row's contributions. Each feature's sums are added in float64, batch after batch.
 template <class Number, class Value>
 FVM_DEVICE void write_contributions(const Launch& launch, std::uint32_t row, Value* to) {
   const KindTables& tables = *launch.program.kinds;
@@ -149,11 +154,9 @@ FVM_DEVICE void write_contributions(const Launch& launch, std::uint32_t row, Val
   for (std::uint32_t c = Device::index(1); c < width; c += Device::extent(1)) {
     const std::uint32_t output = c / (features + 1), feature = c % (features + 1);
     if (feature == features) {
-      const ExplainedOutput& explained = tables.outputs[output];
-      // Margins have a stride; base scores have none.
-      to[c] = static_cast<Value>(
-          pass.base_stride == 0 ? explained.expected
-                                : explained.mean + pass.base[std::size_t{row} * pass.base_stride + output]);
+      to[c] =
+          static_cast<Value>(pass.base_stride == 0 ? tables.expected[output]
+                                                   : pass.base[std::size_t{row} * pass.base_stride + output]);
       continue;
     }
     const std::uint32_t* const begins = tables.term_begins + std::size_t{output} * features + feature;

@@ -1,6 +1,6 @@
-// The kernel of kinds, which writes outputs other than scores: a phase in it is one instruction, for all rows of a pass.
-// It is apart from the megakernel, so that this takes none of its registers. Blocks of grid.x share the rows, those of
-// grid.y what there is to do for each row. Threads do not wait for each other.
+// The kernel of kinds, which writes outputs other than scores: a phase in it is one instruction, for all rows of a
+// pass. It is apart from the megakernel, so that walks have the registers that it takes. Blocks of grid.x share the
+// rows, those of grid.y what there is to do for each row. Threads do not wait for each other.
 #pragma once
 
 #include <cstddef>

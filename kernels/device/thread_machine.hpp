@@ -414,21 +414,23 @@ class ThreadMachine : private ThreadWork {
 
   /// Sets the rows of an accumulator to `values`, which is LaunchPass::base or null: to zero.
   FVM_DEVICE void fill(std::uint32_t accumulator, Range rows, const double* values) const {
-    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32)
-      fill_rows<F32Sum>(accumulator, rows, values);
+    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 && launch_->pass.base_stride == 0)
+      fill_rows<F32Sum>(accumulator, rows, values, 0);
     else
       copy().fill_others(accumulator, rows, values);
   }
   FVM_DEVICE_COLD void fill_others(std::uint32_t accumulator, Range rows, const double* values) const {
-    with_element(accumulator, [&]<class Element>() { fill_rows<Element>(accumulator, rows, values); });
+    const std::size_t stride = values == nullptr ? 0 : launch_->pass.base_stride;
+    with_element(accumulator,
+                 [&]<class Element>() { fill_rows<Element>(accumulator, rows, values, stride); });
   }
   template <class Element>
-  FVM_DEVICE void fill_rows(std::uint32_t accumulator, Range rows, const double* values) const {
+  FVM_DEVICE void fill_rows(std::uint32_t accumulator, Range rows, const double* values,
+                            std::size_t stride) const {
     const std::uint32_t width = launch_->accumulators[accumulator].width;
     for_rows(rows, [&](std::uint32_t row) {
       Element* const sums = accumulator_row<Element>(accumulator, row);
-      const double* const of_row =
-          values == nullptr ? nullptr : values + std::size_t{row} * launch_->pass.base_stride;
+      const double* const of_row = values + row * stride;
       FVM_NO_UNROLL
       for (std::uint32_t k = 0; k < width; ++k)
         sums[k] = values == nullptr ? Element{} : Element::of(of_row[k], launch_->program.scale);
@@ -520,7 +522,9 @@ class ThreadMachine : private ThreadWork {
     walk.staged = false;
     walk.first_tree = group.first_tree;
     state_->staged_trees.for_groups([&](const StagedGroup& staged) {
-      if (staged.group != walk.walker->group || staged.begin > trees.begin || trees.end > staged.end) return;
+      if (staged.group != walk.walker->group || staged.begin > walk.trees.begin ||
+          walk.trees.end > staged.end)
+        return;
       walk.staged = true;
       walk.staged_offset = staged.offset;
       walk.group.nodes = Device::shared() + staged.offset;

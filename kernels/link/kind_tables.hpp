@@ -20,13 +20,8 @@ enum class ExplainPart : std::uint8_t {
   Write,        ///< Adds the batches' sums, and writes them and the expected scores to the output.
 };
 
-/// The expected score of an output: see PathOutput.
-struct ExplainedOutput {
-  double expected, mean;
-};
-
-/// The bytes that a thread keeps of a tree: P and S of left and of right children, for each depth and point, and how its
-/// row chooses constants at each depth.
+/// The bytes that a thread keeps of a tree: P and S of left and of right children, for each depth and point, and how
+/// its row chooses constants at each depth.
 FVM_HOST_DEVICE constexpr std::size_t path_bytes(std::size_t levels, std::size_t depth, bool wide) {
   return 2 * levels * (wide ? sizeof(double) : sizeof(float)) + depth;
 }
@@ -41,7 +36,7 @@ struct KindTables {
   const void* constants;              ///< float32 numbers; float64 ones if `wide`
   const PathTree* trees;
   const PathBatch* batches;
-  const ExplainedOutput* outputs;
+  const double* expected;  ///< PathOutput::expected of each output
   /// For feature f of output k, the sums that belong to it: those numbered terms[i], for i from
   /// term_begins[k * num_features + f] on and before the number that follows. The sums of batches are numbered one
   /// after the other.
@@ -52,6 +47,7 @@ struct KindTables {
   std::uint32_t levels;     ///< LoadedPaths::most_levels
   std::uint32_t depth;      ///< LoadedPaths::most_depth
   std::uint32_t num_features;
+  std::uint32_t per_tree;  ///< explained_per_tree() of the program
   bool wide;
 };
 

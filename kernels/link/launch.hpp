@@ -148,7 +148,8 @@ struct LaunchPass {
   const double* leaf_values;
   std::uint32_t row_count;
   /// The numbers from which the sums of row r begin, one for each output, from base[r * base_stride] on: base scores,
-  /// which all rows share, or margins of the call.
+  /// which all rows share, or margins of the call. For contributions that begin with margins, or are of some rounds:
+  /// the expected scores.
   const double* base;
   std::uint32_t base_stride;
   TreeRange walked;           ///< trees that are walked, by the program's numbers

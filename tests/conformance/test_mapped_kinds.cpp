@@ -82,7 +82,7 @@ std::vector<double> some_margins(Dice& dice, std::size_t count) {
 }
 
 TEST(MappedContributions, HaveTheHostsBits) {
-  std::size_t narrow = 0, wide = 0, with_margins = 0;
+  std::size_t narrow = 0, wide = 0, with_margins = 0, with_rounds = 0;
   for (const std::uint64_t seed : support::sampled(400, 40, "mapped contributions")) {
     Drawn forest = drawn(seed);
     Model& model = forest.model;
@@ -90,9 +90,11 @@ TEST(MappedContributions, HaveTheHostsBits) {
     ++(model.score_type == ScalarType::Float64 ? wide : narrow);
     Dice dice(seed);
     CompileOptions options;
-    options.contributions = true;
+    options.contributions = options.keeps_leaves = true;
+    model.base_of_first_round = seed % 3 == 0;
     const auto host = host_backend(*program_of(model, "auto", options));
     const RowBlock rows{forest.rows.data(), forest.count, model.num_features};
+    const bool has_rounds = model.divisor == 1 && round_count(model) != 0;
     const std::vector<double> expected = predicted(**host, rows, OutputKind::Contributions, {}, forest.count);
     const std::vector<double> margins = some_margins(dice, forest.count * model.num_outputs);
     CallOptions from_margins;
@@ -114,6 +116,15 @@ TEST(MappedContributions, HaveTheHostsBits) {
             predicted(**host, rows, OutputKind::Contributions, from_margins, forest.count),
             what + ", margins");
       }
+      if (has_rounds) {
+        ++with_rounds;
+        CallOptions some = dice.percent(50) && model.takes_margins ? from_margins : CallOptions();
+        const auto begin = static_cast<std::uint32_t>(dice.below(round_count(model)));
+        some.rounds = {begin, static_cast<std::uint32_t>(dice.from_to(begin + 1, round_count(model)))};
+        support::expect_same_bits(
+            predicted(**emulated, rows, OutputKind::Contributions, some, std::size_t{29}),
+            predicted(**host, rows, OutputKind::Contributions, some, forest.count), what + ", rounds");
+      }
       // The contributions of a row add up to its raw score.
       const std::vector<double> raw = predicted(**emulated, rows, OutputKind::Raw, {}, forest.count);
       std::vector<double> sums;
@@ -125,7 +136,8 @@ TEST(MappedContributions, HaveTheHostsBits) {
       if (HasFatalFailure()) return;
     }
   }
-  EXPECT_TRUE(narrow > 5 && wide > 5 && with_margins > 5) << narrow << " " << wide << " " << with_margins;
+  EXPECT_TRUE(narrow > 5 && wide > 5 && with_margins > 5 && with_rounds > 5)
+      << narrow << " " << wide << " " << with_margins << " " << with_rounds;
 }
 
 TEST(MappedContributions, ComeInFloat32) {
@@ -144,8 +156,8 @@ TEST(MappedContributions, ComeInFloat32) {
   }
 }
 
-/// Expects that a program of the model in the emulator gives what one on the host does: for all outputs of trees, stages
-/// and scores, with all rounds and some, and with margins.
+/// Expects that a program of the model in the emulator gives what one on the host does: for all outputs of trees,
+/// stages and scores, with all rounds and some, and with margins.
 void check_kinds(Model model, const RowBlock& rows, std::uint64_t seed) {
   Dice dice(seed);
   const bool has_rounds = (model.divisor == 1 || model.averaged) && round_count(model) != 0;
@@ -242,9 +254,6 @@ TEST(MappedKinds, AreRefusedByName) {
   const Program program = *program_of(model, "gpu", options);
   CallOptions call;
   EXPECT_EQ(refusal(program, OutputKind::Contributions, call), "");
-  call.rounds = Rounds{0, 1};
-  EXPECT_EQ(refusal(program, OutputKind::Contributions, call),
-            "rounds of a call: are chosen for contributions on the host only");
   call = {};
   const std::vector<std::uint32_t> features = {0};
   call.features = features;

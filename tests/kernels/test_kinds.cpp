@@ -123,7 +123,6 @@ TEST_F(Kinds, OfCallsThatRepeatAndAreCut) {
       for (const CallOptions& options : {CallOptions(), some, others, with_margins()})
         for (const OutputKind output :
              {OutputKind::Raw, OutputKind::Trees, OutputKind::Staged, OutputKind::Contributions}) {
-          if (output == OutputKind::Contributions && options.rounds) continue;
           if (output == OutputKind::Trees && options.base_margin.data != nullptr) continue;
           support::expect_same_bits(predicted(*predictor, *context, output, options),
                                     predicted(**host, output, options),
@@ -152,6 +151,15 @@ TEST_F(Kinds, OfRowsOnTheDevice) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().text(),
             "base margins: are taken with rows of the host only, not with rows in a GPU's memory");
+  CallOptions some;
+  some.rounds = Rounds{0, 1};
+  std::vector<double> parts(kRows * output_width(predictor->program(), OutputKind::Contributions));
+  const auto rounds = predictor->predict_with(*context, rows, OutputKind::Contributions, ResultType::Float64,
+                                              some, parts.data());
+  ASSERT_FALSE(rounds.ok());
+  EXPECT_EQ(rounds.error().text(),
+            "rounds of a call: are chosen for contributions of rows of the host only, not of rows in a GPU's "
+            "memory");
 }
 
 Inst inst(Op op, std::vector<std::uint32_t> operands) {

@@ -216,6 +216,14 @@ std::vector<double> tree_means(const Program& program, OutputKind output) {
   return means;
 }
 
+double mean_of_trees(const Program& program, std::size_t output, std::size_t begin, std::size_t end) {
+  double mean = 0;
+  for (const ExplainedTree& tree : program.explained_trees().subspan(begin, end - begin))
+    if (tree.output == output) mean += tree.expected;
+  return program.meta().score_type == ScalarType::Float32 ? static_cast<double>(static_cast<float>(mean))
+                                                          : mean;
+}
+
 Result<void> check_options(const Program& program, OutputKind output, std::size_t rows,
                            const CallOptions& options) {
   if (options.base_margin.data != nullptr) FVM_TRY(check_margins(program, output, rows, options.base_margin));

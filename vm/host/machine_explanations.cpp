@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include <forestvm/internal/calls.hpp>
+
 #include "vm/host/machine.hpp"
 
 namespace forestvm::host {
@@ -96,15 +98,6 @@ void choose_trees(std::uint32_t begin, std::uint32_t end, ExplainTask& task) {
   task.end_tree = tree;
 }
 
-/// Returns the mean of an output's trees among the explained trees from `begin` on and before `end`.
-double mean_of(const Program& program, std::size_t output, std::uint32_t begin, std::uint32_t end) {
-  double mean = 0;
-  for (const ExplainedTree& tree : program.explained_trees().subspan(begin, end - begin))
-    if (tree.output == output) mean += tree.expected;
-  return program.meta().score_type == ScalarType::Float32 ? static_cast<double>(static_cast<float>(mean))
-                                                          : mean;
-}
-
 }  // namespace
 
 void Machine::explain(const Inst& inst) {
@@ -117,8 +110,7 @@ void Machine::explain(const Inst& inst) {
   const std::size_t columns = loaded_->columns;
   const bool has_margins = pass_->options->base_margin.data != nullptr;
   const bool all_trees = !pass_->options->rounds;
-  // A tree whose leaves are vectors is an explained tree for each output.
-  const auto each = loaded_->program.leaf_vectors().empty() ? 1u : static_cast<std::uint32_t>(outputs_);
+  const std::uint32_t each = explained_per_tree(loaded_->program);
   const std::uint32_t begin = pass_->trees.begin * each, end = pass_->trees.end * each;
   const ScratchSlots::Slot slot(*pass_->slots);
   auto* const totals = reinterpret_cast<double*>(slot.memory() + ExplainScratch(paths).totals);
@@ -135,7 +127,7 @@ void Machine::explain(const Inst& inst) {
       double expected[kCodeRows];
       std::fill_n(expected, count, output.expected);
       if (has_margins || !all_trees) [[unlikely]] {
-        const double mean = all_trees ? output.mean : mean_of(loaded_->program, k, begin, end);
+        const double mean = all_trees ? output.mean : mean_of_trees(loaded_->program, k, begin, end);
         for (std::uint32_t i = 0; i < count; ++i) expected[i] = mean + base(row + i, k);
       }
       const std::size_t at = row * stride + k * width;

@@ -1,6 +1,6 @@
-// Computes contributions and interactions of features for up to 64 rows, in the lanes of vectors: see forestvm/internal/loaded_paths.hpp
-// for what is computed. In: the rows' codes. Out: float64 totals, 64 rows for each feature that trees of the output
-// test, and then, if they are asked for, for each pair of features that interact.
+// Computes contributions and interactions of features for up to 64 rows, in the lanes of vectors:
+// forestvm/internal/loaded_paths.hpp says what is computed. In: the rows' codes. Out: float64 totals, 64 rows for each
+// feature that trees of the output test, and then, if they are asked for, for each pair of features that interact.
 // Every lane is computed by itself, in one order and without fused operations, so a row's numbers have the same bits in
 // every batch and on every target.
 #pragma once
