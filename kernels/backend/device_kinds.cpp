@@ -70,22 +70,19 @@ void DeviceKinds::find_terms() {
   for_sums([&](std::size_t term, std::uint32_t sum) { terms_[next[term]++] = sum; });
 }
 
-Result<const KindTables*> DeviceKinds::put(TableUploads& uploads) {
-  FVM_ASSIGN(tables_.round_begins, uploads.put(program_.round_begins()));
-  FVM_ASSIGN(tables_.steps, uploads.put(paths_.steps));
-  FVM_ASSIGN(tables_.splits, uploads.put(paths_.splits));
-  FVM_ASSIGN(tables_.above_depths, uploads.put(above_depths_));
-  if (paths_.wide) {
-    FVM_ASSIGN(tables_.constants, uploads.put(paths_.doubles));
-  } else {
-    FVM_ASSIGN(tables_.constants, uploads.put(paths_.singles));
-  }
-  FVM_ASSIGN(tables_.trees, uploads.put(paths_.trees));
-  FVM_ASSIGN(tables_.batches, uploads.put(paths_.batches));
-  FVM_ASSIGN(tables_.expected, uploads.put(expected_));
-  FVM_ASSIGN(tables_.term_begins, uploads.put(term_begins_));
-  FVM_ASSIGN(tables_.terms, uploads.put(terms_));
-  return uploads.put(std::span<const KindTables>(&tables_, 1));
+Result<void> DeviceKinds::put(TableUploads& uploads, const KindTables*& to) {
+  FVM_TRY(uploads.put(program_.round_begins(), tables_.round_begins));
+  FVM_TRY(uploads.put(paths_.steps, tables_.steps));
+  FVM_TRY(uploads.put(paths_.splits, tables_.splits));
+  FVM_TRY(uploads.put(above_depths_, tables_.above_depths));
+  FVM_TRY(uploads.put(paths_.singles, tables_.singles));
+  FVM_TRY(uploads.put(paths_.doubles, tables_.doubles));
+  FVM_TRY(uploads.put(paths_.trees, tables_.trees));
+  FVM_TRY(uploads.put(paths_.batches, tables_.batches));
+  FVM_TRY(uploads.put(expected_, tables_.expected));
+  FVM_TRY(uploads.put(term_begins_, tables_.term_begins));
+  FVM_TRY(uploads.put(terms_, tables_.terms));
+  return uploads.put(std::span<const KindTables>(&tables_, 1), to);
 }
 
 }  // namespace forestvm::kernels

@@ -24,8 +24,8 @@ class DeviceKinds {
  public:
   DeviceKinds(const Program& program, const LoadedPaths& paths);
 
-  /// Begins to copy the tables. Returns where they lie.
-  Result<const KindTables*> put(TableUploads& uploads);
+  /// Begins to copy the tables. Sets `to` to where they will lie.
+  Result<void> put(TableUploads& uploads, const KindTables*& to);
 
  private:
   void find_above_depths();

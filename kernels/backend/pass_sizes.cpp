@@ -52,7 +52,8 @@ Result<PassSizes> PassSizes::make(const Linker& linker, const DeviceLimits& limi
     Plans& plans = sizes.plans_.emplace_back();
     plans.most = most;
     for (const OutputKind output : kOutputKinds) {
-      if (!has_on_device(linker.program(), output)) continue;
+      const Program& program = linker.program();
+      if (!has_on_device(program, output) || output_width(program, output) == 0) continue;
       LinkRequest request{most, most, output};
       FVM_ASSIGN(request.rows, rows_of_grid(linker, request, limits));
       FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits));

@@ -2,6 +2,7 @@
 // program on the device owns.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <utility>
@@ -19,26 +20,25 @@ class TableUploads {
   TableUploads(const Runtime& runtime, std::unique_ptr<Queue> queue, std::vector<Buffer>& buffers)
       : runtime_(runtime), queue_(std::move(queue)), buffers_(buffers) {}
 
-  /// Begins to copy records, which must stay as they are until finish() has returned.
+  /// Begins to copy records, which must stay as they are until finish() has returned. Sets `to` to where they will lie.
   template <class Record>
-  Result<const Record*> put(std::span<const Record> records) {
-    FVM_ASSIGN(Buffer buffer, Buffer::make(runtime_, MemoryKind::Device, records.size_bytes()));
-    if (!records.empty()) FVM_TRY(queue_->upload(buffer.bytes(), records.data(), records.size_bytes()));
-    buffers_.push_back(std::move(buffer));
-    return buffers_.back().template as<const Record>();
+  Result<void> put(std::span<const Record> records, const Record*& to) {
+    const std::byte* at = nullptr;
+    FVM_TRY(put_bytes(std::as_bytes(records), at));
+    to = reinterpret_cast<const Record*>(at);
+    return {};
   }
   template <class Record>
-  Result<const Record*> put(const std::vector<Record>& records) {
-    return put(std::span<const Record>(records));
+  Result<void> put(const std::vector<Record>& records, const Record*& to) {
+    return put(std::span<const Record>(records), to);
   }
 
   /// Waits until all is copied.
-  Result<void> finish() {
-    FVM_TRY(queue_->mark());
-    return queue_->wait();
-  }
+  Result<void> finish();
 
  private:
+  Result<void> put_bytes(std::span<const std::byte> bytes, const std::byte*& to);
+
   const Runtime& runtime_;
   std::unique_ptr<Queue> queue_;
   std::vector<Buffer>& buffers_;

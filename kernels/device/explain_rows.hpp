@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/path_steps.hpp>
@@ -34,7 +35,11 @@ class RowPaths {
 
   /// Adds a tree's contributions to the sums.
   FVM_DEVICE void add(const PathTree& tree) {
-    const auto* const constants = static_cast<const Number*>(tables_.constants) + tree.first_constant;
+    const Number* constants;
+    if constexpr (std::is_same_v<Number, double>)
+      constants = tables_.doubles + tree.first_constant;
+    else
+      constants = tables_.singles + tree.first_constant;
     const PathSplit* const splits = tables_.splits + tree.first_split;
     const std::uint16_t* const above_depths = tables_.above_depths + tree.first_split;
     points_ = tree.points;

@@ -33,7 +33,8 @@ struct KindTables {
   const PathStep* steps;
   const PathSplit* splits;
   const std::uint16_t* above_depths;  ///< For each split, the number of splits above its PathSplit::above.
-  const void* constants;              ///< float32 numbers; float64 ones if `wide`
+  const float* singles;               ///< The constants, unless `wide`.
+  const double* doubles;              ///< The constants if `wide`.
   const PathTree* trees;
   const PathBatch* batches;
   const double* expected;  ///< PathOutput::expected of each output
