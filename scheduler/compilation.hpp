@@ -3,6 +3,7 @@
 // lowering.hpp.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -43,6 +44,9 @@ struct Compilation {
   RowRules row_rules{};           ///< changes that the program makes to values before its walks compare them
   RankTable ranks{};              ///< tests of the coded trees of all plans: a program has one encoder
   std::optional<Program> program{};
+
+  /// Returns true if the program is for GPUs.
+  bool is_mapped() const { return std::ranges::any_of(plans, &Lowering::is_mapped); }
 };
 
 // The passes, in the order of the table in pipeline.cpp; each in passes/<name>.cpp.

@@ -81,6 +81,13 @@ struct Lowering {
     return l.axis == Axis::Trees && (l.dimension || (l.parallel && loops.iterations(loop) > 1));
   }
 
+  /// Returns true if some loop is mapped to a GPU launch.
+  bool is_mapped() const {
+    for (LoopId id = 0; id < loops.size(); ++id)
+      if (loops[id].dimension) return true;
+    return false;
+  }
+
   /// Returns true if some trees of the plan are walked by rank codes, so that its rows are encoded first. Trees that
   /// are a single leaf test nothing and need no codes.
   bool encodes() const;

@@ -68,7 +68,7 @@ FVM_DEVICE void score_row(const Launch& launch, const Rows& rows, std::uint32_t 
   constexpr unsigned kTrees = Rows::kMaxLockstep;
   const auto values = rows.at(row);
   const std::uint32_t trees = launch.program.num_trees, whole = trees / kTrees * kTrees;
-  const auto base = static_cast<float>(launch.program.base[0]);
+  const auto base = static_cast<float>(launch.pass.base[0]);
   const float sum = add_trees<View, kTrees, kSteps>(base, launch, 0, whole, values);
   launch.pass.values[row] = add_trees<View, 1, kSteps>(sum, launch, whole, trees, values);
 }
@@ -113,9 +113,9 @@ FVM_DEVICE void score_block(const Launch& launch) {
   FVM_STRAIGHT_OF_VALUES(Array) \
   FVM_STRAIGHT_OF_VALUES(Reorg) FVM_STRAIGHT_OF_VALUES(Sparse8) FVM_STRAIGHT_OF(Array4, Codes, staged)
 
-#define FVM_STRAIGHT(Name, layout, space, steps)                                      \
-  FVM_KERNEL void forestvm_straight_##Name(const FVM_KERNEL_ARGUMENT Launch launch) { \
-    score_block<layout##View, RowSpace::space, steps>(launch);                        \
+#define FVM_STRAIGHT(Name, layout, space, steps)                                                           \
+  FVM_KERNEL(Device::kMaxThreads) void forestvm_straight_##Name(const FVM_KERNEL_ARGUMENT Launch launch) { \
+    score_block<layout##View, RowSpace::space, steps>(launch);                                             \
   }
 FVM_ALL_STRAIGHT
 #undef FVM_STRAIGHT
@@ -186,7 +186,6 @@ LaunchProgram program_on_device(const Program& program) {
   LaunchProgram tables{};
   tables.groups = on_device(&group, 1);
   tables.walkers = on_device(&walker, 1);
-  tables.base = on_device(program.base());
   tables.features = on_device(program.encoded_features());
   tables.ranks = on_device(program.ranks());
   tables.columns = on_device(program.columns());
@@ -223,6 +222,7 @@ class Work {
     launch_.program = tables;
     launch_.pass.row_count = rows;
     launch_.pass.row_stride = tables.row_width;
+    launch_.pass.base = on_device(program.base());
   }
 
   void launch(const float* rows, float* scores) {

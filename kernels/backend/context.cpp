@@ -13,13 +13,15 @@ bool PassState::has(const Room& room) const {
     accumulators_fit &= room.accumulators[a] <= accumulators[a].size();
   return accumulators_fit && room.rows <= rows.size() && room.codes <= codes.size() &&
          room.results <= results.size() && room.arrived <= arrived.size() &&
-         room.staged_rows <= staged_rows.size() && room.staged_results <= staged_results.size();
+         room.workspace <= workspace.size() && room.staged_rows <= staged_rows.size() &&
+         room.staged_results <= staged_results.size();
 }
 
 Result<void> PassState::reserve(const Runtime& runtime, const Room& room) {
   FVM_TRY(grow(runtime, MemoryKind::Device, rows, room.rows));
   FVM_TRY(grow(runtime, MemoryKind::Device, codes, room.codes));
   FVM_TRY(grow(runtime, MemoryKind::Device, results, room.results));
+  FVM_TRY(grow(runtime, MemoryKind::Device, workspace, room.workspace));
   FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_rows, room.staged_rows));
   FVM_TRY(grow(runtime, MemoryKind::Pinned, staged_results, room.staged_results));
   for (std::uint32_t a = 0; a < kAccumulators; ++a)
@@ -56,7 +58,7 @@ void PassState::abandon() noexcept {
 }
 
 void PassState::release_memory() {
-  for (Buffer* const buffer : {&rows, &codes, &results, &staged_rows, &staged_results, &arrived})
+  for (Buffer* const buffer : {&rows, &codes, &results, &staged_rows, &staged_results, &arrived, &workspace})
     *buffer = Buffer();
   accumulators = {};
   captured = {};

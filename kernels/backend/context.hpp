@@ -17,6 +17,7 @@
 #include <forestvm/result.hpp>
 
 #include "kernels/backend/buffer.hpp"
+#include "kernels/backend/device_calls.hpp"
 #include "kernels/backend/runtime.hpp"
 #include "kernels/link/link.hpp"
 
@@ -31,7 +32,8 @@ struct Room {
   /// Bytes of pinned memory of the host for rows, which are float32 values or rank codes, and for results.
   std::size_t staged_rows = 0, staged_results = 0;
   std::array<std::size_t, kAccumulators> accumulators{};
-  std::size_t arrived = 0;  ///< bytes of LaunchPass::arrived
+  std::size_t arrived = 0;    ///< bytes of LaunchPass::arrived
+  std::size_t workspace = 0;  ///< bytes of LaunchPass::workspace
 };
 
 /// The form in which a pass's rows are copied to the device: float32 values, rank codes, or none if the rows are
@@ -43,6 +45,7 @@ struct PassShape {
   LinkRequest request;
   Upload upload = Upload::Values;
   ResultType results = ResultType::Float32;  ///< type of the results that kernels write
+  LaunchOptions options;
 
   bool operator==(const PassShape&) const = default;
 };
@@ -71,7 +74,7 @@ struct CapturedPass {
 class PassState {
  public:
   std::unique_ptr<Queue> queue;
-  Buffer rows, codes, results, staged_rows, staged_results, arrived;
+  Buffer rows, codes, results, staged_rows, staged_results, arrived, workspace;
   std::array<Buffer, kAccumulators> accumulators;
   std::array<CapturedPass, kKeptPasses> captured;  ///< indexed as DeviceContext::kept
 

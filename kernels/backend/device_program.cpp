@@ -10,7 +10,11 @@
 
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/internal/derived_tables.hpp>
+#include <forestvm/internal/groups.hpp>
 #include <forestvm/internal/leaf_functions.hpp>
+
+#include "kernels/backend/device_kinds.hpp"
+#include "kernels/backend/table_uploads.hpp"
 
 namespace forestvm::kernels {
 namespace {
@@ -73,49 +77,50 @@ OutputTrees output_trees(const Program& program) {
 
 }  // namespace
 
-Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime& runtime) {
+Result<DeviceProgram> DeviceProgram::make(const Program& program, const LoadedPaths& paths,
+                                          const Runtime& runtime) {
   DeviceProgram device;
-  FVM_ASSIGN(const std::unique_ptr<Queue> queue, runtime.make_queue());
-  const auto put_bytes = [&](std::span<const std::byte> bytes) -> Result<void> {
-    FVM_ASSIGN(Buffer buffer, Buffer::make(runtime, MemoryKind::Device, bytes.size()));
-    if (!bytes.empty()) FVM_TRY(queue->upload(buffer.bytes(), bytes.data(), bytes.size()));
-    device.buffers_.push_back(std::move(buffer));
-    return {};
-  };
-  const auto put = [&](auto records) -> Result<const typename decltype(records)::value_type*> {
-    FVM_TRY(put_bytes(std::as_bytes(records)));
-    return device.buffers_.back().template as<const typename decltype(records)::value_type>();
-  };
+  FVM_ASSIGN(std::unique_ptr<Queue> queue, runtime.make_queue());
+  TableUploads uploads(runtime, std::move(queue), device.buffers_);
   const ProgramMeta& meta = program.meta();
   LaunchProgram& tables = device.tables_;
   tables = {};
-  FVM_ASSIGN(const std::byte* nodes, put(program.nodes()));
-  FVM_ASSIGN(const TreeDesc* trees, put(program.trees()));
-  FVM_ASSIGN(const std::uint32_t* numbers, put(program.leaf_numbers()));
-  FVM_ASSIGN(const double* wide_leaves, put(program.wide_leaves()));
+  const std::byte* nodes = nullptr;
+  FVM_TRY(uploads.put(program.nodes(), nodes));
+  const TreeDesc* trees = nullptr;
+  FVM_TRY(uploads.put(program.trees(), trees));
+  const std::uint32_t* numbers = nullptr;
+  FVM_TRY(uploads.put(program.leaf_numbers(), numbers));
+  const double* wide_leaves = nullptr;
+  FVM_TRY(uploads.put(program.wide_leaves(), wide_leaves));
   const std::vector<std::uint8_t> exits = tile_exits(program);
-  FVM_ASSIGN(const std::uint8_t* device_exits, put(std::span(exits)));
+  const std::uint8_t* device_exits = nullptr;
+  FVM_TRY(uploads.put(exits, device_exits));
   const OutputTrees by_output = output_trees(program);
   if (!by_output.in_turns) {
-    FVM_ASSIGN(tables.output_trees, put(std::span(by_output.trees)));
-    FVM_ASSIGN(tables.output_begins, put(std::span(by_output.begins)));
+    FVM_TRY(uploads.put(by_output.trees, tables.output_trees));
+    FVM_TRY(uploads.put(by_output.begins, tables.output_begins));
   }
   tables.vectors = leaf_vectors(program);
-  FVM_ASSIGN(tables.vectors.numbers, put(program.leaf_vectors()));
+  const std::byte* vectors = nullptr;
+  FVM_TRY(uploads.put(program.leaf_vectors(), vectors));
+  tables.vectors.numbers = vectors;
   const LeafFunctions functions(program);
   tables.functions = functions.outputs();
-  FVM_ASSIGN(tables.functions.functions, put(program.leaf_functions()));
-  FVM_ASSIGN(tables.functions.terms, put(functions.terms()));
-  FVM_ASSIGN(tables.base, put(program.base()));
-  FVM_ASSIGN(tables.features, put(program.encoded_features()));
-  FVM_ASSIGN(tables.ranks, put(program.ranks()));
-  FVM_ASSIGN(tables.columns, put(program.columns()));
-  FVM_ASSIGN(tables.categories, put(program.category_columns()));
-  FVM_ASSIGN(tables.category_words, put(program.category_words()));
+  FVM_TRY(uploads.put(program.leaf_functions(), tables.functions.functions));
+  FVM_TRY(uploads.put(functions.terms(), tables.functions.terms));
+  FVM_TRY(uploads.put(program.base(), device.base_));
+  const std::vector<double> zeros(program.base().size());
+  FVM_TRY(uploads.put(zeros, device.no_base_));
+  FVM_TRY(uploads.put(program.encoded_features(), tables.features));
+  FVM_TRY(uploads.put(program.ranks(), tables.ranks));
+  FVM_TRY(uploads.put(program.columns(), tables.columns));
+  FVM_TRY(uploads.put(program.category_columns(), tables.categories));
+  FVM_TRY(uploads.put(program.category_words(), tables.category_words));
   const auto groups = launch_groups(program, nodes, trees, device_exits);
-  FVM_ASSIGN(tables.groups, put(std::span(groups)));
+  FVM_TRY(uploads.put(groups, tables.groups));
   const auto walkers = launch_walkers(program, numbers, wide_leaves);
-  FVM_ASSIGN(tables.walkers, put(std::span(walkers)));
+  FVM_TRY(uploads.put(walkers, tables.walkers));
   tables.feature_count = static_cast<std::uint32_t>(program.encoded_features().size());
   tables.column_count = static_cast<std::uint32_t>(program.columns().size());
   tables.category_count = static_cast<std::uint32_t>(program.category_columns().size());
@@ -128,8 +133,10 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   tables.pair = meta.pair;
   tables.score_scale = meta.scale;
   tables.any_order = meta.contract == Contract::Fast;
-  FVM_TRY(queue->mark());
-  FVM_TRY(queue->wait());
+  DeviceKinds kinds(program, paths);
+  FVM_TRY(kinds.put(uploads, tables.kinds));
+  device.counts_as_model_ = forestvm::counts_as_model(program);
+  FVM_TRY(uploads.finish());
   return device;
 }
 

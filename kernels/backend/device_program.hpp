@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include <forestvm/internal/loaded_paths.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
 
@@ -14,13 +15,21 @@ namespace forestvm::kernels {
 
 class DeviceProgram {
  public:
-  static Result<DeviceProgram> make(const Program& program, const Runtime& runtime);
+  /// `paths` are device_paths(program).
+  static Result<DeviceProgram> make(const Program& program, const LoadedPaths& paths, const Runtime& runtime);
 
   const LaunchProgram& tables() const { return tables_; }
+  const double* base() const { return base_; }        ///< base scores, one for each output
+  const double* no_base() const { return no_base_; }  ///< as many zeros: base scores of rounds without a base
+  /// Whether the program counts trees as the model does.
+  bool counts_as_model() const { return counts_as_model_; }
 
  private:
   std::vector<Buffer> buffers_;
   LaunchProgram tables_{};
+  const double* base_ = nullptr;
+  const double* no_base_ = nullptr;
+  bool counts_as_model_ = true;
 };
 
 }  // namespace forestvm::kernels

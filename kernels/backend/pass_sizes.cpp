@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 
+#include "kernels/backend/device_calls.hpp"
+
 namespace forestvm::kernels {
 namespace {
 
@@ -50,12 +52,13 @@ Result<PassSizes> PassSizes::make(const Linker& linker, const DeviceLimits& limi
     Plans& plans = sizes.plans_.emplace_back();
     plans.most = most;
     for (const OutputKind output : kOutputKinds) {
-      if (explains_scores(output) || is_of_trees(output)) continue;  // the predictor refuses the others
+      const Program& program = linker.program();
+      if (!has_on_device(program, output) || output_width(program, output) == 0) continue;
       LinkRequest request{most, most, output};
       FVM_ASSIGN(request.rows, rows_of_grid(linker, request, limits));
       FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits));
       const std::size_t bytes =
-          std::accumulate(linked.global_bytes.begin(), linked.global_bytes.end(), std::size_t{0});
+          std::accumulate(linked.global_bytes.begin(), linked.global_bytes.end(), linked.workspace_bytes);
       plans.sizes[static_cast<std::size_t>(output)] = {request.rows, bytes / request.rows};
     }
   }

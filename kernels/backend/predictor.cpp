@@ -18,6 +18,8 @@
 #include <forestvm/internal/names.hpp>
 
 #include "kernels/backend/context.hpp"
+#include "kernels/backend/device_calls.hpp"
+#include "kernels/backend/device_kinds.hpp"
 #include "kernels/backend/device_program.hpp"
 #include "kernels/backend/pass_sizes.hpp"
 
@@ -33,6 +35,8 @@ struct PassKind {
   ResultType results;  ///< type of the results that kernels write
   const RowSource& rows;
   Upload upload;
+  const CallOptions& options;
+  std::size_t width;         ///< numbers of a row in the results
   std::size_t result_bytes;  ///< bytes of a row's results
   /// True if the rows are on the device and the caller captures what their stream is given.
   bool stream_is_captured = false;
@@ -45,10 +49,13 @@ struct DevicePass {
   const float* rows = nullptr;  ///< values of the rows, on the device; null if they came encoded
   /// values that functions of leaves read, on the device; see LaunchPass
   const double* leaf_values = nullptr;
+  const double* base = nullptr;  ///< what the rows bring of LaunchPass::base, on the device
   std::size_t row_stride = 0;
   std::uint32_t row_count = 0;
   OutputKind output = OutputKind::Raw;
   Destination to{};
+  LaunchOptions options{};
+  std::size_t width = 0;  ///< numbers of a row in the results
   /// Bytes of rows that are copied from the host, and of results that are copied to it.
   std::size_t uploaded_bytes = 0, downloaded_bytes = 0;
 };
@@ -101,18 +108,15 @@ class DevicePredictor final : public CallPredictor {
 
   Result<void> run(Context& any, const RowSource& rows, OutputKind output, const CallOptions& options,
                    const Destination& to) const override {
-    if (explains_scores(output) || is_of_trees(output))
-      return refused(formatted("output {}", name_of(output)), "is computed by the host only");
-    if (options.base_margin.data != nullptr) return refused("base margins", "are taken by the host only");
-    if (options.early_stop) return refused("early stop", "is for the host only");
-    if (options.rounds) return refused("rounds of a call", "are chosen on the host only");
-    const std::size_t width = output_width(program_, output);
+    const bool on_device = upload_of(rows.form()) == Upload::None;
+    FVM_TRY(check_device_call(program_, output, options, on_device));
+    const std::size_t width = output_width(program_, output, options);
     if (rows.count() == 0 || width == 0) return {};
     auto& context = static_cast<DeviceContext&>(any);
     ++context.calls;
     const ResultType written = written_type(output, to.type);
-    const PassKind kind{output, written, rows, upload_of(rows.form()), width * bytes_of(written)};
-    const bool on_device = kind.upload == Upload::None;
+    const PassKind kind{
+        output, written, rows, upload_of(rows.form()), options, width, width * bytes_of(written)};
     if (on_device && written != to.type)
       return refused("output", "lies on the device, where labels are int64 and leaf numbers are int32");
     StatesInUse states(on_device ? std::span(&context.on_stream, 1) : std::span(context.states));
@@ -122,10 +126,10 @@ class DevicePredictor final : public CallPredictor {
   }
 
   Result<void> run_from_host(DeviceContext& context, const PassKind& kind, const Destination& to) const {
-    const std::size_t count = kind.rows.count(), width = output_width(program_, kind.output);
+    const std::size_t count = kind.rows.count();
     const bool coded = kind.upload == Upload::Codes;
     const std::size_t copied_bytes = (coded ? columns() : row_width(program_.meta()) * sizeof(float)) +
-                                     leaf_value_bytes(1) + kind.result_bytes;
+                                     behind_bytes(kind, 1) + kind.result_bytes;
     FVM_ASSIGN(std::uint32_t most,
                pass_rows(context, kind, std::min(count, bounds_.slab_bytes / copied_bytes)));
     unsigned next = 0;
@@ -141,11 +145,13 @@ class DevicePredictor final : public CallPredictor {
       DevicePass pass{.coded = coded,
                       .row_count = made.row_count,
                       .output = kind.output,
-                      .to = {kind.results, state.results.bytes()}};
+                      .to = {kind.results, state.results.bytes()},
+                      .options = LaunchOptions::of(kind.output, kind.options),
+                      .width = kind.width};
       pass.downloaded_bytes = made.row_count * kind.result_bytes;
-      FVM_TRY(stage(state, kind.rows, begin, pass));
+      FVM_TRY(stage(state, kind, begin, pass));
       FVM_TRY(start(context, state, made.kept, kind, pass));
-      FVM_TRY(state.deliver_to(to.from(begin * width), kind.output, made.row_count * width));
+      FVM_TRY(state.deliver_to(to.from(begin * kind.width), kind.output, made.row_count * kind.width));
       begin += made.row_count;
     }
     for (PassState& state : context.states) FVM_TRY(state.finish());
@@ -153,8 +159,9 @@ class DevicePredictor final : public CallPredictor {
   }
 
   /// Puts the pass's rows, which begin at row `begin` of the call, where its pass state uploads them from.
-  Result<void> stage(const PassState& state, const RowSource& rows, std::size_t begin,
+  Result<void> stage(const PassState& state, const PassKind& kind, std::size_t begin,
                      DevicePass& pass) const {
+    const RowSource& rows = kind.rows;
     FVM_TRY(rows.read(begin, pass.row_count, state.staged_rows.as<float>()));
     const Buffer& uploaded = pass.coded ? state.codes : state.rows;
     if (!pass.coded) {
@@ -163,12 +170,23 @@ class DevicePredictor final : public CallPredictor {
     } else if (columns() != 0) {
       rows.copy_codes(begin, pass.row_count, state.staged_rows.as<std::uint8_t>());
     }
-    pass.uploaded_bytes = uploaded_bytes(pass.coded, pass.row_count);
-    if (leaf_features_.empty()) return {};
-    const std::size_t behind = pass.uploaded_bytes - leaf_value_bytes(pass.row_count);
-    rows.copy_features(begin, pass.row_count, leaf_features_,
-                       reinterpret_cast<double*>(state.staged_rows.bytes() + behind));
-    pass.leaf_values = reinterpret_cast<const double*>(uploaded.bytes() + behind);
+    pass.uploaded_bytes = uploaded_bytes(kind, pass.row_count);
+    const std::size_t behind = pass.uploaded_bytes - behind_bytes(kind, pass.row_count);
+    const auto staged = [&](std::size_t at) {
+      return reinterpret_cast<double*>(state.staged_rows.bytes() + at);
+    };
+    const auto on_device = [&](std::size_t at) {
+      return reinterpret_cast<const double*>(uploaded.bytes() + at);
+    };
+    if (!leaf_features_.empty()) {
+      rows.copy_features(begin, pass.row_count, leaf_features_, staged(behind));
+      pass.leaf_values = on_device(behind);
+    }
+    if (pass.options.base) {
+      const std::size_t at = behind + leaf_value_bytes(pass.row_count);
+      write_base(program_, kind.output, kind.options, begin, pass.row_count, staged(at));
+      pass.base = on_device(at);
+    }
     return {};
   }
 
@@ -176,12 +194,20 @@ class DevicePredictor final : public CallPredictor {
     return rows * leaf_features_.size() * sizeof(double);
   }
 
-  /// Returns the bytes that are copied to the device for rows: values or codes, then what functions of leaves read.
-  std::size_t uploaded_bytes(bool coded, std::size_t rows) const {
-    const std::size_t bytes =
-        coded ? code_bytes(rows, columns()) : rows * row_width(program_.meta()) * sizeof(float);
-    if (leaf_features_.empty()) return bytes;
-    return (bytes + alignof(double) - 1) / alignof(double) * alignof(double) + leaf_value_bytes(rows);
+  /// Returns the bytes that are copied to the device behind rows: what functions of leaves read, and base numbers.
+  std::size_t behind_bytes(const PassKind& kind, std::size_t rows) const {
+    const bool base = LaunchOptions::of(kind.output, kind.options).base;
+    return leaf_value_bytes(rows) + (base ? rows * program_.meta().num_outputs * sizeof(double) : 0);
+  }
+
+  /// Returns the bytes that are copied to the device for rows: values or codes, then what lies behind them.
+  std::size_t uploaded_bytes(const PassKind& kind, std::size_t rows) const {
+    const std::size_t bytes = kind.upload == Upload::Codes
+                                  ? code_bytes(rows, columns())
+                                  : rows * row_width(program_.meta()) * sizeof(float);
+    const std::size_t behind = behind_bytes(kind, rows);
+    if (behind == 0) return bytes;
+    return (bytes + alignof(double) - 1) / alignof(double) * alignof(double) + behind;
   }
 
   Result<void> run_on_device(DeviceContext& context, PassKind kind, const Destination& to) const {
@@ -194,7 +220,7 @@ class DevicePredictor final : public CallPredictor {
       FVM_ASSIGN(state.queue, runtime_->queue_on(stream));
       context.stream_id = stream_id;
     }
-    const std::size_t count = kind.rows.count(), width = output_width(program_, kind.output);
+    const std::size_t count = kind.rows.count();
     FVM_ASSIGN(std::uint32_t most, pass_rows(context, kind, count));
     for (std::size_t begin = 0; begin < count;) {
       const std::uint32_t wanted = next_rows(kind, most, count - begin);
@@ -205,7 +231,9 @@ class DevicePredictor final : public CallPredictor {
                             .row_stride = read.stride,
                             .row_count = made.row_count,
                             .output = kind.output,
-                            .to = to.from(begin * width)};
+                            .to = to.from(begin * kind.width),
+                            .options = LaunchOptions::of(kind.output, kind.options),
+                            .width = kind.width};
       FVM_TRY(start(context, state, made.kept, kind, pass));
       begin += made.row_count;
     }
@@ -249,7 +277,7 @@ class DevicePredictor final : public CallPredictor {
   std::size_t device_row_bytes(const PassKind& kind) const {
     std::size_t bytes = columns();
     if (kind.upload == Upload::Values) bytes += row_width(program_.meta()) * sizeof(float);
-    if (kind.upload != Upload::None) bytes += leaf_value_bytes(1) + kind.result_bytes;
+    if (kind.upload != Upload::None) bytes += behind_bytes(kind, 1) + kind.result_bytes;
     return bytes;
   }
 
@@ -265,7 +293,8 @@ class DevicePredictor final : public CallPredictor {
     const auto fewest = static_cast<std::uint32_t>(kind.rows.cut(bounds_.fewest_rows));
     for (bool last = false;;) {
       const LinkRequest request{rows, kind.rows.plan_rows(rows), kind.output};
-      FVM_ASSIGN(const std::size_t kept, context.keep({request, kind.upload, kind.results}, [&] {
+      const LaunchOptions options = LaunchOptions::of(kind.output, kind.options);
+      FVM_ASSIGN(const std::size_t kept, context.keep({request, kind.upload, kind.results, options}, [&] {
         return linker_.link(request, runtime_->limits());
       }));
       const Room room = room_of(kind, rows, context.kept[kept].linked);
@@ -294,12 +323,13 @@ class DevicePredictor final : public CallPredictor {
     const bool joins = std::any_of(linked.phases.begin(), linked.phases.end(),
                                    [](const LinkedPhase& phase) { return phase.joins; });
     room.arrived = joins ? kMostJoined * sizeof(std::uint32_t) : 0;
+    room.workspace = linked.workspace_bytes;
     if (kind.upload == Upload::None) return room;
     room.results = room.staged_results = rows * kind.result_bytes;
     if (kind.upload == Upload::Values) {
-      room.rows = room.staged_rows = uploaded_bytes(false, rows);
+      room.rows = room.staged_rows = uploaded_bytes(kind, rows);
     } else {
-      room.codes += leaf_value_bytes(rows);
+      room.codes += behind_bytes(kind, rows);
       room.staged_rows = room.codes;
     }
     return room;
@@ -374,8 +404,8 @@ class DevicePredictor final : public CallPredictor {
     const ProgramMeta& meta = program_.meta();
     const bool raw = pass.output == OutputKind::Raw;
     launch.pass.pair = raw ? Pair::None : meta.pair;
-    launch.pass.value_width =
-        raw ? meta.num_outputs : value_width(meta.transform, meta.pair, meta.num_outputs);
+    launch.pass.value_width = static_cast<std::uint32_t>(pass.width);
+    set_options(program_, device_, pass.options, pass.base, launch);
     launch.pass.codes = state.codes.as<const std::uint8_t>();
     launch.pass.encode_to = pass.coded ? nullptr : state.codes.as<std::uint8_t>();
     launch.pass.values = pass.to.values();
@@ -383,6 +413,7 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.labels = pass.to.labels();
     launch.pass.leaves = pass.to.leaves();
     launch.pass.arrived = state.arrived.as<std::uint32_t>();
+    launch.pass.workspace = state.workspace.bytes();
     for (const LinkedPhase& phase : linked.phases) {
       set_addresses(state, phase, launch);
       FVM_TRY(visit(phase, launch));
@@ -436,9 +467,10 @@ Result<std::unique_ptr<Predictor>> make_predictor(const Program& program, std::u
         formatted("none of the program's loops is mapped to a GPU's grid and blocks (gpuDimension): it runs "
                   "on the host, not on {}; compile the model with a schedule for GPUs",
                   backend));
-  Linker linker(program);
+  const LoadedPaths paths = device_paths(program);
+  Linker linker(program, explain_sizes(paths));
   FVM_ASSIGN(PassSizes sizes, PassSizes::make(linker, runtime->limits()));
-  FVM_ASSIGN(DeviceProgram device, DeviceProgram::make(program, *runtime));
+  FVM_ASSIGN(DeviceProgram device, DeviceProgram::make(program, paths, *runtime));
   return std::unique_ptr<Predictor>(std::make_unique<DevicePredictor>(
       program, std::move(runtime), std::move(device), std::move(linker), std::move(sizes), bounds));
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <forestvm/core/leaf_outputs.hpp>
 #include <forestvm/core/leaf_vectors.hpp>
 
 #include "kernels/link/launch.hpp"
@@ -16,7 +17,7 @@ namespace forestvm::kernels {
 /// Bytes of the leaves that are loaded together: each word takes a register.
 inline constexpr std::uint32_t kLoadedBytes = 32;
 
-/// The trees that add to an output, in the model's order.
+/// The trees of a call that add to an output, in the model's order.
 struct TreesOfOutput {
   const std::uint32_t* numbers;  ///< null: the trees are `first`, `first` + `step`, ...
   std::uint32_t first, step, count;
@@ -26,14 +27,21 @@ struct TreesOfOutput {
   }
 };
 
-FVM_DEVICE TreesOfOutput trees_of_output(const LaunchProgram& program, std::uint32_t output) {
-  if (program.vectors.count != 0) return {nullptr, 0, 1, program.num_trees};
+FVM_DEVICE TreesOfOutput trees_of_output(const LaunchProgram& program, const LaunchPass& pass,
+                                         std::uint32_t output) {
+  const TreeRange trees = pass.added;
+  if (program.vectors.count != 0) return {nullptr, trees.begin, 1, trees.end - trees.begin};
   const std::uint32_t step = program.num_outputs;
-  if (program.output_trees == nullptr)
-    return {nullptr, output, step,
-            output < program.num_trees ? (program.num_trees - output - 1) / step + 1 : 0};
-  const std::uint32_t begin = program.output_begins[output];
-  return {program.output_trees + begin, 0, 0, program.output_begins[output + 1] - begin};
+  if (program.output_trees == nullptr) {
+    const std::uint32_t first = trees.begin + output - pass.turn + (output < pass.turn ? step : 0);
+    return {nullptr, first, step, first < trees.end ? (trees.end - first - 1) / step + 1 : 0};
+  }
+  std::uint32_t begin = program.output_begins[output], end = program.output_begins[output + 1];
+  FVM_NO_UNROLL
+  while (begin < end && program.output_trees[begin] < trees.begin) ++begin;
+  FVM_NO_UNROLL
+  while (begin < end && program.output_trees[end - 1] >= trees.end) --end;
+  return {program.output_trees + begin, 0, 0, end - begin};
 }
 
 /// Adds leaf_of(0), leaf_of(1), ..., of `count` trees, to the sum.
@@ -56,15 +64,27 @@ FVM_DEVICE void add_in_order(std::uint32_t count, Score& sum, const LeafOf& leaf
   sum = added;
 }
 
+/// Returns the output of the function with this number for a row.
+FVM_DEVICE double function_output(const LaunchProgram& program, const LaunchPass& pass, std::uint32_t row,
+                                  double number) {
+  return leaf_output(program.functions, number, [&](const IndexedTerm& term) {
+    if (pass.leaf_values != nullptr)
+      return pass.leaf_values[std::size_t{row} * program.functions.features + term.index];
+    const auto x = static_cast<double>(pass.rows[row * pass.row_stride + term.feature]);
+    return x >= -kTiny && x <= kTiny ? 0.0 : x;
+  });
+}
+
 /// Adds the leaves of a row to one of its sums: numbers, or numbers of vectors of which each has an element for each
 /// output.
 template <class Score>
-FVM_DEVICE void add_leaves_of_output(const LaunchProgram& program, const Score* leaves, std::uint32_t output,
-                                     Score& sum) {
-  const TreesOfOutput trees = trees_of_output(program, output);
+FVM_DEVICE void add_leaves_of_output(const LaunchProgram& program, const LaunchPass& pass,
+                                     const Score* leaves, std::uint32_t output, Score& sum) {
+  const TreesOfOutput trees = trees_of_output(program, pass, output);
   if (program.vectors.count != 0)
-    add_in_order(trees.count, sum,
-                 [&](std::uint32_t i) { return leaf_vector(program.vectors, leaves[i])[output]; });
+    add_in_order(trees.count, sum, [&](std::uint32_t i) {
+      return leaf_vector(program.vectors, leaves[trees.first + i])[output];
+    });
   else if (trees.numbers != nullptr)
     add_in_order(trees.count, sum, [&](std::uint32_t i) { return leaves[trees.numbers[i]]; });
   else

@@ -113,7 +113,7 @@ class ThreadMachine : private ThreadWork {
   FVM_DEVICE void cache_trees(const LinkedInst& inst) const { copy().copy_trees(inst); }
 
   FVM_DEVICE void init(const LinkedInst& inst) {
-    fill(linked<Op::Init, AccOut>(inst), ranges[linked<Op::Init, Rows>(inst)], launch_->program.base);
+    fill(linked<Op::Init, AccOut>(inst), ranges[linked<Op::Init, Rows>(inst)], launch_->pass.base);
   }
 
   FVM_DEVICE void zero(const LinkedInst& inst) {
@@ -246,9 +246,10 @@ class ThreadMachine : private ThreadWork {
     with_element(accumulator, [&]<class Element>() {
       for_rows(rows, [&](std::uint32_t row) {
         Element* const sums = accumulator_row<Element>(accumulator, row);
+        const double* const base = launch_->pass.base + std::size_t{row} * launch_->pass.base_stride;
         FVM_NO_UNROLL
         for (std::uint32_t k = 0; k < program.num_outputs; ++k)
-          forestvm::add_base(sums[k], program.base[k], program.scale);
+          forestvm::add_base(sums[k], base[k], program.scale);
       });
     });
   }
@@ -334,7 +335,7 @@ class ThreadMachine : private ThreadWork {
   FVM_DEVICE void add_output(std::uint32_t row, std::uint32_t output, const Score* leaves, Score& sum) {
     if constexpr (std::is_same_v<Score, double>)
       if (launch_->program.functions.count != 0) return add_functions(row, output, leaves, sum);
-    add_leaves_of_output(launch_->program, leaves, output, sum);
+    add_leaves_of_output(launch_->program, launch_->pass, leaves, output, sum);
   }
 
   FVM_DEVICE_COLD void transform_rows(const LinkedInst& inst) {
@@ -378,18 +379,10 @@ class ThreadMachine : private ThreadWork {
   /// do without its registers.
   FVM_DEVICE_COLD void add_functions(std::uint32_t row, std::uint32_t output, const double* leaves,
                                      double& sum) {
-    const LaunchProgram& program = launch_->program;
-    const LaunchPass& pass = launch_->pass;
-    const double* const values = pass.leaf_values;
-    const auto value_of = [&](const IndexedTerm& term) {
-      if (values != nullptr) return values[std::size_t{row} * program.functions.features + term.index];
-      const auto x = static_cast<double>(pass.rows[row * pass.row_stride + term.feature]);
-      return x >= -kTiny && x <= kTiny ? 0.0 : x;
-    };
-    const TreesOfOutput trees = trees_of_output(program, output);
+    const TreesOfOutput trees = trees_of_output(launch_->program, launch_->pass, output);
     FVM_NO_UNROLL
     for (std::uint32_t i = 0; i < trees.count; ++i)
-      sum += leaf_output(program.functions, leaves[trees[i]], value_of);
+      sum += function_output(launch_->program, launch_->pass, row, leaves[trees[i]]);
   }
 
   // --- the block's threads ---
@@ -419,24 +412,28 @@ class ThreadMachine : private ThreadWork {
 
   // --- sums ---
 
-  /// Sets the rows of an accumulator to `values`, one for each output; null: to zero.
+  /// Sets the rows of an accumulator to `values`, which is LaunchPass::base or null: to zero.
   FVM_DEVICE void fill(std::uint32_t accumulator, Range rows, const double* values) const {
-    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32)
-      fill_rows<F32Sum>(accumulator, rows, values);
+    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 && launch_->pass.base_stride == 0)
+      fill_rows<F32Sum>(accumulator, rows, values, 0);
     else
       copy().fill_others(accumulator, rows, values);
   }
   FVM_DEVICE_COLD void fill_others(std::uint32_t accumulator, Range rows, const double* values) const {
-    with_element(accumulator, [&]<class Element>() { fill_rows<Element>(accumulator, rows, values); });
+    const std::size_t stride = values == nullptr ? 0 : launch_->pass.base_stride;
+    with_element(accumulator,
+                 [&]<class Element>() { fill_rows<Element>(accumulator, rows, values, stride); });
   }
   template <class Element>
-  FVM_DEVICE void fill_rows(std::uint32_t accumulator, Range rows, const double* values) const {
+  FVM_DEVICE void fill_rows(std::uint32_t accumulator, Range rows, const double* values,
+                            std::size_t stride) const {
     const std::uint32_t width = launch_->accumulators[accumulator].width;
     for_rows(rows, [&](std::uint32_t row) {
       Element* const sums = accumulator_row<Element>(accumulator, row);
+      const double* const of_row = values + row * stride;
       FVM_NO_UNROLL
       for (std::uint32_t k = 0; k < width; ++k)
-        sums[k] = values == nullptr ? Element{} : Element::of(values[k], launch_->program.scale);
+        sums[k] = values == nullptr ? Element{} : Element::of(of_row[k], launch_->program.scale);
     });
   }
 
@@ -513,9 +510,11 @@ class ThreadMachine : private ThreadWork {
   /// Describes the thread's walk. Returns false if the thread has nothing to walk.
   FVM_DEVICE bool set_walk(ThreadWalk& walk, std::uint32_t walker, const Range& select, const Range& trees,
                            const Range& rows) const {
-    walk.trees = trees;
+    const TreeRange walked = launch_->pass.walked;
+    walk.trees.begin = trees.begin < walked.begin ? walked.begin : trees.begin;
+    walk.trees.end = trees.end < walked.end ? trees.end : walked.end;
     walk.rows = rows_of_thread(rows);
-    if (trees.size() == 0 || walk.rows.count == 0) return false;
+    if (walk.trees.begin >= walk.trees.end || walk.rows.count == 0) return false;
     walk.walker = launch_->program.walkers + (walker + select.iteration);
     const LaunchGroup& group = launch_->program.groups[walk.walker->group];
     walk.program = &launch_->program;
@@ -523,7 +522,9 @@ class ThreadMachine : private ThreadWork {
     walk.staged = false;
     walk.first_tree = group.first_tree;
     state_->staged_trees.for_groups([&](const StagedGroup& staged) {
-      if (staged.group != walk.walker->group || staged.begin > trees.begin || trees.end > staged.end) return;
+      if (staged.group != walk.walker->group || staged.begin > walk.trees.begin ||
+          walk.trees.end > staged.end)
+        return;
       walk.staged = true;
       walk.staged_offset = staged.offset;
       walk.group.nodes = Device::shared() + staged.offset;

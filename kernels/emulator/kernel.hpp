@@ -1,4 +1,4 @@
-// The kernel that emulated GPUs run.
+// The kernels that emulated GPUs run.
 #pragma once
 
 #include "kernels/link/launch.hpp"
@@ -7,5 +7,8 @@ namespace forestvm::kernels {
 
 /// Runs the calling thread of a launch, for trees of any layout. It takes long to compile, and so is compiled once.
 void run_emulated_phase(const Launch& launch);
+
+/// Runs the calling thread of a launch of the kernel of kinds.
+void run_emulated_kind(const Launch& launch);
 
 }  // namespace forestvm::kernels

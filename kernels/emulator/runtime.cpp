@@ -88,8 +88,9 @@ class EmulatorQueue final : public Queue {
   Result<void> launch(const LinkedPhase& phase, const Launch& launch) override {
     const emulator::Grid grid{phase.extent,   phase.shared_bytes,  settings_.seed++,
                               settings_.warp, settings_.forgotten, settings_.bulk_copies};
-    return add([emulator = emulator_, grid, launch] {
-      return emulator->run(grid, [&launch] { run_emulated_phase(launch); });
+    const auto kernel = phase.of_kinds ? run_emulated_kind : run_emulated_phase;
+    return add([emulator = emulator_, grid, kernel, launch] {
+      return emulator->run(grid, [kernel, &launch] { kernel(launch); });
     });
   }
 

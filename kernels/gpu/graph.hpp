@@ -22,6 +22,7 @@ namespace forestvm::kernels {
 
 /// Returns the kernel that runs the phase. Linking has checked that there is one.
 inline const void* kernel_of(const LinkedPhase& phase) {
+  if (phase.of_kinds) return kinds_kernel();
   const auto kernels = compiled_kernels();
   const auto found = std::find_if(kernels.begin(), kernels.end(), [&](const CompiledKernel& kernel) {
     return !phase.layout || kernel.layout == *phase.layout;

@@ -15,4 +15,7 @@ struct CompiledKernel {
 /// Returns the kernels of this library, one for each layout that has one.
 std::span<const CompiledKernel> compiled_kernels();
 
+/// Returns the address of the kernel of kinds.
+const void* kinds_kernel();
+
 }  // namespace forestvm::kernels

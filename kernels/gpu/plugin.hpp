@@ -23,7 +23,7 @@ struct GpuPlugin {
 /// tell. Both sides use these types, so they must be of one build.
 inline std::string plugin_interface() {
   return FORESTVM_VERSION ", launches of " + std::to_string(sizeof(Launch)) + ", phases of " +
-         std::to_string(sizeof(LinkedPhase)) + " bytes, interface 2";
+         std::to_string(sizeof(LinkedPhase)) + " bytes, interface 3";
 }
 
 /// The type of the library's function. It returns null to a caller with another plugin_interface(), and sets `own`

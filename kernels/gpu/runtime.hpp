@@ -226,11 +226,13 @@ class GpuRuntime final : public Runtime {
       own_bytes = std::max(own_bytes, bytes);
     }
     limits_.shared_bytes -= std::min(limits_.shared_bytes, own_bytes);
-    for (const CompiledKernel& kernel : compiled_kernels())
-      FVM_TRY(here.call(
-          [&] { return Api::allow_shared_bytes(kernel.function, static_cast<int>(limits_.shared_bytes)); },
-          "allowing kernels " + std::to_string(limits_.shared_bytes) + " bytes of shared memory"));
-    return {};
+    const auto allow = [&](const void* kernel) {
+      return here.call(
+          [&] { return Api::allow_shared_bytes(kernel, static_cast<int>(limits_.shared_bytes)); },
+          "allowing kernels " + std::to_string(limits_.shared_bytes) + " bytes of shared memory");
+    };
+    for (const CompiledKernel& kernel : compiled_kernels()) FVM_TRY(allow(kernel.function));
+    return allow(kinds_kernel());
   }
 
   template <class Attribute>

@@ -28,6 +28,8 @@ enum class PhaseRole {
   OnTargets,  ///< Opens a block for some CPU targets; a GPU takes it if baseline does.
   Setting,    ///< Sets what later phases inside the same loops need. A launch of settings would do nothing.
   Effect,     ///< Does what launches are for.
+  OfKinds,    ///< Is a phase of its own, or several.
+  OfHost,     ///< Is for the host only.
   SettingWithEffect,
 };
 
@@ -68,12 +70,14 @@ PhaseRole role_of(Op op) {
     case Op::Store:
     case Op::Label:
     case Op::Encode:
+      return PhaseRole::Effect;
     case Op::Explain:
     case Op::StoreTrees:
     case Op::StoreStages:
+      return PhaseRole::OfKinds;
     case Op::Attribute:
     case Op::Quantiles:
-      return PhaseRole::Effect;
+      return PhaseRole::OfHost;
   }
   __builtin_unreachable();  // verified
 }
@@ -98,7 +102,7 @@ class PhaseCutter {
     flush();
     const auto is_mapped = [](const PhaseCode& phase) {
       return std::any_of(phase.code.begin(), phase.code.end(),
-                         [](const LinkedInst& inst) { return inst.op == Op::Map; });
+                         [](const LinkedInst& inst) { return inst.op == Op::Map || is_of_kinds(inst.op); });
     };
     if (std::none_of(phases_.begin(), phases_.end(), is_mapped))
       return refused("schedule",
@@ -141,6 +145,11 @@ class PhaseCutter {
           FVM_TRY(add_block(pc, close, contains(targets, CpuTarget::Baseline)));
           break;
         }
+        case PhaseRole::OfKinds:
+          FVM_TRY(add_kind(inst, pc));
+          break;
+        case PhaseRole::OfHost:
+          return refused(formatted("pc {}", pc), "{} is for the host only", info(inst.op).text);
         case PhaseRole::Setting:
         case PhaseRole::Effect:
         case PhaseRole::SettingWithEffect:
@@ -148,6 +157,29 @@ class PhaseCutter {
           break;
       }
     }
+    return {};
+  }
+
+  /// Adds the phases of an instruction for the kernel of kinds, which has no loops and writes all rows.
+  Result<void> add_kind(const Inst& inst, std::uint32_t pc) {
+    const LinkedInst kept = keep_operands(inst);
+    std::uint32_t rows = kRowsRegister;
+    for_each_field(kept, [&](LinkedField field, std::uint32_t value) {
+      if (field == LinkedField::Rows) rows = value;
+    });
+    const bool in_loop = depth_ != 0 || std::any_of(path_.begin(), path_.end(),
+                                                    [](const InstAt& at) { return on_grid(at.inst); });
+    if (in_loop || rows != kRowsRegister)
+      return refused(
+          formatted("pc {}", pc),
+          "{} for some of the rows, or inside a loop: a GPU runs it for all rows of a call at once",
+          info(inst.op).text);
+    flush();
+    phases_.push_back({{kept, {Op::Halt, {}, {}}}, {pc, kNoPc}});
+    if (inst.op != Op::Explain) return {};
+    phases_.push_back(phases_.back());
+    set_linked<Op::Explain, LinkedField::Part>(phases_.back().code[0],
+                                               static_cast<std::uint32_t>(ExplainPart::Write));
     return {};
   }
 

@@ -14,6 +14,11 @@
 
 namespace forestvm::kernels {
 
+/// Returns whether an instruction is for the kernel of kinds, in a phase of its own.
+constexpr bool is_of_kinds(Op op) {
+  return op == Op::Explain || op == Op::StoreTrees || op == Op::StoreStages;
+}
+
 /// The instructions of a phase.
 struct PhaseCode {
   std::vector<LinkedInst> code;
@@ -23,7 +28,8 @@ struct PhaseCode {
 };
 inline constexpr std::uint32_t kNoPc = UINT32_MAX;
 
-/// Returns the code of each phase. Refuses a plan that has no mapped loop, or loops that no launch can run.
+/// Returns the code of each phase. Refuses a plan that has no mapped loop, loops that no launch can run, and outputs of
+/// trees, stages and contributions that are not written for all rows of a call at once.
 Result<std::vector<PhaseCode>> cut_phases(std::span<const Inst> code, const LinkRequest& request);
 
 }  // namespace forestvm::kernels

@@ -15,6 +15,7 @@
 #include <forestvm/core/sums.hpp>
 #include <forestvm/core/transform.hpp>
 
+#include "kernels/link/kind_tables.hpp"
 #include "kernels/link/linked_inst.hpp"
 
 namespace forestvm::kernels {
@@ -107,7 +108,6 @@ struct LaunchAccumulator {
 struct LaunchProgram {
   const LaunchGroup* groups;
   const LaunchWalker* walkers;
-  const double* base;  ///< base scores, one for each output
   /// Numbers of the trees that add to output 0, then to output 1, ..., each in the model's order; null if tree t adds
   /// to output t modulo num_outputs.
   const std::uint32_t* output_trees;
@@ -127,12 +127,18 @@ struct LaunchProgram {
   double score_scale;  ///< factor of sums before the base is added: Model::scale
   Transform transform;
   Pair pair;
+  const KindTables* kinds;  ///< Tables of the kernel of kinds.
   bool any_order;  ///< true if rounded sums may be added in any order, although their bits depend on it
 };
 
 /// Most blocks of grid.x in a launch whose blocks of grid.y join: calls of more rows take a launch more, which costs
 /// them little.
 inline constexpr std::uint32_t kMostJoined = 1024;
+
+/// Trees [begin, end).
+struct TreeRange {
+  std::uint32_t begin, end;
+};
 
 /// One pass of a call.
 struct LaunchPass {
@@ -141,6 +147,14 @@ struct LaunchPass {
   /// Values of the features that functions of leaves read, one row after the other; null if `rows` holds them.
   const double* leaf_values;
   std::uint32_t row_count;
+  /// The numbers from which the sums of row r begin, one for each output, from base[r * base_stride] on: base scores,
+  /// which all rows share, or margins of the call. For contributions that begin with margins, or are of some rounds:
+  /// the expected scores.
+  const double* base;
+  std::uint32_t base_stride;
+  TreeRange walked;           ///< trees that are walked, by the program's numbers
+  TreeRange added;            ///< trees of the call's rounds, by the model's numbers
+  std::uint32_t turn;         ///< added.begin modulo num_outputs
   std::uint32_t value_width;  ///< numbers of a row in `values` or `wide_values`
   Pair pair;                  ///< the numbers that a row's only score gives
   const std::uint8_t* codes;  ///< rank codes of the pass's rows
@@ -151,6 +165,9 @@ struct LaunchPass {
   std::int32_t* leaves;       ///< results, for output Leaf; null otherwise
   /// For each block of grid.x, how many of the blocks that join there have come: all 0 between launches.
   std::uint32_t* arrived;
+  std::byte* workspace;  ///< memory for contributions
+  /// The call's rounds, and the number of them from one stage to the next.
+  std::uint32_t first_round, end_round, every;
 };
 
 /// Most threads of a block, which Sharing has room for.
@@ -173,7 +190,7 @@ struct Sharing {
 
 /// The most instructions that a phase may have. A launch of HIP has 4096 bytes for its arguments, of which
 /// the compiler takes up to 256 for hidden ones.
-inline constexpr std::uint32_t kMaxPhaseCode = 192;
+inline constexpr std::uint32_t kMaxPhaseCode = 190;
 
 struct Launch {
   LaunchProgram program;

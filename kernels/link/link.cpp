@@ -23,12 +23,22 @@ using enum LinkedField;
 /// Threads of a block to which no loop is mapped. If no loop is mapped to the grid either, a block also takes
 /// this number of rows.
 constexpr std::uint32_t kUnmappedThreads = 128;
+static_assert(kUnmappedThreads <= kKindThreads);
 
 /// Bytes of a block's shared memory up to which accumulators lie there without a directive that asks for
 /// it: with more, fewer blocks could run beside each other.
 constexpr std::uint32_t kUnrequestedShared = 48u << 10;
 
 constexpr std::uint32_t kSharedAlignment = 16;
+
+/// Most blocks of grid.y in a phase of the kernel of kinds.
+constexpr std::uint32_t kMostKindBlocks = 1024;
+
+/// Trees whose outputs a thread stores, if so many blocks are possible.
+constexpr std::uint32_t kTreesStored = 8;
+
+/// Fewest threads of a block that explains rows: a warp of NVIDIA's.
+constexpr std::uint32_t kFewestExplaining = 32;
 
 std::uint64_t aligned(std::uint64_t shared_bytes) {
   return (shared_bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
@@ -47,6 +57,8 @@ class PhaseMeasurer {
       : program_(linker.program()),
         map_(linker.map()),
         limits_(limits),
+        sizes_(linker.explain_sizes()),
+        pass_rows_(request.rows),
         rows_(request.rows),
         ranges_(map_.ranges.size()),
         most_threads_(std::min(limits.threads, kMaxBlockThreads)) {
@@ -81,6 +93,7 @@ class PhaseMeasurer {
   }
 
   bool reads_codes() const { return reads_codes_; }
+  std::size_t workspace_bytes() const { return workspace_bytes_; }
 
   const std::bitset<kAccumulators>& used() const { return used_; }
   /// Returns the accumulators through which blocks that join hand over what they have made.
@@ -243,13 +256,47 @@ class PhaseMeasurer {
       case Op::Unless:
       case Op::Plan:
       case Op::On:
-      case Op::Explain:
-      case Op::StoreTrees:
-      case Op::StoreStages:
       case Op::Attribute:
       case Op::Quantiles:
         return;
+      case Op::Explain:
+      case Op::StoreTrees:
+      case Op::StoreStages:
+        return measure_kind(inst);
     }
+  }
+
+  /// Gives a phase of the kernel of kinds its threads, and blocks of grid.y for what there is to do for each row.
+  void measure_kind(LinkedInst& inst) {
+    const ProgramMeta& meta = program_.meta();
+    phase_.of_kinds = true;
+    std::uint64_t blocks = meta.num_outputs;
+    if (inst.op == Op::StoreTrees) blocks = meta.num_trees / kTreesStored;
+    if (inst.op == Op::Explain)
+      blocks = is_part(inst, ExplainPart::Write) ? blocks * (meta.num_features + 1) : place_paths(inst);
+    phase_.extent[1] = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(blocks, 1, kMostKindBlocks));
+  }
+
+  static bool is_part(const LinkedInst& inst, ExplainPart part) {
+    return linked<Op::Explain, Part>(inst) == static_cast<std::uint32_t>(part);
+  }
+
+  /// Decides where threads that explain rows keep what they need of a tree, and how many threads a block has. Returns
+  /// the number of blocks that share the batches of trees of a row: one where all of them use the row's part of global
+  /// memory.
+  std::uint32_t place_paths(LinkedInst& inst) {
+    std::uint32_t threads = kKindThreads;
+    const std::uint32_t wanted = std::min(kUnrequestedShared, limits_.shared_bytes);
+    while (threads > kFewestExplaining && threads * sizes_.thread_bytes > wanted) threads /= 2;
+    const bool shared = threads * sizes_.thread_bytes <= limits_.shared_bytes;
+    const ExplainPart part = shared ? ExplainPart::SumInShared : ExplainPart::SumInGlobal;
+    set_linked<Op::Explain, Part>(inst, static_cast<std::uint32_t>(part));
+    if (!shared) threads = kKindThreads;
+    phase_.extent[kGridDimensions] = phase_.rows_per_block = threads;
+    phase_.extent[0] = std::max<std::uint32_t>(1, iterations(pass_rows_, threads));
+    if (shared) take(aligned(threads * sizes_.thread_bytes));
+    workspace_bytes_ = sizes_.row_bytes(part) * pass_rows_;
+    return shared ? sizes_.batches : 1;
   }
 
   void note_reduction(const ReductionFields& reduction) {
@@ -302,7 +349,7 @@ class PhaseMeasurer {
   /// Finds the kernel for the phase's trees: each of a device's kernels walks one layout.
   Result<void> choose_kernel() {
     if (layouts_.size() == 1) phase_.layout = layouts_.front();
-    if (limits_.kernels.empty()) return {};
+    if (limits_.kernels.empty() || phase_.of_kinds) return {};
     if (layouts_.size() > 1)
       return refused("schedule",
                      "a launch walks trees of layouts {} and {}, a kernel those of one: give all "
@@ -454,6 +501,8 @@ class PhaseMeasurer {
   const Program& program_;
   const CodeMap& map_;
   const DeviceLimits& limits_;
+  const ExplainSizes& sizes_;
+  std::uint32_t pass_rows_;
   std::uint32_t rows_;  ///< rows of the call, or of a block if it shares them among threads of no loop
   LinkedPhase phase_;
   std::vector<RangeInPhase> ranges_;       ///< indexed as CodeMap::ranges
@@ -470,6 +519,7 @@ class PhaseMeasurer {
     std::optional<std::uint32_t> cached_at;  ///< RangeInPhase::cached_at of its rows
   };
   std::vector<CodesMade> encodes_;
+  std::size_t workspace_bytes_ = 0;
   bool codes_in_shared_ = false;  ///< true once a cache has the codes made in shared memory
 };
 
@@ -498,6 +548,10 @@ Result<void> allocate_accumulators(PhaseMeasurer& phase, const std::bitset<kAccu
 
 Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& limits) const {
   FVM_ASSIGN(std::vector<PhaseCode> cut, cut_phases(program_.code(), request));
+  const auto is_kind = [](const PhaseCode& phase) { return is_of_kinds(phase.code[0].op); };
+  if (is_written_by_kinds(request.output) && std::none_of(cut.begin(), cut.end(), is_kind))
+    return refused(formatted("output {}", name_of(request.output)),
+                   "the program's code does not write it in calls of {} rows", request.plan_rows);
   std::vector<PhaseMeasurer> phases;
   for (PhaseCode& code : cut) {
     phases.emplace_back(*this, request, limits, std::move(code));
@@ -513,6 +567,7 @@ Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& 
     for (std::size_t other = 0; other < phases.size(); ++other)
       if (other != i) elsewhere |= phases[other].used();
     FVM_TRY(allocate_accumulators(phases[i], elsewhere, limits));
+    call.workspace_bytes = std::max(call.workspace_bytes, phases[i].workspace_bytes());
     LinkedPhase& phase = phases[i].phase();
     for (std::uint32_t a = 0; a < kAccumulators; ++a)
       if (phases[i].used()[a] && !phase.accumulators[a].shared)

@@ -39,6 +39,11 @@ struct DeviceLimits {
   std::vector<LayoutKernel> kernels;  ///< one kernel for each layout; empty: one kernel walks all layouts
 };
 
+/// Returns whether the kernel of kinds writes an output.
+constexpr bool is_written_by_kinds(OutputKind output) {
+  return output == OutputKind::Contributions || output == OutputKind::Trees || output == OutputKind::Staged;
+}
+
 /// A call, as far as linking depends on it.
 struct LinkRequest {
   std::uint32_t rows = 0;
@@ -59,6 +64,7 @@ struct LinkedPhase {
   std::vector<std::uint32_t> pcs;  ///< pc in the program of each instruction: see PhaseCode
   std::array<std::uint32_t, kDimensions> extent{};
   std::optional<Layout> layout;  ///< layout of the trees that the phase walks; none: any kernel can run it
+  bool of_kinds = false;         ///< true if the kernel of kinds runs it, and no other
   std::uint32_t shared_bytes = 0;
   std::uint32_t peers = 0;  ///< Sharing::word() before the first instruction
   std::uint32_t block_rows = 0;
@@ -74,21 +80,37 @@ struct LinkedCall {
   std::vector<LinkedPhase> phases;
   /// Bytes of each accumulator in global memory, for all rows: 0 if no phase needs it there.
   std::array<std::size_t, kAccumulators> global_bytes{};
+  std::size_t workspace_bytes = 0;  ///< bytes of LaunchPass::workspace
 };
 
-/// Links calls of one program.
+/// The sizes of what contributions are computed from.
+struct ExplainSizes {
+  std::uint32_t batches = 0;      ///< KindTables::batch_count
+  std::size_t thread_bytes = 0;   ///< path_bytes() of the tables
+  std::size_t row_sum_bytes = 0;  ///< bytes of all batches' sums of a row
+
+  /// Returns the bytes of LaunchPass::workspace for a row.
+  std::size_t row_bytes(ExplainPart part) const {
+    return row_sum_bytes + (part == ExplainPart::SumInGlobal ? thread_bytes : 0);
+  }
+};
+
+/// Links calls of one program. Without the sizes of contributions, calls for these are linked as if there were none.
 class Linker {
  public:
-  explicit Linker(const Program& program) : program_(program), map_(code_map(program)) {}
+  explicit Linker(const Program& program, const ExplainSizes& sizes = {})
+      : program_(program), map_(code_map(program)), sizes_(sizes) {}
 
   Result<LinkedCall> link(const LinkRequest& request, const DeviceLimits& limits) const;
 
   const Program& program() const { return program_; }
   const CodeMap& map() const { return map_; }
+  const ExplainSizes& explain_sizes() const { return sizes_; }
 
  private:
   Program program_;
   const CodeMap& map_;  ///< The map of `program_`, which keeps it.
+  ExplainSizes sizes_;
 };
 
 }  // namespace forestvm::kernels

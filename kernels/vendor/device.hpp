@@ -69,7 +69,7 @@
 //
 // Functions of the device are marked FVM_DEVICE. Those that are better called than inlined are marked
 // FVM_DEVICE_CALL, or FVM_DEVICE_COLD if they are members. Kernels, of which the emulator has none, are marked
-// FVM_KERNEL. FVM_UNROLL(times) and FVM_NO_UNROLL stand before loops.
+// FVM_KERNEL(most threads of a block). FVM_UNROLL(times) and FVM_NO_UNROLL stand before loops.
 #pragma once
 
 #if defined(__CUDACC__)

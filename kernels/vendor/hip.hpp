@@ -12,8 +12,8 @@
 #define FVM_UNROLL(times) _Pragma(FVM_TEXT(unroll times))
 #define FVM_NO_UNROLL _Pragma("unroll 1")
 #define FVM_TEXT(words) #words
-#define FVM_KERNEL \
-  extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, Device::kMaxThreads))) FVM_REGISTERS
+#define FVM_KERNEL(threads) \
+  extern "C" __global__ __attribute__((amdgpu_flat_work_group_size(1, threads))) FVM_REGISTERS
 #ifdef __gfx90a__  // compilers take accumulation registers besides: 128 in all leave room for another block
 #define FVM_REGISTERS __attribute__((amdgpu_num_vgpr(120)))
 #else

@@ -20,20 +20,15 @@ bool is_grid(LaunchDimension dimension) { return dimension <= LaunchDimension::G
 
 class MappingCheck {
  public:
-  explicit MappingCheck(const Lowering& lowering) : lowering_(lowering), loops_(lowering.loops) {}
+  explicit MappingCheck(const Lowering& lowering)
+      : lowering_(lowering), loops_(lowering.loops), mapped_(lowering.is_mapped()) {}
 
   Result<void> run() {
-    for (const LoopId root : loops_.roots()) find_mapped(root);
     for (const LoopId root : loops_.roots()) FVM_TRY(check(root));
     return {};
   }
 
  private:
-  void find_mapped(LoopId id) {
-    mapped_ = mapped_ || loops_[id].dimension.has_value();
-    for (const LoopId child : loops_[id].children) find_mapped(child);
-  }
-
   Result<void> check(LoopId id) {
     const Loop& loop = loops_[id];
     FVM_TRY(mapped_ ? check_for_gpu(id) : check_for_host(id));
@@ -68,12 +63,20 @@ class MappingCheck {
     if (lowering_.plan.targets != TargetSet::Any)
       return lowering_.refuse(loop.dimension->directive,
                               "a GPU has no CPU target: leave the targets of plans out");
-    if (!explained_outputs(lowering_.options).empty() || lowering_.options.approx_contributions)
-      return lowering_.refuse(loop.dimension->directive,
-                              "contributions and interactions are computed on the host, not on GPUs");
-    if (lowering_.options.samples != nullptr)
-      return lowering_.refuse(loop.dimension->directive, "quantiles are computed on the host, not on GPUs");
+    FVM_TRY(check_outputs(*loop.dimension));
     return check_dimension(id);
+  }
+
+  /// Refuses outputs that GPUs do not compute.
+  Result<void> check_outputs(const Requested<LaunchDimension>& mapped) const {
+    const CompileOptions& options = lowering_.options;
+    const char* const what = options.background != nullptr  ? "contributions against a background"
+                             : options.interactions         ? "interactions"
+                             : options.approx_contributions ? "approximate contributions"
+                             : options.samples != nullptr   ? "quantiles"
+                                                            : nullptr;
+    if (what == nullptr) return {};
+    return lowering_.refuse(mapped.directive, formatted("{} are computed on the host, not on GPUs", what));
   }
 
   /// Checks the distance of cache: each iteration ahead takes another buffer of shared memory; there are two.
@@ -128,7 +131,7 @@ class MappingCheck {
 
   const Lowering& lowering_;
   const LoopTree& loops_;
-  bool mapped_ = false;
+  const bool mapped_;
   /// Number of threads in each dimension of a block; dimensions of the grid stay 1.
   std::array<std::uint64_t, kDimensions> threads_{1, 1, 1, 1, 1, 1};
 };

@@ -42,8 +42,8 @@ Result<void> emit_code(const Lowering& lowering, const PlanNumbers& numbers, Pro
 void emit_paths(const Model& model, ExplainedForest explained, const RankTable& ranks, ProgramParts& parts);
 
 /// Begins the code of a program with such an output: computes it if the caller asked for it, and opens the block of all
-/// other outputs, whose pc it returns.
-std::uint32_t emit_explanation(OutputKind kind, ProgramParts& parts);
+/// other outputs, whose pc it returns. The code is for a GPU if `mapped`.
+std::uint32_t emit_explanation(OutputKind kind, bool mapped, ProgramParts& parts);
 /// Closes the block that emit_explanation opened at pc `unless`.
 void end_explanation(std::uint32_t unless, ProgramParts& parts);
 

@@ -72,10 +72,16 @@ void emit_paths(const Model& model, ExplainedForest explained, const RankTable& 
   parts.paths = std::move(explained.nodes);
 }
 
-std::uint32_t emit_explanation(OutputKind kind, ProgramParts& parts) {
+std::uint32_t emit_explanation(OutputKind kind, bool mapped, ProgramParts& parts) {
   const auto output = static_cast<std::uint32_t>(kind);
-  constexpr std::uint32_t kBlock = 2;  // the register of a block of rows
   const std::uint32_t when = add_instruction(parts, Op::When, {output, 0});
+  if (mapped) {
+    if (!parts.columns.empty()) add_instruction(parts, Op::Encode, {kRowsRegister});
+    add_instruction(parts, Op::Explain, {kRowsRegister});
+    close_block(parts, when, Op::When, {output});
+    return add_instruction(parts, Op::Unless, {output, 0});
+  }
+  constexpr std::uint32_t kBlock = 2;  // the register of a block of rows
   const std::uint32_t loop = add_instruction(parts, Op::Par, {kBlock, kRowsRegister, kCodeRows, 0});
   if (!parts.columns.empty()) add_instruction(parts, Op::Encode, {kBlock});
   add_instruction(parts, Op::Explain, {kBlock});

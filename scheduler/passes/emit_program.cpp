@@ -57,8 +57,9 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   if (compilation.options.keeps_leaves) {
     meta.rounds = rule_of_rounds(model);
     parts.round_begins = model.round_begins;
-    if (const UncertaintyRule rule = uncertainty_rule(model); rule != UncertaintyRule::None)
-      parts.uncertainty.push_back({rule, {}, model.shrinkage});
+    // GPUs compute no uncertainty.
+    const UncertaintyRule rule = compilation.is_mapped() ? UncertaintyRule::None : uncertainty_rule(model);
+    if (rule != UncertaintyRule::None) parts.uncertainty.push_back({rule, {}, model.shrinkage});
   }
   const bool explains = meta.contributions != 0 || !parts.attribution_base.empty();
   if (explains && model.averaged) meta.rounds = RoundRule::Averages;  // contributions may be divided, too
@@ -111,16 +112,8 @@ Result<void> emit_program(Compilation& compilation) {
   FVM_ASSIGN(const std::vector<PlanNumbers> numbers, emit_forest(plans, ranks, parts));
   std::vector<std::uint32_t> others;  // blocks of the other outputs
   for (const OutputKind output : explained_outputs(compilation.options))
-    others.push_back(emit_explanation(output, parts));
+    others.push_back(emit_explanation(output, compilation.is_mapped(), parts));
   for (std::size_t p = 0; p < plans.size(); ++p) FVM_TRY(emit_code(plans[p], numbers[p], parts));
-  const bool mapped =
-      std::any_of(parts.code.begin(), parts.code.end(), [](const Inst& inst) { return inst.op == Op::Map; });
-  if (compilation.options.keeps_leaves && mapped)
-    return refused(
-        "schedule",
-        "its loops are mapped to a GPU, which keeps no leaves of single trees: --early-stop, --with rounds, "
-        "and the outputs trees, staged, uncertainty and virt-ensembles (CompileOptions::keeps_leaves, "
-        "Python's keep_leaves=True) need a schedule for the host, such as auto, and no --backend");
   for (; !others.empty(); others.pop_back()) end_explanation(others.back(), parts);
   if (!compilation.explained.trees.empty()) {
     emit_paths(compilation.model, std::move(compilation.explained), ranks, parts);

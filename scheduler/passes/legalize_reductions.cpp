@@ -44,7 +44,7 @@ class Legalizer {
     merge_copies();
     FVM_TRY(check_memory());
     insert_results(inside_row_loops(nest));
-    if (lowering_.sums.leaves_apart) FVM_TRY(keep_leaves_apart(walks, nest));
+    if (lowering_.sums.leaves_apart || stores_at_end()) FVM_TRY(keep_leaves_apart(walks, nest));
     write_leaves(leaves);
     insert_encoder(inside_row_loops(leaves));
     const auto add_after_leaves = [&](OutputKind output, Statement::Kind statement) {
@@ -289,15 +289,19 @@ class Legalizer {
     }
     if (base_last) scores.push_back(make(AddBase, rows, scores_));
     add_outputs(scores, rows);
-    if (lowering_.options.keeps_leaves && !lowering_.sums.leaves_apart)
+    if (lowering_.options.keeps_leaves && !lowering_.sums.leaves_apart && !stores_at_end())
       for (const OutputKind kind : outputs_of_trees())
         scores = cut(kind, rows, {store_leaves(kind, rows, sums_)}, std::move(scores));
     std::move(scores.begin(), scores.end(), std::back_inserter(body));
   }
 
-  /// Returns the outputs that are computed of each tree's leaf.
+  /// Returns whether outputs of kept leaves are written when all rows have been walked: a GPU has a kernel of its own
+  /// for them.
+  bool stores_at_end() const { return lowering_.options.keeps_leaves && lowering_.is_mapped(); }
+
+  /// Returns the outputs that are computed of each tree's leaf. GPUs compute no uncertainty.
   std::vector<OutputKind> outputs_of_trees() const {
-    const UncertaintyRule rule = uncertainty_rule(lowering_.model);
+    const UncertaintyRule rule = stores_at_end() ? UncertaintyRule::None : uncertainty_rule(lowering_.model);
     std::vector<OutputKind> outputs;
     if (rule != UncertaintyRule::None) outputs.push_back(OutputKind::Uncertainty);
     if (rule != UncertaintyRule::None && rule != UncertaintyRule::Trees)
@@ -320,23 +324,26 @@ class Legalizer {
   /// Repeats the nest for each output that is computed of single trees' leaves: `walks` is the nest as it was before
   /// anything was inserted.
   Result<void> keep_leaves_apart(const std::vector<Statement>& walks, std::vector<Statement>& nest) {
-    const std::uint32_t kept = add_shared_accumulator(per_tree_kind(lowering_.model.score_type));
+    const std::uint32_t kept = lowering_.sums.leaves_apart
+                                   ? add_shared_accumulator(per_tree_kind(lowering_.model.score_type))
+                                   : sums_;
     for (const OutputKind output : outputs_of_trees()) {
       std::vector<Statement> body = walks;
       FVM_TRY(privatize(body, kNoLoop, kept, false));
-      insert_leaves(inside_row_loops(body), output, kept);
+      insert_init(inside_row_loops(body), output);
+      const RowBody end = stores_at_end() ? RowBody{body, kNoLoop} : inside_row_loops(body);
+      end.statements.push_back(store_leaves(output, end.rows, kept));
       nest = cut(output, kNoLoop, std::move(body), std::move(nest));
     }
     return {};
   }
 
-  /// Inserts the output of kept leaves.
-  void insert_leaves(const RowBody& inside, OutputKind output, std::uint32_t kept) const {
-    const auto& [body, rows] = inside;
+  /// Inserts what comes before the walks of an output that is computed of kept leaves.
+  void insert_init(const RowBody& inside, OutputKind output) const {
     insert_encoder(inside);
     if (output != OutputKind::Trees)
-      body.insert(body.begin(), make(lowering_.model.base_last ? Zero : Init, rows, scores_));
-    body.push_back(store_leaves(output, rows, kept));
+      inside.statements.insert(inside.statements.begin(),
+                               make(lowering_.model.base_last ? Zero : Init, inside.rows, scores_));
   }
 
   /// Returns statements that run `body` in calls for an output, and `otherwise` in others.

@@ -10,13 +10,11 @@ namespace {
 /// Makes the statement of a cache directive. By default the host prefetches the next iteration, and a GPU
 /// keeps the current one in shared memory.
 Statement cache(const Lowering& lowering, LoopId loop) {
-  bool mapped = false;
-  for (LoopId id = 0; id < lowering.loops.size(); ++id) mapped = mapped || lowering.loops[id].dimension;
   Statement statement;
   statement.kind = Statement::Kind::Cache;
   statement.loop = loop;
   const std::uint32_t said = lowering.loops[loop].cache->value;
-  statement.ahead = said == 0 && !mapped ? 1 : said;
+  statement.ahead = said == 0 && !lowering.is_mapped() ? 1 : said;
   return statement;
 }
 

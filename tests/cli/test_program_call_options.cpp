@@ -261,17 +261,37 @@ TEST_F(Rounds, AreRefusedByName) {
                "--every: is for --output staged, and says how many rounds lie between its scores");
   expect_error({model_, rows_, "--output", "staged", "--every", "0"}, 2, "--every");
   const Outcome exported = forestvm({"export", program, "-o", file("forest.c")});
-  EXPECT_EQ(exported.code, 1);
-  EXPECT_NE(exported.err.find("single trees and rounds, which C does not"), std::string::npos)
-      << exported.err;
-  const Outcome gpu =
-      forestvm({"compile", model_, "-o", file("gpu.fvm"), "--with", "trees", "--schedule", "gpu"});
-  EXPECT_EQ(gpu.code, 1);
-  EXPECT_NE(gpu.err.find("its loops are mapped to a GPU, which keeps no leaves"), std::string::npos)
-      << gpu.err;
+  EXPECT_EQ(exported.code, 0) << exported.err;
+  EXPECT_NE(content_of(file("forest.c")).find("_predict_staged("), std::string::npos);
   expect_error({test_data("early_stop/binary/model.txt"), test_data("early_stop/binary/rows.npy"),
                 "--early-stop", "margin=1", "--backend", "emulator"},
-               1, "--early-stop, --with rounds, and the outputs trees");
+               1, "early stop: is for the host, not for GPUs");
+  const Outcome unsure = forestvm({"compile", test_data("uncertainty/classes.json"), "-o", file("gpu.fvm"),
+                                   "--with", "uncertainty", "--schedule", "gpu"});
+  EXPECT_EQ(unsure.code, 1);
+  EXPECT_NE(unsure.err.find("output uncertainty: is computed on the host, not on GPUs"), std::string::npos)
+      << unsure.err;
+}
+
+TEST_F(Rounds, OfGpusAreTheHosts) {
+  const auto program_for = [&](const char* schedule) {
+    const std::string to = file(std::string(schedule) + ".fvm");
+    const Outcome done =
+        forestvm({"compile", model_, "-o", to, "--with", "trees,contributions", "--schedule", schedule});
+    EXPECT_EQ(done.code, 0) << done.err;
+    return to;
+  };
+  const std::string host = program_for("auto"), gpu = program_for("gpu");
+  for (const char* const output : {"raw", "trees", "staged", "contributions"}) {
+    const auto run = [&](const std::string& program, const char* backend) {
+      const std::string to = file(std::string(backend) + ".npy");
+      const Outcome done = forestvm(
+          {"run", program, rows_, "--output", output, "--rounds", "3:40", "--backend", backend, "-o", to});
+      EXPECT_EQ(done.code, 0) << done.err;
+      return content_of(to);
+    };
+    EXPECT_EQ(run(gpu, "emulator"), run(host, "host")) << output;
+  }
 }
 
 }  // namespace

@@ -285,11 +285,6 @@ TEST(TreesAndStages, AreRefusedByName) {
   expect_error(error_of(isolation, OutputKind::Staged, {}), "the model's trees are not rounds of boosting");
   expect_error(error_of(isolation, OutputKind::Value, options),
                "the model's trees are not rounds of boosting");
-  CompileOptions gpu;
-  gpu.keeps_leaves = true;
-  const auto mapped = compile(model, *schedule_by_name(model, "gpu"), gpu);
-  ASSERT_FALSE(mapped.ok());
-  expect_error(mapped.error().text(), "its loops are mapped to a GPU, which keeps no leaves of single trees");
 }
 
 TEST(TreesAndStages, OfAModelWithoutTrees) {

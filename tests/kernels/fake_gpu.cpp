@@ -2,6 +2,7 @@
 #include "fake_gpu.hpp"
 
 #include "kernels/emulator/kernel.hpp"
+#include "kernels/link/cut_phases.hpp"
 #include "kernels/vendor/emulator/grid.hpp"
 
 namespace forestvm::kernels {
@@ -13,12 +14,15 @@ std::span<const CompiledKernel> compiled_kernels() {
   return kKernels;
 }
 
+const void* kinds_kernel() { return &FakeApi::kKindsKernel; }
+
 void FakeApi::run(const std::uint32_t* extent, const Launch& launch, std::size_t shared_bytes) {
   if (!calls().runs_kernels) return;
   emulator::Grid grid;
   std::copy(extent, extent + kDimensions, grid.extent.begin());
   grid.shared_bytes = shared_bytes;
-  EXPECT_TRUE(emulator::Emulator().run(grid, [&] { run_emulated_phase(launch); }).ok());
+  const auto kernel = is_of_kinds(launch.code[0].op) ? run_emulated_kind : run_emulated_phase;
+  EXPECT_TRUE(emulator::Emulator().run(grid, [&] { kernel(launch); }).ok());
 }
 
 }  // namespace forestvm::kernels

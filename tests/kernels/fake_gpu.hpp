@@ -98,7 +98,7 @@ struct FakeApi {
   static constexpr CaptureMode kBesideCaptures = true;
   static constexpr int kThreads = 512, kSharedBytes = 4096, kGrid[] = {70000, 80, 90};
   static constexpr std::uint64_t kGridThreads = UINT64_MAX;
-  static constexpr char kArrayKernel = 0, kReorgKernel = 0, kCodesKernel = 0;
+  static constexpr char kArrayKernel = 0, kReorgKernel = 0, kCodesKernel = 0, kKindsKernel = 0;
 
   static FakeCalls& calls() { return *FakeCalls::current_calls; }
   static const char* text(Status status) {

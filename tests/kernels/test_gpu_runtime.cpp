@@ -33,7 +33,7 @@ TEST_F(GpuRuntimes, DescribeTheirDevices) {
   ASSERT_EQ(gpu->limits().kernels.size(), 3u);
   EXPECT_EQ(gpu->limits().kernels[0].layout, Layout::Reorg);
   EXPECT_EQ(gpu->limits().kernels[0].threads, 128u);
-  EXPECT_EQ(calls_.made, std::vector<std::string>(3, "allow 4000 on 0"));
+  EXPECT_EQ(calls_.made, std::vector<std::string>(4, "allow 4000 on 0"));
   EXPECT_EQ(calls_.current, 1) << "the calling thread's device";
 }
 

@@ -87,6 +87,7 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
   if (!(stop.margin >= 0))
     return wrong_option(kWhere, formatted("a margin of {}, expected 0 or more", number_text(stop.margin)));
   if (stop.every == 0) return wrong_option(kWhere, "after every 0 rounds, expected 1 or more");
+  if (program.mapped()) return refused(kWhere, "is for the host, not for GPUs");
   if (program.meta().early_stop == EarlyStopRule::None)
     return refused(kWhere,
                    "is for LightGBM's models of classes and ranks; this one ({}, {}) needs all its trees",
@@ -213,6 +214,14 @@ std::vector<double> tree_means(const Program& program, OutputKind output) {
   std::vector<double> means(outputs);
   for (const ExplainedTree& tree : program.explained_trees()) means[tree.output] += tree.expected;
   return means;
+}
+
+double mean_of_trees(const Program& program, std::size_t output, std::size_t begin, std::size_t end) {
+  double mean = 0;
+  for (const ExplainedTree& tree : program.explained_trees().subspan(begin, end - begin))
+    if (tree.output == output) mean += tree.expected;
+  return program.meta().score_type == ScalarType::Float32 ? static_cast<double>(static_cast<float>(mean))
+                                                          : mean;
 }
 
 Result<void> check_options(const Program& program, OutputKind output, std::size_t rows,

@@ -26,9 +26,11 @@ Result<void> check_score_output(OutputKind output) {
 /// Checks that a program that keeps leaves has virtual ensembles or uncertainty.
 Result<void> check_uncertainty(const Program& program, OutputKind output) {
   const auto all = program.uncertainty();
+  const std::string where = formatted("output {}", name_of(output));
+  if (program.mapped()) return refused(where, "is computed on the host, not on GPUs");
   if (all.empty())
     return refused(
-        formatted("output {}", name_of(output)),
+        where,
         "is for forests that average their trees, and for most of CatBoost's models if their rounds begin "
         "with the first; this one is of {} ({})",
         program.text(StringId::Trainer), program.text(StringId::Objective));

@@ -15,15 +15,28 @@
 namespace forestvm::bytecode::export_c {
 namespace {
 
+/// Calls visit(pc) for each instruction of the program that becomes C: blocks for other outputs do not.
+template <class Visit>
+void for_written(const Program& program, const Visit& visit) {
+  for (std::size_t pc = 0; pc < program.code().size(); ++pc) {
+    const Inst& inst = program.code()[pc];
+    if (inst.op == Op::When && !is_exported(program, operands<Op::When>(inst).output))
+      pc = operands<Op::When>(inst).partner;
+    else
+      visit(pc);
+  }
+}
+
 /// Returns the accumulators in whose memory the code works.
 std::set<std::uint32_t> used_storage(const Program& program) {
   const CodeMap& map = code_map(program);
   std::set<std::uint32_t> used;
-  for (const Inst& inst : program.code())
-    for_each_operand(inst, [&](unsigned, OperandKind kind, std::uint32_t value) {
+  for_written(program, [&](std::size_t pc) {
+    for_each_operand(program.code()[pc], [&](unsigned, OperandKind kind, std::uint32_t value) {
       if (kind == OperandKind::AccOut || kind == OperandKind::AccIn)
         used.insert(map.accumulators[value].storage);
     });
+  });
   return used;
 }
 
@@ -33,8 +46,7 @@ class CodeWriter {
       : job_(job), meta_(job.program.meta()), map_(code_map(job.program)), rows_(rows) {}
 
   std::string run() {
-    for (std::size_t pc = 0; pc < job_.program.code().size(); ++pc)
-      write(job_.program.code()[pc], map_.insts[pc]);
+    for_written(job_.program, [&](std::size_t pc) { write(job_.program.code()[pc], map_.insts[pc]); });
     return formatted("{}{}}\n", head(), body_);
   }
 
@@ -152,11 +164,13 @@ class CodeWriter {
       // The tests of coded trees are written as tests of values. Programs with the other instructions are refused.
       case Op::Encode:
       case Op::Explain:
-      case Op::StoreTrees:
-      case Op::StoreStages:
       case Op::Attribute:
       case Op::Quantiles:
         return;
+      case Op::StoreTrees:
+        return write_store_trees(operands<Op::StoreTrees>(inst));
+      case Op::StoreStages:
+        return write_store_stages(operands<Op::StoreStages>(inst));
       case Op::Label:
         return write_label(operands<Op::Label>(inst));
     }
@@ -228,18 +242,18 @@ class CodeWriter {
     const std::string sum = at(accumulator, "row") + "[k]";
     line(formatted("for (row = {}.begin; row < {}.end; ++row)", reg(rows), reg(rows)));
     const std::string each = formatted("  for (k = 0u; k < {}; ++k) ", number(meta_.num_outputs));
-    const auto base = [&](AccumulatorKind type) {
-      return job_.name(formatted("base_{}[k]", sum_name(type)));
-    };
     if (!adds) return line(formatted("{}{} = {};", each, sum, base(of)));
-    const std::string scale = meta_.scale == 1 ? "" : " * " + scale_literal(of);
-    if (of == AccumulatorKind::F32)
-      line(formatted("{}{} = (float)((double)({}{}) + {});", each, sum, sum, scale,
-                     base(AccumulatorKind::F64)));
-    else if (scale.empty())
-      line(each + add(of, sum, base(of)));
-    else
-      line(formatted("{}{} = {}{} + {};", each, sum, sum, scale, base(of)));
+    if (of != AccumulatorKind::F32 && meta_.scale == 1) return line(each + add(of, sum, base(of)));
+    line(formatted("{}{} = {};", each, sum, with_base(of, sum)));
+  }
+
+  std::string base(AccumulatorKind type) const { return job_.name(formatted("base_{}[k]", sum_name(type))); }
+
+  /// Returns a sum with the model's scale and base score k.
+  std::string with_base(AccumulatorKind of, const std::string& sum) const {
+    const std::string scaled = sum + (meta_.scale == 1 ? "" : " * " + scale_literal(of));
+    if (of != AccumulatorKind::F32) return scaled + " + " + base(of);
+    return formatted("(float)((double)({}) + {})", scaled, base(AccumulatorKind::F64));
   }
 
   std::string scale_literal(AccumulatorKind of) const {
@@ -329,30 +343,81 @@ class CodeWriter {
   }
 
   void write_sum_trees(const Inst& inst) {
-    uses_row_ = uses_tree_ = true;
     const auto [to, from, rows] = operands<Op::SumTrees>(inst);
+    uses_row_ = true;
     line(formatted("for (row = {}.begin; row < {}.end; ++row)", reg(rows), reg(rows)));
-    if (!job_.program.leaf_vectors().empty()) {
-      uses_k_ = true;
-      line(formatted("  for (tree = 0u; tree < {}; ++tree) {", number(meta_.num_trees)));
-      line(formatted("    const {} *const vector = {} + (size_t){}[tree] * {};", score(),
-                     job_.name("vectors"), at(from, "row"), number(meta_.num_outputs)));
-      line(formatted("    for (k = 0u; k < {}; ++k) {}[k] += vector[k];", number(meta_.num_outputs),
-                     at(to, "row")));
-      return line("  }");
-    }
+    line(formatted("  for (tree = 0u; tree < {}; ++tree) {", number(meta_.num_trees)));
+    add_tree("    ", to, from);
+    line("  }");
+  }
+
+  /// Returns what the leaf that `from` keeps of a row and tree adds: a number, for leaves that are no vectors.
+  std::string leaf_of(std::uint32_t from) const {
     const std::string leaf = at(from, "row") + "[tree]";
-    const bool linear = !job_.program.leaf_functions().empty();
-    line(formatted("  for (tree = 0u; tree < {}; ++tree) {}[{}[tree]] += {};", number(meta_.num_trees),
-                   at(to, "row"), job_.name("tree_output"),
-                   (linear ? call("leaf_output", leaf + ", x + (size_t)row * stride") : leaf)));
+    return job_.program.leaf_functions().empty() ? leaf
+                                                 : call("leaf_output", leaf + ", x + (size_t)row * stride");
+  }
+
+  std::string vector_of(std::uint32_t from) const {
+    return formatted("{} + (size_t){}[tree] * {}", job_.name("vectors"), at(from, "row"),
+                     number(meta_.num_outputs));
+  }
+
+  /// Adds a tree's leaf, which `from` keeps, to the sums of a row.
+  void add_tree(const std::string& indent, std::uint32_t to, std::uint32_t from) {
+    uses_tree_ = true;
+    if (job_.program.leaf_vectors().empty())
+      return line(
+          formatted("{}{}[{}[tree]] += {};", indent, at(to, "row"), job_.name("tree_output"), leaf_of(from)));
+    uses_k_ = true;
+    line(formatted("{}const {} *const vector = {};", indent, score(), vector_of(from)));
+    line(formatted("{}for (k = 0u; k < {}; ++k) {}[k] += vector[k];", indent, number(meta_.num_outputs),
+                   at(to, "row")));
+  }
+
+  void write_store_trees(const OperandsOf<Op::StoreTrees>& args) {
+    uses_row_ = uses_tree_ = true;
+    const std::string trees = number(meta_.num_trees);
+    line(formatted("for (row = {}.begin; row < {}.end; ++row)", reg(args.rows), reg(args.rows)));
+    line(formatted("  for (tree = 0u; tree < {}; ++tree)", trees));
+    const std::string to = formatted("(({} *)out)[(size_t)row * {} + tree]", score(), trees);
+    if (job_.program.leaf_vectors().empty()) return line(formatted("    {} = {};", to, leaf_of(args.acc_in)));
+    const std::string outputs = number(meta_.num_outputs);
+    line(formatted("    memcpy(({} *)out + ((size_t)row * {} + tree) * {}, {}, {} * sizeof({}));", score(),
+                   trees, outputs, vector_of(args.acc_in), outputs, score()));
+  }
+
+  void write_store_stages(const OperandsOf<Op::StoreStages>& args) {
+    uses_row_ = uses_k_ = true;
+    const AccumulatorKind of = kind(args.acc_out);
+    const std::string outputs = number(meta_.num_outputs),
+                      rounds = number(job_.program.round_begins().size() - 1);
+    const std::string sum = at(args.acc_out, "row") + "[k]";
+    open(formatted("for (row = {}.begin; row < {}.end; ++row)", reg(args.rows), reg(args.rows)));
+    line(formatted("{} *to = ({} *)out + (size_t)row * (({} - 1u) / every + 1u) * {};", score(), score(),
+                   rounds, outputs));
+    line("uint32_t round = 0u;");
+    line("tree = 0u;");
+    open("do");
+    line(formatted("round = every < {} - round ? round + every : {};", rounds, rounds));
+    line(formatted("for (; tree < {}[round]; ++tree) {", job_.name("round_begin")));
+    add_tree("  ", args.acc_out, args.acc_in);
+    line("}");
+    line(formatted("for (k = 0u; k < {}; ++k) to[k] = {};", outputs,
+                   args.base_last == 0 ? sum : with_base(of, sum)));
+    line(formatted("to += {};", outputs));
+    --depth_;
+    line(formatted("} while (round < {});", rounds));
+    close();
   }
 
   /// Returns the function's head, which declares only the variables that the body uses.
   std::string head() {
     std::string text = in_file(
         job_,
-        "static void @run(const @ROW *x, size_t stride, uint32_t count, uint32_t all, uint32_t want, void *out) {\n");
+        formatted(
+            "static void @run(const @ROW *x, size_t stride, uint32_t count, uint32_t all, uint32_t want, {}void *out) {\n",
+            job_.program.round_begins().empty() ? "" : "uint32_t every, "));
     const bool copies = copies_rows(job_.program);
     uses_row_ = uses_row_ || copies;
     if (copies) text += formatted("  float cells[{}];\n", number(std::uint64_t{rows_} * row_width(meta_)));
@@ -375,6 +440,7 @@ class CodeWriter {
     if (uses_k_) text += "  size_t k;\n";
     const std::string trees = number(meta_.num_trees);
     for (const std::uint32_t index : set_) text += formatted("  (void){};\n", reg(index));
+    if (!job_.program.round_begins().empty()) text += "  (void)every;\n";
     text += formatted(
         "  r0.begin = 0u; r0.end = count; r0.iteration = 0u;\n  r1.begin = 0u; r1.end = {}; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)all; (void)width;\n",
         trees);

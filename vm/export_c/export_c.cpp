@@ -82,12 +82,19 @@ std::string comment(const Job& job, const ExportedC& size) {
 /// `rows` rows at a time. The number of all rows chooses among plans.
 std::string entry(const Job& job, const std::string& name, const std::string& type, OutputKind output,
                   std::uint32_t rows) {
-  const std::string width = number(output_width(job.program, output)), most = number(rows);
+  const std::string most = number(rows), rounds = number(job.program.round_begins().size() - 1);
+  const bool staged = output == OutputKind::Staged;
+  const std::string width = staged ? std::string("width") : number(output_width(job.program, output));
+  const std::string stages = formatted(
+      "  size_t width;\n  if (every == 0u || every > {}) every = {};\n  width = (size_t)(({} - 1u) / every + 1u) * {};\n",
+      rounds, rounds, rounds, number(job.program.meta().num_outputs));
+  const char* const every = job.program.round_begins().empty() ? "" : staged ? "every, " : "1u, ";
   return in_file(
       job,
       formatted(
-          "void @{}(const @ROW *rows, size_t count, size_t stride, {} *out) {\n  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;\n  size_t begin;\n  for (begin = 0u; begin < count; begin += {}) {\n    const size_t left = count - begin;\n    @run(rows + begin * stride, stride, (uint32_t)(left < {} ? left : {}), all, {}, out + begin * {});\n  }\n}\n",
-          name, type, most, most, most, number(static_cast<std::uint64_t>(output)), width));
+          "void @{}(const @ROW *rows, size_t count, size_t stride, {}{} *out) {\n  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;\n  size_t begin;\n{}  for (begin = 0u; begin < count; begin += {}) {\n    const size_t left = count - begin;\n    @run(rows + begin * stride, stride, (uint32_t)(left < {} ? left : {}), all, {}, {}out + begin * {});\n  }\n}\n",
+          name, staged ? "uint32_t every, " : "", type, staged ? stages : "", most, most, most,
+          number(static_cast<std::uint64_t>(output)), every, width));
 }
 
 std::string entries(const Job& job, std::uint32_t rows) {
@@ -103,6 +110,14 @@ std::string entries(const Job& job, std::uint32_t rows) {
             entry(job, "predict_class", "int64_t", OutputKind::Class, rows);
   text += "/* Leaf numbers: count x " + number(meta.num_trees) + ". */\n" +
           entry(job, "predict_leaf", "int32_t", OutputKind::Leaf, rows);
+  if (is_exported(job.program, OutputKind::Trees))
+    text += "/* What each tree adds to the raw scores: count x " +
+            number(output_width(job.program, OutputKind::Trees)) + ". */\n" +
+            entry(job, "predict_trees", score, OutputKind::Trees, rows);
+  if (is_exported(job.program, OutputKind::Staged))
+    text += "/* Raw scores after every, 2 every, ... rounds and after the last of " +
+            number(job.program.round_begins().size() - 1) + ": count x stages x " + number(meta.num_outputs) +
+            ". */\n" + entry(job, "predict_staged", score, OutputKind::Staged, rows);
   return text + "/* The same as predict for one row. */\nvoid " + job.name("predict_one") + "(const " +
          c_type(meta.row_type) + " *row, " + score + " *out) { " + job.name("predict") + "(row, 1u, " +
          number(meta.num_features) + ", out); }\n";
@@ -141,10 +156,34 @@ std::string model_tables(const Job& job, const std::string& code, std::uint64_t&
   std::vector<std::string> outputs;
   for (const std::uint32_t output : tree_outputs(job.program)) outputs.push_back(number(output));
   if (used("tree_output[")) text += table("uint32_t", 0, job.name("tree_output"), outputs, ignored);
+  std::vector<std::string> begins;
+  for (const std::uint32_t tree : job.program.round_begins()) begins.push_back(number(tree));
+  if (used("round_begin[")) text += table("uint32_t", 0, job.name("round_begin"), begins, ignored);
   return text;
 }
 
 }  // namespace
+
+bool bytecode::export_c::is_exported(const Program& program, OutputKind output) {
+  switch (output) {
+    case OutputKind::Raw:
+    case OutputKind::Value:
+    case OutputKind::Class:
+    case OutputKind::Leaf:
+      return true;
+    case OutputKind::Trees:
+    case OutputKind::Staged:
+      return output_width(program, output) != 0;
+    case OutputKind::Contributions:
+    case OutputKind::Interactions:
+    case OutputKind::ApproxContributions:
+    case OutputKind::VirtEnsembles:
+    case OutputKind::Uncertainty:
+    case OutputKind::Quantile:
+      return false;
+  }
+  return false;
+}
 
 Result<ExportedC> export_c(const Program& program, const ExportOptions& options) {
   if (!is_identifier(options.prefix)) return usage("'{}' is not a C identifier", options.prefix);
@@ -156,9 +195,6 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
         "the program computes contributions or interactions, which C does not: compile the model without them");
   if (!program.targets().empty())
     return refused("the program computes quantiles, which C does not: compile the model without them");
-  if (!program.round_begins().empty())
-    return refused(
-        "the program gives the outputs of single trees and rounds, which C does not: compile the model without --with");
   Job job{program, options, {}, changed_features(program)};
   if (column_count(job) > kMaxFeatures)
     return refused(formatted("the program has {} columns, exported C reads at most {}", column_count(job),

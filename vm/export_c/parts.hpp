@@ -104,6 +104,9 @@ std::string forest_text(const Job& job, const std::string& code, std::uint64_t& 
 /// of one. Adds the tables' bytes to `table_bytes`.
 std::string leaf_functions_text(const Job& job, std::uint64_t& table_bytes);
 
+/// Returns whether exported C gives an output of a program.
+bool is_exported(const Program& program, OutputKind output);
+
 /// Returns the function that runs the program's code on up to `rows_at_a_time` rows.
 std::string code_text(const Job& job, std::uint32_t rows_at_a_time);
 

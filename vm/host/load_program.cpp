@@ -67,15 +67,6 @@ std::vector<std::unique_ptr<Grain>> grains(const Program& program) {
   return grains;
 }
 
-/// Returns whether the program counts trees as the model does.
-bool counts_as_model(const Program& program) {
-  return std::ranges::all_of(program.groups(), [&](const GroupDesc& group) {
-    std::uint32_t number = group.tree_begin;
-    return std::ranges::all_of(trees_of(program, group),
-                               [&](const TreeDesc& tree) { return tree.number == number++; });
-  });
-}
-
 /// Returns Leaves unless the sums of walks for raw scores are those of the first rounds whenever these are walked: then
 /// the program says that it adds in the model's order, and nothing but walks changes scores.
 StageRule stage_rule(const Program& program) {
@@ -117,7 +108,7 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   loaded.vectors = leaf_vectors(program);
   loaded.functions = LeafFunctions(program);
   loaded.leaf_blocks = LeafBlocks(loaded.functions);
-  loaded.paths = LoadedPaths(program);
+  loaded.paths = HostPaths(program);
   target.add_levels(loaded.paths);
   loaded.attributions = LeafAttributions(program);
   loaded.parameters = parameters_of(program.meta());

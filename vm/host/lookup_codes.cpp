@@ -10,7 +10,7 @@
 
 #include <forestvm/internal/float_environment.hpp>
 
-#include "vm/host/sorted.hpp"
+#include "vm/call/sorted.hpp"
 
 namespace forestvm::host {
 namespace {

@@ -26,7 +26,7 @@
 #include "vm/host/leaf_blocks.hpp"
 #include "vm/host/leaf_offsets.hpp"
 #include "vm/host/load_encoder.hpp"
-#include "vm/host/paths/loaded_paths.hpp"
+#include "vm/host/paths/level_paths.hpp"
 #include "vm/host/paths/scratch_slots.hpp"
 #include "vm/host/targets/target.hpp"
 #include "vm/host/walkers/walk.hpp"
@@ -83,7 +83,7 @@ struct LoadedProgram {
   LeafVectors vectors{};                      ///< Vectors of leaves, which sum_trees adds.
   LeafFunctions functions{};                  ///< Functions of leaves, whose outputs sum_trees adds.
   LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which they are computed.
-  LoadedPaths paths{};                        ///< Paths, from which explain computes contributions.
+  HostPaths paths{};                          ///< Paths, from which explain computes contributions.
   LeafAttributions attributions{};            ///< Terms of leaves, which attribute adds.
   TransformParameters parameters{};
   std::vector<double> base{};     ///< Base scores.

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include <forestvm/internal/calls.hpp>
+
 #include "vm/host/machine.hpp"
 
 namespace forestvm::host {
@@ -11,7 +13,7 @@ namespace {
 
 /// The numbers of an output's totals to be written for a call.
 struct TotalsToWrite {
-  const LoadedPaths& paths;
+  const HostPaths& paths;
   const PathOutput& output;
   const double* totals;
   const double* expected;       ///< The expected score of each row.
@@ -49,7 +51,7 @@ void write_contributions(const TotalsToWrite& all, Value* to) {
 
 /// Halves the totals of pairs and subtracts the halves from the totals of both features. What each feature contributes
 /// alone remains.
-void part_pairs(const LoadedPaths& paths, const PathOutput& output, double* totals) {
+void part_pairs(const HostPaths& paths, const PathOutput& output, double* totals) {
   for (std::size_t i = 0; i < output.pairs; ++i) {
     const TotalPair& pair = paths.total_pairs[output.first_pair + i];
     double* const both = totals + (output.features + i) * kCodeRows;
@@ -87,7 +89,7 @@ void write_interactions(const TotalsToWrite& all, Value* to) {
 
 /// Sets the range of an output's trees that are among the explained trees from `begin` on and before `end`.
 void choose_trees(std::uint32_t begin, std::uint32_t end, ExplainTask& task) {
-  const LoadedPaths& paths = *task.paths;
+  const HostPaths& paths = *task.paths;
   std::size_t tree = paths.batches[task.output->first_batch].first_tree;
   const std::size_t last = paths.batches[task.output->end_batch - 1].end_tree;
   while (tree < last && paths.trees[tree].number < begin) ++tree;
@@ -96,20 +98,11 @@ void choose_trees(std::uint32_t begin, std::uint32_t end, ExplainTask& task) {
   task.end_tree = tree;
 }
 
-/// Returns the mean of an output's trees among the explained trees from `begin` on and before `end`.
-double mean_of(const Program& program, std::size_t output, std::uint32_t begin, std::uint32_t end) {
-  double mean = 0;
-  for (const ExplainedTree& tree : program.explained_trees().subspan(begin, end - begin))
-    if (tree.output == output) mean += tree.expected;
-  return program.meta().score_type == ScalarType::Float32 ? static_cast<double>(static_cast<float>(mean))
-                                                          : mean;
-}
-
 }  // namespace
 
 void Machine::explain(const Inst& inst) {
   const Range rows = ranges[operands<Op::Explain>(inst).rows];
-  const LoadedPaths& paths = loaded_->paths;
+  const HostPaths& paths = loaded_->paths;
   const bool pairs = pass_->output == OutputKind::Interactions;
   const std::size_t chosen = pass_->options->features.size();
   const std::size_t features = chosen != 0 ? chosen : loaded_->meta.num_features;
@@ -117,8 +110,7 @@ void Machine::explain(const Inst& inst) {
   const std::size_t columns = loaded_->columns;
   const bool has_margins = pass_->options->base_margin.data != nullptr;
   const bool all_trees = !pass_->options->rounds;
-  // A tree whose leaves are vectors is an explained tree for each output.
-  const auto each = loaded_->program.leaf_vectors().empty() ? 1u : static_cast<std::uint32_t>(outputs_);
+  const std::uint32_t each = explained_per_tree(loaded_->program);
   const std::uint32_t begin = pass_->trees.begin * each, end = pass_->trees.end * each;
   const ScratchSlots::Slot slot(*pass_->slots);
   auto* const totals = reinterpret_cast<double*>(slot.memory() + ExplainScratch(paths).totals);
@@ -135,7 +127,7 @@ void Machine::explain(const Inst& inst) {
       double expected[kCodeRows];
       std::fill_n(expected, count, output.expected);
       if (has_margins || !all_trees) [[unlikely]] {
-        const double mean = all_trees ? output.mean : mean_of(loaded_->program, k, begin, end);
+        const double mean = all_trees ? output.mean : mean_of_trees(loaded_->program, k, begin, end);
         for (std::uint32_t i = 0; i < count; ++i) expected[i] = mean + base(row + i, k);
       }
       const std::size_t at = row * stride + k * width;

@@ -59,6 +59,16 @@ double margin_at(const BaseMargin& margins, std::size_t i);
 /// interactions of the kind `output`: the expected score without base scores, to which a call's margins are added.
 std::vector<double> tree_means(const Program& program, OutputKind output);
 
+/// Returns the mean of an output's trees over the training rows, for the explained trees from number `begin` on and
+/// before `end`. It is in the type of the scores, to which XGBoost rounds it before it adds base scores.
+double mean_of_trees(const Program& program, std::size_t output, std::size_t begin, std::size_t end);
+
+/// Returns the number of explained trees for each tree of the model: a tree whose leaves are vectors is one for each
+/// output.
+inline std::uint32_t explained_per_tree(const Program& program) {
+  return program.leaf_vectors().empty() ? 1 : program.meta().num_outputs;
+}
+
 /// Returns the rounds of a call, which are all of the program's unless it chooses some. The program has rounds.
 Rounds rounds_of(const Program& program, const CallOptions& options);
 

@@ -57,6 +57,15 @@ void write_codes(void (*category)(float *, const char *, size_t)) {
   }
 )";
 
+/// The numbers of rounds from one stage to the next that are tried.
+constexpr std::uint32_t kEvery[] = {1, 3};
+
+CallOptions stages_of(std::uint32_t every) {
+  CallOptions options;
+  options.every = every;
+  return options;
+}
+
 bool takes_texts(const Program& program) { return !program.lookups().empty(); }
 
 std::string c_type(ScalarType type) { return type == ScalarType::Float64 ? "double" : "float"; }
@@ -149,11 +158,11 @@ class Judge {
   }
 
   template <class T>
-  std::vector<T> answers(OutputKind output, ResultType type, bool all) const {
+  std::vector<T> answers(OutputKind output, ResultType type, bool all, const CallOptions& options) const {
     RowBlock block = block_;
     if (!all) block.count = 1;
-    std::vector<T> out(block.count * output_width(program_, output));
-    const auto done = predictor_->predict_as(*context_, block, output, type, out.data());
+    std::vector<T> out(block.count * output_width(program_, output, options));
+    const auto done = predictor_->predict_with(*context_, block, output, type, options, out.data());
     EXPECT_TRUE(done.ok()) << done.error().text();
     return out;
   }
@@ -169,9 +178,19 @@ class Judge {
 
 template <class T>
 void compare_output(const Judge& judge, OutputKind output, ResultType type, const std::string& what,
-                    Comparison& written) {
+                    Comparison& written, const CallOptions& options = {}) {
   for (const bool all : {false, true})
-    written.expect(what + ", output " + std::string(name_of(output)), judge.answers<T>(output, type, all));
+    written.expect(what + ", output " + std::string(name_of(output)),
+                   judge.answers<T>(output, type, all, options));
+}
+
+/// Compares scores, in the type of the program's.
+void compare_scores(const Judge& judge, const ProgramMeta& meta, OutputKind output, const std::string& what,
+                    Comparison& written, const CallOptions& options = {}) {
+  if (meta.score_type == ScalarType::Float64)
+    compare_output<double>(judge, output, ResultType::Float64, what, written, options);
+  else
+    compare_output<float>(judge, output, ResultType::Float32, what, written, options);
 }
 
 }  // namespace
@@ -200,12 +219,23 @@ std::string ExportedForests::calls(const Entry& entry) {
     return "  WRITE(" + entry.prefix + "_" + function + ", " + type + ", " +
            std::to_string(output_width(entry.program, output)) + "u)\n";
   };
+  std::string rounds;
+  if (output_width(entry.program, OutputKind::Trees) != 0)
+    rounds += write("predict_trees", score, OutputKind::Trees);
+  if (output_width(entry.program, OutputKind::Staged) != 0)
+    for (const std::uint32_t every : kEvery) {
+      const std::string by = std::to_string(every) + "u";
+      rounds += "#define STAGED(rows, count, stride, out) " + entry.prefix +
+                "_predict_staged(rows, count, stride, " + by + ", out)\n  WRITE(STAGED, " + score + ", " +
+                std::to_string(output_width(entry.program, OutputKind::Staged, stages_of(every))) +
+                "u)\n#undef STAGED\n";
+    }
   return "static void run_" + entry.prefix + "(void) {\n  const size_t features = " + features +
          ", count = " + count + ";\n  " + row + " *const rows = read_rows(count * features * sizeof(" + row +
          "));\n  int i;\n" + write("predict_raw", score, OutputKind::Raw) +
          write("predict", score, OutputKind::Value) +
          (meta.class_rule == ClassRule::None ? "" : write("predict_class", "int64_t", OutputKind::Class)) +
-         write("predict_leaf", "int32_t", OutputKind::Leaf) +
+         write("predict_leaf", "int32_t", OutputKind::Leaf) + rounds +
          (takes_texts(entry.program) ? "  write_codes(" + entry.prefix + "_category);\n" : "") +
          "  free(rows);\n}\n";
 }
@@ -231,13 +261,15 @@ void ExportedForests::compare(const std::string& compiler) const {
     const ProgramMeta& meta = entry.program.meta();
     const Judge judge(entry.program, entry.rows);
     for (const OutputKind output : {OutputKind::Raw, OutputKind::Value})
-      if (meta.score_type == ScalarType::Float64)
-        compare_output<double>(judge, output, ResultType::Float64, entry.what, written);
-      else
-        compare_output<float>(judge, output, ResultType::Float32, entry.what, written);
+      compare_scores(judge, meta, output, entry.what, written);
     if (meta.class_rule != ClassRule::None)
       compare_output<std::int64_t>(judge, OutputKind::Class, ResultType::Int64, entry.what, written);
     compare_output<std::int32_t>(judge, OutputKind::Leaf, ResultType::Int32, entry.what, written);
+    if (output_width(entry.program, OutputKind::Trees) != 0)
+      compare_scores(judge, meta, OutputKind::Trees, entry.what, written);
+    if (output_width(entry.program, OutputKind::Staged) != 0)
+      for (const std::uint32_t every : kEvery)
+        compare_scores(judge, meta, OutputKind::Staged, entry.what, written, stages_of(every));
     if (takes_texts(entry.program)) written.expect(entry.what + ", codes", expected_codes());
     if (::testing::Test::HasFatalFailure()) return;
   }

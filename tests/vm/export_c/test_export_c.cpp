@@ -26,10 +26,12 @@ constexpr ExportOptions::Trees kTrees[] = {ExportOptions::Trees::Tables, ExportO
 constexpr ExportOptions::Thresholds kThresholds[] = {ExportOptions::Thresholds::Float,
                                                      ExportOptions::Thresholds::Integer};
 
-Result<Program> program_of(const Model& model, const std::string& text, Contract contract) {
+Result<Program> program_of(const Model& model, const std::string& text, Contract contract,
+                           bool keeps_leaves = false) {
   FVM_ASSIGN(const Schedule schedule, parse_schedule(text));
   CompileOptions options;
   options.contract = contract;
+  options.keeps_leaves = keeps_leaves;
   FVM_ASSIGN(const Compiled compiled, compile(model, schedule, options));
   return compiled.program;
 }
@@ -69,7 +71,7 @@ void compare_every_schedule(ForestOptions forest) {
       for (int i = 0; i < 20 && !program.ok(); ++i) {
         do model = random_forest(dice, forest);
         while (model.trees.size() < 5);
-        program = program_of(model, schedule, contract);
+        program = program_of(model, schedule, contract, seed % 5 < 2);
       }
       if (!program.ok()) continue;
       const ExportOptions options{kTrees[seed % 2], kThresholds[seed / 2 % 2], {}};

@@ -1,6 +1,6 @@
-// Computes contributions and interactions of features for up to 64 rows, in the lanes of vectors: see loaded_paths.hpp
-// for what is computed. In: the rows' codes. Out: float64 totals, 64 rows for each feature that trees of the output
-// test, and then, if they are asked for, for each pair of features that interact.
+// Computes contributions and interactions of features for up to 64 rows, in the lanes of vectors:
+// forestvm/internal/loaded_paths.hpp says what is computed. In: the rows' codes. Out: float64 totals, 64 rows for each
+// feature that trees of the output test, and then, if they are asked for, for each pair of features that interact.
 // Every lane is computed by itself, in one order and without fused operations, so a row's numbers have the same bits in
 // every batch and on every target.
 #pragma once
@@ -15,7 +15,7 @@
 #include <forestvm/core/platform.hpp>
 
 #include "vm/host/paths/explain_task.hpp"
-#include "vm/host/paths/loaded_paths.hpp"
+#include "vm/host/paths/level_paths.hpp"
 #include "vm/host/simd/level_walk.hpp"
 #include "vm/host/simd/path_lanes.hpp"
 
@@ -416,7 +416,7 @@ class PathWalk {
 };
 
 /// Adds the first `count` of a batch's sums to their totals.
-FVM_INLINE void add_to_totals(const LoadedPaths& paths, const PathBatch& batch, std::size_t count,
+FVM_INLINE void add_to_totals(const HostPaths& paths, const PathBatch& batch, std::size_t count,
                               const float* sums, double* totals) {
   for (std::size_t i = 0; i < count; ++i) {
     double* const total = totals + std::size_t{paths.totals[batch.first_total + i]} * kCodeRows;
@@ -427,7 +427,7 @@ FVM_INLINE void add_to_totals(const LoadedPaths& paths, const PathBatch& batch, 
 
 template <class Target, class Number, unsigned kVectors>
 void explain(const ExplainTask& task, const Number* constants) {
-  const LoadedPaths& paths = *task.paths;
+  const HostPaths& paths = *task.paths;
   const ExplainScratch parts(paths);
   PathWalk<Target, Number, kVectors> walk(task, constants, parts);
   auto* const totals = reinterpret_cast<double*>(task.scratch + parts.totals);
@@ -472,7 +472,7 @@ FVM_INLINE void set_patterns(const ExplainTask& task, const PatternLeaf& leaf, c
 
 /// Adds the contributions that are looked up: see PatternLeaf.
 FVM_INLINE void add_patterns(const ExplainTask& task) {
-  const LoadedPaths& paths = *task.paths;
+  const HostPaths& paths = *task.paths;
   const PathOutput& output = *task.output;
   const std::uint32_t* const features = paths.features.data() + output.first_feature;
   auto* const totals = reinterpret_cast<double*>(task.scratch + ExplainScratch(paths).totals);
@@ -516,7 +516,7 @@ void explain(const ExplainTask& task, const Number* constants) {
 
 /// Adds the form of paths that explain_levels reads, where the target has it.
 template <class Target>
-FVM_INLINE void add_few_rows(LoadedPaths& paths) {
+FVM_INLINE void add_few_rows(HostPaths& paths) {
   if constexpr (PathLanes<Target, float>::kPermutes) host::add_levels(paths);
 }
 

@@ -6,18 +6,18 @@
 
 #include <forestvm/core/encoder.hpp>
 
-#include "vm/host/paths/loaded_paths.hpp"
+#include "vm/host/paths/level_paths.hpp"
 
 namespace forestvm::host {
 
 struct ExplainTask {
-  const LoadedPaths* paths;
+  const HostPaths* paths;
   const PathOutput* output;
   const std::uint8_t* codes;  ///< Code of the first row in column 0.
   unsigned rows;              ///< Number of rows, up to kCodeRows; they do not leave the block of codes.
   std::byte* scratch;         ///< ExplainScratch::bytes of memory, aligned to 64 bytes.
   bool pairs;                 ///< Compute the totals of pairs of features, too.
-  /// The trees that count, as a range of LoadedPaths::trees, unless `all_trees`.
+  /// The trees that count, as a range of HostPaths::trees, unless `all_trees`.
   std::size_t first_tree, end_tree;
   bool all_trees;
 };
@@ -27,7 +27,7 @@ using ExplainFunction = void (*)(const ExplainTask&);
 /// The decisions of rows at a split, a bit for each row.
 struct PathDecisions {
   std::uint64_t tested;  ///< 1 if the row goes left.
-  std::uint64_t open;    ///< 1 if O is 1: see loaded_paths.hpp.
+  std::uint64_t open;    ///< 1 if O is 1: see forestvm/internal/loaded_paths.hpp.
 };
 
 /// The bytes of a vector's LevelWalk::Decisions.
@@ -37,7 +37,7 @@ inline constexpr std::size_t kLevelDecisionBytes = 12;
 struct LevelScratch {
   std::size_t codes, numbers, shares, added, passed, decisions, sums, bytes;
 
-  explicit LevelScratch(const LoadedPaths& paths) {
+  explicit LevelScratch(const HostPaths& paths) {
     const std::size_t line = paths.level_vectors * sizeof(Line);
     codes = 0;
     numbers = codes + whole_lines(paths.level_columns + sizeof(Line));  // vectors are read of them
@@ -55,7 +55,7 @@ struct LevelScratch {
 struct ExplainScratch {
   std::size_t totals, decisions, choices, numbers[2], parts, sums, level_walk, bytes;
 
-  explicit ExplainScratch(const LoadedPaths& paths) {
+  explicit ExplainScratch(const HostPaths& paths) {
     const std::size_t number = paths.wide ? sizeof(double) : sizeof(float);
     const std::size_t levels = paths.most_levels * kCodeRows * number;
     totals = 0;

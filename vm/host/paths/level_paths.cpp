@@ -6,8 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "vm/host/paths/loaded_paths.hpp"
-
 namespace forestvm::host {
 namespace {
 
@@ -37,15 +35,16 @@ class LevelLoader {
   };
 
  public:
-  LevelLoader(LoadedPaths& paths, const std::vector<Number>& constants)
+  LevelLoader(HostPaths& paths, const std::vector<Number>& constants)
       : paths_(paths), constants_(constants) {}
 
   void run() {
     // A quarter is for lanes without splits. Memory that no chunk needs is not touched.
     paths_.levels.reserve(paths_.splits.size() * (9 + 3 * paths_.most_points) / kLanes * 5 / 4);
-    for (PathBatch& batch : paths_.batches) {
-      batch.first_line = paths_.levels.size();
-      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++batch.chunks) {
+    for (const PathBatch& batch : paths_.batches) {
+      paths_.level_chunks.push_back({paths_.levels.size(), 0});
+      LevelChunks& chunks = paths_.level_chunks.back();
+      for (std::size_t t = batch.first_tree; t < batch.end_tree; ++chunks.count) {
         clear();
         const std::size_t begin = t;
         while (t < batch.end_tree && t - begin < kChunkTrees && splits_.size() < kChunkSplits)
@@ -234,7 +233,7 @@ class LevelLoader {
     return paths_.levels.data() + begin;
   }
 
-  LoadedPaths& paths_;
+  HostPaths& paths_;
   const std::vector<Number>& constants_;
   // The chunk that is added:
   std::vector<LevelSplit> splits_;            ///< Its splits, tree by tree, in preorder.
@@ -252,7 +251,7 @@ class LevelLoader {
 
 }  // namespace
 
-void add_levels(LoadedPaths& paths) {
+void add_levels(HostPaths& paths) {
   if (paths.wide)
     LevelLoader<double>(paths, paths.doubles).run();
   else

@@ -19,11 +19,15 @@
 // which sums that begin with 0 do not show.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include <forestvm/internal/loaded_paths.hpp>
+
+#include "vm/host/lines.hpp"
 
 namespace forestvm::host {
-
-struct LoadedPaths;
 
 struct alignas(64) LevelChunk {
   std::uint32_t bundles;
@@ -57,7 +61,25 @@ struct LevelSum {
   std::uint16_t sum;  ///< PathSplit::sum
 };
 
+/// The chunks of a batch's trees.
+struct LevelChunks {
+  std::size_t first_line;  ///< Index in HostPaths::levels of the first chunk.
+  std::uint32_t count;
+};
+
+/// Paths as the host reads them: also in this form, where the target uses it.
+struct HostPaths : LoadedPaths {
+  using LoadedPaths::LoadedPaths;
+
+  std::vector<Line> levels;               ///< Empty if the target does not use it.
+  std::vector<LevelChunks> level_chunks;  ///< For each batch.
+  std::size_t level_vectors = 0;          ///< Most vectors of a bundle, and one more.
+  std::size_t level_points = 0;           ///< Most of these vectors times points.
+  std::size_t level_slots = 0;            ///< Most slots of a chunk.
+  std::uint32_t level_columns = 0;        ///< Columns of codes that are compared.
+};
+
 /// Adds this form to the paths, unless a tree has too many splits, or a program too many columns or features.
-void add_levels(LoadedPaths& paths);
+void add_levels(HostPaths& paths);
 
 }  // namespace forestvm::host

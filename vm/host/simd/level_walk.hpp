@@ -17,7 +17,6 @@
 
 #include "vm/host/paths/explain_task.hpp"
 #include "vm/host/paths/level_paths.hpp"
-#include "vm/host/paths/loaded_paths.hpp"
 #include "vm/host/simd/path_lanes.hpp"
 
 namespace forestvm::host {
@@ -192,7 +191,7 @@ class LevelWalk {
     return at;
   }
 
-  const LoadedPaths& paths_;
+  const HostPaths& paths_;
   std::uint8_t* codes_;  ///< The row's codes, column by column.
   __m512i first_codes_;  ///< The first 64 of them.
   /// For each point and slot, P times the point's weight; on the way up S.
@@ -207,7 +206,7 @@ class LevelWalk {
 
 template <class Target, class Number>
 void explain_levels(const ExplainTask& task) {
-  const LoadedPaths& paths = *task.paths;
+  const HostPaths& paths = *task.paths;
   const ExplainScratch parts(paths);
   const LevelScratch levels(paths);
   LevelWalk<Target, Number> walk(task, parts, levels);
@@ -219,8 +218,9 @@ void explain_levels(const ExplainTask& task) {
     for (std::size_t b = task.output->first_batch; b < task.output->end_batch; ++b) {
       const PathBatch& batch = paths.batches[b];
       std::fill_n(sums, batch.sums, Number{0});
-      const Line* at = paths.levels.data() + batch.first_line;
-      for (std::uint32_t i = 0; i < batch.chunks; ++i) at = walk.add(at, sums);
+      const LevelChunks& chunks = paths.level_chunks[b];
+      const Line* at = paths.levels.data() + chunks.first_line;
+      for (std::uint32_t i = 0; i < chunks.count; ++i) at = walk.add(at, sums);
       for (std::uint32_t i = 0; i < batch.sums; ++i)
         totals[std::size_t{paths.totals[batch.first_total + i]} * kCodeRows + row] +=
             static_cast<double>(sums[i]);

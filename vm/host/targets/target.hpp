@@ -36,7 +36,7 @@ struct Target {
   PackFunction pack;
   ExplainFunction explain;
   AttributeFunction attribute;
-  void (*add_levels)(LoadedPaths&);  ///< Adds the form of paths in which `explain` reads them for a few rows.
+  void (*add_levels)(HostPaths&);  ///< Adds the form of paths in which `explain` reads them for a few rows.
   /// Returns whether `encode_doubles` picks values in vectors, in less time than `round` converts them.
   bool (*picks_doubles)();
 

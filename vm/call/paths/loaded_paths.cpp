@@ -1,5 +1,5 @@
-// See loaded_paths.hpp.
-#include "vm/host/paths/loaded_paths.hpp"
+// See forestvm/internal/loaded_paths.hpp.
+#include <forestvm/internal/loaded_paths.hpp>
 
 #include <algorithm>
 #include <span>
@@ -7,10 +7,10 @@
 
 #include <forestvm/internal/calls.hpp>
 
-#include "vm/host/paths/radau.hpp"
-#include "vm/host/sorted.hpp"
+#include "vm/call/paths/radau.hpp"
+#include "vm/call/sorted.hpp"
 
-namespace forestvm::host {
+namespace forestvm {
 namespace {
 
 /// The number of trees in a batch if scores are float32. Float32 sums of so few trees are accurate enough to be added
@@ -437,4 +437,4 @@ LoadedPaths::LoadedPaths(const Program& program)
   wide ? doubles.resize(doubles.size() + kReadBehind) : singles.resize(singles.size() + kReadBehind);
 }
 
-}  // namespace forestvm::host
+}  // namespace forestvm

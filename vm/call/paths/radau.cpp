@@ -1,9 +1,9 @@
 // See radau.hpp.
-#include "vm/host/paths/radau.hpp"
+#include "vm/call/paths/radau.hpp"
 
 #include <utility>
 
-namespace forestvm::host {
+namespace forestvm {
 namespace {
 
 /// Returns the Legendre polynomials of degree n and n - 1 at x.
@@ -46,4 +46,4 @@ Radau radau(unsigned further) {
   return rule;
 }
 
-}  // namespace forestvm::host
+}  // namespace forestvm

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace forestvm::host {
+namespace forestvm {
 
 struct Radau {
   double first;                ///< Weight of the point 0; the further points' weights are `weights`.
@@ -14,4 +14,4 @@ struct Radau {
 /// Returns the rule of `further` points besides 0, which is exact for polynomials up to degree 2 x further.
 Radau radau(unsigned further);
 
-}  // namespace forestvm::host
+}  // namespace forestvm

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-namespace forestvm::host {
+namespace forestvm {
 
 /// Sorts a vector, and removes duplicates.
 template <class T, class Less = std::less<>>
@@ -21,4 +21,4 @@ std::uint32_t index_in(const std::vector<T>& all, const T& one, const Less& less
   return static_cast<std::uint32_t>(std::lower_bound(all.begin(), all.end(), one, less) - all.begin());
 }
 
-}  // namespace forestvm::host
+}  // namespace forestvm

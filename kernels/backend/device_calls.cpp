@@ -1,0 +1,116 @@
+// See device_calls.hpp.
+#include "kernels/backend/device_calls.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <forestvm/core/sums.hpp>
+#include <forestvm/internal/calls.hpp>
+#include <forestvm/internal/code_map.hpp>
+#include <forestvm/internal/formatted.hpp>
+#include <forestvm/internal/groups.hpp>
+#include <forestvm/internal/names.hpp>
+
+namespace forestvm::kernels {
+namespace {
+
+/// Returns whether walks keep each tree's leaf wherever they add up scores.
+bool keeps_all_leaves(const Program& program) {
+  return std::ranges::all_of(code_map(program).insts, [&](const InstFacts& inst) {
+    return inst.walk_sums == kNoAccumulator || is_per_tree(program.accumulators()[inst.walk_sums].kind);
+  });
+}
+
+}  // namespace
+
+bool has_on_device(const Program& program, OutputKind output) {
+  switch (output) {
+    case OutputKind::Raw:
+    case OutputKind::Value:
+    case OutputKind::Class:
+    case OutputKind::Leaf:
+      return true;
+    case OutputKind::Contributions:
+      return program.meta().contributions != 0 && program.background().empty();
+    case OutputKind::Trees:
+      return !program.round_begins().empty();
+    case OutputKind::Staged:
+      return !program.round_begins().empty() && program.meta().rounds != RoundRule::None;
+    case OutputKind::Interactions:
+    case OutputKind::ApproxContributions:
+    case OutputKind::VirtEnsembles:
+    case OutputKind::Uncertainty:
+    case OutputKind::Quantile:
+      return false;
+  }
+  return false;
+}
+
+Result<void> check_device_call(const Program& program, OutputKind output, const CallOptions& options,
+                               bool on_device) {
+  if (!has_on_device(program, output))
+    return refused(formatted("output {}", name_of(output)), "is computed by the host only");
+  if (on_device && options.base_margin.data != nullptr)
+    return refused("base margins", "are taken with rows of the host only, not with rows in a GPU's memory");
+  if (on_device && options.rounds && output == OutputKind::Contributions)
+    return refused("rounds of a call",
+                   "are chosen for contributions of rows of the host only, not of rows in a GPU's memory");
+  if (!options.features.empty()) return refused("features of a call", "are chosen on the host only");
+  if (!options.rounds) return {};
+  if (output != OutputKind::Contributions && !counts_as_model(program) && !keeps_all_leaves(program))
+    return refused("rounds of a call",
+                   "the program adds trees in another order than the model's, from which a GPU chooses none");
+  return {};
+}
+
+void write_base(const Program& program, OutputKind output, const CallOptions& options, std::size_t begin,
+                std::size_t rows, double* to) {
+  const ProgramMeta& meta = program.meta();
+  const std::size_t outputs = meta.num_outputs;
+  const bool wide = meta.score_type == ScalarType::Float64;
+  const bool no_base = meta.rounds == RoundRule::FirstBase && options.rounds && options.rounds->begin != 0;
+  std::vector<double> means(outputs);
+  if (output == OutputKind::Contributions) {
+    const std::uint32_t each = explained_per_tree(program);
+    TreeRange trees{0, meta.num_trees};
+    if (options.rounds)
+      trees = {program.round_begins()[options.rounds->begin], program.round_begins()[options.rounds->end]};
+    for (std::size_t k = 0; k < outputs; ++k)
+      means[k] = mean_of_trees(program, k, std::size_t{trees.begin} * each, std::size_t{trees.end} * each);
+  }
+  for (std::size_t i = 0; i < rows * outputs; ++i) {
+    double base = no_base ? 0 : program.base()[i % outputs];
+    if (options.base_margin.data != nullptr) {
+      base = margin_at(options.base_margin, begin * outputs + i);
+      if (!wide) base = static_cast<double>(static_cast<float>(base));
+    }
+    to[i] = output == OutputKind::Contributions ? means[i % outputs] + base : base;
+  }
+}
+
+void set_options(const Program& program, const DeviceProgram& device, const LaunchOptions& options,
+                 const double* base, Launch& launch) {
+  const ProgramMeta& meta = program.meta();
+  LaunchPass& pass = launch.pass;
+  pass.base = device.base();
+  pass.walked = pass.added = {0, meta.num_trees};
+  pass.every = options.every;
+  const auto begins = program.round_begins();
+  if (!begins.empty()) pass.end_round = static_cast<std::uint32_t>(begins.size() - 1);
+  if (options.rounds) {
+    const Rounds rounds = *options.rounds;
+    pass.first_round = rounds.begin;
+    pass.end_round = rounds.end;
+    pass.added = {begins[rounds.begin], begins[rounds.end]};
+    // Otherwise all trees are walked, and those of the rounds are added.
+    if (device.counts_as_model()) pass.walked = pass.added;
+    if (meta.rounds == RoundRule::FirstBase && rounds.begin != 0) pass.base = device.no_base();
+    if (meta.rounds == RoundRule::Averages) launch.program.parameters.divisor = rounds.end - rounds.begin;
+  }
+  pass.turn = pass.added.begin % meta.num_outputs;
+  if (base == nullptr) return;
+  pass.base = base;
+  pass.base_stride = meta.num_outputs;
+}
+
+}  // namespace forestvm::kernels

@@ -1,0 +1,48 @@
+// The calls that devices take: their outputs and options, and what these change in launches.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <forestvm/backend.hpp>
+#include <forestvm/program.hpp>
+#include <forestvm/result.hpp>
+
+#include "kernels/backend/device_program.hpp"
+#include "kernels/link/launch.hpp"
+
+namespace forestvm::kernels {
+
+/// Returns whether devices compute an output of a program. The host computes all.
+bool has_on_device(const Program& program, OutputKind output);
+
+/// Refuses outputs and options that are for the host only. `on_device`: the rows lie in the device's memory.
+Result<void> check_device_call(const Program& program, OutputKind output, const CallOptions& options,
+                               bool on_device);
+
+/// A call's options, as far as launches depend on them.
+struct LaunchOptions {
+  bool base = false;  ///< each row brings numbers of LaunchPass::base
+  std::optional<Rounds> rounds;
+  std::uint32_t every = 0;  ///< 0 unless the output is Staged
+
+  static LaunchOptions of(OutputKind output, const CallOptions& options) {
+    const bool explains = output == OutputKind::Contributions;
+    return {options.base_margin.data != nullptr || (explains && options.rounds), options.rounds,
+            output == OutputKind::Staged ? options.every : 0};
+  }
+  bool operator==(const LaunchOptions&) const = default;
+};
+
+/// Writes what the rows of a pass, which begin at row `begin` of the call, bring of LaunchPass::base: margins, or
+/// expected scores.
+void write_base(const Program& program, OutputKind output, const CallOptions& options, std::size_t begin,
+                std::size_t rows, double* to);
+
+/// Sets what launches need to know of a call's options. `base` is what the pass's rows bring; null if they bring
+/// nothing.
+void set_options(const Program& program, const DeviceProgram& device, const LaunchOptions& options,
+                 const double* base, Launch& launch);
+
+}  // namespace forestvm::kernels

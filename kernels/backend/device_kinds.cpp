@@ -1,0 +1,88 @@
+// See device_kinds.hpp.
+#include "kernels/backend/device_kinds.hpp"
+
+#include <cstddef>
+#include <numeric>
+#include <span>
+
+#include <forestvm/internal/calls.hpp>
+
+#include "kernels/backend/device_calls.hpp"
+
+namespace forestvm::kernels {
+
+LoadedPaths device_paths(const Program& program) {
+  return has_on_device(program, OutputKind::Contributions) ? LoadedPaths(program) : LoadedPaths();
+}
+
+ExplainSizes explain_sizes(const LoadedPaths& paths) {
+  const std::size_t number = paths.wide ? sizeof(double) : sizeof(float);
+  return {static_cast<std::uint32_t>(paths.batches.size()),
+          path_bytes(paths.most_levels, paths.most_depth, paths.wide), paths.totals.size() * number};
+}
+
+DeviceKinds::DeviceKinds(const Program& program, const LoadedPaths& paths)
+    : program_(program), paths_(paths) {
+  tables_.batch_count = static_cast<std::uint32_t>(paths.batches.size());
+  tables_.sum_count = static_cast<std::uint32_t>(paths.totals.size());
+  tables_.levels = static_cast<std::uint32_t>(paths.most_levels);
+  tables_.depth = static_cast<std::uint32_t>(paths.most_depth);
+  tables_.num_features = program.meta().num_features;
+  tables_.per_tree = explained_per_tree(program);
+  tables_.wide = paths.wide;
+  for (const PathOutput& output : paths.outputs) expected_.push_back(output.expected);
+  find_above_depths();
+  find_terms();
+}
+
+/// Finds the depth of the split above each split that tests the same feature.
+void DeviceKinds::find_above_depths() {
+  above_depths_.resize(paths_.splits.size());
+  for (const PathTree& tree : paths_.trees) {
+    std::vector<std::uint16_t> depths(tree.split_count);
+    for (const PathStep& step : std::span(paths_.steps).subspan(tree.first_step, tree.step_count)) {
+      depths[step.split] = step.depth;
+      const std::uint32_t above = paths_.splits[tree.first_split + step.split].above;
+      if (above != kNoneAbove) above_depths_[tree.first_split + step.split] = depths[above - 1];
+    }
+  }
+}
+
+/// Numbers the sums of all batches, and finds those of each feature of each output.
+void DeviceKinds::find_terms() {
+  const std::size_t features = program_.meta().num_features;
+  term_begins_.assign(paths_.outputs.size() * features + 1, 0);
+  const auto for_sums = [&](const auto& visit) {
+    for (std::size_t k = 0; k < paths_.outputs.size(); ++k) {
+      const PathOutput& output = paths_.outputs[k];
+      for (std::size_t b = output.first_batch; b < output.end_batch; ++b)
+        for (std::size_t i = 0; i < paths_.batches[b].sums; ++i) {
+          const std::size_t sum = paths_.batches[b].first_total + i;
+          visit(k * features + paths_.features[output.first_feature + paths_.totals[sum]],
+                static_cast<std::uint32_t>(sum));
+        }
+    }
+  };
+  for_sums([&](std::size_t term, std::uint32_t) { ++term_begins_[term + 1]; });
+  std::partial_sum(term_begins_.begin(), term_begins_.end(), term_begins_.begin());
+  terms_.resize(term_begins_.back());
+  std::vector<std::uint32_t> next = term_begins_;
+  for_sums([&](std::size_t term, std::uint32_t sum) { terms_[next[term]++] = sum; });
+}
+
+Result<void> DeviceKinds::put(TableUploads& uploads, const KindTables*& to) {
+  FVM_TRY(uploads.put(program_.round_begins(), tables_.round_begins));
+  FVM_TRY(uploads.put(paths_.steps, tables_.steps));
+  FVM_TRY(uploads.put(paths_.splits, tables_.splits));
+  FVM_TRY(uploads.put(above_depths_, tables_.above_depths));
+  FVM_TRY(uploads.put(paths_.singles, tables_.singles));
+  FVM_TRY(uploads.put(paths_.doubles, tables_.doubles));
+  FVM_TRY(uploads.put(paths_.trees, tables_.trees));
+  FVM_TRY(uploads.put(paths_.batches, tables_.batches));
+  FVM_TRY(uploads.put(expected_, tables_.expected));
+  FVM_TRY(uploads.put(term_begins_, tables_.term_begins));
+  FVM_TRY(uploads.put(terms_, tables_.terms));
+  return uploads.put(std::span<const KindTables>(&tables_, 1), to);
+}
+
+}  // namespace forestvm::kernels

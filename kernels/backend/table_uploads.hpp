@@ -1,0 +1,47 @@
+// Copies a program's tables to a device. In: arrays of records. Out: where they lie on the device, in memory that the
+// program on the device owns.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <forestvm/result.hpp>
+
+#include "kernels/backend/buffer.hpp"
+#include "kernels/backend/runtime.hpp"
+
+namespace forestvm::kernels {
+
+class TableUploads {
+ public:
+  TableUploads(const Runtime& runtime, std::unique_ptr<Queue> queue, std::vector<Buffer>& buffers)
+      : runtime_(runtime), queue_(std::move(queue)), buffers_(buffers) {}
+
+  /// Begins to copy records, which must stay as they are until finish() has returned. Sets `to` to where they will lie.
+  template <class Record>
+  Result<void> put(std::span<const Record> records, const Record*& to) {
+    const std::byte* at = nullptr;
+    FVM_TRY(put_bytes(std::as_bytes(records), at));
+    to = reinterpret_cast<const Record*>(at);
+    return {};
+  }
+  template <class Record>
+  Result<void> put(const std::vector<Record>& records, const Record*& to) {
+    return put(std::span<const Record>(records), to);
+  }
+
+  /// Waits until all is copied.
+  Result<void> finish();
+
+ private:
+  Result<void> put_bytes(std::span<const std::byte> bytes, const std::byte*& to);
+
+  const Runtime& runtime_;
+  std::unique_ptr<Queue> queue_;
+  std::vector<Buffer>& buffers_;
+};
+
+}  // namespace forestvm::kernels

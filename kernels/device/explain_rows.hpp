@@ -1,0 +1,176 @@
+// Computes contributions of features, a thread for each row and batch of trees: forestvm/internal/loaded_paths.hpp says
+// what is computed. Operations and their order are those of the host's PathWalk, so the numbers have the host's bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <forestvm/core/encoder.hpp>
+#include <forestvm/core/path_steps.hpp>
+
+#include "kernels/link/kind_tables.hpp"
+#include "kernels/link/launch.hpp"
+#include "kernels/vendor/device.hpp"
+
+namespace forestvm::kernels {
+
+/// Numbers of a thread, which lie between those of other threads: neighbours' numbers are neighbours.
+template <class T>
+struct ThreadNumbers {
+  T* first;
+  std::size_t stride;  ///< from one number of the thread to the next
+
+  FVM_DEVICE T& operator[](std::size_t i) const { return first[i * stride]; }
+};
+
+/// Takes a row through trees.
+template <class Number>
+class RowPaths {
+ public:
+  /// `codes` is the row's code in column 0; `sums` are those of the batch.
+  FVM_DEVICE RowPaths(const KindTables& tables, const std::uint8_t* codes, ThreadNumbers<Number> sums,
+                      ThreadNumbers<Number> numbers, ThreadNumbers<std::uint8_t> choices)
+      : tables_(tables), codes_(codes), sums_(sums), numbers_(numbers), choices_(choices) {}
+
+  /// Adds a tree's contributions to the sums.
+  FVM_DEVICE void add(const PathTree& tree) {
+    const Number* constants;
+    if constexpr (std::is_same_v<Number, double>)
+      constants = tables_.doubles + tree.first_constant;
+    else
+      constants = tables_.singles + tree.first_constant;
+    const PathSplit* const splits = tables_.splits + tree.first_split;
+    const std::uint16_t* const above_depths = tables_.above_depths + tree.first_split;
+    points_ = tree.points;
+    FVM_NO_UNROLL
+    for (std::uint32_t k = 0; k < points_; ++k) numbers_[k] = constants[k];
+    const PathStep* const end = tables_.steps + tree.first_step + tree.step_count;
+    FVM_NO_UNROLL
+    for (const PathStep* at = tables_.steps + tree.first_step; at != end; ++at) {
+      const PathStep step = *at;
+      if (step.motion == PathMotion::Fork) continue;  // its steps follow
+      const PathSplit split = splits[step.split];
+      if (step.motion != PathMotion::Up) test(step, split, above_depths[step.split]);
+      take(step, split, constants + split.constants);
+    }
+  }
+
+ private:
+  /// Sets which constants the row chooses at a split: of the left child, of the right child, or those of rows that do
+  /// not take the way to the split at some split above that tests the same feature.
+  FVM_DEVICE void test(const PathStep& step, const PathSplit& split, std::uint32_t above_depth) const {
+    const std::uint8_t left = SplitConstants::PointLeft, right = SplitConstants::PointRight;
+    const bool goes_left = codes_[std::size_t{split.column} * kCodeRows] <= split.code;
+    std::uint8_t choice = goes_left ? left : right;
+    if (split.above != kNoneAbove &&
+        choices_[above_depth] != ((split.flags & kAboveLeft) != 0 ? left : right))
+      choice = SplitConstants::PointAway;
+    choices_[step.depth] = choice;
+  }
+
+  FVM_DEVICE ThreadNumbers<Number> at(bool is_right, std::uint32_t depth) const {
+    return {&numbers_[(is_right ? tables_.levels : 0) + std::size_t{depth} * points_], numbers_.stride};
+  }
+
+  FVM_DEVICE void take(const PathStep& step, const PathSplit& split, const Number* all) const {
+    const bool four = (split.flags & kFourConstants) != 0;
+    const unsigned choice = choices_[step.depth];
+    const unsigned of_point = four ? SplitConstants::FourConstants : SplitConstants::TwoConstants;
+    const Number* point = all + SplitConstants::Count;
+    const ThreadNumbers<Number> own = at(step.is_right != 0, step.depth);
+    // At the deepest splits there is nothing below, and no room for it.
+    const std::uint32_t below = step.motion == PathMotion::Both ? step.depth : step.depth + 1U;
+    const ThreadNumbers<Number> lefts = at(false, below), rights = at(true, below);
+    if (step.motion == PathMotion::Down) {
+      const bool left = (split.flags & kLeftLeaf) == 0, right = (split.flags & kRightLeaf) == 0;
+      FVM_NO_UNROLL
+      for (std::uint32_t k = 0; k < points_; ++k, point += of_point) {
+        const Number chance = own[k], to_left = chance * point[choice];
+        lefts[k] = left ? to_left : all[SplitConstants::LeftValue];
+        rights[k] = right ? chance - to_left : all[SplitConstants::RightValue];
+      }
+      return;
+    }
+    Number integral = 0;
+    FVM_NO_UNROLL
+    for (std::uint32_t k = 0; k < points_; ++k, point += of_point) {
+      Number part = own[k], mean = point[choice];
+      if (step.motion == PathMotion::Up) {
+        const Number right = rights[k], difference = lefts[k] - right;
+        part = part * difference;
+        mean = right + mean * difference;
+      }
+      integral += four ? part * point[SplitConstants::PointSlope] : part;
+      own[k] = mean;
+    }
+    sums_[split.sum] +=
+        all[SplitConstants::IfLeft + choice] * integral + all[SplitConstants::FirstLeft + choice];
+  }
+
+  const KindTables& tables_;
+  const std::uint8_t* codes_;
+  ThreadNumbers<Number> sums_, numbers_;
+  ThreadNumbers<std::uint8_t> choices_;
+  std::uint32_t points_ = 0;
+};
+
+/// Adds the contributions of the batches that the block takes, for the thread's row.
+template <class Number>
+FVM_DEVICE void sum_batches(const Launch& launch, ExplainPart part, std::uint32_t row) {
+  const KindTables& tables = *launch.program.kinds;
+  const LaunchPass& pass = launch.pass;
+  auto* const sums = reinterpret_cast<Number*>(pass.workspace);
+  const bool shared = part == ExplainPart::SumInShared;
+  const std::size_t stride = shared ? Device::extent(kGridDimensions) : pass.row_count;
+  const std::size_t first = shared ? Device::index(kGridDimensions) : row;
+  std::byte* const kept =
+      shared ? Device::shared()
+             : pass.workspace + std::size_t{tables.sum_count} * pass.row_count * sizeof(Number);
+  std::byte* const choices = kept + 2 * tables.levels * stride * sizeof(Number);
+  const std::uint8_t* const codes = pass.codes + code_offset(row, launch.program.column_count);
+  const std::uint32_t first_tree = pass.added.begin * tables.per_tree,
+                      end_tree = pass.added.end * tables.per_tree;
+  FVM_NO_UNROLL
+  for (std::uint32_t b = Device::index(1); b < tables.batch_count; b += Device::extent(1)) {
+    const PathBatch batch = tables.batches[b];
+    const ThreadNumbers<Number> of_batch{sums + batch.first_total * pass.row_count + row, pass.row_count};
+    FVM_NO_UNROLL
+    for (std::uint32_t i = 0; i < batch.sums; ++i) of_batch[i] = 0;
+    RowPaths<Number> paths(tables, codes, of_batch, {reinterpret_cast<Number*>(kept) + first, stride},
+                           {reinterpret_cast<std::uint8_t*>(choices) + first, stride});
+    FVM_NO_UNROLL
+    for (std::size_t t = batch.first_tree; t < batch.end_tree; ++t) {
+      const PathTree tree = tables.trees[t];
+      if (tree.number >= first_tree && tree.number < end_tree) paths.add(tree);
+    }
+  }
+}
+
+/// Writes the thread's part of a row's contributions. Each feature's sums are added in float64, batch after batch.
+template <class Number, class Value>
+FVM_DEVICE void write_contributions(const Launch& launch, std::uint32_t row, Value* to) {
+  const KindTables& tables = *launch.program.kinds;
+  const LaunchPass& pass = launch.pass;
+  const auto* const sums = reinterpret_cast<const Number*>(pass.workspace) + row;
+  const std::uint32_t features = tables.num_features, width = pass.value_width;
+  to += std::size_t{row} * width;
+  FVM_NO_UNROLL
+  for (std::uint32_t c = Device::index(1); c < width; c += Device::extent(1)) {
+    const std::uint32_t output = c / (features + 1), feature = c % (features + 1);
+    if (feature == features) {
+      to[c] =
+          static_cast<Value>(pass.base_stride == 0 ? tables.expected[output]
+                                                   : pass.base[std::size_t{row} * pass.base_stride + output]);
+      continue;
+    }
+    const std::uint32_t* const begins = tables.term_begins + std::size_t{output} * features + feature;
+    double total = 0;
+    FVM_NO_UNROLL
+    for (std::uint32_t i = begins[0]; i < begins[1]; ++i)
+      total += static_cast<double>(sums[std::size_t{tables.terms[i]} * pass.row_count]);
+    to[c] = static_cast<Value>(total);
+  }
+}
+
+}  // namespace forestvm::kernels
