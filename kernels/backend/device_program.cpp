@@ -112,10 +112,10 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const Runtime&
   FVM_ASSIGN(tables.columns, put(program.columns()));
   FVM_ASSIGN(tables.categories, put(program.category_columns()));
   FVM_ASSIGN(tables.category_words, put(program.category_words()));
-  const auto groups = launch_groups(program, nodes, trees, device_exits);
-  FVM_ASSIGN(tables.groups, put(std::span(groups)));
-  const auto walkers = launch_walkers(program, numbers, wide_leaves);
-  FVM_ASSIGN(tables.walkers, put(std::span(walkers)));
+  device.groups_ = launch_groups(program, nodes, trees, device_exits);
+  FVM_ASSIGN(tables.groups, put(std::span(device.groups_)));
+  device.walkers_ = launch_walkers(program, numbers, wide_leaves);
+  FVM_ASSIGN(tables.walkers, put(std::span(device.walkers_)));
   tables.feature_count = static_cast<std::uint32_t>(program.encoded_features().size());
   tables.column_count = static_cast<std::uint32_t>(program.columns().size());
   tables.category_count = static_cast<std::uint32_t>(program.category_columns().size());

@@ -17,10 +17,14 @@ class DeviceProgram {
   static Result<DeviceProgram> make(const Program& program, const Runtime& runtime);
 
   const LaunchProgram& tables() const { return tables_; }
+  const LaunchWalker& walker(std::uint32_t number) const { return walkers_[number]; }
+  const LaunchGroup& group(std::uint32_t number) const { return groups_[number]; }
 
  private:
   std::vector<Buffer> buffers_;
   LaunchProgram tables_{};
+  std::vector<LaunchGroup> groups_;  ///< as they are on the device
+  std::vector<LaunchWalker> walkers_;
 };
 
 }  // namespace forestvm::kernels

@@ -415,6 +415,24 @@ class DevicePredictor final : public CallPredictor {
       to.kind = descs[a].kind;
       to.stored_elsewhere = memory.storage != a;
     }
+    launch.known = launch.pass.wide_values == nullptr ? phase.known.code : KnownCode::None;
+    if (launch.known != KnownCode::None) set_known(phase.known, launch);
+  }
+
+  /// Gives a launch known code, its walk, and its accumulators their numbers there.
+  void set_known(const KnownPhase& known, Launch& launch) const {
+    std::copy(known.insts.begin(), known.insts.end(), launch.code);
+    for (const LinkedInst& inst : known.insts)
+      if (inst.op == Op::Walk) launch.walker = device_.walker(linked<Op::Walk, LinkedField::Walker>(inst));
+    launch.group = device_.group(launch.walker.group);
+    const std::array<LaunchAccumulator, kAccumulators> of_program = std::to_array(launch.accumulators);
+    for (std::size_t a = 0; a < known.accumulators.size(); ++a) {
+      if (known.accumulators[a] == UINT32_MAX) continue;
+      LaunchAccumulator& to = launch.accumulators[a];
+      to = of_program[known.accumulators[a]];
+      const auto parent = std::find(known.accumulators.begin(), known.accumulators.end(), to.parent);
+      to.parent = static_cast<std::uint32_t>(parent - known.accumulators.begin());
+    }
   }
 
   Program program_;

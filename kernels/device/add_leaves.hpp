@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
+#include <forestvm/core/leaf_outputs.hpp>
 #include <forestvm/core/leaf_vectors.hpp>
 
 #include "kernels/link/launch.hpp"
@@ -56,11 +58,30 @@ FVM_DEVICE void add_in_order(std::uint32_t count, Score& sum, const LeafOf& leaf
   sum = added;
 }
 
-/// Adds the leaves of a row to one of its sums: numbers, or numbers of vectors of which each has an element for each
-/// output.
+/// Adds the outputs of the functions of a row's leaves to one of its sums. It is not inlined, so that other programs do
+/// without its registers.
+FVM_DEVICE_CALL void add_functions(const LaunchProgram& program, const LaunchPass& pass, std::uint32_t row,
+                                   std::uint32_t output, const double* leaves, double& sum) {
+  const double* const values = pass.leaf_values;
+  const auto value_of = [&](const IndexedTerm& term) {
+    if (values != nullptr) return values[std::size_t{row} * program.functions.features + term.index];
+    const auto x = static_cast<double>(pass.rows[row * pass.row_stride + term.feature]);
+    return x >= -kTiny && x <= kTiny ? 0.0 : x;
+  };
+  const TreesOfOutput trees = trees_of_output(program, output);
+  FVM_NO_UNROLL
+  for (std::uint32_t i = 0; i < trees.count; ++i)
+    sum += leaf_output(program.functions, leaves[trees[i]], value_of);
+}
+
+/// Adds the leaves of a row to one of its sums: numbers, or numbers of functions, or numbers of vectors of which each has
+/// an element for each output.
 template <class Score>
-FVM_DEVICE void add_leaves_of_output(const LaunchProgram& program, const Score* leaves, std::uint32_t output,
-                                     Score& sum) {
+FVM_DEVICE void add_leaves_of_output(const Launch& launch, std::uint32_t row, std::uint32_t output,
+                                     const Score* leaves, Score& sum) {
+  const LaunchProgram& program = launch.program;
+  if constexpr (std::is_same_v<Score, double>)
+    if (program.functions.count != 0) return add_functions(program, launch.pass, row, output, leaves, sum);
   const TreesOfOutput trees = trees_of_output(program, output);
   if (program.vectors.count != 0)
     add_in_order(trees.count, sum,
