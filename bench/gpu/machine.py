@@ -14,7 +14,8 @@ is a sum over basic blocks: the block's instructions times the largest number of
 is exact if all lanes take the same way ("together"), and if lanes that part meet again before they run a block twice.
 The table has the mean of all warps. Walk loops are the innermost loops that load and compare; visits are counted in
 them if their loads can be told apart. Lines are the distinct lines of code, of 128 bytes, that a warp's instructions
-lie in: a warp waits for the first of each if no earlier launch or other warp has brought it into a cache.
+lie in: a warp waits for the first of each if no earlier launch or other warp has brought it into a cache. Stack is the
+bytes of its threads' stacks that a warp writes: L1 hands them on to L2.
 
 --compare REGEX: also runs kernels whose names match, and prints the overhead of each --kernel: its instructions divided
 by those of the matching kernel, minus 1.
@@ -169,13 +170,22 @@ class Thread:
         store(data, address, size, number, begin)
 
 
+def written_to_stack(text):
+    """Returns the bytes of a thread's stack that an instruction writes. Words of neighbouring lanes lie side by side, so
+    that less than a word is written as one."""
+    found = re.search(r"\bSTL((?:\.\w+)*)", text)
+    sizes = {"64": 8, "128": 16}
+    return next((sizes[modifier] for modifier in found[1].split(".") if modifier in sizes), 4) if found else 0
+
+
 class Block:
     """A basic block. `run(r, u, p, q, t)` returns the next block's address; behind a barrier, that address inverted;
     behind an instruction of the whole warp, that address plus opcodes.MEETING; None at the thread's end."""
 
-    def __init__(self, begin, end, run):
+    def __init__(self, begin, end, run, texts=()):
         self.begin, self.end, self.run = begin, end, run
         self.size = (end - begin) // 16
+        self.stack_bytes = sum(written_to_stack(text) for text in texts)
 
     def lines(self):
         """Returns the numbers of the lines of code that the block lies in."""
@@ -265,7 +275,8 @@ class Launch:
         lines.append(f"  return {at}")
         scope = dict(vars(sass))
         exec("\n".join(lines), scope)
-        self.blocks[begin] = block = Block(begin, at, scope["run"])
+        texts = [self.text[address] for address in range(begin, at, 16)]
+        self.blocks[begin] = block = Block(begin, at, scope["run"], texts)
         return block
 
     def run_thread(self, thread):
@@ -376,7 +387,7 @@ class Count:
     def __init__(self, folder, kernel):
         self.kernel, self.blocks = kernel, {}
         self.by_instruction, self.by_block, self.lines_by_instruction = Counter(), Counter(), Counter()
-        self.visits, self.in_loops, self.lines, self.parted = 0, 0, 0, False
+        self.visits, self.in_loops, self.lines, self.stack_bytes, self.parted = 0, 0, 0, 0, False
         walks, walking = 0, 0
         loops = list(walk_loops(kernel))
         for number in range(len(list(folder.glob("*.json")))):
@@ -391,6 +402,7 @@ class Count:
                     block, lanes, times = launch.blocks[begin], lanes / len(warps), times / len(warps)
                     place = number, -1 if doing is None else doing, "" if doing is None else launch.code[doing]
                     lines.update((place, line) for line in block.lines())
+                    self.stack_bytes += times * WARP * block.stack_bytes
                     self.by_instruction[place] += times * block.size
                     if place[2] in WALKS:
                         walks, walking = walks + times * block.size, walking + lanes * block.size
@@ -424,13 +436,13 @@ class Count:
 
 
 def print_counts(counts):
-    print(f"{'kernel':34} {'for':7} {'instructions of a warp':>22} {'lines':>5} {'in walk loops':>13} {'visits':>7} "
+    print(f"{'kernel':34} {'for':7} {'instructions of a warp':>22} {'lines':>5} {'stack':>6} {'in walk loops':>13} {'visits':>7} "
           f"{'per visit':>9}  lanes")
     for of in counts:
         visits, per_visit = "-", "-"
         if of.visits > 0:
             visits, per_visit = f"{of.visits:.0f}", f"{of.instructions / of.visits:.2f}"
-        print(f"{of.kernel.name:34} {of.kernel.gpu:7} {of.instructions:22.0f} {of.lines:5.0f} {of.in_loops:13.0f} "
+        print(f"{of.kernel.name:34} {of.kernel.gpu:7} {of.instructions:22.0f} {of.lines:5.0f} {of.stack_bytes:6.0f} {of.in_loops:13.0f} "
               f"{visits:>7} {per_visit:>9}  {'part' if of.parted else 'together'}")
 
 

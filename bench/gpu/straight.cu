@@ -97,7 +97,8 @@ FVM_DEVICE void score_block(const Launch& launch) {
                {threadIdx.x, blockDim.x});
     __syncthreads();
     if (row < rows)
-      score_row<View, kSteps>(launch, StagedRows{Device::shared_address(values), begin, blockDim.x}, row);
+      score_row<View, kSteps>(
+          launch, StagedRows{Device::shared_address(values), begin, blockDim.x, sizeof(float)}, row);
   } else if (row < rows) {
     score_row<View, kSteps>(launch, GlobalRows{launch.pass.rows, launch.pass.row_stride}, row);
   }

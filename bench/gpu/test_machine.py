@@ -173,6 +173,11 @@ class OfLaunches(unittest.TestCase):
         self.assertEqual(of.kernel.lines[0xF0], "walk.hpp:7")
         self.assertTrue(of.parted)
 
+    def test_bytes_that_are_written_to_the_stack(self):
+        texts = ["STL [R1], R2 ;", "@P0 STL.64 [R1+0x8], R2 ;", "STL.128 [R4+0x10], R8 ;", "STL.U8 [R1+0x3], R2 ;",
+                 "LDL.64 R2, [R1] ;", "STS.64 [R1], R2 ;"]
+        self.assertEqual(list(map(machine.written_to_stack, texts)), [4, 8, 16, 4, 0, 0])
+
     def test_other_memory_than_the_emulators_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             self.recording(Path(folder), 17 + 17, 0)

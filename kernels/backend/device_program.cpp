@@ -117,10 +117,10 @@ Result<DeviceProgram> DeviceProgram::make(const Program& program, const LoadedPa
   FVM_TRY(uploads.put(program.columns(), tables.columns));
   FVM_TRY(uploads.put(program.category_columns(), tables.categories));
   FVM_TRY(uploads.put(program.category_words(), tables.category_words));
-  const auto groups = launch_groups(program, nodes, trees, device_exits);
-  FVM_TRY(uploads.put(groups, tables.groups));
-  const auto walkers = launch_walkers(program, numbers, wide_leaves);
-  FVM_TRY(uploads.put(walkers, tables.walkers));
+  device.groups_ = launch_groups(program, nodes, trees, device_exits);
+  FVM_TRY(uploads.put(device.groups_, tables.groups));
+  device.walkers_ = launch_walkers(program, numbers, wide_leaves);
+  FVM_TRY(uploads.put(device.walkers_, tables.walkers));
   tables.feature_count = static_cast<std::uint32_t>(program.encoded_features().size());
   tables.column_count = static_cast<std::uint32_t>(program.columns().size());
   tables.category_count = static_cast<std::uint32_t>(program.category_columns().size());

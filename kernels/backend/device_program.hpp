@@ -23,6 +23,8 @@ class DeviceProgram {
   const double* no_base() const { return no_base_; }  ///< as many zeros: base scores of rounds without a base
   /// Whether the program counts trees as the model does.
   bool counts_as_model() const { return counts_as_model_; }
+  const LaunchWalker& walker(std::uint32_t number) const { return walkers_[number]; }
+  const LaunchGroup& group(std::uint32_t number) const { return groups_[number]; }
 
  private:
   std::vector<Buffer> buffers_;
@@ -30,6 +32,8 @@ class DeviceProgram {
   const double* base_ = nullptr;
   const double* no_base_ = nullptr;
   bool counts_as_model_ = true;
+  std::vector<LaunchGroup> groups_;  ///< as they are on the device
+  std::vector<LaunchWalker> walkers_;
 };
 
 }  // namespace forestvm::kernels

@@ -415,7 +415,7 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.arrived = state.arrived.as<std::uint32_t>();
     launch.pass.workspace = state.workspace.bytes();
     for (const LinkedPhase& phase : linked.phases) {
-      set_addresses(state, phase, launch);
+      set_addresses(state, phase, pass.options, launch);
       FVM_TRY(visit(phase, launch));
     }
     return {};
@@ -423,7 +423,8 @@ class DevicePredictor final : public CallPredictor {
 
   std::size_t columns() const { return program_.columns().size(); }
 
-  void set_addresses(const PassState& state, const LinkedPhase& phase, Launch& launch) const {
+  void set_addresses(const PassState& state, const LinkedPhase& phase, const LaunchOptions& options,
+                     Launch& launch) const {
     launch.peers = phase.peers;
     launch.block_rows = phase.block_rows;
     launch.rows_per_block = phase.rows_per_block;
@@ -445,6 +446,26 @@ class DevicePredictor final : public CallPredictor {
       to.width = static_cast<std::uint32_t>(memory.width);
       to.kind = descs[a].kind;
       to.stored_elsewhere = memory.storage != a;
+    }
+    // Known codes begin all rows' sums at the same numbers, and walk all trees.
+    const bool is_plain = launch.pass.wide_values == nullptr && !options.base && !options.rounds;
+    launch.known = is_plain ? phase.known.code : KnownCode::None;
+    if (launch.known != KnownCode::None) set_known(phase.known, launch);
+  }
+
+  /// Gives a launch known code, its walk, and its accumulators their numbers there.
+  void set_known(const KnownPhase& known, Launch& launch) const {
+    std::copy(known.insts.begin(), known.insts.end(), launch.code);
+    for (const LinkedInst& inst : known.insts)
+      if (inst.op == Op::Walk) launch.walker = device_.walker(linked<Op::Walk, LinkedField::Walker>(inst));
+    launch.group = device_.group(launch.walker.group);
+    const std::array<LaunchAccumulator, kAccumulators> of_program = std::to_array(launch.accumulators);
+    for (std::size_t a = 0; a < known.accumulators.size(); ++a) {
+      if (known.accumulators[a] == UINT32_MAX) continue;
+      LaunchAccumulator& to = launch.accumulators[a];
+      to = of_program[known.accumulators[a]];
+      const auto parent = std::find(known.accumulators.begin(), known.accumulators.end(), to.parent);
+      to.parent = static_cast<std::uint32_t>(parent - known.accumulators.begin());
     }
   }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <forestvm/core/leaf_outputs.hpp>
 #include <forestvm/core/leaf_vectors.hpp>
@@ -75,12 +76,25 @@ FVM_DEVICE double function_output(const LaunchProgram& program, const LaunchPass
   });
 }
 
-/// Adds the leaves of a row to one of its sums: numbers, or numbers of vectors of which each has an element for each
-/// output.
-template <class Score>
-FVM_DEVICE void add_leaves_of_output(const LaunchProgram& program, const LaunchPass& pass,
-                                     const Score* leaves, std::uint32_t output, Score& sum) {
+/// Adds the outputs of the functions of a row's leaves to one of its sums. It is not inlined, so that other programs do
+/// without its registers.
+FVM_DEVICE_CALL void add_functions(const LaunchProgram& program, const LaunchPass& pass, std::uint32_t row,
+                                   std::uint32_t output, const double* leaves, double& sum) {
   const TreesOfOutput trees = trees_of_output(program, pass, output);
+  FVM_NO_UNROLL
+  for (std::uint32_t i = 0; i < trees.count; ++i)
+    sum += function_output(program, pass, row, leaves[trees[i]]);
+}
+
+/// Adds the leaves of a row to one of its sums: numbers, or numbers of functions, or numbers of vectors of which each has
+/// an element for each output.
+template <class Score>
+FVM_DEVICE void add_leaves_of_output(const Launch& launch, std::uint32_t row, std::uint32_t output,
+                                     const Score* leaves, Score& sum) {
+  const LaunchProgram& program = launch.program;
+  if constexpr (std::is_same_v<Score, double>)
+    if (program.functions.count != 0) return add_functions(program, launch.pass, row, output, leaves, sum);
+  const TreesOfOutput trees = trees_of_output(program, launch.pass, output);
   if (program.vectors.count != 0)
     add_in_order(trees.count, sum, [&](std::uint32_t i) {
       return leaf_vector(program.vectors, leaves[trees.first + i])[output];

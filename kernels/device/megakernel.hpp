@@ -1,11 +1,14 @@
-// The megakernel: every thread of a launch interprets the phase's code. On a GPU a kernel
+// The megakernel: every thread of a launch interprets the phase's code, or runs it if it is a known code. On a GPU a kernel
 // walks one layout and so takes few registers; the emulator's kernel walks all layouts.
 #pragma once
+
+#include <utility>
 
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 
 #include "kernels/device/thread_machine.hpp"
+#include "kernels/link/known_code.hpp"
 #include "kernels/link/launch.hpp"
 
 namespace forestvm::kernels {
@@ -20,9 +23,57 @@ using AllLayouts = ListOf<void
 #include <forestvm/core/layouts.def>
                           >::Type;
 
+/// Runs an instruction of a known code.
+template <class Machine, KnownCode code, unsigned pc>
+FVM_DEVICE void run(Machine& machine, const KnownInst<code, pc>& inst) {
+  constexpr Op op = KnownInst<code, pc>::kOp;
+  if constexpr (op == Op::Map)
+    machine.enter(inst);
+  else if constexpr (op == Op::End)
+    machine.leave(inst);
+  else if constexpr (op == Op::Init)
+    machine.init(inst);
+  else if constexpr (op == Op::CacheRows)
+    machine.cache_rows(inst);
+  else if constexpr (op == Op::Privatize)
+    machine.privatize(inst);
+  else if constexpr (op == Op::Walk)
+    machine.walk(inst);
+  else if constexpr (op == Op::ReduceDim)
+    machine.reduce_dim(inst);
+  else if constexpr (op == Op::Round)
+    machine.round(inst);
+  else if constexpr (op == Op::SumTrees)
+    machine.sum_trees(inst);
+  else if constexpr (op == Op::Transform)
+    machine.transform(inst);
+  else if constexpr (op == Op::Store)
+    machine.store(inst);
+  else
+    static_assert(op == Op::Halt);
+}
+
+template <class Listed, KnownCode code, unsigned... pcs>
+FVM_DEVICE void run_known(const Launch& launch, std::integer_sequence<unsigned, pcs...>) {
+  ThreadState state(launch);
+  ThreadMachine<Listed, code> machine(launch, state);
+  (run(machine, KnownInst<code, pcs>{launch.code[pcs]}), ...);
+}
+
+template <class Listed, KnownCode code>
+FVM_DEVICE void run_known(const Launch& launch) {
+  run_known<Listed, code>(launch, std::make_integer_sequence<unsigned, known::Of<code>::kCode.size()>{});
+}
+
 template <class Listed>
 FVM_DEVICE void run_phase(const Launch& launch) {
-  ThreadState state(launch);
+  if constexpr (Listed::kTakesValues)
+    if (launch.known != KnownCode::None) {
+      if (launch.known == KnownCode::Sums) return run_known<Listed, KnownCode::Sums>(launch);
+      if (launch.known == KnownCode::Leaves) return run_known<Listed, KnownCode::Leaves>(launch);
+      return run_known<Listed, KnownCode::ExactSums>(launch);
+    }
+  InterpreterState state(launch);
   ThreadMachine<Listed> machine(launch, state);
   interpret(launch.code, 0, machine);
 }

@@ -105,13 +105,58 @@ FVM_DEVICE void stage_parts(const Launch& launch, const Range& rows, std::uint32
       });
 }
 
-/// Copies rows to where StagedRows finds them. `stride` is the number of floats from a feature to the next, not
-/// fewer than rows.
+/// Returns true if rows can be copied four values at a time.
+FVM_DEVICE bool by_fours(const Launch& launch) {
+  return (launch.program.row_width | launch.pass.row_stride |
+          reinterpret_cast<std::uintptr_t>(launch.pass.rows) / sizeof(float)) %
+             4 ==
+         0;
+}
+
+/// Copies parts first, first + step, ... of a row of `parts` parts. Copies of all parts are under way at once; where a
+/// GPU has no copies that threads need not wait for, those of several parts are.
+template <class Part>
+FVM_DEVICE void copy_row(Part* to, const Part* from, std::uint32_t parts, std::uint32_t first,
+                         std::uint32_t step) {
+  std::uint32_t part = first;
+  if constexpr (!Device::kCopiesAsync) {
+    constexpr unsigned kAtOnce = 4;
+    FVM_NO_UNROLL
+    for (; part + (kAtOnce - 1) * step < parts; part += kAtOnce * step) {
+      Part loaded[kAtOnce];
+      for (unsigned i = 0; i < kAtOnce; ++i) loaded[i] = Device::load_global(from + part + i * step);
+      for (unsigned i = 0; i < kAtOnce; ++i) to[part + i * step] = loaded[i];
+    }
+  }
+  FVM_NO_UNROLL
+  for (; part < parts; part += step)
+    Device::copy_async(reinterpret_cast<std::byte*>(to + part),
+                       reinterpret_cast<const std::byte*>(from + part), sizeof(Part));
+}
+
+/// Copies rows to where StagedRows finds them, one after the other, `pitch` bytes apart. Of a thread's number the
+/// lowest `row_bits` bits say which row it copies with others, and the other bits which parts.
+FVM_DEVICE void stage_whole_rows(const Launch& launch, const Range& rows, std::uint32_t row_bits,
+                                 std::uint32_t pitch, std::byte* values, BlockThread thread) {
+  const std::uint32_t row = thread.number & ((1U << row_bits) - 1), first = thread.number >> row_bits,
+                      step = thread.count >> row_bits, width = launch.program.row_width;
+  if (row < rows.size() && first < step) {
+    const float* const from = launch.pass.rows + (rows.begin + row) * launch.pass.row_stride;
+    auto* const to = reinterpret_cast<float*>(values + row * pitch);
+    if (by_fours(launch))
+      copy_row(reinterpret_cast<FourValues*>(to), reinterpret_cast<const FourValues*>(from), width / 4, first,
+               step);
+    else
+      copy_row(to, from, width, first, step);
+  }
+  Device::wait_copies();
+}
+
+/// Copies rows to where StagedRows finds them, feature by feature. `stride` is the number of floats from a feature to
+/// the next, not fewer than rows.
 FVM_DEVICE void stage_rows(const Launch& launch, const Range& rows, std::uint32_t stride, float* values,
                            BlockThread thread) {
-  const bool by_fours = launch.program.row_width % 4 == 0 && launch.pass.row_stride % 4 == 0 &&
-                        reinterpret_cast<std::uintptr_t>(launch.pass.rows) % sizeof(FourValues) == 0;
-  if (by_fours)
+  if (by_fours(launch))
     stage_parts<FourValues>(launch, rows, stride, values, thread);
   else
     stage_parts<float>(launch, rows, stride, values, thread);

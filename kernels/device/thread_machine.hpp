@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
@@ -24,6 +25,7 @@
 #include "kernels/device/thread_state.hpp"
 #include "kernels/device/thread_work.hpp"
 #include "kernels/device/walk.hpp"
+#include "kernels/link/known_code.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
@@ -33,24 +35,32 @@ namespace forestvm::kernels {
 /// instructions, and sums that are not float32, are function calls. A function that is called gets a copy of the
 /// machine: if the machine's own address were known elsewhere, compilers would read its pointer to the launch from
 /// memory, and the launch through that pointer.
-template <class Listed>
+///
+/// Unless `known_code` is None, the machine runs a known code: then it has the functions of that code's instructions only, and
+/// calls nothing that knows its address, so that compilers keep the state in registers.
+template <class Listed, KnownCode known_code = KnownCode::None>
 class ThreadMachine : private ThreadWork {
  public:
   using enum LinkedField;
+  static constexpr bool kKnown = known_code != KnownCode::None;
+  using KnownSum = typename known::Of<known_code>::Sum;
+  using State = std::conditional_t<kKnown, ThreadState, InterpreterState>;
 
   static constexpr bool kRunsInStep = true;
 
   using ThreadWork::ranges;
 
-  FVM_DEVICE ThreadMachine(const Launch& launch, ThreadState& state) : ThreadWork(launch, state) {
+  FVM_DEVICE ThreadMachine(const Launch& launch, State& state) : ThreadWork(launch, state) {
     Range rows{0, launch.pass.row_count, 0};
-    if (launch.rows_per_block != 0)
+    if (!kKnown && launch.rows_per_block != 0)
       rows = slice(rows, launch.rows_per_block * index(LaunchDimension::GridX),
                    launch.rows_per_block * (index(LaunchDimension::GridX) + 1));
     ranges[kRowsRegister] = rows;
     ranges[kTreesRegister] = {0, launch.program.num_trees, 0};
     state.block_row = rows.begin;
-    if (StagedTrees::make_barriers(launch, block_thread())) Device::sync(kMaxPhaseCode);
+    if constexpr (!kKnown)
+      if (launch.copy_count != 0 && StagedTrees::make_barriers(launch, block_thread()))
+        Device::sync(kMaxPhaseCode);
   }
 
   FVM_DEVICE bool first(const LinkedInst& loop) {
@@ -58,7 +68,8 @@ class ThreadMachine : private ThreadWork {
     return linked<Op::For, Iterations>(loop) != 0;
   }
 
-  FVM_DEVICE void enter(const LinkedInst& loop) {
+  template <class Linked>
+  FVM_DEVICE void enter(const Linked& loop) {
     const std::uint32_t dimension = linked<Op::Map, Dimension>(loop);
     const LoopOperands operands = loop_operands<Op::Map>(loop);
     const bool of_block = dimension >= kGridDimensions;
@@ -73,36 +84,44 @@ class ThreadMachine : private ThreadWork {
     }
     const Range chunk = chunk_of(ranges[operands.in], operands.step, iteration);
     ranges[operands.out] = chunk;
-    if (!of_block && operands.out == launch_->block_rows) state_->block_row = chunk.begin;
+    if (!of_block && operands.out == (kKnown ? known::kRows : launch_->block_rows))
+      state_->block_row = chunk.begin;
     if (state_->idle != 0 || chunk.size() == 0) ++state_->idle;
   }
 
-  FVM_DEVICE bool leave(const LinkedInst& end) {
+  template <class Linked>
+  FVM_DEVICE bool leave(const Linked& end) {
     const std::uint32_t dimension = linked<Op::End, Dimension>(end);
-    if (dimension == kDimensions) return next(launch_->code[linked<Op::End, Partner>(end)]);
-    if (state_->idle != 0) --state_->idle;
+    if constexpr (!kKnown)
+      if (dimension == kDimensions) return next(launch_->code[linked<Op::End, Partner>(end)]);
+    if constexpr (kKnown)
+      state_->idle =
+          0;  // instructions follow the last of the block's ends only, and no block is without rows
+    else if (state_->idle != 0)
+      --state_->idle;
     if (dimension >= kGridDimensions) {
       settle(end);
       share_work(linked<Op::End, Peers>(end), IndexInBlock::of_thread());
-    } else if (linked<Op::End, Joined>(end) != 0) {
-      copy().join_blocks(end);
+    } else if constexpr (!kKnown) {
+      if (linked<Op::End, Joined>(end) != 0) copy().join_blocks(end);
     }
     return false;
   }
 
-  FVM_DEVICE void cache_rows(const LinkedInst& inst) {
+  template <class Linked>
+  FVM_DEVICE void cache_rows(const Linked& inst) {
     const std::uint32_t stride = linked<Op::CacheRows, Stride>(inst);
-    if (stride == 0) return;  // nothing is kept: walks read global memory
-    sync_block(inst);
+    if (!kKnown && stride == 0) return;  // nothing is kept: walks read global memory
+    Device::sync(barrier_at(inst));
     const Range rows = ranges[linked<Op::CacheRows, Rows>(inst)];
     std::byte* const to = Device::shared() + linked<Op::CacheRows, Offset>(inst);
     const auto staged_as = static_cast<StagedAs>(linked<Op::CacheRows, Staged>(inst));
-    state_->staged_rows = {Device::shared_address(to), rows.begin, stride};
+    state_->staged_rows = {Device::shared_address(to), rows.begin, stride,
+                           linked<Op::CacheRows, Pitch>(inst)};
     state_->staged_rows_end = rows.end;
     state_->staged_as = staged_as;
-    if (staged_as == StagedAs::Values) {
-      if constexpr (Listed::kTakesValues)
-        stage_rows(*launch_, rows, stride, reinterpret_cast<float*>(to), block_thread());
+    if (kKnown || staged_as == StagedAs::Values) {
+      if constexpr (Listed::kTakesValues) stage_values(inst, rows, to);
     } else if (staged_as == StagedAs::Codes || launch_->pass.encode_to == nullptr) {
       if constexpr (Listed::kTakesCodes)
         stage_codes(*launch_, rows, stride, reinterpret_cast<std::uint8_t*>(to), block_thread());
@@ -112,7 +131,8 @@ class ThreadMachine : private ThreadWork {
 
   FVM_DEVICE void cache_trees(const LinkedInst& inst) const { copy().copy_trees(inst); }
 
-  FVM_DEVICE void init(const LinkedInst& inst) {
+  template <class Linked>
+  FVM_DEVICE void init(const Linked& inst) {
     fill(linked<Op::Init, AccOut>(inst), ranges[linked<Op::Init, Rows>(inst)], launch_->pass.base);
   }
 
@@ -122,11 +142,13 @@ class ThreadMachine : private ThreadWork {
 
   FVM_DEVICE void add_base(const LinkedInst& inst) const { copy().add_base_scores(inst); }
 
-  FVM_DEVICE void privatize(const LinkedInst& inst) {
+  template <class Linked>
+  FVM_DEVICE void privatize(const Linked& inst) {
     const std::uint32_t accumulator = linked<Op::Privatize, AccOut>(inst);
     const LaunchAccumulator& to = launch_->accumulators[accumulator];
     const std::uint32_t iteration = ranges[linked<Op::Privatize, RangeIn>(inst)].iteration;
-    state_->copies[accumulator] = state_->copies[to.parent] * to.iterations + iteration;
+    // In known code no copies are made of copies.
+    state_->copies[accumulator] = iteration + (kKnown ? 0 : state_->copies[to.parent] * to.iterations);
     if (to.stored_elsewhere || linked<Op::Privatize, Zeroed>(inst) != 0) return;
     fill(accumulator, ranges[linked<Op::Privatize, Rows>(inst)], nullptr);
   }
@@ -137,7 +159,8 @@ class ThreadMachine : private ThreadWork {
     if constexpr (Listed::kTakesCodes) encode_to_shared(inst);
   }
 
-  FVM_DEVICE void walk(const LinkedInst& inst) {
+  template <class Linked>
+  FVM_DEVICE void walk(const Linked& inst) {
     const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
     state_->unsettled = true;
     if (state_->idle != 0) return;
@@ -149,14 +172,22 @@ class ThreadMachine : private ThreadWork {
     walk.out_row = walk.rows.first;
     walk.out = accumulator_row<std::byte>(accumulator, walk.out_row);
     walk.delivery = delivery_of(launch_->accumulators[accumulator].kind);
-    with_rows(walk, [&]<class View>(const auto& rows_at) { walk_rows<View>(walk, rows_at); });
+    if constexpr (kKnown)
+      with_listed_view(Listed{}, launch_->group.layout, [&]<class View>() {
+        if constexpr (!kTakesCodes<View>) walk_known<known_code, View>(walk, state_->staged_rows);
+      });
+    else
+      with_rows(walk, [&]<class View>(const auto& rows_at) { walk_rows<View>(walk, rows_at); });
   }
 
   FVM_DEVICE void leaves(const LinkedInst& inst) const { copy().write_leaves(inst); }
 
-  FVM_DEVICE void reduce_dim(const LinkedInst& inst) const {
+  template <class Linked>
+  FVM_DEVICE void reduce_dim(const Linked& inst) const {
     const ReductionFields fields = reduction_fields<Op::ReduceDim>(inst);
-    if (launch_->accumulators[fields.to].kind == AccumulatorKind::F32)
+    if constexpr (kKnown)
+      reduce<KnownSum>(inst, fields, false);
+    else if (launch_->accumulators[fields.to].kind == AccumulatorKind::F32)
       reduce<F32Sum>(inst, fields, false);
     else
       copy().template reduce_others<Op::ReduceDim>(inst);
@@ -165,17 +196,36 @@ class ThreadMachine : private ThreadWork {
     copy().template reduce_others<Op::ReduceInplace>(inst);
   }
 
-  FVM_DEVICE void round(const LinkedInst& inst) const { copy().round_sums(inst); }
-
-  FVM_DEVICE void sum_trees(const LinkedInst& inst) const { copy().add_trees(inst); }
-  FVM_DEVICE void transform(const LinkedInst& inst) const { copy().transform_rows(inst); }
-
-  FVM_DEVICE void store(const LinkedInst& inst) const {
-    const std::uint32_t accumulator = linked<Op::Store, AccIn>(inst);
-    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 &&
-        launch_->pass.wide_values == nullptr)
-      store_rows<float>(accumulator, ranges[linked<Op::Store, Rows>(inst)], launch_->pass.values);
+  template <class Linked>
+  FVM_DEVICE void round(const Linked& inst) const {
+    if constexpr (kKnown)
+      round_sums<KnownSum, float>(inst);
     else
+      copy().round_sums_of_kind(inst);
+  }
+
+  template <class Linked>
+  FVM_DEVICE void sum_trees(const Linked& inst) const {
+    if constexpr (kKnown)
+      add_trees<float>(inst);
+    else
+      copy().add_trees_of_kind(inst);
+  }
+  template <class Linked>
+  FVM_DEVICE void transform(const Linked& inst) const {
+    if constexpr (kKnown)
+      transform_known(inst);
+    else
+      copy().transform_rows(inst);
+  }
+
+  template <class Linked>
+  FVM_DEVICE void store(const Linked& inst) const {
+    const std::uint32_t accumulator = linked<Op::Store, AccIn>(inst);
+    if (kKnown || (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 &&
+                   launch_->pass.wide_values == nullptr))
+      store_rows<float>(accumulator, ranges[linked<Op::Store, Rows>(inst)], launch_->pass.values);
+    else if constexpr (!kKnown)
       copy().store_others(accumulator, ranges[linked<Op::Store, Rows>(inst)]);
   }
   FVM_DEVICE void label(const LinkedInst& inst) const { copy().label_rows(inst); }
@@ -191,7 +241,8 @@ class ThreadMachine : private ThreadWork {
   }
 
   /// Returns a copy, on which functions that are not inlined are called.
-  FVM_DEVICE ThreadMachine copy() const { return ThreadMachine(ThreadWork(*launch_, *state_->self)); }
+  FVM_DEVICE ThreadMachine copy() const { return ThreadMachine(ThreadWork(*launch_, *interpreter().self)); }
+  FVM_DEVICE InterpreterState& interpreter() const { return static_cast<InterpreterState&>(*state_); }
   FVM_DEVICE explicit ThreadMachine(const ThreadWork& work) : ThreadWork(work) {}
 
   // --- instructions that are not inlined ---
@@ -222,12 +273,12 @@ class ThreadMachine : private ThreadWork {
     const Range trees = ranges[linked<Op::CacheTrees, Trees>(inst)];
     if (!copy.ahead) sync_block(inst);
     if (!copy.ahead || trees.iteration == 0)
-      state_->staged_trees.begin(*launch_, inst, trees, block_thread());
-    state_->staged_trees.finish(*launch_, number, barrier_at(inst));
+      interpreter().staged_trees.begin(*launch_, inst, trees, block_thread());
+    interpreter().staged_trees.finish(*launch_, number, barrier_at(inst));
     sync_block(inst);
     if (copy.ahead)
-      state_->staged_trees.begin(*launch_, inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1),
-                                 block_thread());
+      interpreter().staged_trees.begin(
+          *launch_, inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1), block_thread());
   }
 
   FVM_DEVICE_COLD void add_base_scores(const LinkedInst& inst) {
@@ -292,50 +343,46 @@ class ThreadMachine : private ThreadWork {
     walk.out_row = 0;
     walk.out = reinterpret_cast<std::byte*>(launch_->pass.leaves);
     walk.delivery = Delivery::LeafNumber;
-    with_rows(walk, [&]<class View>(const auto& rows_at) { deliver_leaves<View>(walk, rows_at); });
+    with_rows(walk, [&]<class View>(const auto& rows_at) { deliver_leaves<View, false>(walk, rows_at); });
   }
 
-  FVM_DEVICE_COLD void round_sums(const LinkedInst& inst) {
-    const std::uint32_t to = linked<Op::Round, AccOut>(inst);
-    const std::uint32_t from = linked<Op::Round, AccIn>(inst);
-    with_element(from, [&]<class Element>() {
-      with_scores(to, [&]<class Score>() {
-        for_rows(ranges[linked<Op::Round, Rows>(inst)], [&](std::uint32_t row) {
-          const Element* const sums = accumulator_row<Element>(from, row);
-          Score* const rounded = accumulator_row<Score>(to, row);
-          FVM_NO_UNROLL
-          for (std::uint32_t k = 0; k < launch_->program.num_outputs; ++k)
-            rounded[k] = sums[k].template rounded<Score>(launch_->program.scale);
-        });
-      });
+  FVM_DEVICE_COLD void round_sums_of_kind(const LinkedInst& inst) {
+    with_element(linked<Op::Round, AccIn>(inst), [&]<class Element>() {
+      with_scores(linked<Op::Round, AccOut>(inst), [&]<class Score>() { round_sums<Element, Score>(inst); });
+    });
+  }
+  template <class Element, class Score, class Linked>
+  FVM_DEVICE void round_sums(const Linked& inst) const {
+    const std::uint32_t to = linked<Op::Round, AccOut>(inst), from = linked<Op::Round, AccIn>(inst);
+    for_rows(ranges[linked<Op::Round, Rows>(inst)], [&](std::uint32_t row) {
+      const Element* const sums = accumulator_row<Element>(from, row);
+      Score* const rounded = accumulator_row<Score>(to, row);
+      FVM_NO_UNROLL
+      for (std::uint32_t k = 0; k < launch_->program.num_outputs; ++k)
+        rounded[k] = sums[k].template rounded<Score>(launch_->program.scale);
     });
   }
 
+  FVM_DEVICE_COLD void add_trees_of_kind(const LinkedInst& inst) {
+    with_scores(linked<Op::SumTrees, AccOut>(inst), [&]<class Score>() { add_trees<Score>(inst); });
+  }
   /// Adds the leaves of rows. Threads share sums and not rows, because the trees of an output follow each other.
-  FVM_DEVICE_COLD void add_trees(const LinkedInst& inst) {
+  template <class Score, class Linked>
+  FVM_DEVICE void add_trees(const Linked& inst) const {
     settle(inst);
     state_->unsettled = true;
     if (state_->idle == 0) {
       const std::uint32_t to = linked<Op::SumTrees, AccOut>(inst);
       const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
       const Range rows = ranges[linked<Op::SumTrees, Rows>(inst)];
-      with_scores(to, [&]<class Score>() {
-        for_elements(Elements{rows.size(), launch_->program.num_outputs}, state_->peer.number,
-                     state_->peer.count, [&](std::uint32_t number, std::uint32_t output) {
-                       const std::uint32_t row = rows.begin + number;
-                       add_output(row, output, accumulator_row<Score>(from, row),
-                                  accumulator_row<Score>(to, row)[output]);
-                     });
-      });
+      for_elements(Elements{rows.size(), launch_->program.num_outputs}, state_->peer.number,
+                   state_->peer.count, [&](std::uint32_t number, std::uint32_t output) {
+                     const std::uint32_t row = rows.begin + number;
+                     add_leaves_of_output(*launch_, row, output, accumulator_row<Score>(from, row),
+                                          accumulator_row<Score>(to, row)[output]);
+                   });
     }
     settle(inst);  // the instructions that follow share rows
-  }
-
-  template <class Score>
-  FVM_DEVICE void add_output(std::uint32_t row, std::uint32_t output, const Score* leaves, Score& sum) {
-    if constexpr (std::is_same_v<Score, double>)
-      if (launch_->program.functions.count != 0) return add_functions(row, output, leaves, sum);
-    add_leaves_of_output(launch_->program, launch_->pass, leaves, output, sum);
   }
 
   FVM_DEVICE_COLD void transform_rows(const LinkedInst& inst) {
@@ -345,6 +392,21 @@ class ThreadMachine : private ThreadWork {
       for_rows(ranges[linked<Op::Transform, Rows>(inst)],
                [&](std::uint32_t row) { transform_scores(kind, accumulator_row<Score>(accumulator, row)); });
     });
+  }
+
+  template <class Linked>
+  FVM_DEVICE void transform_known(const Linked& inst) const {
+    const std::uint32_t kind = linked<Op::Transform, TransformKind>(inst);
+    if (kind == known::kNoTransform) return;
+    const std::uint32_t accumulator = linked<Op::Transform, AccOut>(inst);
+    for_rows(ranges[linked<Op::Transform, Rows>(inst)], [&](std::uint32_t row) {
+      call_transform_row(launch_->program, static_cast<Transform>(kind),
+                         accumulator_row<float>(accumulator, row));
+    });
+  }
+  FVM_DEVICE_COLD static void call_transform_row(const LaunchProgram& program, Transform kind,
+                                                 float* scores) {
+    transform_row(kind, scores, program.num_outputs, program.parameters);
   }
 
   FVM_DEVICE_COLD void label_rows(const LinkedInst& inst) {
@@ -375,23 +437,23 @@ class ThreadMachine : private ThreadWork {
     label_row(rule, scores, launch_->program.num_outputs, labels, launch_->program.parameters);
   }
 
-  /// Adds the outputs of the functions of a row's leaves to one of its sums. It is not inlined, so that other programs
-  /// do without its registers.
-  FVM_DEVICE_COLD void add_functions(std::uint32_t row, std::uint32_t output, const double* leaves,
-                                     double& sum) {
-    const TreesOfOutput trees = trees_of_output(launch_->program, launch_->pass, output);
-    FVM_NO_UNROLL
-    for (std::uint32_t i = 0; i < trees.count; ++i)
-      sum += function_output(launch_->program, launch_->pass, row, leaves[trees[i]]);
-  }
-
   // --- the block's threads ---
 
   FVM_DEVICE BlockThread block_thread() const { return {state_->number, threads()}; }
   FVM_DEVICE std::uint32_t threads() const { return Sharing::of(launch_->peers).count; }
 
+  /// Copies values of rows to shared memory, where staged_values() says.
+  template <class Linked>
+  FVM_DEVICE void stage_values(const Linked& inst, const Range& rows, std::byte* to) const {
+    if (const std::uint32_t stride = linked<Op::CacheRows, Stride>(inst); stride != 1)
+      return stage_rows(*launch_, rows, stride, reinterpret_cast<float*>(to), block_thread());
+    stage_whole_rows(*launch_, rows, linked<Op::CacheRows, RowBits>(inst), linked<Op::CacheRows, Pitch>(inst),
+                     to, block_thread());
+  }
+
   /// Waits for all threads of the block, which must all come to this instruction.
-  FVM_DEVICE void sync_block(const LinkedInst& inst) const {
+  template <class Linked>
+  FVM_DEVICE void sync_block(const Linked& inst) const {
     Device::sync(barrier_at(inst));
     state_->unsettled = false;
   }
@@ -400,9 +462,14 @@ class ThreadMachine : private ThreadWork {
   FVM_DEVICE std::uint32_t barrier_at(const LinkedInst& inst) const {
     return static_cast<std::uint32_t>(&inst - launch_->code);
   }
+  template <unsigned pc>
+  FVM_DEVICE static constexpr std::uint32_t barrier_at(const KnownInst<known_code, pc>&) {
+    return pc;
+  }
 
   /// Makes what threads have written visible to all threads of the block.
-  FVM_DEVICE void settle(const LinkedInst& inst) const {
+  template <class Linked>
+  FVM_DEVICE void settle(const Linked& inst) const {
     if (state_->unsettled) sync_block(inst);
   }
 
@@ -414,7 +481,10 @@ class ThreadMachine : private ThreadWork {
 
   /// Sets the rows of an accumulator to `values`, which is LaunchPass::base or null: to zero.
   FVM_DEVICE void fill(std::uint32_t accumulator, Range rows, const double* values) const {
-    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 && launch_->pass.base_stride == 0)
+    if constexpr (kKnown)
+      fill_rows<KnownSum>(accumulator, rows, values, 0);
+    else if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 &&
+             launch_->pass.base_stride == 0)
       fill_rows<F32Sum>(accumulator, rows, values, 0);
     else
       copy().fill_others(accumulator, rows, values);
@@ -424,26 +494,13 @@ class ThreadMachine : private ThreadWork {
     with_element(accumulator,
                  [&]<class Element>() { fill_rows<Element>(accumulator, rows, values, stride); });
   }
-  template <class Element>
-  FVM_DEVICE void fill_rows(std::uint32_t accumulator, Range rows, const double* values,
-                            std::size_t stride) const {
-    const std::uint32_t width = launch_->accumulators[accumulator].width;
-    for_rows(rows, [&](std::uint32_t row) {
-      Element* const sums = accumulator_row<Element>(accumulator, row);
-      const double* const of_row = values + row * stride;
-      FVM_NO_UNROLL
-      for (std::uint32_t k = 0; k < width; ++k)
-        sums[k] = values == nullptr ? Element{} : Element::of(of_row[k], launch_->program.scale);
-    });
-  }
-
   template <Op op>
   FVM_DEVICE_COLD void reduce_others(const LinkedInst& inst) const {
     const ReductionFields fields = reduction_fields<op>(inst);
     with_element(fields.to, [&]<class Element>() { reduce<Element>(inst, fields, op == Op::ReduceInplace); });
   }
-  template <class Element>
-  FVM_DEVICE void reduce(const LinkedInst& inst, const ReductionFields& fields, bool in_place) const {
+  template <class Element, class Linked>
+  FVM_DEVICE void reduce(const Linked& inst, const ReductionFields& fields, bool in_place) const {
     settle(inst);
     state_->unsettled = true;
     if (state_->idle == 0) {
@@ -492,36 +549,27 @@ class ThreadMachine : private ThreadWork {
       store_rows<Score>(accumulator, rows, launch_->pass.values);
     });
   }
-  template <class Score, class Value>
-  FVM_DEVICE void store_rows(std::uint32_t accumulator, Range range, Value* values) const {
-    if (values == nullptr) return;
-    const Pair pair = launch_->pass.pair;
-    const std::uint32_t width = launch_->pass.value_width;
-    for_rows(range, [&](std::uint32_t row) {
-      const Score* const scores = accumulator_row<Score>(accumulator, row);
-      FVM_NO_UNROLL
-      for (std::uint32_t k = 0; k < width; ++k)
-        values[std::size_t{row} * width + k] = static_cast<Value>(value_of(pair, scores, k));
-    });
-  }
-
   // --- walks ---
 
   /// Describes the thread's walk. Returns false if the thread has nothing to walk.
   FVM_DEVICE bool set_walk(ThreadWalk& walk, std::uint32_t walker, const Range& select, const Range& trees,
                            const Range& rows) const {
-    const TreeRange walked = launch_->pass.walked;
-    walk.trees.begin = trees.begin < walked.begin ? walked.begin : trees.begin;
-    walk.trees.end = trees.end < walked.end ? trees.end : walked.end;
-    walk.rows = rows_of_thread(rows);
+    walk.trees = trees;
+    if constexpr (!kKnown) {  // calls of some rounds run no known code
+      const TreeRange walked = launch_->pass.walked;
+      walk.trees.begin = trees.begin < walked.begin ? walked.begin : trees.begin;
+      walk.trees.end = trees.end < walked.end ? trees.end : walked.end;
+    }
+    walk.rows = kKnown ? ThreadRows{rows.begin, 1, 1} : rows_of_thread(rows);
     if (walk.trees.begin >= walk.trees.end || walk.rows.count == 0) return false;
-    walk.walker = launch_->program.walkers + (walker + select.iteration);
-    const LaunchGroup& group = launch_->program.groups[walk.walker->group];
+    walk.walker = kKnown ? &launch_->walker : launch_->program.walkers + (walker + select.iteration);
+    const LaunchGroup& group = kKnown ? launch_->group : launch_->program.groups[walk.walker->group];
     walk.program = &launch_->program;
     walk.group = group.data;
     walk.staged = false;
     walk.first_tree = group.first_tree;
-    state_->staged_trees.for_groups([&](const StagedGroup& staged) {
+    if constexpr (kKnown) return true;
+    interpreter().staged_trees.for_groups([&](const StagedGroup& staged) {
       if (staged.group != walk.walker->group || staged.begin > walk.trees.begin ||
           walk.trees.end > staged.end)
         return;

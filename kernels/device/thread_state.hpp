@@ -61,8 +61,7 @@ struct Peer {
 /// A number of maps that no phase opens: a thread with so many stays idle.
 inline constexpr std::uint32_t kIdleToTheEnd = kMaxPhaseCode + 1;
 
-/// The state of a thread between instructions. It lies in the thread's own memory, because ranges and copies are found
-/// by their numbers.
+/// The state of a thread between instructions.
 struct ThreadState {
   Registers ranges;
   std::uint32_t copies[kAccumulators] = {};  ///< number of the copy that the thread writes, by accumulator
@@ -71,16 +70,23 @@ struct ThreadState {
   std::uint32_t number;         ///< the thread's number in its block
   std::uint32_t block_row = 0;  ///< number of the block's first row
   std::byte* shared = Device::shared();
-  /// The state's address, for functions that are called: otherwise registers would hold it all the time.
-  ThreadState* self = this;
   bool unsettled = false;  ///< true if threads may have written or read since the last barrier
   StagedAs staged_as = StagedAs::Values;
   StagedRows staged_rows;  ///< Set whenever staged_rows_end is not 0.
   std::uint32_t staged_rows_end = 0;
-  StagedTrees staged_trees;
 
   FVM_DEVICE explicit ThreadState(const Launch& launch)
-      : peer(Peer::of(launch.peers, IndexInBlock::of_thread())), number(peer.number), staged_trees(launch) {}
+      : peer(Peer::of(launch.peers, IndexInBlock::of_thread())), number(peer.number) {}
+};
+
+/// The state of a thread that interprets code. It lies in the thread's own memory, because ranges and copies are found
+/// by their numbers.
+struct InterpreterState : ThreadState {
+  /// The state's address, for functions that are called: otherwise registers would hold it all the time.
+  InterpreterState* self = this;
+  StagedTrees staged_trees;
+
+  FVM_DEVICE explicit InterpreterState(const Launch& launch) : ThreadState(launch), staged_trees(launch) {}
 };
 
 }  // namespace forestvm::kernels

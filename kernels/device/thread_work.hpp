@@ -96,6 +96,35 @@ class ThreadWork {
       visit.template operator()<float>();
   }
 
+  /// Sets the rows of an accumulator to `values`, one for each output, those of a row `stride` numbers after those of the
+  /// row before; null: to zero.
+  template <class Element>
+  FVM_DEVICE void fill_rows(std::uint32_t accumulator, Range rows, const double* values,
+                            std::size_t stride) const {
+    const std::uint32_t width = launch_->accumulators[accumulator].width;
+    for_rows(rows, [&](std::uint32_t row) {
+      Element* const sums = accumulator_row<Element>(accumulator, row);
+      const double* const of_row = values + row * stride;
+      FVM_NO_UNROLL
+      for (std::uint32_t k = 0; k < width; ++k)
+        sums[k] = values == nullptr ? Element{} : Element::of(of_row[k], launch_->program.scale);
+    });
+  }
+
+  /// Writes the results of rows.
+  template <class Score, class Value>
+  FVM_DEVICE void store_rows(std::uint32_t accumulator, Range range, Value* values) const {
+    if (values == nullptr) return;
+    const Pair pair = launch_->pass.pair;
+    const std::uint32_t width = launch_->pass.value_width;
+    for_rows(range, [&](std::uint32_t row) {
+      const Score* const scores = accumulator_row<Score>(accumulator, row);
+      FVM_NO_UNROLL
+      for (std::uint32_t k = 0; k < width; ++k)
+        values[std::size_t{row} * width + k] = static_cast<Value>(value_of(pair, scores, k));
+    });
+  }
+
   const Launch* launch_;
   ThreadState* state_;
 };

@@ -13,6 +13,7 @@
 #include <forestvm/internal/gpu_banks.hpp>
 
 #include "kernels/device/tree_walk.hpp"
+#include "kernels/link/known_code.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
@@ -35,6 +36,7 @@ struct ThreadRows {
 /// Rows as the call has them.
 struct GlobalRows {
   static constexpr unsigned kMaxLockstep = 2;  ///< most walks in lockstep: each takes one more pointer
+  static constexpr bool kStaged = false;       ///< true if rows are in shared memory
 
   const float* rows;
   std::size_t row_stride;
@@ -42,10 +44,10 @@ struct GlobalRows {
   FVM_DEVICE const float* at(std::uint32_t row) const { return Device::in_global(rows) + row * row_stride; }
 };
 
-/// Rows in shared memory, value by value: neighbouring threads, which take neighbouring rows, read
-/// neighbouring words whatever features their nodes test.
-struct StagedRows {
+/// Values of rows in shared memory, where staged_values() says. It is aligned, so that it is loaded and stored at once.
+struct alignas(16) StagedRows {
   static constexpr unsigned kMaxLockstep = 4;
+  static constexpr bool kStaged = true;
 
   struct Row {
     std::uint32_t address, stride;  ///< address of feature 0 in shared memory, and bytes to the next feature
@@ -55,17 +57,20 @@ struct StagedRows {
     }
   };
 
-  std::uint32_t address;        ///< address of the first row in shared memory
-  std::uint32_t first, stride;  ///< number of the first row, and words from a feature to the next
+  std::uint32_t address;  ///< address of the first row in shared memory
+  std::uint32_t first;    ///< number of the first row
+  std::uint32_t stride;   ///< words from a feature to the next
+  std::uint32_t pitch;    ///< bytes from a row to the next
 
   FVM_DEVICE Row at(std::uint32_t row) const {
-    return {address + (row - first) * std::uint32_t{sizeof(float)}, stride * std::uint32_t{sizeof(float)}};
+    return {address + (row - first) * pitch, stride * std::uint32_t{sizeof(float)}};
   }
 };
 
 /// Rank codes of rows in shared memory, column by column, a byte each, where staged_code() says.
 struct StagedCodes {
   static constexpr unsigned kMaxLockstep = 4;
+  static constexpr bool kStaged = true;
 
   struct Row {
     std::uint32_t address, stride;  ///< address of the code of column 0, and bytes to the next column
@@ -86,6 +91,7 @@ struct StagedCodes {
 /// Rank codes of rows in global memory.
 struct CodedTiles {
   static constexpr unsigned kMaxLockstep = 2;
+  static constexpr bool kStaged = false;
 
   const std::uint8_t* codes;
   std::size_t columns;
@@ -188,41 +194,14 @@ FVM_DEVICE void deliver_trees(const ThreadWalk& walk, const GroupData& home, con
   }
 }
 
-/// Walks the thread's rows and trees, and delivers the leaves as the walk says. If the walker has a tile of four
-/// walks, up to four trees at a time are walked in lockstep. Larger nodes take more registers: trees whose nodes have
-/// more than 8 bytes are walked alone.
-template <class View, class Rows>
-FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
-  constexpr std::size_t kNodeBytes = sizeof(typename View::Node);
-  constexpr unsigned kTogether = kNodeBytes <= 4 ? 4 : kNodeBytes <= 8 ? Device::kDeliveredTrees : 1;
-  const GroupData& home = walk.home();
-  const bool rows_outer = walk.walker->order == WalkOrder::RowsOuter;
-  const bool lockstep = kTogether != 1 && (walk.walker->tile >> 4) * (walk.walker->tile & 15) == 4;
-  const std::uint32_t trees = walk.trees.size(), begin = walk.trees.begin - walk.first_tree;
-  const std::uint32_t tiles = lockstep ? trees / kTogether : 0;  // which come before the remaining trees
-  const std::uint32_t tree_visits = trees - tiles * (kTogether - 1);
-  const std::uint32_t outer = rows_outer ? walk.rows.count : tree_visits;
-  const std::uint32_t inner = rows_outer ? tree_visits : walk.rows.count;
-  FVM_NO_UNROLL
-  for (std::uint32_t i = 0; i < outer; ++i) {
-    FVM_NO_UNROLL
-    for (std::uint32_t j = 0; j < inner; ++j) {
-      const std::uint32_t visit = rows_outer ? j : i, row = walk.rows[rows_outer ? i : j];
-      if constexpr (kTogether != 1)
-        if (visit < tiles) {
-          deliver_trees<kTogether, View>(walk, home, rows, begin + visit * kTogether, row);
-          continue;
-        }
-      deliver_trees<1, View>(walk, home, rows, begin + visit + tiles * (kTogether - 1), row);
-    }
-  }
-}
-
 /// Walks T trees and R rows at a time while that many are left, and adds leaves to float32 sums that no other
 /// thread adds to.
 template <class View, Space nodes, class Rows, unsigned T, unsigned R>
 class AddingWalks {
  public:
+  using Walk = TreeWalk<View, nodes>;
+  using Row = decltype(Rows{}.at(0));
+
   FVM_DEVICE AddingWalks(const ThreadWalk& walk, const Rows& rows)
       : rows_(rows),
         group_(walk.group),
@@ -276,10 +255,42 @@ class AddingWalks {
     }
   }
 
- private:
-  using Walk = TreeWalk<View, nodes>;
-  using Row = decltype(Rows{}.at(0));
+  /// Continues all walks to their leaves. If a step from a leaf stays there, walks go on together and are tested
+  /// only after several steps.
+  FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
+                                        const Row (&x)[R]) {
+    FVM_NO_UNROLL
+    for (;;) {
+      bool leaves = true;
+      for (unsigned t = 0; t < T; ++t)
+        for (unsigned r = 0; r < R; ++r) {
+          const bool leaf = trees[t].is_leaf(at[t][r]);
+          leaves = leaves & leaf;
+          if (!View::kLeavesHoldStill && !leaf) trees[t].step(at[t][r], x[r]);
+        }
+      if (leaves) return;
+      if (View::kLeavesHoldStill)
+        for (unsigned i = 0; i < kBetweenTests; ++i) step(trees, at, x);
+    }
+  }
 
+  /// Takes a step with all walks. Where a step has parts, the trees of a row take each part together: otherwise nvcc
+  /// lets each walk wait for its code before it loads the next node. For several rows that would spill registers.
+  FVM_DEVICE static void step(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
+                              const Row (&x)[R]) {
+    if constexpr (R == 1 && requires { trees[0].node(at[0][0]); }) {
+      typename View::Node loaded[T];
+      std::uint32_t codes[T];
+      for (unsigned t = 0; t < T; ++t) loaded[t] = trees[t].node(at[t][0]);
+      for (unsigned t = 0; t < T; ++t) codes[t] = code_word(x[0], loaded[t].column());
+      for (unsigned t = 0; t < T; ++t) trees[t].move(at[t][0], loaded[t], codes[t]);
+    } else {
+      for (unsigned t = 0; t < T; ++t)
+        for (unsigned r = 0; r < R; ++r) trees[t].step(at[t][r], x[r]);
+    }
+  }
+
+ private:
   /// Makes T x R walks in lockstep, through the last T trees before tree `end`.
   FVM_DEVICE void tile(std::uint32_t end, const Row (&x)[R], const std::uint32_t (&first)[R],
                        float (&sum)[R]) const {
@@ -318,41 +329,6 @@ class AddingWalks {
         for (unsigned t = 0; t < T; ++t) out_[first[r] + group.trees[t].output] += values[t][r];
   }
 
-  /// Continues all walks to their leaves. If a step from a leaf stays there, walks go on together and are tested
-  /// only after several steps.
-  FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
-                                        const Row (&x)[R]) {
-    FVM_NO_UNROLL
-    for (;;) {
-      bool leaves = true;
-      for (unsigned t = 0; t < T; ++t)
-        for (unsigned r = 0; r < R; ++r) {
-          const bool leaf = trees[t].is_leaf(at[t][r]);
-          leaves = leaves & leaf;
-          if (!View::kLeavesHoldStill && !leaf) trees[t].step(at[t][r], x[r]);
-        }
-      if (leaves) return;
-      if (View::kLeavesHoldStill)
-        for (unsigned i = 0; i < kBetweenTests; ++i) step(trees, at, x);
-    }
-  }
-
-  /// Takes a step with all walks. Where a step has parts, the trees of a row take each part together: otherwise nvcc
-  /// lets each walk wait for its code before it loads the next node. For several rows that would spill registers.
-  FVM_DEVICE static void step(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
-                              const Row (&x)[R]) {
-    if constexpr (R == 1 && requires { trees[0].node(at[0][0]); }) {
-      typename View::Node loaded[T];
-      std::uint32_t codes[T];
-      for (unsigned t = 0; t < T; ++t) loaded[t] = trees[t].node(at[t][0]);
-      for (unsigned t = 0; t < T; ++t) codes[t] = code_word(x[0], loaded[t].column());
-      for (unsigned t = 0; t < T; ++t) trees[t].move(at[t][0], loaded[t], codes[t]);
-    } else {
-      for (unsigned t = 0; t < T; ++t)
-        for (unsigned r = 0; r < R; ++r) trees[t].step(at[t][r], x[r]);
-    }
-  }
-
   static constexpr std::uint32_t kSeveralSums = 1U << 8;
   static constexpr unsigned kBetweenTests = 2;  ///< number of steps between two tests for leaves
 
@@ -367,7 +343,101 @@ class AddingWalks {
   bool rows_outer_;
 };
 
-template <class View, Space nodes, class Rows>
+/// Delivers a leaf by its value, as the walk says.
+struct DeliverAsSaid {
+  FVM_DEVICE static void to(const ThreadWalk& walk, const Arrival& leaf) { deliver(walk, leaf); }
+};
+
+/// Adds a leaf of the walk's only row to its sum.
+template <class Sum>
+struct AddValue {
+  FVM_DEVICE static void to(const ThreadWalk& walk, const Arrival& leaf) {
+    reinterpret_cast<Sum*>(walk.out)[leaf.tree->output].add(Sum::of(leaf.value, walk.program->scale));
+  }
+};
+
+/// Keeps a leaf of the walk's only row.
+struct KeepValue {
+  FVM_DEVICE static void to(const ThreadWalk& walk, const Arrival& leaf) {
+    reinterpret_cast<float*>(walk.out)[leaf.tree->number] = leaf.value;
+  }
+};
+
+/// Walks a row through T trees of the group in lockstep, from tree `first` on, and delivers the values of their leaves in
+/// that order. It takes the steps of AddingWalks.
+template <unsigned T, class View, class Deliver, class Rows>
+FVM_DEVICE void deliver_values(const ThreadWalk& walk, const Rows& rows, std::uint32_t first,
+                               std::uint32_t row) {
+  using Walks = AddingWalks<View, Space::Global, Rows, T, 1>;
+  GroupData group = walk.group;
+  group.nodes = Device::in_global(group.nodes);
+  group.trees = Device::in_global(group.trees) + first;
+  typename Walks::Walk trees[T];
+  typename Walks::Walk::Position at[T][1];
+  const typename Walks::Row x[1] = {rows.at(row)};
+  for (unsigned t = 0; t < T; ++t) trees[t].open(group, t);
+  for (unsigned t = 0; t < T; ++t) at[t][0] = trees[t].root();
+  FVM_NO_UNROLL
+  for (std::uint32_t left = walk.walker->steps / kUnrolledSteps; left != 0; --left)
+    for (unsigned i = 0; i < kUnrolledSteps; ++i) Walks::step(trees, at, x);
+  const std::uint32_t rest = walk.walker->rest;
+  FVM_NO_UNROLL
+  for (std::uint32_t left = rest % kUnrolledSteps; left != 0; --left) Walks::step(trees, at, x);
+  if ((rest & LaunchWalker::kUntilLeaf) != 0) Walks::walk_to_leaves(trees, at, x);
+  float values[T];
+  for (unsigned t = 0; t < T; ++t) values[t] = trees[t].value(at[t][0]);
+  for (unsigned t = 0; t < T; ++t) Deliver::to(walk, {row, group.trees + t, values[t], 0});
+}
+
+/// Returns true if leaves are delivered by their values alone, which deliver_values() does.
+FVM_DEVICE bool delivers_values(const ThreadWalk& walk) {
+  return walk.walker->wide_leaves == nullptr && walk.delivery != Delivery::PerTree64 &&
+         walk.delivery != Delivery::LeafNumber;
+}
+
+/// The most trees that walks which deliver leaves take in lockstep. Larger nodes take more registers: trees whose nodes
+/// have more than 8 bytes are walked alone.
+template <class View>
+inline constexpr unsigned kDeliveredTogether = sizeof(typename View::Node) <= 4   ? 4
+                                               : sizeof(typename View::Node) <= 8 ? Device::kDeliveredTrees
+                                                                                  : 1;
+
+/// Walks the thread's rows and trees, and delivers the leaves as the walk says: if `values`, by their values. If the
+/// walker has a tile of four walks, up to four trees at a time are walked in lockstep.
+template <class View, bool values, class Rows>
+FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
+  constexpr unsigned kTogether = kDeliveredTogether<View>;
+  const bool rows_outer = walk.walker->order == WalkOrder::RowsOuter;
+  const bool lockstep = kTogether != 1 && (walk.walker->tile >> 4) * (walk.walker->tile & 15) == 4;
+  const std::uint32_t trees = walk.trees.size(), begin = walk.trees.begin - walk.first_tree;
+  const std::uint32_t tiles = lockstep ? trees / kTogether : 0;  // which come before the remaining trees
+  const std::uint32_t tree_visits = trees - tiles * (kTogether - 1);
+  const std::uint32_t outer = rows_outer ? walk.rows.count : tree_visits;
+  const std::uint32_t inner = rows_outer ? tree_visits : walk.rows.count;
+  const auto walk_trees = [&]<unsigned T>(std::uint32_t first, std::uint32_t row) {
+    if constexpr (values)
+      deliver_values<T, View, DeliverAsSaid>(walk, rows, first, row);
+    else
+      deliver_trees<T, View>(walk, walk.home(), rows, first, row);
+  };
+  FVM_NO_UNROLL
+  for (std::uint32_t i = 0; i < outer; ++i) {
+    FVM_NO_UNROLL
+    for (std::uint32_t j = 0; j < inner; ++j) {
+      const std::uint32_t visit = rows_outer ? j : i, row = walk.rows[rows_outer ? i : j];
+      if constexpr (kTogether != 1)
+        if (visit < tiles) {
+          walk_trees.template operator()<kTogether>(begin + visit * kTogether, row);
+          continue;
+        }
+      walk_trees.template operator()<1>(begin + visit + tiles * (kTogether - 1), row);
+    }
+  }
+}
+
+/// Walks the thread's rows and trees in the tiles of the walker, and adds leaves to float32 sums; if `by_trees`, the tiles
+/// have one row.
+template <class View, Space nodes, class Rows, bool by_trees = false>
 FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
   const std::uint32_t begin = walk.trees.begin - walk.first_tree, end = walk.trees.end - walk.first_tree;
   const std::uint32_t count = walk.rows.count;
@@ -383,7 +453,12 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
   constexpr bool kLean = sizeof(typename View::Node) != 12 && !View::kLeavesAside;
   constexpr unsigned kMax = kLean ? Rows::kMaxLockstep : 2;
   const std::uint8_t lockstep = walk.walker->tile;
-  if constexpr (kMax == 4) {
+  if constexpr (by_trees) {
+    if (kMax == 4 && lockstep == tile(4, 1))
+      tiles.template operator()<kMax, 1>();
+    else if (lockstep != tile(1, 1))
+      tiles.template operator()<2, 1>();
+  } else if constexpr (kMax == 4) {
     if (lockstep == tile(4, 1))
       tiles.template operator()<4, 1>();
     else if (lockstep == tile(2, 2))
@@ -415,19 +490,50 @@ using Handed = std::conditional_t<Device::kHandsOverCopies && !std::is_same_v<Vi
                                   const T, const T&>;
 
 /// Calls deliver_leaves out of line, because it is rarely used where other code matters more.
-template <class View, class Rows>
+template <class View, bool values, class Rows>
 FVM_DEVICE_CALL void call_deliver_leaves(Handed<View, ThreadWalk> walk, Handed<View, Rows> rows) {
-  deliver_leaves<View>(walk, rows);
+  deliver_leaves<View, values>(walk, rows);
 }
 
 template <class View, class Rows>
 FVM_DEVICE void walk_rows(const ThreadWalk& walk, const Rows& rows) {
-  if (walk.delivery != Delivery::F32 || walk.walker->atomic)
-    call_deliver_leaves<View, Rows>(walk, rows);
-  else if (walk.staged)
+  if (walk.delivery != Delivery::F32 || walk.walker->atomic) {
+    if (Rows::kStaged && !walk.staged && delivers_values(walk))
+      call_deliver_leaves<View, Rows::kStaged, Rows>(walk, rows);
+    else
+      call_deliver_leaves<View, false, Rows>(walk, rows);
+  } else if (walk.staged) {
     add_leaves<View, Space::Shared>(walk, rows);
-  else
+  } else {
     add_leaves<View, Space::Global>(walk, rows);
+  }
+}
+
+/// Walks the thread's only row through its trees, whose nodes are in global memory, and delivers the values of the leaves.
+template <class View, class Deliver, class Rows>
+FVM_DEVICE void deliver_row(const ThreadWalk& walk, const Rows& rows) {
+  constexpr unsigned kTogether = kDeliveredTogether<View>;
+  std::uint32_t tree = walk.trees.begin - walk.first_tree;
+  const std::uint32_t end = walk.trees.end - walk.first_tree;
+  if constexpr (kTogether != 1)
+    if (walk.walker->tile == tile(4, 1)) {
+      FVM_NO_UNROLL
+      for (; end - tree >= kTogether; tree += kTogether)
+        deliver_values<kTogether, View, Deliver>(walk, rows, tree, walk.rows.first);
+    }
+  FVM_NO_UNROLL
+  for (; tree != end; ++tree) deliver_values<1, View, Deliver>(walk, rows, tree, walk.rows.first);
+}
+
+/// Walks as walk_rows() does, in a known code: a row in shared memory through trees in global memory.
+template <KnownCode code, class View>
+FVM_DEVICE void walk_known(const ThreadWalk& walk, const StagedRows& rows) {
+  if constexpr (code == KnownCode::Sums)
+    add_leaves<View, Space::Global, StagedRows, true>(walk, rows);
+  else if constexpr (code == KnownCode::Leaves)
+    deliver_row<View, KeepValue>(walk, rows);
+  else
+    deliver_row<View, AddValue<typename known::Of<code>::Sum>>(walk, rows);
 }
 
 }  // namespace forestvm::kernels

@@ -16,6 +16,7 @@
 #include <forestvm/core/transform.hpp>
 
 #include "kernels/link/kind_tables.hpp"
+#include "kernels/link/known_code.hpp"
 #include "kernels/link/linked_inst.hpp"
 
 namespace forestvm::kernels {
@@ -190,7 +191,7 @@ struct Sharing {
 
 /// The most instructions that a phase may have. A launch of HIP has 4096 bytes for its arguments, of which
 /// the compiler takes up to 256 for hidden ones.
-inline constexpr std::uint32_t kMaxPhaseCode = 190;
+inline constexpr std::uint32_t kMaxPhaseCode = 178;
 
 struct Launch {
   LaunchProgram program;
@@ -201,6 +202,9 @@ struct Launch {
   std::uint32_t peers;           ///< Sharing::word() before the first instruction
   std::uint32_t block_rows;      ///< number of the range register that holds all rows of a block
   std::uint32_t rows_per_block;  ///< number of the pass's rows that r0 holds in a block; 0: r0 holds all rows
+  KnownCode known;               ///< if it is one, accumulators have their numbers in the known code
+  LaunchWalker walker;  ///< of known code, which has one walk: loading it from a table would take time
+  LaunchGroup group;    ///< the group that this walker walks
   LinkedInst code[kMaxPhaseCode];
 };
 static_assert(sizeof(Launch) + 256 <= 4096);

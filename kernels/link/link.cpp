@@ -3,6 +3,7 @@
 #include "kernels/link/link.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <bitset>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include <forestvm/internal/names.hpp>
 
 #include "kernels/link/cut_phases.hpp"
+#include "kernels/link/known_code.hpp"
 
 namespace forestvm::kernels {
 namespace {
@@ -90,6 +92,17 @@ class PhaseMeasurer {
       if (phase_.code[pc].op == Op::CacheTrees) FVM_TRY(allocate_trees(pc, copies++));
     }
     return {};
+  }
+
+  /// Finds out whether the code is one that kernels know. Called when all is allocated.
+  void find_known() {
+    const auto find = [&]<KnownCode code>(AccumulatorKind parts) {
+      KnownPhase known = known_phase<code>(phase_.code);
+      if (known.code != KnownCode::None && runs_known(known, parts)) phase_.known = std::move(known);
+    };
+    find.operator()<KnownCode::Sums>(AccumulatorKind::F32);
+    find.operator()<KnownCode::ExactSums>(AccumulatorKind::Exact64);
+    find.operator()<KnownCode::Leaves>(AccumulatorKind::PerTree);
   }
 
   bool reads_codes() const { return reads_codes_; }
@@ -335,6 +348,29 @@ class PhaseMeasurer {
     }
   }
 
+  /// Returns whether a phase whose code is known has accumulators of the kinds that known codes take, its rows in shared
+  /// memory, and walks that go as known codes go.
+  bool runs_known(const KnownPhase& known, AccumulatorKind parts) const {
+    const auto kind = [&](known::Accumulator a) {
+      return program_.accumulators()[known.accumulators[a]].kind;
+    };
+    if (kind(known::kScores) != AccumulatorKind::F32 || kind(known::kParts) != parts) return false;
+    if (!phase_.layout || takes_codes(*phase_.layout) || phase_.rows_per_block != 0) return false;
+    if (phase_.block_rows != known::kRows) return false;
+    for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) {
+      const LinkedInst& inst = phase_.code[pc];
+      if (inst.op == Op::CacheRows && linked<Op::CacheRows, Stride>(inst) == 0) return false;
+      if (inst.op == Op::Map && linked<Op::Map, RangeOut>(inst) == known::kRow &&
+          linked<Op::Map, Step>(inst) != 1)
+        return false;
+      if (inst.op != Op::Walk) continue;
+      if (facts(pc).walker_count != 1) return false;
+      const WalkerDesc& walker = program_.walkers()[facts(pc).first_walker];
+      if (walker.atomic != 0 || walker.interleaved_rows != 1) return false;
+    }
+    return true;
+  }
+
   /// Notes the layouts of the walkers that an instruction may run.
   void note_walkers(const InstFacts& walk) {
     for (const WalkerDesc& desc : program_.walkers().subspan(walk.first_walker, walk.walker_count))
@@ -428,22 +464,24 @@ class PhaseMeasurer {
     const std::uint32_t range = facts(pc).rows, rows = size(range);
     const std::optional<StagedAs> as = staged_as(pc, codes_elsewhere);
     if (!as) return {};
-    // A row is in one bank, whatever the feature or column.
-    const bool values = as == StagedAs::Values;
-    const std::uint32_t of_values = rows < kBanks ? rows : iterations(rows, kBanks) * kBanks;
-    const std::uint32_t stride = values ? of_values : staged_code_words(rows);
-    const std::size_t width = values ? row_width(program_.meta()) : program_.columns().size();
-    static_assert(sizeof(float) == sizeof(std::uint32_t));
+    const std::uint32_t width = as == StagedAs::Values
+                                    ? row_width(program_.meta())
+                                    : static_cast<std::uint32_t>(program_.columns().size());
+    const StagedPlaces places =
+        as == StagedAs::Values ? staged_values(rows, width, phase_.threads()) : staged_codes(rows, width);
     FVM_ASSIGN(const std::uint32_t offset,
-               allocate_cache(range, "rows", "", std::uint64_t{stride} * width * sizeof(float)));
+               allocate_cache(range, "rows", "", places.words * sizeof(std::uint32_t)));
     set_linked<Op::CacheRows, Staged>(inst, static_cast<std::uint32_t>(*as));
+    set_linked<Op::CacheRows, RowBits>(inst,
+                                       static_cast<std::uint32_t>(std::bit_width(std::bit_ceil(rows)) - 1));
     set_linked<Op::CacheRows, Offset>(inst, offset);
-    set_linked<Op::CacheRows, Stride>(inst, stride);
+    set_linked<Op::CacheRows, Stride>(inst, places.stride);
+    set_linked<Op::CacheRows, Pitch>(inst, places.pitch * std::uint32_t{sizeof(std::uint32_t)});
     if (as != StagedAs::EncodedCodes) return {};
     codes_in_shared_ = true;
     for (const CodesMade& encode : encodes_) {
       set_linked<Op::Encode, Offset>(phase_.code[encode.pc], offset);
-      set_linked<Op::Encode, Stride>(phase_.code[encode.pc], stride);
+      set_linked<Op::Encode, Stride>(phase_.code[encode.pc], places.stride);
     }
     return {};
   }
@@ -568,6 +606,7 @@ Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& 
       if (other != i) elsewhere |= phases[other].used();
     FVM_TRY(allocate_accumulators(phases[i], elsewhere, limits));
     call.workspace_bytes = std::max(call.workspace_bytes, phases[i].workspace_bytes());
+    phases[i].find_known();
     LinkedPhase& phase = phases[i].phase();
     for (std::uint32_t a = 0; a < kAccumulators; ++a)
       if (phases[i].used()[a] && !phase.accumulators[a].shared)

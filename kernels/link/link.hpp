@@ -69,6 +69,7 @@ struct LinkedPhase {
   std::uint32_t peers = 0;  ///< Sharing::word() before the first instruction
   std::uint32_t block_rows = 0;
   std::uint32_t rows_per_block = 0;
+  KnownPhase known;    ///< its code, if that is one which kernels know
   bool joins = false;  ///< true if blocks of grid.y join at an end: see LaunchPass::arrived
   std::array<LinkedAccumulator, kAccumulators> accumulators{};
   std::vector<LaunchCopy> copies;  ///< copies of trees into shared memory, at most kStagedTrees

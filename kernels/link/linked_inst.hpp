@@ -214,9 +214,9 @@ FVM_HOST_DEVICE constexpr std::uint32_t operand(const LinkedInst& inst) {
   return linked<op, static_cast<LinkedField>(kind)>(inst);
 }
 
-/// Returns the operands of a loop of this opcode.
-template <Op op>
-FVM_HOST_DEVICE constexpr LoopOperands loop_operands(const LinkedInst& inst) {
+/// Returns the operands of a loop of this opcode. Linked is a type of which linked() knows the fields.
+template <Op op, class Linked>
+FVM_HOST_DEVICE constexpr LoopOperands loop_operands(const Linked& inst) {
   return {linked<op, LinkedField::RangeOut>(inst), linked<op, LinkedField::RangeIn>(inst),
           linked<op, LinkedField::Step>(inst), linked<op, LinkedField::Partner>(inst)};
 }
@@ -230,8 +230,8 @@ struct ReductionFields {
 };
 
 /// Returns the fields of a reduction of this opcode.
-template <Op op>
-FVM_HOST_DEVICE constexpr ReductionFields reduction_fields(const LinkedInst& inst) {
+template <Op op, class Linked>
+FVM_HOST_DEVICE constexpr ReductionFields reduction_fields(const Linked& inst) {
   return {
       linked<op, LinkedField::AccOut>(inst), linked<op, LinkedField::AccIn>(inst),
       linked<op, LinkedField::Rows>(inst),   linked<op, LinkedField::Reduced>(inst),

@@ -33,6 +33,12 @@ struct Device {
   static constexpr bool kHandsOverCopies = true;
 #endif
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  static constexpr bool kCopiesAsync = true;
+#else
+  static constexpr bool kCopiesAsync = false;
+#endif
+
   template <class T>
   FVM_DEVICE static const T& argument(const T& argument) {
     return argument;

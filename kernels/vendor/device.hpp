@@ -6,6 +6,7 @@
 //   unsigned kDeliveredTrees               most trees with nodes of 8 bytes that a thread walks in lockstep if their
 //                                           leaves are not simply added, because more would take too many registers
 //   bool kHandsOverCopies                   true if there are enough registers for handing over walks as copies
+//   bool kCopiesAsync                       true if a thread goes on while copy_async() copies
 //   const T& argument(const T&)             a kernel's only parameter, read in place and not copied
 //   unsigned index(unsigned dimension)      the calling thread's index in a dimension of the launch
 //   unsigned extent(unsigned dimension)     the launch's size in a dimension of dimensions.def

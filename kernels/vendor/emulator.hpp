@@ -21,6 +21,7 @@ namespace forestvm::kernels {
 struct Device {
   static constexpr unsigned kDeliveredTrees = 4;
   static constexpr bool kHandsOverCopies = true;
+  static constexpr bool kCopiesAsync = true;
 
   static unsigned index(unsigned dimension) { return emulator::this_thread().index[dimension]; }
   static unsigned extent(unsigned dimension) { return emulator::this_thread().extent[dimension]; }

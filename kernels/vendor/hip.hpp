@@ -35,6 +35,7 @@ struct Device {
   static constexpr unsigned kMaxThreads = 512;
   static constexpr unsigned kDeliveredTrees = 4;
   static constexpr bool kHandsOverCopies = true;
+  static constexpr bool kCopiesAsync = false;
 
   /// Returns the argument where the launch put it: taking the parameter's address would copy it for each thread.
   template <class T>

@@ -84,7 +84,8 @@ BankModel reads(const Staging& staging, std::mt19937& random) {
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
   emulator::running.shared = reinterpret_cast<std::byte*>(memory.data());
   const StagedRows rows{linked<Op::CacheRows, LinkedField::Offset>(staging.cache), 0,
-                        linked<Op::CacheRows, LinkedField::Stride>(staging.cache)};
+                        linked<Op::CacheRows, LinkedField::Stride>(staging.cache),
+                        linked<Op::CacheRows, LinkedField::Pitch>(staging.cache)};
   BankModel banks;
   for (int repeat = 0; repeat < 100; ++repeat)
     for_warps(staging.phase.threads(), [&](std::uint32_t first, std::uint32_t lanes) {
@@ -122,7 +123,7 @@ std::vector<std::uint32_t> words_written(const Staging& staging, std::uint32_t t
   std::vector<float> shared(staging.phase.shared_bytes / sizeof(float), kUntouched);
   emulator::running = {{}, staging.phase.extent, reinterpret_cast<std::byte*>(shared.data()), 32};
   emulator::running.index[kGridDimensions] = thread;
-  ThreadState state(launch);
+  InterpreterState state(launch);
   ThreadMachine<LayoutList<>> machine(launch, state);
   interpret(launch.code, 0, machine);
 
@@ -217,6 +218,22 @@ TEST(Banks, EveryRowHasAByteOfEachColumn) {
   EXPECT_EQ(staged_code_words(64), 32u);
   EXPECT_EQ(staged_code_words(128), 32u);
   EXPECT_EQ(staged_code_words(256), 64u);
+}
+
+/// Rows that lie one after the other: up to 8 have each feature in banks of their own.
+TEST(Banks, FewRowsHaveEachFeatureInDifferentBanks) {
+  for (const std::uint32_t width : {1u, 4u, 5u, 28u, 54u, 692u, 1024u, 2000u}) {
+    const StagedPlaces places = staged_values(8, width, 32);
+    EXPECT_EQ(places.stride, 1u);
+    EXPECT_EQ(places.pitch % 4, 0u) << "a copy is aligned to 16 bytes";
+    EXPECT_GE(places.pitch, width);
+    EXPECT_EQ(places.words, 7 * places.pitch + width);
+    std::vector<std::uint32_t> words;
+    for (std::uint32_t row = 0; row < 8; ++row) words.push_back(row * places.pitch);
+    EXPECT_EQ(BankModel::wavefronts(words), 1u) << width;
+  }
+  EXPECT_EQ(staged_values(8, 28, 7).stride, 8u) << "each row has a thread that copies it";
+  EXPECT_EQ(staged_values(32, 28, 32).stride, 32u);
 }
 
 TEST(Banks, WritesOfStagedRowsTakeOneWavefront) {

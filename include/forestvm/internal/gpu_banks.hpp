@@ -1,8 +1,14 @@
-// The banks of a GPU's shared memory, and where the rank codes of a block's rows lie in them: column by column, four
-// rows in a word. Rows in one word are 32 apart, so that the rows of a warp's lanes are in different banks, whatever
-// the columns.
+// The banks of a GPU's shared memory, and where the rows of a block lie in them.
+//
+// Values of 32 rows and more lie feature by feature: a row is in one bank, whatever the features that lanes read. Fewer
+// rows lie one after the other, so that threads copy 16 bytes of a row at once: lanes that share few rows walk different
+// trees and read any banks, however rows lie.
+//
+// Rank codes lie column by column, four rows in a word. Rows in one word are 32 apart, so that the rows of a warp's lanes
+// are in different banks, whatever the columns.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include <forestvm/core/platform.hpp>
@@ -17,6 +23,30 @@ inline constexpr std::uint32_t kRowsOfBanks = 4 * kBanks;
 /// Returns the words that the codes of `rows` rows take in each column.
 FVM_INLINE constexpr std::uint32_t staged_code_words(std::uint32_t rows) {
   return rows < kBanks ? rows : (rows + kRowsOfBanks - 1) / kRowsOfBanks * kBanks;
+}
+
+/// Where the values or codes of a block's rows lie in shared memory.
+struct StagedPlaces {
+  std::uint32_t stride;  ///< words from a feature or column to the next
+  std::uint32_t pitch;   ///< words from a row to the next; 1 if rows lie feature by feature
+  std::uint64_t words;   ///< words that all of them take
+};
+
+/// Returns the places of rows of `width` values, which `threads` threads copy. Where rows lie one after the other, they
+/// begin at multiples of 16 bytes, and up to 8 of them have any one feature in different banks.
+constexpr StagedPlaces staged_values(std::uint32_t rows, std::uint32_t width, std::uint32_t threads) {
+  constexpr std::uint32_t kCopied = 4;  // words that a thread copies at once
+  if (rows < kBanks && std::bit_ceil(rows) <= threads) {
+    const std::uint32_t pitch = kCopied * ((width + kCopied - 1) / kCopied | 1);
+    return {1, pitch, rows == 0 ? 0 : std::uint64_t{rows - 1} * pitch + width};
+  }
+  const std::uint32_t stride = rows < kBanks ? rows : (rows + kBanks - 1) / kBanks * kBanks;
+  return {stride, 1, std::uint64_t{stride} * width};
+}
+
+constexpr StagedPlaces staged_codes(std::uint32_t rows, std::uint32_t columns) {
+  const std::uint32_t stride = staged_code_words(rows);
+  return {stride, 1, std::uint64_t{stride} * columns};
 }
 
 /// Returns the number of the byte in its column where the code of a row lies.
