@@ -1,5 +1,5 @@
-// Estimates kernel times of an H200 for calls of a schedule and of nvForest: estimates MODEL CONTRACT SCHEDULE
-// ROWS... SCHEDULE is a name or a text. Prints a line of columns, between tabs, for each number of rows: rows,
+// Estimates kernel times of an H200 for calls of a schedule and of nvForest: estimates [--timed] MODEL CONTRACT SCHEDULE
+// ROWS... SCHEDULE is a name or a text. --timed: for the kernels that the H200 timed, not for today's. Prints a line of columns, between tabs, for each number of rows: rows,
 // microseconds, what binds (latencies, loads, memory), nvForest's microseconds, what binds it, its rows of a block,
 // its instructions over the schedule's.
 //
@@ -66,7 +66,8 @@ Estimate nvforest(const Model& model, double rows, const DeviceModel& device, do
         .resident = std::min(kWarps * kLanes / kThreads, std::max(1.0, std::floor(kSharedBytes / bytes))),
         .latency = kNvForestBlock + std::ceil(pairs / kThreads) * walk,
         .passing = std::ceil(pairs / kLanes) * (forest.mean_depth * visit + kOfTree / kIssue) +
-                   bytes / kNvForestBytesPerClock};
+                   bytes / kNvForestBytesPerClock,
+        .code = 0};
     const double clocks = gpu_costs::clocks(blocks, device.sms) / (device.clock_mhz * 1e6);
     const double memory = rows * row_bytes / (device.memory_gbs * 1e9);
     const double seconds = std::max(clocks, memory);
@@ -82,8 +83,9 @@ Estimate nvforest(const Model& model, double rows, const DeviceModel& device, do
   return best;
 }
 
-Estimate estimate(const Program& program, std::uint32_t rows, const DeviceModel& device) {
-  const auto call = kernels::account(program, {rows, rows, OutputKind::Raw}, device);
+Estimate estimate(const Program& program, std::uint32_t rows, const DeviceModel& device,
+                  const gpu_costs::Kernels& kernels) {
+  const auto call = kernels::account(program, {rows, rows, OutputKind::Raw}, device, kernels);
   if (!call.ok()) return {NAN, "refused", NAN};
   const kernels::PhaseAccount* slowest = call->phases.data();
   double issued = 0;
@@ -106,7 +108,7 @@ Schedule schedule_of(const Model& model, const std::string& name, Contract contr
   return std::move(schedule).value();
 }
 
-void run(int argc, char** argv) {
+void run(int argc, char** argv, const gpu_costs::Kernels& kernels) {
   const auto devices = kernels::device_models();
   const DeviceModel& device = *std::find_if(devices.begin(), devices.end(),
                                             [](const DeviceModel& one) { return one.name == "h200"; });
@@ -121,7 +123,7 @@ void run(int argc, char** argv) {
   for (int i = 4; i < argc; ++i) {
     const auto rows = static_cast<std::uint32_t>(std::strtoul(argv[i], nullptr, 10));
     double block_rows = 0;
-    const Estimate ours = estimate(compiled->program, rows, device);
+    const Estimate ours = estimate(compiled->program, rows, device, kernels);
     const Estimate theirs = nvforest(*model, rows, device, block_rows);
     std::printf("%u\t%.6g\t%s\t%.6g\t%s\t%.0f\t%.4g\n", rows, ours.seconds * 1e6, ours.bound,
                 theirs.seconds * 1e6, theirs.bound, block_rows, theirs.issued / ours.issued);
@@ -131,12 +133,14 @@ void run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool timed = argc > 1 && std::strcmp(argv[1], "--timed") == 0;
+  if (timed) --argc, ++argv;
   if (argc < 5) {
-    std::fprintf(stderr, "usage: estimates MODEL CONTRACT SCHEDULE ROWS...\n");
+    std::fprintf(stderr, "usage: estimates [--timed] MODEL CONTRACT SCHEDULE ROWS...\n");
     return 2;
   }
   try {
-    run(argc, argv);
+    run(argc, argv, timed ? gpu_costs::kTimedKernels : gpu_costs::kKernels);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "estimates: %s: %s\n", argv[1], error.what());

@@ -4,8 +4,8 @@
 
 Needs no GPU: bench_gpu_estimates, which makes the estimates, says how. w: the cell is bound by waiting for latencies,
 l: by loads, m: by memory. --instructions: prints ratios of issued instructions instead of times. --measured FILE:
-compares estimates with a table of times of CANDIDATES and nvForest instead (bench/results/h200.md). Its column "gpu" is
-left out, because the schedule was another one then.
+compares estimates for the kernels that were timed with a table of times of CANDIDATES and nvForest instead
+(bench/results/h200.md). Its column "gpu" is left out, because the schedule was another one then.
 """
 
 import argparse
@@ -22,10 +22,11 @@ ROWS = [1, 16, 64, 512, 4096, 16384, 65536, 1 << 20]
 SHORT = {"latencies": "w", "loads": "l", "memory": "m"}
 
 
-def estimates(build, model, contract, schedule, rows):
+def estimates(build, model, contract, schedule, rows, timed=False):
     """Returns (us, what binds, nvForest's us, nvForest's instructions over the schedule's) for each number of rows; None
     where the schedule is refused."""
-    command = [f"{build}/bench/gpu/bench_gpu_estimates", model, contract, schedule, *map(str, rows)]
+    command = [f"{build}/bench/gpu/bench_gpu_estimates", *["--timed"] * timed, model, contract, schedule]
+    command += map(str, rows)
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         return None
@@ -82,7 +83,7 @@ def print_measured(build, zoo, file):
     for model in sorted({cell[0] for cell in cells}):
         for column in dict.fromkeys(cell[2] for cell in cells):
             schedule = CANDIDATES.get(column, "gpu")
-            estimated = estimates(build, source_of(f"{zoo}/{model}"), "fast", schedule, rows)
+            estimated = estimates(build, source_of(f"{zoo}/{model}"), "fast", schedule, rows, timed=True)
             for count, (ours, _, theirs, _) in zip(rows, estimated or []):
                 found[model, count, column] = theirs if column == "nvForest" else ours
     print("| times of | cells | estimate / time, geometric mean | least | most | off by, geometric mean |")

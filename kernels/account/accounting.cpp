@@ -57,12 +57,12 @@ Result<std::uint32_t> rows_of_pass(const Linker& linker, const LinkRequest& requ
 
 /// Returns the accounts of a pass's launches.
 Result<std::vector<PhaseAccount>> account_pass(const Linker& linker, const LinkRequest& request,
-                                               const DeviceModel& device) {
+                                               const DeviceModel& device, const gpu_costs::Kernels& kernels) {
   FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits_of(device)));
   const double value_bytes = leaf_value_bytes(linker.program());
   std::vector<PhaseAccount> phases;
   for (const LinkedPhase& phase : linked.phases)
-    phases.push_back(counting::PhaseCounter(linker, request, device, phase, value_bytes).run());
+    phases.push_back(counting::PhaseCounter(linker, request, device, kernels, phase, value_bytes).run());
   return phases;
 }
 
@@ -75,12 +75,12 @@ double seconds_of(const std::vector<PhaseAccount>& phases) {
 }  // namespace
 
 Result<CallAccount> account(const Program& program, const LinkRequest& call_request,
-                            const DeviceModel& device) {
+                            const DeviceModel& device, const gpu_costs::Kernels& kernels) {
   LinkRequest request = call_request;
   const Linker linker(program);
   FVM_ASSIGN(request.rows, rows_of_pass(linker, call_request, limits_of(device)));
   CallAccount call;
-  FVM_ASSIGN(call.phases, account_pass(linker, request, device));
+  FVM_ASSIGN(call.phases, account_pass(linker, request, device, kernels));
   call.rates = {counting::kNever, counting::kNever, counting::kNever, counting::kNever};
   call.pass_rows = request.rows;
   double results = 0;
@@ -100,7 +100,7 @@ Result<CallAccount> account(const Program& program, const LinkRequest& call_requ
   call.seconds = whole * seconds_of(call.phases);
   request.rows = call_request.rows - whole * request.rows;
   if (request.rows != 0) {
-    FVM_ASSIGN(const std::vector<PhaseAccount> last, account_pass(linker, request, device));
+    FVM_ASSIGN(const std::vector<PhaseAccount> last, account_pass(linker, request, device, kernels));
     ++call.passes;
     call.seconds += seconds_of(last);
   }

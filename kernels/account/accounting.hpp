@@ -72,8 +72,10 @@ struct CallAccount {
   double seconds = 0;        ///< time of all launches of the call
 };
 
-/// Returns the costs of a call. Refuses what Linker::link refuses for such a device.
-Result<CallAccount> account(const Program& program, const LinkRequest& request, const DeviceModel& device);
+/// Returns the costs of a call. Refuses what Linker::link refuses for such a device. Instructions and bytes are those of
+/// today's kernels; `kernels` says for which the time is estimated.
+Result<CallAccount> account(const Program& program, const LinkRequest& request, const DeviceModel& device,
+                            const gpu_costs::Kernels& kernels = gpu_costs::kKernels);
 
 /// Returns the expected number of words in the fullest of `bins` banks, when `words` different words lie in banks
 /// drawn at random.

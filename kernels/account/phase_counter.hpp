@@ -31,6 +31,10 @@ struct WalkCost;
 #define FVM_INSTRUCTIONS(name, instructions) inline constexpr double name = instructions;
 #include "kernels/account/instruction_costs.def"
 
+/// Instructions that known code (kernels/link/known_code.hpp) issues for what interpreted code issues 1 for, for each of
+/// gpu_costs::Sums: of all but visits of nodes and further outputs.
+inline constexpr double kKnownParts[gpu_costs::kSums] = {0.43, 0.38, 0.3};
+
 /// The rows or trees that a range register holds in an iteration. The CodeMap has bounds for all iterations together.
 /// Costs differ by iteration, so this file follows each one.
 struct Chunk {
@@ -50,11 +54,12 @@ struct Repeats {
 class PhaseCounter {
  public:
   PhaseCounter(const Linker& linker, const LinkRequest& request, const DeviceModel& device,
-               const LinkedPhase& phase, double value_bytes)
+               const gpu_costs::Kernels& kernels, const LinkedPhase& phase, double value_bytes)
       : program_(linker.program()),
         map_(linker.map()),
         request_(request),
         device_(device),
+        kernels_(kernels),
         phase_(phase),
         leaf_value_bytes_(value_bytes) {
     const double block_rows = phase.rows_per_block != 0 ? phase.rows_per_block : request.rows;
@@ -69,7 +74,12 @@ class PhaseCounter {
   PhaseAccount run() {
     Repeats repeats;
     if (phase_.rows_per_block != 0) repeats.blocks = phase_.extent[0];
-    account_.blocks.latency = gpu_costs::kBlockLatency;
+    const auto sums = static_cast<std::size_t>(sums_of_code());
+    const gpu_costs::CodeCosts& code =
+        phase_.known.code == KnownCode::None ? kernels_.interpreted[sums] : kernels_.known[sums];
+    account_.blocks.latency = gpu_costs::block_latency(code);
+    account_.blocks.code = warps() * gpu_costs::warp_passing(code);
+    if (phase_.known.code != KnownCode::None) part_ = kKnownParts[sums];
     sharing_ = phase_.threads();
     issue(repeats, kStart);
     count(0, static_cast<std::uint32_t>(phase_.code.size()), repeats);
@@ -253,8 +263,11 @@ class PhaseCounter {
   /// Adds instructions that the busiest warp of a block issues, in the mean of the blocks. Where blocks have joined,
   /// one of them goes on.
   void issue(const Repeats& repeats, double instructions) {
-    account_.warp_instructions += repeats.serial * instructions / joined_;
+    account_.warp_instructions += repeats.serial * part_ * instructions / joined_;
   }
+
+  /// Returns what issue() takes for instructions of which known code issues as many as interpreted code.
+  double as_many(double instructions) const { return instructions / part_; }
 
   /// Adds the instructions of an iteration of a loop, and of its end unless the phase ends there.
   void issue_loop(const Loop& loop, const Repeats& repeats) {
@@ -302,16 +315,12 @@ class PhaseCounter {
     const bool by_fours = staged_as_ == StagedAs::Values && std::fmod(width, 4) == 0;
     const double copies = std::ceil(rows.block_rows * width / (by_fours ? 4 : 1) / phase_.threads());
     issue(repeats, copies * (by_fours ? kStageValues : kStageValue));
-    stage(repeats, rows.block_rows * width);
+    const bool whole = staged_as_ == StagedAs::Values && staged_stride_ == 1;
+    const gpu_costs::Copying copying =
+        gpu_costs::copying(kernels_, rows.block_rows * width * sizeof(float), phase_.threads(), whole);
+    account_.blocks.latency += repeats.serial * copying.latency;
+    account_.blocks.passing += repeats.serial * copying.passing;
     account_.bytes.rows += repeats.blocks * chunks_[linked<Op::CacheRows, Rows>(inst)].block_rows * bytes;
-  }
-
-  /// Adds the cost of copying a block's words into shared memory.
-  void stage(const Repeats& repeats, double words) {
-    using namespace gpu_costs;
-    const double loads = std::ceil(words / kValuesOfLoad / phase_.threads());
-    account_.blocks.latency += repeats.serial * loads * kStageLatency;
-    account_.blocks.passing += repeats.serial * words * sizeof(float) / kBytesPerClock;
   }
 
   void cache_trees(const LinkedInst& inst, const Repeats& repeats) {
@@ -324,7 +333,7 @@ class PhaseCounter {
     });
     account_.bytes.nodes += repeats.blocks * bytes;
     issue(repeats, kStage + std::ceil(bytes / 16 / phase_.threads()) * kStageNodes);
-    const double copying = bytes / gpu_costs::kNodeBytes;
+    const double copying = bytes / gpu_costs::kL2Bytes;
     account_.blocks.latency += repeats.serial * (gpu_costs::kStageLatency + copying);
     account_.blocks.passing += repeats.serial * copying;
     staged_groups_.resize(program_.groups().size());
@@ -340,6 +349,7 @@ class PhaseCounter {
   }
 
   // phase_walks.cpp defines these.
+  gpu_costs::Sums sums_of_code() const;
   void walk(const LinkedInst& inst, const Repeats& repeats);
   void leaves(const LinkedInst& inst, const Repeats& repeats);
 
@@ -347,6 +357,7 @@ class PhaseCounter {
   struct Leaves {
     bool adds = false;  ///< they are added to float32 sums of the thread
     bool sums = false;  ///< they are added to sums, otherwise stored
+    bool wide = false;  ///< they are not delivered by their values
   };
 
   /// The walks of a thread: how many there are, and how many go in lockstep.
@@ -404,8 +415,12 @@ class PhaseCounter {
       passing += gpu_costs::rank_passing(feature.threshold_count);
     }
     account_.blocks.latency += repeats.serial * std::ceil(rows_of_warp(own)) * latency;
-    account_.blocks.passing += repeats.serial * (std::ceil(own.block_rows / kBanks) * passing +
-                                                 own.block_rows * row_bytes() / gpu_costs::kBytesPerClock);
+    // A thread loads the values of its rows by four bytes, one after the other.
+    const double bytes = own.block_rows * row_bytes();
+    account_.blocks.passing +=
+        repeats.serial *
+        (std::ceil(own.block_rows / kBanks) * passing +
+         gpu_costs::copying(gpu_costs::kTimedKernels, bytes, phase_.threads(), false).passing);
     account_.bytes.rows +=
         rows * (row_bytes() + (linked<Op::Encode, Stride>(inst) != 0 ? 0 : code_row_bytes()));
   }
@@ -427,13 +442,13 @@ class PhaseCounter {
   }
 
   void issue_store(const Repeats& repeats, const Chunk& rows, double width) {
-    issue(repeats, kStore + rows_of_warp(rows) * (kStoreRow + (width - 1) * kMoreOfSum));
+    issue(repeats, kStore + rows_of_warp(rows) * (kStoreRow + as_many((width - 1) * kMoreOfSum)));
   }
 
   template <Op op>
   void issue_sums(const LinkedInst& inst, const Repeats& repeats) {
     const std::uint32_t accumulator = linked<op, AccOut>(inst);
-    const double of_row = kSum + (width_of(accumulator) - 1) * kMoreOfSum;
+    const double of_row = kSum + as_many((width_of(accumulator) - 1) * kMoreOfSum);
     issue(repeats, kSums + (is_float32(accumulator) ? 0 : kOtherSums) +
                        rows_of_warp(chunks_[linked<op, Rows>(inst)]) * of_row);
   }
@@ -459,7 +474,7 @@ class PhaseCounter {
 
   void privatize(const LinkedInst& inst, const Repeats& repeats) {
     const std::uint32_t to = linked<Op::Privatize, AccOut>(inst);
-    const double of_row = kPrivateSum + (width_of(to) - 1) * kMoreOfSum;
+    const double of_row = kPrivateSum + as_many((width_of(to) - 1) * kMoreOfSum);
     if (linked<Op::Privatize, Zeroed>(inst) != 0 || map_.accumulators[to].storage != to)
       return issue(repeats, kPrivatize);
     const double rows = rows_of_warp(chunks_[linked<Op::Privatize, Rows>(inst)]);
@@ -557,6 +572,7 @@ class PhaseCounter {
   const CodeMap& map_;
   const LinkRequest& request_;
   const DeviceModel& device_;
+  const gpu_costs::Kernels& kernels_;
   const LinkedPhase& phase_;
   double leaf_value_bytes_;  ///< Bytes of a row's values that functions of leaves read.
   PhaseAccount account_;
@@ -567,6 +583,7 @@ class PhaseCounter {
   double sharing_ =
       1;  ///< threads that share the rows of a block: no loop around is mapped to their dimensions
   double joined_ = 1;  ///< blocks of which one does what is counted
+  double part_ = 1;    ///< instructions that the code issues for what interpreted code issues 1 for
   bool trees_across_lanes_ = false;
   bool threads_are_mapped_ = false;
   double block_rows_ = 0;                            ///< rows of a full block

@@ -39,6 +39,17 @@ double distinct_words(double draws, double of) { return of * (1 - std::pow(1 - 1
 
 }  // namespace
 
+gpu_costs::Sums PhaseCounter::sums_of_code() const {
+  using enum gpu_costs::Sums;
+  gpu_costs::Sums sums = Float32;
+  for (const LinkedInst& inst : phase_.code) {
+    if (inst.op != Op::Walk) continue;
+    const AccumulatorKind kind = program_.accumulators()[linked<Op::Walk, AccOut>(inst)].kind;
+    if (kind != AccumulatorKind::F32) sums = is_per_tree(kind) ? Leaves : Others;
+  }
+  return sums;
+}
+
 void PhaseCounter::walk(const LinkedInst& inst, const Repeats& repeats) {
   const Range& trees = range<Op::Walk, Trees>(inst);
   const Chunk& rows = chunks_[linked<Op::Walk, Rows>(inst)];
@@ -47,7 +58,9 @@ void PhaseCounter::walk(const LinkedInst& inst, const Repeats& repeats) {
   const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
   const AccumulatorKind kind = program_.accumulators()[accumulator].kind;
   const bool adds = kind == AccumulatorKind::F32 && walker.atomic == 0;
-  visit_nodes(walker, trees, rows, repeats, {adds, !is_per_tree(kind)});
+  visit_nodes(
+      walker, trees, rows, repeats,
+      {adds, !is_per_tree(kind), kind == AccumulatorKind::PerTree64 || !program_.wide_leaves().empty()});
   if (is_per_tree(kind)) keep_leaves(accumulator, trees, rows, repeats);
   double leaves = trees.size();
   if (kind == AccumulatorKind::F32 && walker.atomic == 0 && walker.order == WalkOrder::RowsOuter)
@@ -62,7 +75,7 @@ void PhaseCounter::leaves(const LinkedInst& inst, const Repeats& repeats) {
   const Chunk& rows = chunks_[linked<Op::Leaves, Rows>(inst)];
   const WalkerDesc& walker =
       program_.walkers()[linked<Op::Leaves, Walker>(inst) + range<Op::Leaves, Select>(inst).iteration];
-  visit_nodes(walker, trees, rows, repeats, {});
+  visit_nodes(walker, trees, rows, repeats, {.wide = true});
   account_.bytes.results += repeats.threads * rows.range.size() * trees.size() * sizeof(std::int32_t);
 }
 
@@ -97,7 +110,9 @@ void PhaseCounter::visit_nodes(const WalkerDesc& walker, const Range& trees, con
   const Tiles tiles = tiles_of(walker, group, trees.size(), rows_here, staged_row, leaves);
   time_walks(group, tiles, staged_row, coded, repeats);
   const double of_visit = staged ? cost->shared_instructions : cost->global_instructions;
-  issue_walks(walker, group, tiles, of_visit + (staged_row ? 0 : kFarStep), repeats, leaves);
+  Leaves delivered = leaves;
+  delivered.wide |= staged || !staged_row;  // see kernels/device/walk.hpp
+  issue_walks(walker, group, tiles, of_visit + (staged_row ? 0 : kFarStep), repeats, delivered);
 }
 
 /// Returns the walks of a thread as kernels/device/walk.hpp makes them and nvcc compiles it.
@@ -131,20 +146,22 @@ void PhaseCounter::time_walks(const GroupDesc& group, const Tiles& tiles, bool s
 void PhaseCounter::issue_walks(const WalkerDesc& walker, const GroupDesc& group, const Tiles& tiles,
                                double of_visit, const Repeats& repeats, const Leaves& leaves) {
   const double steps = walker.steps, depth = program_.meta().mean_depth;
-  if (!leaves.adds) {
+  if (!leaves.adds && leaves.wide) {
     const double of_walk = kDelivered + (leaves.sums ? kDeliveredSum : 0) +
                            kDeliveredStep * (walker.end == WalkEnd::Exact ? steps : std::max(steps, depth));
-    issue(repeats, kDeliver + tiles.walks * of_walk);
+    issue(repeats, kDeliver + as_many(tiles.walks * of_walk));
     return;
   }
   if (tiles.together == 1) of_visit += kVisitAlone;
   double of_walk = kWalkOfTile + steps * of_visit;
+  if (!leaves.adds) of_walk += kDeliveredValue + (leaves.sums ? kDeliveredSum : 0);
   if (walker.end == WalkEnd::UntilLeaf) {
     const double tests = std::ceil(std::max(0.0, depth - steps) / kStepsBetweenTests);
     of_walk += kUntilLeaf + (tests + 1) * (is_level_order(group.layout) ? kLeafTest : kSparseTest) +
                tests * kStepsBetweenTests * of_visit;
   }
-  issue(repeats, kWalk + tiles.walks / tiles.together * kTile + tiles.walks * of_walk);
+  const double whole = leaves.adds ? kWalk : phase_.known.code != KnownCode::None ? 0 : kDeliver;
+  issue(repeats, whole + tiles.walks / tiles.together * kTile + as_many(tiles.walks * of_walk));
 }
 
 /// Adds what storing a tree's leaf of each row costs.

@@ -110,6 +110,8 @@ struct Facts {
   std::optional<std::size_t> codes;  ///< columns of codes of a row, if codes may be walked
   bool array;                        ///< true if trees lie in level order
   bool small_nodes;                  ///< true if nodes have at most 8 bytes
+  bool float32_scores;               ///< true if raw scores are float32
+  bool exact_sums;                   ///< true if threads that share the trees of a row have exact sums
   bool float32_sums;    ///< true if the thread that walks all trees of a row adds leaves to float32 sums
   double trees_of_sum;  ///< trees that add to an output
   bool vectors;         ///< true if leaves are vectors, of which each has an element for each output
@@ -127,6 +129,8 @@ Facts facts_of(const Model& model, Contract contract) {
           array || forest.category_splits != 0 ? code_columns(model) : std::nullopt,
           array,
           array || fits_sparse8(model),
+          model.score_type == ScalarType::Float32,
+          contract == Contract::Reproducible,
           contract != Contract::Reproducible && model.score_type == ScalarType::Float32,
           std::ceil(static_cast<double>(model.trees.size()) / static_cast<double>(trees_per_round(model))),
           trees_per_round(model) != model.num_outputs,
@@ -176,14 +180,17 @@ std::optional<Candidate> candidate(const Facts& facts, const Shape& shape, bool 
   const bool categories = facts.forest.category_splits != 0;
   const bool keeps = spread && facts.keeps_leaves;
   const double sums = spread && !keeps && !joins ? shape.tree_threads * facts.outputs * kSumBytes : 0;
-  const auto bytes = [&](std::size_t columns, std::uint32_t words) {
-    return static_cast<double>(columns) * words * sizeof(float) + shape.rows * sums;
+  const auto bytes = [&](const StagedPlaces& places) {
+    return static_cast<double>(places.words) * sizeof(float) + shape.rows * sums;
   };
-  const double of_codes = bytes(facts.codes.value_or(0), staged_code_words(shape.rows));
+  const double of_codes =
+      bytes(staged_codes(shape.rows, static_cast<std::uint32_t>(facts.codes.value_or(0))));
   const bool one_tree = !spread || shape.rows % 32 == 0;  // for all lanes of a warp
   if (codes && (!one_tree || of_codes > kSharedBytes)) return std::nullopt;
   const bool coded = codes || categories;
-  const double used = coded ? of_codes : bytes(facts.values, shape.rows);
+  const double used = coded ? of_codes
+                            : bytes(staged_values(shape.rows, static_cast<std::uint32_t>(facts.values),
+                                                  shape.rows * shape.tree_threads));
   if (used > kSharedBytes && spread) return std::nullopt;
   if (used > kSharedBytes) return Candidate{shape, false, coded, Leaves::NotKept, 0};
   if (!keeps) return Candidate{shape, true, coded, Leaves::NotKept, used};
@@ -231,6 +238,12 @@ std::uint32_t walks_together(const Facts& facts, const Candidate& one, std::uint
   return std::min(std::bit_floor(std::max(trees, 1u)), one.staged ? kLockstep : kLockstep / 2);
 }
 
+/// Returns whether a shape's code is one that kernels know: see kernels/link/known_code.hpp.
+bool is_known(const Facts& facts, const Candidate& one) {
+  return facts.float32_scores && one.shape.tree_threads != 1 && one.shape.blocks == 1 && one.staged &&
+         !one.coded;
+}
+
 /// Returns the clocks that a pass of `rows` rows takes.
 double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
   using namespace gpu_costs;
@@ -240,11 +253,16 @@ double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
   // Lanes are rows where a block has whole warps of them, otherwise rows and parts of the trees.
   const double warps =
       one.shape.rows % 32 == 0 ? std::ceil(here / 32) * threads : std::ceil(here * threads / 32);
-  const double staged = one.staged ? here * static_cast<double>(facts.values) : 0;
+  const double staged = one.staged ? here * static_cast<double>(facts.values) * sizeof(float) : 0;
   const double features = std::max(1u, facts.forest.features_used);
   const double thresholds = static_cast<double>(facts.forest.thresholds) / features;
-  const double staging = one.coded ? features * rank_latency(thresholds)
-                                   : std::ceil(staged / kValuesOfLoad / (here * threads)) * kStageLatency;
+  const auto sums = static_cast<std::size_t>(one.leaves != Leaves::NotKept ? Sums::Leaves
+                                             : facts.exact_sums            ? Sums::Others
+                                                                           : Sums::Float32);
+  const CodeCosts& code = is_known(facts, one) ? kKernels.known[sums] : kKernels.interpreted[sums];
+  const bool whole = !one.coded && one.shape.rows < kBanks;
+  const Copying copies = copying(one.coded ? kTimedKernels : kKernels, staged, here * threads, whole);
+  const double staging = one.coded ? features * rank_latency(thresholds) : copies.latency;
   const double encoding = one.coded ? std::ceil(here / kBanks) * features * rank_passing(thresholds) : 0;
   const double depth = facts.forest.mean_depth * (facts.array ? 1 : kSparse);
   const double visit = visit_passing(lanes_of(one), static_cast<double>(facts.values));
@@ -252,10 +270,10 @@ double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
       {.count = std::ceil(rows / one.shape.rows) * blocks_of_row(facts, one.shape),
        .resident = std::max(
            1.0, std::floor(std::min(kResidentWarps / warps, kResidentBytes / std::max(one.bytes, 1.0)))),
-       .latency = kBlockLatency + adding_latency(facts, one) +
+       .latency = block_latency(code) + adding_latency(facts, one) +
                   depth * level_latency(trees, walks_together(facts, one, trees)) + staging,
-       .passing = warps * trees * (depth * visit + storing_clocks(facts, one)) +
-                  staged * sizeof(float) / kBytesPerClock + encoding},
+       .passing = warps * trees * (depth * visit + storing_clocks(facts, one)) + copies.passing + encoding,
+       .code = std::ceil(here * threads / 32) * warp_passing(code)},
       kMultiprocessors);
 }
 

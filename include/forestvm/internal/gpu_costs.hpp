@@ -3,7 +3,8 @@
 // GPU of compute capability 9.0.
 //
 // Constants are fitted to 93 times that an H200 took for earlier kernels (bench/results/h200.md), from which they
-// differ by 16 % in the geometric mean. Those that were not timed say so.
+// differ by 16 % in the geometric mean. Those that were not timed say so. What the kernels of today change is counted in
+// their machine code.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +14,89 @@
 
 namespace forestvm::gpu_costs {
 
-/// Latency of a block without its walks: fetching and interpreting code.
-inline constexpr double kBlockLatency = 21000;
-inline constexpr double kStageLatency = 225;  ///< latency of loading kValuesOfLoad values into shared memory
-inline constexpr double kValuesOfLoad = 4;
+/// What running code costs besides walks and copies, as counted in machine code (bench/gpu/machine.py) for one row of
+/// higgs.
+struct CodeCosts {
+  double instructions;  ///< that a warp issues outside the loop of its walk
+  double lines;         ///< lines of code, of 128 bytes, that they lie in
+  double stack_bytes;   ///< bytes of its threads' stacks that a warp writes
+};
+
+/// The sums of a code: what the threads that share the trees of a row make.
+enum class Sums : std::uint8_t { Float32, Leaves, Others };
+inline constexpr std::size_t kSums = 3;
+
+/// The kernels that calls are estimated for. Costs of code are those for each of Sums.
+struct Kernels {
+  CodeCosts interpreted[kSums];
+  CodeCosts known[kSums];  ///< of code that kernels know (kernels/link/known_code.hpp)
+  double loads_at_once;    ///< loads of a thread that are under way while it copies rows
+  bool copies_whole_rows;  ///< true if rows that lie one after the other are copied at once
+};
+
+/// The kernels of which an H200's times are known. Bytes of stacks were not counted in machine code: they are what the
+/// H200 moved through L2 besides what loads of rows and nodes missed in L1, 584 sectors for each warp.
+inline constexpr CodeCosts kTimedCode{1991, 250, 584 * 32};
+inline constexpr Kernels kTimedKernels{
+    {kTimedCode, kTimedCode, kTimedCode}, {kTimedCode, kTimedCode, kTimedCode}, 1, false};
+
+/// The kernels of today.
+inline constexpr Kernels kKernels{{{1209, 170, 8576}, {1845, 188, 8704}, {1944, 243, 11008}},
+                                  {{535, 97, 0}, {864, 98, 0}, {641, 111, 0}},
+                                  4,
+                                  true};
+
+inline constexpr double kTimedLatency = 21000;  ///< latency of a block of the timed kernels without its walks
+/// Latency of a block whatever its code, of nvForest's kernel, whose code is the shortest that was timed.
+inline constexpr double kLeastLatency = 5300;
+
+/// Returns the latency of a block without its walks: fetching and running code. What exceeds the least was measured as a
+/// whole. It is taken to grow with the instructions or with the lines, with the one that grows more.
+constexpr double block_latency(const CodeCosts& code) {
+  return kLeastLatency +
+         (kTimedLatency - kLeastLatency) *
+             std::max(code.instructions / kTimedCode.instructions, code.lines / kTimedCode.lines);
+}
+
+inline constexpr double kIssue = 4;  ///< instructions that a multiprocessor issues in a clock
+inline constexpr double kL2Bytes =
+    22.6;  ///< bytes that a multiprocessor gets from L2 in a clock, as measured
+inline constexpr double kMemoryLatency = 691;  ///< latency of the GPU's memory, as measured
+
+/// Returns the clocks of a multiprocessor in which a warp passes, without its walks and copies: what it issues, or what
+/// it writes to its stacks, which L1 hands on to L2.
+constexpr double warp_passing(const CodeCosts& code) {
+  return std::max(code.instructions / kIssue, code.stack_bytes / kL2Bytes);
+}
+
+inline constexpr double kStageLatency = 225;  ///< latency of a load into shared memory
+inline constexpr double kBytesOfLoad = 16;    ///< bytes of rows that a thread loads at once
 inline constexpr double kReduceLatency = 21;  ///< latency of adding the sum of one thread to that of the row
-inline constexpr double kBytesPerClock =
-    2.1;  ///< bytes of rows that are copied into shared memory in a clock
-inline constexpr double kNodeBytes =
-    22.6;  ///< bytes of nodes that are copied from L2 in a clock, as measured
+
+/// What it costs a block to copy rows into shared memory.
+struct Copying {
+  double latency, passing;
+};
+
+/// Returns what it costs `threads` threads to copy `bytes` bytes of rows, if `whole` of rows that lie one after the other.
+/// By Little's law copies pass at the bytes that are under way divided by the latency, until L2 gives no more. In the
+/// timed kernels 2.2 bytes of a block of 100 threads were under way in a clock, a load of 16 bytes each, while 3.3 and
+/// 5.3 passed (`gpu` and tahoe-shared-data, 1,048,576 rows of epsilon, without what stacks and walks take): as if 1.8
+/// blocks of a multiprocessor copied at once. kReached is the part of the memory's rate that an H200 reached when it only
+/// copied.
+inline Copying copying(const Kernels& kernels, double bytes, double threads, bool whole) {
+  constexpr double kCopyingBlocks = 1.8, kReached = 0.83;
+  if (bytes == 0) return {0, 0};
+  const double loads = std::ceil(bytes / kBytesOfLoad / threads);
+  double under_way = bytes, batches = 1;
+  if (!whole || !kernels.copies_whole_rows) {
+    under_way = std::min(bytes, threads * kBytesOfLoad * kernels.loads_at_once);
+    batches = std::floor(loads / kernels.loads_at_once) + std::fmod(loads, kernels.loads_at_once);
+  }
+  const double rate = std::min(kReached * kL2Bytes, kCopyingBlocks * under_way / kMemoryLatency);
+  return {batches * kStageLatency, bytes / rate};
+}
+
 inline constexpr double kSparse =
     1.2;  ///< factor of steps and visits of layouts other than the array layouts
 inline constexpr double kResidentWarps = 32;  ///< warps of a multiprocessor that 64 registers a thread allow
@@ -116,17 +191,19 @@ struct Blocks {
   double resident;  ///< blocks that a multiprocessor holds
   double latency;   ///< clocks of a block that is alone
   double passing;   ///< clocks of a multiprocessor in which the loads of a block pass
+  double code;  ///< clocks of a multiprocessor in which the block's code passes: warp_passing() of its warps
 };
 
 /// The parts of the time of a launch.
 struct Parts {
   double waves;    ///< blocks that follow each other in a place of a multiprocessor
-  double passing;  ///< clocks in which the loads of all blocks of a multiprocessor pass
+  double passing;  ///< clocks in which the loads and the code of all blocks of a multiprocessor pass
 };
 
 inline Parts parts(const Blocks& blocks, double multiprocessors) {
   const double most = std::ceil(blocks.count / multiprocessors);  // of a multiprocessor
-  return {std::ceil(most / blocks.resident), most * blocks.passing};
+  // The latency of a block was measured with its own code.
+  return {std::ceil(most / blocks.resident), most * blocks.passing + (most - 1) * blocks.code};
 }
 
 /// Returns the clocks of a launch. Blocks that follow each other hide latencies in what passes, or the other way round;
