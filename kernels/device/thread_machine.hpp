@@ -29,6 +29,13 @@
 
 namespace forestvm::kernels {
 
+/// Returns the part of a range of trees that is walked. It is called, because few calls choose rounds.
+FVM_DEVICE_CALL Range within(Range trees, TreeRange walked) {
+  if (trees.begin < walked.begin) trees.begin = walked.begin;
+  if (trees.end > walked.end) trees.end = walked.end;
+  return trees;
+}
+
 /// Runs instructions. Those of most calls are inlined, so that they read the launch from constant memory. Rare
 /// instructions, and sums that are not float32, are function calls. A function that is called gets a copy of the
 /// machine: if the machine's own address were known elsewhere, compilers would read its pointer to the launch from
@@ -510,9 +517,9 @@ class ThreadMachine : private ThreadWork {
   /// Describes the thread's walk. Returns false if the thread has nothing to walk.
   FVM_DEVICE bool set_walk(ThreadWalk& walk, std::uint32_t walker, const Range& select, const Range& trees,
                            const Range& rows) const {
-    const TreeRange walked = launch_->pass.walked;
-    walk.trees.begin = trees.begin < walked.begin ? walked.begin : trees.begin;
-    walk.trees.end = trees.end < walked.end ? trees.end : walked.end;
+    walk.trees = trees;
+    const TreeRange& walked = launch_->pass.walked;
+    if (trees.begin < walked.begin || trees.end > walked.end) walk.trees = within(trees, walked);
     walk.rows = rows_of_thread(rows);
     if (walk.trees.begin >= walk.trees.end || walk.rows.count == 0) return false;
     walk.walker = launch_->program.walkers + (walker + select.iteration);
