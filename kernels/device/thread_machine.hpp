@@ -31,6 +31,13 @@
 
 namespace forestvm::kernels {
 
+/// Returns the part of a range of trees that is walked. It is called, because few calls choose rounds.
+FVM_DEVICE_CALL Range within(Range trees, TreeRange walked) {
+  if (trees.begin < walked.begin) trees.begin = walked.begin;
+  if (trees.end > walked.end) trees.end = walked.end;
+  return trees;
+}
+
 /// Runs instructions. Those of most calls are inlined, so that they read the launch from constant memory. Rare
 /// instructions, and sums that are not float32, are function calls. A function that is called gets a copy of the
 /// machine: if the machine's own address were known elsewhere, compilers would read its pointer to the launch from
@@ -556,9 +563,8 @@ class ThreadMachine : private ThreadWork {
                            const Range& rows) const {
     walk.trees = trees;
     if constexpr (!kKnown) {  // calls of some rounds run no known code
-      const TreeRange walked = launch_->pass.walked;
-      walk.trees.begin = trees.begin < walked.begin ? walked.begin : trees.begin;
-      walk.trees.end = trees.end < walked.end ? trees.end : walked.end;
+      const TreeRange& walked = launch_->pass.walked;
+      if (trees.begin < walked.begin || trees.end > walked.end) walk.trees = within(trees, walked);
     }
     walk.rows = kKnown ? ThreadRows{rows.begin, 1, 1} : rows_of_thread(rows);
     if (walk.trees.begin >= walk.trees.end || walk.rows.count == 0) return false;
