@@ -1,7 +1,7 @@
-// Estimates kernel times of an H200 for calls of a schedule and of nvForest: estimates [--timed] MODEL CONTRACT SCHEDULE
-// ROWS... SCHEDULE is a name or a text. --timed: for the kernels that the H200 timed, not for today's. Prints a line of columns, between tabs, for each number of rows: rows,
-// microseconds, what binds (latencies, loads, memory), nvForest's microseconds, what binds it, its rows of a block,
-// its instructions over the schedule's.
+// Estimates kernel times of an H200 for calls of a schedule and of nvForest: estimates [--timed] MODEL CONTRACT
+// SCHEDULE ROWS... SCHEDULE is a name or a text. --timed: for the kernels that the H200 timed, not for today's. Prints
+// a line of columns, between tabs, for each number of rows: rows, microseconds, what binds (latencies, loads, memory),
+// nvForest's microseconds, what binds it, its rows of a block, its instructions over the schedule's.
 //
 // Both are estimated with gpu_costs.hpp. nvForest's kernel is taken as counted in its machine code: 23 instructions of
 // a warp's visit of a node and 80 of a tree, 64 warps on a multiprocessor in blocks of 256 threads, which share the

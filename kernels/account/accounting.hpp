@@ -72,8 +72,8 @@ struct CallAccount {
   double seconds = 0;        ///< time of all launches of the call
 };
 
-/// Returns the costs of a call. Refuses what Linker::link refuses for such a device. Instructions and bytes are those of
-/// today's kernels; `kernels` says for which the time is estimated.
+/// Returns the costs of a call. Refuses what Linker::link refuses for such a device. Instructions and bytes are those
+/// of today's kernels; `kernels` says for which the time is estimated.
 Result<CallAccount> account(const Program& program, const LinkRequest& request, const DeviceModel& device,
                             const gpu_costs::Kernels& kernels = gpu_costs::kKernels);
 

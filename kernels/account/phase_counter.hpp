@@ -31,8 +31,8 @@ struct WalkCost;
 #define FVM_INSTRUCTIONS(name, instructions) inline constexpr double name = instructions;
 #include "kernels/account/instruction_costs.def"
 
-/// Instructions that known code (kernels/link/known_code.hpp) issues for what interpreted code issues 1 for, for each of
-/// gpu_costs::Sums: of all but visits of nodes and further outputs.
+/// Instructions that known code (kernels/link/known_code.hpp) issues for what interpreted code issues 1 for, for each
+/// of gpu_costs::Sums: of all but visits of nodes and further outputs.
 inline constexpr double kKnownParts[gpu_costs::kSums] = {0.43, 0.38, 0.3};
 
 /// The rows or trees that a range register holds in an iteration. The CodeMap has bounds for all iterations together.

@@ -86,8 +86,8 @@ FVM_DEVICE_CALL void add_functions(const LaunchProgram& program, const LaunchPas
     sum += function_output(program, pass, row, leaves[trees[i]]);
 }
 
-/// Adds the leaves of a row to one of its sums: numbers, or numbers of functions, or numbers of vectors of which each has
-/// an element for each output.
+/// Adds the leaves of a row to one of its sums: numbers, or numbers of functions, or numbers of vectors of which each
+/// has an element for each output.
 template <class Score>
 FVM_DEVICE void add_leaves_of_output(const Launch& launch, std::uint32_t row, std::uint32_t output,
                                      const Score* leaves, Score& sum) {

@@ -1,5 +1,5 @@
-// The megakernel: every thread of a launch interprets the phase's code, or runs it if it is a known code. On a GPU a kernel
-// walks one layout and so takes few registers; the emulator's kernel walks all layouts.
+// The megakernel: every thread of a launch interprets the phase's code, or runs it if it is a known code. On a GPU a
+// kernel walks one layout and so takes few registers; the emulator's kernel walks all layouts.
 #pragma once
 
 #include <utility>

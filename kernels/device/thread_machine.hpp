@@ -43,8 +43,8 @@ FVM_DEVICE_CALL Range within(Range trees, TreeRange walked) {
 /// machine: if the machine's own address were known elsewhere, compilers would read its pointer to the launch from
 /// memory, and the launch through that pointer.
 ///
-/// Unless `known_code` is None, the machine runs a known code: then it has the functions of that code's instructions only, and
-/// calls nothing that knows its address, so that compilers keep the state in registers.
+/// Unless `known_code` is None, the machine runs a known code: then it has the functions of that code's instructions
+/// only, and calls nothing that knows its address, so that compilers keep the state in registers.
 template <class Listed, KnownCode known_code = KnownCode::None>
 class ThreadMachine : private ThreadWork {
  public:

@@ -363,8 +363,8 @@ struct KeepValue {
   }
 };
 
-/// Walks a row through T trees of the group in lockstep, from tree `first` on, and delivers the values of their leaves in
-/// that order. It takes the steps of AddingWalks.
+/// Walks a row through T trees of the group in lockstep, from tree `first` on, and delivers the values of their leaves
+/// in that order. It takes the steps of AddingWalks.
 template <unsigned T, class View, class Deliver, class Rows>
 FVM_DEVICE void deliver_values(const ThreadWalk& walk, const Rows& rows, std::uint32_t first,
                                std::uint32_t row) {
@@ -435,8 +435,8 @@ FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
   }
 }
 
-/// Walks the thread's rows and trees in the tiles of the walker, and adds leaves to float32 sums; if `by_trees`, the tiles
-/// have one row.
+/// Walks the thread's rows and trees in the tiles of the walker, and adds leaves to float32 sums; if `by_trees`, the
+/// tiles have one row.
 template <class View, Space nodes, class Rows, bool by_trees = false>
 FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
   const std::uint32_t begin = walk.trees.begin - walk.first_tree, end = walk.trees.end - walk.first_tree;
@@ -509,7 +509,8 @@ FVM_DEVICE void walk_rows(const ThreadWalk& walk, const Rows& rows) {
   }
 }
 
-/// Walks the thread's only row through its trees, whose nodes are in global memory, and delivers the values of the leaves.
+/// Walks the thread's only row through its trees, whose nodes are in global memory, and delivers the values of the
+/// leaves.
 template <class View, class Deliver, class Rows>
 FVM_DEVICE void deliver_row(const ThreadWalk& walk, const Rows& rows) {
   constexpr unsigned kTogether = kDeliveredTogether<View>;

@@ -1,8 +1,8 @@
-// Codes that kernels know when they are compiled: those that the schedule `gpu` makes where threads share the trees of a
-// row. A kernel interprets any other code. Of a known code it runs each instruction by the machine's function for it, as
-// the interpreter does, but the order of instructions and the numbers of their registers and accumulators are constants.
-// So the thread's state stays in registers, and no opcode is looked for. In: the code of a phase. Out: the known code that
-// it is.
+// Codes that kernels know when they are compiled: those that the schedule `gpu` makes where threads share the trees of
+// a row. A kernel interprets any other code. Of a known code it runs each instruction by the machine's function for it,
+// as the interpreter does, but the order of instructions and the numbers of their registers and accumulators are
+// constants. So the thread's state stays in registers, and no opcode is looked for. In: the code of a phase. Out: the
+// known code that it is.
 #pragma once
 
 #include <array>

@@ -348,8 +348,8 @@ class PhaseMeasurer {
     }
   }
 
-  /// Returns whether a phase whose code is known has accumulators of the kinds that known codes take, its rows in shared
-  /// memory, and walks that go as known codes go.
+  /// Returns whether a phase whose code is known has accumulators of the kinds that known codes take, its rows in
+  /// shared memory, and walks that go as known codes go.
   bool runs_known(const KnownPhase& known, AccumulatorKind parts) const {
     const auto kind = [&](known::Accumulator a) {
       return program_.accumulators()[known.accumulators[a]].kind;

@@ -1,11 +1,11 @@
 // The banks of a GPU's shared memory, and where the rows of a block lie in them.
 //
 // Values of 32 rows and more lie feature by feature: a row is in one bank, whatever the features that lanes read. Fewer
-// rows lie one after the other, so that threads copy 16 bytes of a row at once: lanes that share few rows walk different
-// trees and read any banks, however rows lie.
+// rows lie one after the other, so that threads copy 16 bytes of a row at once: lanes that share few rows walk
+// different trees and read any banks, however rows lie.
 //
-// Rank codes lie column by column, four rows in a word. Rows in one word are 32 apart, so that the rows of a warp's lanes
-// are in different banks, whatever the columns.
+// Rank codes lie column by column, four rows in a word. Rows in one word are 32 apart, so that the rows of a warp's
+// lanes are in different banks, whatever the columns.
 #pragma once
 
 #include <bit>

@@ -3,8 +3,8 @@
 // GPU of compute capability 9.0.
 //
 // Constants are fitted to 93 times that an H200 took for earlier kernels (bench/results/h200.md), from which they
-// differ by 16 % in the geometric mean. Those that were not timed say so. What the kernels of today change is counted in
-// their machine code.
+// differ by 16 % in the geometric mean. Those that were not timed say so. What the kernels of today change is counted
+// in their machine code.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,9 @@ struct Kernels {
   bool copies_whole_rows;  ///< true if rows that lie one after the other are copied at once
 };
 
-/// The kernels of which an H200's times are known. Bytes of stacks were not counted in machine code: they are what the
-/// H200 moved through L2 besides what loads of rows and nodes missed in L1, 584 sectors for each warp.
+/// The kernels of which an H200's times are known. Bytes of stacks were not counted in their machine code. A stack had
+/// 624 bytes. Besides what loads missed, L2 moved 435 sectors for each warp in calls of few rows of higgs, without the
+/// code's, and 1,169 for 16,384 rows of epsilon.
 inline constexpr CodeCosts kTimedCode{1991, 250, 584 * 32};
 inline constexpr Kernels kTimedKernels{
     {kTimedCode, kTimedCode, kTimedCode}, {kTimedCode, kTimedCode, kTimedCode}, 1, false};
@@ -50,8 +51,8 @@ inline constexpr double kTimedLatency = 21000;  ///< latency of a block of the t
 /// Latency of a block whatever its code, of nvForest's kernel, whose code is the shortest that was timed.
 inline constexpr double kLeastLatency = 5300;
 
-/// Returns the latency of a block without its walks: fetching and running code. What exceeds the least was measured as a
-/// whole. It is taken to grow with the instructions or with the lines, with the one that grows more.
+/// Returns the latency of a block without its walks: fetching and running code. What exceeds the least was measured as
+/// a whole. It is taken to grow with the instructions or with the lines, with the one that grows more.
 constexpr double block_latency(const CodeCosts& code) {
   return kLeastLatency +
          (kTimedLatency - kLeastLatency) *
@@ -78,12 +79,12 @@ struct Copying {
   double latency, passing;
 };
 
-/// Returns what it costs `threads` threads to copy `bytes` bytes of rows, if `whole` of rows that lie one after the other.
-/// By Little's law copies pass at the bytes that are under way divided by the latency, until L2 gives no more. In the
-/// timed kernels 2.2 bytes of a block of 100 threads were under way in a clock, a load of 16 bytes each, while 3.3 and
-/// 5.3 passed (`gpu` and tahoe-shared-data, 1,048,576 rows of epsilon, without what stacks and walks take): as if 1.8
-/// blocks of a multiprocessor copied at once. kReached is the part of the memory's rate that an H200 reached when it only
-/// copied.
+/// Returns what it costs `threads` threads to copy `bytes` bytes of rows, if `whole` of rows that lie one after the
+/// other. By Little's law copies pass at the bytes that are under way divided by the latency, until L2 gives no more.
+/// In the timed kernels 2.3 bytes of a block of 100 threads were under way in a clock, a load of 16 bytes each, while
+/// 3.3 and 5.3 passed (`gpu` and tahoe-shared-data, 1,048,576 rows of epsilon, without what stacks and walks take): as
+/// if 1.8 blocks of a multiprocessor copied at once. kReached is the part of the memory's rate that an H200 reached
+/// when it only copied.
 inline Copying copying(const Kernels& kernels, double bytes, double threads, bool whole) {
   constexpr double kCopyingBlocks = 1.8, kReached = 0.83;
   if (bytes == 0) return {0, 0};
