@@ -518,8 +518,7 @@ class ThreadMachine : private ThreadWork {
   FVM_DEVICE bool set_walk(ThreadWalk& walk, std::uint32_t walker, const Range& select, const Range& trees,
                            const Range& rows) const {
     walk.trees = trees;
-    const TreeRange& walked = launch_->pass.walked;
-    if (trees.begin < walked.begin || trees.end > walked.end) walk.trees = within(trees, walked);
+    if (launch_->pass.walked.end != 0) walk.trees = within(trees, launch_->pass.walked);
     walk.rows = rows_of_thread(rows);
     if (walk.trees.begin >= walk.trees.end || walk.rows.count == 0) return false;
     walk.walker = launch_->program.walkers + (walker + select.iteration);
