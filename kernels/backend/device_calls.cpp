@@ -93,7 +93,8 @@ void set_options(const Program& program, const DeviceProgram& device, const Laun
   const ProgramMeta& meta = program.meta();
   LaunchPass& pass = launch.pass;
   pass.base = device.base();
-  pass.walked = pass.added = {0, meta.num_trees};
+  pass.walked = {0, 0};
+  pass.added = {0, meta.num_trees};
   pass.every = options.every;
   const auto begins = program.round_begins();
   if (!begins.empty()) pass.end_round = static_cast<std::uint32_t>(begins.size() - 1);
@@ -103,7 +104,7 @@ void set_options(const Program& program, const DeviceProgram& device, const Laun
     pass.end_round = rounds.end;
     pass.added = {begins[rounds.begin], begins[rounds.end]};
     // Otherwise all trees are walked, and those of the rounds are added.
-    if (device.counts_as_model()) pass.walked = pass.added;
+    if (device.counts_as_model()) pass.walked = pass.added.end != 0 ? pass.added : TreeRange{1, 1};
     if (meta.rounds == RoundRule::FirstBase && rounds.begin != 0) pass.base = device.no_base();
     if (meta.rounds == RoundRule::Averages) launch.program.parameters.divisor = rounds.end - rounds.begin;
   }

@@ -562,10 +562,8 @@ class ThreadMachine : private ThreadWork {
   FVM_DEVICE bool set_walk(ThreadWalk& walk, std::uint32_t walker, const Range& select, const Range& trees,
                            const Range& rows) const {
     walk.trees = trees;
-    if constexpr (!kKnown) {  // calls of some rounds run no known code
-      const TreeRange& walked = launch_->pass.walked;
-      if (trees.begin < walked.begin || trees.end > walked.end) walk.trees = within(trees, walked);
-    }
+    if constexpr (!kKnown)  // calls of some rounds run no known code
+      if (launch_->pass.walked.end != 0) walk.trees = within(trees, launch_->pass.walked);
     walk.rows = kKnown ? ThreadRows{rows.begin, 1, 1} : rows_of_thread(rows);
     if (walk.trees.begin >= walk.trees.end || walk.rows.count == 0) return false;
     walk.walker = kKnown ? &launch_->walker : launch_->program.walkers + (walker + select.iteration);

@@ -153,7 +153,7 @@ struct LaunchPass {
   /// the expected scores.
   const double* base;
   std::uint32_t base_stride;
-  TreeRange walked;           ///< trees that are walked, by the program's numbers
+  TreeRange walked;           ///< trees that are walked, by the program's numbers; {0, 0}: all
   TreeRange added;            ///< trees of the call's rounds, by the model's numbers
   std::uint32_t turn;         ///< added.begin modulo num_outputs
   std::uint32_t value_width;  ///< numbers of a row in `values` or `wide_values`
