@@ -431,6 +431,7 @@ class DevicePredictor final : public CallPredictor {
     std::copy(phase.code.begin(), phase.code.end(), launch.code);
     std::copy(phase.copies.begin(), phase.copies.end(), launch.copies);
     launch.copy_count = static_cast<std::uint32_t>(phase.copies.size());
+    if (launch.pass.walked.end != 0 && launch.copy_count == 0) launch.copies[launch.copy_count++] = {};
     const auto descs = program_.accumulators();
     for (std::uint32_t a = 0; a < descs.size(); ++a) {
       const AccumulatorMemory& memory = linker_.map().accumulators[a];
@@ -446,6 +447,7 @@ class DevicePredictor final : public CallPredictor {
       to.width = static_cast<std::uint32_t>(memory.width);
       to.kind = descs[a].kind;
       to.stored_elsewhere = memory.storage != a;
+      to.starts_alike = to.kind == AccumulatorKind::F32 && launch.pass.base_stride == 0;
     }
     // Known codes begin all rows' sums at the same numbers, and walk all trees.
     const bool is_plain = launch.pass.wide_values == nullptr && !options.base && !options.rounds;

@@ -31,10 +31,13 @@
 
 namespace forestvm::kernels {
 
-/// Returns the part of a range of trees that is walked. It is called, because few calls choose rounds.
+/// Returns the part of a range of trees that is walked, which may be empty. It is called, because few calls choose
+/// rounds.
 FVM_DEVICE_CALL Range within(Range trees, TreeRange walked) {
+  if (walked.end == 0) return trees;
   if (trees.begin < walked.begin) trees.begin = walked.begin;
   if (trees.end > walked.end) trees.end = walked.end;
+  if (trees.end < trees.begin) trees.end = trees.begin;
   return trees;
 }
 
@@ -490,8 +493,7 @@ class ThreadMachine : private ThreadWork {
   FVM_DEVICE void fill(std::uint32_t accumulator, Range rows, const double* values) const {
     if constexpr (kKnown)
       fill_rows<KnownSum>(accumulator, rows, values, 0);
-    else if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 &&
-             launch_->pass.base_stride == 0)
+    else if (launch_->accumulators[accumulator].starts_alike)
       fill_rows<F32Sum>(accumulator, rows, values, 0);
     else
       copy().fill_others(accumulator, rows, values);
@@ -562,10 +564,8 @@ class ThreadMachine : private ThreadWork {
   FVM_DEVICE bool set_walk(ThreadWalk& walk, std::uint32_t walker, const Range& select, const Range& trees,
                            const Range& rows) const {
     walk.trees = trees;
-    if constexpr (!kKnown)  // calls of some rounds run no known code
-      if (launch_->pass.walked.end != 0) walk.trees = within(trees, launch_->pass.walked);
     walk.rows = kKnown ? ThreadRows{rows.begin, 1, 1} : rows_of_thread(rows);
-    if (walk.trees.begin >= walk.trees.end || walk.rows.count == 0) return false;
+    if (trees.begin == trees.end || walk.rows.count == 0) return false;
     walk.walker = kKnown ? &launch_->walker : launch_->program.walkers + (walker + select.iteration);
     const LaunchGroup& group = kKnown ? launch_->group : launch_->program.groups[walk.walker->group];
     walk.program = &launch_->program;
@@ -573,6 +573,8 @@ class ThreadMachine : private ThreadWork {
     walk.staged = false;
     walk.first_tree = group.first_tree;
     if constexpr (kKnown) return true;
+    if (launch_->copy_count == 0) return true;
+    walk.trees = within(trees, launch_->pass.walked);
     interpreter().staged_trees.for_groups([&](const StagedGroup& staged) {
       if (staged.group != walk.walker->group || staged.begin > walk.trees.begin ||
           walk.trees.end > staged.end)

@@ -96,8 +96,8 @@ class ThreadWork {
       visit.template operator()<float>();
   }
 
-  /// Sets the rows of an accumulator to `values`, one for each output, those of a row `stride` numbers after those of the
-  /// row before; null: to zero.
+  /// Sets the rows of an accumulator to `values`, one for each output, those of a row `stride` numbers after those of
+  /// the row before; null: to zero.
   template <class Element>
   FVM_DEVICE void fill_rows(std::uint32_t accumulator, Range rows, const double* values,
                             std::size_t stride) const {

@@ -103,6 +103,7 @@ struct LaunchAccumulator {
   AccumulatorKind kind;
   /// True if it lies in copies of another accumulator; that accumulator's Privatize zeroes them.
   bool stored_elsewhere;
+  bool starts_alike;  ///< True if it has float32 sums, and all rows begin at the same numbers.
 };
 
 /// The program's tables on the device.
@@ -153,7 +154,9 @@ struct LaunchPass {
   /// the expected scores.
   const double* base;
   std::uint32_t base_stride;
-  TreeRange walked;           ///< trees that are walked, by the program's numbers; {0, 0}: all
+  /// Trees that are walked, by the program's numbers; {0, 0}: all. Otherwise Launch::copy_count is not 0, so that walks
+  /// without copies of trees do without a test of their own.
+  TreeRange walked;
   TreeRange added;            ///< trees of the call's rounds, by the model's numbers
   std::uint32_t turn;         ///< added.begin modulo num_outputs
   std::uint32_t value_width;  ///< numbers of a row in `values` or `wide_values`
