@@ -11,7 +11,7 @@
 #include <forestvm/rounds.hpp>
 
 #include <forestvm/internal/reference.hpp>
-#include "frontend/check_model.hpp"
+#include "random_forest.hpp"
 #include "support/exact_sum.hpp"
 #include "support/floats.hpp"
 
