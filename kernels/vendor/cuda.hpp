@@ -13,7 +13,7 @@
 #define FVM_UNROLL(times) _Pragma(FVM_TEXT(unroll times))
 #define FVM_NO_UNROLL _Pragma("unroll 1")
 #define FVM_TEXT(words) #words
-#define FVM_KERNEL(threads) extern "C" __global__ __launch_bounds__(threads)
+#define FVM_KERNEL(threads) extern "C" __global__ __launch_bounds__(threads, 1)
 #define FVM_KERNEL_ARGUMENT __grid_constant__
 
 namespace forestvm::kernels {
