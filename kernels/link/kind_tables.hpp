@@ -13,10 +13,10 @@ namespace forestvm::kernels {
 /// Most threads of a block of the kernel of kinds, so that a thread may have many registers.
 inline constexpr std::uint32_t kKindThreads = 128;
 
-/// What a launch of an explain instruction does.
+/// Names the parts of an explain instruction, of which a launch runs one.
 enum class ExplainPart : std::uint8_t {
   SumInShared,  ///< Adds the contributions of each batch's trees. What a thread keeps of a tree is in shared memory.
-  SumInGlobal,  ///< The same, with all that in global memory, because there is more than a block has.
+  SumInGlobal,  ///< Does what SumInShared does, in global memory: a block has too little shared memory.
   Write,        ///< Adds the batches' sums, and writes them and the expected scores to the output.
 };
 

@@ -20,7 +20,7 @@ namespace forestvm::kernels {
 enum class KnownCode : std::uint32_t {
   None,
   Sums,       ///< threads that share the trees of a row have float32 sums of their own, which are added
-  ExactSums,  ///< the same, with exact sums
+  ExactSums,  ///< threads that share the trees of a row have exact sums of their own, which are added
   Leaves,     ///< threads that share the trees of a row keep the leaf of every tree
 };
 
@@ -42,7 +42,7 @@ enum Accumulator : std::uint32_t {
 /// The program's numbers of a known code's accumulators.
 using Accumulators = std::array<std::uint32_t, kCount>;
 
-/// What stands in place of a transform that a phase does not have: scores remain as they are.
+/// Stands in place of a transform that a phase does not have: scores remain as they are.
 inline constexpr std::uint32_t kNoTransform = 255;
 
 /// Returns whether a field is the same in all phases of a known code.

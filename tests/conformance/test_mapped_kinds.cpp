@@ -16,6 +16,7 @@
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/rounds.hpp>
 
+#include "batched_predictions.hpp"
 #include "explained_forest.hpp"
 #include "random_forest.hpp"
 #include "support/model_folders.hpp"
@@ -42,35 +43,6 @@ Result<Program> program_of(const Model& model, const std::string& schedule, cons
   FVM_ASSIGN(const Schedule chosen, named ? schedule_by_name(model, schedule) : parse_schedule(schedule));
   FVM_ASSIGN(const Compiled done, compile(model, chosen, options));
   return done.program;
-}
-
-/// Predicts in batches of `batch` rows. Numbers are float64, which holds those of every program exactly.
-std::vector<double> predicted(const Predictor& predictor, const RowBlock& rows, OutputKind output,
-                              const CallOptions& options, std::size_t batch) {
-  const auto context = predictor.make_context();
-  const std::size_t width = output_width(predictor.program(), output, options);
-  std::vector<double> out(rows.count * width);
-  std::vector<std::int64_t> labels(rows.count * width);
-  const bool is_class = output == OutputKind::Class;
-  const std::size_t outputs = predictor.program().meta().num_outputs;
-  for (std::size_t begin = 0; begin < rows.count; begin += batch) {
-    RowBlock some = rows;
-    some.data = static_cast<const std::byte*>(rows.data) +
-                begin * rows.stride * (rows.type == RowType::Float64 ? sizeof(double) : sizeof(float));
-    some.count = std::min(batch, rows.count - begin);
-    CallOptions call = options;
-    if (options.base_margin.data != nullptr) {
-      call.base_margin.data = static_cast<const double*>(options.base_margin.data) + begin * outputs;
-      call.base_margin.rows = some.count;
-    }
-    void* const to =
-        is_class ? static_cast<void*>(labels.data() + begin * width) : out.data() + begin * width;
-    const auto done = predictor.predict_with(*context, some, output,
-                                             is_class ? ResultType::Int64 : ResultType::Float64, call, to);
-    EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
-  }
-  if (is_class) out.assign(labels.begin(), labels.end());
-  return out;
 }
 
 /// Margins of rows, each a float32 number.

@@ -16,6 +16,7 @@
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/rounds.hpp>
 
+#include "batched_predictions.hpp"
 #include "support/model_folders.hpp"
 #include "support/same_bits.hpp"
 #include "support/small_models.hpp"
@@ -38,28 +39,6 @@ Result<Program> kept(const Model& model, const std::string& schedule) {
   options.keeps_leaves = true;
   FVM_ASSIGN(const Compiled done, compile(model, chosen, options));
   return done.program;
-}
-
-/// Predicts in batches of `batch` rows. Numbers are float64, which holds those of every program exactly.
-std::vector<double> predicted(const Predictor& predictor, const RowBlock& rows, OutputKind output,
-                              const CallOptions& options, std::size_t batch) {
-  const auto context = predictor.make_context();
-  const std::size_t width = output_width(predictor.program(), output, options);
-  std::vector<double> out(rows.count * width);
-  std::vector<std::int64_t> labels(rows.count * width);
-  const bool is_class = output == OutputKind::Class;
-  for (std::size_t begin = 0; begin < rows.count; begin += batch) {
-    RowBlock some = rows;
-    some.data = static_cast<const double*>(rows.data) + begin * rows.stride;
-    some.count = std::min(batch, rows.count - begin);
-    void* const to =
-        is_class ? static_cast<void*>(labels.data() + begin * width) : out.data() + begin * width;
-    const auto done = predictor.predict_with(*context, some, output,
-                                             is_class ? ResultType::Int64 : ResultType::Float64, options, to);
-    EXPECT_TRUE(done.ok()) << (done.ok() ? "" : done.error().text());
-  }
-  if (is_class) out.assign(labels.begin(), labels.end());
-  return out;
 }
 
 /// Returns the outputs of the leaf that the trainer calls `number`.

@@ -105,7 +105,7 @@ TEST(KnownCode, GivesTheHostsBits) {
           }
 }
 
-/// What differs from the known codes is interpreted.
+/// Codes that differ from the known ones are interpreted.
 TEST(KnownCode, OthersAreInterpreted) {
   const Model model = model_of(12, 4, 1);
   const auto of = [&](const std::string& text, OutputKind output = OutputKind::Raw) {

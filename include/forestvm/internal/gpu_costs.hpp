@@ -14,7 +14,7 @@
 
 namespace forestvm::gpu_costs {
 
-/// What running code costs besides walks and copies, as counted in machine code (bench/gpu/machine.py) for one row of
+/// Costs of running code, besides walks and copies, as counted in machine code (bench/gpu/machine.py) for one row of
 /// higgs.
 struct CodeCosts {
   double instructions;  ///< that a warp issues outside the loop of its walk
@@ -74,7 +74,7 @@ inline constexpr double kStageLatency = 225;  ///< latency of a load into shared
 inline constexpr double kBytesOfLoad = 16;    ///< bytes of rows that a thread loads at once
 inline constexpr double kReduceLatency = 21;  ///< latency of adding the sum of one thread to that of the row
 
-/// What it costs a block to copy rows into shared memory.
+/// Clocks that a block takes to copy rows into shared memory.
 struct Copying {
   double latency, passing;
 };
