@@ -1,6 +1,6 @@
 // The instructions of a phase, and everything that follows from the rows of linked_operands.def. In: a
 // program's instruction. Out: LinkedInst, which keeps the operands that its row lists and has room for the
-// fields that linking adds; cut_phases.cpp and link.cpp fill these in, the kernels read them. Every access
+// fields that linking adds; cut_phases.cpp and measure_phase.hpp fill these in, the kernels read them. Every access
 // names the opcode and the field, and compiles only if the row lists it.
 #pragma once
 
