@@ -131,28 +131,27 @@ Result<CallOptions> known_call_options(const fvm_call_options* given) {
   return options;
 }
 
-/// Predicts the rows that `rows_for(used)` returns, given the context. `options` may be null.
-template <class RowsFor>
-fvm_status predict(const char* function, fvm_context* context, const RowsFor& rows_for, fvm_output output,
+/// Predicts rows, after checking that the output has room for them.
+Result<void> predict_rows(const ContextInUse& used, const AnyRows& rows, OutputKind output, ResultType type,
+                          const CallOptions& options, void* out, std::size_t capacity) {
+  const std::size_t count = row_count(rows),
+                    width = output_width(used.predictor().program(), output, options);
+  FVM_TRY(check_room(count, width, capacity));
+  if (out == nullptr && count != 0 && width != 0) return usage("the output is null");
+  return used.predictor().predict_with(used.memory(), rows, output, type, options, out);
+}
+
+/// Predicts the rows of a caller's struct. `options` may be null.
+fvm_status predict(const char* function, fvm_context* context, const fvm_rows* rows, fvm_output output,
                    fvm_type type, const fvm_call_options* options, void* out, std::size_t capacity) {
   return guarded(function, [&]() -> Result<void> {
     FVM_ASSIGN(const OutputKind kind, known_output(output));
     FVM_ASSIGN(const ResultType result, known_result_type(kind, type));
     FVM_ASSIGN(const CallOptions call, known_call_options(options));
     FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
-    FVM_ASSIGN(const AnyRows rows, rows_for(used));
-    const std::size_t count = row_count(rows), width = output_width(used.predictor().program(), kind, call);
-    FVM_TRY(check_room(count, width, capacity));
-    if (out == nullptr && count != 0 && width != 0) return usage("the output is null");
-    return used.predictor().predict_with(used.memory(), rows, kind, result, call, out);
+    FVM_ASSIGN(const AnyRows known, used.known_rows(rows));
+    return predict_rows(used, known, kind, result, call, out, capacity);
   });
-}
-
-/// Predicts the rows of a caller's struct.
-fvm_status predict(const char* function, fvm_context* context, const fvm_rows* rows, fvm_output output,
-                   fvm_type type, const fvm_call_options* options, void* out, std::size_t capacity) {
-  const auto rows_for = [&](const ContextInUse& used) { return used.known_rows(rows); };
-  return predict(function, context, rows_for, output, type, options, out, capacity);
 }
 
 /// Describes encoded rows in the caller's struct, which may be larger than the one that the library knows.
@@ -240,14 +239,16 @@ fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_outp
 
 fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                            fvm_output output, float* out, size_t capacity) {
-  if (output == FVM_OUTPUT_CLASS || output == FVM_OUTPUT_LEAF)
-    return guarded("fvm_predict_f32", []() -> Result<void> {
+  return guarded("fvm_predict_f32", [&]() -> Result<void> {
+    if (output == FVM_OUTPUT_CLASS || output == FVM_OUTPUT_LEAF)
       return usage("writes float32 numbers; fvm_predict writes classes and leaf numbers");
-    });
-  const auto rows_for = [&](const ContextInUse&) -> Result<AnyRows> {
-    return AnyRows(RowBlock{rows, row_count, row_stride});
-  };
-  return predict("fvm_predict_f32", context, rows_for, output, FVM_TYPE_FLOAT32, nullptr, out, capacity);
+    FVM_ASSIGN(const OutputKind kind, known_output(output));
+    FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
+    const RowBlock block{rows, row_count, row_stride};
+    if (used.predictor().predict_again(used.memory(), block, kind, ResultType::Float32, out, capacity))
+      return {};
+    return predict_rows(used, block, kind, ResultType::Float32, {}, out, capacity);
+  });
 }
 
 fvm_status fvm_encode(fvm_context* context, const fvm_rows* rows, uint8_t* out, size_t capacity,

@@ -290,6 +290,18 @@ class Predictor {
     return predict_with(context, rows, output, type, {}, out);
   }
 
+  /// Predicts row-major float32 rows without options if the context's last call was like this one: by this predictor,
+  /// with the same number of rows, stride, output and type. Such a call skips checks and planning, which take longer
+  /// than the walks of one row in a small forest. Returns false, and writes nothing, if the last call differed or
+  /// cannot be repeated (its rows were converted, it took several passes, or it ran on a GPU), if a pointer is null,
+  /// or if `capacity` is less than the number of predictions. predict_with tries this first; a caller that would have
+  /// to prepare its arguments for predict_with can try it before.
+  virtual bool predict_again(Context& context, const RowBlock& rows, OutputKind output, ResultType type,
+                             void* out, std::size_t capacity) const {
+    (void)context, (void)rows, (void)output, (void)type, (void)out, (void)capacity;
+    return false;
+  }
+
   /// Predicts raw scores, values, contributions or interactions. Usage for other outputs.
   Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const;
   Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output, double* out) const;

@@ -122,6 +122,9 @@ void deliver(OutputKind output, const void* written, std::size_t count, const De
 
 Result<void> CallPredictor::predict_with(Context& context, const AnyRows& rows, OutputKind output,
                                          ResultType type, const CallOptions& options, void* out) const {
+  const auto* const block = block_of(rows);
+  if (block != nullptr && is_plain(options) && predict_again(context, *block, output, type, out, SIZE_MAX))
+    return {};
   FVM_TRY(check_result(program(), output, type));
   FVM_TRY(check_context(context));
   FVM_ASSIGN(const RowSource source, row_reader().resolve(rows));

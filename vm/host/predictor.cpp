@@ -28,6 +28,21 @@ namespace {
 /// The most threads that a caller may ask for: more than any machine has.
 constexpr unsigned kMaxThreads = 4096;
 
+/// A call that can be made again with other rows: see Predictor::predict_again.
+struct KnownCall {
+  std::uint64_t predictor = 0;  ///< HostPredictor::number_; 0 if there is no such call.
+  std::size_t count = 0, stride = 0;
+  std::size_t numbers = 0;  ///< Numbers of the output.
+  OutputKind output{};
+  ResultType type{};
+  Pass pass{};  ///< The call's only pass. Its accumulators and codes lie in the context's scratch memory.
+
+  bool is_like(const RowBlock& rows, OutputKind wanted, ResultType wanted_type) const {
+    return rows.count == count && rows.stride == stride && output == wanted && type == wanted_type &&
+           rows.type == RowType::Float32 && rows.column_stride == 1 && !rows.hashed;
+  }
+};
+
 class HostContext final : public Context {
  public:
   HostContext() : Context(&kBackend) {}
@@ -36,7 +51,15 @@ class HostContext final : public Context {
   std::vector<Line> scratch;
   std::vector<Line> codes;  ///< Blocks of codes with the values that linear leaves read beside them.
   std::vector<std::uint32_t> output_indices;  ///< Pass::output_indices of a call that chooses features.
+  /// The last call if it can be made again. Whatever uses the scratch memory sets or clears it.
+  KnownCall last;
 };
+
+/// Returns a number for a predictor. No other of the process has it, not even one that was at the same address before.
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
 
 class HostPredictor final : public CallPredictor {
  public:
@@ -45,9 +68,23 @@ class HostPredictor final : public CallPredictor {
         owned_(std::move(loaded)),
         loaded_(*owned_),
         plan_(loaded_, target),
-        target_(&target) {}
+        target_(&target),
+        number_(next_number()) {}
 
   std::unique_ptr<Context> make_context() const override { return std::make_unique<HostContext>(); }
+
+  bool predict_again(Context& context, const RowBlock& rows, OutputKind output, ResultType type, void* out,
+                     std::size_t capacity) const override {
+    if (context.owner() != &HostContext::kBackend) return false;
+    KnownCall& last = static_cast<HostContext&>(context).last;
+    if (last.predictor != number_ || !last.is_like(rows, output, type) || capacity < last.numbers ||
+        rows.data == nullptr || out == nullptr)
+      return false;
+    last.pass.rows = static_cast<const float*>(rows.data);
+    set_results(last.pass, {type, out});
+    run_code(last.pass);
+    return true;
+  }
 
   // Cold, so that it is compiled for size: encoders, which it calls, take the time.
   [[gnu::cold]] Result<CodedRows> encode(Context& context, const AnyRows& given,
@@ -56,6 +93,7 @@ class HostPredictor final : public CallPredictor {
     FVM_ASSIGN(const RowSource rows, row_reader().resolve_to_encode(given, out.size()));
     const std::size_t count = rows.count();
     const std::size_t width = coded_columns();
+    static_cast<HostContext&>(context).last.predictor = 0;
     for (std::size_t begin = 0; begin < count;) {
       const auto rows_here = static_cast<std::uint32_t>(plan_.rows_to_encode(rows, count - begin));
       FVM_TRY(encode_some(static_cast<HostContext&>(context), rows, begin, rows_here,
@@ -85,6 +123,7 @@ class HostPredictor final : public CallPredictor {
     const std::size_t count = rows.count(), width = output_width(loaded_.program, output, options);
     HostContext& memory = static_cast<HostContext&>(context);
     std::vector<Line>& scratch = memory.scratch;
+    memory.last.predictor = 0;
     if (!options.features.empty()) FVM_TRY(find_output_indices(options.features, memory.output_indices));
     for (std::size_t begin = 0; begin < count;) {
       Pass pass{};
@@ -103,9 +142,26 @@ class HostPredictor final : public CallPredictor {
       pass.row_count = static_cast<std::uint32_t>(
           plan_.rows(pass, rows, count - begin, PassPlan::delivered_bytes(pass, 1, to.type)));
       FVM_TRY(run_pass(pass, rows, begin, here, scratch));
+      if (pass.row_count == count && can_repeat(pass, rows, to.type)) remember(pass, to.type, memory.last);
       begin += pass.row_count;
     }
     return {};
+  }
+
+  /// Returns whether a call that was answered by one pass can be made again with other rows: all that the pass holds of
+  /// this call is where its rows and results are.
+  bool can_repeat(const Pass& pass, const RowSource& rows, ResultType type) const {
+    const bool known_output = pass.output == OutputKind::Raw || pass.output == OutputKind::Value ||
+                              pass.output == OutputKind::Class || pass.output == OutputKind::Leaf;
+    return rows.form() == RowForm::Plain && known_output && is_plain(*pass.options) && !pass.walks_stages &&
+           written_type(pass.output, type) == type && loaded_.functions.empty();
+  }
+
+  void remember(const Pass& pass, ResultType type, KnownCall& call) const {
+    static constexpr CallOptions kNoOptions;
+    call = {number_, pass.row_count, pass.row_stride, pass.row_count * pass.width, pass.output, type, pass};
+    call.pass.options = &kNoOptions;
+    call.pass.source = nullptr;  // functions of leaves and early stops read it
   }
 
   /// Writes the index of each feature among the chosen ones, and kLeftOut for others.
@@ -262,6 +318,15 @@ class HostPredictor final : public CallPredictor {
     pass.codes = rows.codes;
   }
 
+  /// Gives a pass the memory that its results are written to.
+  static void set_results(Pass& pass, const Destination& to) {
+    pass.values = to.values();
+    pass.wide_values = to.wide_values();
+    pass.labels = to.labels();
+    pass.leaves = to.leaves();
+    if (pass.in_place) pass.accumulators[0] = reinterpret_cast<std::byte*>(pass.values);
+  }
+
   Result<void> run_pass(Pass& pass, const RowSource& rows, std::size_t begin, const Destination& to,
                         std::vector<Line>& scratch) const {
     // Asks first what plain rows answer at once: this is a good part of a call of one row.
@@ -296,10 +361,7 @@ class HostPredictor final : public CallPredictor {
     give_rows(pass, view);
     pass.plan_rows = plan_.plan_rows(rows, pass.row_count);
     const Destination written{written_type(pass.output, to.type), delivered == 0 ? to.out : memory + values};
-    pass.values = written.values();
-    pass.wide_values = written.wide_values();
-    pass.labels = written.labels();
-    pass.leaves = written.leaves();
+    set_results(pass, written);
     interpret_pass(pass, memory + values + delivered);
     if (delivered != 0) deliver(pass.output, written.out, pass.row_count * pass.width, to);
     return {};
@@ -357,9 +419,8 @@ class HostPredictor final : public CallPredictor {
     if (reads_leaf_numbers(pass.output))
       pass.leaves =
           reinterpret_cast<std::int32_t*>(take(plan_.leaf_number_bytes(pass.output, pass.row_count)));
-    pass.accumulators[0] = pass.in_place
-                               ? reinterpret_cast<std::byte*>(pass.values)
-                               : take(std::size_t{pass.row_count} * loaded_.meta.num_outputs * sizeof(float));
+    if (!pass.in_place)
+      pass.accumulators[0] = take(std::size_t{pass.row_count} * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       pass.accumulators[i] = take(loaded_.accumulator_bytes(i, pass.output, pass.row_count));
     pass.leaf_values = reinterpret_cast<double*>(take(plan_.leaf_value_bytes(pass.row_count)));
@@ -407,6 +468,10 @@ class HostPredictor final : public CallPredictor {
   /// Interprets a pass. `codes` is memory for the codes of its rows.
   void interpret_with(Pass& pass, std::byte* codes) const {
     if (pass.codes == nullptr) pass.codes = pass.encode_to = reinterpret_cast<std::uint8_t*>(codes);
+    run_code(pass);
+  }
+
+  void run_code(const Pass& pass) const {
     const FloatEnvironment environment;
     Machine machine(loaded_, pass);
     interpret(loaded_.code, 0, machine);
@@ -416,6 +481,7 @@ class HostPredictor final : public CallPredictor {
   const LoadedProgram& loaded_;  ///< *owned_
   const PassPlan plan_;
   const Target* target_;
+  const std::uint64_t number_;  ///< Identifies the predictor in contexts.
   mutable std::once_flag lookup_codes_once_;
   mutable LookupCodes lookup_codes_;
 };

@@ -49,6 +49,12 @@ constexpr ResultType written_type(OutputKind output, ResultType type) {
   return output == OutputKind::Leaf ? ResultType::Int32 : type;
 }
 
+/// Returns whether a call for scores, values, labels or leaf numbers has no options. Others are for other outputs.
+inline bool is_plain(const CallOptions& options) {
+  return options.base_margin.data == nullptr && !options.early_stop && !options.rounds &&
+         options.features.empty();
+}
+
 /// Copies `count` numbers of an output from `written`, in the program's type, to `to`, in the caller's type.
 void deliver(OutputKind output, const void* written, std::size_t count, const Destination& to);
 

@@ -152,6 +152,9 @@ class RowSource {
   RowForm form_;
 };
 
+/// Returns the rows if they are a RowBlock, otherwise null.
+inline const RowBlock* block_of(const AnyRows& rows) { return std::get_if<RowBlock>(&rows); }
+
 /// Reads rows for one program.
 class RowReader {
  public:

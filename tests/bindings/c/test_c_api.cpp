@@ -98,6 +98,15 @@ TEST(CApi, PredictsFloat32AsTheLongCallDoes) {
       const auto expected =
           predicted<float>(opened.context(), c_rows(RowBlock{rows.data(), 200, 5}), output, width);
       EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0);  // NaN, too
+      std::vector<float> again(200 * width);
+      for (int call = 0; call < 3; ++call) {  // the second and third are known from the first
+        const auto read = [&](std::size_t capacity) {
+          return fvm_predict_f32(opened.context(), rows.data(), 100, 5, output, again.data(), capacity);
+        };
+        EXPECT_EQ(read(again.size()), FVM_OK) << fvm_last_error();
+        EXPECT_EQ(std::memcmp(again.data(), expected.data(), 100 * width * sizeof(float)), 0);
+        expect_usage(read(100 * width - 1), "the output has room for");
+      }
     }
   }
 }
