@@ -2,6 +2,7 @@
 #include <forestvm/internal/loaded_paths.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -53,7 +54,8 @@ struct OtherSplit {
 
 /// The nodes of a tree, with the facts about each that do not depend on the way from the root.
 struct TreeNodes {
-  explicit TreeNodes(std::span<const PathNode> of) : nodes(of), ends(of.size()), means(of.size()) {
+  explicit TreeNodes(std::span<const PathNode> of)
+      : nodes(of), ends(of.size()), means(of.size()), heights(of.size()) {
     for (std::size_t n = nodes.size(); n-- > 0;) {
       ends[n] = static_cast<std::uint32_t>(n + 1);
       means[n] = nodes[n].number;
@@ -61,28 +63,28 @@ struct TreeNodes {
       const std::size_t left = n + 1, right = ends[left];
       ends[n] = ends[right];
       means[n] = nodes[n].number * means[left] + (1 - nodes[n].number) * means[right];
+      const int above = std::max(heights[left], heights[right]) + 1;
+      heights[n] = static_cast<std::uint8_t>(std::min(above, kTall));
     }
   }
+
+  static constexpr int kTall = 3;  ///< The height that stands for this and all greater ones.
 
   bool is_leaf(std::size_t node) const { return nodes[node].split == 0; }
 
   std::span<const PathNode> nodes;
-  std::vector<std::uint32_t> ends;  ///< The index after the last node of each node's subtree.
-  std::vector<double> means;        ///< The mean of the leaves below each node over the training rows.
-};
-
-/// A step of the way through a tree.
-struct Visit {
-  enum class Kind : std::uint8_t { Enter, Turn, Leave };
-
-  Kind kind;
-  std::uint32_t split;  ///< Index in WayThrough::splits.
+  std::vector<std::uint32_t> ends;    ///< The index after the last node of each node's subtree.
+  std::vector<double> means;          ///< The mean of the leaves below each node over the training rows.
+  std::vector<std::uint8_t> heights;  ///< The most splits on a way from each node to a leaf, at most kTall.
 };
 
 /// The way through a tree: it enters each split, goes through its left subtree, turns to the right one, and leaves.
 struct WayThrough {
-  explicit WayThrough(const TreeNodes& of) : tree(of) {
+  /// Lists others and branches only if `lists_others`.
+  WayThrough(const TreeNodes& of, bool lists_others) : tree(of), lists_others_(lists_others) {
     if (tree.is_leaf(0)) return;
+    splits.reserve(tree.nodes.size() / 2);
+    steps.reserve(tree.nodes.size());
     enter(0);
     while (!open.empty()) {
       // The way leads to the child at which the deepest split's direction points.
@@ -93,13 +95,10 @@ struct WayThrough {
         continue;
       }
       while (!open.empty() && !way.back().left) {
-        back();
-        visits.push_back({Visit::Kind::Leave, open.back()});
-        open.pop_back();
+        leave();
       }
       if (open.empty()) break;
       back();
-      visits.push_back({Visit::Kind::Turn, open.back()});
       go(false);
     }
   }
@@ -107,7 +106,7 @@ struct WayThrough {
   std::vector<SplitOnWay> splits;
   std::vector<OtherSplit> others;  ///< The features above each split, split by split.
   std::vector<double> branches;    ///< WaySplit::taken of each branch of a split that leads to splits.
-  std::vector<Visit> visits;
+  std::vector<PathStep> steps;
   std::uint32_t most_features = 0;  ///< Most different features on a way from the root to a leaf.
   std::size_t most_depth = 0;
 
@@ -125,7 +124,7 @@ struct WayThrough {
         split.above_taken = way[i].taken;
       } else {
         split.others_taken *= way[i].taken;
-        others.push_back({way[i].feature, way[i].branch, open[i], !way[i].left});
+        if (lists_others_) others.push_back({way[i].feature, way[i].branch, open[i], !way[i].left});
         ++features;
       }
     }
@@ -133,9 +132,24 @@ struct WayThrough {
     most_features = std::max(most_features, features);
     most_depth = std::max(most_depth, way.size() + 1);
     open.push_back(static_cast<std::uint32_t>(splits.size()));
-    visits.push_back({Visit::Kind::Enter, open.back()});
     splits.push_back(split);
+    const unsigned height = tree.heights[node];
+    if (height == 2) add_step(PathMotion::Fork);
+    add_step(height == 1 ? PathMotion::Both : PathMotion::Down);
     go(true);
+  }
+
+  void leave() {
+    back();
+    if (tree.heights[splits[open.back()].node] > 1) add_step(PathMotion::Up);
+    open.pop_back();
+  }
+
+  /// Adds a step at the deepest open split, where the way ends now.
+  void add_step(PathMotion motion) {
+    const std::uint32_t split = open.back();
+    const bool is_right = !way.empty() && !way.back().left;
+    steps.push_back({split, splits[split].depth, motion, static_cast<std::uint8_t>(is_right)});
   }
 
   void go(bool left) {
@@ -145,7 +159,7 @@ struct WayThrough {
     const double share = left ? tested.number : 1 - tested.number;
     const double taken = split.above_taken * share;
     way.push_back({tested.feature, left, false, static_cast<std::uint32_t>(branches.size()), taken});
-    if (!tree.is_leaf(left ? split.node + 1 : split.right)) branches.push_back(taken);
+    if (lists_others_ && !tree.is_leaf(left ? split.node + 1 : split.right)) branches.push_back(taken);
   }
 
   void back() {
@@ -155,6 +169,7 @@ struct WayThrough {
   }
 
   const TreeNodes& tree;
+  const bool lists_others_;
   std::vector<std::uint32_t> open;  ///< Splits that the way has entered and not left.
   std::vector<WaySplit> way;
 };
@@ -170,15 +185,20 @@ void add_constants(const TreeNodes& tree, const SplitOnWay& split, bool four, co
   const double difference = tree.means[left] - tree.means[right];
   const double first = rule.first * split.others_taken * difference;
   const double slope = both ? difference : 1, value = both ? tree.means[right] : 0;
-  to.insert(to.end(), {(1 - z) * slope, -z * slope, 0, first * (1 - z), first * -z, 0, tree.means[left],
-                       tree.means[right]});
+  const double constants[] = {(1 - z) * slope,  -z * slope,       0, first * (1 - z), first * -z, 0,
+                              tree.means[left], tree.means[right]};
+  static_assert(std::size(constants) == SplitConstants::Count);
+  const std::size_t begin = to.size(),
+                    of_point = four ? SplitConstants::FourConstants : SplitConstants::TwoConstants;
+  to.resize(begin + SplitConstants::Count + rule.points.size() * of_point);
+  double* at = std::ranges::copy(constants, to.data() + begin).out;
   for (const double t : rule.points) {
     const double chance = above * (1 - t) + t;
-    to.push_back(value + (above * z * (1 - t) + t) / chance * slope);
-    to.push_back(value + above * z * (1 - t) / chance * slope);
+    *at++ = value + (above * z * (1 - t) + t) / chance * slope;
+    *at++ = value + above * z * (1 - t) / chance * slope;
     if (!four) continue;
-    to.push_back(value + z * slope);
-    to.push_back(is_repeated(split) ? above / (chance * chance) : 1);
+    *at++ = value + z * slope;
+    *at++ = is_repeated(split) ? above / (chance * chance) : 1;
   }
 }
 
@@ -197,7 +217,7 @@ Pair pair_of(std::uint32_t a, std::uint32_t b) { return {std::min(a, b), std::ma
 /// WaySplit::taken of a branch, if that is smaller.
 std::vector<Pair> pairs_of(std::span<const PathNode> nodes, double& least_taken) {
   const TreeNodes tree(nodes);
-  const WayThrough way(tree);
+  const WayThrough way(tree, true);
   for (const double taken : way.branches) least_taken = std::min(least_taken, taken);
   std::vector<Pair> pairs;
   std::size_t other = 0;
@@ -215,16 +235,6 @@ std::vector<Pair> all_of(std::span<const std::vector<Pair>> lists) {
   return pairs;
 }
 
-/// Returns the features that some trees test, and further features, ascending.
-template <class Trees>
-std::vector<std::uint32_t> features_of(const Trees& trees, std::vector<std::uint32_t> features) {
-  for (const std::span<const PathNode> tree : trees)
-    for (const PathNode& node : tree)
-      if (node.split != 0) features.push_back(node.feature);
-  sort_unique(features);
-  return features;
-}
-
 /// The terms that have sums and totals. The features that trees test come first, then their interacting pairs.
 struct Terms {
   std::vector<std::uint32_t> features;
@@ -237,7 +247,11 @@ struct Terms {
 
 class PathLoader {
  public:
-  PathLoader(const Program& program, LoadedPaths& to) : program_(program), to_(to) {}
+  PathLoader(const Program& program, LoadedPaths& to)
+      : program_(program),
+        to_(to),
+        is_listed_(program.meta().num_features),
+        sums_(program.meta().num_features) {}
 
   void run() {
     const auto base = program_.base();
@@ -256,6 +270,9 @@ class PathLoader {
       means[k] = static_cast<double>(static_cast<float>(means[k]));
       expected[k] = base[k] + means[k];
     }
+    const std::size_t splits = taken / 2;  // there is a leaf more than splits in each tree
+    to_.splits.reserve(splits);
+    to_.steps.reserve(2 * splits);
     std::vector<std::vector<std::vector<Pair>>> pairs(by_output.size());
     double least_taken = 1;
     for (std::size_t k = 0; k < by_output.size(); ++k)
@@ -268,6 +285,21 @@ class PathLoader {
 
  private:
   using Trees = std::span<const std::span<const PathNode>>;
+
+  /// Returns the features that some trees test, and further features, ascending.
+  std::vector<std::uint32_t> features_of(Trees trees, std::span<const std::uint32_t> further) {
+    std::vector<std::uint32_t> features;
+    const auto add = [&](std::uint32_t feature) {
+      if (std::exchange(is_listed_[feature], std::uint8_t{1}) == 0) features.push_back(feature);
+    };
+    for (const std::span<const PathNode> tree : trees)
+      for (const PathNode& node : tree)
+        if (node.split != 0) add(node.feature);
+    for (const std::uint32_t feature : further) add(feature);
+    for (const std::uint32_t feature : features) is_listed_[feature] = 0;
+    std::ranges::sort(features);
+    return features;
+  }
 
   /// Returns the features in the patterns of the output that is added.
   std::vector<std::uint32_t> features_looked_up() const {
@@ -307,8 +339,10 @@ class PathLoader {
   void add_batch(Trees trees, const Terms& sums, const Terms& totals) {
     PathBatch batch{to_.trees.size(), 0, to_.totals.size(), static_cast<std::uint32_t>(sums.features.size()),
                     static_cast<std::uint32_t>(sums.pairs.size())};
-    for (const std::uint32_t feature : sums.features)
-      to_.totals.push_back(index_in(totals.features, feature));
+    for (std::uint32_t i = 0; i < sums.features.size(); ++i) {
+      to_.totals.push_back(index_in(totals.features, sums.features[i]));
+      sums_[sums.features[i]] = i;
+    }
     for (const Pair& pair : sums.pairs) to_.totals.push_back(totals.index_of(pair));
     for (const std::span<const PathNode> tree : trees) add_tree(tree, sums);
     batch.end_tree = to_.trees.size();
@@ -324,7 +358,7 @@ class PathLoader {
 
   void add_tree(std::span<const PathNode> nodes, const Terms& sums) {
     const TreeNodes tree(nodes);
-    const WayThrough way(tree);
+    const WayThrough way(tree, to_.interactions);
     if (way.splits.empty()) return;
     const Radau& rule = rule_of(way.most_features);
     const auto points = static_cast<std::uint32_t>(rule.points.size());
@@ -341,18 +375,21 @@ class PathLoader {
     for (std::size_t i = 0, end = 0; i < way.splits.size(); ++i) {
       if (i == end) {
         const std::uint32_t node = way.splits[i].node;
-        end += height(tree, node) == 2 ? (tree.ends[node] - node) / 2 : 1;
+        end += tree.heights[node] == 2 ? (tree.ends[node] - node) / 2 : 1;
         four = std::ranges::any_of(std::span(way.splits).subspan(i, end - i), is_repeated);
       }
-      add_split(tree, way.splits[i], four, rule, sums.features);
+      add_split(tree, way.splits[i], four, rule);
     }
     if (to_.interactions) add_pairs(tree, way, rule, sums);
-    if (to_.wide)
+    if (to_.wide) {
       to_.doubles.insert(to_.doubles.end(), constants_.begin(), constants_.end());
-    else
-      for (const double constant : constants_) to_.singles.push_back(static_cast<float>(constant));
-    add_steps(tree, way);
-    to_.trees.back().step_count = to_.steps.size() - to_.trees.back().first_step;
+    } else {
+      to_.singles.resize(constants + constants_.size());
+      std::ranges::transform(constants_, to_.singles.begin() + static_cast<std::ptrdiff_t>(constants),
+                             [](double constant) { return static_cast<float>(constant); });
+    }
+    to_.steps.insert(to_.steps.end(), way.steps.begin(), way.steps.end());
+    to_.trees.back().step_count = way.steps.size();
     to_.most_depth = std::max(to_.most_depth, way.most_depth);
     to_.most_splits = std::max(to_.most_splits, way.splits.size());
     to_.most_levels = std::max(to_.most_levels, way.most_depth * points);
@@ -374,46 +411,14 @@ class PathLoader {
     }
   }
 
-  void add_split(const TreeNodes& tree, const SplitOnWay& split, bool four, const Radau& rule,
-                 const std::vector<std::uint32_t>& features) {
+  void add_split(const TreeNodes& tree, const SplitOnWay& split, bool four, const Radau& rule) {
     const PathNode& node = tree.nodes[split.node];
     const unsigned flags = (split.above_left ? kAboveLeft : 0u) |
                            (tree.is_leaf(split.node + 1) ? kLeftLeaf : 0u) |
                            (tree.is_leaf(split.right) ? kRightLeaf : 0u) | (four ? kFourConstants : 0u);
-    to_.splits.push_back({node.column, index_in(features, node.feature),
-                          static_cast<std::uint32_t>(constants_.size()), split.above, node.code,
-                          static_cast<std::uint8_t>(flags)});
+    to_.splits.push_back({node.column, sums_[node.feature], static_cast<std::uint32_t>(constants_.size()),
+                          split.above, node.code, static_cast<std::uint8_t>(flags)});
     add_constants(tree, split, four, rule, constants_);
-  }
-
-  void add_steps(const TreeNodes& tree, const WayThrough& way) {
-    std::vector<std::uint8_t> is_right(way.most_depth + 1);  // by depth: 1 if the way has turned right
-    for (const Visit& visit : way.visits) {
-      const SplitOnWay& split = way.splits[visit.split];
-      const unsigned below = height(tree, split.node);
-      const auto add = [&](PathMotion motion) {
-        to_.steps.push_back({visit.split, split.depth, motion, is_right[split.depth]});
-      };
-      switch (visit.kind) {
-        case Visit::Kind::Enter:
-          is_right[split.depth + 1u] = 0;
-          if (below == 2) add(PathMotion::Fork);
-          add(below == 1 ? PathMotion::Both : PathMotion::Down);
-          break;
-        case Visit::Kind::Turn:
-          is_right[split.depth + 1u] = 1;
-          break;
-        case Visit::Kind::Leave:
-          if (below > 1) add(PathMotion::Up);
-          break;
-      }
-    }
-  }
-
-  /// Returns the most splits on a way from a node to a leaf, and 3 if there are more.
-  static unsigned height(const TreeNodes& tree, std::size_t node, unsigned most = 3) {
-    if (most == 0 || tree.is_leaf(node)) return 0;
-    return 1 + std::max(height(tree, node + 1, most - 1), height(tree, tree.ends[node + 1], most - 1));
   }
 
   const Program& program_;
@@ -422,6 +427,8 @@ class PathLoader {
   Radau rules_[kMaxPathFeatures / 2 + 1] = {};
   std::vector<double> constants_;    ///< Constants of the tree that is added.
   std::vector<std::size_t> starts_;  ///< For each explained tree, the index of its first node in the section.
+  std::vector<std::uint8_t> is_listed_;  ///< For each feature, 1 while features_of has listed it.
+  std::vector<std::uint32_t> sums_;  ///< For each feature of the batch that is added, the index of its sum.
 };
 
 }  // namespace
