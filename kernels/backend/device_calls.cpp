@@ -36,10 +36,13 @@ bool has_on_device(const Program& program, OutputKind output) {
       return !program.round_begins().empty();
     case OutputKind::Staged:
       return !program.round_begins().empty() && program.meta().rounds != RoundRule::None;
-    case OutputKind::Interactions:
     case OutputKind::ApproxContributions:
-    case OutputKind::VirtEnsembles:
+      return !program.attribution_base().empty();
     case OutputKind::Uncertainty:
+      return !program.uncertainty().empty();
+    case OutputKind::VirtEnsembles:
+      return !program.uncertainty().empty() && program.uncertainty()[0].rule != UncertaintyRule::Trees;
+    case OutputKind::Interactions:
     case OutputKind::Quantile:
       return false;
   }
@@ -48,7 +51,7 @@ bool has_on_device(const Program& program, OutputKind output) {
 
 Result<void> check_device_call(const Program& program, OutputKind output, const CallOptions& options,
                                bool on_device) {
-  if (!has_on_device(program, output))
+  if (!has_on_device(program, run_output(output, options)))
     return refused(formatted("output {}", name_of(output)), "is computed by the host only");
   if (on_device && options.base_margin.data != nullptr)
     return refused("base margins", "are taken with rows of the host only, not with rows in a GPU's memory");
@@ -69,8 +72,11 @@ void write_base(const Program& program, OutputKind output, const CallOptions& op
   const std::size_t outputs = meta.num_outputs;
   const bool wide = meta.score_type == ScalarType::Float64;
   const bool no_base = meta.rounds == RoundRule::FirstBase && options.rounds && options.rounds->begin != 0;
+  const bool approximate = output == OutputKind::ApproxContributions;
   std::vector<double> means(outputs);
-  if (output == OutputKind::Contributions) {
+  if (approximate) {
+    means = tree_means(program, output);
+  } else if (output == OutputKind::Contributions) {
     const std::uint32_t each = explained_per_tree(program);
     TreeRange trees{0, meta.num_trees};
     if (options.rounds)
@@ -84,7 +90,8 @@ void write_base(const Program& program, OutputKind output, const CallOptions& op
       base = margin_at(options.base_margin, begin * outputs + i);
       if (!wide) base = static_cast<double>(static_cast<float>(base));
     }
-    to[i] = output == OutputKind::Contributions ? means[i % outputs] + base : base;
+    to[i] = explains_scores(output) ? means[i % outputs] + base : base;
+    if (approximate && !wide) to[i] = static_cast<double>(static_cast<float>(to[i]));
   }
 }
 
@@ -96,6 +103,8 @@ void set_options(const Program& program, const DeviceProgram& device, const Laun
   pass.walked = {0, 0};
   pass.added = {0, meta.num_trees};
   pass.every = options.every;
+  pass.ensembles = options.ensembles;
+  pass.margin = options.margin;
   const auto begins = program.round_begins();
   if (!begins.empty()) pass.end_round = static_cast<std::uint32_t>(begins.size() - 1);
   if (options.rounds) {

@@ -29,8 +29,16 @@ DeviceKinds::DeviceKinds(const Program& program, const LoadedPaths& paths)
   tables_.depth = static_cast<std::uint32_t>(paths.most_depth);
   tables_.num_features = program.meta().num_features;
   tables_.per_tree = explained_per_tree(program);
+  tables_.early_stop = program.meta().early_stop;
+  tables_.class_rule = program.meta().class_rule;
   tables_.wide = paths.wide;
+  tables_.wide_scores = program.meta().score_type == ScalarType::Float64;
   for (const PathOutput& output : paths.outputs) expected_.push_back(output.expected);
+  if (!program.uncertainty().empty()) {
+    tables_.uncertainty = program.uncertainty()[0].rule;
+    for (std::uint32_t round = 0; round < program.round_begins().size(); ++round)
+      ensemble_factors_.push_back(static_cast<float>(ensemble_factor(program, round)));
+  }
   find_above_depths();
   find_terms();
 }
@@ -72,6 +80,7 @@ void DeviceKinds::find_terms() {
 
 Result<void> DeviceKinds::put(TableUploads& uploads, const KindTables*& to) {
   FVM_TRY(uploads.put(program_.round_begins(), tables_.round_begins));
+  FVM_TRY(uploads.put(ensemble_factors_, tables_.ensemble_factors));
   FVM_TRY(uploads.put(paths_.steps, tables_.steps));
   FVM_TRY(uploads.put(paths_.splits, tables_.splits));
   FVM_TRY(uploads.put(above_depths_, tables_.above_depths));
@@ -82,6 +91,10 @@ Result<void> DeviceKinds::put(TableUploads& uploads, const KindTables*& to) {
   FVM_TRY(uploads.put(expected_, tables_.expected));
   FVM_TRY(uploads.put(term_begins_, tables_.term_begins));
   FVM_TRY(uploads.put(terms_, tables_.terms));
+  FVM_TRY(uploads.put(program_.attributed_trees(), tables_.attributed_trees));
+  FVM_TRY(uploads.put(program_.attributed_leaves(), tables_.attributed_leaves));
+  FVM_TRY(uploads.put(program_.attributions(), tables_.attributions));
+  FVM_TRY(uploads.put(program_.attribution_base(), tables_.attribution_base));
   return uploads.put(std::span<const KindTables>(&tables_, 1), to);
 }
 

@@ -35,6 +35,7 @@ class DeviceKinds {
   const LoadedPaths& paths_;
   std::vector<std::uint16_t> above_depths_;
   std::vector<double> expected_;
+  std::vector<float> ensemble_factors_;
   std::vector<std::uint32_t> term_begins_, terms_;
   KindTables tables_{};
 };

@@ -9,20 +9,12 @@
 #include <forestvm/core/encoder.hpp>
 #include <forestvm/core/path_steps.hpp>
 
+#include "kernels/device/kind_rows.hpp"
 #include "kernels/link/kind_tables.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {
-
-/// Numbers of a thread, which lie between those of other threads: neighbours' numbers are neighbours.
-template <class T>
-struct ThreadNumbers {
-  T* first;
-  std::size_t stride;  ///< from one number of the thread to the next
-
-  FVM_DEVICE T& operator[](std::size_t i) const { return first[i * stride]; }
-};
 
 /// Takes a row through trees.
 template <class Number>

@@ -74,8 +74,8 @@ PhaseRole role_of(Op op) {
     case Op::Explain:
     case Op::StoreTrees:
     case Op::StoreStages:
-      return PhaseRole::OfKinds;
     case Op::Attribute:
+      return PhaseRole::OfKinds;
     case Op::Quantiles:
       return PhaseRole::OfHost;
   }

@@ -1,12 +1,17 @@
-// The program's tables on the device for outputs other than scores: of single trees, of stages, and contributions. Only
-// the kernel of kinds reads them.
+// The program's tables on the device for outputs other than scores: of single trees, of stages, of how sure a forest is,
+// and contributions of each kind. Only the kernel of kinds reads them.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include <forestvm/core/attributions.hpp>
+#include <forestvm/core/early_stop.hpp>
+#include <forestvm/core/leaf_lists.hpp>
 #include <forestvm/core/path_steps.hpp>
 #include <forestvm/core/platform.hpp>
+#include <forestvm/core/transform.hpp>
+#include <forestvm/core/uncertainty.hpp>
 
 namespace forestvm::kernels {
 
@@ -28,6 +33,11 @@ FVM_HOST_DEVICE constexpr std::size_t path_bytes(std::size_t levels, std::size_t
 
 struct KindTables {
   const std::uint32_t* round_begins;  ///< The program's section.
+  /// ensemble_factor() for each number of rounds up to that of the model, in programs with virtual ensembles.
+  const float* ensemble_factors;
+  UncertaintyRule uncertainty;
+  EarlyStopRule early_stop;
+  ClassRule class_rule;
 
   // The tables of LoadedPaths.
   const PathStep* steps;
@@ -50,6 +60,13 @@ struct KindTables {
   std::uint32_t num_features;
   std::uint32_t per_tree;  ///< explained_per_tree() of the program
   bool wide;
+
+  // The program's sections of approximate contributions.
+  const NumberedLeaves* attributed_trees;
+  const std::uint32_t* attributed_leaves;
+  const Attribution* attributions;
+  const double* attribution_base;
+  bool wide_scores;  ///< True if scores are float64.
 };
 
 }  // namespace forestvm::kernels

@@ -41,7 +41,17 @@ struct DeviceLimits {
 
 /// Returns whether the kernel of kinds writes an output.
 constexpr bool is_written_by_kinds(OutputKind output) {
-  return output == OutputKind::Contributions || output == OutputKind::Trees || output == OutputKind::Staged;
+  return output == OutputKind::Contributions || output == OutputKind::ApproxContributions ||
+         is_of_trees(output);
+}
+
+/// Returns the bytes of LaunchPass::workspace for a row's virtual ensembles: three numbers for each output.
+inline std::size_t member_bytes(const ProgramMeta& meta) { return 3 * meta.num_outputs * sizeof(double); }
+
+/// Returns the bytes of a row's sums of approximate contributions, which come first in LaunchPass::workspace. Behind
+/// those of all rows are the numbers of the leaves that the rows reach.
+inline std::size_t attribution_sum_bytes(const ProgramMeta& meta) {
+  return meta.num_outputs * (std::size_t{meta.num_features} + 1) * size_of(meta.score_type);
 }
 
 /// A call, as far as linking depends on it.

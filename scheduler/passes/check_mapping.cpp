@@ -70,11 +70,10 @@ class MappingCheck {
   /// Refuses outputs that GPUs do not compute.
   Result<void> check_outputs(const Requested<LaunchDimension>& mapped) const {
     const CompileOptions& options = lowering_.options;
-    const char* const what = options.background != nullptr  ? "contributions against a background"
-                             : options.interactions         ? "interactions"
-                             : options.approx_contributions ? "approximate contributions"
-                             : options.samples != nullptr   ? "quantiles"
-                                                            : nullptr;
+    const char* const what = options.background != nullptr ? "contributions against a background"
+                             : options.interactions        ? "interactions"
+                             : options.samples != nullptr  ? "quantiles"
+                                                           : nullptr;
     if (what == nullptr) return {};
     return lowering_.refuse(mapped.directive, formatted("{} are computed on the host, not on GPUs", what));
   }

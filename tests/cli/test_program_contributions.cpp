@@ -403,8 +403,6 @@ TEST_F(Contributions, AreRefusedByName) {
   for (const char* outputs : {"interactions", "contributions,interactions"})
     expect_error({"compile", model_, "-o", out, "--with", outputs, "--schedule", "gpu"}, 1,
                  "gpuDimension(b0, grid.x): interactions are computed on the host, not on GPUs");
-  expect_error({"compile", model_, "-o", out, "--with", "approx-contributions", "--schedule", "gpu"}, 1,
-               "approximate contributions are computed on the host, not on GPUs");
   const std::string linear = test_data("lightgbm/4.7.0_linear/model.txt");
   expect_error({"compile", linear, "-o", out, "--with", "contributions"}, 1, "linear functions of the row");
   const std::string program = file("model.fvm");
