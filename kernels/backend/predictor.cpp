@@ -182,7 +182,7 @@ class DevicePredictor final : public CallPredictor {
       rows.copy_features(begin, pass.row_count, leaf_features_, staged(behind));
       pass.leaf_values = on_device(behind);
     }
-    if (pass.options.base) {
+    if (pass.options.base || pass.options.quantiles != 0) {
       const std::size_t at = behind + leaf_value_bytes(pass.row_count);
       write_base(program_, kind.output, kind.options, begin, pass.row_count, staged(at));
       pass.base = on_device(at);
@@ -196,8 +196,9 @@ class DevicePredictor final : public CallPredictor {
 
   /// Returns the bytes that are copied to the device behind rows: what functions of leaves read, and base numbers.
   std::size_t behind_bytes(const PassKind& kind, std::size_t rows) const {
-    const bool base = LaunchOptions::of(kind.output, kind.options).base;
-    return leaf_value_bytes(rows) + (base ? rows * program_.meta().num_outputs * sizeof(double) : 0);
+    const LaunchOptions options = LaunchOptions::of(kind.output, kind.options);
+    const std::size_t of_rows = options.base ? rows * program_.meta().num_outputs : 0;
+    return leaf_value_bytes(rows) + (of_rows + options.quantiles) * sizeof(double);
   }
 
   /// Returns the bytes that are copied to the device for rows: values or codes, then what lies behind them.
@@ -415,9 +416,9 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.leaves = pass.to.leaves();
     launch.pass.arrived = state.arrived.as<std::uint32_t>();
     launch.pass.workspace = state.workspace.bytes();
-    if (pass.output == OutputKind::ApproxContributions)
-      launch.pass.leaves = reinterpret_cast<std::int32_t*>(launch.pass.workspace +
-                                                           attribution_sum_bytes(meta) * pass.row_count);
+    if (reads_leaf_numbers(pass.output))
+      launch.pass.leaves = reinterpret_cast<std::int32_t*>(
+          launch.pass.workspace + bytes_before_leaves(program_, pass.output) * pass.row_count);
     for (const LinkedPhase& phase : linked.phases) {
       set_addresses(state, phase, pass.options, launch);
       FVM_TRY(visit(phase, launch));

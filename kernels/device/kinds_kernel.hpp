@@ -10,6 +10,7 @@
 #include "kernels/device/add_leaves.hpp"
 #include "kernels/device/explain_rows.hpp"
 #include "kernels/device/kind_rows.hpp"
+#include "kernels/device/quantile_rows.hpp"
 #include "kernels/device/stop_early.hpp"
 #include "kernels/device/uncertain_rows.hpp"
 #include "kernels/link/kind_tables.hpp"
@@ -140,6 +141,11 @@ FVM_DEVICE void run_kind(const Launch& launch) {
     return store_trees(launch, inst, first, count - first < threads ? count - first : threads);
   if (row >= count) return;
   if (inst.op == Op::StoreStages) return store_stages(launch, inst, row);
+  if (inst.op == Op::Quantiles) {
+    if (Device::index(1) != 0) return;
+    if (launch.pass.wide_values != nullptr) return store_quantiles(launch, row, launch.pass.wide_values);
+    return store_quantiles(launch, row, launch.pass.values);
+  }
   if (inst.op == Op::Attribute)
     return with_output(launch, launch.program.kinds->wide_scores,
                        [&]<class Score>(auto* to) { attribute_row<Score>(launch, row, to); });

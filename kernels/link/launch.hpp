@@ -151,7 +151,7 @@ struct LaunchPass {
   std::uint32_t row_count;
   /// The numbers from which the sums of row r begin, one for each output, from base[r * base_stride] on: base scores,
   /// which all rows share, or margins of the call. For contributions that begin with margins, or are of some rounds:
-  /// the expected scores.
+  /// the expected scores. For quantiles: the quantiles of the call.
   const double* base;
   std::uint32_t base_stride;
   /// Trees that are walked, by the program's numbers; {0, 0}: all. Otherwise Launch::copy_count is not 0, so that walks
@@ -167,11 +167,11 @@ struct LaunchPass {
   float* values;              ///< results in float32, for outputs Raw and Value; null otherwise
   double* wide_values;        ///< results in float64, for outputs Raw and Value; null otherwise
   std::int64_t* labels;       ///< results, for output Class; null otherwise
-  /// numbers of leaves: results for output Leaf, in `workspace` for ApproxContributions; null otherwise
+  /// numbers of leaves: results for output Leaf, in `workspace` if an output is computed from them
   std::int32_t* leaves;
   /// For each block of grid.x, how many of the blocks that join there have come: all 0 between launches.
   std::uint32_t* arrived;
-  std::byte* workspace;  ///< memory for contributions of each kind
+  std::byte* workspace;  ///< memory for contributions of each kind, virtual ensembles and quantiles
   double margin;         ///< EarlyStop::margin, for calls that stop early
   /// The call's rounds, and the number of them from one stage or check of an early stop to the next.
   std::uint32_t first_round, end_round, every;

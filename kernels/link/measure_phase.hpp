@@ -273,12 +273,12 @@ class PhaseMeasurer {
       case Op::Unless:
       case Op::Plan:
       case Op::On:
-      case Op::Quantiles:
         return;
       case Op::Explain:
       case Op::StoreTrees:
       case Op::StoreStages:
       case Op::Attribute:
+      case Op::Quantiles:
         return measure_kind(inst);
     }
   }
@@ -296,8 +296,9 @@ class PhaseMeasurer {
       if (members) blocks = 1;  // what is computed of an ensemble takes all of its scores
       workspace_bytes_ = members ? member_bytes(meta) * pass_rows_ : 0;
     }
-    if (inst.op == Op::Attribute)
-      workspace_bytes_ = (attribution_sum_bytes(meta) + meta.num_trees * sizeof(std::int32_t)) * pass_rows_;
+    if (reads_leaf_numbers(output_))
+      workspace_bytes_ =
+          (bytes_before_leaves(program_, output_) + meta.num_trees * sizeof(std::int32_t)) * pass_rows_;
     phase_.extent[1] = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(blocks, 1, kMostKindBlocks));
   }
 

@@ -5,17 +5,20 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/background.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/internal/emulator.hpp>
 #include <forestvm/internal/reference.hpp>
 #include <forestvm/load.hpp>
 #include <forestvm/named_schedules.hpp>
 #include <forestvm/rounds.hpp>
+#include <forestvm/samples.hpp>
 
 #include "batched_predictions.hpp"
 #include "explained_forest.hpp"
@@ -112,6 +115,93 @@ TEST(MappedContributions, HaveTheHostsBits) {
   }
   EXPECT_TRUE(narrow > 5 && wide > 5 && with_margins > 5 && with_rounds > 5)
       << narrow << " " << wide << " " << with_margins << " " << with_rounds;
+}
+
+TEST(MappedInteractions, HaveTheHostsBits) {
+  std::size_t narrow = 0, wide = 0, with_margins = 0, with_rounds = 0;
+  for (const std::uint64_t seed : support::sampled(300, 30, "mapped interactions")) {
+    Drawn forest = drawn(seed, 12);
+    Model& model = forest.model;
+    const std::size_t count = std::min<std::size_t>(forest.count, 40);
+    const RowBlock rows{forest.rows.data(), count, model.num_features};
+    model.takes_margins = model.divisor == 1;
+    ++(model.score_type == ScalarType::Float64 ? wide : narrow);
+    Dice dice(seed);
+    CompileOptions options;
+    options.contributions = options.interactions = true;
+    options.keeps_leaves = dice.percent(50);
+    const auto host = host_backend(*program_of(model, "auto", options));
+    const std::vector<double> margins = some_margins(dice, count * model.num_outputs);
+    std::vector<CallOptions> calls(1);
+    if (model.takes_margins) {
+      ++with_margins;
+      calls.emplace_back().base_margin = {margins.data(), count, model.num_outputs, true};
+    }
+    if (options.keeps_leaves && model.divisor == 1 && round_count(model) != 0) {
+      ++with_rounds;
+      const auto begin = static_cast<std::uint32_t>(dice.below(round_count(model)));
+      calls.emplace_back().rounds = {begin,
+                                     static_cast<std::uint32_t>(dice.from_to(begin + 1, round_count(model)))};
+    }
+    const std::string schedule = kSchedules[seed % std::size(kSchedules)];
+    const std::string what = "seed " + std::to_string(seed) + ", " + schedule;
+    const auto program = program_of(model, schedule, options);
+    ASSERT_TRUE(program.ok()) << what << ": " << program.error().text();
+    const auto emulated = emulator_backend(*program, {seed, dice.percent(50) ? 32u : 64u});
+    ASSERT_TRUE(emulated.ok()) << what << ": " << emulated.error().text();
+    for (const CallOptions& call : calls)
+      for (const OutputKind kind : {OutputKind::Interactions, OutputKind::Contributions})
+        for (const std::size_t batch : {count, std::size_t{11}})
+          support::expect_same_bits(predicted(**emulated, rows, kind, call, batch),
+                                    predicted(**host, rows, kind, call, count), what);
+    if (HasFailure()) return;
+  }
+  EXPECT_TRUE(narrow > 5 && wide > 5 && with_margins > 5 && with_rounds > 5)
+      << narrow << " " << wide << " " << with_margins << " " << with_rounds;
+}
+
+TEST(MappedContributions, AgainstABackground) {
+  std::size_t with_margins = 0, looked_up = 0, walked = 0;
+  for (const std::uint64_t seed : support::sampled(300, 30, "mapped backgrounds")) {
+    Drawn forest = drawn(seed, 15);
+    Model& model = forest.model;
+    model.takes_margins = model.divisor == 1;
+    const std::size_t count = std::min<std::size_t>(forest.count, 40);
+    const RowBlock rows{forest.rows.data(), count, model.num_features};
+    Dice dice(seed);
+    const std::vector<float> drawn_rows = random_rows(dice, model, dice.from_to(1, 30));
+    const std::vector<double> others(drawn_rows.begin(), drawn_rows.end());
+    const auto background = Background::make(model, others, model.num_features);
+    ASSERT_TRUE(background.ok()) << background.error().text();
+    CompileOptions options;
+    options.contributions = true;
+    options.keeps_leaves = dice.percent(50);
+    options.background = std::make_shared<const Background>(*background);
+    const auto on_host = program_of(model, "auto", options);
+    ASSERT_TRUE(on_host.ok()) << on_host.error().text();
+    looked_up += !on_host->pattern_leaves().empty();
+    walked += !on_host->explained_trees().empty();
+    const auto host = host_backend(*on_host);
+    const std::vector<double> margins = some_margins(dice, count * model.num_outputs);
+    std::vector<CallOptions> calls(1);
+    if (model.takes_margins) {
+      ++with_margins;
+      calls.emplace_back().base_margin = {margins.data(), count, model.num_outputs, true};
+    }
+    const std::string schedule = kSchedules[seed % std::size(kSchedules)];
+    const std::string what = "seed " + std::to_string(seed) + ", " + schedule;
+    const auto program = program_of(model, schedule, options);
+    ASSERT_TRUE(program.ok()) << what << ": " << program.error().text();
+    const auto emulated = emulator_backend(*program, {seed, dice.percent(50) ? 32u : 64u});
+    ASSERT_TRUE(emulated.ok()) << what << ": " << emulated.error().text();
+    for (const CallOptions& call : calls)
+      for (const std::size_t batch : {count, std::size_t{11}})
+        support::expect_same_bits(predicted(**emulated, rows, OutputKind::Contributions, call, batch),
+                                  predicted(**host, rows, OutputKind::Contributions, call, count), what);
+    if (HasFailure()) return;
+  }
+  EXPECT_TRUE(with_margins > 5 && looked_up > 5 && walked > 5)
+      << with_margins << " " << looked_up << " " << walked;
 }
 
 TEST(MappedContributions, ComeInFloat32) {
@@ -279,6 +369,44 @@ TEST(MappedEarlyStop, OfRandomForests) {
   EXPECT_TRUE(distances > 10 && leads > 10) << distances << " " << leads;
 }
 
+TEST(MappedQuantiles, HaveTheHostsBits) {
+  const std::vector<double> quantiles{0.5, 0, 0.1, 1.0 / 3, 0.999, 1};
+  std::size_t programs = 0;
+  for (const std::uint64_t seed : support::sampled(300, 60, "mapped quantiles")) {
+    Drawn forest = drawn(seed, 8);
+    Model& model = forest.model;
+    if (model.num_outputs != 1 || model.trees.empty()) continue;
+    model.averaged = true;
+    Dice dice(seed);
+    const std::size_t half = forest.count / 2, count = std::min<std::size_t>(forest.count, 40);
+    const auto end = forest.rows.begin() + static_cast<std::ptrdiff_t>(half * model.num_features);
+    std::vector<double> targets(half);
+    for (double& target : targets) target = static_cast<double>(dice.below(seed % 2 == 0 ? 5 : 10000)) / 7;
+    const auto samples =
+        Samples::make(model, std::vector<double>(forest.rows.begin(), end), model.num_features, targets);
+    if (half == 0 || !samples.ok()) continue;
+    CompileOptions options;
+    options.samples = std::make_shared<const Samples>(*samples);
+    const auto host = host_backend(*program_of(model, "auto", options));
+    const RowBlock rows{forest.rows.data(), count, model.num_features};
+    CallOptions asked;
+    asked.quantiles = quantiles;
+    const char* const schedule = kSchedules[seed % std::size(kSchedules)];
+    const auto program = program_of(model, schedule, options);
+    ASSERT_TRUE(program.ok()) << schedule << ": " << program.error().text();
+    const auto emulated = emulator_backend(*program, {seed, dice.percent(50) ? 32u : 64u});
+    ASSERT_TRUE(emulated.ok()) << schedule << ": " << emulated.error().text();
+    ++programs;
+    for (const CallOptions& call : {asked, CallOptions()})
+      for (const std::size_t batch : {count, std::size_t{11}})
+        support::expect_same_bits(predicted(**emulated, rows, OutputKind::Quantile, call, batch),
+                                  predicted(**host, rows, OutputKind::Quantile, call, count),
+                                  "seed " + std::to_string(seed) + ", " + schedule);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(programs, 5u);
+}
+
 TEST(MappedUncertainty, OfModelsWithVirtualEnsembles) {
   const std::filesystem::path data = std::filesystem::path(FORESTVM_TEST_DATA) / "uncertainty";
   const std::vector<double> rows = support::read_numbers((data / "rows.npy").string());
@@ -417,16 +545,6 @@ TEST(MappedKinds, AreRefusedByName) {
   EXPECT_EQ(
       refusal(plain, OutputKind::Raw, call).find("early stop: the program does not keep each tree's leaf"),
       0u);
-  const auto of = [&](auto set) {
-    CompileOptions wanted;
-    set(wanted);
-    const auto done = program_of(model, "gpu", wanted);
-    return done.ok() ? "" : done.error().text();
-  };
-  EXPECT_NE(of([](CompileOptions& o) {
-              o.contributions = o.interactions = true;
-            }).find("interactions are computed on the host, not on GPUs"),
-            std::string::npos);
 }
 
 }  // namespace
