@@ -293,6 +293,7 @@ struct Asked {
 };
 
 TEST_F(Rounds, OutputsOfGpusAreTheHosts) {
+  const std::string forest = test_data("quantile/extra_trees");
   const std::vector<Asked> all = {{test_data("early_stop/binary/model.txt"),
                                    test_data("early_stop/binary/rows.npy"),
                                    {"--early-stop", "margin=1,every=2"}},
@@ -302,7 +303,13 @@ TEST_F(Rounds, OutputsOfGpusAreTheHosts) {
                                   {test_data("uncertainty/gaussian.json"),
                                    test_data("uncertainty/rows.npy"),
                                    {"--output", "virt-ensembles", "--ensembles", "3"}},
-                                  {model_, rows_, {"--output", "approx-contributions"}}};
+                                  {model_, rows_, {"--output", "approx-contributions"}},
+                                  {model_, rows_, {"--output", "interactions"}},
+                                  {model_, rows_, {"--output", "contributions", "--background", rows_}},
+                                  {forest + ".skops",
+                                   forest + ".rows.npy",
+                                   {"--output", "quantile", "--quantiles", "0.1,0.9", "--samples",
+                                    forest + ".X.npy," + forest + ".y.npy"}}};
   for (const Asked& asked : all) {
     const auto run = [&](const char* backend) {
       const std::string to = file(std::string(backend) + ".npy");
