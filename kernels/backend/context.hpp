@@ -43,6 +43,7 @@ enum class Upload : std::uint8_t { Values, Codes, None };
 /// The shape of a pass: the operations of passes of one shape differ in nothing but pointers.
 struct PassShape {
   LinkRequest request;
+  OutputKind output = OutputKind::Raw;  ///< output of the call; see run_output()
   Upload upload = Upload::Values;
   ResultType results = ResultType::Float32;  ///< type of the results that kernels write
   LaunchOptions options;

@@ -31,33 +31,41 @@ bool has_on_device(const Program& program, OutputKind output) {
     case OutputKind::Leaf:
       return true;
     case OutputKind::Contributions:
-      return program.meta().contributions != 0 && program.background().empty();
+      return program.meta().contributions != 0;
     case OutputKind::Trees:
       return !program.round_begins().empty();
     case OutputKind::Staged:
       return !program.round_begins().empty() && program.meta().rounds != RoundRule::None;
-    case OutputKind::Interactions:
     case OutputKind::ApproxContributions:
-    case OutputKind::VirtEnsembles:
+      return !program.attribution_base().empty();
     case OutputKind::Uncertainty:
+      return !program.uncertainty().empty();
+    case OutputKind::VirtEnsembles:
+      return !program.uncertainty().empty() && program.uncertainty()[0].rule != UncertaintyRule::Trees;
+    case OutputKind::Interactions:
+      return program.meta().contributions > 1;
     case OutputKind::Quantile:
-      return false;
+      return !program.targets().empty();
   }
   return false;
 }
 
 Result<void> check_device_call(const Program& program, OutputKind output, const CallOptions& options,
                                bool on_device) {
-  if (!has_on_device(program, output))
+  if (!has_on_device(program, run_output(output, options)))
     return refused(formatted("output {}", name_of(output)), "is computed by the host only");
+  if (on_device && output == OutputKind::Quantile)
+    return refused("output quantile",
+                   "is computed for rows of the host only, not for rows in a GPU's memory");
   if (on_device && options.base_margin.data != nullptr)
     return refused("base margins", "are taken with rows of the host only, not with rows in a GPU's memory");
-  if (on_device && options.rounds && output == OutputKind::Contributions)
+  if (on_device && options.rounds && explains_scores(output))
     return refused("rounds of a call",
-                   "are chosen for contributions of rows of the host only, not of rows in a GPU's memory");
+                   "are chosen for {} of rows of the host only, not of rows in a GPU's memory",
+                   name_of(output));
   if (!options.features.empty()) return refused("features of a call", "are chosen on the host only");
   if (!options.rounds) return {};
-  if (output != OutputKind::Contributions && !counts_as_model(program) && !keeps_all_leaves(program))
+  if (!explains_scores(output) && !counts_as_model(program) && !keeps_all_leaves(program))
     return refused("rounds of a call",
                    "the program adds trees in another order than the model's, from which a GPU chooses none");
   return {};
@@ -65,18 +73,22 @@ Result<void> check_device_call(const Program& program, OutputKind output, const 
 
 void write_base(const Program& program, OutputKind output, const CallOptions& options, std::size_t begin,
                 std::size_t rows, double* to) {
+  if (output == OutputKind::Quantile) {
+    std::ranges::copy(options.quantiles, to);
+    return;
+  }
   const ProgramMeta& meta = program.meta();
   const std::size_t outputs = meta.num_outputs;
   const bool wide = meta.score_type == ScalarType::Float64;
   const bool no_base = meta.rounds == RoundRule::FirstBase && options.rounds && options.rounds->begin != 0;
   std::vector<double> means(outputs);
-  if (output == OutputKind::Contributions) {
-    const std::uint32_t each = explained_per_tree(program);
-    TreeRange trees{0, meta.num_trees};
-    if (options.rounds)
-      trees = {program.round_begins()[options.rounds->begin], program.round_begins()[options.rounds->end]};
+  if (explains_scores(output) && !options.rounds) means = tree_means(program, output);
+  if (explains_scores(output) && options.rounds) {
+    const std::size_t each = explained_per_tree(program);
+    const auto begins = program.round_begins();
     for (std::size_t k = 0; k < outputs; ++k)
-      means[k] = mean_of_trees(program, k, std::size_t{trees.begin} * each, std::size_t{trees.end} * each);
+      means[k] =
+          mean_of_trees(program, k, begins[options.rounds->begin] * each, begins[options.rounds->end] * each);
   }
   for (std::size_t i = 0; i < rows * outputs; ++i) {
     double base = no_base ? 0 : program.base()[i % outputs];
@@ -84,7 +96,15 @@ void write_base(const Program& program, OutputKind output, const CallOptions& op
       base = margin_at(options.base_margin, begin * outputs + i);
       if (!wide) base = static_cast<double>(static_cast<float>(base));
     }
-    to[i] = output == OutputKind::Contributions ? means[i % outputs] + base : base;
+    if (!explains_scores(output)) {
+      to[i] = base;
+      continue;
+    }
+    // The mean of the trees is in the type of the scores, and so are approximate contributions.
+    const double mean = means[i % outputs],
+                 sum = base + (wide ? mean : static_cast<double>(static_cast<float>(mean)));
+    const bool rounded = output == OutputKind::ApproxContributions && !wide;
+    to[i] = rounded ? static_cast<double>(static_cast<float>(sum)) : sum;
   }
 }
 
@@ -96,6 +116,8 @@ void set_options(const Program& program, const DeviceProgram& device, const Laun
   pass.walked = {0, 0};
   pass.added = {0, meta.num_trees};
   pass.every = options.every;
+  pass.ensembles = options.ensembles;
+  pass.margin = options.margin;
   const auto begins = program.round_begins();
   if (!begins.empty()) pass.end_round = static_cast<std::uint32_t>(begins.size() - 1);
   if (options.rounds) {

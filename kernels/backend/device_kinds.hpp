@@ -30,12 +30,19 @@ class DeviceKinds {
  private:
   void find_above_depths();
   void find_terms();
+  void find_interacting();
+  void find_looked_up();
 
   const Program& program_;
   const LoadedPaths& paths_;
-  std::vector<std::uint16_t> above_depths_;
+  std::vector<std::uint16_t> above_depths_, pair_depths_;
   std::vector<double> expected_;
-  std::vector<std::uint32_t> term_begins_, terms_;
+  std::vector<float> ensemble_factors_;
+  std::vector<std::uint32_t> term_begins_, terms_, interacting_begins_, pair_terms_;
+  std::vector<InteractingFeature> interacting_;
+  std::vector<LookedUpLeaf> looked_up_leaves_;
+  std::vector<std::uint32_t> looked_up_begins_;
+  std::vector<LookedUpFeature> looked_up_;
   KindTables tables_{};
 };
 

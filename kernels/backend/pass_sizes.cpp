@@ -53,7 +53,9 @@ Result<PassSizes> PassSizes::make(const Linker& linker, const DeviceLimits& limi
     plans.most = most;
     for (const OutputKind output : kOutputKinds) {
       const Program& program = linker.program();
-      if (!has_on_device(program, output) || output_width(program, output) == 0) continue;
+      if (!has_on_device(program, output)) continue;
+      // The width of outputs of trees depends on the options of a call.
+      if (!is_of_trees(output) && output_width(program, output) == 0) continue;
       LinkRequest request{most, most, output};
       FVM_ASSIGN(request.rows, rows_of_grid(linker, request, limits));
       FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits));

@@ -182,7 +182,7 @@ class DevicePredictor final : public CallPredictor {
       rows.copy_features(begin, pass.row_count, leaf_features_, staged(behind));
       pass.leaf_values = on_device(behind);
     }
-    if (pass.options.base) {
+    if (pass.options.base || pass.options.quantiles != 0) {
       const std::size_t at = behind + leaf_value_bytes(pass.row_count);
       write_base(program_, kind.output, kind.options, begin, pass.row_count, staged(at));
       pass.base = on_device(at);
@@ -196,8 +196,9 @@ class DevicePredictor final : public CallPredictor {
 
   /// Returns the bytes that are copied to the device behind rows: what functions of leaves read, and base numbers.
   std::size_t behind_bytes(const PassKind& kind, std::size_t rows) const {
-    const bool base = LaunchOptions::of(kind.output, kind.options).base;
-    return leaf_value_bytes(rows) + (base ? rows * program_.meta().num_outputs * sizeof(double) : 0);
+    const LaunchOptions options = LaunchOptions::of(kind.output, kind.options);
+    const std::size_t of_rows = options.base ? rows * program_.meta().num_outputs : 0;
+    return leaf_value_bytes(rows) + (of_rows + options.quantiles) * sizeof(double);
   }
 
   /// Returns the bytes that are copied to the device for rows: values or codes, then what lies behind them.
@@ -257,7 +258,7 @@ class DevicePredictor final : public CallPredictor {
   std::uint32_t fitting(const PassKind& kind, std::size_t wanted, std::size_t bytes) const {
     auto rows = static_cast<std::uint32_t>(std::clamp<std::size_t>(wanted, 1, kMaxPassRows));
     for (;;) {
-      const PassSize& size = sizes_.of(kind.rows.plan_rows(rows), kind.output);
+      const PassSize& size = sizes_.of(kind.rows.plan_rows(rows), run_output(kind.output, kind.options));
       const std::size_t row_bytes = size.row_bytes + device_row_bytes(kind);
       const std::size_t held = row_bytes == 0 ? SIZE_MAX : std::max<std::size_t>(bytes / row_bytes, 1);
       if (rows <= size.rows && rows <= held) return rows;
@@ -292,11 +293,11 @@ class DevicePredictor final : public CallPredictor {
                          std::uint32_t rows) const {
     const auto fewest = static_cast<std::uint32_t>(kind.rows.cut(bounds_.fewest_rows));
     for (bool last = false;;) {
-      const LinkRequest request{rows, kind.rows.plan_rows(rows), kind.output};
+      const LinkRequest request{rows, kind.rows.plan_rows(rows), run_output(kind.output, kind.options)};
       const LaunchOptions options = LaunchOptions::of(kind.output, kind.options);
-      FVM_ASSIGN(const std::size_t kept, context.keep({request, kind.upload, kind.results, options}, [&] {
-        return linker_.link(request, runtime_->limits());
-      }));
+      FVM_ASSIGN(const std::size_t kept,
+                 context.keep({request, kind.output, kind.upload, kind.results, options},
+                              [&] { return linker_.link(request, runtime_->limits()); }));
       const Room room = room_of(kind, rows, context.kept[kept].linked);
       if (kind.stream_is_captured && !state.has(room))
         return usage(
@@ -403,6 +404,7 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.row_count = pass.row_count;
     const ProgramMeta& meta = program_.meta();
     const bool raw = pass.output == OutputKind::Raw;
+    launch.pass.output = pass.output;
     launch.pass.pair = raw ? Pair::None : meta.pair;
     launch.pass.value_width = static_cast<std::uint32_t>(pass.width);
     set_options(program_, device_, pass.options, pass.base, launch);
@@ -414,6 +416,9 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.leaves = pass.to.leaves();
     launch.pass.arrived = state.arrived.as<std::uint32_t>();
     launch.pass.workspace = state.workspace.bytes();
+    if (reads_leaf_numbers(pass.output))
+      launch.pass.leaves = reinterpret_cast<std::int32_t*>(
+          launch.pass.workspace + bytes_before_leaves(program_, pass.output) * pass.row_count);
     for (const LinkedPhase& phase : linked.phases) {
       set_addresses(state, phase, pass.options, launch);
       FVM_TRY(visit(phase, launch));

@@ -18,7 +18,7 @@ namespace forestvm::kernels {
 /// Bytes of the leaves that are loaded together: each word takes a register.
 inline constexpr std::uint32_t kLoadedBytes = 32;
 
-/// The trees of a call that add to an output, in the model's order.
+/// Trees that add to an output, in the model's order.
 struct TreesOfOutput {
   const std::uint32_t* numbers;  ///< null: the trees are `first`, `first` + `step`, ...
   std::uint32_t first, step, count;
@@ -28,13 +28,13 @@ struct TreesOfOutput {
   }
 };
 
-FVM_DEVICE TreesOfOutput trees_of_output(const LaunchProgram& program, const LaunchPass& pass,
+/// `turn` is trees.begin modulo the number of outputs.
+FVM_DEVICE TreesOfOutput trees_of_output(const LaunchProgram& program, TreeRange trees, std::uint32_t turn,
                                          std::uint32_t output) {
-  const TreeRange trees = pass.added;
   if (program.vectors.count != 0) return {nullptr, trees.begin, 1, trees.end - trees.begin};
   const std::uint32_t step = program.num_outputs;
   if (program.output_trees == nullptr) {
-    const std::uint32_t first = trees.begin + output - pass.turn + (output < pass.turn ? step : 0);
+    const std::uint32_t first = trees.begin + output - turn + (output < turn ? step : 0);
     return {nullptr, first, step, first < trees.end ? (trees.end - first - 1) / step + 1 : 0};
   }
   std::uint32_t begin = program.output_begins[output], end = program.output_begins[output + 1];
@@ -43,6 +43,10 @@ FVM_DEVICE TreesOfOutput trees_of_output(const LaunchProgram& program, const Lau
   FVM_NO_UNROLL
   while (begin < end && program.output_trees[end - 1] >= trees.end) --end;
   return {program.output_trees + begin, 0, 0, end - begin};
+}
+FVM_DEVICE TreesOfOutput trees_of_output(const LaunchProgram& program, const LaunchPass& pass,
+                                         std::uint32_t output) {
+  return trees_of_output(program, pass.added, pass.turn, output);
 }
 
 /// Adds leaf_of(0), leaf_of(1), ..., of `count` trees, to the sum.

@@ -7,38 +7,17 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <forestvm/core/leaf_vectors.hpp>
-#include <forestvm/core/sums.hpp>
-
 #include "kernels/device/add_leaves.hpp"
 #include "kernels/device/explain_rows.hpp"
+#include "kernels/device/kind_rows.hpp"
+#include "kernels/device/quantile_rows.hpp"
+#include "kernels/device/stop_early.hpp"
+#include "kernels/device/uncertain_rows.hpp"
 #include "kernels/link/kind_tables.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {
-
-/// Returns a row of an accumulator, which lies in global memory and has one copy.
-template <class T>
-FVM_DEVICE T* kept_row(const Launch& launch, std::uint32_t accumulator, std::uint32_t row) {
-  const LaunchAccumulator& a = launch.accumulators[accumulator];
-  return reinterpret_cast<T*>(a.memory + std::size_t{row} * a.row_bytes);
-}
-
-/// Calls visit.operator()<Score>(to) with the type of scores that `wide` says and the memory of the output.
-template <class Visit>
-FVM_DEVICE void with_output(const Launch& launch, bool wide, const Visit& visit) {
-  const auto with_scores = [&](auto* to) {
-    if (wide)
-      visit.template operator()<double>(to);
-    else
-      visit.template operator()<float>(to);
-  };
-  if (launch.pass.wide_values != nullptr)
-    with_scores(launch.pass.wide_values);
-  else
-    with_scores(launch.pass.values);
-}
 
 /// Writes the leaf's output of each tree of the call: those of a block's rows one after the other.
 FVM_DEVICE void store_trees(const Launch& launch, const LinkedInst& inst, std::uint32_t first,
@@ -57,11 +36,8 @@ FVM_DEVICE void store_trees(const Launch& launch, const LinkedInst& inst, std::u
          i += Device::extent(1) * threads) {
       const auto row = first + static_cast<std::uint32_t>(i / width);
       const auto number = static_cast<std::uint32_t>(i % width);
-      Score leaf = kept_row<Score>(launch, from, row)[pass.added.begin + number / each];
-      if (program.vectors.count != 0) leaf = leaf_vector(program.vectors, leaf)[number % each];
-      if constexpr (std::is_same_v<Score, double>)
-        if (program.functions.count != 0) leaf = function_output(program, pass, row, leaf);
-      to[i] = static_cast<Value>(leaf);
+      const Score leaf = kept_row<Score>(launch, from, row)[pass.added.begin + number / each];
+      to[i] = static_cast<Value>(added_by_leaf(launch, row, number % each, leaf));
     }
   });
 }
@@ -70,12 +46,10 @@ FVM_DEVICE void store_trees(const Launch& launch, const LinkedInst& inst, std::u
 template <class Score, class Value>
 FVM_DEVICE void store_stages_of(const Launch& launch, const LinkedInst& inst, std::uint32_t row,
                                 std::uint32_t output, Value* to) {
-  using Sum = RoundedSum<Score>;
   const LaunchProgram& program = launch.program;
   const LaunchPass& pass = launch.pass;
   const std::uint32_t outputs = program.num_outputs, stages = pass.value_width / outputs;
   const bool base_last = linked<Op::StoreStages, LinkedField::BaseLast>(inst) != 0;
-  const double base = pass.base[std::size_t{row} * pass.base_stride + output];
   const Score* const leaves = kept_row<Score>(launch, linked<Op::StoreStages, LinkedField::AccIn>(inst), row);
   Score sum = kept_row<Score>(launch, linked<Op::StoreStages, LinkedField::AccOut>(inst), row)[output];
   const TreesOfOutput trees = trees_of_output(program, pass, output);
@@ -86,26 +60,77 @@ FVM_DEVICE void store_stages_of(const Launch& launch, const LinkedInst& inst, st
     round = pass.every < pass.end_round - round ? round + pass.every : pass.end_round;
     const std::uint32_t end = program.kinds->round_begins[round];
     FVM_NO_UNROLL
-    for (; next < trees.count && trees[next] < end; ++next) {
-      const Score leaf = leaves[trees[next]];
-      if (program.vectors.count != 0) {
-        sum += leaf_vector(program.vectors, leaf)[output];
-        continue;
-      }
-      if constexpr (std::is_same_v<Score, double>)
-        if (program.functions.count != 0) {
-          sum += function_output(program, pass, row, leaf);
-          continue;
-        }
-      sum += leaf;
-    }
-    Sum score{sum};
-    if (base_last) {
-      if (program.score_scale != 1) score.value *= static_cast<Score>(program.score_scale);
-      forestvm::add_base(score, base, program.scale);
-    }
-    *to = static_cast<Value>(score.value);
+    for (; next < trees.count && trees[next] < end; ++next)
+      sum += added_by_leaf(launch, row, output, leaves[trees[next]]);
+    *to = static_cast<Value>(base_last ? with_base(launch, row, output, sum) : sum);
   }
+}
+
+/// Adds what a row's leaves attribute to features, in the order of the trees, and writes the sums of the outputs that
+/// the thread has.
+template <class Score, class Value>
+FVM_DEVICE void attribute_row(const Launch& launch, std::uint32_t row, Value* to) {
+  const LaunchProgram& program = launch.program;
+  const KindTables& tables = *program.kinds;
+  const LaunchPass& pass = launch.pass;
+  const std::uint32_t features = tables.num_features;
+  const std::int32_t* const leaves = pass.leaves + std::size_t{row} * program.num_trees;
+  FVM_NO_UNROLL
+  for (std::uint32_t k = Device::index(1); k < program.num_outputs; k += Device::extent(1)) {
+    const std::uint32_t first = k * (features + 1);
+    const ThreadNumbers<Score> sums{
+        reinterpret_cast<Score*>(pass.workspace) + std::size_t{first} * pass.row_count + row, pass.row_count};
+    FVM_NO_UNROLL
+    for (std::uint32_t f = 0; f < features; ++f) sums[f] = 0;
+    const TreesOfOutput trees = trees_of_output(program, pass, k);
+    FVM_NO_UNROLL
+    for (std::uint32_t t = 0; t < trees.count; ++t) {
+      const std::uint32_t tree = trees[t];
+      const NumberedLeaves all = tables.attributed_trees[tree];
+      const auto number = static_cast<std::uint32_t>(leaves[tree]);
+      if (number >= all.leaf_count) continue;  // in a damaged program only
+      const std::uint32_t* const ends = tables.attributed_leaves + all.first_leaf + number;
+      FVM_NO_UNROLL
+      for (std::uint32_t a = ends[0]; a < ends[1]; ++a) {
+        const Attribution term = tables.attributions[a];
+        const std::uint32_t feature =
+            term.index - first;  // a leaf that is a vector has those of other outputs, too
+        if (feature < features) sums[feature] += static_cast<Score>(term.value);
+      }
+    }
+    Value* const out = to + std::size_t{row} * pass.value_width + first;
+    FVM_NO_UNROLL
+    for (std::uint32_t f = 0; f < features; ++f) out[f] = static_cast<Value>(sums[f]);
+    out[features] =
+        static_cast<Value>(pass.base_stride == 0 ? tables.attribution_base[k]
+                                                 : pass.base[std::size_t{row} * pass.base_stride + k]);
+  }
+}
+
+/// Writes what is computed of the leaves of a row's trees in the model's order. Virtual ensembles and early stops have
+/// scores of float64, as is verified and as calls are checked.
+FVM_DEVICE void store_stages(const Launch& launch, const LinkedInst& inst, std::uint32_t row) {
+  const std::uint32_t sums = linked<Op::StoreStages, LinkedField::AccOut>(inst);
+  const std::uint32_t kept = linked<Op::StoreStages, LinkedField::AccIn>(inst);
+  const bool wide = launch.accumulators[sums].kind == AccumulatorKind::F64;
+  if (!is_of_trees(launch.pass.output)) {
+    if (Device::index(1) == 0)
+      stop_early(launch, kept_row<double>(launch, kept, row), row,
+                 linked<Op::StoreStages, LinkedField::BaseLast>(inst) != 0,
+                 kept_row<double>(launch, sums, row));
+    return;
+  }
+  with_output(launch, wide, [&]<class Score>(auto* to) {
+    if (launch.pass.output == OutputKind::Staged) {
+      FVM_NO_UNROLL
+      for (std::uint32_t k = Device::index(1); k < launch.program.num_outputs; k += Device::extent(1))
+        store_stages_of<Score>(launch, inst, row, k, to);
+    } else if (launch.program.kinds->uncertainty == UncertaintyRule::Trees) {
+      store_spread(launch, kept_row<Score>(launch, kept, row), row, to);
+    } else if constexpr (std::is_same_v<Score, double>) {  // verified: no others have virtual ensembles
+      store_members(launch, kept_row<Score>(launch, kept, row), row, to);
+    }
+  });
 }
 
 FVM_DEVICE void run_kind(const Launch& launch) {
@@ -115,16 +140,15 @@ FVM_DEVICE void run_kind(const Launch& launch) {
   if (inst.op == Op::StoreTrees)
     return store_trees(launch, inst, first, count - first < threads ? count - first : threads);
   if (row >= count) return;
-  if (inst.op == Op::StoreStages) {
-    const std::uint32_t to_kind = linked<Op::StoreStages, LinkedField::AccOut>(inst);
-    with_output(
-        launch, launch.accumulators[to_kind].kind == AccumulatorKind::F64, [&]<class Score>(auto* to) {
-          FVM_NO_UNROLL
-          for (std::uint32_t k = Device::index(1); k < launch.program.num_outputs; k += Device::extent(1))
-            store_stages_of<Score>(launch, inst, row, k, to);
-        });
-    return;
+  if (inst.op == Op::StoreStages) return store_stages(launch, inst, row);
+  if (inst.op == Op::Quantiles) {
+    if (Device::index(1) != 0) return;
+    if (launch.pass.wide_values != nullptr) return store_quantiles(launch, row, launch.pass.wide_values);
+    return store_quantiles(launch, row, launch.pass.values);
   }
+  if (inst.op == Op::Attribute)
+    return with_output(launch, launch.program.kinds->wide_scores,
+                       [&]<class Score>(auto* to) { attribute_row<Score>(launch, row, to); });
   const auto part = static_cast<ExplainPart>(linked<Op::Explain, LinkedField::Part>(inst));
   const bool wide = launch.program.kinds->wide;
   if (part == ExplainPart::Write)

@@ -29,7 +29,6 @@ enum class PhaseRole {
   Setting,    ///< Sets what later phases inside the same loops need. A launch of settings would do nothing.
   Effect,     ///< Does what launches are for.
   OfKinds,    ///< Is a phase of its own, or several.
-  OfHost,     ///< Is for the host only.
   SettingWithEffect,
 };
 
@@ -74,10 +73,9 @@ PhaseRole role_of(Op op) {
     case Op::Explain:
     case Op::StoreTrees:
     case Op::StoreStages:
-      return PhaseRole::OfKinds;
     case Op::Attribute:
     case Op::Quantiles:
-      return PhaseRole::OfHost;
+      return PhaseRole::OfKinds;
   }
   __builtin_unreachable();  // verified
 }
@@ -148,8 +146,6 @@ class PhaseCutter {
         case PhaseRole::OfKinds:
           FVM_TRY(add_kind(inst, pc));
           break;
-        case PhaseRole::OfHost:
-          return refused(formatted("pc {}", pc), "{} is for the host only", info(inst.op).text);
         case PhaseRole::Setting:
         case PhaseRole::Effect:
         case PhaseRole::SettingWithEffect:

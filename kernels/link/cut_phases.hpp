@@ -16,7 +16,8 @@ namespace forestvm::kernels {
 
 /// Returns whether an instruction is for the kernel of kinds, in a phase of its own.
 constexpr bool is_of_kinds(Op op) {
-  return op == Op::Explain || op == Op::StoreTrees || op == Op::StoreStages;
+  return op == Op::Explain || op == Op::StoreTrees || op == Op::StoreStages || op == Op::Attribute ||
+         op == Op::Quantiles;
 }
 
 /// The instructions of a phase.

@@ -151,7 +151,7 @@ struct LaunchPass {
   std::uint32_t row_count;
   /// The numbers from which the sums of row r begin, one for each output, from base[r * base_stride] on: base scores,
   /// which all rows share, or margins of the call. For contributions that begin with margins, or are of some rounds:
-  /// the expected scores.
+  /// the expected scores. For quantiles: the quantiles of the call.
   const double* base;
   std::uint32_t base_stride;
   /// Trees that are walked, by the program's numbers; {0, 0}: all. Otherwise Launch::copy_count is not 0, so that walks
@@ -161,17 +161,21 @@ struct LaunchPass {
   std::uint32_t turn;         ///< added.begin modulo num_outputs
   std::uint32_t value_width;  ///< numbers of a row in `values` or `wide_values`
   Pair pair;                  ///< the numbers that a row's only score gives
+  OutputKind output;
   const std::uint8_t* codes;  ///< rank codes of the pass's rows
   std::uint8_t* encode_to;    ///< memory of `codes`, to which rows are encoded; null if they came encoded
   float* values;              ///< results in float32, for outputs Raw and Value; null otherwise
   double* wide_values;        ///< results in float64, for outputs Raw and Value; null otherwise
   std::int64_t* labels;       ///< results, for output Class; null otherwise
-  std::int32_t* leaves;       ///< results, for output Leaf; null otherwise
+  /// numbers of leaves: results for output Leaf, in `workspace` if an output is computed from them
+  std::int32_t* leaves;
   /// For each block of grid.x, how many of the blocks that join there have come: all 0 between launches.
   std::uint32_t* arrived;
-  std::byte* workspace;  ///< memory for contributions
-  /// The call's rounds, and the number of them from one stage to the next.
+  std::byte* workspace;  ///< memory for contributions of each kind, virtual ensembles and quantiles
+  double margin;         ///< EarlyStop::margin, for calls that stop early
+  /// The call's rounds, and the number of them from one stage or check of an early stop to the next.
   std::uint32_t first_round, end_round, every;
+  std::uint32_t ensembles;  ///< virtual ensembles of the call; 0 if it asks for none
 };
 
 /// Most threads of a block, which Sharing has room for.

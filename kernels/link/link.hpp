@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/core/target_quantile.hpp>
 #include <forestvm/internal/code_map.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
@@ -41,7 +42,20 @@ struct DeviceLimits {
 
 /// Returns whether the kernel of kinds writes an output.
 constexpr bool is_written_by_kinds(OutputKind output) {
-  return output == OutputKind::Contributions || output == OutputKind::Trees || output == OutputKind::Staged;
+  return explains_scores(output) || is_of_trees(output) || output == OutputKind::Quantile;
+}
+
+/// Returns the bytes of LaunchPass::workspace for a row's virtual ensembles: three numbers for each output.
+inline std::size_t member_bytes(const ProgramMeta& meta) { return 3 * meta.num_outputs * sizeof(double); }
+
+/// Returns the bytes of a row's sums of approximate contributions, or counts for quantiles, which come first in
+/// LaunchPass::workspace. Behind those of all rows are the numbers of the leaves that the rows reach.
+inline std::size_t bytes_before_leaves(const Program& program, OutputKind output) {
+  const ProgramMeta& meta = program.meta();
+  if (output == OutputKind::ApproxContributions)
+    return meta.num_outputs * (std::size_t{meta.num_features} + 1) * size_of(meta.score_type);
+  const auto targets = static_cast<std::uint32_t>(program.targets().size());
+  return (std::size_t{targets} + target_blocks(targets)) * sizeof(std::uint32_t);
 }
 
 /// A call, as far as linking depends on it.

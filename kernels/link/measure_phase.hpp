@@ -63,6 +63,7 @@ class PhaseMeasurer {
         map_(linker.map()),
         limits_(limits),
         sizes_(linker.explain_sizes()),
+        output_(request.output),
         pass_rows_(request.rows),
         rows_(request.rows),
         ranges_(map_.ranges.size()),
@@ -272,12 +273,12 @@ class PhaseMeasurer {
       case Op::Unless:
       case Op::Plan:
       case Op::On:
-      case Op::Attribute:
-      case Op::Quantiles:
         return;
       case Op::Explain:
       case Op::StoreTrees:
       case Op::StoreStages:
+      case Op::Attribute:
+      case Op::Quantiles:
         return measure_kind(inst);
     }
   }
@@ -290,6 +291,14 @@ class PhaseMeasurer {
     if (inst.op == Op::StoreTrees) blocks = meta.num_trees / kTreesStored;
     if (inst.op == Op::Explain)
       blocks = is_part(inst, ExplainPart::Write) ? blocks * (meta.num_features + 1) : place_paths(inst);
+    if (output_ == OutputKind::VirtEnsembles || output_ == OutputKind::Uncertainty) {
+      const bool members = program_.uncertainty()[0].rule != UncertaintyRule::Trees;
+      if (members) blocks = 1;  // what is computed of an ensemble takes all of its scores
+      workspace_bytes_ = members ? member_bytes(meta) * pass_rows_ : 0;
+    }
+    if (reads_leaf_numbers(output_))
+      workspace_bytes_ =
+          (bytes_before_leaves(program_, output_) + meta.num_trees * sizeof(std::int32_t)) * pass_rows_;
     phase_.extent[1] = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(blocks, 1, kMostKindBlocks));
   }
 
@@ -543,6 +552,7 @@ class PhaseMeasurer {
   const CodeMap& map_;
   const DeviceLimits& limits_;
   const ExplainSizes& sizes_;
+  OutputKind output_;
   std::uint32_t pass_rows_;
   std::uint32_t rows_;  ///< rows of the call, or of a block if it shares them among threads of no loop
   LinkedPhase phase_;

@@ -63,20 +63,7 @@ class MappingCheck {
     if (lowering_.plan.targets != TargetSet::Any)
       return lowering_.refuse(loop.dimension->directive,
                               "a GPU has no CPU target: leave the targets of plans out");
-    FVM_TRY(check_outputs(*loop.dimension));
     return check_dimension(id);
-  }
-
-  /// Refuses outputs that GPUs do not compute.
-  Result<void> check_outputs(const Requested<LaunchDimension>& mapped) const {
-    const CompileOptions& options = lowering_.options;
-    const char* const what = options.background != nullptr  ? "contributions against a background"
-                             : options.interactions         ? "interactions"
-                             : options.approx_contributions ? "approximate contributions"
-                             : options.samples != nullptr   ? "quantiles"
-                                                            : nullptr;
-    if (what == nullptr) return {};
-    return lowering_.refuse(mapped.directive, formatted("{} are computed on the host, not on GPUs", what));
   }
 
   /// Checks the distance of cache: each iteration ahead takes another buffer of shared memory; there are two.

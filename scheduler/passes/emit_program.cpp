@@ -57,8 +57,7 @@ void emit_tables(Compilation& compilation, ProgramParts& parts) {
   if (compilation.options.keeps_leaves) {
     meta.rounds = rule_of_rounds(model);
     parts.round_begins = model.round_begins;
-    // GPUs compute no uncertainty.
-    const UncertaintyRule rule = compilation.is_mapped() ? UncertaintyRule::None : uncertainty_rule(model);
+    const UncertaintyRule rule = uncertainty_rule(model);
     if (rule != UncertaintyRule::None) parts.uncertainty.push_back({rule, {}, model.shrinkage});
   }
   const bool explains = meta.contributions != 0 || !parts.attribution_base.empty();

@@ -49,8 +49,8 @@ class Legalizer {
     insert_encoder(inside_row_loops(leaves));
     const auto add_after_leaves = [&](OutputKind output, Statement::Kind statement) {
       std::vector<Statement> body = leaves;
-      const RowBody inside = inside_row_loops(body);
-      inside.statements.push_back(make(statement, inside.rows));
+      const RowBody end = end_of_walks(body);
+      end.statements.push_back(make(statement, end.rows));
       nest = cut(output, kNoLoop, std::move(body), std::move(nest));
     };
     if (lowering_.options.approx_contributions) add_after_leaves(OutputKind::ApproxContributions, Attribute);
@@ -259,6 +259,12 @@ class Legalizer {
     }
   }
 
+  /// Returns where outputs are written that are computed from what all walks have found. A GPU, which has a kernel of
+  /// its own for them, writes them when all rows have been walked.
+  RowBody end_of_walks(std::vector<Statement>& nest) const {
+    return lowering_.is_mapped() ? RowBody{nest, kNoLoop} : inside_row_loops(nest);
+  }
+
   /// Inserts the encoding of rows: each row is encoded once.
   void insert_encoder(const RowBody& inside) const {
     if (lowering_.encodes()) inside.statements.insert(inside.statements.begin(), make(Encode, inside.rows));
@@ -299,9 +305,9 @@ class Legalizer {
   /// for them.
   bool stores_at_end() const { return lowering_.options.keeps_leaves && lowering_.is_mapped(); }
 
-  /// Returns the outputs that are computed of each tree's leaf. GPUs compute no uncertainty.
+  /// Returns the outputs that are computed of each tree's leaf.
   std::vector<OutputKind> outputs_of_trees() const {
-    const UncertaintyRule rule = stores_at_end() ? UncertaintyRule::None : uncertainty_rule(lowering_.model);
+    const UncertaintyRule rule = uncertainty_rule(lowering_.model);
     std::vector<OutputKind> outputs;
     if (rule != UncertaintyRule::None) outputs.push_back(OutputKind::Uncertainty);
     if (rule != UncertaintyRule::None && rule != UncertaintyRule::Trees)
@@ -331,7 +337,7 @@ class Legalizer {
       std::vector<Statement> body = walks;
       FVM_TRY(privatize(body, kNoLoop, kept, false));
       insert_init(inside_row_loops(body), output);
-      const RowBody end = stores_at_end() ? RowBody{body, kNoLoop} : inside_row_loops(body);
+      const RowBody end = end_of_walks(body);
       end.statements.push_back(store_leaves(output, end.rows, kept));
       nest = cut(output, kNoLoop, std::move(body), std::move(nest));
     }

@@ -263,14 +263,6 @@ TEST_F(Rounds, AreRefusedByName) {
   const Outcome exported = forestvm({"export", program, "-o", file("forest.c")});
   EXPECT_EQ(exported.code, 0) << exported.err;
   EXPECT_NE(content_of(file("forest.c")).find("_predict_staged("), std::string::npos);
-  expect_error({test_data("early_stop/binary/model.txt"), test_data("early_stop/binary/rows.npy"),
-                "--early-stop", "margin=1", "--backend", "emulator"},
-               1, "early stop: is for the host, not for GPUs");
-  const Outcome unsure = forestvm({"compile", test_data("uncertainty/classes.json"), "-o", file("gpu.fvm"),
-                                   "--with", "uncertainty", "--schedule", "gpu"});
-  EXPECT_EQ(unsure.code, 1);
-  EXPECT_NE(unsure.err.find("output uncertainty: is computed on the host, not on GPUs"), std::string::npos)
-      << unsure.err;
 }
 
 TEST_F(Rounds, OfGpusAreTheHosts) {
@@ -291,6 +283,43 @@ TEST_F(Rounds, OfGpusAreTheHosts) {
       return content_of(to);
     };
     EXPECT_EQ(run(gpu, "emulator"), run(host, "host")) << output;
+  }
+}
+
+/// Options of `run` for a model and rows.
+struct Asked {
+  std::string model, rows;
+  std::vector<std::string> options;
+};
+
+TEST_F(Rounds, OutputsOfGpusAreTheHosts) {
+  const std::string forest = test_data("quantile/extra_trees");
+  const std::vector<Asked> all = {{test_data("early_stop/binary/model.txt"),
+                                   test_data("early_stop/binary/rows.npy"),
+                                   {"--early-stop", "margin=1,every=2"}},
+                                  {test_data("uncertainty/classes.json"),
+                                   test_data("uncertainty/rows.npy"),
+                                   {"--output", "uncertainty", "--ensembles", "4"}},
+                                  {test_data("uncertainty/gaussian.json"),
+                                   test_data("uncertainty/rows.npy"),
+                                   {"--output", "virt-ensembles", "--ensembles", "3"}},
+                                  {model_, rows_, {"--output", "approx-contributions"}},
+                                  {model_, rows_, {"--output", "interactions"}},
+                                  {model_, rows_, {"--output", "contributions", "--background", rows_}},
+                                  {forest + ".skops",
+                                   forest + ".rows.npy",
+                                   {"--output", "quantile", "--quantiles", "0.1,0.9", "--samples",
+                                    forest + ".X.npy," + forest + ".y.npy"}}};
+  for (const Asked& asked : all) {
+    const auto run = [&](const char* backend) {
+      const std::string to = file(std::string(backend) + ".npy");
+      std::vector<std::string> words{"run", asked.model, asked.rows, "--backend", backend, "-o", to};
+      words.insert(words.end(), asked.options.begin(), asked.options.end());
+      const Outcome done = forestvm(words);
+      EXPECT_EQ(done.code, 0) << done.err;
+      return content_of(to);
+    };
+    EXPECT_EQ(run("emulator"), run("host")) << asked.options[1];
   }
 }
 

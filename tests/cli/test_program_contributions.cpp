@@ -131,9 +131,6 @@ TEST_F(Contributions, AgainstABackground) {
       "--background: is for contributions, without interactions");
   expect_error({"run", model_, rows_, "--output", "contributions", "--background", "-"}, 2,
                "--background: rows are read from a file");
-  expect_error(
-      {"run", model_, rows_, "--output", "contributions", "--background", rows_, "--schedule", "gpu"}, 1,
-      "contributions against a background are computed on the host, not on GPUs");
   expect_error({"export", program, "-o", file("model.c")}, 1,
                "the program computes contributions or interactions, which C does not");
 }
@@ -400,11 +397,6 @@ TEST_F(Contributions, AreRefusedByName) {
       "contributions, interactions, approx-contributions, quantile");
   expect_error({"compile", test_data("onnx/classes_none/model.onnx"), "-o", out, "--with", "contributions"},
                1, "model.onnx: tree 0, node 0: the model does not say how many training rows went each way");
-  for (const char* outputs : {"interactions", "contributions,interactions"})
-    expect_error({"compile", model_, "-o", out, "--with", outputs, "--schedule", "gpu"}, 1,
-                 "gpuDimension(b0, grid.x): interactions are computed on the host, not on GPUs");
-  expect_error({"compile", model_, "-o", out, "--with", "approx-contributions", "--schedule", "gpu"}, 1,
-               "approximate contributions are computed on the host, not on GPUs");
   const std::string linear = test_data("lightgbm/4.7.0_linear/model.txt");
   expect_error({"compile", linear, "-o", out, "--with", "contributions"}, 1, "linear functions of the row");
   const std::string program = file("model.fvm");

@@ -64,9 +64,6 @@ TEST_F(Quantiles, AreRefusedByName) {
       "has targets in 4 columns, expected the shape (rows,)");
   expect_error({"run", model_, rows_, "--output", "quantile", "--samples", samples_, "-o", part(".X.npy")}, 2,
                "would overwrite the input");
-  expect_error(
-      {"compile", model_, "-o", out, "--with", "quantile", "--samples", samples_, "--schedule", "gpu"}, 1,
-      "quantiles are computed on the host, not on GPUs");
   const std::string program = file("quantiles.fvm"), plain = file("plain.fvm");
   content({"compile", model_, "-o", program, "--with", "quantile", "--samples", samples_});
   content({"compile", model_, "-o", plain});

@@ -14,6 +14,7 @@
 #include <forestvm/compile.hpp>
 #include <forestvm/internal/loaded_paths.hpp>
 #include <forestvm/named_schedules.hpp>
+#include <forestvm/samples.hpp>
 
 #include "kernels/backend/device_kinds.hpp"
 #include "kernels/backend/predictor.hpp"
@@ -41,7 +42,8 @@ class Kinds : public testing::Test {
 
   Program program(const std::string& schedule) const {
     CompileOptions options;
-    options.contributions = options.keeps_leaves = true;
+    options.contributions = options.keeps_leaves = samples_ == nullptr;
+    options.samples = samples_;
     const auto done = compile(model_, *schedule_by_name(model_, schedule), options);
     EXPECT_TRUE(done.ok()) << done.error().text();
     return done->program;
@@ -74,6 +76,7 @@ class Kinds : public testing::Test {
 
   Model model_;
   std::vector<float> rows_, margins_;
+  std::shared_ptr<const Samples> samples_;  ///< if programs are to give quantiles
 };
 
 TEST_F(Kinds, ContributionsTakeGlobalMemoryWhereABlockHasTooLittle) {
@@ -132,6 +135,61 @@ TEST_F(Kinds, OfCallsThatRepeatAndAreCut) {
   }
 }
 
+TEST_F(Kinds, OfEarlyStopsThatRepeat) {
+  model_.score_type = ScalarType::Float64;
+  model_.early_stop = EarlyStopRule::Distance;
+  ASSERT_EQ(model_.num_outputs, 1u);
+  const auto host = host_backend(program("auto"));
+  const auto predictor = emulated({}, {.slab_bytes = 4096, .fewest_rows = 16});
+  const auto context = predictor->make_context();
+  CallOptions soon, late, rare, staged;
+  soon.early_stop = {0.5, 1};
+  late.early_stop = {4, 1};
+  rare.early_stop = {0.5, 2};
+  for (int call = 0; call < 3; ++call) {
+    for (const CallOptions& options : {soon, late, rare})
+      for (const OutputKind output : {OutputKind::Raw, OutputKind::Value})
+        support::expect_same_bits(predicted(*predictor, *context, output, options),
+                                  predicted(**host, output, options), "call " + std::to_string(call));
+    support::expect_same_bits(predicted(*predictor, *context, OutputKind::Staged, staged),
+                              predicted(**host, OutputKind::Staged, staged), "stages");
+    if (HasFailure()) return;
+  }
+  EXPECT_NE(predicted(**host, OutputKind::Raw, soon), predicted(**host, OutputKind::Raw, late));
+}
+
+TEST_F(Kinds, OfQuantilesThatRepeat) {
+  ASSERT_EQ(model_.num_outputs, 1u);
+  model_.averaged = true;
+  model_.takes_margins = false;
+  std::vector<double> targets;
+  for (std::size_t i = 0; i < kRows; ++i) targets.push_back(static_cast<double>(i * 13 % 101));
+  const std::vector<double> values(rows_.begin(), rows_.end());
+  const auto samples = Samples::make(model_, values, model_.num_features, targets);
+  ASSERT_TRUE(samples.ok()) << samples.error().text();
+  samples_ = std::make_shared<const Samples>(*samples);
+  const auto host = host_backend(program("auto"));
+  const auto predictor = emulated({}, {.slab_bytes = 4096, .fewest_rows = 16});
+  const auto context = predictor->make_context();
+  const std::vector<double> some{0.2}, others{0.4, 0.1, 1};
+  CallOptions first, second;
+  first.quantiles = some;
+  second.quantiles = others;
+  for (int call = 0; call < 3; ++call)
+    for (const CallOptions& options : {first, second, CallOptions()})
+      support::expect_same_bits(predicted(*predictor, *context, OutputKind::Quantile, options),
+                                predicted(**host, OutputKind::Quantile, options),
+                                "call " + std::to_string(call));
+  emulator::Stream stream;
+  std::vector<double> out(kRows * 3);
+  const auto refused =
+      predictor->predict_with(*context, DeviceRows{rows_.data(), kRows, model_.num_features, 0, &stream},
+                              OutputKind::Quantile, ResultType::Float64, {}, out.data());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().text(),
+            "output quantile: is computed for rows of the host only, not for rows in a GPU's memory");
+}
+
 TEST_F(Kinds, OfRowsOnTheDevice) {
   const auto predictor = emulated({});
   const auto context = predictor->make_context();
@@ -186,7 +244,7 @@ TEST(KindsInCode, ArePhasesOfTheirOwn) {
   };
   EXPECT_EQ(mapped(LaunchDimension::GridX), "pc 1: " + refusal);
   EXPECT_EQ(mapped(LaunchDimension::BlockX), "pc 1: " + refusal);
-  EXPECT_EQ(cut({inst(Op::Quantiles, {kRowsRegister}), halt}), "pc 0: quantiles is for the host only");
+  EXPECT_EQ(cut({inst(Op::Quantiles, {kRowsRegister}), halt}), "1");
 }
 
 }  // namespace

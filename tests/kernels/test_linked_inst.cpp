@@ -59,8 +59,7 @@ TEST(LinkedInst, KnowsTheOpcodesThatNoPhaseContains) {
   std::set<Op> resolved;
   for (const OpInfo& row : bytecode_rows::kOpInfo)
     if (!is_linked(row.op)) resolved.insert(row.op);
-  EXPECT_EQ(resolved,
-            (std::set{Op::Par, Op::When, Op::Unless, Op::Plan, Op::Attribute, Op::Quantiles, Op::On}));
+  EXPECT_EQ(resolved, (std::set{Op::Par, Op::When, Op::Unless, Op::Plan, Op::On}));
 }
 
 TEST(LinkedInst, ChangesOneFieldAndNoOther) {

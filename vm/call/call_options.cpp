@@ -87,13 +87,12 @@ Result<void> check_early_stop(const Program& program, OutputKind output, const E
   if (!(stop.margin >= 0))
     return wrong_option(kWhere, formatted("a margin of {}, expected 0 or more", number_text(stop.margin)));
   if (stop.every == 0) return wrong_option(kWhere, "after every 0 rounds, expected 1 or more");
-  if (program.mapped()) return refused(kWhere, "is for the host, not for GPUs");
   if (program.meta().early_stop == EarlyStopRule::None)
     return refused(kWhere,
                    "is for LightGBM's models of classes and ranks; this one ({}, {}) needs all its trees",
                    program.text(StringId::Trainer), program.text(StringId::Objective));
   using enum AccumulatorKind;
-  if (program.round_begins().empty() && !sums_are(program, {PerTree, PerTree64}))
+  if (program.round_begins().empty() && (program.mapped() || !sums_are(program, {PerTree, PerTree64})))
     return refused(kWhere,
                    "the program does not keep each tree's leaf: compile the model with --with early-stop "
                    "(CompileOptions::keeps_leaves, Python's keep_leaves=True)");

@@ -4,6 +4,7 @@
 #include <forestvm/internal/names.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <type_traits>
@@ -27,7 +28,6 @@ Result<void> check_score_output(OutputKind output) {
 Result<void> check_uncertainty(const Program& program, OutputKind output) {
   const auto all = program.uncertainty();
   const std::string where = formatted("output {}", name_of(output));
-  if (program.mapped()) return refused(where, "is computed on the host, not on GPUs");
   if (all.empty())
     return refused(
         where,
@@ -205,6 +205,11 @@ std::size_t coded_bytes(std::size_t rows, std::size_t columns) {
 
 Rounds rounds_of(const Program& program, const CallOptions& options) {
   return options.rounds.value_or(Rounds{0, static_cast<std::uint32_t>(program.round_begins().size() - 1)});
+}
+
+double ensemble_factor(const Program& program, std::uint32_t rounds_left) {
+  const double kept = 1 - static_cast<double>(program.uncertainty()[0].shrinkage);
+  return static_cast<double>(static_cast<float>(1 / std::pow(kept, static_cast<double>(rounds_left))));
 }
 
 std::uint32_t output_width(const Program& program, OutputKind output, const CallOptions& options) {

@@ -1,7 +1,6 @@
 // The host machine's instructions that compute outputs of single trees, of stages, and of how sure a model is. Where
 // walks add in the model's order, the outputs of trees and stages are written while trees are walked.
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -164,7 +163,6 @@ void Machine::walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint3
   const auto begins = loaded_->program.round_begins();
   const std::uint32_t end = rounds_of(loaded_->program, *pass_->options).end;
   const std::uint32_t count = pass_->options->ensembles, period = end / 2 / count;
-  const double kept = 1 - static_cast<double>(loaded_->program.uncertainty()[0].shrinkage);
   const std::size_t width = outputs_ * count;
   std::uint32_t first = 0, last = end - period * count;
   for (std::uint32_t piece = 0; piece <= count; ++piece, first = last, last += period) {
@@ -188,8 +186,7 @@ void Machine::walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint3
         });
   }
   for (std::uint32_t e = 0; e < count; ++e) {
-    const double rounds_left = period * (count - 1 - e);
-    const auto factor = static_cast<double>(static_cast<float>(1 / std::pow(kept, rounds_left)));
+    const double factor = ensemble_factor(loaded_->program, period * (count - 1 - e));
     for (std::uint32_t i = 0; i < rows.size(); ++i)
       for (std::size_t k = 0; k < outputs_; ++k) members[i * width + e * outputs_ + k] *= factor;
   }

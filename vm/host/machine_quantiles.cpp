@@ -1,8 +1,7 @@
 // The instruction `quantiles`: the leaves that a row reaches -> quantiles of the targets of their training rows.
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
+
+#include <forestvm/core/target_quantile.hpp>
 
 #include "vm/host/leaf_lists.hpp"
 #include "vm/host/machine.hpp"
@@ -10,33 +9,9 @@
 
 namespace forestvm::host {
 
-// The numbers are those of quantile-forest 1.4 (calc_weighted_quantile, interpolation "linear"), operation by
-// operation, in which the weight of a target is its number of rows.
 [[gnu::cold]] double TargetCounts::quantile(double quantile) const {
-  if (total_ == 0) return std::numeric_limits<double>::quiet_NaN();
-  const double last = static_cast<double>(total_) - 1;  // index of the last row, sorted by targets
-  const double passed = quantile * last + 1;
-  std::uint64_t below = 0;  // number of rows with targets below `next`
-  std::size_t block = 0;
-  while (block < blocks_.size() && static_cast<double>(below + blocks_[block]) <= passed)
-    below += blocks_[block++];
-  std::size_t next = block * kBlock;  // first target at which more than `passed` rows are counted
-  for (; next < counts_.size() && static_cast<double>(below + counts_[next]) <= passed; ++next)
-    below += counts_[next];
-  std::size_t before = std::min(next, counts_.size());  // then the last target below it that some row has
-  while (before != 0 && counts_[before - 1] == 0)
-    before -= blocks_[(before - 1) / kBlock] == 0 ? (before - 1) % kBlock + 1 : 1;
-  if (next >= counts_.size()) return before == 0 ? targets_[0] : targets_[before - 1];
-  if (below == 0 || before == 0) return targets_[next];
-  const double low = targets_[before - 1], high = targets_[next];
-  const double count = counts_[next];
-  const double at_low = std::min(quantile, (static_cast<double>(below) - 1) / last);
-  double at_high = std::max(quantile, (static_cast<double>(below) + count - 1) / last);
-  at_high = at_low + (at_high - at_low) / count;  // the first row with this target
-  if (quantile >= at_high) return high;
-  const double fraction = (quantile - at_low) / (at_high - at_low);
-  if (fraction <= 0) return low;
-  return fraction >= 1 ? high : low + fraction * (high - low);
+  return target_quantile(quantile, total_, counts_, blocks_, targets_.data(),
+                         static_cast<std::uint32_t>(targets_.size()));
 }
 
 [[gnu::cold]] void Machine::quantiles(const Inst& inst) {

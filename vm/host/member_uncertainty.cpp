@@ -2,25 +2,25 @@
 #include "vm/host/member_uncertainty.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include <forestvm/core/entropy.hpp>
+#include <forestvm/core/transform.hpp>
 
 namespace forestvm::host {
 namespace {
-
-double entropy_term(double chance) { return chance > 0 ? -chance * std::log(chance) : 0; }
 
 /// Turns the raw scores of a member into the probabilities of `outputs` classes.
 void predict_classes(double* scores, std::size_t outputs) {
   const double most = *std::max_element(scores, scores + outputs);
   double sum = 0;
-  for (std::size_t k = 0; k < outputs; ++k) sum += scores[k] = std::exp(scores[k] - most);
+  for (std::size_t k = 0; k < outputs; ++k) sum += scores[k] = exp_f64(scores[k] - most);
   for (std::size_t k = 0; k < outputs; ++k) scores[k] /= sum;
 }
 
 }  // namespace
 
 void predict_variances(double* members, std::size_t count) {
-  for (std::size_t e = 0; e < count; ++e) members[2 * e + 1] = std::exp(2 * members[2 * e + 1]);
+  for (std::size_t e = 0; e < count; ++e) members[2 * e + 1] = exp_f64(2 * members[2 * e + 1]);
 }
 
 void uncertainty_of(UncertaintyRule rule, double* members, std::size_t count, std::size_t outputs,
@@ -39,7 +39,7 @@ void uncertainty_of(UncertaintyRule rule, double* members, std::size_t count, st
   const bool binary = rule == UncertaintyRule::Binary;
   for (std::size_t e = 0; e < count; ++e)
     if (binary)
-      members[e] = 1 / (1 + std::exp(-members[e]));
+      members[e] = 1 / (1 + exp_f64(-members[e]));
     else
       predict_classes(members + e * outputs, outputs);
   const auto entropy = [&](const double* chances) {

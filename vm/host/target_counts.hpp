@@ -6,14 +6,16 @@
 #include <cstdint>
 #include <span>
 
+#include <forestvm/core/target_quantile.hpp>
+
 namespace forestvm::host {
 
 class TargetCounts {
  public:
-  static constexpr std::size_t kBlock = 256;  ///< Targets of a block.
-
   /// Returns how many numbers the counts of some targets take.
-  static constexpr std::size_t size(std::size_t targets) { return targets + (targets + kBlock - 1) / kBlock; }
+  static constexpr std::size_t size(std::size_t targets) {
+    return targets + target_blocks(static_cast<std::uint32_t>(targets));
+  }
 
   /// Takes the different targets, ascending, and memory for size(targets.size()) numbers, which must be 0.
   TargetCounts(std::span<const double> targets, std::uint32_t* memory)
@@ -24,7 +26,7 @@ class TargetCounts {
   void add(std::span<const std::uint32_t> rows) {
     for (const std::uint32_t target : rows) {
       ++counts_[target];
-      ++blocks_[target / kBlock];
+      ++blocks_[target / kTargetBlock];
     }
     total_ += rows.size();
   }
@@ -33,7 +35,7 @@ class TargetCounts {
   void remove(std::span<const std::uint32_t> rows) {
     for (const std::uint32_t target : rows) {
       --counts_[target];
-      --blocks_[target / kBlock];
+      --blocks_[target / kTargetBlock];
     }
     total_ -= rows.size();
   }

@@ -1,8 +1,9 @@
 // LightGBM's early stop of predictions: trees are added to a row's raw scores until these are far enough apart.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
+
+#include <forestvm/core/platform.hpp>
 
 namespace forestvm {
 
@@ -15,8 +16,9 @@ enum class EarlyStopRule : std::uint8_t {
 inline constexpr std::uint8_t kEarlyStopRules = 3;
 
 /// Returns whether the raw scores of a row are decided.
-inline bool is_decided(EarlyStopRule rule, const double* scores, std::uint32_t outputs, double margin) {
-  if (rule != EarlyStopRule::Lead) return 2 * std::abs(scores[0]) > margin;
+FVM_HOST_DEVICE inline bool is_decided(EarlyStopRule rule, const double* scores, std::uint32_t outputs,
+                                       double margin) {
+  if (rule != EarlyStopRule::Lead) return 2 * (scores[0] < 0 ? -scores[0] : scores[0]) > margin;
   // Nothing branches on the scores: no processor would foresee which is the best. The two conditions differ, because
   // compilers make one branch of two choices by one condition.
   double best = scores[0] < scores[1] ? scores[1] : scores[0];

@@ -190,15 +190,12 @@ FVM_HOST_DEVICE inline double exp_f64(double x) {
   return scaled_exp(high, n * kLn2Low, n);
 }
 
-/// Returns log(1 + y) for y >= 0, within 1 ulp of the correctly rounded result, the same bits on every
-/// device. log(m) = f - f * f / 2 + s * (f * f / 2 + series in s * s) with f = m - 1 and s = f / (2 + f).
-FVM_HOST_DEVICE inline double log1p_f64(double y) {
-  if (!(y <= std::numeric_limits<double>::max())) return y;
-  const double u = 1 + y;
-  const double lost = y < 1 ? y - (u - 1) : 1 - (u - y);
+/// Returns log(x) + rest + log(2) * power for a normal x > 0 and a tiny rest.
+/// log(m) = f - f * f / 2 + s * (f * f / 2 + series in s * s) with f = m - 1 and s = f / (2 + f).
+FVM_HOST_DEVICE inline double scaled_log(double x, double rest, std::int32_t power) {
   std::uint64_t bits;
-  __builtin_memcpy(&bits, &u, sizeof bits);
-  std::int32_t n = static_cast<std::int32_t>(bits >> 52) - 1023;
+  __builtin_memcpy(&bits, &x, sizeof bits);
+  std::int32_t n = static_cast<std::int32_t>(bits >> 52) - 1023 + power;
   bits = (bits & 0xfffffffffffff) | 0x3ff0000000000000;
   double m;
   __builtin_memcpy(&m, &bits, sizeof m);
@@ -211,7 +208,15 @@ FVM_HOST_DEVICE inline double log1p_f64(double y) {
   double series = 0;
   for (int k = 11; k > 0; --k) series = (series + 2.0 / (2 * k + 1)) * (s * s);
   const double half = 0.5 * f * f;
-  return n * kLn2High - ((half - (s * (half + series) + (n * kLn2Low + lost / u))) - f);
+  return n * kLn2High - ((half - (s * (half + series) + (n * kLn2Low + rest))) - f);
+}
+
+/// Returns log(1 + y) for y >= 0, within 1 ulp of the correctly rounded result, the same bits on every device.
+FVM_HOST_DEVICE inline double log1p_f64(double y) {
+  if (!(y <= std::numeric_limits<double>::max())) return y;
+  const double u = 1 + y;
+  const double lost = y < 1 ? y - (u - 1) : 1 - (u - y);
+  return scaled_log(u, lost / u, 0);
 }
 
 FVM_HOST_DEVICE inline float exp_of(float x) { return exp_f32(x); }

@@ -97,6 +97,10 @@ inline std::uint32_t period_of(const Rounds& rounds, const CallOptions& options)
                                                                       : rounds.end / 2 / options.ensembles;
 }
 
+/// Returns the factor of the scores of a virtual ensemble that ends some rounds before the model's last: see
+/// UncertaintyDesc. It is a float32 number, as in CatBoost.
+double ensemble_factor(const Program& program, std::uint32_t rounds_left);
+
 /// A Predictor that checks each call, and resolves its rows, before it runs.
 class CallPredictor : public Predictor {
  public:
