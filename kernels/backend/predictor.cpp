@@ -448,6 +448,8 @@ class DevicePredictor final : public CallPredictor {
       to.kind = descs[a].kind;
       to.stored_elsewhere = memory.storage != a;
       to.starts_alike = to.kind == AccumulatorKind::F32 && launch.pass.base_stride == 0;
+      to.gives_values = to.kind == AccumulatorKind::F32 && launch.pass.values != nullptr &&
+                        launch.pass.pair == Pair::None && launch.pass.value_width == 1;
     }
     // Known codes begin all rows' sums at the same numbers, and walk all trees.
     const bool is_plain = launch.pass.wide_values == nullptr && !options.base && !options.rounds;

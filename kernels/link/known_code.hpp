@@ -161,6 +161,12 @@ struct KnownInst {
   const LinkedInst& inst;  ///< with the operands that differ from phase to phase
 };
 
+/// The known code that an instruction of this type belongs to.
+template <class Linked>
+inline constexpr KnownCode kCodeOf = KnownCode::None;
+template <KnownCode code, unsigned pc>
+inline constexpr KnownCode kCodeOf<KnownInst<code, pc>> = code;
+
 template <Op op, LinkedField field, KnownCode code, unsigned pc>
 FVM_HOST_DEVICE constexpr std::uint32_t linked(const KnownInst<code, pc>& known) {
   static_assert(op == KnownInst<code, pc>::kOp);
