@@ -320,8 +320,8 @@ class DevicePredictor final : public CallPredictor {
     Room room;
     room.codes = columns() == 0 ? 0 : code_bytes(rows, columns()) + kCodeSlack;
     room.accumulators = linked.global_bytes;
-    const bool joins = std::any_of(linked.phases.begin(), linked.phases.end(),
-                                   [](const LinkedPhase& phase) { return phase.joins; });
+    const bool joins =
+        std::ranges::any_of(linked.phases, [](const LinkedPhase& phase) { return phase.joins; });
     room.arrived = joins ? kMostJoined * sizeof(std::uint32_t) : 0;
     room.workspace = linked.workspace_bytes;
     if (kind.upload == Upload::None) return room;
@@ -396,6 +396,16 @@ class DevicePredictor final : public CallPredictor {
   Result<void> for_launches(const PassState& state, const LinkedCall& linked, const DevicePass& pass,
                             Visit visit) const {
     Launch launch{};
+    set_pass(state, pass, launch);
+    for (const LinkedPhase& phase : linked.phases) {
+      set_addresses(state, phase, pass.options, launch);
+      FVM_TRY(visit(phase, launch));
+    }
+    return {};
+  }
+
+  /// Sets what the launches of a pass share.
+  void set_pass(const PassState& state, const DevicePass& pass, Launch& launch) const {
     launch.program = device_.tables();
     launch.pass.rows = pass.rows;
     launch.pass.row_stride = pass.row_stride;
@@ -414,11 +424,6 @@ class DevicePredictor final : public CallPredictor {
     launch.pass.leaves = pass.to.leaves();
     launch.pass.arrived = state.arrived.as<std::uint32_t>();
     launch.pass.workspace = state.workspace.bytes();
-    for (const LinkedPhase& phase : linked.phases) {
-      set_addresses(state, phase, pass.options, launch);
-      FVM_TRY(visit(phase, launch));
-    }
-    return {};
   }
 
   std::size_t columns() const { return program_.columns().size(); }
@@ -430,7 +435,7 @@ class DevicePredictor final : public CallPredictor {
     launch.rows_per_block = phase.rows_per_block;
     std::copy(phase.code.begin(), phase.code.end(), launch.code);
     std::copy(phase.copies.begin(), phase.copies.end(), launch.copies);
-    launch.copy_count = static_cast<std::uint32_t>(phase.copies.size());
+    launch.copy_count = phase.copy_count;
     if (launch.pass.walked.end != 0 && launch.copy_count == 0) launch.copies[launch.copy_count++] = {};
     const auto descs = program_.accumulators();
     for (std::uint32_t a = 0; a < descs.size(); ++a) {
@@ -468,7 +473,7 @@ class DevicePredictor final : public CallPredictor {
       if (known.accumulators[a] == UINT32_MAX) continue;
       LaunchAccumulator& to = launch.accumulators[a];
       to = of_program[known.accumulators[a]];
-      const auto parent = std::find(known.accumulators.begin(), known.accumulators.end(), to.parent);
+      const auto* const parent = std::ranges::find(known.accumulators, to.parent);
       to.parent = static_cast<std::uint32_t>(parent - known.accumulators.begin());
     }
   }
