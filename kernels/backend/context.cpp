@@ -88,17 +88,13 @@ Result<void> DeviceContext::release_memory() {
 }
 
 std::optional<std::size_t> DeviceContext::find(const PassShape& shape) const {
-  const auto found =
-      std::find_if(kept.begin(), kept.end(), [&](const KeptPass& pass) { return pass.shape == shape; });
-  if (found == kept.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - kept.begin());
+  for (std::size_t i = 0; i < kept_count; ++i)
+    if (kept[i].shape == shape) return i;
+  return std::nullopt;
 }
 
 Result<std::size_t> DeviceContext::free_index() {
-  if (kept.size() < kKeptPasses) {
-    kept.emplace_back();
-    return kept.size() - 1;
-  }
+  if (kept_count < kKeptPasses) return kept_count++;
   const auto longest_ago = std::min_element(
       kept.begin(), kept.end(), [](const KeptPass& a, const KeptPass& b) { return a.last_use < b.last_use; });
   const auto index = static_cast<std::size_t>(longest_ago - kept.begin());

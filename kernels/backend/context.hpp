@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include <forestvm/backend.hpp>
 #include <forestvm/internal/calls.hpp>
@@ -127,7 +126,8 @@ class DeviceContext final : public Context {
   PassState on_stream;                           ///< for rows on the device
   std::optional<std::uint64_t> stream_id;        ///< Runtime::stream_id of the stream that on_stream uses
   std::uint32_t room_for = 0;                    ///< rows of the largest pass for which there was memory
-  std::vector<KeptPass> kept;
+  std::array<KeptPass, kKeptPasses> kept{};      ///< kept_count of them
+  std::size_t kept_count = 0;
   std::uint64_t calls = 0;
 
  private:

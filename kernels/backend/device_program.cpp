@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -21,22 +22,22 @@ namespace {
 
 std::vector<LaunchGroup> launch_groups(const Program& program, const std::byte* nodes, const TreeDesc* trees,
                                        const std::uint8_t* exits) {
-  std::vector<LaunchGroup> groups;
+  std::vector<LaunchGroup> groups(program.groups().size());
+  LaunchGroup* group = groups.data();
   for (const GroupDesc& desc : program.groups())
-    with_view(desc.layout, [&]<class View>() {
-      groups.push_back({group_data(desc, nodes, trees, exits), desc.tree_begin,
-                        static_cast<std::uint32_t>(node_size(desc.layout)), desc.layout,
-                        kInterleavesTrees<View>});
-    });
+    *group++ = {group_data(desc, nodes, trees, exits), desc.tree_begin,
+                static_cast<std::uint32_t>(node_size(desc.layout)), desc.layout,
+                interleaves_trees(desc.layout)};
   return groups;
 }
 
 std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint32_t* numbers,
                                          const double* wide_leaves) {
-  std::vector<LaunchWalker> walkers;
+  std::vector<LaunchWalker> walkers(program.walkers().size());
+  LaunchWalker* next = walkers.data();
   for (const WalkerDesc& desc : program.walkers()) {
     const GroupDesc& group = program.groups()[desc.group];
-    LaunchWalker walker{};
+    LaunchWalker& walker = *next++;
     walker.group = desc.group;
     walker.steps = desc.steps;
     walker.numbers = numbers + group.first_number;
@@ -48,7 +49,6 @@ std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint
     walker.rest = static_cast<std::uint8_t>(desc.steps % kUnrolledSteps |
                                             (desc.end == WalkEnd::UntilLeaf ? LaunchWalker::kUntilLeaf : 0U));
     walker.atomic = desc.atomic != 0;
-    walkers.push_back(walker);
   }
   return walkers;
 }
@@ -56,22 +56,23 @@ std::vector<LaunchWalker> launch_walkers(const Program& program, const std::uint
 /// The trees that add to each output: see LaunchProgram.
 struct OutputTrees {
   bool in_turns = true;  ///< true if tree t adds to output t modulo the number of outputs
-  std::vector<std::uint32_t> trees, begins = {0};
+  std::vector<std::uint32_t> trees, begins;
 };
 
 OutputTrees output_trees(const Program& program) {
   const std::vector<std::uint32_t> outputs = tree_outputs(program);
   const std::uint32_t count = program.meta().num_outputs;
   OutputTrees result;
-  std::vector<std::vector<std::uint32_t>> trees(count);
-  for (std::uint32_t t = 0; t < outputs.size(); ++t) {
+  result.trees.resize(outputs.size());
+  result.begins.resize(std::size_t{count} + 1);
+  const auto size = static_cast<std::uint32_t>(outputs.size());
+  for (std::uint32_t t = 0; t < size; ++t) {
     result.in_turns = result.in_turns && outputs[t] == t % count;
-    trees[outputs[t]].push_back(t);
+    ++result.begins[outputs[t]];
   }
-  for (const std::vector<std::uint32_t>& of_output : trees) {
-    result.trees.insert(result.trees.end(), of_output.begin(), of_output.end());
-    result.begins.push_back(static_cast<std::uint32_t>(result.trees.size()));
-  }
+  // Turns the numbers of trees into ends, and each end into a begin while trees are placed, from the last tree on.
+  std::partial_sum(result.begins.begin(), result.begins.end(), result.begins.begin());
+  for (std::uint32_t t = size; t-- > 0;) result.trees[--result.begins[outputs[t]]] = t;
   return result;
 }
 

@@ -1,6 +1,7 @@
 // Program -> its tables in a device's memory, as kernels read them.
 #pragma once
 
+#include <list>
 #include <vector>
 
 #include <forestvm/internal/loaded_paths.hpp>
@@ -27,7 +28,7 @@ class DeviceProgram {
   const LaunchGroup& group(std::uint32_t number) const { return groups_[number]; }
 
  private:
-  std::vector<Buffer> buffers_;
+  std::list<Buffer> buffers_;  ///< not moved when their number grows
   LaunchProgram tables_{};
   const double* base_ = nullptr;
   const double* no_base_ = nullptr;

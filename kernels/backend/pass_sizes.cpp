@@ -3,22 +3,20 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "kernels/backend/device_calls.hpp"
 
 namespace forestvm::kernels {
 namespace {
 
-/// Splits the numbers of rows up to kMaxPassRows into runs that take the same plans: returns the last of each
-/// run.
-std::set<std::uint32_t> ends_of_plans(const CodeMap& map) {
-  std::set<std::uint32_t> ends = {kMaxPassRows};
+/// Returns the last of the numbers of rows from `first` to kMaxPassRows that take the same plans as `first`.
+std::uint32_t end_of_plans(const CodeMap& map, std::uint32_t first) {
+  std::uint32_t end = kMaxPassRows;
   for (const InstFacts& inst : map.insts) {
-    if (inst.calls.least > 1) ends.insert(std::min(inst.calls.least - 1, kMaxPassRows));
-    ends.insert(std::min(inst.calls.most, kMaxPassRows));
+    if (inst.calls.least > first) end = std::min(end, inst.calls.least - 1);
+    if (inst.calls.most >= first) end = std::min(end, inst.calls.most);
   }
-  return ends;
+  return end;
 }
 
 }  // namespace
@@ -47,8 +45,8 @@ Result<std::uint32_t> rows_of_grid(const Linker& linker, const LinkRequest& requ
 
 Result<PassSizes> PassSizes::make(const Linker& linker, const DeviceLimits& limits) {
   PassSizes sizes;
-  for (const std::uint32_t most : ends_of_plans(linker.map())) {
-    if (most == 0) continue;
+  for (std::uint32_t first = 1, most = 0; most != kMaxPassRows; first = most + 1) {
+    most = end_of_plans(linker.map(), first);
     Plans& plans = sizes.plans_.emplace_back();
     plans.most = most;
     for (const OutputKind output : kOutputKinds) {
@@ -68,8 +66,8 @@ Result<PassSizes> PassSizes::make(const Linker& linker, const DeviceLimits& limi
 }
 
 const PassSize& PassSizes::of(std::uint32_t plan_rows, OutputKind output) const {
-  const auto of_call = std::find_if(plans_.begin(), plans_.end() - 1,
-                                    [&](const Plans& plans) { return plan_rows <= plans.most; });
+  auto of_call = plans_.begin();
+  while (of_call->most != kMaxPassRows && of_call->most < plan_rows) ++of_call;
   return of_call->sizes[static_cast<std::size_t>(output)];
 }
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <list>
 
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
@@ -43,7 +43,8 @@ class PassSizes {
     std::array<PassSize, std::size(kOutputKinds)> sizes;  ///< size for each output, indexed by OutputKind
   };
 
-  std::vector<Plans> plans_;  ///< runs in ascending order; the last ends at kMaxPassRows
+  /// Runs in ascending order; the last ends at kMaxPassRows. Code that moves runs, which vectors have, is not needed.
+  std::list<Plans> plans_;
 };
 
 }  // namespace forestvm::kernels

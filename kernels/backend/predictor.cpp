@@ -321,8 +321,8 @@ class DevicePredictor final : public CallPredictor {
     Room room;
     room.codes = columns() == 0 ? 0 : code_bytes(rows, columns()) + kCodeSlack;
     room.accumulators = linked.global_bytes;
-    const bool joins = std::any_of(linked.phases.begin(), linked.phases.end(),
-                                   [](const LinkedPhase& phase) { return phase.joins; });
+    const bool joins =
+        std::ranges::any_of(linked.phases, [](const LinkedPhase& phase) { return phase.joins; });
     room.arrived = joins ? kMostJoined * sizeof(std::uint32_t) : 0;
     room.workspace = linked.workspace_bytes;
     if (kind.upload == Upload::None) return room;
@@ -397,6 +397,16 @@ class DevicePredictor final : public CallPredictor {
   Result<void> for_launches(const PassState& state, const LinkedCall& linked, const DevicePass& pass,
                             Visit visit) const {
     Launch launch{};
+    set_pass(state, pass, launch);
+    for (const LinkedPhase& phase : linked.phases) {
+      set_addresses(state, phase, pass.options, launch);
+      FVM_TRY(visit(phase, launch));
+    }
+    return {};
+  }
+
+  /// Sets what the launches of a pass share.
+  void set_pass(const PassState& state, const DevicePass& pass, Launch& launch) const {
     launch.program = device_.tables();
     launch.pass.rows = pass.rows;
     launch.pass.row_stride = pass.row_stride;
@@ -419,11 +429,6 @@ class DevicePredictor final : public CallPredictor {
     if (reads_leaf_numbers(pass.output))
       launch.pass.leaves = reinterpret_cast<std::int32_t*>(
           launch.pass.workspace + bytes_before_leaves(program_, pass.output) * pass.row_count);
-    for (const LinkedPhase& phase : linked.phases) {
-      set_addresses(state, phase, pass.options, launch);
-      FVM_TRY(visit(phase, launch));
-    }
-    return {};
   }
 
   std::size_t columns() const { return program_.columns().size(); }
@@ -435,7 +440,7 @@ class DevicePredictor final : public CallPredictor {
     launch.rows_per_block = phase.rows_per_block;
     std::copy(phase.code.begin(), phase.code.end(), launch.code);
     std::copy(phase.copies.begin(), phase.copies.end(), launch.copies);
-    launch.copy_count = static_cast<std::uint32_t>(phase.copies.size());
+    launch.copy_count = phase.copy_count;
     if (launch.pass.walked.end != 0 && launch.copy_count == 0) launch.copies[launch.copy_count++] = {};
     const auto descs = program_.accumulators();
     for (std::uint32_t a = 0; a < descs.size(); ++a) {
@@ -453,6 +458,8 @@ class DevicePredictor final : public CallPredictor {
       to.kind = descs[a].kind;
       to.stored_elsewhere = memory.storage != a;
       to.starts_alike = to.kind == AccumulatorKind::F32 && launch.pass.base_stride == 0;
+      to.gives_values = to.kind == AccumulatorKind::F32 && launch.pass.values != nullptr &&
+                        launch.pass.pair == Pair::None && launch.pass.value_width == 1;
     }
     // Known codes begin all rows' sums at the same numbers, and walk all trees.
     const bool is_plain = launch.pass.wide_values == nullptr && !options.base && !options.rounds;
@@ -471,7 +478,7 @@ class DevicePredictor final : public CallPredictor {
       if (known.accumulators[a] == UINT32_MAX) continue;
       LaunchAccumulator& to = launch.accumulators[a];
       to = of_program[known.accumulators[a]];
-      const auto parent = std::find(known.accumulators.begin(), known.accumulators.end(), to.parent);
+      const auto* const parent = std::ranges::find(known.accumulators, to.parent);
       to.parent = static_cast<std::uint32_t>(parent - known.accumulators.begin());
     }
   }

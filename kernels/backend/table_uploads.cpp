@@ -3,9 +3,9 @@
 
 namespace forestvm::kernels {
 
-Result<void> TableUploads::put_bytes(std::span<const std::byte> bytes, const std::byte*& to) {
-  FVM_ASSIGN(Buffer buffer, Buffer::make(runtime_, MemoryKind::Device, bytes.size()));
-  if (!bytes.empty()) FVM_TRY(queue_->upload(buffer.bytes(), bytes.data(), bytes.size()));
+Result<void> TableUploads::put_bytes(const void* records, std::size_t bytes, const void*& to) {
+  FVM_ASSIGN(Buffer buffer, Buffer::make(runtime_, MemoryKind::Device, bytes));
+  if (bytes != 0) FVM_TRY(queue_->upload(buffer.bytes(), records, bytes));
   to = buffer.bytes();
   buffers_.push_back(std::move(buffer));
   return {};

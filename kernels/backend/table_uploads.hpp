@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <span>
 #include <utility>
@@ -17,19 +18,20 @@ namespace forestvm::kernels {
 
 class TableUploads {
  public:
-  TableUploads(const Runtime& runtime, std::unique_ptr<Queue> queue, std::vector<Buffer>& buffers)
+  TableUploads(const Runtime& runtime, std::unique_ptr<Queue> queue, std::list<Buffer>& buffers)
       : runtime_(runtime), queue_(std::move(queue)), buffers_(buffers) {}
 
   /// Begins to copy records, which must stay as they are until finish() has returned. Sets `to` to where they will lie.
+  /// It is inlined, because it is less code than calls of a function for each type.
   template <class Record>
-  Result<void> put(std::span<const Record> records, const Record*& to) {
-    const std::byte* at = nullptr;
-    FVM_TRY(put_bytes(std::as_bytes(records), at));
-    to = reinterpret_cast<const Record*>(at);
-    return {};
+  [[gnu::always_inline]] Result<void> put(std::span<const Record> records, const Record*& to) {
+    const void* at = nullptr;
+    Result<void> done = put_bytes(records.data(), records.size_bytes(), at);
+    to = static_cast<const Record*>(at);
+    return done;
   }
   template <class Record>
-  Result<void> put(const std::vector<Record>& records, const Record*& to) {
+  [[gnu::always_inline]] Result<void> put(const std::vector<Record>& records, const Record*& to) {
     return put(std::span<const Record>(records), to);
   }
 
@@ -37,11 +39,11 @@ class TableUploads {
   Result<void> finish();
 
  private:
-  Result<void> put_bytes(std::span<const std::byte> bytes, const std::byte*& to);
+  Result<void> put_bytes(const void* records, std::size_t bytes, const void*& to);
 
   const Runtime& runtime_;
   std::unique_ptr<Queue> queue_;
-  std::vector<Buffer>& buffers_;
+  std::list<Buffer>& buffers_;
 };
 
 }  // namespace forestvm::kernels

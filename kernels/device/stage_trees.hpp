@@ -81,23 +81,19 @@ FVM_DEVICE void stage_trees(const LaunchGroup& group, std::uint32_t begin, std::
 /// A thread's knowledge of the launch's copies: which trees have arrived, and which are on their way.
 class StagedTrees {
  public:
-  FVM_DEVICE explicit StagedTrees(const Launch& launch) : count_(launch.copy_count) {
-    FVM_NO_UNROLL
-    for (std::uint32_t i = 0; i < count_; ++i) {
-      arrived_[i] = coming_[i] = {};
-      begun_[i] = 0;
-    }
-  }
+  /// Knows nothing until start() is called, which launches without copies do without.
+  FVM_DEVICE StagedTrees() {}
 
   /// Lets one thread make the barriers at which bulk copies arrive. Returns true if there are any: then all threads
   /// must come to a barrier of the block before one of them uses the barriers of copies.
-  FVM_DEVICE static bool make_barriers(const Launch& launch, BlockThread thread) {
-    if (!Device::has_bulk_copies()) return false;
+  FVM_DEVICE bool start(const Launch& launch, BlockThread thread) {
     bool any = false;
     FVM_NO_UNROLL
     for (std::uint32_t i = 0; i < launch.copy_count; ++i) {
+      arrived_[i] = coming_[i] = {};
+      begun_[i] = 0;
       const LaunchCopy& copy = launch.copies[i];
-      if (!copy.bulk) continue;
+      if (!Device::has_bulk_copies() || !copy.bulk) continue;
       any = true;
       if (thread.number != 0) continue;
       Device::make_bulk_barrier(copy.barriers);
@@ -140,9 +136,9 @@ class StagedTrees {
 
   /// Calls visit with each group of trees that has arrived.
   template <class Visit>
-  FVM_DEVICE void for_groups(const Visit& visit) const {
+  FVM_DEVICE void for_groups(const Launch& launch, const Visit& visit) const {
     FVM_NO_UNROLL
-    for (std::uint32_t i = 0; i < count_; ++i) visit(arrived_[i]);
+    for (std::uint32_t i = 0; i < launch.copy_count; ++i) visit(arrived_[i]);
   }
 
  private:
@@ -152,7 +148,6 @@ class StagedTrees {
     return copy.barriers + (copy.ahead ? use % 2 * kBulkBarrierBytes : 0);
   }
 
-  std::uint32_t count_;  ///< number of the launch's copies
   StagedGroup arrived_[kStagedTrees];
   StagedGroup coming_[kStagedTrees];   ///< trees that each copy brought last or is bringing
   std::uint32_t begun_[kStagedTrees];  ///< number of times that each copy was begun

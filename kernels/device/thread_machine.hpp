@@ -13,17 +13,13 @@
 
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
-#include <forestvm/core/sums.hpp>
-#include <forestvm/core/transform.hpp>
 
-#include "kernels/device/add_leaves.hpp"
 #include "kernels/device/encode_row.hpp"
 #include "kernels/device/layout_list.hpp"
-#include "kernels/device/reduction.hpp"
 #include "kernels/device/stage.hpp"
 #include "kernels/device/stage_trees.hpp"
 #include "kernels/device/thread_state.hpp"
-#include "kernels/device/thread_work.hpp"
+#include "kernels/device/thread_sums.hpp"
 #include "kernels/device/walk.hpp"
 #include "kernels/link/known_code.hpp"
 #include "kernels/link/launch.hpp"
@@ -49,18 +45,15 @@ FVM_DEVICE_CALL Range within(Range trees, TreeRange walked) {
 /// Unless `known_code` is None, the machine runs a known code: then it has the functions of that code's instructions
 /// only, and calls nothing that knows its address, so that compilers keep the state in registers.
 template <class Listed, KnownCode known_code = KnownCode::None>
-class ThreadMachine : private ThreadWork {
+class ThreadMachine : public ThreadSums {
  public:
   using enum LinkedField;
   static constexpr bool kKnown = known_code != KnownCode::None;
-  using KnownSum = typename known::Of<known_code>::Sum;
   using State = std::conditional_t<kKnown, ThreadState, InterpreterState>;
 
   static constexpr bool kRunsInStep = true;
 
-  using ThreadWork::ranges;
-
-  FVM_DEVICE ThreadMachine(const Launch& launch, State& state) : ThreadWork(launch, state) {
+  FVM_DEVICE ThreadMachine(const Launch& launch, State& state) : ThreadSums(launch, state) {
     Range rows{0, launch.pass.row_count, 0};
     if (!kKnown && launch.rows_per_block != 0)
       rows = slice(rows, launch.rows_per_block * index(LaunchDimension::GridX),
@@ -69,7 +62,7 @@ class ThreadMachine : private ThreadWork {
     ranges[kTreesRegister] = {0, launch.program.num_trees, 0};
     state.block_row = rows.begin;
     if constexpr (!kKnown)
-      if (launch.copy_count != 0 && StagedTrees::make_barriers(launch, block_thread()))
+      if (launch.copy_count != 0 && state.staged_trees.start(launch, block_thread()))
         Device::sync(kMaxPhaseCode);
   }
 
@@ -129,8 +122,8 @@ class ThreadMachine : private ThreadWork {
     state_->staged_rows = {Device::shared_address(to), rows.begin, stride,
                            linked<Op::CacheRows, Pitch>(inst)};
     state_->staged_rows_end = rows.end;
-    state_->staged_as = staged_as;
-    if (kKnown || staged_as == StagedAs::Values) {
+    if constexpr (kAsksWhatIsStaged) state_->staged_as = staged_as;
+    if (kKnown || are_values(staged_as)) {
       if constexpr (Listed::kTakesValues) stage_values(inst, rows, to);
     } else if (staged_as == StagedAs::Codes || launch_->pass.encode_to == nullptr) {
       if constexpr (Listed::kTakesCodes)
@@ -140,28 +133,6 @@ class ThreadMachine : private ThreadWork {
   }
 
   FVM_DEVICE void cache_trees(const LinkedInst& inst) const { copy().copy_trees(inst); }
-
-  template <class Linked>
-  FVM_DEVICE void init(const Linked& inst) {
-    fill(linked<Op::Init, AccOut>(inst), ranges[linked<Op::Init, Rows>(inst)], launch_->pass.base);
-  }
-
-  FVM_DEVICE void zero(const LinkedInst& inst) {
-    fill(linked<Op::Zero, AccOut>(inst), ranges[linked<Op::Zero, Rows>(inst)], nullptr);
-  }
-
-  FVM_DEVICE void add_base(const LinkedInst& inst) const { copy().add_base_scores(inst); }
-
-  template <class Linked>
-  FVM_DEVICE void privatize(const Linked& inst) {
-    const std::uint32_t accumulator = linked<Op::Privatize, AccOut>(inst);
-    const LaunchAccumulator& to = launch_->accumulators[accumulator];
-    const std::uint32_t iteration = ranges[linked<Op::Privatize, RangeIn>(inst)].iteration;
-    // In known code no copies are made of copies.
-    state_->copies[accumulator] = iteration + (kKnown ? 0 : state_->copies[to.parent] * to.iterations);
-    if (to.stored_elsewhere || linked<Op::Privatize, Zeroed>(inst) != 0) return;
-    fill(accumulator, ranges[linked<Op::Privatize, Rows>(inst)], nullptr);
-  }
 
   FVM_DEVICE void encode(const LinkedInst& inst) const {
     if (launch_->pass.encode_to == nullptr) return;
@@ -192,54 +163,6 @@ class ThreadMachine : private ThreadWork {
 
   FVM_DEVICE void leaves(const LinkedInst& inst) const { copy().write_leaves(inst); }
 
-  template <class Linked>
-  FVM_DEVICE void reduce_dim(const Linked& inst) const {
-    const ReductionFields fields = reduction_fields<Op::ReduceDim>(inst);
-    if constexpr (kKnown)
-      reduce<KnownSum>(inst, fields, false);
-    else if (launch_->accumulators[fields.to].kind == AccumulatorKind::F32)
-      reduce<F32Sum>(inst, fields, false);
-    else
-      copy().template reduce_others<Op::ReduceDim>(inst);
-  }
-  FVM_DEVICE void reduce_inplace(const LinkedInst& inst) const {
-    copy().template reduce_others<Op::ReduceInplace>(inst);
-  }
-
-  template <class Linked>
-  FVM_DEVICE void round(const Linked& inst) const {
-    if constexpr (kKnown)
-      round_sums<KnownSum, float>(inst);
-    else
-      copy().round_sums_of_kind(inst);
-  }
-
-  template <class Linked>
-  FVM_DEVICE void sum_trees(const Linked& inst) const {
-    if constexpr (kKnown)
-      add_trees<float>(inst);
-    else
-      copy().add_trees_of_kind(inst);
-  }
-  template <class Linked>
-  FVM_DEVICE void transform(const Linked& inst) const {
-    if constexpr (kKnown)
-      transform_known(inst);
-    else
-      copy().transform_rows(inst);
-  }
-
-  template <class Linked>
-  FVM_DEVICE void store(const Linked& inst) const {
-    const std::uint32_t accumulator = linked<Op::Store, AccIn>(inst);
-    if (kKnown || (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 &&
-                   launch_->pass.wide_values == nullptr))
-      store_rows<float>(accumulator, ranges[linked<Op::Store, Rows>(inst)], launch_->pass.values);
-    else if constexpr (!kKnown)
-      copy().store_others(accumulator, ranges[linked<Op::Store, Rows>(inst)]);
-  }
-  FVM_DEVICE void label(const LinkedInst& inst) const { copy().label_rows(inst); }
-
  private:
   /// Begins the next iteration of a `for`. Returns false if there is none.
   FVM_DEVICE bool next(const LinkedInst& loop) {
@@ -251,9 +174,8 @@ class ThreadMachine : private ThreadWork {
   }
 
   /// Returns a copy, on which functions that are not inlined are called.
-  FVM_DEVICE ThreadMachine copy() const { return ThreadMachine(ThreadWork(*launch_, *interpreter().self)); }
-  FVM_DEVICE InterpreterState& interpreter() const { return static_cast<InterpreterState&>(*state_); }
-  FVM_DEVICE explicit ThreadMachine(const ThreadWork& work) : ThreadWork(work) {}
+  FVM_DEVICE ThreadMachine copy() const { return ThreadMachine(interpreted()); }
+  FVM_DEVICE explicit ThreadMachine(const ThreadWork& work) : ThreadSums(work) {}
 
   // --- instructions that are not inlined ---
 
@@ -289,30 +211,6 @@ class ThreadMachine : private ThreadWork {
     if (copy.ahead)
       interpreter().staged_trees.begin(
           *launch_, inst, chunk_of(ranges[copy.in], copy.step, trees.iteration + 1), block_thread());
-  }
-
-  FVM_DEVICE_COLD void add_base_scores(const LinkedInst& inst) {
-    const std::uint32_t accumulator = linked<Op::AddBase, AccOut>(inst);
-    const Range& rows = ranges[linked<Op::AddBase, Rows>(inst)];
-    const LaunchProgram& program = launch_->program;
-    if (program.score_scale != 1)  // verified: the accumulator holds scores
-      with_scores(accumulator, [&]<class Score>() {
-        for_rows(rows, [&](std::uint32_t row) {
-          Score* const sums = accumulator_row<Score>(accumulator, row);
-          FVM_NO_UNROLL
-          for (std::uint32_t k = 0; k < program.num_outputs; ++k)
-            sums[k] *= static_cast<Score>(program.score_scale);
-        });
-      });
-    with_element(accumulator, [&]<class Element>() {
-      for_rows(rows, [&](std::uint32_t row) {
-        Element* const sums = accumulator_row<Element>(accumulator, row);
-        const double* const base = launch_->pass.base + std::size_t{row} * launch_->pass.base_stride;
-        FVM_NO_UNROLL
-        for (std::uint32_t k = 0; k < program.num_outputs; ++k)
-          forestvm::add_base(sums[k], base[k], program.scale);
-      });
-    });
   }
 
   /// Encodes rows in global memory, or in shared memory for a kernel that does not walk them.
@@ -356,101 +254,17 @@ class ThreadMachine : private ThreadWork {
     with_rows(walk, [&]<class View>(const auto& rows_at) { deliver_leaves<View, false>(walk, rows_at); });
   }
 
-  FVM_DEVICE_COLD void round_sums_of_kind(const LinkedInst& inst) {
-    with_element(linked<Op::Round, AccIn>(inst), [&]<class Element>() {
-      with_scores(linked<Op::Round, AccOut>(inst), [&]<class Score>() { round_sums<Element, Score>(inst); });
-    });
-  }
-  template <class Element, class Score, class Linked>
-  FVM_DEVICE void round_sums(const Linked& inst) const {
-    const std::uint32_t to = linked<Op::Round, AccOut>(inst), from = linked<Op::Round, AccIn>(inst);
-    for_rows(ranges[linked<Op::Round, Rows>(inst)], [&](std::uint32_t row) {
-      const Element* const sums = accumulator_row<Element>(from, row);
-      Score* const rounded = accumulator_row<Score>(to, row);
-      FVM_NO_UNROLL
-      for (std::uint32_t k = 0; k < launch_->program.num_outputs; ++k)
-        rounded[k] = sums[k].template rounded<Score>(launch_->program.scale);
-    });
-  }
-
-  FVM_DEVICE_COLD void add_trees_of_kind(const LinkedInst& inst) {
-    with_scores(linked<Op::SumTrees, AccOut>(inst), [&]<class Score>() { add_trees<Score>(inst); });
-  }
-  /// Adds the leaves of rows. Threads share sums and not rows, because the trees of an output follow each other.
-  template <class Score, class Linked>
-  FVM_DEVICE void add_trees(const Linked& inst) const {
-    settle(inst);
-    state_->unsettled = true;
-    if (state_->idle == 0) {
-      const std::uint32_t to = linked<Op::SumTrees, AccOut>(inst);
-      const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
-      const Range rows = ranges[linked<Op::SumTrees, Rows>(inst)];
-      for_elements(Elements{rows.size(), launch_->program.num_outputs}, state_->peer.number,
-                   state_->peer.count, [&](std::uint32_t number, std::uint32_t output) {
-                     const std::uint32_t row = rows.begin + number;
-                     add_leaves_of_output(*launch_, row, output, accumulator_row<Score>(from, row),
-                                          accumulator_row<Score>(to, row)[output]);
-                   });
-    }
-    settle(inst);  // the instructions that follow share rows
-  }
-
-  FVM_DEVICE_COLD void transform_rows(const LinkedInst& inst) {
-    const std::uint32_t accumulator = linked<Op::Transform, AccOut>(inst);
-    const auto kind = static_cast<Transform>(linked<Op::Transform, TransformKind>(inst));
-    with_scores(accumulator, [&]<class Score>() {
-      for_rows(ranges[linked<Op::Transform, Rows>(inst)],
-               [&](std::uint32_t row) { transform_scores(kind, accumulator_row<Score>(accumulator, row)); });
-    });
-  }
-
-  template <class Linked>
-  FVM_DEVICE void transform_known(const Linked& inst) const {
-    const std::uint32_t kind = linked<Op::Transform, TransformKind>(inst);
-    if (kind == known::kNoTransform) return;
-    const std::uint32_t accumulator = linked<Op::Transform, AccOut>(inst);
-    for_rows(ranges[linked<Op::Transform, Rows>(inst)], [&](std::uint32_t row) {
-      call_transform_row(launch_->program, static_cast<Transform>(kind),
-                         accumulator_row<float>(accumulator, row));
-    });
-  }
-  FVM_DEVICE_COLD static void call_transform_row(const LaunchProgram& program, Transform kind,
-                                                 float* scores) {
-    transform_row(kind, scores, program.num_outputs, program.parameters);
-  }
-
-  FVM_DEVICE_COLD void label_rows(const LinkedInst& inst) {
-    if (launch_->pass.labels == nullptr) return;
-    const std::uint32_t accumulator = linked<Op::Label, AccIn>(inst);
-    const auto rule = static_cast<ClassRule>(linked<Op::Label, Rule>(inst));
-    const LaunchProgram& program = launch_->program;
-    const std::uint32_t width = label_width(rule, program.num_outputs, program.parameters.group_ends);
-    with_scores(accumulator, [&]<class Score>() {
-      for_rows(ranges[linked<Op::Label, Rows>(inst)], [&](std::uint32_t row) {
-        write_labels(rule, accumulator_row<Score>(accumulator, row),
-                     launch_->pass.labels + std::size_t{row} * width);
-      });
-    });
-  }
-
-  /// Turns the scores of a row into values. It is not inlined, because phases would otherwise take more than 128
-  /// registers on gfx90a.
-  template <class Score>
-  FVM_DEVICE_COLD void transform_scores(Transform kind, Score* scores) {
-    transform_row(kind, scores, launch_->program.num_outputs, launch_->program.parameters);
-  }
-
-  /// Writes the labels of a row. It is not inlined, because on Blackwell compilers spill registers of a phase that
-  /// contains the rules of labels.
-  template <class Score>
-  FVM_DEVICE_COLD void write_labels(ClassRule rule, const Score* scores, std::int64_t* labels) {
-    label_row(rule, scores, launch_->program.num_outputs, labels, launch_->program.parameters);
-  }
-
   // --- the block's threads ---
 
   FVM_DEVICE BlockThread block_thread() const { return {state_->number, threads()}; }
-  FVM_DEVICE std::uint32_t threads() const { return Sharing::of(launch_->peers).count; }
+
+  /// True if rows in shared memory may be values or codes. A kernel whose layouts all take the same of the two gets
+  /// no others: linking stages what a phase's walks take.
+  static constexpr bool kAsksWhatIsStaged = Listed::kTakesValues && Listed::kTakesCodes;
+
+  FVM_DEVICE static bool are_values(StagedAs staged) {
+    return kAsksWhatIsStaged ? staged == StagedAs::Values : Listed::kTakesValues;
+  }
 
   /// Copies values of rows to shared memory, where staged_values() says.
   template <class Linked>
@@ -461,103 +275,10 @@ class ThreadMachine : private ThreadWork {
                      to, block_thread());
   }
 
-  /// Waits for all threads of the block, which must all come to this instruction.
-  template <class Linked>
-  FVM_DEVICE void sync_block(const Linked& inst) const {
-    Device::sync(barrier_at(inst));
-    state_->unsettled = false;
-  }
-
-  /// Returns the number of the barrier that stands at an instruction: its pc.
-  FVM_DEVICE std::uint32_t barrier_at(const LinkedInst& inst) const {
-    return static_cast<std::uint32_t>(&inst - launch_->code);
-  }
-  template <unsigned pc>
-  FVM_DEVICE static constexpr std::uint32_t barrier_at(const KnownInst<known_code, pc>&) {
-    return pc;
-  }
-
-  /// Makes what threads have written visible to all threads of the block.
-  template <class Linked>
-  FVM_DEVICE void settle(const Linked& inst) const {
-    if (state_->unsettled) sync_block(inst);
-  }
-
   FVM_DEVICE void set_chunk(const LoopOperands& loop, std::uint32_t iteration) {
     ranges[loop.out] = chunk_of(ranges[loop.in], loop.step, iteration);
   }
 
-  // --- sums ---
-
-  /// Sets the rows of an accumulator to `values`, which is LaunchPass::base or null: to zero.
-  FVM_DEVICE void fill(std::uint32_t accumulator, Range rows, const double* values) const {
-    if constexpr (kKnown)
-      fill_rows<KnownSum>(accumulator, rows, values, 0);
-    else if (launch_->accumulators[accumulator].starts_alike)
-      fill_rows<F32Sum>(accumulator, rows, values, 0);
-    else
-      copy().fill_others(accumulator, rows, values);
-  }
-  FVM_DEVICE_COLD void fill_others(std::uint32_t accumulator, Range rows, const double* values) const {
-    const std::size_t stride = values == nullptr ? 0 : launch_->pass.base_stride;
-    with_element(accumulator,
-                 [&]<class Element>() { fill_rows<Element>(accumulator, rows, values, stride); });
-  }
-  template <Op op>
-  FVM_DEVICE_COLD void reduce_others(const LinkedInst& inst) const {
-    const ReductionFields fields = reduction_fields<op>(inst);
-    with_element(fields.to, [&]<class Element>() { reduce<Element>(inst, fields, op == Op::ReduceInplace); });
-  }
-  template <class Element, class Linked>
-  FVM_DEVICE void reduce(const Linked& inst, const ReductionFields& fields, bool in_place) const {
-    settle(inst);
-    state_->unsettled = true;
-    if (state_->idle == 0) {
-      const Range rows = ranges[fields.rows];
-      const LaunchAccumulator& from = launch_->accumulators[fields.from];
-      const Reduction reduction{fields.to,
-                                fields.from,
-                                state_->copies[fields.to] * from.iterations,
-                                copies_made(ranges[fields.reduced].size(), fields.step, from.iterations),
-                                rows.begin,
-                                rows.size(),
-                                launch_->accumulators[fields.to].width,
-                                from.copy_bytes,
-                                in_place};
-      const ReducingThread thread{state_->peer.number, state_->peer.count};
-      if (thread.count == threads() &&
-          adds_by_warps<Element>(reduction, launch_->program.any_order, thread.count))
-        reduce_by_warps<Element>(reduction, Cells{*this}, thread, barrier_at(inst));
-      else
-        reduce_in_order<Element>(reduction, Cells{*this}, thread);
-    }
-    settle(inst);  // the instructions that follow share rows, not elements
-  }
-
-  /// The Cells of reductions (see reduction.hpp): the elements of accumulators, wherever they lie.
-  struct Cells {
-    const ThreadMachine& machine;
-
-    template <class Element>
-    FVM_DEVICE Element* first_copy(const Reduction& reduction, std::uint32_t row,
-                                   std::uint32_t column) const {
-      return machine.template accumulator_row<Element>(reduction.from, reduction.first_copy,
-                                                       reduction.first_row + row) +
-             column;
-    }
-    template <class Element>
-    FVM_DEVICE Element* sum(const Reduction& reduction, std::uint32_t row, std::uint32_t column) const {
-      if (reduction.in_place) return first_copy<Element>(reduction, row, column);
-      return machine.template accumulator_row<Element>(reduction.to, reduction.first_row + row) + column;
-    }
-  };
-
-  FVM_DEVICE_COLD void store_others(std::uint32_t accumulator, Range rows) const {
-    with_scores(accumulator, [&]<class Score>() {
-      store_rows<Score>(accumulator, rows, launch_->pass.wide_values);
-      store_rows<Score>(accumulator, rows, launch_->pass.values);
-    });
-  }
   // --- walks ---
 
   /// Describes the thread's walk. Returns false if the thread has nothing to walk.
@@ -575,7 +296,7 @@ class ThreadMachine : private ThreadWork {
     if constexpr (kKnown) return true;
     if (launch_->copy_count == 0) return true;
     walk.trees = within(trees, launch_->pass.walked);
-    interpreter().staged_trees.for_groups([&](const StagedGroup& staged) {
+    interpreter().staged_trees.for_groups(*launch_, [&](const StagedGroup& staged) {
       if (staged.group != walk.walker->group || staged.begin > walk.trees.begin ||
           walk.trees.end > staged.end)
         return;
@@ -593,7 +314,7 @@ class ThreadMachine : private ThreadWork {
     const LaunchPass& pass = launch_->pass;
     const std::uint32_t last = walk.rows[walk.rows.count - 1];
     const bool there = state_->staged_rows.first <= walk.rows.first && last < state_->staged_rows_end;
-    const bool values = state_->staged_as == StagedAs::Values;
+    const bool values = are_values(state_->staged_as);
     with_listed_view(Listed{}, launch_->program.groups[walk.walker->group].layout, [&]<class View>() {
       if constexpr (kTakesCodes<View>) {
         if (there && !values)

@@ -86,7 +86,7 @@ struct InterpreterState : ThreadState {
   InterpreterState* self = this;
   StagedTrees staged_trees;
 
-  FVM_DEVICE explicit InterpreterState(const Launch& launch) : ThreadState(launch), staged_trees(launch) {}
+  FVM_DEVICE explicit InterpreterState(const Launch& launch) : ThreadState(launch) {}
 };
 
 }  // namespace forestvm::kernels

@@ -1,6 +1,6 @@
-// A thread's part of its block's work: the rows that it takes, and where the sums of rows lie. Code outside the maps of
-// some dimensions of the block is shared by the threads that differ in those dimensions only: thread i of n such
-// threads takes the rows whose numbers, counted from the block's first row, are i modulo n.
+// A thread's part of its block's work: the rows that it takes, where the sums of rows lie, and the block's barriers. Code
+// outside the maps of some dimensions of the block is shared by the threads that differ in those dimensions only: thread
+// i of n such threads takes the rows whose numbers, counted from the block's first row, are i modulo n.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 #include "kernels/device/thread_state.hpp"
 #include "kernels/device/walk.hpp"
+#include "kernels/link/known_code.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
@@ -24,6 +25,35 @@ class ThreadWork {
       : ranges(state.ranges), launch_(&launch), state_(&state) {}
 
  protected:
+  /// Returns the state of a thread that interprets code.
+  FVM_DEVICE InterpreterState& interpreter() const { return static_cast<InterpreterState&>(*state_); }
+  /// Returns the work of a thread that interprets code, for functions that are not inlined.
+  FVM_DEVICE ThreadWork interpreted() const { return ThreadWork(*launch_, *interpreter().self); }
+
+  FVM_DEVICE std::uint32_t threads() const { return Sharing::of(launch_->peers).count; }
+
+  /// Waits for all threads of the block, which must all come to this instruction.
+  template <class Linked>
+  FVM_DEVICE void sync_block(const Linked& inst) const {
+    Device::sync(barrier_at(inst));
+    state_->unsettled = false;
+  }
+
+  /// Returns the number of the barrier that stands at an instruction: its pc.
+  FVM_DEVICE std::uint32_t barrier_at(const LinkedInst& inst) const {
+    return static_cast<std::uint32_t>(&inst - launch_->code);
+  }
+  template <KnownCode code, unsigned pc>
+  FVM_DEVICE static constexpr std::uint32_t barrier_at(const KnownInst<code, pc>&) {
+    return pc;
+  }
+
+  /// Makes what threads have written visible to all threads of the block.
+  template <class Linked>
+  FVM_DEVICE void settle(const Linked& inst) const {
+    if (state_->unsettled) sync_block(inst);
+  }
+
   /// Sets the thread's number among its peers, and their number.
   FVM_DEVICE void share_work(std::uint32_t word, const IndexInBlock& at) const {
     state_->peer = word == Sharing{}.word() ? Peer{0, 1} : Peer::of(word, at);

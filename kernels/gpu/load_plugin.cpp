@@ -1,15 +1,16 @@
 // Implements the GPU backends of forestvm/backend.hpp: finds the vendor's library, loads it, and asks it for a device.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <array>
+#include <climits>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,16 +25,20 @@ namespace forestvm {
 namespace kernels {
 namespace {
 
-namespace fs = std::filesystem;
+// Paths are strings here, and files are read without streams: std::filesystem and streams would each add symbols, and so
+// a page or more, to small libraries.
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
+struct Free {
+  void operator()(char* text) const { std::free(text); }
+};
 
 /// Returns the path of the library or program that contains this code, or nothing if it is unknown. The path comes from
 /// the kernel, because dladdr() would give the path by which the loader was asked, which may be relative to a folder
-/// that the process has left since. Streams would add symbols and so a page to small libraries.
-fs::path own_file() {
+/// that the process has left since.
+std::string own_file() {
   constexpr std::size_t kLongestLine = 8192;  // a path has at most 4,096 bytes
   static const char kHere = 0;
   const auto here = reinterpret_cast<std::uintptr_t>(&kHere);
@@ -52,29 +57,37 @@ fs::path own_file() {
   return {};
 }
 
-/// Returns the folders of the library that contains this code, and of the program.
-std::vector<fs::path> own_folders() {
-  std::vector<fs::path> folders;
-  if (const fs::path file = own_file(); !file.empty()) folders.push_back(file.parent_path());
-  std::error_code failed;
-  if (const fs::path program = fs::read_symlink("/proc/self/exe", failed); !failed)
-    folders.push_back(program.parent_path());
-  return folders;
+/// Returns the path of the program that the process runs, or nothing if it is unknown.
+std::string program_file() {
+  std::array<char, PATH_MAX> path{};
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+  return {path.data(), length < 0 ? 0 : static_cast<std::size_t>(length)};
+}
+
+/// Returns the absolute path of a file, or nothing if there is none.
+std::string absolute(const std::string& path) {
+  const std::unique_ptr<char, Free> found(realpath(path.c_str(), nullptr));
+  return found == nullptr ? "" : found.get();
 }
 
 /// Returns the path of the vendor's library, or its name alone if the loader has to look for it.
 Result<std::string> find_library(const VendorLibrary& library) {
-  std::error_code ignored;
   if (const char* const chosen = secure_getenv("FORESTVM_PLUGINS"); chosen != nullptr && *chosen != '\0') {
-    const fs::path path = fs::path(chosen) / library.file;
-    if (fs::exists(path, ignored)) return fs::absolute(path).string();
-    return absent(library,
-                  formatted("there is no {}; the environment variable FORESTVM_PLUGINS names its folder",
-                            path.string()));
+    const std::string path = formatted("{}/{}", chosen, library.file);
+    if (std::string there = absolute(path); !there.empty()) return there;
+    return absent(
+        library,
+        formatted("there is no {}; the environment variable FORESTVM_PLUGINS names its folder", path));
   }
-  for (const fs::path& folder : own_folders())
-    for (const fs::path& candidate : {folder, folder / FORESTVM_PLUGIN_FOLDER})
-      if (fs::exists(candidate / library.file, ignored)) return (candidate / library.file).string();
+  for (const std::string& file : {own_file(), program_file()}) {
+    const std::size_t folder_ends = file.rfind('/');
+    if (folder_ends == std::string::npos) continue;
+    for (const char* const beside : {"", FORESTVM_PLUGIN_FOLDER "/"}) {
+      std::string there =
+          absolute(formatted("{}/{}{}", std::string_view(file).substr(0, folder_ends), beside, library.file));
+      if (!there.empty()) return there;
+    }
+  }
   return std::string(library.file);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/internal/formatted.hpp>
 #include <forestvm/result.hpp>
 
 #include "kernels/backend/runtime.hpp"
@@ -22,8 +23,8 @@ struct GpuPlugin {
 /// Returns a text that differs between builds of forestvm whose shared types differ, as far as their version and sizes
 /// tell. Both sides use these types, so they must be of one build.
 inline std::string plugin_interface() {
-  return FORESTVM_VERSION ", launches of " + std::to_string(sizeof(Launch)) + ", phases of " +
-         std::to_string(sizeof(LinkedPhase)) + " bytes, interface 3";
+  return formatted(FORESTVM_VERSION ", launches of {}, phases of {} bytes, interface 3", sizeof(Launch),
+                   sizeof(LinkedPhase));
 }
 
 /// The type of the library's function. It returns null to a caller with another plugin_interface(), and sets `own`

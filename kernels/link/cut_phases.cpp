@@ -99,10 +99,10 @@ class PhaseCutter {
     FVM_TRY(add(0, static_cast<std::uint32_t>(code_.size())));
     flush();
     const auto is_mapped = [](const PhaseCode& phase) {
-      return std::any_of(phase.code.begin(), phase.code.end(),
-                         [](const LinkedInst& inst) { return inst.op == Op::Map || is_of_kinds(inst.op); });
+      return std::ranges::any_of(
+          phase.code, [](const LinkedInst& inst) { return inst.op == Op::Map || is_of_kinds(inst.op); });
     };
-    if (std::none_of(phases_.begin(), phases_.end(), is_mapped))
+    if (std::ranges::none_of(phases_, is_mapped))
       return refused("schedule",
                      "the plan of calls of {} rows maps no loop to a GPU, as others do: a program "
                      "runs on a GPU or on the host",
@@ -163,8 +163,8 @@ class PhaseCutter {
     for_each_field(kept, [&](LinkedField field, std::uint32_t value) {
       if (field == LinkedField::Rows) rows = value;
     });
-    const bool in_loop = depth_ != 0 || std::any_of(path_.begin(), path_.end(),
-                                                    [](const InstAt& at) { return on_grid(at.inst); });
+    const bool in_loop =
+        depth_ != 0 || std::ranges::any_of(path_, [](const InstAt& at) { return on_grid(at.inst); });
     if (in_loop || rows != kRowsRegister)
       return refused(
           formatted("pc {}", pc),
@@ -270,9 +270,9 @@ class PhaseCutter {
     const auto holds = [](bool (*is)(const LinkedInst&)) {
       return [is](const InstAt& added) { return is(added.inst); };
     };
-    if (std::none_of(run.begin(), run.end(), holds(has_effects))) return;
+    if (std::ranges::none_of(run, holds(has_effects))) return;
     std::vector<InstAt> all = std::exchange(before_run_, {});
-    const auto maps = std::count_if(all.begin(), all.end(), holds(on_grid));
+    const auto maps = std::ranges::count_if(all, holds(on_grid));
     all.insert(all.end(), run.begin(), run.end());
     all.insert(all.end(), static_cast<std::size_t>(maps), InstAt{{Op::End, {}, {}}, kNoPc});
     all.push_back({{Op::Halt, {}, {}}, kNoPc});

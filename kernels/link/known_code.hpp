@@ -161,6 +161,12 @@ struct KnownInst {
   const LinkedInst& inst;  ///< with the operands that differ from phase to phase
 };
 
+/// The known code that an instruction of this type belongs to.
+template <class Linked>
+inline constexpr KnownCode kCodeOf = KnownCode::None;
+template <KnownCode code, unsigned pc>
+inline constexpr KnownCode kCodeOf<KnownInst<code, pc>> = code;
+
 template <Op op, LinkedField field, KnownCode code, unsigned pc>
 FVM_HOST_DEVICE constexpr std::uint32_t linked(const KnownInst<code, pc>& known) {
   static_assert(op == KnownInst<code, pc>::kOp);
@@ -170,6 +176,18 @@ FVM_HOST_DEVICE constexpr std::uint32_t linked(const KnownInst<code, pc>& known)
     return linked<op, field>(known.inst);
 }
 
+/// A known code, as linking looks for it.
+struct KnownForm {
+  KnownCode code;
+  AccumulatorKind parts;  ///< of accumulator kParts
+  std::span<const LinkedInst> insts;
+};
+inline constexpr KnownForm kKnownForms[] = {
+    {KnownCode::Sums, AccumulatorKind::F32, known::Of<KnownCode::Sums>::kCode},
+    {KnownCode::ExactSums, AccumulatorKind::Exact64, known::Of<KnownCode::ExactSums>::kCode},
+    {KnownCode::Leaves, AccumulatorKind::PerTree, known::Of<KnownCode::Leaves>::kCode},
+};
+
 /// A phase whose code is known.
 struct KnownPhase {
   KnownCode code = KnownCode::None;
@@ -177,14 +195,13 @@ struct KnownPhase {
   known::Accumulators accumulators{};
 };
 
-/// Returns the phase whose code is `code`, if that is the known code.
-template <KnownCode known_code>
-KnownPhase known_phase(std::span<const LinkedInst> code) {
-  KnownPhase phase{known_code, {}, {}};
+/// Returns the phase whose code is `code`, if that has this form.
+inline KnownPhase known_phase(const KnownForm& form, std::span<const LinkedInst> code) {
+  KnownPhase phase{form.code, {}, {}};
   phase.accumulators.fill(UINT32_MAX);
   std::size_t pc = 0;
   bool same = true;
-  for (const LinkedInst& known : known::Of<known_code>::kCode) {
+  for (const LinkedInst& known : form.insts) {
     if (known.op == Op::Transform && pc < code.size() && code[pc].op != Op::Transform) {
       phase.insts.push_back(known);
       set_linked<Op::Transform, LinkedField::TransformKind>(phase.insts.back(), known::kNoTransform);

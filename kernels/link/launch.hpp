@@ -104,6 +104,7 @@ struct LaunchAccumulator {
   /// True if it lies in copies of another accumulator; that accumulator's Privatize zeroes them.
   bool stored_elsewhere;
   bool starts_alike;  ///< True if it has float32 sums, and all rows begin at the same numbers.
+  bool gives_values;  ///< True if it has float32 sums, and each row's only one is the row's only result.
 };
 
 /// The program's tables on the device.

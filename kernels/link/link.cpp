@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <list>
 #include <utility>
 
 #include <forestvm/internal/formatted.hpp>
@@ -40,29 +41,29 @@ Result<void> allocate_accumulators(PhaseMeasurer& phase, const std::bitset<kAccu
 Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& limits) const {
   FVM_ASSIGN(std::vector<PhaseCode> cut, cut_phases(program_.code(), request));
   const auto is_kind = [](const PhaseCode& phase) { return is_of_kinds(phase.code[0].op); };
-  if (is_written_by_kinds(request.output) && std::none_of(cut.begin(), cut.end(), is_kind))
+  if (is_written_by_kinds(request.output) && std::ranges::none_of(cut, is_kind))
     return refused(formatted("output {}", name_of(request.output)),
                    "the program's code does not write it in calls of {} rows", request.plan_rows);
-  std::vector<PhaseMeasurer> phases;
+  std::list<PhaseMeasurer> phases;  // a vector could move them, which takes more code
   for (PhaseCode& code : cut) {
     phases.emplace_back(*this, request, limits, std::move(code));
     FVM_TRY(phases.back().run());
   }
-  const auto readers = std::count_if(phases.begin(), phases.end(),
-                                     [](const PhaseMeasurer& phase) { return phase.reads_codes(); });
+  const auto readers =
+      std::ranges::count_if(phases, [](const PhaseMeasurer& phase) { return phase.reads_codes(); });
   for (PhaseMeasurer& phase : phases)
     FVM_TRY(phase.allocate_caches(readers > static_cast<std::ptrdiff_t>(phase.reads_codes())));
   LinkedCall call;
-  for (std::size_t i = 0; i < phases.size(); ++i) {
+  for (PhaseMeasurer& measured : phases) {
     std::bitset<kAccumulators> elsewhere;
-    for (std::size_t other = 0; other < phases.size(); ++other)
-      if (other != i) elsewhere |= phases[other].used();
-    FVM_TRY(allocate_accumulators(phases[i], elsewhere, limits));
-    call.workspace_bytes = std::max(call.workspace_bytes, phases[i].workspace_bytes());
-    phases[i].find_known();
-    LinkedPhase& phase = phases[i].phase();
+    for (const PhaseMeasurer& other : phases)
+      if (&other != &measured) elsewhere |= other.used();
+    FVM_TRY(allocate_accumulators(measured, elsewhere, limits));
+    call.workspace_bytes = std::max(call.workspace_bytes, measured.workspace_bytes());
+    measured.find_known();
+    LinkedPhase& phase = measured.phase();
     for (std::uint32_t a = 0; a < kAccumulators; ++a)
-      if (phases[i].used()[a] && !phase.accumulators[a].shared)
+      if (measured.used()[a] && !phase.accumulators[a].shared)
         call.global_bytes[a] = map_.accumulators[a].copy_bytes * request.rows;
     call.phases.push_back(std::move(phase));
   }

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include <forestvm/core/layouts.hpp>
 #include <forestvm/core/target_quantile.hpp>
 #include <forestvm/internal/code_map.hpp>
 #include <forestvm/program.hpp>
@@ -29,6 +30,11 @@ struct LayoutKernel {
   Layout layout;
   std::uint32_t threads;  ///< most threads of a block: there are not enough registers for more
 };
+
+/// Returns whether node i of each tree lies beside node i of the others.
+constexpr bool interleaves_trees(Layout layout) {
+  return with_view(layout, [&]<class View>() { return kInterleavesTrees<View>; });
+}
 
 /// The limits that a device sets for launches.
 struct DeviceLimits {
@@ -86,7 +92,8 @@ struct LinkedPhase {
   KnownPhase known;    ///< its code, if that is one which kernels know
   bool joins = false;  ///< true if blocks of grid.y join at an end: see LaunchPass::arrived
   std::array<LinkedAccumulator, kAccumulators> accumulators{};
-  std::vector<LaunchCopy> copies;  ///< copies of trees into shared memory, at most kStagedTrees
+  std::array<LaunchCopy, kStagedTrees> copies{};  ///< copies of trees into shared memory: copy_count
+  std::uint32_t copy_count = 0;
 
   std::uint32_t threads() const { return extent[3] * extent[4] * extent[5]; }
 };

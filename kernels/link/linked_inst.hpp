@@ -44,13 +44,13 @@ inline constexpr OperandSize kSizes[] = {
 inline constexpr unsigned kFieldCount = sizeof(kSizes) / sizeof(OperandSize);
 
 struct FieldList {
-  unsigned count = 0;
+  std::uint8_t count = 0;
   LinkedField fields[kMaxOperands] = {};
 };
 
 template <class... Fields>
 constexpr FieldList list(Fields... fields) {
-  return {sizeof...(fields), {fields...}};
+  return {static_cast<std::uint8_t>(sizeof...(fields)), {fields...}};
 }
 
 struct Row {
@@ -77,7 +77,24 @@ constexpr Row row_of(Op op) {
   return {};
 }
 
+/// The fields of all opcodes, by their numbers, for code that does not know the opcode when it is compiled: the rows
+/// themselves would be more code.
+struct AllFields {
+  FieldList of[kOpCount] = {};
+
+  constexpr AllFields() {
+    for (const OpInfo& row : bytecode_rows::kOpInfo)
+      of[static_cast<unsigned>(row.op)] = row_of(row.op).fields;
+  }
+};
+inline constexpr AllFields kAllFields;
+
 }  // namespace linked_rows
+
+/// Returns the fields of an opcode's linked instruction, in their order.
+constexpr const linked_rows::FieldList& fields_of(Op op) {
+  return linked_rows::kAllFields.of[static_cast<unsigned>(op)];
+}
 
 constexpr OperandSize size_of(LinkedField field) { return linked_rows::kSizes[static_cast<unsigned>(field)]; }
 constexpr LinkedField field_of(OperandKind kind) { return static_cast<LinkedField>(kind); }
@@ -97,7 +114,7 @@ struct FieldPosition {
 constexpr FieldPosition position_of(Op op, LinkedField field) {
   FieldPosition found{OperandSize::Small, 0, 0};
   unsigned small = 0, wide = 0;
-  const linked_rows::FieldList fields = linked_rows::row_of(op).fields;
+  const linked_rows::FieldList& fields = fields_of(op);
   for (unsigned i = 0; i < fields.count; ++i) {
     const OperandSize size = size_of(fields.fields[i]);
     unsigned& next = size == OperandSize::Small ? small : wide;
@@ -118,7 +135,7 @@ constexpr unsigned times_listed(const FieldList& list, LinkedField field) {
 /// Returns true if no two fields of the opcode's row share a byte or a word, and all lie in the instruction.
 constexpr bool fields_are_apart(Op op) {
   bool taken[2][kMaxOperands] = {};
-  const FieldList fields = row_of(op).fields;
+  const FieldList& fields = fields_of(op);
   for (unsigned i = 0; i < fields.count; ++i) {
     const FieldPosition at = position_of(op, fields.fields[i]);
     const bool small = at.size == OperandSize::Small;
@@ -190,11 +207,12 @@ constexpr void set_linked(LinkedInst& inst, std::uint32_t value) {
 /// Calls visit(field, value) for each field, in the order of the row.
 template <class Visit>
 constexpr void for_each_field(const LinkedInst& inst, Visit&& visit) {
-  const linked_rows::FieldList fields = linked_rows::row_of(inst.op).fields;
+  const linked_rows::FieldList& fields = fields_of(inst.op);
+  unsigned small = 0, wide = 0;
   for (unsigned i = 0; i < fields.count; ++i) {
-    const FieldPosition at = position_of(inst.op, fields.fields[i]);
-    visit(fields.fields[i],
-          at.size == OperandSize::Small ? std::uint32_t{inst.small[at.index]} : inst.wide[at.index]);
+    const LinkedField field = fields.fields[i];
+    visit(field,
+          size_of(field) == OperandSize::Small ? std::uint32_t{inst.small[small++]} : inst.wide[wide++]);
   }
 }
 

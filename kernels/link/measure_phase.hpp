@@ -3,8 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <bitset>
+#include <list>
 #include <optional>
 #include <string>
 #include <utility>
@@ -100,13 +102,10 @@ class PhaseMeasurer {
 
   /// Finds out whether the code is one that kernels know. Called when all is allocated.
   void find_known() {
-    const auto find = [&]<KnownCode code>(AccumulatorKind parts) {
-      KnownPhase known = known_phase<code>(phase_.code);
-      if (known.code != KnownCode::None && runs_known(known, parts)) phase_.known = std::move(known);
-    };
-    find.operator()<KnownCode::Sums>(AccumulatorKind::F32);
-    find.operator()<KnownCode::ExactSums>(AccumulatorKind::Exact64);
-    find.operator()<KnownCode::Leaves>(AccumulatorKind::PerTree);
+    for (const KnownForm& form : kKnownForms) {
+      KnownPhase known = known_phase(form, phase_.code);
+      if (known.code != KnownCode::None && runs_known(known, form.parts)) phase_.known = std::move(known);
+    }
   }
 
   bool reads_codes() const { return reads_codes_; }
@@ -391,14 +390,16 @@ class PhaseMeasurer {
 
   void note_layout(Layout layout) {
     (takes_codes(layout) ? reads_codes_ : reads_values_) = true;
-    if (std::find(layouts_.begin(), layouts_.end(), layout) == layouts_.end()) layouts_.push_back(layout);
+    for (std::uint32_t i = 0; i < layout_count_; ++i)
+      if (layouts_[i] == layout) return;
+    if (layout_count_ < layouts_.size()) layouts_[layout_count_++] = layout;
   }
 
   /// Finds the kernel for the phase's trees: each of a device's kernels walks one layout.
   Result<void> choose_kernel() {
-    if (layouts_.size() == 1) phase_.layout = layouts_.front();
+    if (layout_count_ == 1) phase_.layout = layouts_[0];
     if (limits_.kernels.empty() || phase_.of_kinds) return {};
-    if (layouts_.size() > 1)
+    if (layout_count_ > 1)
       return refused("schedule",
                      "a launch walks trees of layouts {} and {}, a kernel those of one: give all "
                      "trees one layout",
@@ -409,7 +410,7 @@ class PhaseMeasurer {
         most_threads_ = std::min(most_threads_, kernel.threads);
         return {};
       }
-      others += (others.empty() ? "" : ", ") + std::string(name_of(kernel.layout));
+      others += formatted("{}{}", others.empty() ? "" : ", ", name_of(kernel.layout));
     }
     return refused("schedule", "trees of layout {}, for which the device has no kernel: it has those of {}",
                    name_of(*phase_.layout), others);
@@ -441,7 +442,7 @@ class PhaseMeasurer {
   }
 
   /// Returns the offset in shared memory of rows or trees to be cached.
-  Result<std::uint32_t> allocate_cache(std::uint32_t range, const std::string& what, const std::string& how,
+  Result<std::uint32_t> allocate_cache(std::uint32_t range, const char* what, const char* how,
                                        std::uint64_t needed) {
     const std::uint64_t bytes = aligned(needed);
     if (ranges_[range].varies)
@@ -464,10 +465,9 @@ class PhaseMeasurer {
     if (!reads_codes_) return std::nullopt;
     const auto are_before = [pc](const CodesMade& encode) { return encode.pc < pc; };
     if (codes_in_shared_) return std::nullopt;
-    if (std::all_of(encodes_.begin(), encodes_.end(), are_before)) return StagedAs::Codes;
+    if (std::ranges::all_of(encodes_, are_before)) return StagedAs::Codes;
     const auto are_of_these = [pc](const CodesMade& encode) { return encode.cached_at == pc; };
-    if (!codes_elsewhere && std::all_of(encodes_.begin(), encodes_.end(), are_of_these))
-      return StagedAs::EncodedCodes;
+    if (!codes_elsewhere && std::ranges::all_of(encodes_, are_of_these)) return StagedAs::EncodedCodes;
     return std::nullopt;
   }
 
@@ -515,13 +515,13 @@ class PhaseMeasurer {
                      "trees are to be cached {} iterations ahead: a block has buffers for the current "
                      "one and the next",
                      distance);
-    LaunchCopy& copy = phase_.copies.emplace_back();
+    LaunchCopy& copy = phase_.copies[phase_.copy_count++];
     copy.ahead = distance != 0 && loop.has_value();
     if (copy.ahead) {
       copy.in = loop->in;
       copy.step = loop->step;
     }
-    copy.bulk = !with_view(group.layout, []<class View>() { return kInterleavesTrees<View>; });
+    copy.bulk = !interleaves_trees(group.layout);
     const std::uint64_t buffer = aligned(most_tree_bytes(linked<Op::CacheTrees, Group>(inst), size(range)));
     const std::uint64_t buffers = buffer * (copy.ahead ? 2 : 1);
     FVM_ASSIGN(copy.offset,
@@ -562,14 +562,15 @@ class PhaseMeasurer {
   std::vector<std::optional<LoopOperands>> tree_loops_;
   std::vector<std::uint32_t> open_;  ///< pcs of the loops around the instruction that is measured
   std::uint32_t most_threads_;       ///< most threads of a block
-  std::vector<Layout> layouts_;      ///< layouts of the trees that the phase walks
+  std::array<Layout, 2> layouts_{};  ///< layouts of the trees that the phase walks: the first two
+  std::uint32_t layout_count_ = 0;   ///< number of layouts_
   std::bitset<kAccumulators> used_, shared_, handed_over_;
   bool reads_values_ = false, reads_codes_ = false;
   struct CodesMade {
     std::uint32_t pc;
     std::optional<std::uint32_t> cached_at;  ///< RangeInPhase::cached_at of its rows
   };
-  std::vector<CodesMade> encodes_;
+  std::list<CodesMade> encodes_;
   std::size_t workspace_bytes_ = 0;
   bool codes_in_shared_ = false;  ///< true once a cache has the codes made in shared memory
 };

@@ -1,0 +1,307 @@
+// A thread's part of what its block does with sums: it begins them, adds copies and kept leaves, and turns them into the
+// results of a call. Sums of float32, which most calls have, are handled inline, so that instructions read the launch
+// from constant memory; other sums are function calls.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/sums.hpp>
+#include <forestvm/core/transform.hpp>
+
+#include "kernels/device/add_leaves.hpp"
+#include "kernels/device/reduction.hpp"
+#include "kernels/device/thread_state.hpp"
+#include "kernels/device/thread_work.hpp"
+#include "kernels/link/known_code.hpp"
+#include "kernels/link/launch.hpp"
+#include "kernels/vendor/device.hpp"
+
+namespace forestvm::kernels {
+
+/// The instructions that begin, add or write sums. Linked is LinkedInst, or the KnownInst of a known code.
+class ThreadSums : public ThreadWork {
+ public:
+  using ThreadWork::ThreadWork;
+  FVM_DEVICE explicit ThreadSums(const ThreadWork& work) : ThreadWork(work) {}
+
+  template <class Linked>
+  FVM_DEVICE void init(const Linked& inst) {
+    fill<Linked>(linked<Op::Init, LinkedField::AccOut>(inst),
+                 ranges[linked<Op::Init, LinkedField::Rows>(inst)], launch_->pass.base);
+  }
+
+  FVM_DEVICE void zero(const LinkedInst& inst) {
+    fill<LinkedInst>(linked<Op::Zero, LinkedField::AccOut>(inst),
+                     ranges[linked<Op::Zero, LinkedField::Rows>(inst)], nullptr);
+  }
+
+  FVM_DEVICE void add_base(const LinkedInst& inst) const { copy().add_base_scores(inst); }
+
+  template <class Linked>
+  FVM_DEVICE void privatize(const Linked& inst) {
+    const std::uint32_t accumulator = linked<Op::Privatize, LinkedField::AccOut>(inst);
+    const LaunchAccumulator& to = launch_->accumulators[accumulator];
+    const std::uint32_t iteration = ranges[linked<Op::Privatize, LinkedField::RangeIn>(inst)].iteration;
+    // In known code no copies are made of copies.
+    const std::uint32_t before = kKnown<Linked> ? 0 : state_->copies[to.parent] * to.iterations;
+    state_->copies[accumulator] = iteration + before;
+    if (to.stored_elsewhere || linked<Op::Privatize, LinkedField::Zeroed>(inst) != 0) return;
+    fill<Linked>(accumulator, ranges[linked<Op::Privatize, LinkedField::Rows>(inst)], nullptr);
+  }
+
+  template <class Linked>
+  FVM_DEVICE void reduce_dim(const Linked& inst) const {
+    const ReductionFields fields = reduction_fields<Op::ReduceDim>(inst);
+    if constexpr (kKnown<Linked>)
+      reduce<KnownSum<Linked>>(inst, fields, false);
+    else if (launch_->accumulators[fields.to].kind == AccumulatorKind::F32)
+      reduce<F32Sum>(inst, fields, false);
+    else
+      copy().template reduce_others<Op::ReduceDim>(inst);
+  }
+  FVM_DEVICE void reduce_inplace(const LinkedInst& inst) const {
+    copy().template reduce_others<Op::ReduceInplace>(inst);
+  }
+
+  template <class Linked>
+  FVM_DEVICE void round(const Linked& inst) const {
+    if constexpr (kKnown<Linked>)
+      round_sums<KnownSum<Linked>, float>(inst);
+    else
+      copy().round_sums_of_kind(inst);
+  }
+
+  template <class Linked>
+  FVM_DEVICE void sum_trees(const Linked& inst) const {
+    if constexpr (kKnown<Linked>)
+      add_trees<float>(inst);
+    else
+      copy().add_trees_of_kind(inst);
+  }
+  template <class Linked>
+  FVM_DEVICE void transform(const Linked& inst) const {
+    if constexpr (kKnown<Linked>)
+      transform_known(inst);
+    else
+      copy().transform_rows(inst);
+  }
+
+  template <class Linked>
+  FVM_DEVICE void store(const Linked& inst) const {
+    const std::uint32_t accumulator = linked<Op::Store, LinkedField::AccIn>(inst);
+    if (!kKnown<Linked> && launch_->accumulators[accumulator].gives_values)
+      for_rows(ranges[linked<Op::Store, LinkedField::Rows>(inst)], [&](std::uint32_t row) {
+        launch_->pass.values[row] = *accumulator_row<float>(accumulator, row);
+      });
+    else if (kKnown<Linked> || (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 &&
+                                launch_->pass.wide_values == nullptr))
+      store_rows<float>(accumulator, ranges[linked<Op::Store, LinkedField::Rows>(inst)],
+                        launch_->pass.values);
+    else if constexpr (!kKnown<Linked>)
+      copy().store_others(accumulator, ranges[linked<Op::Store, LinkedField::Rows>(inst)]);
+  }
+  FVM_DEVICE void label(const LinkedInst& inst) const { copy().label_rows(inst); }
+
+ private:
+  template <class Linked>
+  static constexpr bool kKnown = kCodeOf<Linked> != KnownCode::None;
+  template <class Linked>
+  using KnownSum = typename known::Of<kCodeOf<Linked>>::Sum;
+
+  /// Returns a copy, on which functions that are not inlined are called.
+  FVM_DEVICE ThreadSums copy() const { return ThreadSums(interpreted()); }
+
+  FVM_DEVICE_COLD void add_base_scores(const LinkedInst& inst) {
+    const std::uint32_t accumulator = linked<Op::AddBase, LinkedField::AccOut>(inst);
+    const Range& rows = ranges[linked<Op::AddBase, LinkedField::Rows>(inst)];
+    const LaunchProgram& program = launch_->program;
+    if (program.score_scale != 1)  // verified: the accumulator holds scores
+      with_scores(accumulator, [&]<class Score>() {
+        for_rows(rows, [&](std::uint32_t row) {
+          Score* const sums = accumulator_row<Score>(accumulator, row);
+          FVM_NO_UNROLL
+          for (std::uint32_t k = 0; k < program.num_outputs; ++k)
+            sums[k] *= static_cast<Score>(program.score_scale);
+        });
+      });
+    with_element(accumulator, [&]<class Element>() {
+      for_rows(rows, [&](std::uint32_t row) {
+        Element* const sums = accumulator_row<Element>(accumulator, row);
+        const double* const base = launch_->pass.base + std::size_t{row} * launch_->pass.base_stride;
+        FVM_NO_UNROLL
+        for (std::uint32_t k = 0; k < program.num_outputs; ++k)
+          forestvm::add_base(sums[k], base[k], program.scale);
+      });
+    });
+  }
+
+  FVM_DEVICE_COLD void round_sums_of_kind(const LinkedInst& inst) {
+    with_element(linked<Op::Round, LinkedField::AccIn>(inst), [&]<class Element>() {
+      with_scores(linked<Op::Round, LinkedField::AccOut>(inst),
+                  [&]<class Score>() { round_sums<Element, Score>(inst); });
+    });
+  }
+  template <class Element, class Score, class Linked>
+  FVM_DEVICE void round_sums(const Linked& inst) const {
+    const std::uint32_t to = linked<Op::Round, LinkedField::AccOut>(inst),
+                        from = linked<Op::Round, LinkedField::AccIn>(inst);
+    for_rows(ranges[linked<Op::Round, LinkedField::Rows>(inst)], [&](std::uint32_t row) {
+      const Element* const sums = accumulator_row<Element>(from, row);
+      Score* const rounded = accumulator_row<Score>(to, row);
+      FVM_NO_UNROLL
+      for (std::uint32_t k = 0; k < launch_->program.num_outputs; ++k)
+        rounded[k] = sums[k].template rounded<Score>(launch_->program.scale);
+    });
+  }
+
+  FVM_DEVICE_COLD void add_trees_of_kind(const LinkedInst& inst) {
+    with_scores(linked<Op::SumTrees, LinkedField::AccOut>(inst),
+                [&]<class Score>() { add_trees<Score>(inst); });
+  }
+  /// Adds the leaves of rows. Threads share sums and not rows, because the trees of an output follow each other.
+  template <class Score, class Linked>
+  FVM_DEVICE void add_trees(const Linked& inst) const {
+    settle(inst);
+    state_->unsettled = true;
+    if (state_->idle == 0) {
+      const std::uint32_t to = linked<Op::SumTrees, LinkedField::AccOut>(inst);
+      const std::uint32_t from = linked<Op::SumTrees, LinkedField::AccIn>(inst);
+      const Range rows = ranges[linked<Op::SumTrees, LinkedField::Rows>(inst)];
+      for_elements(Elements{rows.size(), launch_->program.num_outputs}, state_->peer.number,
+                   state_->peer.count, [&](std::uint32_t number, std::uint32_t output) {
+                     const std::uint32_t row = rows.begin + number;
+                     add_leaves_of_output(*launch_, row, output, accumulator_row<Score>(from, row),
+                                          accumulator_row<Score>(to, row)[output]);
+                   });
+    }
+    settle(inst);  // the instructions that follow share rows
+  }
+
+  FVM_DEVICE_COLD void transform_rows(const LinkedInst& inst) {
+    const std::uint32_t accumulator = linked<Op::Transform, LinkedField::AccOut>(inst);
+    const auto kind = static_cast<Transform>(linked<Op::Transform, LinkedField::TransformKind>(inst));
+    with_scores(accumulator, [&]<class Score>() {
+      for_rows(ranges[linked<Op::Transform, LinkedField::Rows>(inst)],
+               [&](std::uint32_t row) { transform_scores(kind, accumulator_row<Score>(accumulator, row)); });
+    });
+  }
+
+  template <class Linked>
+  FVM_DEVICE void transform_known(const Linked& inst) const {
+    const std::uint32_t kind = linked<Op::Transform, LinkedField::TransformKind>(inst);
+    if (kind == known::kNoTransform) return;
+    const std::uint32_t accumulator = linked<Op::Transform, LinkedField::AccOut>(inst);
+    for_rows(ranges[linked<Op::Transform, LinkedField::Rows>(inst)], [&](std::uint32_t row) {
+      call_transform_row(launch_->program, static_cast<Transform>(kind),
+                         accumulator_row<float>(accumulator, row));
+    });
+  }
+  FVM_DEVICE_COLD static void call_transform_row(const LaunchProgram& program, Transform kind,
+                                                 float* scores) {
+    transform_row(kind, scores, program.num_outputs, program.parameters);
+  }
+
+  FVM_DEVICE_COLD void label_rows(const LinkedInst& inst) {
+    if (launch_->pass.labels == nullptr) return;
+    const std::uint32_t accumulator = linked<Op::Label, LinkedField::AccIn>(inst);
+    const auto rule = static_cast<ClassRule>(linked<Op::Label, LinkedField::Rule>(inst));
+    const LaunchProgram& program = launch_->program;
+    const std::uint32_t width = label_width(rule, program.num_outputs, program.parameters.group_ends);
+    with_scores(accumulator, [&]<class Score>() {
+      for_rows(ranges[linked<Op::Label, LinkedField::Rows>(inst)], [&](std::uint32_t row) {
+        write_labels(rule, accumulator_row<Score>(accumulator, row),
+                     launch_->pass.labels + std::size_t{row} * width);
+      });
+    });
+  }
+
+  /// Turns the scores of a row into values. It is not inlined, because phases would otherwise take more than 128
+  /// registers on gfx90a.
+  template <class Score>
+  FVM_DEVICE_COLD void transform_scores(Transform kind, Score* scores) {
+    transform_row(kind, scores, launch_->program.num_outputs, launch_->program.parameters);
+  }
+
+  /// Writes the labels of a row. It is not inlined, because on Blackwell compilers spill registers of a phase that
+  /// contains the rules of labels.
+  template <class Score>
+  FVM_DEVICE_COLD void write_labels(ClassRule rule, const Score* scores, std::int64_t* labels) {
+    label_row(rule, scores, launch_->program.num_outputs, labels, launch_->program.parameters);
+  }
+
+  // --- elements ---
+
+  /// Sets the rows of an accumulator to `values`, which is LaunchPass::base or null: to zero.
+  template <class Linked>
+  FVM_DEVICE void fill(std::uint32_t accumulator, Range rows, const double* values) const {
+    if constexpr (kKnown<Linked>)
+      fill_rows<KnownSum<Linked>>(accumulator, rows, values, 0);
+    else if (launch_->accumulators[accumulator].starts_alike)
+      fill_rows<F32Sum>(accumulator, rows, values, 0);
+    else
+      copy().fill_others(accumulator, rows, values);
+  }
+  FVM_DEVICE_COLD void fill_others(std::uint32_t accumulator, Range rows, const double* values) const {
+    const std::size_t stride = values == nullptr ? 0 : launch_->pass.base_stride;
+    with_element(accumulator,
+                 [&]<class Element>() { fill_rows<Element>(accumulator, rows, values, stride); });
+  }
+  template <Op op>
+  FVM_DEVICE_COLD void reduce_others(const LinkedInst& inst) const {
+    const ReductionFields fields = reduction_fields<op>(inst);
+    with_element(fields.to, [&]<class Element>() { reduce<Element>(inst, fields, op == Op::ReduceInplace); });
+  }
+  template <class Element, class Linked>
+  FVM_DEVICE void reduce(const Linked& inst, const ReductionFields& fields, bool in_place) const {
+    settle(inst);
+    state_->unsettled = true;
+    if (state_->idle == 0) {
+      const Range rows = ranges[fields.rows];
+      const LaunchAccumulator& from = launch_->accumulators[fields.from];
+      const Reduction reduction{fields.to,
+                                fields.from,
+                                state_->copies[fields.to] * from.iterations,
+                                copies_made(ranges[fields.reduced].size(), fields.step, from.iterations),
+                                rows.begin,
+                                rows.size(),
+                                launch_->accumulators[fields.to].width,
+                                from.copy_bytes,
+                                in_place};
+      const ReducingThread thread{state_->peer.number, state_->peer.count};
+      if (thread.count == threads() &&
+          adds_by_warps<Element>(reduction, launch_->program.any_order, thread.count))
+        reduce_by_warps<Element>(reduction, Cells{*this}, thread, barrier_at(inst));
+      else
+        reduce_in_order<Element>(reduction, Cells{*this}, thread);
+    }
+    settle(inst);  // the instructions that follow share rows, not elements
+  }
+
+  /// The Cells of reductions (see reduction.hpp): the elements of accumulators, wherever they lie.
+  struct Cells {
+    const ThreadSums& sums;
+
+    template <class Element>
+    FVM_DEVICE Element* first_copy(const Reduction& reduction, std::uint32_t row,
+                                   std::uint32_t column) const {
+      return sums.accumulator_row<Element>(reduction.from, reduction.first_copy, reduction.first_row + row) +
+             column;
+    }
+    template <class Element>
+    FVM_DEVICE Element* sum(const Reduction& reduction, std::uint32_t row, std::uint32_t column) const {
+      if (reduction.in_place) return first_copy<Element>(reduction, row, column);
+      return sums.accumulator_row<Element>(reduction.to, reduction.first_row + row) + column;
+    }
+  };
+
+  FVM_DEVICE_COLD void store_others(std::uint32_t accumulator, Range rows) const {
+    with_scores(accumulator, [&]<class Score>() {
+      store_rows<Score>(accumulator, rows, launch_->pass.wide_values);
+      store_rows<Score>(accumulator, rows, launch_->pass.values);
+    });
+  }
+};
+
+}  // namespace forestvm::kernels
