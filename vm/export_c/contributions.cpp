@@ -102,9 +102,9 @@ static void @explain(const @ROW *x, @SCORE *out) {
   uint32_t k, i, batch = 0u, tree = 0u, next = 0u;
   for (k = 0u; k < @OUTPUTS; ++k) {
     const uint32_t *const of = @path_outputs[k]; /* first feature, number of features, end of the batches, of patterns */
-    for (i = 0u; i < of[1]; ++i) totals[i] = 0;
+    memset(totals, 0, sizeof totals);
     for (; batch < of[2]; ++batch) {
-      for (i = 0u; i < of[1]; ++i) sums[i] = 0;
+      memset(sums, 0, sizeof sums);
       for (; tree < @path_batches[batch]; ++tree) next = @explain_tree(x, tree, next, sums);
       for (i = 0u; i < of[1]; ++i) totals[i] += (double)sums[i];
     }
@@ -142,9 +142,10 @@ constexpr const char* kAttribute =
     R"(/* Writes a row's approximate contributions, by the numbers of the leaves that it reaches: for each output those of the
  * features, then the expected score. */
 static void @attribute(const int32_t *leaves, @SCORE *out) {
+  const uint32_t trees = @TREES;
   uint32_t tree, i;
   for (i = 0u; i < @OUTPUTS * (@FEATURES + 1u); ++i) out[i] = 0;
-  for (tree = 0u; tree < @TREES; ++tree) {
+  for (tree = 0u; tree < trees; ++tree) {
     const uint32_t leaf = (uint32_t)leaves[tree];
     if (leaf >= @attributed_trees[tree][1]) continue;
     i = @attributed_leaves[@attributed_trees[tree][0] + leaf];
