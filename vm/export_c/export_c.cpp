@@ -97,38 +97,44 @@ std::string entry(const Job& job, const std::string& name, const std::string& ty
           number(static_cast<std::uint64_t>(output)), every, width));
 }
 
+/// A function that callers see.
+struct Entry {
+  OutputKind output;
+  const char *name, *type;  ///< `type` is null if it writes scores.
+  const char* what;
+};
+
+constexpr Entry kEntries[] = {
+    {OutputKind::Raw, "predict_raw", nullptr, "Raw scores"},
+    {OutputKind::Value, "predict", nullptr, "What the trainer's predict gives"},
+    {OutputKind::Class, "predict_class", "int64_t", "Labels' indices"},
+    {OutputKind::Leaf, "predict_leaf", "int32_t", "Leaf numbers"},
+    {OutputKind::Trees, "predict_trees", nullptr, "What each tree adds to the raw scores"},
+    {OutputKind::Staged, "predict_staged", nullptr,
+     "Raw scores after every, 2 every, ... rounds and after the last"},
+    {OutputKind::Contributions, "predict_contributions", nullptr,
+     "What each feature contributes to each raw score, then the expected score"},
+    {OutputKind::ApproxContributions, "predict_approx_contributions", nullptr,
+     "What the splits of each feature change the mean score by, then the expected score"},
+};
+
 std::string entries(const Job& job, std::uint32_t rows) {
   const ProgramMeta& meta = job.program.meta();
   const std::string score = c_type(meta.score_type);
-  std::string text = "/* Raw scores: count x " + number(meta.num_outputs) + ". */\n" +
-                     entry(job, "predict_raw", score, OutputKind::Raw, rows) +
-                     "/* What the trainer's predict gives: count x " +
-                     number(output_width(job.program, OutputKind::Value)) + ". */\n" +
-                     entry(job, "predict", score, OutputKind::Value, rows);
-  if (meta.class_rule != ClassRule::None)
-    text += "/* Labels' indices: count x " + number(output_width(job.program, OutputKind::Class)) + ". */\n" +
-            entry(job, "predict_class", "int64_t", OutputKind::Class, rows);
-  text += "/* Leaf numbers: count x " + number(meta.num_trees) + ". */\n" +
-          entry(job, "predict_leaf", "int32_t", OutputKind::Leaf, rows);
-  if (is_exported(job.program, OutputKind::Trees))
-    text += "/* What each tree adds to the raw scores: count x " +
-            number(output_width(job.program, OutputKind::Trees)) + ". */\n" +
-            entry(job, "predict_trees", score, OutputKind::Trees, rows);
-  if (is_exported(job.program, OutputKind::Staged))
-    text += "/* Raw scores after every, 2 every, ... rounds and after the last of " +
-            number(job.program.round_begins().size() - 1) + ": count x stages x " + number(meta.num_outputs) +
-            ". */\n" + entry(job, "predict_staged", score, OutputKind::Staged, rows);
-  if (is_exported(job.program, OutputKind::Contributions))
-    text += "/* What each feature contributes to the raw scores, then the expected score: count x " +
-            number(output_width(job.program, OutputKind::Contributions)) + ". */\n" +
-            entry(job, "predict_contributions", score, OutputKind::Contributions, rows);
-  if (is_exported(job.program, OutputKind::ApproxContributions))
-    text += "/* The same approximately, by the changes of the mean score on the row's way: count x " +
-            number(output_width(job.program, OutputKind::ApproxContributions)) + ". */\n" +
-            entry(job, "predict_approx_contributions", score, OutputKind::ApproxContributions, rows);
-  return text + "/* The same as predict for one row. */\nvoid " + job.name("predict_one") + "(const " +
-         c_type(meta.row_type) + " *row, " + score + " *out) { " + job.name("predict") + "(row, 1u, " +
-         number(meta.num_features) + ", out); }\n";
+  std::string text;
+  for (const Entry& of : kEntries) {
+    if (!is_exported(job.program, of.output)) continue;
+    const std::string width = of.output == OutputKind::Staged
+                                  ? formatted("stages x {}, of {} rounds", number(meta.num_outputs),
+                                              number(job.program.round_begins().size() - 1))
+                                  : number(output_width(job.program, of.output));
+    text += formatted("/* {}: count x {}. */\n{}", of.what, width,
+                      entry(job, of.name, of.type == nullptr ? score : of.type, of.output, rows));
+  }
+  return formatted(
+      "{}/* The same as predict for one row. */\nvoid {}(const {} *row, {} *out) { {}(row, 1u, {}, out); }\n",
+      text, job.name("predict_one"), c_type(meta.row_type), score, job.name("predict"),
+      number(meta.num_features));
 }
 
 double scalar_at(ScalarType type, const std::byte* at) {
@@ -140,8 +146,8 @@ double scalar_at(ScalarType type, const std::byte* at) {
   return wide;
 }
 
-/// Returns the tables of base scores, leaf vectors, leaf functions, contributions and trees' outputs that the code names.
-/// Adds the tables' bytes, and what contributions take of the stack, to `exported`.
+/// Returns the tables of base scores, leaf vectors, leaf functions, trees' outputs and contributions that the code
+/// names. Adds the tables' bytes, and what contributions take of the stack, to `exported`.
 std::string model_tables(const Job& job, const std::string& code, ExportedC& exported) {
   std::uint64_t& table_bytes = exported.table_bytes;
   const ProgramMeta& meta = job.program.meta();
@@ -180,9 +186,10 @@ bool bytecode::export_c::is_exported(const Program& program, OutputKind output) 
   switch (output) {
     case OutputKind::Raw:
     case OutputKind::Value:
-    case OutputKind::Class:
     case OutputKind::Leaf:
       return true;
+    case OutputKind::Class:
+      return program.meta().class_rule != ClassRule::None;
     case OutputKind::Trees:
     case OutputKind::Staged:
       return output_width(program, output) != 0;

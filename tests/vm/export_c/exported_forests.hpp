@@ -1,6 +1,6 @@
-// Compares exported C with the VM: the system's compiler compiles it with every warning an error, and what its functions
-// write must have the VM's bits. Several programs share a source file, so that the compiler
-// starts only a few times.
+// Compares exported C with the VM: the system's compiler compiles it with every warning an error, and what its
+// functions write must have the VM's bits. Several programs share a source file, so that the compiler starts only a
+// few times.
 #pragma once
 
 #include <cstddef>

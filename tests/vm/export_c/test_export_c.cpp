@@ -124,7 +124,7 @@ TEST(ExportC, Contributions) {
     CompileOptions options = with_contributions();
     options.keeps_leaves = seed % 3 == 0;
     const auto program = program_of(model, kSchedules[seed % kSchedules.size()], Contract::Trainer, options);
-    if (!program.ok() || program->paths().size() > 5000) continue;  // compilers take long for many constants
+    if (!program.ok() || program->paths().size() > 2000) continue;  // compilers take long for many constants
     wide += model.score_type == ScalarType::Float64;
     vectors += !program->leaf_vectors().empty();
     sets += !program->category_columns().empty();
@@ -149,7 +149,7 @@ TEST(ExportC, ContributionsAgainstABackground) {
     ForestOptions forest;
     forest.float64 = 50;
     forest.max_trees = 6;
-    forest.max_depth = 6;
+    forest.max_depth = 5;
     forest.max_features = 20;
     const Model model = random_forest(dice, forest);
     auto background =
@@ -360,6 +360,12 @@ TEST(ExportC, Refuses) {
       program_of(support::small_model("small"), "gpuDimension(batch, grid.x)", Contract::Trainer);
   ASSERT_TRUE(mapped.ok());
   EXPECT_EQ(export_c(*mapped).error().code, ErrorCode::Refused);
+  CompileOptions options;
+  options.interactions = true;
+  const auto pairs = program_of(support::small_model("small"), "", Contract::Trainer, options);
+  ASSERT_TRUE(pairs.ok()) << pairs.error().text();
+  EXPECT_NE(export_c(*pairs).error().text().find("interactions, which exported C does not"),
+            std::string::npos);
   const auto program = program_of(support::small_model("small"), "", Contract::Trainer);
   for (const char* prefix : {"", "9lives", "a-b", "int main"}) {
     ExportOptions options;
