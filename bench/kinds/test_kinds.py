@@ -1,4 +1,4 @@
-"""Tests of the scripts in this folder that need no other engine: peers.py, threads.py, and what they share:
+"""Tests of the scripts in this folder that need no other engine: peers.py, threads.py, exported.py, and what they share:
 
 test_kinds.py FORESTVM LIBRARY
 
@@ -133,6 +133,12 @@ class Runs(unittest.TestCase):
     def test_threads_have_the_same_bits(self):
         done = self.run_script("threads.py", "--rows", "300", "--turns", "2")
         self.assertRegex(done.stdout, r"\| tiny (\| [\d.e+-]+ ){6}\|")
+
+    @unittest.skipUnless(shutil.which("cc"), "no C compiler")
+    def test_exported_c_has_the_same_bits(self):
+        for options in ([], ["--approximate"]):
+            done = self.run_script("exported.py", "--rows", "16", "--turns", "1", *options)
+            self.assertRegex(done.stdout, r"\| tiny (\| [\d.e+-]+ ){6}\|")
 
 
 if __name__ == "__main__":

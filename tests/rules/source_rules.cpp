@@ -42,7 +42,7 @@ const std::vector<Room> kRooms = {
     {"vm/program", {}},
     {"vm/call", {"vm/program"}},
     {"vm/host", {"vm/call", "vm/program"}},
-    {"vm/export_c", {"vm/program"}},
+    {"vm/export_c", {"vm/call", "vm/program"}},
     {"kernels/link", {}},
     {"kernels/backend", {"kernels/link"}},
     {"kernels/account", {"kernels/link", "kernels/backend"}},

@@ -19,7 +19,7 @@ const Graph kLinks = {
     {"forestvm_program", {}},
     {"forestvm_call", {"forestvm_program"}},
     {"forestvm_host", {"forestvm_call"}},
-    {"forestvm_export_c", {"forestvm_program"}},
+    {"forestvm_export_c", {"forestvm_call"}},
     {"forestvm_frontend", {}},
     {"forestvm_scheduler", {"forestvm_program", "forestvm_host"}},
     {"forestvm_gpu", {"forestvm_call"}},

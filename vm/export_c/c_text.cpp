@@ -1,7 +1,9 @@
-// C text of numbers and tables.
+// C text of numbers, tests and tables.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include <forestvm/core/sums.hpp>
@@ -10,6 +12,16 @@
 #include "vm/export_c/parts.hpp"
 
 namespace forestvm::bytecode::export_c {
+namespace {
+
+template <class Bits>
+std::string ordered_bits(Bits bits) {
+  return std::to_string(bits >= 0 ? bits : std::numeric_limits<Bits>::min() - bits);
+}
+
+bool wide_rows(const Job& job) { return job.program.meta().row_type == ScalarType::Float64; }
+
+}  // namespace
 
 std::string number(std::uint64_t value) { return std::to_string(value) + (value > UINT32_MAX ? "ull" : "u"); }
 
@@ -32,6 +44,29 @@ std::string literal(ScalarType type, double value) {
 }
 
 std::string c_type(ScalarType type) { return type == ScalarType::Float64 ? "double" : "float"; }
+
+std::string word(std::uint32_t value) {
+  if (value < kMissingLeft) return number(value);
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%xu", value);
+  return text;
+}
+
+std::string threshold(const Job& job, double value) {
+  if (job.options.thresholds == ExportOptions::Thresholds::Float)
+    return literal(job.program.meta().row_type, value);
+  if (wide_rows(job)) return ordered_bits(std::bit_cast<std::int64_t>(value)) + "ll";
+  return ordered_bits(std::bit_cast<std::int32_t>(static_cast<float>(value)));
+}
+
+std::string threshold(const Job& job, const DecodedTest& test) {
+  return threshold(job, test.category_set != nullptr ? 1.0 : test.threshold);
+}
+
+std::string threshold_type(const Job& job) {
+  if (job.options.thresholds == ExportOptions::Thresholds::Float) return c_type(job.program.meta().row_type);
+  return wide_rows(job) ? "int64_t" : "int32_t";
+}
 
 std::string sum_literal(const Job& job, AccumulatorKind kind, double value) {
   const SumScale scale(job.program.meta().sum_unit);

@@ -40,6 +40,12 @@ std::set<std::uint32_t> used_storage(const Program& program) {
   return used;
 }
 
+/// Returns whether the code has memory for the numbers of the leaves that rows reach, which approximate contributions
+/// need.
+bool keeps_leaf_numbers(const Program& program) {
+  return is_exported(program, OutputKind::ApproxContributions);
+}
+
 class CodeWriter {
  public:
   CodeWriter(const Job& job, std::uint32_t rows)
@@ -161,10 +167,18 @@ class CodeWriter {
         return write_transform(operands<Op::Transform>(inst));
       case Op::Store:
         return write_store(operands<Op::Store>(inst));
-      // The tests of coded trees are written as tests of values. Programs with the other instructions are refused.
-      case Op::Encode:
       case Op::Explain:
+        return for_rows(
+            operands<Op::Explain>(inst).rows,
+            call("explain", formatted("x + (size_t)row * stride, {}", explained(OutputKind::Contributions))) +
+                ";");
       case Op::Attribute:
+        return for_rows(operands<Op::Attribute>(inst).rows,
+                        call("attribute", formatted("leaves + (size_t)row * {}, {}", number(meta_.num_trees),
+                                                    explained(OutputKind::ApproxContributions))) +
+                            ";");
+      // The tests of coded trees are written as tests of values. Programs with quantiles are refused.
+      case Op::Encode:
       case Op::Quantiles:
         return;
       case Op::StoreTrees:
@@ -187,6 +201,11 @@ class CodeWriter {
   }
 
   std::string score() const { return c_type(meta_.score_type); }
+
+  /// Returns the address of a row's contributions in the output.
+  std::string explained(OutputKind output) const {
+    return formatted("({} *)out + (size_t)row * {}", score(), number(output_width(job_.program, output)));
+  }
 
   void write_store(const OperandsOf<Op::Store>& args) {
     const std::string value = at(args.acc_in, "row");
@@ -301,8 +320,9 @@ class CodeWriter {
                    call(formatted("walk_g{}", desc.group), "t, x + (size_t)row * stride")));
     const std::string tree = job_.name(g + "tree") + "[t]";
     if (!accumulator) {
-      line(formatted("((int32_t *)out)[(size_t)row * {} + {}] = {}[leaf];", number(meta_.num_trees), tree,
-                     job_.name(g + "number")));
+      line(formatted("{}[(size_t)row * {} + {}] = {}[leaf];",
+                     keeps_leaf_numbers(job_.program) ? "leaves" : "((int32_t *)out)",
+                     number(meta_.num_trees), tree, job_.name(g + "number")));
     } else {
       const std::uint32_t a = *accumulator;
       const std::string value = job_.name(formatted("{}leaf_{}", g, sum_name(kind(a)))) + "[leaf]";
@@ -421,6 +441,10 @@ class CodeWriter {
     const bool copies = copies_rows(job_.program);
     uses_row_ = uses_row_ || copies;
     if (copies) text += formatted("  float cells[{}];\n", number(std::uint64_t{rows_} * row_width(meta_)));
+    if (keeps_leaf_numbers(job_.program))
+      text += formatted("  int32_t kept[{}];\n  int32_t *const leaves = {} ? kept : (int32_t *)out;\n",
+                        number(std::max<std::uint64_t>(std::uint64_t{rows_} * meta_.num_trees, 1)),
+                        want(OutputKind::ApproxContributions));
     const std::set<std::uint32_t> used = used_storage(job_.program);
     for (const std::uint32_t i : used)
       text += formatted("  {} a{}[{}];\n", sum_type(job_, kind(i)), i,
@@ -468,6 +492,7 @@ std::string code_text(const Job& job, std::uint32_t rows_at_a_time) {
 
 std::uint64_t bytes_per_row(const Program& program) {
   std::uint64_t bytes = copies_rows(program) ? row_width(program.meta()) * sizeof(float) : 0;
+  if (keeps_leaf_numbers(program)) bytes += program.meta().num_trees * sizeof(std::int32_t);
   for (const std::uint32_t i : used_storage(program)) bytes += code_map(program).accumulators[i].copy_bytes;
   return bytes;
 }

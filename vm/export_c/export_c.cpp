@@ -97,30 +97,44 @@ std::string entry(const Job& job, const std::string& name, const std::string& ty
           number(static_cast<std::uint64_t>(output)), every, width));
 }
 
+/// A function that callers see.
+struct Entry {
+  OutputKind output;
+  const char *name, *type;  ///< `type` is null if it writes scores.
+  const char* what;
+};
+
+constexpr Entry kEntries[] = {
+    {OutputKind::Raw, "predict_raw", nullptr, "Raw scores"},
+    {OutputKind::Value, "predict", nullptr, "What the trainer's predict gives"},
+    {OutputKind::Class, "predict_class", "int64_t", "Labels' indices"},
+    {OutputKind::Leaf, "predict_leaf", "int32_t", "Leaf numbers"},
+    {OutputKind::Trees, "predict_trees", nullptr, "What each tree adds to the raw scores"},
+    {OutputKind::Staged, "predict_staged", nullptr,
+     "Raw scores after every, 2 every, ... rounds and after the last"},
+    {OutputKind::Contributions, "predict_contributions", nullptr,
+     "What each feature contributes to each raw score, then the expected score"},
+    {OutputKind::ApproxContributions, "predict_approx_contributions", nullptr,
+     "What the splits of each feature change the mean score by, then the expected score"},
+};
+
 std::string entries(const Job& job, std::uint32_t rows) {
   const ProgramMeta& meta = job.program.meta();
   const std::string score = c_type(meta.score_type);
-  std::string text = "/* Raw scores: count x " + number(meta.num_outputs) + ". */\n" +
-                     entry(job, "predict_raw", score, OutputKind::Raw, rows) +
-                     "/* What the trainer's predict gives: count x " +
-                     number(output_width(job.program, OutputKind::Value)) + ". */\n" +
-                     entry(job, "predict", score, OutputKind::Value, rows);
-  if (meta.class_rule != ClassRule::None)
-    text += "/* Labels' indices: count x " + number(output_width(job.program, OutputKind::Class)) + ". */\n" +
-            entry(job, "predict_class", "int64_t", OutputKind::Class, rows);
-  text += "/* Leaf numbers: count x " + number(meta.num_trees) + ". */\n" +
-          entry(job, "predict_leaf", "int32_t", OutputKind::Leaf, rows);
-  if (is_exported(job.program, OutputKind::Trees))
-    text += "/* What each tree adds to the raw scores: count x " +
-            number(output_width(job.program, OutputKind::Trees)) + ". */\n" +
-            entry(job, "predict_trees", score, OutputKind::Trees, rows);
-  if (is_exported(job.program, OutputKind::Staged))
-    text += "/* Raw scores after every, 2 every, ... rounds and after the last of " +
-            number(job.program.round_begins().size() - 1) + ": count x stages x " + number(meta.num_outputs) +
-            ". */\n" + entry(job, "predict_staged", score, OutputKind::Staged, rows);
-  return text + "/* The same as predict for one row. */\nvoid " + job.name("predict_one") + "(const " +
-         c_type(meta.row_type) + " *row, " + score + " *out) { " + job.name("predict") + "(row, 1u, " +
-         number(meta.num_features) + ", out); }\n";
+  std::string text;
+  for (const Entry& of : kEntries) {
+    if (!is_exported(job.program, of.output)) continue;
+    const std::string width = of.output == OutputKind::Staged
+                                  ? formatted("stages x {}, of {} rounds", number(meta.num_outputs),
+                                              number(job.program.round_begins().size() - 1))
+                                  : number(output_width(job.program, of.output));
+    text += formatted("/* {}: count x {}. */\n{}", of.what, width,
+                      entry(job, of.name, of.type == nullptr ? score : of.type, of.output, rows));
+  }
+  return formatted(
+      "{}/* The same as predict for one row. */\nvoid {}(const {} *row, {} *out) { {}(row, 1u, {}, out); }\n",
+      text, job.name("predict_one"), c_type(meta.row_type), score, job.name("predict"),
+      number(meta.num_features));
 }
 
 double scalar_at(ScalarType type, const std::byte* at) {
@@ -132,8 +146,10 @@ double scalar_at(ScalarType type, const std::byte* at) {
   return wide;
 }
 
-/// Returns the tables of base scores, leaf vectors, leaf functions and trees' outputs that the code names.
-std::string model_tables(const Job& job, const std::string& code, std::uint64_t& table_bytes) {
+/// Returns the tables of base scores, leaf vectors, leaf functions, trees' outputs and contributions that the code
+/// names. Adds the tables' bytes, and what contributions take of the stack, to `exported`.
+std::string model_tables(const Job& job, const std::string& code, ExportedC& exported) {
+  std::uint64_t& table_bytes = exported.table_bytes;
   const ProgramMeta& meta = job.program.meta();
   const auto used = [&](const std::string& name) { return code.find(job.name(name)) != std::string::npos; };
   std::string text;
@@ -153,6 +169,8 @@ std::string model_tables(const Job& job, const std::string& code, std::uint64_t&
     text += table(c_type(meta.score_type), size, job.name("vectors"), numbers, table_bytes);
   }
   if (used("leaf_output(")) text += leaf_functions_text(job, table_bytes);
+  if (used("attribute(")) text += attributions_text(job, table_bytes);
+  if (used("explain(")) text += contributions_text(job, table_bytes, exported.stack_bytes);
   std::vector<std::string> outputs;
   for (const std::uint32_t output : tree_outputs(job.program)) outputs.push_back(number(output));
   if (used("tree_output[")) text += table("uint32_t", 0, job.name("tree_output"), outputs, ignored);
@@ -168,15 +186,18 @@ bool bytecode::export_c::is_exported(const Program& program, OutputKind output) 
   switch (output) {
     case OutputKind::Raw:
     case OutputKind::Value:
-    case OutputKind::Class:
     case OutputKind::Leaf:
       return true;
+    case OutputKind::Class:
+      return program.meta().class_rule != ClassRule::None;
     case OutputKind::Trees:
     case OutputKind::Staged:
       return output_width(program, output) != 0;
     case OutputKind::Contributions:
-    case OutputKind::Interactions:
+      return program.meta().contributions != 0;
     case OutputKind::ApproxContributions:
+      return !program.attribution_base().empty();
+    case OutputKind::Interactions:
     case OutputKind::VirtEnsembles:
     case OutputKind::Uncertainty:
     case OutputKind::Quantile:
@@ -190,11 +211,12 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused(
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
-  if (program.meta().contributions != 0 || !program.attribution_base().empty())
+  if (program.meta().contributions > 1)
     return refused(
-        "the program computes contributions or interactions, which C does not: compile the model without them");
+        "the program computes interactions, which exported C does not: compile the model --with contributions only");
   if (!program.targets().empty())
-    return refused("the program computes quantiles, which C does not: compile the model without them");
+    return refused(
+        "the program computes quantiles, which exported C does not: compile the model without them");
   Job job{program, options, {}, changed_features(program)};
   if (column_count(job) > kMaxFeatures)
     return refused(formatted("the program has {} columns, exported C reads at most {}", column_count(job),
@@ -208,7 +230,7 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   result.stack_bytes = result.rows_at_a_time * row_bytes;
   const std::string code = code_text(job, result.rows_at_a_time);
   const std::string forest = forest_text(job, code, result.table_bytes);
-  const std::string tables = model_tables(job, code, result.table_bytes);
+  const std::string tables = model_tables(job, code, result);
   const std::string columns = columns_text(job, result.table_bytes);
   result.text = formatted(
       "{}#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n#define LEAF 0x80000000u\n\n{}{}\n{}{}\n{}\n{}",

@@ -3,9 +3,6 @@
 // children. A child or slot that is a leaf has the flag LEAF and the leaf's number. Branches make the same
 // tests by nested if and else.
 #include <algorithm>
-#include <bit>
-#include <cstdio>
-#include <limits>
 
 #include <forestvm/core/layouts.hpp>
 #include <forestvm/core/sums.hpp>
@@ -20,39 +17,6 @@ namespace {
 
 /// The most nested blocks in branches. Compilers must accept 127 (C99, 5.2.4.1).
 constexpr std::uint32_t kDeepestBranches = 100;
-
-/// Returns a feature word or child as C text, in hexadecimal if it has flags, which are the highest bits.
-std::string word(std::uint32_t value) {
-  if (value < kMissingLeft) return number(value);
-  char text[16];
-  std::snprintf(text, sizeof text, "0x%xu", value);
-  return text;
-}
-
-template <class Bits>
-std::string ordered_bits(Bits bits) {
-  return std::to_string(bits >= 0 ? bits : std::numeric_limits<Bits>::min() - bits);
-}
-
-bool wide_rows(const Job& job) { return job.program.meta().row_type == ScalarType::Float64; }
-
-/// Returns a threshold as C text in the form in which it is compared.
-std::string threshold(const Job& job, double value) {
-  if (job.options.thresholds == ExportOptions::Thresholds::Float)
-    return literal(job.program.meta().row_type, value);
-  if (wide_rows(job)) return ordered_bits(std::bit_cast<std::int64_t>(value)) + "ll";
-  return ordered_bits(std::bit_cast<std::int32_t>(static_cast<float>(value)));
-}
-
-/// Returns the threshold of a test. In the column of a set, members are 1 and others 0.
-std::string threshold(const Job& job, const DecodedTest& test) {
-  return threshold(job, test.category_set != nullptr ? 1.0 : test.threshold);
-}
-
-std::string threshold_type(const Job& job) {
-  if (job.options.thresholds == ExportOptions::Thresholds::Float) return c_type(job.program.meta().row_type);
-  return wide_rows(job) ? "int64_t" : "int32_t";
-}
 
 std::string child_word(DecodedChild child) {
   return word(is_leaf(child) ? leaf_of(child) | kLeaf : static_cast<std::uint32_t>(child));

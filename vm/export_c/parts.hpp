@@ -39,6 +39,15 @@ std::string sum_literal(const Job& job, AccumulatorKind kind, double value);
 
 std::string c_type(ScalarType type);
 
+/// Returns a feature word or child as C text, in hexadecimal if it has flags, which are the highest bits.
+std::string word(std::uint32_t value);
+
+/// These return a threshold as C text in the form in which it is compared, and its C type. In the column of a set,
+/// members are 1 and others 0.
+std::string threshold(const Job& job, double value);
+std::string threshold(const Job& job, const DecodedTest& test);
+std::string threshold_type(const Job& job);
+
 /// The kinds of sums, one for each C type and way of adding.
 inline constexpr AccumulatorKind kSumKinds[] = {AccumulatorKind::F32, AccumulatorKind::F64,
                                                 AccumulatorKind::Exact64, AccumulatorKind::Exact128};
@@ -103,6 +112,14 @@ std::string forest_text(const Job& job, const std::string& code, std::uint64_t& 
 /// Returns the tables of the program's leaf functions, and PREFIX_leaf_output(number, row), which computes the output
 /// of one. Adds the tables' bytes to `table_bytes`.
 std::string leaf_functions_text(const Job& job, std::uint64_t& table_bytes);
+
+/// Returns the tables of the program's paths, and PREFIX_explain(row, out), which writes a row's contributions. Adds
+/// the tables' bytes to `table_bytes`, and what the function takes to `stack_bytes`.
+std::string contributions_text(const Job& job, std::uint64_t& table_bytes, std::uint64_t& stack_bytes);
+
+/// Returns the tables of what leaves attribute to features, and PREFIX_attribute(leaves, out), which writes a row's
+/// approximate contributions. Adds the tables' bytes to `table_bytes`.
+std::string attributions_text(const Job& job, std::uint64_t& table_bytes);
 
 /// Returns whether exported C gives an output of a program.
 bool is_exported(const Program& program, OutputKind output);

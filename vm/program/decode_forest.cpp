@@ -32,6 +32,11 @@ double restored(const Program& program, std::uint32_t feature, float number) {
                   static_cast<double>(number));
 }
 
+DecodedTest number_test(const Program& program, std::uint32_t feature_word, float number) {
+  return {restored(program, feature_word & kFeatureMask, number),
+          feature_word & (kFeatureMask | kMissingLeft)};
+}
+
 /// A node or leaf of a tree, in terms that all layouts share.
 struct Slot {
   struct Test {
@@ -116,31 +121,8 @@ class GroupDecoder {
   }
 
   DecodedTest test_of(const Slot::Test& test) const {
-    return takes_codes_ ? decoded_test(test.at, test.code) : number_test(test.at, test.number);
-  }
-
-  DecodedTest number_test(std::uint32_t feature_word, float number) const {
-    return {restored(program_, feature_word & kFeatureMask, number),
-            feature_word & (kFeatureMask | kMissingLeft)};
-  }
-
-  /// Returns the test of a value that is equivalent to a test of its code.
-  DecodedTest decoded_test(std::uint32_t column, std::uint8_t code) const {
-    const ColumnDesc& desc = program_.columns()[column];
-    const std::uint32_t missing = desc.missing_highest != 0 ? 0 : kMissingLeft;
-    const auto categories = program_.category_columns();
-    const std::size_t first_category = program_.columns().size() - categories.size();
-    if (column >= first_category) {
-      const CategoryColumn& category = categories[column - first_category];
-      return {0, category.feature | missing, &category};
-    }
-    const auto features = program_.encoded_features();
-    const auto after = std::upper_bound(
-        features.begin(), features.end(), column,
-        [](std::uint32_t number, const EncodedFeature& feature) { return number < feature.first_column; });
-    const EncodedFeature& feature = *(after - 1);
-    return number_test(feature.feature | missing,
-                       program_.ranks()[feature.first_threshold + desc.first + code]);
+    return takes_codes_ ? decode_test(program_, test.at, test.code)
+                        : number_test(program_, test.at, test.number);
   }
 
   void add_tree(std::uint32_t index) {
@@ -167,6 +149,24 @@ class GroupDecoder {
 };
 
 }  // namespace
+
+DecodedTest decode_test(const Program& program, std::uint32_t column, std::uint8_t code) {
+  const ColumnDesc& desc = program.columns()[column];
+  const std::uint32_t missing = desc.missing_highest != 0 ? 0 : kMissingLeft;
+  const auto categories = program.category_columns();
+  const std::size_t first_category = program.columns().size() - categories.size();
+  if (column >= first_category) {
+    const CategoryColumn& category = categories[column - first_category];
+    return {0, category.feature | missing, &category};
+  }
+  const auto features = program.encoded_features();
+  const auto after = std::upper_bound(
+      features.begin(), features.end(), column,
+      [](std::uint32_t number, const EncodedFeature& feature) { return number < feature.first_column; });
+  const EncodedFeature& feature = *(after - 1);
+  return number_test(program, feature.feature | missing,
+                     program.ranks()[feature.first_threshold + desc.first + code]);
+}
 
 DecodedGroup decode_group(const Program& program, const GroupDesc& group) {
   return GroupDecoder(program, group).run(0, group.tree_end - group.tree_begin);

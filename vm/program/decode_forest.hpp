@@ -46,6 +46,10 @@ struct DecodedGroup {
 
 DecodedGroup decode_group(const Program& program, const GroupDesc& group);
 
+/// Returns the test of a value that is equivalent to a test of its code in a column: a row goes right if its code is
+/// above `code`, which is below the column's number of thresholds.
+DecodedTest decode_test(const Program& program, std::uint32_t column, std::uint8_t code);
+
 /// Decodes a tree of a group, given by its index in the group: the result has this tree and its leaves alone.
 DecodedGroup decode_tree(const Program& program, const GroupDesc& group, std::uint32_t index);
 

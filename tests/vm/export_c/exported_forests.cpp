@@ -60,6 +60,11 @@ void write_codes(void (*category)(float *, const char *, size_t)) {
 /// The numbers of rounds from one stage to the next that are tried.
 constexpr std::uint32_t kEvery[] = {1, 3};
 
+/// The kinds of contributions, and the functions that write them.
+constexpr std::pair<OutputKind, const char*> kContributions[] = {
+    {OutputKind::Contributions, "predict_contributions"},
+    {OutputKind::ApproxContributions, "predict_approx_contributions"}};
+
 CallOptions stages_of(std::uint32_t every) {
   CallOptions options;
   options.every = every;
@@ -195,6 +200,14 @@ void compare_scores(const Judge& judge, const ProgramMeta& meta, OutputKind outp
 
 }  // namespace
 
+Result<Compiled> compile_with_kinds(const Model& model, const Schedule& schedule, CompileOptions options) {
+  options.contributions = options.approx_contributions = true;
+  auto compiled = compile(model, schedule, options);
+  if (compiled.ok()) return compiled;
+  options.contributions = options.approx_contributions = false;
+  return compile(model, schedule, options);
+}
+
 bool compiles(const std::string& command) {
   return std::system(
              ("echo 'int main(void) { return 0; }' | " + command + " -x c - -o /dev/null > /dev/null 2>&1")
@@ -230,12 +243,15 @@ std::string ExportedForests::calls(const Entry& entry) {
                 std::to_string(output_width(entry.program, OutputKind::Staged, stages_of(every))) +
                 "u)\n#undef STAGED\n";
     }
+  std::string contributions;
+  for (const auto& [output, function] : kContributions)
+    if (output_width(entry.program, output) != 0) contributions += write(function, score, output);
   return "static void run_" + entry.prefix + "(void) {\n  const size_t features = " + features +
          ", count = " + count + ";\n  " + row + " *const rows = read_rows(count * features * sizeof(" + row +
          "));\n  int i;\n" + write("predict_raw", score, OutputKind::Raw) +
          write("predict", score, OutputKind::Value) +
          (meta.class_rule == ClassRule::None ? "" : write("predict_class", "int64_t", OutputKind::Class)) +
-         write("predict_leaf", "int32_t", OutputKind::Leaf) + rounds +
+         write("predict_leaf", "int32_t", OutputKind::Leaf) + rounds + contributions +
          (takes_texts(entry.program) ? "  write_codes(" + entry.prefix + "_category);\n" : "") +
          "  free(rows);\n}\n";
 }
@@ -270,6 +286,8 @@ void ExportedForests::compare(const std::string& compiler) const {
     if (output_width(entry.program, OutputKind::Staged) != 0)
       for (const std::uint32_t every : kEvery)
         compare_scores(judge, meta, OutputKind::Staged, entry.what, written, stages_of(every));
+    for (const auto& [output, function] : kContributions)
+      if (output_width(entry.program, output) != 0) compare_scores(judge, meta, output, entry.what, written);
     if (takes_texts(entry.program)) written.expect(entry.what + ", codes", expected_codes());
     if (::testing::Test::HasFatalFailure()) return;
   }

@@ -1,15 +1,20 @@
-// Compares exported C with the VM: the system's compiler compiles it with every warning an error, and its raw scores,
-// values, labels and leaf numbers must have the VM's bits. Several programs share a source file, so that the compiler
-// starts only a few times.
+// Compares exported C with the VM: the system's compiler compiles it with every warning an error, and what its
+// functions write must have the VM's bits. Several programs share a source file, so that the compiler starts only a
+// few times.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include <forestvm/compile.hpp>
 #include <forestvm/export.hpp>
 
 namespace forestvm::test {
+
+/// Compiles a model with exact and approximate contributions, or without them where the model has none.
+Result<Compiled> compile_with_kinds(const Model& model, const Schedule& schedule,
+                                    CompileOptions options = {});
 
 /// Returns whether a compiler with its options, such as "cc -O1", makes programs.
 bool compiles(const std::string& command);

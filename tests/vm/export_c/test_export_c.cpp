@@ -3,14 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include <forestvm/background.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/export.hpp>
 #include <forestvm/internal/names.hpp>
 
+#include "explained_forest.hpp"
 #include "exported_forests.hpp"
 #include "model_rows.hpp"
 #include "random_forest.hpp"
@@ -27,13 +31,27 @@ constexpr ExportOptions::Thresholds kThresholds[] = {ExportOptions::Thresholds::
                                                      ExportOptions::Thresholds::Integer};
 
 Result<Program> program_of(const Model& model, const std::string& text, Contract contract,
-                           bool keeps_leaves = false) {
+                           CompileOptions options = {}) {
   FVM_ASSIGN(const Schedule schedule, parse_schedule(text));
-  CompileOptions options;
   options.contract = contract;
-  options.keeps_leaves = keeps_leaves;
   FVM_ASSIGN(const Compiled compiled, compile(model, schedule, options));
   return compiled.program;
+}
+
+/// Returns options for exact and approximate contributions.
+CompileOptions with_contributions() {
+  CompileOptions options;
+  options.contributions = options.approx_contributions = true;
+  return options;
+}
+
+/// Returns a forest with covers, some of which do not add up if the seed is odd.
+Model covered_forest(std::uint64_t seed) {
+  Model model = drawn(seed).model;
+  Dice dice(seed);
+  if (seed % 2 != 0)
+    for (Tree& tree : model.trees) cover(dice, tree, 0, dice.from_to(1, 1000), true);
+  return model;
 }
 
 /// Schedules that together have every layout, tiling, reduction and kind of sum of the host.
@@ -71,7 +89,9 @@ void compare_every_schedule(ForestOptions forest) {
       for (int i = 0; i < 20 && !program.ok(); ++i) {
         do model = random_forest(dice, forest);
         while (model.trees.size() < 5);
-        program = program_of(model, schedule, contract, seed % 5 < 2);
+        CompileOptions options;
+        options.keeps_leaves = seed % 5 < 2;
+        program = program_of(model, schedule, contract, options);
       }
       if (!program.ok()) continue;
       const ExportOptions options{kTrees[seed % 2], kThresholds[seed / 2 % 2], {}};
@@ -92,6 +112,63 @@ TEST(ExportC, LinearLeavesUnderEverySchedule) {
   compare_every_schedule({.float64 = 100, .linear = 100});
 }
 
+/// Contributions of forests of every kind: float32 and float64, several outputs, vectors, categories, ways that test a
+/// feature again, covers that are zero or do not add up.
+TEST(ExportC, Contributions) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  ExportedForests forests;
+  std::size_t wide = 0, vectors = 0, sets = 0, kept = 0, batches = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Model model = covered_forest(seed);
+    Dice dice(seed);
+    CompileOptions options = with_contributions();
+    options.keeps_leaves = seed % 3 == 0;
+    const auto program = program_of(model, kSchedules[seed % kSchedules.size()], Contract::Trainer, options);
+    if (!program.ok() || program->paths().size() > 2000) continue;  // compilers take long for many constants
+    wide += model.score_type == ScalarType::Float64;
+    vectors += !program->leaf_vectors().empty();
+    sets += !program->category_columns().empty();
+    batches += model.trees.size() > 16;
+    kept +=
+        std::ranges::any_of(program->paths(), [](const PathNode& node) { return node.code == kAlwaysLeft; });
+    forests.add(*program, {kTrees[seed % 2], kThresholds[seed / 2 % 2], {}}, "seed " + std::to_string(seed),
+                rows_for(dice, model, 40));
+  }
+  EXPECT_GT(forests.size(), 30u);
+  for (const std::size_t count : {wide, vectors, sets, kept, batches}) EXPECT_GT(count, 2u);
+  forests.compare();
+}
+
+/// Contributions against backgrounds whose paths are walked, and against those that leaves look up.
+TEST(ExportC, ContributionsAgainstABackground) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  ExportedForests forests;
+  std::size_t walked = 0, looked_up = 0, several = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Dice dice(seed);
+    ForestOptions forest;
+    forest.float64 = 50;
+    forest.max_trees = 6;
+    forest.max_depth = 5;
+    forest.max_features = 20;
+    const Model model = random_forest(dice, forest);
+    auto background =
+        Background::make(model, rows_for(dice, model, seed % 2 == 0 ? 2 : 40), model.num_features);
+    ASSERT_TRUE(background.ok()) << background.error().text();
+    CompileOptions options;
+    options.background = std::make_shared<const Background>(std::move(*background));
+    const auto program = program_of(model, "", Contract::Trainer, options);
+    if (!program.ok()) continue;
+    walked += !program->paths().empty();
+    looked_up += !program->pattern_leaves().empty();
+    several += !program->pattern_leaves().empty() && model.num_outputs > 1;
+    forests.add(*program, {kTrees[seed % 2], kThresholds[seed / 2 % 2], {}}, "seed " + std::to_string(seed),
+                rows_for(dice, model, 40));
+  }
+  for (const std::size_t count : {walked, looked_up, several}) EXPECT_GT(count, 3u);
+  forests.compare();
+}
+
 TEST(ExportC, RandomForestsAndSchedules) {
   if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
   ExportedForests forests;
@@ -105,7 +182,7 @@ TEST(ExportC, RandomForestsAndSchedules) {
     const Schedule schedule = random_schedule(dice, static_cast<std::uint32_t>(model.trees.size()), {30});
     CompileOptions options;
     options.contract = static_cast<Contract>(dice.below(3));
-    const auto compiled = compile(model, schedule, options);
+    const auto compiled = compile_with_kinds(model, schedule, options);
     if (!compiled.ok() || model.trees.empty() || compiled->program.code().size() > 2000) continue;
     forests.add(compiled->program, {kTrees[dice.below(2)], kThresholds[dice.below(2)], {}},
                 "seed " + std::to_string(seed) + "\n" + print(schedule), rows_for(dice, model, 33));
@@ -204,7 +281,9 @@ TEST(ExportC, FeaturesWithRules) {
         node.missing_left = !sets[node.payload].members_left;
       }
   }
-  const auto program = program_of(model, "encode(u8)", Contract::Trainer);
+  Dice covers(1);
+  for (Tree& tree : model.trees) cover(covers, tree, 0, 1000);
+  const auto program = program_of(model, "encode(u8)", Contract::Trainer, with_contributions());
   ASSERT_TRUE(program.ok()) << program.error().text();
   EXPECT_FALSE(program->zero_missing().empty());
   const auto is = [&](auto rule) {
@@ -281,6 +360,12 @@ TEST(ExportC, Refuses) {
       program_of(support::small_model("small"), "gpuDimension(batch, grid.x)", Contract::Trainer);
   ASSERT_TRUE(mapped.ok());
   EXPECT_EQ(export_c(*mapped).error().code, ErrorCode::Refused);
+  CompileOptions options;
+  options.interactions = true;
+  const auto pairs = program_of(support::small_model("small"), "", Contract::Trainer, options);
+  ASSERT_TRUE(pairs.ok()) << pairs.error().text();
+  EXPECT_NE(export_c(*pairs).error().text().find("interactions, which exported C does not"),
+            std::string::npos);
   const auto program = program_of(support::small_model("small"), "", Contract::Trainer);
   for (const char* prefix : {"", "9lives", "a-b", "int main"}) {
     ExportOptions options;

@@ -53,7 +53,7 @@ std::optional<Program> random_program(Dice& dice, const Model& model) {
     const Schedule schedule = random_schedule(dice, static_cast<std::uint32_t>(model.trees.size()), {30});
     CompileOptions options;
     options.contract = static_cast<Contract>(dice.below(3));
-    auto compiled = compile(model, schedule, options);
+    auto compiled = compile_with_kinds(model, schedule, options);
     if (compiled.ok() && compiled->program.code().size() <= 2000) return std::move(compiled->program);
   }
   return std::nullopt;
@@ -69,7 +69,7 @@ class Exporter {
     if (!model.ok()) return skip(name, model.error().text());
     shorten(*model, most_nodes_);
     Dice dice(std::hash<std::string>()(name));
-    const auto compiled = compile(*model, Schedule());
+    const auto compiled = compile_with_kinds(*model, Schedule());
     if (!compiled.ok()) return skip(name, compiled.error().text());
     add(dice, *model, compiled->program, name + ", default schedule");
     const auto automatic = compile(*model, automatic_schedule(*model));

@@ -53,6 +53,12 @@ TEST(VerifyPatterns, Tests) {
   expect_refused([](ProgramParts& p) { p.pattern_tests[1].feature = 3; }, where);
   expect_refused([](ProgramParts& p) { p.pattern_tests[1].bit = 200; }, where);
   expect_refused([](ProgramParts& p) { p.pattern_tests[1].adds = 2; }, where);
+  expect_refused(
+      [](ProgramParts& p) {
+        p.pattern_tests[1].low = 2;
+        p.pattern_tests[1].high = 1;
+      },
+      where);
 }
 
 TEST(VerifyPatterns, Sections) {

@@ -113,7 +113,7 @@ std::optional<std::size_t> wrong_pattern(const Program& program) {
       return i;
     for (const PatternTest& test : tests.first(leaf.test_count))
       if (test.column >= program.columns().size() || test.feature >= program.meta().num_features ||
-          test.bit >= leaf.features || test.adds > 1)
+          test.bit >= leaf.features || test.adds > 1 || test.low > test.high)
         return i;
     for (const double number : numbers.first(std::size_t{2} << leaf.features))
       if (!std::isfinite(number)) return i;
