@@ -13,15 +13,16 @@ namespace forestvm::kernels {
 
 namespace {
 
-/// Joins lists. Sets where each of them begins, and where the last one ends.
-template <class Record>
-void join(const std::vector<std::vector<Record>>& lists, std::vector<Record>& all,
-          std::vector<std::uint32_t>& begins) {
-  begins = {0};
-  for (const std::vector<Record>& list : lists) {
-    all.insert(all.end(), list.begin(), list.end());
-    begins.push_back(static_cast<std::uint32_t>(all.size()));
-  }
+/// Groups the numbers 0, 1, ... by their keys, which are below `count`. Returns the numbers, group after group, each
+/// group's ascending; sets where each group begins, and where the last one ends.
+std::vector<std::uint32_t> grouped(const std::vector<std::uint32_t>& keys, std::size_t count,
+                                   std::vector<std::uint32_t>& begins) {
+  begins.assign(count + 1, 0);
+  for (const std::uint32_t key : keys) ++begins[key + 1];
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  std::vector<std::uint32_t> next = begins, numbers(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) numbers[next[keys[i]]++] = static_cast<std::uint32_t>(i);
+  return numbers;
 }
 
 }  // namespace
@@ -55,8 +56,9 @@ DeviceKinds::DeviceKinds(const Program& program, const LoadedPaths& paths)
   for (const PathOutput& output : paths.outputs) expected_.push_back(output.expected);
   if (!program.uncertainty().empty()) {
     tables_.uncertainty = program.uncertainty()[0].rule;
-    for (std::uint32_t round = 0; round < program.round_begins().size(); ++round)
-      ensemble_factors_.push_back(static_cast<float>(ensemble_factor(program, round)));
+    ensemble_factors_.resize(program.round_begins().size());
+    for (std::uint32_t round = 0; round < ensemble_factors_.size(); ++round)
+      ensemble_factors_[round] = ensemble_factor(program, round);
   }
   find_above_depths();
   find_terms();
@@ -83,105 +85,111 @@ void DeviceKinds::find_above_depths() {
   }
 }
 
-/// Numbers the sums of all batches, and finds those of each feature of each output.
+/// Finds the sums of all batches that belong to each feature of each output, and to each pair of features.
 void DeviceKinds::find_terms() {
-  const std::size_t features = program_.meta().num_features;
-  term_begins_.assign(paths_.outputs.size() * features + 1, 0);
-  const auto for_sums = [&](const auto& visit) {
-    for (std::size_t k = 0; k < paths_.outputs.size(); ++k) {
-      const PathOutput& output = paths_.outputs[k];
-      for (std::size_t b = output.first_batch; b < output.end_batch; ++b)
-        for (std::size_t i = 0; i < paths_.batches[b].sums; ++i) {
-          const std::size_t sum = paths_.batches[b].first_total + i;
-          visit(k * features + paths_.features[output.first_feature + paths_.totals[sum]],
-                static_cast<std::uint32_t>(sum));
-        }
-    }
-  };
-  for_sums([&](std::size_t term, std::uint32_t) { ++term_begins_[term + 1]; });
-  std::partial_sum(term_begins_.begin(), term_begins_.end(), term_begins_.begin());
-  terms_.resize(term_begins_.back());
-  std::vector<std::uint32_t> next = term_begins_;
-  for_sums([&](std::size_t term, std::uint32_t sum) { terms_[next[term]++] = sum; });
-}
-
-/// Finds the features with which each feature of each output interacts, and the sums of each pair of features.
-void DeviceKinds::find_interacting() {
-  const std::size_t features = program_.meta().num_features;
-  std::vector<std::vector<InteractingFeature>> of_features(paths_.outputs.size() * features);
+  const std::size_t features = program_.meta().num_features, sums = paths_.totals.size();
+  // Sums of pairs belong to no feature, and those of features to no pair: these are the last groups.
+  const std::size_t no_feature = paths_.outputs.size() * features, no_pair = paths_.total_pairs.size();
+  std::vector<std::uint32_t> feature_of(sums, static_cast<std::uint32_t>(no_feature)),
+      pair_of(sums, static_cast<std::uint32_t>(no_pair));
   for (std::size_t k = 0; k < paths_.outputs.size(); ++k) {
     const PathOutput& output = paths_.outputs[k];
-    std::vector<std::vector<std::uint32_t>> terms(output.pairs);
-    for (std::size_t b = output.first_batch; b < output.end_batch; ++b)
-      for (std::size_t i = 0; i < paths_.batches[b].pair_sums; ++i) {
-        const std::size_t sum = paths_.batches[b].first_total + paths_.batches[b].sums + i;
-        terms[paths_.totals[sum] - output.features].push_back(static_cast<std::uint32_t>(sum));
+    for (std::size_t b = output.first_batch; b < output.end_batch; ++b) {
+      const PathBatch& batch = paths_.batches[b];
+      for (std::size_t i = 0; i < std::size_t{batch.sums} + batch.pair_sums; ++i) {
+        const std::size_t sum = batch.first_total + i, total = paths_.totals[sum];
+        if (i < batch.sums)
+          feature_of[sum] =
+              static_cast<std::uint32_t>(k * features + paths_.features[output.first_feature + total]);
+        else
+          pair_of[sum] = static_cast<std::uint32_t>(output.first_pair + total - output.features);
       }
-    for (std::size_t p = 0; p < output.pairs; ++p) {
-      const TotalPair& pair = paths_.total_pairs[output.first_pair + p];
-      const auto first = static_cast<std::uint32_t>(pair_terms_.size());
-      pair_terms_.insert(pair_terms_.end(), terms[p].begin(), terms[p].end());
-      const auto end = static_cast<std::uint32_t>(pair_terms_.size());
-      const std::uint32_t a = paths_.features[output.first_feature + pair.first],
-                          b = paths_.features[output.first_feature + pair.second];
-      of_features[k * features + a].push_back({b, first, end});
-      of_features[k * features + b].push_back({a, first, end});
     }
   }
-  join(of_features, interacting_, interacting_begins_);
+  terms_ = grouped(feature_of, no_feature + 1, term_begins_);
+  pair_terms_ = grouped(pair_of, no_pair + 1, pair_begins_);
+}
+
+/// Finds the features with which each feature of each output interacts.
+void DeviceKinds::find_interacting() {
+  const std::size_t features = program_.meta().num_features;
+  std::vector<std::uint32_t> keys(2 * paths_.total_pairs.size());  // two for each pair, side by side
+  for (std::size_t k = 0; k < paths_.outputs.size(); ++k) {
+    const PathOutput& output = paths_.outputs[k];
+    for (std::size_t p = output.first_pair; p < output.first_pair + output.pairs; ++p)
+      for (std::size_t i = 0; i < 2; ++i) {
+        const TotalPair& pair = paths_.total_pairs[p];
+        const std::uint32_t total = i == 0 ? pair.first : pair.second;
+        keys[2 * p + i] =
+            static_cast<std::uint32_t>(k * features + paths_.features[output.first_feature + total]);
+      }
+  }
+  const std::vector<std::uint32_t> order =
+      grouped(keys, paths_.outputs.size() * features, interacting_begins_);
+  interacting_.resize(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    interacting_[i] = {static_cast<std::uint32_t>(keys[order[i] ^ 1] % features), order[i] / 2};
 }
 
 /// Finds the leaves whose contributions to each feature of each output are looked up.
 void DeviceKinds::find_looked_up() {
-  const std::size_t features = program_.meta().num_features;
-  std::vector<std::vector<LookedUpFeature>> of_features(paths_.outputs.size() * features);
+  const std::size_t features = program_.meta().num_features, none = paths_.outputs.size() * features;
+  const auto tests = paths_.pattern_tests;
+  std::vector<std::uint32_t> keys(tests.size(), static_cast<std::uint32_t>(none)), leaf_of(tests.size());
+  looked_up_leaves_.resize(paths_.pattern_leaves.size());
   std::uint64_t number = 0;
   std::uint32_t test = 0;
-  for (const PatternLeaf& leaf : paths_.pattern_leaves) {
+  for (std::uint32_t l = 0; l < looked_up_leaves_.size(); ++l) {
+    const PatternLeaf& leaf = paths_.pattern_leaves[l];
     const std::uint32_t end = test + leaf.test_count;
-    const auto index = static_cast<std::uint32_t>(looked_up_leaves_.size());
-    looked_up_leaves_.push_back({number, test, end, leaf.features});
+    looked_up_leaves_[l] = {number, test, end, leaf.features};
     number += std::uint64_t{2} << leaf.features;
-    for (; test != end; ++test)
-      if (const PatternTest& of = paths_.pattern_tests[test]; of.adds != 0)
-        of_features[leaf.output * features + of.feature].push_back({index, of.bit});
+    for (; test != end; ++test) {
+      leaf_of[test] = l;
+      if (tests[test].adds != 0)
+        keys[test] = static_cast<std::uint32_t>(leaf.output * features + tests[test].feature);
+    }
   }
-  join(of_features, looked_up_, looked_up_begins_);
+  const std::vector<std::uint32_t> order = grouped(keys, none + 1, looked_up_begins_);
+  looked_up_.resize(looked_up_begins_[none]);
+  for (std::size_t i = 0; i < looked_up_.size(); ++i)
+    looked_up_[i] = {leaf_of[order[i]], tests[order[i]].bit};
 }
 
-Result<void> DeviceKinds::put(TableUploads& uploads, const KindTables*& to) {
-  FVM_TRY(uploads.put(program_.round_begins(), tables_.round_begins));
-  FVM_TRY(uploads.put(ensemble_factors_, tables_.ensemble_factors));
-  FVM_TRY(uploads.put(paths_.steps, tables_.steps));
-  FVM_TRY(uploads.put(paths_.splits, tables_.splits));
-  FVM_TRY(uploads.put(above_depths_, tables_.above_depths));
-  FVM_TRY(uploads.put(paths_.singles, tables_.singles));
-  FVM_TRY(uploads.put(paths_.doubles, tables_.doubles));
-  FVM_TRY(uploads.put(paths_.pairs, tables_.pairs));
-  FVM_TRY(uploads.put(paths_.pair_ends, tables_.pair_ends));
-  FVM_TRY(uploads.put(pair_depths_, tables_.pair_depths));
-  FVM_TRY(uploads.put(interacting_begins_, tables_.interacting_begins));
-  FVM_TRY(uploads.put(interacting_, tables_.interacting));
-  FVM_TRY(uploads.put(pair_terms_, tables_.pair_terms));
-  FVM_TRY(uploads.put(paths_.pattern_tests, tables_.pattern_tests));
-  FVM_TRY(uploads.put(paths_.pattern_numbers, tables_.pattern_numbers));
-  FVM_TRY(uploads.put(looked_up_leaves_, tables_.looked_up_leaves));
-  FVM_TRY(uploads.put(looked_up_begins_, tables_.looked_up_begins));
-  FVM_TRY(uploads.put(looked_up_, tables_.looked_up));
-  FVM_TRY(uploads.put(paths_.trees, tables_.trees));
-  FVM_TRY(uploads.put(paths_.batches, tables_.batches));
-  FVM_TRY(uploads.put(expected_, tables_.expected));
-  FVM_TRY(uploads.put(term_begins_, tables_.term_begins));
-  FVM_TRY(uploads.put(terms_, tables_.terms));
-  FVM_TRY(uploads.put(program_.attributed_trees(), tables_.attributed_trees));
-  FVM_TRY(uploads.put(program_.attributed_leaves(), tables_.attributed_leaves));
-  FVM_TRY(uploads.put(program_.attributions(), tables_.attributions));
-  FVM_TRY(uploads.put(program_.attribution_base(), tables_.attribution_base));
-  FVM_TRY(uploads.put(program_.sampled_trees(), tables_.sampled_trees));
-  FVM_TRY(uploads.put(program_.sampled_leaves(), tables_.sampled_leaves));
-  FVM_TRY(uploads.put(program_.sample_targets(), tables_.sample_targets));
-  FVM_TRY(uploads.put(program_.targets(), tables_.targets));
-  return uploads.put(std::span<const KindTables>(&tables_, 1), to);
+void DeviceKinds::put(TableUploads& uploads, const KindTables*& to) {
+  uploads.put(program_.round_begins(), tables_.round_begins);
+  uploads.put(ensemble_factors_, tables_.ensemble_factors);
+  uploads.put(paths_.steps, tables_.steps);
+  uploads.put(paths_.splits, tables_.splits);
+  uploads.put(above_depths_, tables_.above_depths);
+  uploads.put(paths_.singles, tables_.singles);
+  uploads.put(paths_.doubles, tables_.doubles);
+  uploads.put(paths_.pairs, tables_.pairs);
+  uploads.put(paths_.pair_ends, tables_.pair_ends);
+  uploads.put(pair_depths_, tables_.pair_depths);
+  uploads.put(interacting_begins_, tables_.interacting_begins);
+  uploads.put(interacting_, tables_.interacting);
+  uploads.put(pair_begins_, tables_.pair_begins);
+  uploads.put(pair_terms_, tables_.pair_terms);
+  uploads.put(paths_.pattern_tests, tables_.pattern_tests);
+  uploads.put(paths_.pattern_numbers, tables_.pattern_numbers);
+  uploads.put(looked_up_leaves_, tables_.looked_up_leaves);
+  uploads.put(looked_up_begins_, tables_.looked_up_begins);
+  uploads.put(looked_up_, tables_.looked_up);
+  uploads.put(paths_.trees, tables_.trees);
+  uploads.put(paths_.batches, tables_.batches);
+  uploads.put(expected_, tables_.expected);
+  uploads.put(term_begins_, tables_.term_begins);
+  uploads.put(terms_, tables_.terms);
+  uploads.put(program_.attributed_trees(), tables_.attributed_trees);
+  uploads.put(program_.attributed_leaves(), tables_.attributed_leaves);
+  uploads.put(program_.attributions(), tables_.attributions);
+  uploads.put(program_.attribution_base(), tables_.attribution_base);
+  uploads.put(program_.sampled_trees(), tables_.sampled_trees);
+  uploads.put(program_.sampled_leaves(), tables_.sampled_leaves);
+  uploads.put(program_.sample_targets(), tables_.sample_targets);
+  uploads.put(program_.targets(), tables_.targets);
+  uploads.put(std::span<const KindTables>(&tables_, 1), to);
 }
 
 }  // namespace forestvm::kernels

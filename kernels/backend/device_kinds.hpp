@@ -25,7 +25,7 @@ class DeviceKinds {
   DeviceKinds(const Program& program, const LoadedPaths& paths);
 
   /// Begins to copy the tables. Sets `to` to where they will lie.
-  Result<void> put(TableUploads& uploads, const KindTables*& to);
+  void put(TableUploads& uploads, const KindTables*& to);
 
  private:
   void find_above_depths();
@@ -36,9 +36,8 @@ class DeviceKinds {
   const Program& program_;
   const LoadedPaths& paths_;
   std::vector<std::uint16_t> above_depths_, pair_depths_;
-  std::vector<double> expected_;
-  std::vector<float> ensemble_factors_;
-  std::vector<std::uint32_t> term_begins_, terms_, interacting_begins_, pair_terms_;
+  std::vector<double> expected_, ensemble_factors_;
+  std::vector<std::uint32_t> term_begins_, terms_, interacting_begins_, pair_begins_, pair_terms_;
   std::vector<InteractingFeature> interacting_;
   std::vector<LookedUpLeaf> looked_up_leaves_;
   std::vector<std::uint32_t> looked_up_begins_;

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstddef>
-#include <list>
 #include <memory>
 #include <span>
 #include <utility>
+#include <list>
 #include <vector>
 
 #include <forestvm/result.hpp>
@@ -22,28 +22,28 @@ class TableUploads {
       : runtime_(runtime), queue_(std::move(queue)), buffers_(buffers) {}
 
   /// Begins to copy records, which must stay as they are until finish() has returned. Sets `to` to where they will lie.
-  /// It is inlined, because it is less code than calls of a function for each type.
+  /// After a failure, which finish() returns, it does nothing.
   template <class Record>
-  [[gnu::always_inline]] Result<void> put(std::span<const Record> records, const Record*& to) {
-    const void* at = nullptr;
-    Result<void> done = put_bytes(records.data(), records.size_bytes(), at);
-    to = static_cast<const Record*>(at);
-    return done;
+  void put(std::span<const Record> records, const Record*& to) {
+    to = reinterpret_cast<const Record*>(put_bytes(std::as_bytes(records)));
   }
   template <class Record>
-  [[gnu::always_inline]] Result<void> put(const std::vector<Record>& records, const Record*& to) {
-    return put(std::span<const Record>(records), to);
+  void put(const std::vector<Record>& records, const Record*& to) {
+    put(std::span<const Record>(records), to);
   }
 
   /// Waits until all is copied.
   Result<void> finish();
 
  private:
-  Result<void> put_bytes(const void* records, std::size_t bytes, const void*& to);
+  /// Returns where the bytes will lie; null after a failure.
+  const std::byte* put_bytes(std::span<const std::byte> bytes);
+  Result<const std::byte*> try_put(std::span<const std::byte> bytes);
 
   const Runtime& runtime_;
   std::unique_ptr<Queue> queue_;
   std::list<Buffer>& buffers_;
+  Result<void> done_;  ///< the first failure, if there is one
 };
 
 }  // namespace forestvm::kernels

@@ -215,7 +215,9 @@ FVM_DEVICE void write_interactions(const KindTables& tables, ThreadNumbers<const
   FVM_NO_UNROLL
   for (std::uint32_t i = tables.interacting_begins[number]; i < tables.interacting_begins[number + 1]; ++i) {
     const InteractingFeature other = tables.interacting[i];
-    const double half = total_of(sums, tables.pair_terms, other.first_term, other.end_term) / 2;
+    const double half = total_of(sums, tables.pair_terms, tables.pair_begins[other.pair],
+                                 tables.pair_begins[other.pair + 1]) /
+                        2;
     total -= half;
     to[other.feature] = static_cast<Value>(half);
   }

@@ -68,7 +68,7 @@ class RowMembers {
     const std::uint32_t first = end_;
     end_ += period_;
     add_rounds(first, [&](std::uint32_t k) { return numbers_[k]; });
-    const auto factor = static_cast<double>(launch_.program.kinds->ensemble_factors[period_ * left_]);
+    const double factor = launch_.program.kinds->ensemble_factors[period_ * left_];
     const std::uint32_t outputs = launch_.program.num_outputs;
     FVM_NO_UNROLL
     for (std::uint32_t k = 0; k < outputs; ++k) {

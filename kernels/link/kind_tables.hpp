@@ -33,10 +33,9 @@ FVM_HOST_DEVICE constexpr std::size_t path_bytes(std::size_t levels, std::size_t
   return (2 * levels + points) * (wide ? sizeof(double) : sizeof(float)) + depth;
 }
 
-/// A feature with which another one interacts, and the sums that belong to the two.
+/// A feature with which another one interacts, and the number of the pair.
 struct InteractingFeature {
-  std::uint32_t feature;
-  std::uint32_t first_term, end_term;  ///< Range of KindTables::pair_terms.
+  std::uint32_t feature, pair;
 };
 
 /// A leaf whose contributions are looked up (see PatternLeaf), and where its tests and numbers begin.
@@ -54,7 +53,7 @@ struct LookedUpFeature {
 struct KindTables {
   const std::uint32_t* round_begins;  ///< The program's section.
   /// ensemble_factor() for each number of rounds up to that of the model, in programs with virtual ensembles.
-  const float* ensemble_factors;
+  const double* ensemble_factors;
   UncertaintyRule uncertainty;
   EarlyStopRule early_stop;
   ClassRule class_rule;
@@ -80,7 +79,10 @@ struct KindTables {
   /// interacting_begins[k * num_features + f] on and before the number that follows, in the order of the output's pairs.
   const std::uint32_t* interacting_begins;
   const InteractingFeature* interacting;
-  const std::uint32_t* pair_terms;  ///< The sums of the pairs, pair after pair.
+  /// The sums of pair p of features: those numbered pair_terms[i], for i from pair_begins[p] on and before the number
+  /// that follows. The pairs of an output follow those of the output before.
+  const std::uint32_t* pair_begins;
+  const std::uint32_t* pair_terms;
   // Contributions that are looked up, in programs that compare rows with a background.
   const PatternTest* pattern_tests;
   const double* pattern_numbers;
