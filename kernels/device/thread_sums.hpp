@@ -1,6 +1,6 @@
-// A thread's part of what its block does with sums: it begins them, adds copies and kept leaves, and turns them into the
-// results of a call. Sums of float32, which most calls have, are handled inline, so that instructions read the launch
-// from constant memory; other sums are function calls.
+// A thread's part of what its block does with sums: it begins them, adds copies and kept leaves, and turns them into
+// the results of a call. Sums of float32, which most calls have, are handled inline, so that instructions read the
+// launch from constant memory; other sums are function calls.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// A thread's part of its block's work: the rows that it takes, where the sums of rows lie, and the block's barriers. Code
-// outside the maps of some dimensions of the block is shared by the threads that differ in those dimensions only: thread
-// i of n such threads takes the rows whose numbers, counted from the block's first row, are i modulo n.
+// A thread's part of its block's work: the rows that it takes, where the sums of rows lie, and the block's barriers.
+// Code outside the maps of some dimensions of the block is shared by the threads that differ in those dimensions only:
+// thread i of n such threads takes the rows whose numbers, counted from the block's first row, are i modulo n.
 #pragma once
 
 #include <cstddef>

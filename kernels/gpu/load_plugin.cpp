@@ -25,8 +25,8 @@ namespace forestvm {
 namespace kernels {
 namespace {
 
-// Paths are strings here, and files are read without streams: std::filesystem and streams would each add symbols, and so
-// a page or more, to small libraries.
+// Paths are strings here, and files are read without streams: std::filesystem and streams would each add symbols, and
+// so a page or more, to small libraries.
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
@@ -64,17 +64,20 @@ std::string program_file() {
   return {path.data(), length < 0 ? 0 : static_cast<std::size_t>(length)};
 }
 
-/// Returns the absolute path of a file, or nothing if there is none.
+bool is_there(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+/// Returns a path that stays valid when the process leaves its folder.
 std::string absolute(const std::string& path) {
-  const std::unique_ptr<char, Free> found(realpath(path.c_str(), nullptr));
-  return found == nullptr ? "" : found.get();
+  if (path.starts_with('/')) return path;
+  const std::unique_ptr<char, Free> folder(getcwd(nullptr, 0));
+  return folder == nullptr ? path : formatted("{}/{}", folder.get(), path);
 }
 
 /// Returns the path of the vendor's library, or its name alone if the loader has to look for it.
 Result<std::string> find_library(const VendorLibrary& library) {
   if (const char* const chosen = secure_getenv("FORESTVM_PLUGINS"); chosen != nullptr && *chosen != '\0') {
     const std::string path = formatted("{}/{}", chosen, library.file);
-    if (std::string there = absolute(path); !there.empty()) return there;
+    if (is_there(path)) return absolute(path);
     return absent(
         library,
         formatted("there is no {}; the environment variable FORESTVM_PLUGINS names its folder", path));
@@ -83,9 +86,9 @@ Result<std::string> find_library(const VendorLibrary& library) {
     const std::size_t folder_ends = file.rfind('/');
     if (folder_ends == std::string::npos) continue;
     for (const char* const beside : {"", FORESTVM_PLUGIN_FOLDER "/"}) {
-      std::string there =
-          absolute(formatted("{}/{}{}", std::string_view(file).substr(0, folder_ends), beside, library.file));
-      if (!there.empty()) return there;
+      const std::string path =
+          formatted("{}/{}{}", std::string_view(file).substr(0, folder_ends), beside, library.file);
+      if (is_there(path)) return path;
     }
   }
   return std::string(library.file);
