@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <span>
 #include <utility>
-#include <list>
 #include <vector>
 
 #include <forestvm/result.hpp>
