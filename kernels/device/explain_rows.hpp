@@ -1,5 +1,6 @@
-// Computes contributions and interactions of features, a thread for each row and batch of trees: forestvm/internal/loaded_paths.hpp says
-// what is computed. Operations and their order are those of the host's PathWalk, so the numbers have the host's bits.
+// Computes contributions and interactions of features, a thread for each row and batch of trees:
+// forestvm/internal/loaded_paths.hpp says what is computed. Operations and their order are those of the host's
+// PathWalk, so the numbers have the host's bits.
 #pragma once
 
 #include <cstddef>

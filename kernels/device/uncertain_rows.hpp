@@ -42,8 +42,8 @@ FVM_DEVICE void store_spread(const Launch& launch, const Score* leaves, std::uin
   }
 }
 
-/// The scores of a row's virtual ensembles, one ensemble at a time. Scores are float64, as those of all models that have
-/// such ensembles.
+/// The scores of a row's virtual ensembles, one ensemble at a time. Scores are float64, as those of all models that
+/// have such ensembles.
 class RowMembers {
  public:
   FVM_DEVICE RowMembers(const Launch& launch, const double* leaves, std::uint32_t row)

@@ -1,5 +1,5 @@
-// The program's tables on the device for outputs other than scores: of single trees, of stages, of how sure a forest is,
-// contributions of each kind, and quantiles. Only the kernel of kinds reads them.
+// The program's tables on the device for outputs other than scores: of single trees, of stages, of how sure a forest
+// is, contributions of each kind, and quantiles. Only the kernel of kinds reads them.
 #pragma once
 
 #include <cstddef>
@@ -75,8 +75,8 @@ struct KindTables {
   /// after the other.
   const std::uint32_t* term_begins;
   const std::uint32_t* terms;
-  /// The features with which feature f of output k interacts: those from
-  /// interacting_begins[k * num_features + f] on and before the number that follows, in the order of the output's pairs.
+  /// The features with which feature f of output k interacts, in the order of the output's pairs: those from
+  /// interacting_begins[k * num_features + f] on and before the number that follows.
   const std::uint32_t* interacting_begins;
   const InteractingFeature* interacting;
   /// The sums of pair p of features: those numbered pair_terms[i], for i from pair_begins[p] on and before the number
