@@ -55,15 +55,18 @@ class ThreadMachine : public ThreadSums {
 
   FVM_DEVICE ThreadMachine(const Launch& launch, State& state) : ThreadSums(launch, state) {
     Range rows{0, launch.pass.row_count, 0};
-    if (!kKnown && launch.rows_per_block != 0)
-      rows = slice(rows, launch.rows_per_block * index(LaunchDimension::GridX),
-                   launch.rows_per_block * (index(LaunchDimension::GridX) + 1));
+    if constexpr (!kKnown)
+      if ((launch.rows_per_block | launch.copy_count) !=
+          0) {  // asks once in most launches, which have neither
+        if (launch.rows_per_block != 0)
+          rows = slice(rows, launch.rows_per_block * index(LaunchDimension::GridX),
+                       launch.rows_per_block * (index(LaunchDimension::GridX) + 1));
+        if (launch.copy_count != 0 && state.staged_trees.start(launch, block_thread()))
+          Device::sync(kMaxPhaseCode);
+      }
     ranges[kRowsRegister] = rows;
     ranges[kTreesRegister] = {0, launch.program.num_trees, 0};
     state.block_row = rows.begin;
-    if constexpr (!kKnown)
-      if (launch.copy_count != 0 && state.staged_trees.start(launch, block_thread()))
-        Device::sync(kMaxPhaseCode);
   }
 
   FVM_DEVICE bool first(const LinkedInst& loop) {

@@ -28,13 +28,19 @@ class ThreadSums : public ThreadWork {
 
   template <class Linked>
   FVM_DEVICE void init(const Linked& inst) {
-    fill<Linked>(linked<Op::Init, LinkedField::AccOut>(inst),
-                 ranges[linked<Op::Init, LinkedField::Rows>(inst)], launch_->pass.base);
+    const std::uint32_t accumulator = linked<Op::Init, LinkedField::AccOut>(inst);
+    const Range rows = ranges[linked<Op::Init, LinkedField::Rows>(inst)];
+    if constexpr (kKnown<Linked>)
+      fill_rows<KnownSum<Linked>>(accumulator, rows, launch_->pass.base, 0);
+    else if (launch_->accumulators[accumulator].starts_alike)
+      fill_rows<F32Sum>(accumulator, rows, launch_->pass.base, 0);
+    else
+      copy().init_others(accumulator, rows);
   }
 
   FVM_DEVICE void zero(const LinkedInst& inst) {
-    fill<LinkedInst>(linked<Op::Zero, LinkedField::AccOut>(inst),
-                     ranges[linked<Op::Zero, LinkedField::Rows>(inst)], nullptr);
+    clear<LinkedInst>(linked<Op::Zero, LinkedField::AccOut>(inst),
+                      ranges[linked<Op::Zero, LinkedField::Rows>(inst)]);
   }
 
   FVM_DEVICE void add_base(const LinkedInst& inst) const { copy().add_base_scores(inst); }
@@ -48,7 +54,7 @@ class ThreadSums : public ThreadWork {
     const std::uint32_t before = kKnown<Linked> ? 0 : state_->copies[to.parent] * to.iterations;
     state_->copies[accumulator] = iteration + before;
     if (to.stored_elsewhere || linked<Op::Privatize, LinkedField::Zeroed>(inst) != 0) return;
-    fill<Linked>(accumulator, ranges[linked<Op::Privatize, LinkedField::Rows>(inst)], nullptr);
+    clear<Linked>(accumulator, ranges[linked<Op::Privatize, LinkedField::Rows>(inst)]);
   }
 
   template <class Linked>
@@ -233,20 +239,23 @@ class ThreadSums : public ThreadWork {
 
   // --- elements ---
 
-  /// Sets the rows of an accumulator to `values`, which is LaunchPass::base or null: to zero.
+  /// Sets the rows of an accumulator to zero.
   template <class Linked>
-  FVM_DEVICE void fill(std::uint32_t accumulator, Range rows, const double* values) const {
+  FVM_DEVICE void clear(std::uint32_t accumulator, Range rows) const {
     if constexpr (kKnown<Linked>)
-      fill_rows<KnownSum<Linked>>(accumulator, rows, values, 0);
-    else if (launch_->accumulators[accumulator].starts_alike)
-      fill_rows<F32Sum>(accumulator, rows, values, 0);
+      zero_rows<KnownSum<Linked>>(accumulator, rows);
+    else if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32)
+      zero_rows<F32Sum>(accumulator, rows);
     else
-      copy().fill_others(accumulator, rows, values);
+      copy().clear_others(accumulator, rows);
   }
-  FVM_DEVICE_COLD void fill_others(std::uint32_t accumulator, Range rows, const double* values) const {
-    const std::size_t stride = values == nullptr ? 0 : launch_->pass.base_stride;
-    with_element(accumulator,
-                 [&]<class Element>() { fill_rows<Element>(accumulator, rows, values, stride); });
+  FVM_DEVICE_COLD void clear_others(std::uint32_t accumulator, Range rows) const {
+    with_element(accumulator, [&]<class Element>() { zero_rows<Element>(accumulator, rows); });
+  }
+  FVM_DEVICE_COLD void init_others(std::uint32_t accumulator, Range rows) const {
+    with_element(accumulator, [&]<class Element>() {
+      fill_rows<Element>(accumulator, rows, launch_->pass.base, launch_->pass.base_stride);
+    });
   }
   template <Op op>
   FVM_DEVICE_COLD void reduce_others(const LinkedInst& inst) const {

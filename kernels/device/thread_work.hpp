@@ -127,7 +127,7 @@ class ThreadWork {
   }
 
   /// Sets the rows of an accumulator to `values`, one for each output, those of a row `stride` numbers after those of
-  /// the row before; null: to zero.
+  /// the row before.
   template <class Element>
   FVM_DEVICE void fill_rows(std::uint32_t accumulator, Range rows, const double* values,
                             std::size_t stride) const {
@@ -136,8 +136,18 @@ class ThreadWork {
       Element* const sums = accumulator_row<Element>(accumulator, row);
       const double* const of_row = values + row * stride;
       FVM_NO_UNROLL
-      for (std::uint32_t k = 0; k < width; ++k)
-        sums[k] = values == nullptr ? Element{} : Element::of(of_row[k], launch_->program.scale);
+      for (std::uint32_t k = 0; k < width; ++k) sums[k] = Element::of(of_row[k], launch_->program.scale);
+    });
+  }
+
+  /// Sets the rows of an accumulator to zero.
+  template <class Element>
+  FVM_DEVICE void zero_rows(std::uint32_t accumulator, Range rows) const {
+    const std::uint32_t width = launch_->accumulators[accumulator].width;
+    for_rows(rows, [&](std::uint32_t row) {
+      Element* const sums = accumulator_row<Element>(accumulator, row);
+      FVM_NO_UNROLL
+      for (std::uint32_t k = 0; k < width; ++k) sums[k] = Element{};
     });
   }
 

@@ -22,14 +22,11 @@ extern __shared__ float4 shared_memory[];
 
 struct Device {
   static constexpr unsigned kMaxThreads = 1024;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 && __CUDA_ARCH__ < 1200
-  static constexpr unsigned kDeliveredTrees = 1;  ///< with two, compilers for 10.0 spill registers
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000  // otherwise compilers for 10.0 and 12.0 spill registers
+  static constexpr unsigned kDeliveredTrees = 1;
+  static constexpr bool kHandsOverCopies = false;
 #else
   static constexpr unsigned kDeliveredTrees = 4;
-#endif
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
-  static constexpr bool kHandsOverCopies = false;  ///< otherwise compilers for 10.0 and 12.0 spill registers
-#else
   static constexpr bool kHandsOverCopies = true;
 #endif
 

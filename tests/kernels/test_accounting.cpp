@@ -53,8 +53,8 @@ TEST(Accounting, RowsInSharedMemory) {
   // copies its row's four values at once. The walk has ten tiles of one tree, which goes on until its leaf: after
   // none, two and four visits it is tested.
   EXPECT_DOUBLE_EQ(phase.warp_instructions, 80 + (42 + 12) + (62 + 12) + (100 + 40) + (46 + 46) +
-                                                (187 + 10 * (26 + 3 + 18 + 3 * 18 + 4 * (10.2 + 2))) +
-                                                (60 + 50));
+                                                (187 + 10 * (26 + 3 + 16 + 3 * 18 + 4 * (10.2 + 2))) +
+                                                (40 + 20));
   EXPECT_DOUBLE_EQ(phase.wavefronts, 2.65 + 1);
   EXPECT_DOUBLE_EQ(phase.bytes.rows, 16);
   EXPECT_DOUBLE_EQ(phase.bytes.results, 4);
@@ -84,7 +84,7 @@ TEST(Accounting, TreesInSharedMemory) {
   const double copies = 100 + std::ceil(10 * 15 * 8 / 16.0 / 64) * 20;
   EXPECT_DOUBLE_EQ(call.phases[0].warp_instructions,
                    80 + (42 + 12) + (62 + 12) + copies + (46 + 46) + (12 + 36 + 12) +
-                       (187 + 10 * (26 + 3 + 18 + 3 * 18 + 4 * (9.2 + 2 + 4))) + (60 + 50));
+                       (187 + 10 * (26 + 3 + 16 + 3 * 18 + 4 * (9.2 + 2 + 4))) + (40 + 20));
   EXPECT_DOUBLE_EQ(call.phases[0].bytes.nodes, 10 * 15 * 8 / 64.0);
 }
 
