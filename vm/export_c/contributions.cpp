@@ -1,7 +1,7 @@
 // Writes the functions that compute contributions of features: exact ones from the paths of the trees, and approximate
 // ones from what leaves attribute to features. The exact ones are computed in the order of vm/host/paths/explain.hpp,
-// with the constants of LoadedPaths, so that they have the VM's bits. Each split is visited on the way down and on the way
-// up; what is kept between the two lies on a stack whose size is known.
+// with the constants of LoadedPaths, so that they have the VM's bits. Each split is visited on the way down and on the
+// way up; what is kept between the two lies on a stack whose size is known.
 #include <algorithm>
 #include <initializer_list>
 #include <span>
@@ -48,7 +48,7 @@ static uint32_t @explain_tree(const @ROW *x, uint32_t tree, uint32_t next, @NUMB
     const @NUMBER *const leaves = constants;
     const @NUMBER *own = numbers[depth == 0u ? 0u : way[depth - 1u].turned] + depth * points;
     at->split = split;
-    at->left = (split[0] & LEAF) != 0u || @left(x, split[0], @path_thresholds[next]);
+    at->left = (split[0] & LEAF) != 0u || @left_bit(x, split[0], @path_thresholds[next]);
     at->open = above == 0u || (way[above - 1u].open != 0u && way[above - 1u].left != way[above - 1u].turned);
     at->turned = split[3] & 1u;
     ++next;
@@ -126,7 +126,7 @@ constexpr const char* kPattern = R"(static void @add_pattern(const @ROW *x, uint
   uint32_t pattern = of[4] - 1u, i;
   for (i = of[0]; i < of[1]; ++i) {
     const uint32_t *const test = @pattern_tests + 3u * i;
-    const int left = (test[0] & LEAF) != 0u || @left(x, test[0], @pattern_thresholds[i]);
+    const int left = (test[0] & LEAF) != 0u || @left_bit(x, test[0], @pattern_thresholds[i]);
     if (left == (test[1] != 0u)) pattern &= ~test[2];
   }
   for (i = of[2]; i < of[3]; ++i) {
@@ -261,7 +261,7 @@ class PathTables {
     if (leaves == 1) put(first + SplitConstants::LeftValue);
     if (leaves == 2) put(first + SplitConstants::RightValue);
     if (repeated) put(tree.points == 0 ? first : points + SplitConstants::PointAway);
-    for (std::size_t at = points; at < points + tree.points * width; at += width) {
+    for (std::size_t k = 0, at = points; k < tree.points; ++k, at += width) {
       put(at + SplitConstants::PointLeft);
       put(at + SplitConstants::PointRight);
       if (repeated) put(at + SplitConstants::PointSlope);

@@ -233,16 +233,18 @@ constexpr Piece kScorePieces[] = {
 )"},
 };
 
+constexpr const char* kWithBranch = "value < threshold || (value != value && (word & 0x40000000u) != 0u)";
+constexpr const char* kWithoutBranch = "(value < threshold) | ((value != value) & (int)(word >> 30 & 1u))";
+
 /// Returns the C function that says whether a row goes left at a test, by the values of rows or by the order of their
-/// bits.
-std::string comparison(const Job& job) {
+/// bits. `sides` is the C expression that compares values.
+std::string comparison(const Job& job, const char* sides) {
   const std::string value =
       formatted("  const uint32_t column = word & 0x3fffffffu;\n  const @ROW value = {};\n",
                 column_value(job, "column"));
   if (job.options.thresholds == ExportOptions::Thresholds::Float)
-    return formatted(
-        "static int @left(const @ROW *x, uint32_t word, @ROW threshold) {\n{}  return value < threshold || (value != value && (word & 0x40000000u) != 0u);\n}\n",
-        value);
+    return formatted("static int @left(const @ROW *x, uint32_t word, @ROW threshold) {\n{}  return {};\n}\n",
+                     value, sides);
   const bool wide = job.program.meta().row_type == ScalarType::Float64;
   const std::string integer = wide ? "int64_t" : "int32_t", least = wide ? "INT64_MIN" : "INT32_MIN";
   const std::string sizes = wide ? "0x7fffffffffffffffll" : "0x7fffffff";
@@ -261,7 +263,11 @@ std::string runtime_text(const Job& job, const std::string& body) {
   // Names and texts of all functions. Later ones call earlier ones.
   std::vector<std::pair<std::string, std::string>> pieces;
   for (const Piece& piece : kPieces) pieces.emplace_back(piece.name, in_file(job, piece.text));
-  pieces.emplace_back("left(", in_file(job, comparison(job)));
+  // Processors foresee the sides of walks, and go on before they are known. Where nothing but numbers depends on sides,
+  // wrong guesses would cost more than a branch saves.
+  pieces.emplace_back("left(", in_file(job, comparison(job, kWithBranch)));
+  pieces.emplace_back("left_bit(",
+                      in_file(job, replaced(comparison(job, kWithoutBranch), "@left(", "@left_bit(")));
   for (const ScalarType score : {ScalarType::Float32, ScalarType::Float64}) {
     const auto add = [&](const std::string& name, const std::string& text) {
       pieces.emplace_back(in_file(job, name + "@BITS(", score), in_file(job, text, score));
