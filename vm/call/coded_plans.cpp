@@ -10,6 +10,8 @@
 #include <forestvm/internal/leaf_functions.hpp>
 #include <forestvm/internal/row_source.hpp>
 
+#include "vm/call/sorted.hpp"
+
 namespace forestvm {
 namespace {
 
@@ -21,23 +23,25 @@ bool walks_values(const Program& program, const InstFacts& inst) {
   });
 }
 
-/// Returns, for each instruction that walks trees which read values, the numbers of rows for which it runs.
-std::vector<RowCounts> values_read(const Program& program) {
-  std::vector<RowCounts> found;
+/// The least and the most rows of some calls.
+using CallRows = std::pair<std::uint32_t, std::uint32_t>;
+
+/// Returns, ascending, the numbers of rows for which instructions run that walk trees which read values.
+std::vector<CallRows> values_read(const Program& program) {
+  std::vector<CallRows> found;
   for (const InstFacts& inst : code_map(program).insts)
-    if (walks_values(program, inst)) found.push_back(inst.calls);
+    if (walks_values(program, inst)) found.emplace_back(inst.calls.least, inst.calls.most);
+  sort_unique(found);
   return found;
 }
 
-/// Returns the numbers of rows, from 1 on, that are in none of `counts`.
-std::vector<RowCounts> all_others(std::vector<RowCounts> counts) {
-  std::sort(counts.begin(), counts.end(),
-            [](const RowCounts& a, const RowCounts& b) { return a.least < b.least; });
+/// Returns the numbers of rows, from 1 on, that are in none of `all`, which ascend.
+std::vector<RowCounts> all_others(const std::vector<CallRows>& all) {
   std::vector<RowCounts> others;
   std::uint64_t next = 1;
-  for (const RowCounts& taken : counts) {
-    if (next < taken.least) others.push_back({static_cast<std::uint32_t>(next), taken.least - 1});
-    next = std::max(next, std::uint64_t{taken.most} + 1);
+  for (const auto& [least, most] : all) {
+    if (next < least) others.push_back({static_cast<std::uint32_t>(next), least - 1});
+    next = std::max(next, std::uint64_t{most} + 1);
   }
   if (next <= UINT32_MAX) others.push_back({static_cast<std::uint32_t>(next), UINT32_MAX});
   return others;

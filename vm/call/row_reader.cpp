@@ -12,6 +12,7 @@
 #include <forestvm/internal/row_source.hpp>
 
 #include "vm/call/read_column.hpp"
+#include "vm/call/sorted.hpp"
 
 namespace forestvm {
 namespace {
@@ -52,8 +53,7 @@ Result<void> check_extent(const RowBlock& rows, std::uint32_t num_features) {
   for (const EncodedFeature& feature : program.encoded_features()) features.push_back(feature.feature);
   for (const CategoryColumn& column : program.category_columns()) features.push_back(column.feature);
   for (const LeafTerm& term : program.leaf_terms()) features.push_back(term.feature);
-  std::sort(features.begin(), features.end());
-  features.erase(std::unique(features.begin(), features.end()), features.end());
+  sort_unique(features);
   std::erase_if(features, [&](std::uint32_t f) { return f >= program.meta().num_features; });
   return features;
 }

@@ -106,11 +106,7 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
   loaded.tree_outputs = tree_outputs(program);
   loaded.stages = stage_rule(program);
   loaded.vectors = leaf_vectors(program);
-  loaded.functions = LeafFunctions(program);
-  loaded.leaf_blocks = LeafBlocks(loaded.functions);
-  loaded.paths = HostPaths(program);
   target.add_levels(loaded.paths);
-  loaded.attributions = LeafAttributions(program);
   loaded.parameters = parameters_of(program.meta());
   loaded.encoder = load_encoder(program.encoded_features(), program.ranks(), program.columns(),
                                 program.category_columns(), row_width(program.meta()));

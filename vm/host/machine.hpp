@@ -50,7 +50,13 @@ enum class StageRule : std::uint8_t {
 /// A loaded program, which all calls share.
 struct LoadedProgram {
   explicit LoadedProgram(Program of)
-      : program(std::move(of)), meta(program.meta()), code(program.code().data()) {}
+      : program(std::move(of)),
+        meta(program.meta()),
+        code(program.code().data()),
+        functions(program),
+        leaf_blocks(functions),
+        paths(program),
+        attributions(program) {}
 
   /// Returns whether calls for an output use an accumulator.
   bool uses(std::size_t accumulator, OutputKind output) const {
@@ -81,10 +87,10 @@ struct LoadedProgram {
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.
   StageRule stages{};                         ///< The way to the scores of stages.
   LeafVectors vectors{};                      ///< Vectors of leaves, which sum_trees adds.
-  LeafFunctions functions{};                  ///< Functions of leaves, whose outputs sum_trees adds.
-  LeafBlocks leaf_blocks{};                   ///< `functions` in the form in which they are computed.
-  HostPaths paths{};                          ///< Paths, from which explain computes contributions.
-  LeafAttributions attributions{};            ///< Terms of leaves, which attribute adds.
+  LeafFunctions functions;                    ///< Functions of leaves, whose outputs sum_trees adds.
+  LeafBlocks leaf_blocks;                     ///< `functions` in the form in which they are computed.
+  HostPaths paths;                            ///< Paths, from which explain computes contributions.
+  LeafAttributions attributions;              ///< Terms of leaves, which attribute adds.
   TransformParameters parameters{};
   std::vector<double> base{};     ///< Base scores.
   std::vector<double> no_base{};  ///< Zeros, one for each output: base scores of rounds without a base.

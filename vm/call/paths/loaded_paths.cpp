@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include <boost/container/static_vector.hpp>
+
 #include <forestvm/internal/calls.hpp>
 
 #include "vm/call/paths/radau.hpp"
@@ -94,9 +96,7 @@ struct WayThrough {
         enter(child);
         continue;
       }
-      while (!open.empty() && !way.back().left) {
-        leave();
-      }
+      while (!open.empty() && !way.back().left) leave();
       if (open.empty()) break;
       back();
       go(false);
@@ -170,8 +170,9 @@ struct WayThrough {
 
   const TreeNodes& tree;
   const bool lists_others_;
-  std::vector<std::uint32_t> open;  ///< Splits that the way has entered and not left.
-  std::vector<WaySplit> way;
+  /// Splits that the way has entered and not left. The verifier bounds their number.
+  boost::container::static_vector<std::uint32_t, kMaxPathSplits> open;
+  boost::container::static_vector<WaySplit, kMaxPathSplits> way;
 };
 
 bool is_repeated(const SplitOnWay& split) { return split.above != kNoneAbove; }
@@ -185,7 +186,8 @@ void add_constants(const TreeNodes& tree, const SplitOnWay& split, bool four, co
   const double difference = tree.means[left] - tree.means[right];
   const double first = rule.first * split.others_taken * difference;
   const double slope = both ? difference : 1, value = both ? tree.means[right] : 0;
-  const double constants[] = {(1 - z) * slope,  -z * slope,       0, first * (1 - z), first * -z, 0,
+  const double if_left = (1 - z) * slope, if_right = -z * slope;
+  const double constants[] = {if_left,          if_right,         0, first * (1 - z), first * -z, 0,
                               tree.means[left], tree.means[right]};
   static_assert(std::size(constants) == SplitConstants::Count);
   const std::size_t begin = to.size(),
@@ -297,7 +299,7 @@ class PathLoader {
         if (node.split != 0) add(node.feature);
     for (const std::uint32_t feature : further) add(feature);
     for (const std::uint32_t feature : features) is_listed_[feature] = 0;
-    std::ranges::sort(features);
+    sort_unique(features);
     return features;
   }
 
