@@ -186,7 +186,8 @@ TEST(Accounting, EncodingLoadsValuesAndThresholds) {
   const std::string values = kRowsInBlocks + "; cache(b0); layout(tree, array)",
                     encoded = values + "; encode(u8)";
   double searches = 0;
-  for (const EncodedFeature& feature : compiled(*parse_schedule(encoded)).encoded_features())
+  const Program program = compiled(*parse_schedule(encoded));
+  for (const EncodedFeature& feature : program.encoded_features())
     searches += 21 * (1 + std::ceil(std::log2(1 + feature.threshold_count)));
   ASSERT_GT(searches, 0);
   const auto passing = [](const std::string& schedule) {
