@@ -93,8 +93,8 @@ FVM_DEVICE void attribute_row(const Launch& launch, std::uint32_t row, Value* to
       FVM_NO_UNROLL
       for (std::uint32_t a = ends[0]; a < ends[1]; ++a) {
         const Attribution term = tables.attributions[a];
-        const std::uint32_t feature =
-            term.index - first;  // a leaf that is a vector has those of other outputs, too
+        // A leaf that is a vector has terms of other outputs, too.
+        const std::uint32_t feature = term.index - first;
         if (feature < features) sums[feature] += static_cast<Score>(term.value);
       }
     }

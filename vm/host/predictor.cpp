@@ -31,15 +31,12 @@ constexpr unsigned kMaxThreads = 4096;
 /// A call that can be made again with other rows: see Predictor::predict_again.
 struct KnownCall {
   std::uint64_t predictor = 0;  ///< HostPredictor::number_; 0 if there is no such call.
-  std::size_t count = 0, stride = 0;
-  std::size_t numbers = 0;  ///< Numbers of the output.
-  OutputKind output{};
   ResultType type{};
   Pass pass{};  ///< The call's only pass. Its accumulators and codes lie in the context's scratch memory.
 
   bool is_like(const RowBlock& rows, OutputKind wanted, ResultType wanted_type) const {
-    return rows.count == count && rows.stride == stride && output == wanted && type == wanted_type &&
-           rows.type == RowType::Float32 && rows.column_stride == 1 && !rows.hashed;
+    return rows.count == pass.row_count && rows.stride == pass.row_stride && pass.output == wanted &&
+           type == wanted_type && rows.type == RowType::Float32 && rows.column_stride == 1 && !rows.hashed;
   }
 };
 
@@ -77,8 +74,8 @@ class HostPredictor final : public CallPredictor {
                      std::size_t capacity) const override {
     if (context.owner() != &HostContext::kBackend) return false;
     KnownCall& last = static_cast<HostContext&>(context).last;
-    if (last.predictor != number_ || !last.is_like(rows, output, type) || capacity < last.numbers ||
-        rows.data == nullptr || out == nullptr)
+    if (last.predictor != number_ || !last.is_like(rows, output, type) ||
+        capacity < last.pass.row_count * last.pass.width || rows.data == nullptr || out == nullptr)
       return false;
     last.pass.rows = static_cast<const float*>(rows.data);
     set_results(last.pass, {type, out});
@@ -159,7 +156,7 @@ class HostPredictor final : public CallPredictor {
 
   void remember(const Pass& pass, ResultType type, KnownCall& call) const {
     static constexpr CallOptions kNoOptions;
-    call = {number_, pass.row_count, pass.row_stride, pass.row_count * pass.width, pass.output, type, pass};
+    call = {number_, type, pass};
     call.pass.options = &kNoOptions;
     call.pass.source = nullptr;  // functions of leaves and early stops read it
   }
