@@ -72,9 +72,10 @@ struct ThreadState {
   std::byte* shared = Device::shared();
   bool unsettled = false;  ///< true if threads may have written or read since the last barrier
   StagedAs staged_as = StagedAs::Values;
-  StagedRows staged_rows;  ///< Set whenever staged_rows_end is not 0.
+  StagedRows staged_rows;  ///< Set whenever staged_rows_end is not 0; zeroes until then would take registers.
   std::uint32_t staged_rows_end = 0;
 
+  // NOLINTNEXTLINE(clang-analyzer-optin.cplusplus.UninitializedObject): see staged_rows
   FVM_DEVICE explicit ThreadState(const Launch& launch)
       : peer(Peer::of(launch.peers, IndexInBlock::of_thread())), number(peer.number) {}
 };
