@@ -25,6 +25,14 @@ RootNodes root_nodes(Layout layout, const GroupData& group) {
   return roots;
 }
 
+/// Returns whether walks come to a leaf in every tree. An exact walk may end before.
+bool comes_to_leaves(const WalkerDesc& desc, const GroupData& group) {
+  const std::span trees(group.trees, group.tree_count);
+  return desc.end != WalkEnd::Exact || std::all_of(trees.begin(), trees.end(), [&](const TreeDesc& tree) {
+           return tree.depth <= desc.steps;
+         });
+}
+
 Result<LoadedWalker> load_walker(const Program& program, LoadedProgram& loaded, const WalkerDesc& desc,
                                  const Target& target) {
   const GroupDesc& group = loaded.groups[desc.group];
@@ -42,6 +50,13 @@ Result<LoadedWalker> load_walker(const Program& program, LoadedProgram& loaded, 
       nullptr) {  // the walks of these layouts that have no tiles are in lanes
     loaded.roots[desc.group] = root_nodes(group.layout, walker.task.group);
     walker.task.roots = &loaded.roots[desc.group];
+    if (group.layout == Layout::Sparse4 && loaded.columns <= target.byte_test_columns() &&
+        comes_to_leaves(desc, walker.task.group)) {
+      ByteTests& tests = loaded.byte_tests[desc.group];
+      if (tests.empty())
+        tests = ByteTests(walker.task.group, walker.task.group.tree_count, !program.wide_leaves().empty());
+      if (!tests.empty()) walker.task.byte_tests = &tests;
+    }
   }
   walker.task.first_tree = group.tree_begin;
   walker.task.numbers = program.leaf_numbers().data() + group.first_number;
@@ -118,6 +133,7 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
     loaded.trees_ascend.push_back(has_trees_in_order(program, group) ? 1 : 0);
   }
   loaded.roots.resize(loaded.groups.size());
+  loaded.byte_tests.resize(loaded.groups.size());
   for (const WalkerDesc& desc : program.walkers()) {
     FVM_ASSIGN(const LoadedWalker walker, load_walker(program, loaded, desc, target));
     loaded.walkers.push_back(walker);

@@ -33,6 +33,7 @@ void PrintTo(const LayoutRow& layout, std::ostream* out) { *out << layout.text; 
 
 namespace {
 
+using host::ByteTests;
 using host::RootNodes;
 using host::WalkTask;
 using Against = GuardedMemory::Against;
@@ -174,6 +175,10 @@ class Guarded {
     data_.tile_size = group.tile_size;
     with_view(group.layout, [&]<class View>() {
       if constexpr (requires { View::kLeafWord; }) roots_ = RootNodes::of<View>(data_, tree_count);
+      byte_tests_ = {};
+      if constexpr (std::same_as<View, Sparse4View>)
+        if (forest.columns() <= ByteTests::kMostColumns)
+          byte_tests_ = ByteTests(data_, tree_count, !forest.program.wide_leaves().empty());
     });
     numbers_at_ = put_all<std::uint32_t>(numbers_, forest.program.leaf_numbers().data() + group.first_number,
                                          numbers, end);
@@ -213,6 +218,7 @@ class Guarded {
     WalkTask task{};
     task.group = data_;
     task.roots = &roots_;
+    task.byte_tests = byte_tests_.empty() ? nullptr : &byte_tests_;
     task.numbers = numbers_at_;
     task.wide_leaves = wide_at_;
     task.tree_range = call.trees;
@@ -282,6 +288,7 @@ class Guarded {
   const std::uint32_t* numbers_at_ = nullptr;
   const double* wide_at_ = nullptr;
   RootNodes roots_;
+  ByteTests byte_tests_{};
 };
 
 template <class T>
@@ -393,7 +400,7 @@ Range some_rows(Dice& dice, std::size_t row_count) {
   return {begin, std::min(begin + dice.pick(sizes), static_cast<std::uint32_t>(row_count)), 0};
 }
 
-class Walkers : public testing::TestWithParam<LayoutRow> {
+class WalkerTest : public testing::Test {
  protected:
   /// Runs one walk and compares it with the plain loop.
   void check(const WalkerForest& forest, const host::Target& target, const Lockstep& lockstep,
@@ -413,6 +420,9 @@ class Walkers : public testing::TestWithParam<LayoutRow> {
   const FaultReport report_;
   Guarded guarded_;
 };
+
+class Walkers : public WalkerTest, public testing::WithParamInterface<LayoutRow> {};
+class WalkersOfFewRows : public WalkerTest {};
 
 TEST_P(Walkers, LeaveWhatAPlainLoopLeaves) {
   const std::vector<Lockstep> locksteps = all_locksteps();
@@ -444,6 +454,32 @@ TEST_P(Walkers, LeaveWhatAPlainLoopLeaves) {
         }
       }
   }
+}
+
+/// Walks that begin with tests as bytes: each way to deliver leaves, and ranges of trees that begin and end within what
+/// is walked together.
+TEST_F(WalkersOfFewRows, LeaveWhatAPlainLoopLeaves) {
+  Dice dice(5);
+  bool decides = false;
+  for (const WalkerForest& forest : forests_of_byte_tests()) {
+    const auto trees = static_cast<std::uint32_t>(forest.trees.size());
+    const std::uint32_t end = dice.percent(50) ? trees : static_cast<std::uint32_t>(dice.from_to(1, trees));
+    guarded_.put_trees(forest, end, Against::Back);
+    for (const host::Target* const target : targets_here()) {
+      if (forest.columns() > target->byte_test_columns()) continue;
+      decides = true;
+      for (const Ending& ending : endings_of(forest))
+        for (const std::uint32_t begin : {0u, end / 8 * 4, end - 1}) {
+          const auto row = static_cast<std::uint32_t>(dice.below(60));
+          const Call call{
+              {row, row + 3, 0},         {begin, end, 0},      static_cast<std::uint32_t>(forest.row_count),
+              forest.model.num_features, WalkOrder::RowsOuter, ending};
+          check(forest, *target, {64, 1}, call, dice);
+          if (HasFatalFailure()) return;
+        }
+    }
+  }
+  if (!decides) GTEST_SKIP() << "no target of this CPU decides tests as bytes";
 }
 
 /// Several threads add to the same rows: a lost addition shows in the sum, which is exact in any order.

@@ -15,7 +15,6 @@
 namespace forestvm::test {
 namespace {
 
-constexpr std::uint32_t kTrees = 43;  ///< number of trees, no multiple of any number of walks in lockstep
 constexpr std::uint32_t kThresholds = 9;
 
 enum class Shape { Bushy, Ragged, Chain, Oblivious, Leaf };
@@ -33,12 +32,12 @@ class ForestMaker {
     model.num_outputs = options_.outputs;
     model.row_type = model.score_type = options_.type;
     model.base.assign(options_.outputs, 0);
-    for (std::uint32_t t = 0; t < kTrees; ++t) {
+    for (std::uint32_t t = 0; t < options_.trees; ++t) {
       model.trees.push_back(tree(t));
       model.trees.back().output = static_cast<std::uint32_t>(dice_.below(options_.outputs));
       model.round_begins.push_back(t);
     }
-    model.round_begins.push_back(kTrees);
+    model.round_begins.push_back(options_.trees);
     return model;
   }
 
@@ -206,9 +205,9 @@ WalkerForest walker_forest(const LayoutRow& layout, const WalkerForestOptions& o
                              std::to_string(options.outputs) + " outputs";
     WalkerForest forest{what, std::move(model), compiled->program, {}, 0, {}, {}, {}};
     forest.trees.assign(forest.program.trees().begin(), forest.program.trees().end());
-    for (std::uint32_t t = 0; t < kTrees; ++t) {
+    for (std::uint32_t t = 0; t < options.trees; ++t) {
       if (forest.trees[t].number != t) throw std::logic_error("the trees' order is not the model's");
-      forest.trees[t].number = (t * 5 + 7) % kTrees;
+      forest.trees[t].number = (t * 5 + 7) % options.trees;
     }
     forest.row_count = options.row_count;
     for (std::size_t i = 0; i < options.row_count * options.features; ++i) forest.rows.push_back(value(dice));
@@ -269,6 +268,27 @@ std::vector<WalkerForest> walker_forests(const LayoutRow& layout) {
   if (takes_codes(layout.layout))
     for (const std::uint32_t features : {3u, 4u, 7u, 8u, 14u, 20u, 40u, 70u, 130u, 300u})
       add({.features = features, .row_count = 200});
+  return forests;
+}
+
+std::vector<WalkerForest> forests_of_byte_tests() {
+  std::vector<WalkerForest> forests;
+  for (const LayoutRow& layout : layout_rows()) {
+    if (layout.layout != Layout::Sparse4) continue;
+    for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64})
+      for (const std::uint32_t depth : {1u, 5u, 6u, 7u, 8u, 9u, 10u})
+        for (const std::uint32_t features : {30u, 60u, 120u})
+          forests.push_back(walker_forest(layout,
+                                          {.features = features,
+                                           .outputs = 1 + features / 60,
+                                           .trees = depth == 8 ? 193u : 71u,
+                                           .depth = depth,
+                                           .ending = depth == 9 ? "" : "unrollWalk(tree)",
+                                           .type = type,
+                                           .odd_shapes = false,
+                                           .row_count = 70},
+                                          forests.size()));
+  }
   return forests;
 }
 

@@ -51,6 +51,7 @@ struct WalkerForest {
 struct WalkerForestOptions {
   std::uint32_t features = 4;
   std::uint32_t outputs = 1;
+  std::uint32_t trees = 43;      ///< no multiple of 5, nor of any number of walks in lockstep
   std::uint32_t depth = 5;       ///< depth of the deepest tree
   std::uint32_t shallowest = 0;  ///< depth above which there is no leaf
   std::string ending = {};       ///< directive that sets the ending of walks
@@ -67,5 +68,9 @@ WalkerForest walker_forest(const LayoutRow& layout, const WalkerForestOptions& o
 /// Returns forests of a layout that together have every ending, numbers of outputs and columns on both sides
 /// of what walkers distinguish, and leaves of both types.
 std::vector<WalkerForest> walker_forests(const LayoutRow& layout);
+
+/// Returns forests of the layout sparse4, of depths on both sides of those that ByteTests distinguish, and with more
+/// trees than are walked together.
+std::vector<WalkerForest> forests_of_byte_tests();
 
 }  // namespace forestvm::test

@@ -6,6 +6,7 @@
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/sparse8.hpp>
 
+#include "vm/host/simd/avx512_byte_tests.hpp"
 #include "vm/host/simd/avx512_gathers.hpp"
 #include "vm/host/simd/codes_in_memory.hpp"
 #include "vm/host/simd/ordered_sums.hpp"
@@ -16,6 +17,10 @@ struct Avx512Lanes : OrderedSums {
   static constexpr unsigned kLanes = 16;
   /// The largest stride in floats from row to row with which values are gathered, because offsets have 32 bits.
   static constexpr std::size_t kMaxStride = std::size_t{1} << 26;
+  /// The most columns of codes with which ByteTests are decided: as many as registers hold.
+  static constexpr std::size_t kByteTestColumns = 256;
+  static_assert(kByteTestColumns <= ByteTests::kMostColumns);
+  using DecideBytes = Avx512ByteTests;
   using Floats = __m512;
   using Ints = __m512i;
 
@@ -102,6 +107,7 @@ struct Avx512Lanes : OrderedSums {
   /// The codes of a row in registers: up to Vectors x 64 columns. Only the lowest byte of a lane counts.
   template <unsigned Vectors>
   struct CodesInRegisters {
+    static constexpr bool kInRegisters = true;
     __m512i bytes[Vectors];
 
     FVM_INLINE CodesInRegisters(const std::uint8_t* from, std::size_t columns) {

@@ -29,6 +29,7 @@ struct CodePlaces {
 /// The codes of a row. Only the lowest byte of a lane counts.
 template <class Lanes>
 struct CodesInMemory {
+  static constexpr bool kInRegisters = false;
   using Ints = typename Lanes::Ints;
   const std::uint8_t* row;
   CodePlaces<Lanes> places;

@@ -27,6 +27,7 @@ namespace forestvm::host {
     void add_levels(HostPaths& paths);                \
     LeafComparers leaf_comparers();                   \
     bool picks_doubles();                             \
+    std::size_t byte_test_columns();                  \
   }
 #include <built_targets.def>
 
@@ -48,7 +49,8 @@ constexpr Target kTargets[] = {
    target_##Name::explain,              \
    target_##Name::attribute,            \
    target_##Name::add_levels,           \
-   target_##Name::picks_doubles},
+   target_##Name::picks_doubles,        \
+   target_##Name::byte_test_columns},
 #include <built_targets.def>
 };
 

@@ -64,7 +64,11 @@ class GatherWalk {
   template <unsigned Vectors>
   static void trees(const WalkTask& task, const Interleaving&) {
     if constexpr (kTakesCodes<View>)
-      Lanes::with_row_codes(task.columns, [&]<class RowCodes>() { trees<Vectors, RowCodes>(task); });
+      Lanes::with_row_codes(task.columns, [&]<class RowCodes>() {
+        if constexpr (kDecidesBytes<RowCodes>)
+          if (suits_byte_tests(task)) return trees_by_bytes<RowCodes>(task);
+        trees<Vectors, RowCodes>(task);
+      });
     else
       trees<Vectors, typename Lanes::RowValues>(task);
   }
@@ -172,6 +176,11 @@ class GatherWalk {
     return task.delivery == Delivery::F64 && !task.atomic && task.wide_leaves != nullptr;
   }
 
+  /// Returns whether the task makes plain float32 sums.
+  FVM_INLINE static bool adds_narrow(const WalkTask& task) {
+    return task.delivery == Delivery::F32 && !task.atomic;
+  }
+
   /// Calls visit<V>(i, count) for as many vectors of elements as there are, at most V at a time. The last vector
   /// may not be full.
   template <unsigned V, class Visit>
@@ -201,7 +210,7 @@ class GatherWalk {
     Nodes node[kVectors];
     for (unsigned v = 0; v < kVectors; ++v) node[v] = Lanes::same(*nodes[v / V]);
     descend<kVectors>(
-        task, [&](unsigned v) { return nodes[v / V]; }, at, node,
+        task, 0, [&](unsigned v) { return nodes[v / V]; }, at, node,
         [&](unsigned v, Ints feature) {
           return Lanes::gather(x + v % V * kLanes * task.row_stride, Lanes::add(offsets, feature));
         },
@@ -220,7 +229,7 @@ class GatherWalk {
     for (unsigned v = 0; v < kVectors; ++v) Lanes::store(values + v * kLanes, node[v].value);
     for (unsigned i = 0; i < Trees; ++i) {
       const float* const of_tree = values + i * V * kLanes;
-      if (task.delivery == Delivery::F32 && !task.atomic) [[likely]] {
+      if (adds_narrow(task)) [[likely]] {
         float* sums = reinterpret_cast<float*>(task.out) + row * task.width + descs[i].output;
         for (unsigned r = 0; r < count; ++r) sums[r * task.width] += of_tree[r];
         continue;
@@ -248,7 +257,6 @@ class GatherWalk {
   FVM_INLINE static void trees_of_row(const WalkTask& task, std::uint32_t t, std::uint32_t row,
                                       unsigned count, const Row& x, Pending& pending) {
     const auto* const nodes = reinterpret_cast<const Node*>(task.group.nodes);
-    const TreeDesc* const descs = task.group.trees + (t - task.first_tree);
     const std::uint32_t* const positions = task.roots->positions() + (t - task.first_tree);
     const auto* const roots = task.roots->template nodes<Node>() + (t - task.first_tree);
     Ints at[Vectors];
@@ -259,22 +267,95 @@ class GatherWalk {
       node[v] = Lanes::load(roots + v * kLanes);
     }
     descend<Vectors>(
-        task, [&](unsigned) { return nodes; }, at, node, [&](unsigned, Ints position) { return x[position]; },
+        task, 0, [&](unsigned) { return nodes; }, at, node,
+        [&](unsigned, Ints position) { return x[position]; },
         [&] { pending.add(Vectors * kLanes / kStepsBesideSums); });
-    if constexpr (View::kLeavesAside)
+    if constexpr (View::kLeavesAside) {
       for (unsigned v = 0; v < Vectors; ++v) at[v] = Lanes::leaves(node[v]);
+      add_leaves<Vectors>(task, t, row, count, at, leaf_of(task, at), pending);
+    } else {
+      add_leaves<Vectors>(
+          task, t, row, count, at, [&](unsigned v) { return node[v].value; }, pending);
+    }
+  }
+
+  /// True if ByteTests can be decided for the row's codes.
+  template <class Row>
+  static constexpr bool kDecidesBytes = requires {
+    typename Lanes::DecideBytes;
+    requires Row::kInRegisters;
+  };
+
+  /// Returns whether the task's walks can begin with ByteTests: it adds leaves to sums, in which they come one by one.
+  FVM_INLINE static bool suits_byte_tests(const WalkTask& task) {
+    if (task.byte_tests == nullptr || (task.tree_range.begin - task.first_tree) % ByteTests::kFour != 0)
+      return false;
+    return !task.byte_tests->has_leaves() || adds_narrow(task);
+  }
+
+  /// Walks each row through all trees, the first eight levels by ByteTests.
+  template <class Row>
+  [[gnu::noinline]] static void trees_by_bytes(const WalkTask& task) {
+    Pending pending;
+    for (std::uint32_t row = task.row_range.begin; row < task.row_range.end; ++row) {
+      const Row x(row_of<View>(task, row), task.columns);
+      for (std::uint32_t t = task.tree_range.begin; t < task.tree_range.end; t += ByteTests::kTogether)
+        trees_by_bytes(task, t, row, std::min(task.tree_range.end - t, ByteTests::kTogether), x, pending);
+    }
+    pending.add_all();
+  }
+
+  /// Walks a row through `count` trees, at most ByteTests::kTogether. Lanes beyond the last one walk other trees.
+  template <class Row>
+  FVM_INLINE static void trees_by_bytes(const WalkTask& task, std::uint32_t t, std::uint32_t row,
+                                        unsigned count, const Row& x, Pending& pending) {
+    using Decide = typename Lanes::DecideBytes;
+    constexpr unsigned kVectors = ByteTests::kTogether / kLanes;
+    const ByteTests& tests = *task.byte_tests;
+    const std::uint32_t tree = t - task.first_tree;
+    Ints at[kVectors];
+    Decide::find_ends(tests, tree, count, x, at, [&] { pending.add(ByteTests::kTogether / Decide::kCalls); });
+    if (tests.has_leaves()) {
+      const float* const leaves = tests.leaves(tree);
+      for (unsigned v = 0; v < kVectors && v * kLanes < count; ++v)
+        Lanes::store(pending.free().values + v * kLanes, Lanes::gather(leaves, at[v]));
+      return pending.turn(task, task.group.trees + tree, row, count);
+    }
+    const auto* const ends = reinterpret_cast<const std::uint8_t*>(tests.ends(tree));
+    for (unsigned v = 0; v < kVectors; ++v) {
+      const Ints end = Lanes::gather(ends, Lanes::add(at[v], at[v])) & Lanes::all(0xffff);
+      at[v] = Lanes::add(Lanes::load(tests.begins(tree) + v * kLanes), end);
+    }
+    if (!tests.walks_end()) {
+      const auto* const nodes = reinterpret_cast<const Node*>(task.group.nodes);
+      Nodes node[kVectors];
+      for (unsigned v = 0; v < kVectors; ++v) node[v] = Lanes::fetch(nodes, at[v]);
+      descend<kVectors>(
+          task, ByteTests::kLevels, [&](unsigned) { return nodes; }, at, node,
+          [&](unsigned, Ints position) { return x[position]; }, [] {});
+      for (unsigned v = 0; v < kVectors; ++v) at[v] = Lanes::leaves(node[v]);
+    }
+    add_leaves<kVectors>(task, t, row, count, at, leaf_of(task, at), pending);
+  }
+
+  /// Returns a function that gathers the outputs of the leaves in vector v of `at`.
+  template <unsigned Vectors>
+  FVM_INLINE static auto leaf_of(const WalkTask& task, const Ints (&at)[Vectors]) {
+    return [&task, &at](unsigned v) { return Lanes::gather(task.group.leaves, at[v]); };
+  }
+
+  /// Adds the leaves of a row in `count` trees. `at` has their indices, and value(v) returns their outputs in vector v.
+  template <unsigned Vectors, class Value>
+  FVM_INLINE static void add_leaves(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned count,
+                                    const Ints (&at)[Vectors], const Value& value, Pending& pending) {
+    const TreeDesc* const descs = task.group.trees + (t - task.first_tree);
     if (adds_wide(task)) {
       for (unsigned v = 0; v < Vectors; ++v) Lanes::store(pending.free().indices + v * kLanes, at[v]);
       return pending.turn(task, descs, row, count);
     }
     float* const values = pending.free().values;
-    for (unsigned v = 0; v < Vectors; ++v) {
-      if constexpr (View::kLeavesAside)
-        Lanes::store(values + v * kLanes, Lanes::gather(task.group.leaves, at[v]));
-      else
-        Lanes::store(values + v * kLanes, node[v].value);
-    }
-    if (task.delivery == Delivery::F32 && !task.atomic) [[likely]]
+    for (unsigned v = 0; v < Vectors; ++v) Lanes::store(values + v * kLanes, value(v));
+    if (adds_narrow(task)) [[likely]]
       return pending.turn(task, descs, row, count);
     std::uint64_t numbers_at[Vectors * kLanes];
     number<Vectors>(at, 0, numbers_at);
@@ -292,15 +373,16 @@ class GatherWalk {
     }
   }
 
-  /// Takes every lane to its leaf. `at` has the lanes' positions and `node` the nodes there, first the roots. nodes(v)
-  /// returns the nodes through which vector v walks, value(v, position) what its lanes test; beside() is called at each
-  /// step. All vectors step before any fetches its next nodes: a fetch waits for its own vector's step, and the
+  /// Takes every lane to its leaf. `at` has the lanes' positions and `node` the nodes there, first those that walks
+  /// reach from the roots in `taken` steps. nodes(v) returns the nodes through which vector v walks, value(v, position)
+  /// what its lanes test; beside() is called at each step. All vectors step before any fetches its next nodes: a fetch waits for its own vector's step, and the
   /// processor runs the gathers of the other vectors meanwhile. Lanes at a leaf stay there, so vectors whose lanes have
   /// all ended go on with the others, which costs less than a branch for each vector.
   template <unsigned Vectors, class Forest, class Value, class Beside>
-  FVM_INLINE static void descend(const WalkTask& task, const Forest& nodes, Ints (&at)[Vectors],
-                                 Nodes (&node)[Vectors], const Value& value, const Beside& beside) {
-    std::uint32_t steps_left = task.steps;
+  FVM_INLINE static void descend(const WalkTask& task, std::uint32_t taken, const Forest& nodes,
+                                 Ints (&at)[Vectors], Nodes (&node)[Vectors], const Value& value,
+                                 const Beside& beside) {
+    std::uint32_t steps_left = task.steps - std::min(task.steps, taken);
     for (bool walking = !task.exact || steps_left != 0; walking;) {
       walking = false;
       for (unsigned v = 0; v < Vectors; ++v) {

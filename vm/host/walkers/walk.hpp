@@ -19,6 +19,7 @@
 
 #include "vm/host/atomics.hpp"
 #include "vm/host/leaf_offsets.hpp"
+#include "vm/host/walkers/byte_tests.hpp"
 #include "vm/host/walkers/root_nodes.hpp"
 
 /// Marks a function that is called, not inlined, and of which there is one copy: without the mark GCC makes another
@@ -35,6 +36,7 @@ namespace forestvm::host {
 struct WalkTask {
   GroupData group;
   const RootNodes* roots;        ///< The roots of the group's trees; null if the walker is scalar.
+  const ByteTests* byte_tests;   ///< The tests of the group's trees as bytes; null if walks begin at roots.
   std::uint32_t first_tree;      ///< The group's first tree, as the program counts trees.
   const std::uint32_t* numbers;  ///< Numbers of the group's leaves.
   const double* wide_leaves;     ///< Float64 outputs of the group's leaves; null if the program has none.
