@@ -50,11 +50,11 @@ Result<LoadedWalker> load_walker(const Program& program, LoadedProgram& loaded, 
       nullptr) {  // the walks of these layouts that have no tiles are in lanes
     loaded.roots[desc.group] = root_nodes(group.layout, walker.task.group);
     walker.task.roots = &loaded.roots[desc.group];
-    if (group.layout == Layout::Sparse4 && loaded.columns <= target.byte_test_columns() &&
-        comes_to_leaves(desc, walker.task.group)) {
+    if (group.layout == Layout::Sparse4 && comes_to_leaves(desc, walker.task.group)) {
       ByteTests& tests = loaded.byte_tests[desc.group];
       if (tests.empty())
-        tests = ByteTests(walker.task.group, walker.task.group.tree_count, !program.wide_leaves().empty());
+        tests = target.byte_tests(walker.task.group, walker.task.group.tree_count, loaded.columns,
+                                  !program.wide_leaves().empty());
       if (!tests.empty()) walker.task.byte_tests = &tests;
     }
   }

@@ -175,16 +175,19 @@ class Guarded {
     data_.tile_size = group.tile_size;
     with_view(group.layout, [&]<class View>() {
       if constexpr (requires { View::kLeafWord; }) roots_ = RootNodes::of<View>(data_, tree_count);
-      byte_tests_ = {};
-      if constexpr (std::same_as<View, Sparse4View>)
-        if (forest.columns() <= ByteTests::kMostColumns)
-          byte_tests_ = ByteTests(data_, tree_count, !forest.program.wide_leaves().empty());
     });
     numbers_at_ = put_all<std::uint32_t>(numbers_, forest.program.leaf_numbers().data() + group.first_number,
                                          numbers, end);
     const auto wide = forest.program.wide_leaves();
     wide_at_ =
         wide.empty() ? nullptr : put_all<double>(wide_, wide.data() + group.first_number, numbers, end);
+  }
+
+  /// Puts in the tests of the trees as bytes. Returns false if the target has none.
+  bool put_byte_tests(const host::Target& target, std::uint32_t tree_count) {
+    const bool wide = !forest_->program.wide_leaves().empty();
+    byte_tests_ = target.byte_tests(data_, tree_count, forest_->columns(), wide);
+    return !byte_tests_.empty();
   }
 
   /// Returns a task whose memory has only what a walk of these rows may read and, at `sums`, write.
@@ -466,7 +469,7 @@ TEST_F(WalkersOfFewRows, LeaveWhatAPlainLoopLeaves) {
     const std::uint32_t end = dice.percent(50) ? trees : static_cast<std::uint32_t>(dice.from_to(1, trees));
     guarded_.put_trees(forest, end, Against::Back);
     for (const host::Target* const target : targets_here()) {
-      if (forest.columns() > target->byte_test_columns()) continue;
+      if (!guarded_.put_byte_tests(*target, end)) continue;
       decides = true;
       for (const Ending& ending : endings_of(forest))
         for (const std::uint32_t begin : {0u, end / 8 * 4, end - 1}) {

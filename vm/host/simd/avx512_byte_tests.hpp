@@ -21,11 +21,11 @@ class Avx512ByteTests {
   static constexpr unsigned kEndVectors = kTrees / 16;
   static constexpr unsigned kCalls = 4;
 
-  /// Sets `ends` to where walks of a row through `count` trees, at most 64, from `tree` on end: lane i of them all has i times the ends of
-  /// a tree, plus the walk's slot of the ninth level without its lowest `spare` bits. row[columns] returns the row's
-  /// codes in 64 columns. Calls beside() kCalls times, between the parts of the work. A part decides all its tests
-  /// before the next reads any outcome: a vector of outcomes that were stored one by one cannot be loaded before they
-  /// have left the store buffer.
+  /// Sets `ends` to where walks of a row through `count` trees from `tree` on end, at most 64: their indices among the
+  /// leaves or ends that begin with those of `tree`. Lanes beyond the last tree have some index of a tree behind it.
+  /// row[columns] returns the row's codes in 64 columns. Calls beside() kCalls times, between the parts of the work.
+  /// A part decides all its tests before the next reads any outcome: a vector of outcomes that were stored one by one
+  /// cannot be loaded before they have left the store buffer.
   template <class Row, class Beside>
   FVM_INLINE static void find_ends(const ByteTests& tests, std::uint32_t tree, unsigned count, const Row& row,
                                    __m512i (&ends)[kEndVectors], const Beside& beside) {
@@ -37,8 +37,8 @@ class Avx512ByteTests {
           decide(row, _mm512_load_si512(high[i].columns.data()), _mm512_load_si512(high[i].codes.data()));
     beside();
     __m512i slots[kVectors];
-    alignas(64)
-        std::uint16_t blocks[kTrees];  // distance of each tree's block from the first tree's first block
+    // The distance of each tree's block from the first tree's first block.
+    alignas(64) std::uint16_t blocks[kTrees];
     for (unsigned i = 0; i < kVectors; ++i) {
       slots[i] = last_slots(outcomes, i);
       constexpr int kBlockBits = 5, kTreeBits = kBlockBits + ByteTests::kHalf;

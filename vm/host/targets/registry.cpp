@@ -27,7 +27,7 @@ namespace forestvm::host {
     void add_levels(HostPaths& paths);                \
     LeafComparers leaf_comparers();                   \
     bool picks_doubles();                             \
-    std::size_t byte_test_columns();                  \
+    MakeByteTests byte_tests;                         \
   }
 #include <built_targets.def>
 
@@ -50,7 +50,7 @@ constexpr Target kTargets[] = {
    target_##Name::attribute,            \
    target_##Name::add_levels,           \
    target_##Name::picks_doubles,        \
-   target_##Name::byte_test_columns},
+   target_##Name::byte_tests},
 #include <built_targets.def>
 };
 

@@ -39,8 +39,8 @@ struct Target {
   void (*add_levels)(HostPaths&);  ///< Adds the form of paths in which `explain` reads them for a few rows.
   /// Returns whether `encode_doubles` picks values in vectors, in less time than `round` converts them.
   bool (*picks_doubles)();
-  /// Returns the most columns of codes with which walks of a row through many trees take ByteTests; 0 if none do.
-  std::size_t (*byte_test_columns)();
+  /// Makes the tests with which walks of a row through many trees begin: see byte_tests_for.
+  MakeByteTests* byte_tests;
 
   /// Returns the target's own walker for a verified description, otherwise the first target's. Its function is null
   /// if the layout is not built.

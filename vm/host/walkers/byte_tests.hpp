@@ -15,15 +15,8 @@
 
 namespace forestvm::host {
 
-/// The most columns of codes with which walks of a CPU target decide tests as bytes; 0 if none do.
-template <class Target>
-inline constexpr std::size_t kByteTestColumns = 0;
-template <class Target>
-requires requires { Target::Lanes::kByteTestColumns; }
-inline constexpr std::size_t kByteTestColumns<Target> = Target::Lanes::kByteTestColumns;
-
-/// Slots are numbered as in a complete binary tree: slot 1 is the root, and slots 2i and 2i + 1 are the children of slot
-/// i. Below a leaf all slots have a test at which every row goes left.
+/// Slots are numbered as in a complete binary tree: slot 1 is the root, and slots 2i and 2i + 1 are the children of
+/// slot i. Below a leaf all slots have a test at which every row goes left.
 class ByteTests {
  public:
   /// The levels that are decided by one vector, and their slots. Slot 0 has no test.
@@ -36,11 +29,12 @@ class ByteTests {
 
   /// The first levels of four trees.
   struct High {
-    alignas(64) std::array<std::uint8_t, kFour * kSlots> columns;
-    std::array<std::uint8_t, kFour * kSlots> codes;  ///< A row goes right if its code is greater.
+    alignas(64) std::array<std::uint8_t, std::size_t{kFour} * kSlots> columns;
+    std::array<std::uint8_t, std::size_t{kFour} * kSlots>
+        codes;  ///< A row goes right if its code is greater.
   };
-  /// The levels below a slot of the fifth level. If only two of them have tests, in slots 1 to 3, the bytes of the other
-  /// slots have the outputs of the four leaves below: see leaf_place().
+  /// The levels below a slot of the fifth level. If only two of them have tests, in slots 1 to 3, the bytes of the
+  /// other slots have the outputs of the four leaves below: see leaf_place().
   struct Low {
     alignas(32) std::array<std::uint8_t, kSlots> columns;
     std::array<std::uint8_t, kSlots> codes;
@@ -50,8 +44,7 @@ class ByteTests {
 
   ByteTests() = default;
 
-  /// Makes the tests of the first `tree_count` trees of a group of the layout sparse4, whose columns are at most
-  /// kMostColumns. There are none if they would take too much memory. `wide` says whether sums are of float64 leaves.
+  /// See byte_tests_for. There are no tests if they would take too much memory. Columns are at most kMostColumns.
   ByteTests(const GroupData& group, std::uint32_t tree_count, bool wide);
 
   bool empty() const { return high_.empty(); }
@@ -96,5 +89,18 @@ class ByteTests {
   unsigned spare_levels_ = 0;
   bool walks_end_ = true, has_leaves_ = false;
 };
+
+using MakeByteTests = ByteTests(const GroupData& group, std::uint32_t tree_count, std::size_t columns,
+                                bool wide);
+
+/// Makes the tests of the first `tree_count` trees of a group of the layout sparse4 for the walks of a CPU target.
+/// There are none if it decides none as bytes, or not of so many columns of codes. `wide` says whether sums are of
+/// float64 leaves.
+template <class Target>
+ByteTests byte_tests_for(const GroupData& group, std::uint32_t tree_count, std::size_t columns, bool wide) {
+  if constexpr (requires { Target::Lanes::kByteTestColumns; })
+    if (columns <= Target::Lanes::kByteTestColumns) return {group, tree_count, wide};
+  return {};
+}
 
 }  // namespace forestvm::host

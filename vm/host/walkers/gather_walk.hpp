@@ -375,9 +375,10 @@ class GatherWalk {
 
   /// Takes every lane to its leaf. `at` has the lanes' positions and `node` the nodes there, first those that walks
   /// reach from the roots in `taken` steps. nodes(v) returns the nodes through which vector v walks, value(v, position)
-  /// what its lanes test; beside() is called at each step. All vectors step before any fetches its next nodes: a fetch waits for its own vector's step, and the
-  /// processor runs the gathers of the other vectors meanwhile. Lanes at a leaf stay there, so vectors whose lanes have
-  /// all ended go on with the others, which costs less than a branch for each vector.
+  /// what its lanes test; beside() is called at each step. All vectors step before any fetches its next nodes: a fetch
+  /// waits for its own vector's step, and the processor runs the gathers of the other vectors meanwhile. Lanes at a
+  /// leaf stay there, so vectors whose lanes have all ended go on with the others, which costs less than a branch for
+  /// each vector.
   template <unsigned Vectors, class Forest, class Value, class Beside>
   FVM_INLINE static void descend(const WalkTask& task, std::uint32_t taken, const Forest& nodes,
                                  Ints (&at)[Vectors], Nodes (&node)[Vectors], const Value& value,
