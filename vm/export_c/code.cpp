@@ -140,10 +140,13 @@ class CodeWriter {
       case Op::Init:
         return write_init(operands<Op::Init>(inst), false);
       case Op::AddBase:
-        return write_init(operands<Op::AddBase>(inst), true);
+        if (job_.calls.early_stop) open("if (call->more == 0)");
+        write_init(operands<Op::AddBase>(inst), true);
+        if (job_.calls.early_stop) close();
+        return;
       case Op::Zero: {
         const auto [accumulator, rows] = operands<Op::Zero>(inst);
-        return write_zero(accumulator, rows);
+        return write_begin_of(accumulator, rows);
       }
       case Op::Privatize:
         return write_privatize(inst);
@@ -170,13 +173,16 @@ class CodeWriter {
       case Op::Explain:
         return for_rows(
             operands<Op::Explain>(inst).rows,
-            call("explain", formatted("x + (size_t)row * stride, {}", explained(OutputKind::Contributions))) +
+            call("explain", formatted("x + (size_t)row * stride, {}{}", of_call(OutputKind::Contributions),
+                                      explained(OutputKind::Contributions))) +
                 ";");
       case Op::Attribute:
-        return for_rows(operands<Op::Attribute>(inst).rows,
-                        call("attribute", formatted("leaves + (size_t)row * {}, {}", number(meta_.num_trees),
-                                                    explained(OutputKind::ApproxContributions))) +
-                            ";");
+        return for_rows(
+            operands<Op::Attribute>(inst).rows,
+            call("attribute", formatted("leaves + (size_t)row * {}, {}{}", number(meta_.num_trees),
+                                        of_call(OutputKind::ApproxContributions),
+                                        explained(OutputKind::ApproxContributions))) +
+                ";");
       // The tests of coded trees are written as tests of values. Programs with quantiles are refused.
       case Op::Encode:
       case Op::Quantiles:
@@ -191,7 +197,14 @@ class CodeWriter {
   }
 
   void write_transform(const OperandsOf<Op::Transform>& args) {
-    for_rows(args.rows, call("transform_" + sum_name(kind(args.acc_out)), at(args.acc_out, "row")) + ";");
+    for_rows(args.rows, call("transform_" + sum_name(kind(args.acc_out)),
+                             at(args.acc_out, "row") + divisor(args.acc_out, job_.calls.averages)) +
+                            ";");
+  }
+
+  /// Returns the argument by which scores in an accumulator are divided, if a function takes it.
+  std::string divisor(std::uint32_t accumulator, bool taken) const {
+    return taken ? formatted(", ({})call->divisor", sum_type(job_, kind(accumulator))) : "";
   }
 
   /// Returns both values of the pair that a binary model makes of `v`, as the branches of a C conditional.
@@ -221,7 +234,8 @@ class CodeWriter {
 
   void write_label(const OperandsOf<Op::Label>& args) {
     for_rows(args.rows, call("label_" + sum_name(kind(args.acc_in)),
-                             at(args.acc_in, "row") + ", (int64_t *)out + (size_t)row * width") +
+                             at(args.acc_in, "row") + ", (int64_t *)out + (size_t)row * width" +
+                                 divisor(args.acc_in, divides_for_label(job_))) +
                             ";");
   }
 
@@ -254,6 +268,29 @@ class CodeWriter {
                    size_of(accumulator, rows), sum_type(job_, kind(accumulator))));
   }
 
+  /// Sets an accumulator to zero. In a call that stops early, sums go on from those of the trees before; of outputs of
+  /// single trees only those of the call's trees are set, which may be few.
+  void write_begin_of(std::uint32_t accumulator, std::uint32_t rows) {
+    const std::string trees = "call->tree_begin, 0, (call->tree_end - call->tree_begin)";
+    if (job_.calls.some_trees() && is_per_tree(kind(accumulator)))
+      return for_rows(rows, formatted("memset({} + {} * sizeof({}));", at(accumulator, "row"), trees,
+                                      sum_type(job_, kind(accumulator))));
+    if (!resumes(accumulator)) return write_zero(accumulator, rows);
+    open("if (call->sums == NULL)");
+    write_zero(accumulator, rows);
+    close();
+    line("else");
+    ++depth_;
+    for_rows(rows, formatted("memcpy({}, call->sums, {} * sizeof(double));", at(accumulator, "row"),
+                             number(meta_.num_outputs)));
+    --depth_;
+  }
+
+  /// Returns whether sums in an accumulator go on from those of other trees, in a call that stops early.
+  bool resumes(std::uint32_t accumulator) const {
+    return job_.calls.early_stop && kind(accumulator) == AccumulatorKind::F64;
+  }
+
   void write_init(const OperandsOf<Op::Init>& args, bool adds) {
     const auto [accumulator, rows] = args;
     uses_row_ = uses_k_ = true;
@@ -261,12 +298,21 @@ class CodeWriter {
     const std::string sum = at(accumulator, "row") + "[k]";
     line(formatted("for (row = {}.begin; row < {}.end; ++row)", reg(rows), reg(rows)));
     const std::string each = formatted("  for (k = 0u; k < {}; ++k) ", number(meta_.num_outputs));
+    if (!adds && resumes(accumulator))
+      return line(formatted("{}{} = call->sums != NULL ? call->sums[k] : {};", each, sum, base(of)));
     if (!adds) return line(formatted("{}{} = {};", each, sum, base(of)));
     if (of != AccumulatorKind::F32 && meta_.scale == 1) return line(each + add(of, sum, base(of)));
     line(formatted("{}{} = {};", each, sum, with_base(of, sum)));
   }
 
-  std::string base(AccumulatorKind type) const { return job_.name(formatted("base_{}[k]", sum_name(type))); }
+  /// Returns the number from which the sum of output k of a row starts.
+  std::string base(AccumulatorKind type) const {
+    if (base_varies(job_, type)) return call("base_of_" + sum_name(type), "call, row, k");
+    return job_.name(formatted("base_{}[k]", sum_name(type)));
+  }
+
+  /// Returns the arguments of the function of an output that depends on the call, if it does.
+  std::string of_call(OutputKind output) const { return options_of(job_, output) != 0 ? "call, row, " : ""; }
 
   /// Returns a sum with the model's scale and base score k.
   std::string with_base(AccumulatorKind of, const std::string& sum) const {
@@ -310,15 +356,26 @@ class CodeWriter {
     const GroupDesc& group = job_.program.groups()[desc.group];
     const std::string g = formatted("g{}_", desc.group);
     const std::string row_loop = formatted("for (row = {}.begin; row < {}.end; ++row)", reg(rows), reg(rows));
+    const bool some = accumulator && job_.calls.some_trees(), clipped = some && is_in_order(desc.group);
     const std::string tree_loop =
-        formatted("for (tree = {}.begin; tree < {}.end; ++tree)", reg(trees), reg(trees));
+        clipped
+            ? formatted(
+                  "for (tree = {}.begin > call->tree_begin ? {}.begin : call->tree_begin; tree < {}.end && tree < call->tree_end; ++tree)",
+                  reg(trees), reg(trees), reg(trees))
+            : formatted("for (tree = {}.begin; tree < {}.end; ++tree)", reg(trees), reg(trees));
     const bool rows_outer = desc.order == WalkOrder::RowsOuter;
     line(rows_outer ? row_loop : tree_loop);
     open("  " + (rows_outer ? tree_loop : row_loop));
-    line(formatted("const uint32_t t = tree - {};", number(group.tree_begin)));
-    line(formatted("const uint32_t leaf = {};",
-                   call(formatted("walk_g{}", desc.group), "t, x + (size_t)row * stride")));
     const std::string tree = job_.name(g + "tree") + "[t]";
+    const std::string leaf = call(formatted("walk_g{}", desc.group), "t, x + (size_t)row * stride");
+    line(formatted("const uint32_t t = tree - {};", number(group.tree_begin)));
+    if (some && !clipped) {
+      line("uint32_t leaf;");
+      line(formatted("if ({} < call->tree_begin || {} >= call->tree_end) continue;", tree, tree));
+      line(formatted("leaf = {};", leaf));
+    } else {
+      line(formatted("const uint32_t leaf = {};", leaf));
+    }
     if (!accumulator) {
       line(formatted("{}[(size_t)row * {} + {}] = {}[leaf];",
                      keeps_leaf_numbers(job_.program) ? "leaves" : "((int32_t *)out)",
@@ -332,6 +389,20 @@ class CodeWriter {
         line(add(kind(a), formatted("{}[{}[t]]", at(a, "row"), job_.name(g + "output")), value));
     }
     close();
+  }
+
+  /// Returns whether the code counts the trees of a group as the model does.
+  bool is_in_order(std::uint32_t index) const {
+    const GroupDesc& group = job_.program.groups()[index];
+    for (std::uint32_t t = group.tree_begin; t < group.tree_end; ++t)
+      if (job_.program.trees()[group.first_tree + t - group.tree_begin].number != t) return false;
+    return true;
+  }
+
+  /// Returns the head of a loop over the trees of the call.
+  std::string for_trees() const {
+    return job_.calls.some_trees() ? "for (tree = call->tree_begin; tree < call->tree_end; ++tree)"
+                                   : formatted("for (tree = 0u; tree < {}; ++tree)", number(meta_.num_trees));
   }
 
   void write_reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place) {
@@ -366,7 +437,7 @@ class CodeWriter {
     const auto [to, from, rows] = operands<Op::SumTrees>(inst);
     uses_row_ = true;
     line(formatted("for (row = {}.begin; row < {}.end; ++row)", reg(rows), reg(rows)));
-    line(formatted("  for (tree = 0u; tree < {}; ++tree) {", number(meta_.num_trees)));
+    line(formatted("  {} {", for_trees()));
     add_tree("    ", to, from);
     line("  }");
   }
@@ -397,29 +468,31 @@ class CodeWriter {
 
   void write_store_trees(const OperandsOf<Op::StoreTrees>& args) {
     uses_row_ = uses_tree_ = true;
-    const std::string trees = number(meta_.num_trees);
+    const bool some = job_.calls.some_trees();
+    const std::string trees = some ? "(call->tree_end - call->tree_begin)" : number(meta_.num_trees);
+    const std::string to = formatted("(size_t)row * {} + tree{}", trees, some ? " - call->tree_begin" : "");
     line(formatted("for (row = {}.begin; row < {}.end; ++row)", reg(args.rows), reg(args.rows)));
-    line(formatted("  for (tree = 0u; tree < {}; ++tree)", trees));
-    const std::string to = formatted("(({} *)out)[(size_t)row * {} + tree]", score(), trees);
-    if (job_.program.leaf_vectors().empty()) return line(formatted("    {} = {};", to, leaf_of(args.acc_in)));
+    line("  " + for_trees());
+    if (job_.program.leaf_vectors().empty())
+      return line(formatted("    (({} *)out)[{}] = {};", score(), to, leaf_of(args.acc_in)));
     const std::string outputs = number(meta_.num_outputs);
-    line(formatted("    memcpy(({} *)out + ((size_t)row * {} + tree) * {}, {}, {} * sizeof({}));", score(),
-                   trees, outputs, vector_of(args.acc_in), outputs, score()));
+    line(formatted("    memcpy(({} *)out + ({}) * {}, {}, {} * sizeof({}));", score(), to, outputs,
+                   vector_of(args.acc_in), outputs, score()));
   }
 
   void write_store_stages(const OperandsOf<Op::StoreStages>& args) {
     uses_row_ = uses_k_ = true;
     const AccumulatorKind of = kind(args.acc_out);
-    const std::string outputs = number(meta_.num_outputs),
-                      rounds = number(job_.program.round_begins().size() - 1);
+    const std::string outputs = number(meta_.num_outputs);
     const std::string sum = at(args.acc_out, "row") + "[k]";
     open(formatted("for (row = {}.begin; row < {}.end; ++row)", reg(args.rows), reg(args.rows)));
-    line(formatted("{} *to = ({} *)out + (size_t)row * (({} - 1u) / every + 1u) * {};", score(), score(),
-                   rounds, outputs));
-    line("uint32_t round = 0u;");
-    line("tree = 0u;");
+    line("uint32_t round = call->round_begin;");
+    line(formatted(
+        "{} *to = ({} *)out + (size_t)row * ((call->round_end - round - 1u) / call->every + 1u) * {};",
+        score(), score(), outputs));
+    line("tree = call->tree_begin;");
     open("do");
-    line(formatted("round = every < {} - round ? round + every : {};", rounds, rounds));
+    line("round = call->every < call->round_end - round ? round + call->every : call->round_end;");
     line(formatted("for (; tree < {}[round]; ++tree) {", job_.name("round_begin")));
     add_tree("  ", args.acc_out, args.acc_in);
     line("}");
@@ -427,7 +500,7 @@ class CodeWriter {
                    args.base_last == 0 ? sum : with_base(of, sum)));
     line(formatted("to += {};", outputs));
     --depth_;
-    line(formatted("} while (round < {});", rounds));
+    line("} while (round < call->round_end);");
     close();
   }
 
@@ -437,7 +510,7 @@ class CodeWriter {
         job_,
         formatted(
             "static void @run(const @ROW *x, size_t stride, uint32_t count, uint32_t all, uint32_t want, {}void *out) {\n",
-            job_.program.round_begins().empty() ? "" : "uint32_t every, "));
+            job_.calls.any() ? "const @call *call, " : ""));
     const bool copies = copies_rows(job_.program);
     uses_row_ = uses_row_ || copies;
     if (copies) text += formatted("  float cells[{}];\n", number(std::uint64_t{rows_} * row_width(meta_)));
@@ -464,7 +537,7 @@ class CodeWriter {
     if (uses_k_) text += "  size_t k;\n";
     const std::string trees = number(meta_.num_trees);
     for (const std::uint32_t index : set_) text += formatted("  (void){};\n", reg(index));
-    if (!job_.program.round_begins().empty()) text += "  (void)every;\n";
+    if (job_.calls.any()) text += "  (void)call;\n";
     text += formatted(
         "  r0.begin = 0u; r0.end = count; r0.iteration = 0u;\n  r1.begin = 0u; r1.end = {}; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)all; (void)width;\n",
         trees);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/loaded_paths.hpp>
 
@@ -19,7 +20,7 @@ namespace {
 
 constexpr const char* kPathRecords =
     R"(/* Paths: trees with the shares of the training rows. Trees: first of the points' weights in path_constants, number
- * of points. Splits, in preorder: test (LEAF: all rows go left), feature's number in its output, first of its constants,
+ * of points, first split, number in the model, counted once for each output of a vector. Splits, in preorder: test (LEAF: all rows go left), feature's number in its output, first of its constants,
  * and, four times, one more than the depth of the split above that tests the same feature, plus 1 if the left child is a
  * leaf, plus 2 if the right child is. */
 )";
@@ -33,13 +34,13 @@ typedef struct {
   uint32_t open;        /* 1 if the row takes the way at all splits above that test the same feature */
   uint32_t turned;      /* 0 while the way goes to the left child, 1 to the right one, 2 after that */
 } @visit;
-/* Adds what the splits of a tree contribute to the sums of their features. Returns the first split of the next tree. */
-static uint32_t @explain_tree(const @ROW *x, uint32_t tree, uint32_t next, @NUMBER *sums) {
-  const uint32_t points = @path_trees[2u * tree + 1u];
+/* Adds what the splits of a tree contribute to the sums of their features. */
+static void @explain_tree(const @ROW *x, const uint32_t *tree, @NUMBER *sums) {
+  const uint32_t points = tree[1];
   @NUMBER numbers[2][@LEVELS]; /* of left and right children, by depth and point: chances to come there, then means */
   @visit way[@DEPTH];
-  uint32_t depth = 0u, k;
-  memcpy(numbers[0], @path_constants + @path_trees[2u * tree], points * sizeof(@NUMBER));
+  uint32_t next = tree[2], depth = 0u, k;
+  memcpy(numbers[0], @path_constants + tree[0], points * sizeof(@NUMBER));
   for (;;) {
     @visit *at = way + depth;
     const uint32_t *split = @path_splits + 4u * next;
@@ -86,7 +87,7 @@ static uint32_t @explain_tree(const @ROW *x, uint32_t tree, uint32_t next, @NUMB
       }
       constants = @path_constants + split[2] + (1u - at->left);
       if (at->open != 0u) sums[split[1]] += constants[0] * integral + constants[2];
-      if (depth == 0u) return next;
+      if (depth == 0u) return;
       at = way + --depth;
       ++at->turned;
     }
@@ -94,21 +95,22 @@ static uint32_t @explain_tree(const @ROW *x, uint32_t tree, uint32_t next, @NUMB
   }
 }
 /* Writes a row's contributions: for each output those of the features, then the expected score. */
-static void @explain(const @ROW *x, @SCORE *out) {
+static void @explain(const @ROW *x, @OF_CALL@SCORE *out) {
   @NUMBER sums[@TOTALS]; /* of a batch of trees, which end at path_batches */
   double totals[@TOTALS];
-  uint32_t k, i, batch = 0u, tree = 0u, next = 0u;
+  uint32_t k, i, batch = 0u, tree = 0u;
   for (k = 0u; k < @OUTPUTS; ++k) {
     const uint32_t *const of = @path_outputs + 4u * k; /* first feature, number of features, end of the batches, of patterns */
     memset(totals, 0, sizeof totals);
     for (; batch < of[2]; ++batch) {
       memset(sums, 0, sizeof sums);
-      for (; tree < @path_batches[batch]; ++tree) next = @explain_tree(x, tree, next, sums);
+      for (; tree < @path_batches[batch]; ++tree)
+        @IF_CHOSEN@explain_tree(x, @path_trees + 4u * tree, sums);
       for (i = 0u; i < of[1]; ++i) totals[i] += (double)sums[i];
     }
 @PATTERNS    for (i = 0u; i < @FEATURES; ++i) out[i] = 0;
     for (i = 0u; i < of[1]; ++i) out[@path_features[of[0] + i]] = (@SCORE)totals[i];
-    out[@FEATURES] = @expected[k];
+    out[@FEATURES] = @EXPECTED;
     out += @FEATURES + 1u;
   }
 }
@@ -136,6 +138,11 @@ constexpr const char* kPattern = R"(static void @add_pattern(const @ROW *x, uint
 }
 )";
 
+/// Passes over trees that are not of the call's rounds.
+constexpr const char* kIfChosen =
+    R"(if (@path_trees[4u * tree + 3u] >= call->tree_begin * @EACH && @path_trees[4u * tree + 3u] < call->tree_end * @EACH)
+          )";
+
 /// Goes through the leaves of output k.
 constexpr const char* kPatternLoop =
     "    for (i = k == 0u ? 0u : @path_outputs[4u * k - 1u]; i < of[3]; ++i) @add_pattern(x, i, totals);\n";
@@ -143,7 +150,7 @@ constexpr const char* kPatternLoop =
 constexpr const char* kAttribute =
     R"(/* Writes a row's approximate contributions, by the numbers of the leaves that it reaches: for each output those of the
  * features, then the expected score. */
-static void @attribute(const int32_t *leaves, @SCORE *out) {
+static void @attribute(const int32_t *leaves, @OF_CALL@SCORE *out) {
   const uint32_t trees = @TREES;
   uint32_t tree, i;
   for (i = 0u; i < @OUTPUTS * (@FEATURES + 1u); ++i) out[i] = 0;
@@ -155,7 +162,7 @@ static void @attribute(const int32_t *leaves, @SCORE *out) {
     for (i = of[0]; i < of[1]; ++i)
       out[@attributed_sums[i]] += @attributions[i];
   }
-  for (i = 0u; i < @OUTPUTS; ++i) out[i * (@FEATURES + 1u) + @FEATURES] = @expected_approx[i];
+  for (i = 0u; i < @OUTPUTS; ++i) out[i * (@FEATURES + 1u) + @FEATURES] = @EXPECTED;
 }
 )";
 
@@ -224,12 +231,14 @@ class PathTables {
   }
 
  private:
+  static constexpr std::size_t kSplitWords = 4;
+
   [[gnu::noinline]] void put(std::size_t index) {
     constants_.push_back(paths_.wide ? paths_.doubles[index] : static_cast<double>(paths_.singles[index]));
   }
 
   void add(const PathTree& tree, const PathBatch& batch) {
-    append(trees_, {constants_.size(), tree.points});
+    append(trees_, {constants_.size(), tree.points, splits_.size() / kSplitWords, tree.number});
     for (std::size_t k = 0; k < tree.points; ++k) put(tree.first_constant + k);
     Words depths(tree.split_count);
     for (std::size_t s = 0; s < tree.step_count; ++s) {
@@ -331,11 +340,46 @@ class PatternTables {
   std::vector<std::string> thresholds_;
 };
 
-/// Returns C text for the program, with the words for the sizes of paths: see in_file.
-std::string in_program(const Job& job, std::string text, const LoadedPaths& paths) {
+/// Returns the expected score of a row as it follows from the rounds and margins of a call.
+constexpr const char* kExpectedOfRounds =
+    R"(/* Returns the expected score of output k of a row: XGBoost rounds the mean of the trees, and then adds the base. */
+static @SCORE @expected_of(const @call *call, size_t row, uint32_t k) {
+  const uint32_t end = call->tree_end * @EACH;
+  double mean = 0.0;
+  uint32_t i;
+  (void)row;
+  if (call->chosen == 0@NO_MARGIN) return @expected[k];
+  for (i = call->tree_begin * @EACH; i < end; ++i)
+    if (@mean_outputs[i] == k) mean += @means[i];
+  return (@SCORE)((double)(@SCORE)mean + @BASE);
+}
+)";
+constexpr const char* kExpectedOfMargins =
+    R"(/* Returns the expected score of output k of a row: with margins they are added to the mean of the trees. */
+static @SCORE @expected_of(const @call *call, size_t row, uint32_t k) {
+  return call->margin == NULL ? @expected[k] : (@SCORE)(@means[k] + @BASE);
+}
+)";
+constexpr const char* kExpectedApprox =
+    R"(/* Returns the expected score of output k of a row: with margins they are added to the mean of the trees. */
+static @SCORE @expected_approx_of(const @call *call, size_t row, uint32_t k) {
+  return call->margin == NULL ? @expected_approx[k] : @means_approx[k] + call->margin[row * @OUTPUTS + k];
+}
+)";
+
+/// Returns C text for the program, with the words for the sizes of paths: see in_file. `expected` is the C text of an
+/// expected score; `options` those of a call on which the text depends.
+std::string in_program(const Job& job, std::string text, const LoadedPaths& paths,
+                       const std::string& expected, unsigned options) {
   const ProgramMeta& meta = job.program.meta();
   const auto at_least_one = [](std::size_t count) { return number(std::max<std::size_t>(count, 1)); };
   const std::pair<const char*, std::string> words[] = {
+      {"@EXPECTED", expected},
+      {"@OF_CALL", options != 0 ? "const @call *call, size_t row, " : ""},
+      {"@IF_CHOSEN", (options & kRounds) != 0 ? kIfChosen : ""},
+      {"@EACH", number(explained_per_tree(job.program))},
+      {"@NO_MARGIN", (options & kMargins) != 0 ? " && call->margin == NULL" : ""},
+      {"@BASE", base_varies(job, AccumulatorKind::F64) ? "@base_of_f64(call, row, k)" : "@base_f64[k]"},
       {"@FEATURES", number(meta.num_features)},
       {"@TREES", number(meta.num_trees)},
       {"@NUMBER", paths.wide ? "double" : "float"},
@@ -370,7 +414,25 @@ std::string contributions_text(const Job& job, std::uint64_t& table_bytes, std::
   tables.words("path_outputs", outputs);
   tables.numbers("expected", job.program.meta().score_type, expected);
   patterns.write(tables);
-  return tables.text + in_program(job, kExplain, paths);
+  const unsigned options = options_of(job, OutputKind::Contributions);
+  const bool rounds = (options & kRounds) != 0;
+  std::vector<double> means;
+  if (rounds) {
+    Words of;
+    for (const ExplainedTree& tree : job.program.explained_trees()) {
+      of.push_back(tree.output);
+      means.push_back(tree.expected);
+    }
+    tables.words("mean_outputs", of);
+  } else if (options != 0) {
+    for (const PathOutput& output : paths.outputs) means.push_back(output.mean);
+  }
+  if (options != 0) {
+    tables.numbers("means", ScalarType::Float64, means);
+    tables.text += in_program(job, rounds ? kExpectedOfRounds : kExpectedOfMargins, paths, "", options);
+  }
+  return tables.text + in_program(job, kExplain, paths,
+                                  options != 0 ? "@expected_of(call, row, k)" : "@expected[k]", options);
 }
 
 std::string attributions_text(const Job& job, std::uint64_t& table_bytes) {
@@ -390,8 +452,16 @@ std::string attributions_text(const Job& job, std::uint64_t& table_bytes) {
   tables.words("attributed_leaves", job.program.attributed_leaves());
   tables.words("attributed_sums", sums);
   tables.numbers("attributions", meta.score_type, values);
-  tables.numbers("expected_approx", meta.score_type, job.program.attribution_base().first(meta.num_outputs));
-  return tables.text + in_program(job, kAttribute, {});
+  const auto base = job.program.attribution_base();
+  tables.numbers("expected_approx", meta.score_type, base.first(meta.num_outputs));
+  const unsigned options = options_of(job, OutputKind::ApproxContributions);
+  if (options != 0) {
+    tables.numbers("means_approx", meta.score_type, base.subspan(meta.num_outputs));
+    tables.text += in_program(job, kExpectedApprox, {}, "", options);
+  }
+  return tables.text + in_program(job, kAttribute, {},
+                                  options != 0 ? "@expected_approx_of(call, row, i)" : "@expected_approx[i]",
+                                  options);
 }
 
 }  // namespace forestvm::bytecode::export_c

@@ -18,10 +18,25 @@ struct ChangedFeature {
   std::uint32_t rules;  ///< Bits of a column's rules.
 };
 
+/// The options that calls of the exported C can have.
+struct CallKinds {
+  bool rounds;         ///< Rounds whose trees count.
+  bool averages;       ///< The number of rounds divides raw scores; implies `rounds`.
+  bool base_of_first;  ///< Base scores belong to the first round; implies `rounds`.
+  bool margins;        ///< Margins of rows, of contributions at least.
+  bool score_margins;  ///< Margins of rows, of scores, too.
+  bool early_stop;
+
+  explicit CallKinds(const Program& program);
+  bool some_trees() const { return rounds || early_stop; }
+  bool any() const { return some_trees() || margins; }
+};
+
 /// The inputs of every part.
 struct Job {
   const Program& program;
   const ExportOptions& options;
+  CallKinds calls;
   std::vector<DecodedGroup> groups;
   std::vector<ChangedFeature> changed;  ///< Features that have rules, ascending.
 
@@ -131,9 +146,31 @@ std::string code_text(const Job& job, std::uint32_t rows_at_a_time);
 /// `body` names them.
 std::string runtime_text(const Job& job, const std::string& body);
 
-/// Returns the bodies of the functions that turn a row's scores into values, and values into labels.
-std::string transform_body(const ProgramMeta& meta, ScalarType score);
-std::string label_body(const ProgramMeta& meta, ScalarType score);
+/// Returns the bodies of the functions that turn a row's scores into values, and values into labels. If the number of
+/// a call's rounds divides raw scores, it is a parameter of the function, `divisor`.
+std::string transform_body(const Job& job, ScalarType score);
+std::string label_body(const Job& job, ScalarType score);
+
+/// Returns whether the function that finds labels has the parameter `divisor`.
+bool divides_for_label(const Job& job);
+
+/// Returns the types PREFIX_options, which callers fill, and PREFIX_call, which the code reads; nothing if calls have
+/// no options.
+std::string call_types(const Job& job);
+
+/// Returns the options that an output takes, those that check_options of vm/call accepts: kRounds, kMargins and
+/// kEarlyStop. In C, a function returns the bit of an option that is wrong.
+unsigned options_of(const Job& job, OutputKind output);
+inline constexpr unsigned kRounds = 1, kMargins = 2, kEarlyStop = 4;
+
+/// Returns whether the number from which a sum of this kind starts depends on the call.
+bool base_varies(const Job& job, AccumulatorKind kind);
+
+/// Returns the function PREFIX_base_of_KIND(call, row, k), for kinds of sums for which base_varies.
+std::string base_text(const Job& job, AccumulatorKind kind);
+
+/// Returns the functions that callers see. The code runs on up to `rows_at_a_time` rows.
+std::string entries_text(const Job& job, std::uint32_t rows_at_a_time);
 
 /// Returns the bytes that the code takes on the stack for a row.
 std::uint64_t bytes_per_row(const Program& program);

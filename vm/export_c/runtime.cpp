@@ -273,10 +273,10 @@ std::string runtime_text(const Job& job, const std::string& body) {
       pieces.emplace_back(in_file(job, name + "@BITS(", score), in_file(job, text, score));
     };
     for (const Piece& piece : kScorePieces) add(piece.name, piece.text);
-    add("transform_", formatted("static void @transform_@BITS(@SCORE *scores) {\n{}}\n",
-                                transform_body(job.program.meta(), score)));
-    add("label_", formatted("static void @label_@BITS(const @SCORE *values, int64_t *labels) {\n{}}\n",
-                            label_body(job.program.meta(), score)));
+    add("transform_", formatted("static void @transform_@BITS(@SCORE *scores{}) {\n{}}\n",
+                                job.calls.averages ? ", @SCORE divisor" : "", transform_body(job, score)));
+    add("label_", formatted("static void @label_@BITS(const @SCORE *values, int64_t *labels{}) {\n{}}\n",
+                            divides_for_label(job) ? ", @SCORE divisor" : "", label_body(job, score)));
   }
   std::reverse(pieces.begin(), pieces.end());
   std::string text, users = body;

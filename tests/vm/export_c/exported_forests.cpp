@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -53,6 +55,16 @@ void write_codes(void (*category)(float *, const char *, size_t)) {
     TYPE *const out = memory(bytes); \
     function(rows, rows_here, features, out); \
     if (fwrite(out, 1u, bytes, stdout) != bytes) exit(4); \
+    free(out); \
+  }
+/* Does the same for a call with options, which returns a number: writes it, too. */
+#define WRITE_WITH(call, TYPE, width) \
+  for (i = 0; i < 2; ++i) { \
+    const size_t rows_here = i == 0 ? 1u : count, bytes = rows_here * (width) * sizeof(TYPE); \
+    TYPE *const out = memory(bytes); \
+    const int32_t wrong = call; \
+    if (fwrite(&wrong, 1u, sizeof wrong, stdout) != sizeof wrong) exit(4); \
+    if (wrong == 0 && fwrite(out, 1u, bytes, stdout) != bytes) exit(4); \
     free(out); \
   }
 )";
@@ -141,6 +153,88 @@ class Comparison {
   std::size_t at_ = 0;
 };
 
+/// Returns number `i` of the margins that are tried; C computes the same.
+double margin_of(std::size_t i) { return static_cast<double>(i % 11) * 0.375 - 1.5; }
+constexpr const char* kMargin = "(float)(n % 11u) * 0.375f - 1.5f";
+
+/// The bits of options: what C returns for a wrong one.
+constexpr std::int32_t kRounds = 1, kMargins = 2, kEarlyStop = 4;
+
+/// Options of a call that are tried.
+struct Tried {
+  std::optional<Rounds> rounds;
+  bool margins = false;
+  std::optional<EarlyStop> stop{};
+
+  std::int32_t kinds() const {
+    return (rounds ? kRounds : 0) | (margins ? kMargins : 0) | (stop ? kEarlyStop : 0);
+  }
+  /// Returns these options with those alone that are in `kinds`.
+  Tried only(std::int32_t kinds) const {
+    Tried some;
+    if ((kinds & kRounds) != 0) some.rounds = rounds;
+    some.margins = margins && (kinds & kMargins) != 0;
+    if ((kinds & kEarlyStop) != 0) some.stop = stop;
+    return some;
+  }
+  std::string text() const {
+    std::string text;
+    if (rounds) text += ", rounds " + std::to_string(rounds->begin) + ":" + std::to_string(rounds->end);
+    if (margins) text += ", margins";
+    if (stop) text += ", stop at " + std::to_string(stop->margin) + " every " + std::to_string(stop->every);
+    return text;
+  }
+  /// Returns the initializer of the options in C.
+  std::string initializer() const {
+    std::string text;
+    if (rounds)
+      text += ".rounds_begin = " + std::to_string(rounds->begin) +
+              "u, .rounds_end = " + std::to_string(rounds->end) + "u, ";
+    if (margins) text += ".base_margin = margins, ";
+    if (stop)
+      text += ".early_stop_margin = " + std::to_string(stop->margin) +
+              ", .early_stop_every = " + std::to_string(stop->every) + "u, ";
+    return "{" + text + "}";
+  }
+};
+
+/// Returns options to try, of the given kinds: some that calls take and some that are wrong.
+std::vector<Tried> tried_options(const Program& program, std::int32_t kinds) {
+  const auto begins = program.round_begins();
+  const auto rounds = static_cast<std::uint32_t>(begins.empty() ? 0 : begins.size() - 1);
+  const Rounds middle{rounds / 3, std::max(rounds / 3 + 1, rounds * 2 / 3)};
+  const std::vector<Tried> all = {{middle},
+                                  {Rounds{0, (rounds + 1) / 2}},
+                                  {Rounds{0, rounds}},
+                                  {Rounds{1, 1}},
+                                  {Rounds{0, rounds + 1}},
+                                  {{}, true},
+                                  {middle, true},
+                                  {{}, false, EarlyStop{0.5, 1}},
+                                  {{}, false, EarlyStop{2, 3}},
+                                  {middle, true, EarlyStop{1, 2}},
+                                  {{}, false, EarlyStop{-1, 2}},
+                                  {{}, true, EarlyStop{0, 4000000000}}};
+  std::vector<Tried> some;
+  for (const Tried& tried : all)
+    if ((tried.kinds() & ~kinds) == 0) some.push_back(tried);
+  return some;
+}
+
+/// An output whose calls may have options.
+struct OutputWithOptions {
+  OutputKind output;
+  const char* function;
+};
+constexpr OutputWithOptions kWithOptions[] = {
+    {OutputKind::Raw, "predict_raw"},
+    {OutputKind::Value, "predict"},
+    {OutputKind::Class, "predict_class"},
+    {OutputKind::Trees, "predict_trees"},
+    {OutputKind::Staged, "predict_staged"},
+    {OutputKind::Contributions, "predict_contributions"},
+    {OutputKind::ApproxContributions, "predict_approx_contributions"}};
+
 /// The VM's answers for one program's rows.
 class Judge {
  public:
@@ -160,7 +254,42 @@ class Judge {
     EXPECT_TRUE(predictor.ok()) << predictor.error().text();
     predictor_ = std::move(*predictor);
     context_ = predictor_->make_context();
+    for (std::size_t i = 0; i < block_.count * program.meta().num_outputs; ++i)
+      margins_.push_back(margin_of(i));
   }
+
+  /// Returns the options of a call of one or all rows.
+  CallOptions options(const Tried& tried, bool all) const {
+    CallOptions options;
+    options.rounds = tried.rounds;
+    options.early_stop = tried.stop;
+    options.every = kOptionsEvery;
+    if (tried.margins)
+      options.base_margin = {margins_.data(), all ? block_.count : 1, program_.meta().num_outputs, true};
+    return options;
+  }
+
+  /// Returns 0 if a call can have these options, otherwise the bit of the first kind that is wrong.
+  std::int32_t wrong(OutputKind output, const Tried& tried) const {
+    for (const std::int32_t kind : {kRounds, kMargins, kEarlyStop})
+      if ((tried.kinds() & kind) != 0 && !takes(output, tried.only(kind))) return kind;
+    return 0;
+  }
+
+  /// Returns the kinds of options that calls for an output can have.
+  std::int32_t kinds(OutputKind output) const {
+    std::int32_t kinds = 0;
+    for (const Tried& right : {Tried{Rounds{0, 1}}, Tried{{}, true}, Tried{{}, false, EarlyStop{1, 1}}})
+      if (wrong(output, right) == 0) kinds |= right.kinds();
+    return kinds;
+  }
+  std::int32_t kinds() const {
+    std::int32_t kinds = 0;
+    for (const OutputWithOptions& of : kWithOptions) kinds |= this->kinds(of.output);
+    return kinds;
+  }
+
+  static constexpr std::uint32_t kOptionsEvery = 2;
 
   template <class T>
   std::vector<T> answers(OutputKind output, ResultType type, bool all, const CallOptions& options) const {
@@ -173,7 +302,17 @@ class Judge {
   }
 
  private:
+  bool takes(OutputKind output, const Tried& tried) const {
+    const CallOptions options = this->options(tried, false);
+    RowBlock block = block_;
+    block.count = 1;
+    const ResultType type = output == OutputKind::Class ? ResultType::Int64 : ResultType::Float64;
+    std::vector<double> out(std::max<std::size_t>(output_width(program_, output, options), 1));
+    return predictor_->predict_with(*context_, block, output, type, options, out.data()).ok();
+  }
+
   const Program& program_;
+  std::vector<double> margins_;
   std::vector<double> wide_;
   std::vector<float> narrow_;
   RowBlock block_;
@@ -187,6 +326,30 @@ void compare_output(const Judge& judge, OutputKind output, ResultType type, cons
   for (const bool all : {false, true})
     written.expect(what + ", output " + std::string(name_of(output)),
                    judge.answers<T>(output, type, all, options));
+}
+
+/// Compares what calls with options write, and what they return.
+void compare_options(const Judge& judge, const Program& program, const std::string& what,
+                     Comparison& written) {
+  const std::int32_t kinds = judge.kinds();
+  for (const OutputWithOptions& of : kWithOptions) {
+    if (judge.kinds(of.output) == 0) continue;
+    for (const Tried& tried : tried_options(program, kinds)) {
+      const std::string name = what + ", output " + std::string(name_of(of.output)) + tried.text();
+      for (const bool all : {false, true}) {
+        const std::int32_t wrong = judge.wrong(of.output, tried);
+        written.expect(name + ", returned number", std::vector<std::int32_t>{wrong});
+        if (wrong != 0) continue;
+        const CallOptions options = judge.options(tried, all);
+        if (of.output == OutputKind::Class)
+          written.expect(name, judge.answers<std::int64_t>(of.output, ResultType::Int64, all, options));
+        else if (program.meta().score_type == ScalarType::Float64)
+          written.expect(name, judge.answers<double>(of.output, ResultType::Float64, all, options));
+        else
+          written.expect(name, judge.answers<float>(of.output, ResultType::Float32, all, options));
+      }
+    }
+  }
 }
 
 /// Compares scores, in the type of the program's.
@@ -223,6 +386,34 @@ void ExportedForests::add(const Program& program, ExportOptions options, const s
   entries_.push_back({program, options.prefix, what, std::move(rows)});
 }
 
+namespace {
+
+/// Returns the C statements that call functions with options.
+std::string calls_with_options(const Judge& judge, const Program& program, const std::string& prefix) {
+  const std::int32_t kinds = judge.kinds();
+  const std::string score = c_type(program.meta().score_type);
+  std::string text;
+  for (const OutputWithOptions& of : kWithOptions) {
+    if (judge.kinds(of.output) == 0) continue;
+    const std::string every =
+        of.output == OutputKind::Staged ? std::to_string(Judge::kOptionsEvery) + "u, " : "";
+    for (const Tried& tried : tried_options(program, kinds)) {
+      const auto width = output_width(program, of.output, judge.options(tried, true));
+      text +=
+          "  {\n    const " + prefix + "_options options = " + tried.initializer() + ";\n    WRITE_WITH(" +
+          prefix + "_" + of.function + "_with(&options, rows, rows_here, features, " + every + "out), " +
+          (of.output == OutputKind::Class ? "int64_t" : score) + ", " + std::to_string(width) + "u)\n  }\n";
+    }
+  }
+  if ((kinds & kMargins) == 0) return text;
+  const std::string count = "count * " + std::to_string(program.meta().num_outputs) + "u";
+  return "  " + score + " *const margins = memory(" + count + " * sizeof(" + score +
+         "));\n  size_t n;\n  for (n = 0; n < " + count + "; ++n) margins[n] = " + kMargin + ";\n" + text +
+         "  free(margins);\n";
+}
+
+}  // namespace
+
 std::string ExportedForests::calls(const Entry& entry) {
   const ProgramMeta& meta = entry.program.meta();
   const std::string score = c_type(meta.score_type), row = c_type(meta.row_type);
@@ -252,6 +443,7 @@ std::string ExportedForests::calls(const Entry& entry) {
          write("predict", score, OutputKind::Value) +
          (meta.class_rule == ClassRule::None ? "" : write("predict_class", "int64_t", OutputKind::Class)) +
          write("predict_leaf", "int32_t", OutputKind::Leaf) + rounds + contributions +
+         calls_with_options(Judge(entry.program, entry.rows), entry.program, entry.prefix) +
          (takes_texts(entry.program) ? "  write_codes(" + entry.prefix + "_category);\n" : "") +
          "  free(rows);\n}\n";
 }
@@ -288,6 +480,7 @@ void ExportedForests::compare(const std::string& compiler) const {
         compare_scores(judge, meta, OutputKind::Staged, entry.what, written, stages_of(every));
     for (const auto& [output, function] : kContributions)
       if (output_width(entry.program, output) != 0) compare_scores(judge, meta, output, entry.what, written);
+    compare_options(judge, entry.program, entry.what, written);
     if (takes_texts(entry.program)) written.expect(entry.what + ", codes", expected_codes());
     if (::testing::Test::HasFatalFailure()) return;
   }

@@ -169,6 +169,53 @@ TEST(ExportC, ContributionsAgainstABackground) {
   forests.compare();
 }
 
+/// Rounds, margins and early stops of calls under every schedule, of models that have all rules of rounds and stops.
+TEST(ExportC, OptionsOfCalls) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  ExportedForests forests;
+  std::size_t stops = 0, leads = 0, averages = 0, firsts = 0, margins = 0, kept = 0;
+  for (std::uint64_t seed = 1; seed <= 2 * kSchedules.size(); ++seed) {
+    Dice dice(seed);
+    ForestOptions forest;
+    forest.float64 = 70;
+    forest.linear = 20;
+    forest.max_trees = 12;
+    forest.max_depth = 5;
+    forest.max_features = 30;
+    const Contract contract = seed % 5 == 0 ? Contract::Reproducible : Contract::Trainer;
+    Result<Program> program = Error{};
+    Model model;
+    for (int i = 0; i < 30 && !program.ok(); ++i) {
+      do model = random_forest(dice, forest);
+      while (model.trees.size() < 3 * model.num_outputs || model.round_begins.size() < 4);
+      model.takes_margins = seed % 4 != 0;
+      model.averaged = seed % 6 == 4;
+      model.base_of_first_round = seed % 6 == 2;
+      if (model.averaged) model.takes_margins = false;
+      if (model.score_type == ScalarType::Float64 && !model.averaged)
+        model.early_stop = model.num_outputs > 1 ? EarlyStopRule::Lead : EarlyStopRule::Distance;
+      CompileOptions options;
+      options.keeps_leaves = seed % 4 != 1;
+      for (Tree& tree : model.trees) cover(dice, tree, 0, 1000);
+      options.contributions = options.approx_contributions = seed % 2 == 0;
+      program = program_of(model, kSchedules[seed / 2 % kSchedules.size()], contract, options);
+    }
+    if (!program.ok()) continue;
+    const ProgramMeta& meta = program->meta();
+    kept += !program->round_begins().empty();
+    stops += meta.early_stop == EarlyStopRule::Distance;
+    leads += meta.early_stop == EarlyStopRule::Lead;
+    averages += meta.rounds == RoundRule::Averages;
+    firsts += meta.rounds == RoundRule::FirstBase;
+    margins += meta.takes_margins;
+    forests.add(*program, {kTrees[seed % 2], kThresholds[seed / 2 % 2], {}},
+                "seed " + std::to_string(seed) + ", " + kSchedules[seed / 2 % kSchedules.size()],
+                rows_for(dice, model, 70));
+  }
+  for (const std::size_t count : {stops, leads, averages, firsts, margins, kept}) EXPECT_GT(count, 1u);
+  forests.compare();
+}
+
 TEST(ExportC, RandomForestsAndSchedules) {
   if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
   ExportedForests forests;
