@@ -43,6 +43,8 @@ constexpr Entry kEntries[] = {
      "Raw scores after every, 2 every, ... rounds and after the last"},
     {OutputKind::Contributions, "predict_contributions", nullptr,
      "What each feature contributes to each raw score, then the expected score"},
+    {OutputKind::Interactions, "predict_interactions", nullptr,
+     "Interactions of each pair of features, the expected score in the corner of each matrix"},
     {OutputKind::ApproxContributions, "predict_approx_contributions", nullptr,
      "What the splits of each feature change the mean score by, then the expected score"},
 };
@@ -264,12 +266,12 @@ unsigned options_of(const Job& job, OutputKind output) {
     case OutputKind::Trees:
       return some(calls.rounds, false, false);
     case OutputKind::Contributions:
+    case OutputKind::Interactions:
       return some(calls.rounds && program.background().empty(), calls.margins, false);
     case OutputKind::ApproxContributions:
       return some(false, calls.margins && program.attribution_base().size() != program.meta().num_outputs,
                   false);
     case OutputKind::Leaf:
-    case OutputKind::Interactions:
     case OutputKind::VirtEnsembles:
     case OutputKind::Uncertainty:
     case OutputKind::Quantile:

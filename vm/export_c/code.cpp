@@ -171,11 +171,7 @@ class CodeWriter {
       case Op::Store:
         return write_store(operands<Op::Store>(inst));
       case Op::Explain:
-        return for_rows(
-            operands<Op::Explain>(inst).rows,
-            call("explain", formatted("x + (size_t)row * stride, {}{}", of_call(OutputKind::Contributions),
-                                      explained(OutputKind::Contributions))) +
-                ";");
+        return write_explain(operands<Op::Explain>(inst).rows);
       case Op::Attribute:
         return for_rows(
             operands<Op::Attribute>(inst).rows,
@@ -194,6 +190,21 @@ class CodeWriter {
       case Op::Label:
         return write_label(operands<Op::Label>(inst));
     }
+  }
+
+  void write_explain(std::uint32_t rows) {
+    const auto explain = [&](OutputKind output, const char* function) {
+      for_rows(rows, call(function,
+                          formatted("x + (size_t)row * stride, {}{}", of_call(output), explained(output))) +
+                         ";");
+    };
+    if (meta_.contributions < 2) return explain(OutputKind::Contributions, "explain");
+    open(formatted("if ({})", want(OutputKind::Interactions)));
+    explain(OutputKind::Interactions, "interact");
+    close();
+    open("else");
+    explain(OutputKind::Contributions, "explain");
+    close();
   }
 
   void write_transform(const OperandsOf<Op::Transform>& args) {

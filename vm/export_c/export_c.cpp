@@ -139,9 +139,10 @@ bool bytecode::export_c::is_exported(const Program& program, OutputKind output) 
       return output_width(program, output) != 0;
     case OutputKind::Contributions:
       return program.meta().contributions != 0;
+    case OutputKind::Interactions:
+      return program.meta().contributions > 1;
     case OutputKind::ApproxContributions:
       return !program.attribution_base().empty();
-    case OutputKind::Interactions:
     case OutputKind::VirtEnsembles:
     case OutputKind::Uncertainty:
     case OutputKind::Quantile:
@@ -155,9 +156,6 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused(
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
-  if (program.meta().contributions > 1)
-    return refused(
-        "the program computes interactions, which exported C does not: compile the model --with contributions only");
   if (!program.targets().empty())
     return refused(
         "the program computes quantiles, which exported C does not: compile the model without them");

@@ -75,6 +75,7 @@ constexpr std::uint32_t kEvery[] = {1, 3};
 /// The kinds of contributions, and the functions that write them.
 constexpr std::pair<OutputKind, const char*> kContributions[] = {
     {OutputKind::Contributions, "predict_contributions"},
+    {OutputKind::Interactions, "predict_interactions"},
     {OutputKind::ApproxContributions, "predict_approx_contributions"}};
 
 CallOptions stages_of(std::uint32_t every) {
@@ -233,6 +234,7 @@ constexpr OutputWithOptions kWithOptions[] = {
     {OutputKind::Trees, "predict_trees"},
     {OutputKind::Staged, "predict_staged"},
     {OutputKind::Contributions, "predict_contributions"},
+    {OutputKind::Interactions, "predict_interactions"},
     {OutputKind::ApproxContributions, "predict_approx_contributions"}};
 
 /// The VM's answers for one program's rows.

@@ -12,6 +12,7 @@
 #include <forestvm/background.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/export.hpp>
+#include <forestvm/internal/loaded_paths.hpp>
 #include <forestvm/internal/names.hpp>
 
 #include "explained_forest.hpp"
@@ -139,6 +140,54 @@ TEST(ExportC, Contributions) {
   forests.compare();
 }
 
+/// Returns a model of a tree in which so few training rows went one way that constants of interactions exceed float32.
+Model model_of_rare_rows() {
+  Tree tree = support::split(
+      0, 5, support::split(0, 3, support::split(1, 2, support::leaf(1), support::leaf(2)), support::leaf(3)),
+      support::leaf(4));
+  std::size_t at = 0;
+  for (float rows = 1e30f; tree.nodes[at].kind != NodeKind::Leaf; rows *= 1e-17f) {
+    tree.nodes[at].cover = rows;
+    tree.nodes[static_cast<std::size_t>(tree.nodes[at].right)].cover = rows;
+    at = static_cast<std::size_t>(tree.nodes[at].left);
+    tree.nodes[at].cover = rows * 1e-17f;
+  }
+  return support::model_of({tree});
+}
+
+/// Interactions of forests of every kind, and contributions of the same programs. In some, constants of interactions
+/// exceed float32.
+TEST(ExportC, Interactions) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  ExportedForests forests;
+  std::size_t wide = 0, widened = 0, vectors = 0, sets = 0, kept = 0, several = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Model model = seed == 1 ? model_of_rare_rows() : covered_forest(seed);
+    Dice dice(seed);
+    CompileOptions options;
+    options.interactions = true;
+    const auto program = program_of(model, kSchedules[seed % kSchedules.size()], Contract::Trainer, options);
+    if (!program.ok() || program->paths().size() > 2000 || model.num_features > 60) continue;
+    wide += model.score_type == ScalarType::Float64;
+    widened += model.score_type == ScalarType::Float32 && LoadedPaths(*program).wide;
+    vectors += !program->leaf_vectors().empty();
+    sets += !program->category_columns().empty();
+    several += model.num_outputs > 1;
+    kept +=
+        std::ranges::any_of(program->paths(), [](const PathNode& node) { return node.code == kAlwaysLeft; });
+    forests.add(*program, {kTrees[seed % 2], kThresholds[seed / 2 % 2], {}}, "seed " + std::to_string(seed),
+                rows_for(dice, model, 20));
+  }
+  EXPECT_GT(forests.size(), 20u);
+  EXPECT_GT(wide, 1u);
+  EXPECT_EQ(widened, 1u);
+  EXPECT_GT(vectors, 1u);
+  EXPECT_GT(sets, 0u);
+  EXPECT_GT(kept, 0u);
+  EXPECT_GT(several, 1u);
+  forests.compare();
+}
+
 /// Contributions against backgrounds whose paths are walked, and against those that leaves look up.
 TEST(ExportC, ContributionsAgainstABackground) {
   if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
@@ -191,6 +240,7 @@ TEST(ExportC, OptionsOfCalls) {
       model.takes_margins = seed % 4 != 0;
       model.averaged = seed % 6 == 4;
       model.base_of_first_round = seed % 6 == 2;
+      model.base_last = seed % 3 == 0;
       if (model.averaged) model.takes_margins = false;
       if (model.score_type == ScalarType::Float64 && !model.averaged)
         model.early_stop = model.num_outputs > 1 ? EarlyStopRule::Lead : EarlyStopRule::Distance;
@@ -198,6 +248,7 @@ TEST(ExportC, OptionsOfCalls) {
       options.keeps_leaves = seed % 4 != 1;
       for (Tree& tree : model.trees) cover(dice, tree, 0, 1000);
       options.contributions = options.approx_contributions = seed % 2 == 0;
+      options.interactions = seed % 4 == 0;
       program = program_of(model, kSchedules[seed / 2 % kSchedules.size()], contract, options);
     }
     if (!program.ok()) continue;
@@ -407,12 +458,6 @@ TEST(ExportC, Refuses) {
       program_of(support::small_model("small"), "gpuDimension(batch, grid.x)", Contract::Trainer);
   ASSERT_TRUE(mapped.ok());
   EXPECT_EQ(export_c(*mapped).error().code, ErrorCode::Refused);
-  CompileOptions interactions;
-  interactions.interactions = true;
-  const auto pairs = program_of(covered_forest(2), "", Contract::Trainer, interactions);
-  ASSERT_TRUE(pairs.ok()) << pairs.error().text();
-  EXPECT_NE(export_c(*pairs).error().text().find("interactions, which exported C does not"),
-            std::string::npos);
   const auto program = program_of(support::small_model("small"), "", Contract::Trainer);
   for (const char* prefix : {"", "9lives", "a-b", "int main"}) {
     ExportOptions options;
