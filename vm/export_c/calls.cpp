@@ -41,6 +41,9 @@ constexpr Entry kEntries[] = {
     {OutputKind::Trees, "predict_trees", nullptr, "What each tree adds to the raw scores"},
     {OutputKind::Staged, "predict_staged", nullptr,
      "Raw scores after every, 2 every, ... rounds and after the last"},
+    {OutputKind::VirtEnsembles, "predict_virt_ensembles", nullptr, "Raw scores of virtual ensembles"},
+    {OutputKind::Uncertainty, "predict_uncertainty", nullptr,
+     "How sure the model is: the numbers of its rule of uncertainty"},
     {OutputKind::Contributions, "predict_contributions", nullptr,
      "What each feature contributes to each raw score, then the expected score"},
     {OutputKind::Interactions, "predict_interactions", nullptr,
@@ -49,11 +52,15 @@ constexpr Entry kEntries[] = {
      "What the splits of each feature change the mean score by, then the expected score"},
 };
 
+/// Returns the number of an output as C text.
+std::string number_of(OutputKind output) { return number(static_cast<std::uint64_t>(output)); }
+
 /// Returns the numbers of a row in an output, as C text; of outputs whose rows depend on the call's rounds those of a
 /// stage or tree.
 std::string width_of(const Job& job, OutputKind output) {
   const std::uint32_t outputs = job.program.meta().num_outputs;
-  if (output == OutputKind::Staged) return number(outputs);
+  if (output == OutputKind::Staged || output == OutputKind::VirtEnsembles) return number(outputs);
+  if (output == OutputKind::Uncertainty) return number(uncertainty_width(job.program));
   if (output == OutputKind::Trees && job.calls.rounds)
     return number(job.program.leaf_vectors().empty() ? 1 : outputs);
   return number(output_width(job.program, output));
@@ -64,6 +71,7 @@ std::string shape_of(const Job& job, OutputKind output) {
   const std::string width = width_of(job, output);
   const std::string rounds = number(job.program.round_begins().size() - 1);
   if (output == OutputKind::Staged) return formatted("stages x {}, of {} rounds", width, rounds);
+  if (output == OutputKind::VirtEnsembles) return formatted("ensembles x {}, of {} rounds", width, rounds);
   if (output == OutputKind::Trees && job.calls.rounds)
     return formatted("{} trees x {}", number(job.program.meta().num_trees), width);
   return width;
@@ -120,6 +128,15 @@ constexpr const char* kCheckMargins = R"(  if (options != NULL && options->base_
 constexpr const char* kRowBytes =
     R"(  if (want == @STAGED) row_bytes *= (call.round_end - call.round_begin - 1u) / call.every + 1u;
   if (want == @TREES) row_bytes *= call.tree_end - call.tree_begin;
+)";
+
+/// Virtual ensembles begin with the first round, and each has one more than the one before.
+constexpr const char* kCheckMembers =
+    R"(  if (want == @VIRTUAL || want == @UNCERTAINTY) {
+    if (call.round_begin != 0u) return 1;
+    if (call.every > call.round_end / 2u) return 8;
+    if (want == @VIRTUAL) row_bytes *= call.every;
+  }
 )";
 
 constexpr const char* kCheckEarlyStop = R"(  if (options != NULL && options->early_stop_every != 0u) {
@@ -188,8 +205,11 @@ std::string answer_text(const Job& job, std::uint32_t rows_at_a_time) {
     if (calls.averages) set += formatted("  call.divisor = {};\n", literal(meta.divisor));
     check += replaced(replaced(kCheckRounds, "@ROUNDS", rounds), "@DIVISOR",
                       calls.averages ? "    call.divisor = call.round_end - call.round_begin;\n" : "");
-    check += replaced(replaced(kRowBytes, "@STAGED", number(static_cast<std::uint64_t>(OutputKind::Staged))),
-                      "@TREES", number(static_cast<std::uint64_t>(OutputKind::Trees)));
+    if (has_members(job.program))
+      check += replaced(replaced(kCheckMembers, "@VIRTUAL", number_of(OutputKind::VirtEnsembles)),
+                        "@UNCERTAINTY", number_of(OutputKind::Uncertainty));
+    check += replaced(replaced(kRowBytes, "@STAGED", number_of(OutputKind::Staged)), "@TREES",
+                      number_of(OutputKind::Trees));
   } else if (calls.early_stop) {
     set += formatted("  call.tree_begin = 0u;\n  call.tree_end = {};\n", trees);
   }
@@ -215,20 +235,28 @@ std::string answer_text(const Job& job, std::uint32_t rows_at_a_time) {
 /// PREFIX_NAME_with(options, rows, count, stride, out).
 std::string entry(const Job& job, const Entry& of) {
   const bool staged = of.output == OutputKind::Staged;
+  const bool members = has_members(job.program) &&
+                       (of.output == OutputKind::VirtEnsembles || of.output == OutputKind::Uncertainty);
   const std::string type = of.type == nullptr ? c_type(job.program.meta().score_type) : of.type;
   const std::string arguments = formatted("const @ROW *rows, size_t count, size_t stride, {}{} *out",
-                                          staged ? "uint32_t every, " : "", type);
+                                          staged    ? "uint32_t every, "
+                                          : members ? "uint32_t ensembles, "
+                                                    : "",
+                                          type);
   const std::string bytes = formatted("{} * sizeof({})", width_of(job, of.output), type);
-  const std::string want = number(static_cast<std::uint64_t>(of.output));
+  const std::string want = number_of(of.output);
   const unsigned may = options_of(job, of.output);
-  const std::string every = !job.calls.rounds ? "" : staged ? "every, " : "1u, ";
+  const std::string every = !job.calls.rounds ? "" : staged ? "every, " : members ? "ensembles, " : "1u, ";
   const auto answer = [&](const std::string& options) {
     return formatted("@answer({}rows, count, stride, {}, {}{}, out);", job.calls.any() ? options : "", want,
                      every, bytes);
   };
-  std::string text =
-      formatted("/* {}: count x {}. */\nvoid @{}({}) {\n  {}{}\n}\n", of.what, shape_of(job, of.output),
-                of.name, arguments, job.calls.any() ? "(void)" : "", answer("NULL, 0u, "));
+  std::string text = formatted("/* {}: count x {}. */\n{} @{}({}) {\n  {}{}\n}\n", of.what,
+                               shape_of(job, of.output), members ? "int" : "void", of.name, arguments,
+                               members           ? "return "
+                               : job.calls.any() ? "(void)"
+                                                 : "",
+                               answer("NULL, 0u, "));
   if (may != 0)
     text += formatted("int @{}_with(const @options *options, {}) {\n  return {}\n}\n", of.name, arguments,
                       answer(formatted("options, {}, ", number(may))));
@@ -262,6 +290,8 @@ unsigned options_of(const Job& job, OutputKind output) {
     case OutputKind::Class:
       return some(calls.rounds, calls.score_margins, calls.early_stop);
     case OutputKind::Staged:
+    case OutputKind::VirtEnsembles:
+    case OutputKind::Uncertainty:
       return some(calls.rounds, calls.score_margins, false);
     case OutputKind::Trees:
       return some(calls.rounds, false, false);
@@ -272,8 +302,6 @@ unsigned options_of(const Job& job, OutputKind output) {
       return some(false, calls.margins && program.attribution_base().size() != program.meta().num_outputs,
                   false);
     case OutputKind::Leaf:
-    case OutputKind::VirtEnsembles:
-    case OutputKind::Uncertainty:
     case OutputKind::Quantile:
       return 0;
   }
@@ -311,7 +339,7 @@ std::string call_types(const Job& job) {
         formatted("  uint32_t rounds_begin, rounds_end; /* rounds whose trees count, of {}; both 0: all */\n",
                   number(job.program.round_begins().size() - 1));
     call +=
-        "  uint32_t round_begin, round_end, every;\n  int chosen; /* 1 if the caller chose the rounds */\n";
+        "  uint32_t round_begin, round_end;\n  uint32_t every; /* rounds from a stage to the next, or the number of ensembles */\n  int chosen; /* 1 if the caller chose the rounds */\n";
   }
   if (calls.some_trees()) call += "  uint32_t tree_begin, tree_end;\n";
   if (calls.averages) call += "  double divisor; /* the number of rounds */\n";
@@ -328,9 +356,10 @@ std::string call_types(const Job& job) {
         "  const double *sums; /* of the trees before tree_begin; NULL: there are none */\n"
         "  int more;           /* 1 if further trees follow: the base score that is added last is not added yet */\n";
   }
-  const std::string heads =
-      "/* Options of a call; all zero: none. Functions that take them return 0, or write nothing and return 1 for wrong\n"
-      " * rounds, 2 for margins that are not finite, 4 for a wrong early stop, or these if the output takes no such option. */\n";
+  const std::string heads = formatted(
+      "/* Options of a call; all zero: none. Functions that take them return 0, or write nothing and return 1 for wrong\n * rounds, 2 for margins that are not finite, 4 for a wrong early stop, or these if the output takes no such option{}. */\n",
+      has_members(job.program) ? ";\n * 8 if there are no virtual ensembles, or more than half the rounds"
+                               : "");
   return in_file(
       job,
       formatted(

@@ -97,6 +97,7 @@ std::string model_tables(const Job& job, std::string code, ExportedC& exported) 
   std::uint64_t ignored = 0;
   if (used("attribute(")) explained += attributions_text(job, table_bytes);
   if (used("explain(")) explained += contributions_text(job, table_bytes, exported.stack_bytes);
+  if (used("add_member(")) explained += uncertainty_text(job, table_bytes);
   code += explained;
   for (const AccumulatorKind kind : kSumKinds) {
     const std::string name = "base_" + sum_name(kind);
@@ -144,7 +145,10 @@ bool bytecode::export_c::is_exported(const Program& program, OutputKind output) 
     case OutputKind::ApproxContributions:
       return !program.attribution_base().empty();
     case OutputKind::VirtEnsembles:
+      return has_members(program) && program.round_begins().size() > 2;
     case OutputKind::Uncertainty:
+      return has_members(program) ? is_exported(program, OutputKind::VirtEnsembles)
+                                  : CallKinds(program).rounds && output_width(program, output) != 0;
     case OutputKind::Quantile:
       return false;
   }
@@ -159,6 +163,9 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (!program.targets().empty())
     return refused(
         "the program computes quantiles, which exported C does not: compile the model without them");
+  if (has_members(program) && !CallKinds(program).rounds)
+    return refused(
+        "the program computes virtual ensembles of trees that are no rounds of boosting, which exported C does not");
   Job job{program, options, CallKinds(program), {}, changed_features(program)};
   if (column_count(job) > kMaxFeatures)
     return refused(formatted("the program has {} columns, exported C reads at most {}", column_count(job),
@@ -170,7 +177,9 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   result.rows_at_a_time =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kStackBytes / row_bytes, 1, kMaxRows));
   result.stack_bytes = result.rows_at_a_time * row_bytes;
-  if (job.calls.early_stop) result.stack_bytes += program.meta().num_outputs * sizeof(double);
+  const std::uint64_t outputs = program.meta().num_outputs;
+  if (job.calls.early_stop) result.stack_bytes += outputs * sizeof(double);
+  if (has_members(program)) result.stack_bytes += (3 * outputs + 2) * sizeof(double);
   const std::string code = code_text(job, result.rows_at_a_time);
   const std::string entries = entries_text(job, result.rows_at_a_time);
   const std::string forest = forest_text(job, code, result.table_bytes);

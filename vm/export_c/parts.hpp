@@ -136,6 +136,18 @@ std::string contributions_text(const Job& job, std::uint64_t& table_bytes, std::
 /// approximate contributions. Adds the tables' bytes to `table_bytes`.
 std::string attributions_text(const Job& job, std::uint64_t& table_bytes);
 
+/// Returns whether the program's uncertainty is that of virtual ensembles.
+bool has_members(const Program& program);
+
+/// Returns the numbers of a row's uncertainty, and how often the virtual ensembles are gone through for it.
+std::uint32_t uncertainty_width(const Program& program);
+std::uint32_t member_passes(const Program& program);
+
+/// Returns PREFIX_add_member(scores, pass, count, totals), which adds what a virtual ensemble says to totals, and
+/// PREFIX_uncertainty_of(totals, count, out), which writes what follows from them. Adds the bytes of tables to
+/// `table_bytes`.
+std::string uncertainty_text(const Job& job, std::uint64_t& table_bytes);
+
 /// Returns whether exported C gives an output of a program.
 bool is_exported(const Program& program, OutputKind output);
 

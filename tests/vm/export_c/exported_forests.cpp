@@ -160,6 +160,8 @@ constexpr const char* kMargin = "(float)(n % 11u) * 0.375f - 1.5f";
 
 /// The bits of options: what C returns for a wrong one.
 constexpr std::int32_t kRounds = 1, kMargins = 2, kEarlyStop = 4;
+/// What C returns for a wrong number of virtual ensembles.
+constexpr std::int32_t kEnsembles = 8;
 
 /// Options of a call that are tried.
 struct Tried {
@@ -233,9 +235,20 @@ constexpr OutputWithOptions kWithOptions[] = {
     {OutputKind::Class, "predict_class"},
     {OutputKind::Trees, "predict_trees"},
     {OutputKind::Staged, "predict_staged"},
+    {OutputKind::VirtEnsembles, "predict_virt_ensembles"},
+    {OutputKind::Uncertainty, "predict_uncertainty"},
     {OutputKind::Contributions, "predict_contributions"},
     {OutputKind::Interactions, "predict_interactions"},
     {OutputKind::ApproxContributions, "predict_approx_contributions"}};
+
+/// Returns whether an output is of virtual ensembles.
+bool of_members(const Program& program, OutputKind output) {
+  return (output == OutputKind::VirtEnsembles || output == OutputKind::Uncertainty) &&
+         !program.uncertainty().empty() && program.uncertainty()[0].rule != UncertaintyRule::Trees;
+}
+
+/// The numbers of virtual ensembles that are tried.
+constexpr std::uint32_t kEnsembleCounts[] = {0, 1, 3, 1000};
 
 /// The VM's answers for one program's rows.
 class Judge {
@@ -265,7 +278,7 @@ class Judge {
     CallOptions options;
     options.rounds = tried.rounds;
     options.early_stop = tried.stop;
-    options.every = kOptionsEvery;
+    options.every = options.ensembles = kOptionsEvery;
     if (tried.margins)
       options.base_margin = {margins_.data(), all ? block_.count : 1, program_.meta().num_outputs, true};
     return options;
@@ -273,15 +286,19 @@ class Judge {
 
   /// Returns 0 if a call can have these options, otherwise the bit of the first kind that is wrong.
   std::int32_t wrong(OutputKind output, const Tried& tried) const {
-    for (const std::int32_t kind : {kRounds, kMargins, kEarlyStop})
-      if ((tried.kinds() & kind) != 0 && !takes(output, tried.only(kind))) return kind;
+    for (const std::int32_t kind : {kRounds, kMargins, kEarlyStop}) {
+      if ((tried.kinds() & kind) == 0 || takes(output, tried.only(kind))) continue;
+      const bool first = tried.rounds && tried.rounds->begin == 0 && tried.rounds->end <= rounds();
+      return kind == kRounds && first && of_members(program_, output) ? kEnsembles : kind;
+    }
     return 0;
   }
 
   /// Returns the kinds of options that calls for an output can have.
   std::int32_t kinds(OutputKind output) const {
     std::int32_t kinds = 0;
-    for (const Tried& right : {Tried{Rounds{0, 1}}, Tried{{}, true}, Tried{{}, false, EarlyStop{1, 1}}})
+    for (const Tried& right :
+         {Tried{Rounds{0, rounds()}}, Tried{{}, true}, Tried{{}, false, EarlyStop{1, 1}}})
       if (wrong(output, right) == 0) kinds |= right.kinds();
     return kinds;
   }
@@ -292,6 +309,13 @@ class Judge {
   }
 
   static constexpr std::uint32_t kOptionsEvery = 2;
+
+  /// Returns whether a call can have this number of virtual ensembles.
+  bool takes_ensembles(OutputKind output, std::uint32_t ensembles) const {
+    CallOptions options;
+    options.ensembles = ensembles;
+    return takes(output, options);
+  }
 
   template <class T>
   std::vector<T> answers(OutputKind output, ResultType type, bool all, const CallOptions& options) const {
@@ -304,8 +328,13 @@ class Judge {
   }
 
  private:
-  bool takes(OutputKind output, const Tried& tried) const {
-    const CallOptions options = this->options(tried, false);
+  std::uint32_t rounds() const {
+    const auto begins = program_.round_begins();
+    return static_cast<std::uint32_t>(begins.empty() ? 0 : begins.size() - 1);
+  }
+
+  bool takes(OutputKind output, const Tried& tried) const { return takes(output, options(tried, false)); }
+  bool takes(OutputKind output, const CallOptions& options) const {
     RowBlock block = block_;
     block.count = 1;
     const ResultType type = output == OutputKind::Class ? ResultType::Int64 : ResultType::Float64;
@@ -363,6 +392,26 @@ void compare_scores(const Judge& judge, const ProgramMeta& meta, OutputKind outp
     compare_output<float>(judge, output, ResultType::Float32, what, written, options);
 }
 
+/// Compares what the functions that say how sure a model is write.
+void compare_uncertainty(const Judge& judge, const Program& program, const std::string& what,
+                         Comparison& written) {
+  if (program.uncertainty().empty() || program.round_begins().size() < 3) return;
+  if (!of_members(program, OutputKind::Uncertainty))
+    return compare_scores(judge, program.meta(), OutputKind::Uncertainty, what, written);
+  for (const std::uint32_t ensembles : kEnsembleCounts)
+    for (const OutputKind output : {OutputKind::VirtEnsembles, OutputKind::Uncertainty}) {
+      CallOptions options;
+      options.ensembles = ensembles;
+      const std::string name =
+          what + ", " + std::to_string(ensembles) + " ensembles, output " + std::string(name_of(output));
+      const bool takes = judge.takes_ensembles(output, ensembles);
+      for (const bool all : {false, true}) {
+        written.expect(name, std::vector<std::int32_t>{takes ? 0 : kEnsembles});
+        if (takes) written.expect(name, judge.answers<double>(output, ResultType::Float64, all, options));
+      }
+    }
+}
+
 }  // namespace
 
 Result<Compiled> compile_with_kinds(const Model& model, const Schedule& schedule, CompileOptions options) {
@@ -397,8 +446,8 @@ std::string calls_with_options(const Judge& judge, const Program& program, const
   std::string text;
   for (const OutputWithOptions& of : kWithOptions) {
     if (judge.kinds(of.output) == 0) continue;
-    const std::string every =
-        of.output == OutputKind::Staged ? std::to_string(Judge::kOptionsEvery) + "u, " : "";
+    const bool counts = of.output == OutputKind::Staged || of_members(program, of.output);
+    const std::string every = counts ? std::to_string(Judge::kOptionsEvery) + "u, " : "";
     for (const Tried& tried : tried_options(program, kinds)) {
       const auto width = output_width(program, of.output, judge.options(tried, true));
       text +=
@@ -412,6 +461,27 @@ std::string calls_with_options(const Judge& judge, const Program& program, const
   return "  " + score + " *const margins = memory(" + count + " * sizeof(" + score +
          "));\n  size_t n;\n  for (n = 0; n < " + count + "; ++n) margins[n] = " + kMargin + ";\n" + text +
          "  free(margins);\n";
+}
+
+/// Returns the C statements that call the functions that say how sure a model is.
+std::string calls_of_uncertainty(const Program& program, const std::string& prefix) {
+  const auto begins = program.round_begins();
+  const std::string score = c_type(program.meta().score_type);
+  std::string text;
+  if (program.uncertainty().empty() || begins.size() < 3) return text;
+  if (!of_members(program, OutputKind::Uncertainty))
+    return "  WRITE(" + prefix + "_predict_uncertainty, " + score + ", " +
+           std::to_string(output_width(program, OutputKind::Uncertainty)) + "u)\n";
+  for (const std::uint32_t ensembles : kEnsembleCounts)
+    for (const bool all : {true, false}) {
+      CallOptions options;
+      options.ensembles = ensembles;
+      const auto output = all ? OutputKind::VirtEnsembles : OutputKind::Uncertainty;
+      text += "  WRITE_WITH(" + prefix + (all ? "_predict_virt_ensembles" : "_predict_uncertainty") +
+              "(rows, rows_here, features, " + std::to_string(ensembles) + "u, out), " + score + ", " +
+              std::to_string(output_width(program, output, options)) + "u)\n";
+    }
+  return text;
 }
 
 }  // namespace
@@ -445,6 +515,7 @@ std::string ExportedForests::calls(const Entry& entry) {
          write("predict", score, OutputKind::Value) +
          (meta.class_rule == ClassRule::None ? "" : write("predict_class", "int64_t", OutputKind::Class)) +
          write("predict_leaf", "int32_t", OutputKind::Leaf) + rounds + contributions +
+         calls_of_uncertainty(entry.program, entry.prefix) +
          calls_with_options(Judge(entry.program, entry.rows), entry.program, entry.prefix) +
          (takes_texts(entry.program) ? "  write_codes(" + entry.prefix + "_category);\n" : "") +
          "  free(rows);\n}\n";
@@ -482,6 +553,7 @@ void ExportedForests::compare(const std::string& compiler) const {
         compare_scores(judge, meta, OutputKind::Staged, entry.what, written, stages_of(every));
     for (const auto& [output, function] : kContributions)
       if (output_width(entry.program, output) != 0) compare_scores(judge, meta, output, entry.what, written);
+    compare_uncertainty(judge, entry.program, entry.what, written);
     compare_options(judge, entry.program, entry.what, written);
     if (takes_texts(entry.program)) written.expect(entry.what + ", codes", expected_codes());
     if (::testing::Test::HasFatalFailure()) return;

@@ -267,6 +267,55 @@ TEST(ExportC, OptionsOfCalls) {
   forests.compare();
 }
 
+/// Returns a forest whose program has uncertainty by a rule.
+Model forest_of(UncertaintyRule rule, Dice& dice) {
+  using enum UncertaintyRule;
+  ForestOptions forest;
+  forest.float64 = rule == Trees ? 50 : 100;
+  forest.linear = 20;
+  forest.max_trees = 14;
+  forest.max_depth = 5;
+  forest.max_features = 20;
+  for (;;) {
+    Model model = random_forest(dice, forest);
+    const bool single = rule == Scores || rule == Binary, pair = rule == Gaussian;
+    if (model.round_begins.size() < 9 || (single && model.num_outputs != 1) ||
+        (pair && model.num_outputs != 2) || (rule == Classes && model.num_outputs < 2) || model.divisor != 1)
+      continue;
+    model.averaged = rule == Trees;
+    if (rule == Trees) std::ranges::fill(model.base, 0.0);
+    if (rule != Trees) model.uncertainty = rule;
+    model.shrinkage = dice.percent(50) ? 0.125f : 0;
+    model.base_last = dice.percent(50);
+    if (model.base_last) model.scale = 0.75;
+    return model;
+  }
+}
+
+/// Virtual ensembles and uncertainty by each rule, of rounds that calls choose, too.
+TEST(ExportC, Uncertainty) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  ExportedForests forests;
+  for (std::uint8_t rule = 1; rule < kUncertaintyRules; ++rule)
+    for (std::size_t i = 0; i < 5; ++i) {
+      Dice dice(10 * rule + i);
+      const std::string& schedule = kSchedules[i == 0 ? 0 : i + 10];
+      CompileOptions options;
+      options.keeps_leaves = true;
+      Result<Program> program = Error{};
+      Model model;
+      for (int tries = 0; tries < 20 && !program.ok(); ++tries) {
+        model = forest_of(static_cast<UncertaintyRule>(rule), dice);
+        program = program_of(model, schedule, Contract::Trainer, options);
+      }
+      ASSERT_TRUE(program.ok()) << program.error().text();
+      ASSERT_EQ(program->uncertainty().size(), 1u);
+      forests.add(*program, {kTrees[i % 2], kThresholds[i / 2 % 2], {}},
+                  "rule " + std::to_string(rule) + ", " + schedule, rows_for(dice, model, 70));
+    }
+  forests.compare();
+}
+
 TEST(ExportC, RandomForestsAndSchedules) {
   if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
   ExportedForests forests;
