@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/core/target_quantile.hpp>
 #include <forestvm/internal/code_map.hpp>
 #include <forestvm/internal/formatted.hpp>
 
@@ -90,6 +91,27 @@ static void @answer(const @ROW *rows, size_t count, size_t stride, uint32_t want
   const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
   size_t begin;
 @LOOP}
+)";
+
+constexpr const char* kAnswerQuantiles =
+    R"(/* Quantiles of the targets of training rows, each from 0 to 1: count x quantile_count. The function needs memory for
+ * @COUNTS numbers, `counts`. It returns 0, or 16 for wrong quantiles. */
+int @predict_quantile(const @ROW *rows, size_t count, size_t stride, const double *quantiles, size_t quantile_count,
+    uint32_t *counts, double *out) {
+  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX, want = @WANT;
+  const size_t row_bytes = quantile_count * sizeof(double);
+  size_t begin;
+  @call call;
+  if (quantile_count == 0u) return 16;
+  for (begin = 0u; begin < quantile_count; ++begin)
+    if (!(quantiles[begin] >= 0 && quantiles[begin] <= 1)) return 16;
+  memset(&call, 0, sizeof call);
+  memset(counts, 0, @COUNTS * sizeof *counts);
+  call.quantiles = quantiles;
+  call.quantile_count = quantile_count;
+  call.counts = counts;
+@LOOP  return 0;
+}
 )";
 
 /// Options are NULL in calls without options.
@@ -184,19 +206,32 @@ static void @answer_decided(const @options *options, const @ROW *x, size_t strid
 }
 )";
 
+/// Returns the loop over the rows of a call, for code that reads `call` if it is not empty.
+std::string loop_text(const Job& job, std::uint32_t rows_at_a_time, std::string_view call) {
+  const std::string next =
+      job.calls.margins && call != "NULL, "
+          ? "    if (call.margin != NULL) call.margin += (left < @MOST ? left : @MOST) * @OUTPUTS;\n"
+          : "";
+  return replaced(replaced(replaced(kLoop, "@CALL", std::string(call)), "@NEXT", next), "@MOST",
+                  number(rows_at_a_time));
+}
+
+std::string quantiles_entry(const Job& job, std::uint32_t rows_at_a_time) {
+  const auto targets = static_cast<std::uint32_t>(job.program.targets().size());
+  std::string text = replaced(kAnswerQuantiles, "@COUNTS", number(targets + target_blocks(targets)));
+  text = replaced(std::move(text), "@WANT", number_of(OutputKind::Quantile));
+  return in_file(job, replaced(std::move(text), "@LOOP", loop_text(job, rows_at_a_time, "&call, ")));
+}
+
 std::string answer_text(const Job& job, std::uint32_t rows_at_a_time) {
   const CallKinds& calls = job.calls;
   const ProgramMeta& meta = job.program.meta();
-  const std::string most = number(rows_at_a_time);
   const std::string trees = number(meta.num_trees);
   const std::string rounds = number(std::max<std::size_t>(job.program.round_begins().size(), 1) - 1);
-  const auto next_of = [&](const std::string& step) {
-    return calls.margins ? formatted("    if (call.margin != NULL) call.margin += {}@OUTPUTS;\n", step)
-                         : std::string();
-  };
-  std::string loop = replaced(kLoop, "@CALL", calls.any() ? "&call, " : "");
-  loop = replaced(replaced(std::move(loop), "@NEXT", next_of("(left < @MOST ? left : @MOST) * ")), "@MOST",
-                  most);
+  const std::string loop = loop_text(job, rows_at_a_time,
+                                     calls.any()       ? "&call, "
+                                     : calls.quantiles ? "NULL, "
+                                                       : "");
   if (!calls.any()) return in_file(job, replaced(kPlainAnswer, "@LOOP", loop));
   std::string set, check;
   if (calls.rounds) {
@@ -220,7 +255,8 @@ std::string answer_text(const Job& job, std::uint32_t rows_at_a_time) {
   std::string text;
   if (calls.early_stop) {
     set += "  call.sums = NULL;\n  call.more = 0;\n";
-    check += replaced(kCheckEarlyStop, "@NEXT", calls.margins ? "  " + next_of("") : "");
+    check += replaced(kCheckEarlyStop, "@NEXT",
+                      calls.margins ? "      if (call.margin != NULL) call.margin += @OUTPUTS;\n" : "");
     text += meta.early_stop == EarlyStopRule::Lead ? kLead : kDistance;
     text += kAnswerDecided;
   }
@@ -272,7 +308,8 @@ CallKinds::CallKinds(const Program& program)
       margins(program.meta().takes_margins != 0),
       score_margins(margins && !sums_exactly(program)),
       early_stop(program.meta().early_stop != EarlyStopRule::None &&
-                 program.meta().score_type == ScalarType::Float64) {
+                 program.meta().score_type == ScalarType::Float64),
+      quantiles(!program.targets().empty()) {
   using enum AccumulatorKind;
   early_stop = early_stop && sums_are(program, PerTree64, F64) && (rounds || sums_are(program, PerTree64));
   if (program.meta().contributions == 0 && program.attribution_base().empty()) margins = score_margins;
@@ -332,8 +369,11 @@ std::string base_text(const Job& job, AccumulatorKind kind) {
 
 std::string call_types(const Job& job) {
   const CallKinds& calls = job.calls;
-  if (!calls.any()) return "";
+  if (!calls.read()) return "";
   std::string options, call;
+  if (calls.quantiles)
+    call +=
+        "  const double *quantiles;\n  size_t quantile_count;\n  uint32_t *counts; /* of targets, and of blocks of them */\n";
   if (calls.rounds) {
     options +=
         formatted("  uint32_t rounds_begin, rounds_end; /* rounds whose trees count, of {}; both 0: all */\n",
@@ -360,11 +400,10 @@ std::string call_types(const Job& job) {
       "/* Options of a call; all zero: none. Functions that take them return 0, or write nothing and return 1 for wrong\n * rounds, 2 for margins that are not finite, 4 for a wrong early stop, or these if the output takes no such option{}. */\n",
       has_members(job.program) ? ";\n * 8 if there are no virtual ensembles, or more than half the rounds"
                                : "");
+  const std::string types =
+      calls.any() ? formatted("{}typedef struct {\n{}} @options;\n", heads, options) : "";
   return in_file(
-      job,
-      formatted(
-          "{}typedef struct {\n{}} @options;\n/* What a call asks of the code. */\ntypedef struct {\n{}} @call;\n",
-          heads, options, call),
+      job, formatted("{}/* What a call asks of the code. */\ntypedef struct {\n{}} @call;\n", types, call),
       job.program.meta().score_type);
 }
 
@@ -374,6 +413,7 @@ std::string entries_text(const Job& job, std::uint32_t rows_at_a_time) {
   std::string text = answer_text(job, rows_at_a_time);
   for (const Entry& of : kEntries)
     if (is_exported(job.program, of.output)) text += entry(job, of);
+  if (job.calls.quantiles) text += quantiles_entry(job, rows_at_a_time);
   return formatted(
       "{}/* The same as predict for one row. */\nvoid {}(const {} *row, {} *out) { {}(row, 1u, {}, out); }\n",
       text, job.name("predict_one"), c_type(meta.row_type), score, job.name("predict"),

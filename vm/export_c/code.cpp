@@ -32,9 +32,9 @@ std::set<std::uint32_t> used_storage(const Program& program) {
 }
 
 /// Returns whether the code has memory for the numbers of the leaves that rows reach, which approximate contributions
-/// need.
+/// and quantiles need.
 bool keeps_leaf_numbers(const Program& program) {
-  return is_exported(program, OutputKind::ApproxContributions);
+  return is_exported(program, OutputKind::ApproxContributions) || is_exported(program, OutputKind::Quantile);
 }
 
 }  // namespace
@@ -124,9 +124,15 @@ void CodeWriter::write(const Inst& inst, const InstFacts& facts) {
                                                   of_call(OutputKind::ApproxContributions),
                                                   explained(OutputKind::ApproxContributions))) +
                           ";");
-    // The tests of coded trees are written as tests of values. Programs with quantiles are refused.
-    case Op::Encode:
     case Op::Quantiles:
+      return for_rows(
+          operands<Op::Quantiles>(inst).rows,
+          call(
+              "write_quantiles",
+              formatted("leaves + (size_t)row * {}, call, (double *)out + (size_t)row * call->quantile_count",
+                        number(meta_.num_trees))) +
+              ";");
+    case Op::Encode:  // the tests of coded trees are written as tests of values
       return;
     case Op::StoreTrees:
       return write_store_trees(operands<Op::StoreTrees>(inst));
@@ -323,14 +329,14 @@ std::string CodeWriter::head() {
       job_,
       formatted(
           "static void @run(const @ROW *x, size_t stride, uint32_t count, uint32_t all, uint32_t want, {}void *out) {\n",
-          job_.calls.any() ? "const @call *call, " : ""));
+          job_.calls.read() ? "const @call *call, " : ""));
   const bool copies = copies_rows(job_.program);
   uses_row_ = uses_row_ || copies;
   if (copies) text += formatted("  float cells[{}];\n", number(std::uint64_t{rows_} * row_width(meta_)));
   if (keeps_leaf_numbers(job_.program))
     text += formatted("  int32_t kept[{}];\n  int32_t *const leaves = {} ? kept : (int32_t *)out;\n",
                       number(std::max<std::uint64_t>(std::uint64_t{rows_} * meta_.num_trees, 1)),
-                      want(OutputKind::ApproxContributions));
+                      want(OutputKind::ApproxContributions) + " || " + want(OutputKind::Quantile));
   const std::set<std::uint32_t> used = used_storage(job_.program);
   for (const std::uint32_t i : used)
     text += formatted("  {} a{}[{}];\n", sum_type(job_, kind(i)), i,
@@ -350,7 +356,7 @@ std::string CodeWriter::head() {
   if (uses_k_) text += "  size_t k;\n";
   const std::string trees = number(meta_.num_trees);
   for (const std::uint32_t index : set_) text += formatted("  (void){};\n", reg(index));
-  if (job_.calls.any()) text += "  (void)call;\n";
+  if (job_.calls.read()) text += "  (void)call;\n";
   text += formatted(
       "  r0.begin = 0u; r0.end = count; r0.iteration = 0u;\n  r1.begin = 0u; r1.end = {}; r1.iteration = 0u;\n  (void)r0; (void)r1; (void)x; (void)stride; (void)all; (void)width;\n",
       trees);

@@ -217,7 +217,8 @@ class CodeWriter {
   std::uint32_t rows_;
   std::string body_;
   std::size_t depth_ = 1;
-  std::vector<std::optional<OutputKind>> blocks_;  ///< For each open block of the code, the output that it is for.
+  std::vector<std::optional<OutputKind>>
+      blocks_;  ///< For each open block of the code, the output that it is for.
   std::set<std::uint32_t> set_, loops_;
   bool uses_row_ = false, uses_tree_ = false, uses_i_ = false, uses_k_ = false;
 };

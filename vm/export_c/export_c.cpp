@@ -97,6 +97,7 @@ std::string model_tables(const Job& job, std::string code, ExportedC& exported) 
   std::uint64_t ignored = 0;
   if (used("attribute(")) explained += attributions_text(job, table_bytes);
   if (used("explain(")) explained += contributions_text(job, table_bytes, exported.stack_bytes);
+  if (used("write_quantiles(")) explained += quantiles_text(job, table_bytes);
   if (used("add_member(")) explained += uncertainty_text(job, table_bytes);
   code += explained;
   for (const AccumulatorKind kind : kSumKinds) {
@@ -150,7 +151,7 @@ bool bytecode::export_c::is_exported(const Program& program, OutputKind output) 
       return has_members(program) ? is_exported(program, OutputKind::VirtEnsembles)
                                   : CallKinds(program).rounds && output_width(program, output) != 0;
     case OutputKind::Quantile:
-      return false;
+      return !program.targets().empty();
   }
   return false;
 }
@@ -160,9 +161,6 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused(
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
-  if (!program.targets().empty())
-    return refused(
-        "the program computes quantiles, which exported C does not: compile the model without them");
   if (has_members(program) && !CallKinds(program).rounds)
     return refused(
         "the program computes virtual ensembles of trees that are no rounds of boosting, which exported C does not");

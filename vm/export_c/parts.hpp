@@ -26,10 +26,13 @@ struct CallKinds {
   bool margins;        ///< Margins of rows, of contributions at least.
   bool score_margins;  ///< Margins of rows, of scores, too.
   bool early_stop;
+  bool quantiles;  ///< The program computes quantiles, which are arguments of a function.
 
   explicit CallKinds(const Program& program);
   bool some_trees() const { return rounds || early_stop; }
   bool any() const { return some_trees() || margins; }
+  /// Returns whether the code reads what a call asks for.
+  bool read() const { return any() || quantiles; }
 };
 
 /// The inputs of every part.
@@ -147,6 +150,10 @@ std::uint32_t member_passes(const Program& program);
 /// PREFIX_uncertainty_of(totals, count, out), which writes what follows from them. Adds the bytes of tables to
 /// `table_bytes`.
 std::string uncertainty_text(const Job& job, std::uint64_t& table_bytes);
+
+/// Returns the tables of the targets that leaves keep, and PREFIX_write_quantiles(leaves, call, out). Adds the tables'
+/// bytes to `table_bytes`.
+std::string quantiles_text(const Job& job, std::uint64_t& table_bytes);
 
 /// Returns whether exported C gives an output of a program.
 bool is_exported(const Program& program, OutputKind output);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/core/target_quantile.hpp>
 #include <forestvm/internal/city_hash.hpp>
 #include <forestvm/internal/names.hpp>
 
@@ -247,6 +248,10 @@ bool of_members(const Program& program, OutputKind output) {
          !program.uncertainty().empty() && program.uncertainty()[0].rule != UncertaintyRule::Trees;
 }
 
+/// Quantiles that are tried, and what C returns for wrong ones.
+constexpr double kQuantiles[] = {0.1, 0.5, 0.9, 0, 1, 1.0 / 3};
+constexpr std::int32_t kWrongQuantiles = 16;
+
 /// The numbers of virtual ensembles that are tried.
 constexpr std::uint32_t kEnsembleCounts[] = {0, 1, 3, 1000};
 
@@ -359,6 +364,20 @@ void compare_output(const Judge& judge, OutputKind output, ResultType type, cons
                    judge.answers<T>(output, type, all, options));
 }
 
+/// Compares quantiles, and what C returns for wrong ones.
+void compare_quantiles(const Judge& judge, const Program& program, const std::string& what,
+                       Comparison& written) {
+  if (program.targets().empty()) return;
+  CallOptions options;
+  options.quantiles = kQuantiles;
+  for (const bool all : {false, true}) {
+    written.expect(what + ", quantiles", std::vector<std::int32_t>{0});
+    written.expect(what + ", quantiles",
+                   judge.answers<double>(OutputKind::Quantile, ResultType::Float64, all, options));
+  }
+  written.expect(what + ", wrong quantiles", std::vector<std::int32_t>(6, kWrongQuantiles));
+}
+
 /// Compares what calls with options write, and what they return.
 void compare_options(const Judge& judge, const Program& program, const std::string& what,
                      Comparison& written) {
@@ -463,6 +482,19 @@ std::string calls_with_options(const Judge& judge, const Program& program, const
          "  free(margins);\n";
 }
 
+/// Returns the C statements that call the function for quantiles: with right ones, with a wrong one, and with none.
+std::string calls_of_quantiles(const Program& program, const std::string& prefix) {
+  if (program.targets().empty()) return "";
+  const auto targets = static_cast<std::uint32_t>(program.targets().size());
+  const std::string call = "  WRITE_WITH(" + prefix + "_predict_quantile(rows, rows_here, features, ";
+  return "  {\n  static const double quantiles[] = {0.1, 0.5, 0.9, 0, 1, 1.0 / 3}, above[] = {0.5, 1.5}, "
+         "below[] = {-0.5};\n  uint32_t *const counts = memory(" +
+         std::to_string(targets + target_blocks(targets)) + "u * sizeof(uint32_t));\n" + call +
+         "quantiles, 6u, counts, out), double, 6u)\n" + call + "above, 2u, counts, out), double, 2u)\n" +
+         call + "below, 1u, counts, out), double, 1u)\n" + call +
+         "quantiles, 0u, counts, out), double, 0u)\n" + "  free(counts);\n  }\n";
+}
+
 /// Returns the C statements that call the functions that say how sure a model is.
 std::string calls_of_uncertainty(const Program& program, const std::string& prefix) {
   const auto begins = program.round_begins();
@@ -515,7 +547,7 @@ std::string ExportedForests::calls(const Entry& entry) {
          write("predict", score, OutputKind::Value) +
          (meta.class_rule == ClassRule::None ? "" : write("predict_class", "int64_t", OutputKind::Class)) +
          write("predict_leaf", "int32_t", OutputKind::Leaf) + rounds + contributions +
-         calls_of_uncertainty(entry.program, entry.prefix) +
+         calls_of_quantiles(entry.program, entry.prefix) + calls_of_uncertainty(entry.program, entry.prefix) +
          calls_with_options(Judge(entry.program, entry.rows), entry.program, entry.prefix) +
          (takes_texts(entry.program) ? "  write_codes(" + entry.prefix + "_category);\n" : "") +
          "  free(rows);\n}\n";
@@ -553,6 +585,7 @@ void ExportedForests::compare(const std::string& compiler) const {
         compare_scores(judge, meta, OutputKind::Staged, entry.what, written, stages_of(every));
     for (const auto& [output, function] : kContributions)
       if (output_width(entry.program, output) != 0) compare_scores(judge, meta, output, entry.what, written);
+    compare_quantiles(judge, entry.program, entry.what, written);
     compare_uncertainty(judge, entry.program, entry.what, written);
     compare_options(judge, entry.program, entry.what, written);
     if (takes_texts(entry.program)) written.expect(entry.what + ", codes", expected_codes());

@@ -14,6 +14,7 @@
 #include <forestvm/export.hpp>
 #include <forestvm/internal/loaded_paths.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/samples.hpp>
 
 #include "explained_forest.hpp"
 #include "exported_forests.hpp"
@@ -313,6 +314,41 @@ TEST(ExportC, Uncertainty) {
       forests.add(*program, {kTrees[i % 2], kThresholds[i / 2 % 2], {}},
                   "rule " + std::to_string(rule) + ", " + schedule, rows_for(dice, model, 70));
     }
+  forests.compare();
+}
+
+/// Quantiles of few and of many targets, some of which several rows have, and of leaves without rows.
+TEST(ExportC, Quantiles) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  ExportedForests forests;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    Dice dice(seed);
+    ForestOptions forest;
+    forest.float64 = 50;
+    forest.max_trees = 10;
+    forest.max_depth = 5;
+    forest.max_features = 20;
+    Model model;
+    do model = random_forest(dice, forest);
+    while (model.num_outputs != 1 || model.trees.size() < 2);
+    model.averaged = true;
+    model.base_of_first_round = false;
+    const std::size_t count = seed % 3 == 0 ? 700 : 40;
+    std::vector<double> targets;
+    for (std::size_t i = 0; i < count; ++i)
+      targets.push_back(static_cast<double>(i * 13 % (seed % 2 == 0 ? 7 : 613)) / 8);
+    auto samples = Samples::make(model, rows_for(dice, model, count), model.num_features, targets);
+    ASSERT_TRUE(samples.ok()) << samples.error().text();
+    CompileOptions options;
+    options.samples = std::make_shared<const Samples>(std::move(*samples));
+    options.keeps_leaves = seed % 4 == 0;
+    const std::string& schedule = kSchedules[seed < 6 ? 0 : seed + 3];
+    const auto program = program_of(model, schedule, Contract::Trainer, options);
+    if (!program.ok()) continue;
+    forests.add(*program, {kTrees[seed % 2], kThresholds[seed / 2 % 2], {}}, "seed " + std::to_string(seed),
+                rows_for(dice, model, 70));
+  }
+  EXPECT_GT(forests.size(), 6u);
   forests.compare();
 }
 
