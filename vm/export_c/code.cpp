@@ -40,7 +40,10 @@ bool keeps_leaf_numbers(const Program& program) {
 }  // namespace
 
 std::string CodeWriter::run() {
-  for_written(job_.program, [&](std::size_t pc) { write(job_.program.code()[pc], map_.insts[pc]); });
+  for_written(job_.program, [&](std::size_t pc) {
+    keep_block(job_.program.code()[pc]);
+    write(job_.program.code()[pc], map_.insts[pc]);
+  });
   return formatted("{}{}}\n", head(), body_);
 }
 
@@ -52,7 +55,7 @@ std::string CodeWriter::has_rows(const OperandsOf<Op::Plan>& args) {
   return text.empty() ? "1" : text;
 }
 
-void CodeWriter::write(const Inst& inst, const InstFacts& facts) {
+void CodeWriter::keep_block(const Inst& inst) {
   using enum Op;
   if (inst.op == When)
     blocks_.emplace_back(operands<When>(inst).output);
@@ -61,6 +64,9 @@ void CodeWriter::write(const Inst& inst, const InstFacts& facts) {
     blocks_.emplace_back();
   else if (inst.op == End)
     blocks_.pop_back();
+}
+
+void CodeWriter::write(const Inst& inst, const InstFacts& facts) {
   switch (inst.op) {
     case Op::Halt:
       return;
@@ -119,19 +125,9 @@ void CodeWriter::write(const Inst& inst, const InstFacts& facts) {
     case Op::Explain:
       return write_explain(operands<Op::Explain>(inst).rows);
     case Op::Attribute:
-      return for_rows(operands<Op::Attribute>(inst).rows,
-                      call("attribute", formatted("leaves + (size_t)row * {}, {}{}", number(meta_.num_trees),
-                                                  of_call(OutputKind::ApproxContributions),
-                                                  explained(OutputKind::ApproxContributions))) +
-                          ";");
+      return write_attribute(operands<Op::Attribute>(inst).rows);
     case Op::Quantiles:
-      return for_rows(
-          operands<Op::Quantiles>(inst).rows,
-          call(
-              "write_quantiles",
-              formatted("leaves + (size_t)row * {}, call, (double *)out + (size_t)row * call->quantile_count",
-                        number(meta_.num_trees))) +
-              ";");
+      return write_quantiles(operands<Op::Quantiles>(inst).rows);
     case Op::Encode:  // the tests of coded trees are written as tests of values
       return;
     case Op::StoreTrees:
@@ -141,6 +137,22 @@ void CodeWriter::write(const Inst& inst, const InstFacts& facts) {
     case Op::Label:
       return write_label(operands<Op::Label>(inst));
   }
+}
+
+void CodeWriter::write_attribute(std::uint32_t rows) {
+  for_rows(rows, call("attribute", formatted("leaves + (size_t)row * {}, {}{}", number(meta_.num_trees),
+                                             of_call(OutputKind::ApproxContributions),
+                                             explained(OutputKind::ApproxContributions))) +
+                     ";");
+}
+
+void CodeWriter::write_quantiles(std::uint32_t rows) {
+  for_rows(
+      rows,
+      call("write_quantiles",
+           formatted("leaves + (size_t)row * {}, call, (double *)out + (size_t)row * call->quantile_count",
+                     number(meta_.num_trees))) +
+          ";");
 }
 
 void CodeWriter::write_explain(std::uint32_t rows) {

@@ -82,7 +82,12 @@ class CodeWriter {
 
   void write(const Inst& inst, const InstFacts& facts);
 
+  /// Keeps what the open blocks are for: see `blocks_`.
+  void keep_block(const Inst& inst);
+
   void write_explain(std::uint32_t rows);
+  void write_attribute(std::uint32_t rows);
+  void write_quantiles(std::uint32_t rows);
 
   void write_transform(const OperandsOf<Op::Transform>& args) {
     for_rows(args.rows, call("transform_" + sum_name(kind(args.acc_out)),

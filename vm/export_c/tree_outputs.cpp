@@ -154,7 +154,7 @@ void CodeWriter::write_spread(const OperandsOf<Op::StoreStages>& args) {
                  leaf, score(), leaf));
   close();
   const std::string to =
-      formatted("(({} *)out)[(size_t)row * {} + 2u * k", score(), number(2 * meta_.num_outputs));
+      formatted("(({} *)out)[(size_t)row * {} + 2u * k", score(), number(uncertainty_width(job_.program)));
   line(formatted("{}] = mean;", to));
   line(formatted("{} + 1u] = ({})(trees == 0u ? squares : squares / trees);", to, score()));
   close();
