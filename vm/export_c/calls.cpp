@@ -208,19 +208,21 @@ static void @answer_decided(const @options *options, const @ROW *x, size_t strid
 
 /// Returns the loop over the rows of a call, for code that reads `call` if it is not empty.
 std::string loop_text(const Job& job, std::uint32_t rows_at_a_time, std::string_view call) {
-  const std::string next =
-      job.calls.margins && call != "NULL, "
-          ? "    if (call.margin != NULL) call.margin += (left < @MOST ? left : @MOST) * @OUTPUTS;\n"
-          : "";
-  return replaced(replaced(replaced(kLoop, "@CALL", std::string(call)), "@NEXT", next), "@MOST",
-                  number(rows_at_a_time));
+  const bool margins = job.calls.margins && call != "NULL, ";
+  return replaced(
+      kLoop,
+      {{"@CALL", call},
+       {"@NEXT",
+        margins ? "    if (call.margin != NULL) call.margin += (left < @MOST ? left : @MOST) * @OUTPUTS;\n"
+                : ""},
+       {"@MOST", number(rows_at_a_time)}});
 }
 
 std::string quantiles_entry(const Job& job, std::uint32_t rows_at_a_time) {
   const auto targets = static_cast<std::uint32_t>(job.program.targets().size());
-  std::string text = replaced(kAnswerQuantiles, "@COUNTS", number(targets + target_blocks(targets)));
-  text = replaced(std::move(text), "@WANT", number_of(OutputKind::Quantile));
-  return in_file(job, replaced(std::move(text), "@LOOP", loop_text(job, rows_at_a_time, "&call, ")));
+  return in_file(job, replaced(kAnswerQuantiles, {{"@COUNTS", number(targets + target_blocks(targets))},
+                                                  {"@WANT", number_of(OutputKind::Quantile)},
+                                                  {"@LOOP", loop_text(job, rows_at_a_time, "&call, ")}}));
 }
 
 std::string answer_text(const Job& job, std::uint32_t rows_at_a_time) {
@@ -232,19 +234,16 @@ std::string answer_text(const Job& job, std::uint32_t rows_at_a_time) {
                                      calls.any()       ? "&call, "
                                      : calls.quantiles ? "NULL, "
                                                        : "");
-  if (!calls.any()) return in_file(job, replaced(kPlainAnswer, "@LOOP", loop));
+  if (!calls.any()) return in_file(job, replaced(kPlainAnswer, {{"@LOOP", loop}}));
   std::string set, check;
   if (calls.rounds) {
-    set += formatted("  call.round_begin = 0u;\n  call.round_end = {};\n  call.chosen = 0;\n", rounds);
-    set += formatted("  call.every = every == 0u ? {} : every;\n", rounds);
+    set += formatted(
+        "  call.round_begin = 0u;\n  call.round_end = {};\n  call.chosen = 0;\n  call.every = every == 0u ? {} : every;\n",
+        rounds, rounds);
     if (calls.averages) set += formatted("  call.divisor = {};\n", literal(meta.divisor));
-    check += replaced(replaced(kCheckRounds, "@ROUNDS", rounds), "@DIVISOR",
-                      calls.averages ? "    call.divisor = call.round_end - call.round_begin;\n" : "");
-    if (has_members(job.program))
-      check += replaced(replaced(kCheckMembers, "@VIRTUAL", number_of(OutputKind::VirtEnsembles)),
-                        "@UNCERTAINTY", number_of(OutputKind::Uncertainty));
-    check += replaced(replaced(kRowBytes, "@STAGED", number_of(OutputKind::Staged)), "@TREES",
-                      number_of(OutputKind::Trees));
+    check += kCheckRounds;
+    if (has_members(job.program)) check += kCheckMembers;
+    check += kRowBytes;
   } else if (calls.early_stop) {
     set += formatted("  call.tree_begin = 0u;\n  call.tree_end = {};\n", trees);
   }
@@ -255,16 +254,25 @@ std::string answer_text(const Job& job, std::uint32_t rows_at_a_time) {
   std::string text;
   if (calls.early_stop) {
     set += "  call.sums = NULL;\n  call.more = 0;\n";
-    check += replaced(kCheckEarlyStop, "@NEXT",
-                      calls.margins ? "      if (call.margin != NULL) call.margin += @OUTPUTS;\n" : "");
+    check += kCheckEarlyStop;
     text += meta.early_stop == EarlyStopRule::Lead ? kLead : kDistance;
     text += kAnswerDecided;
   }
-  std::string answer = replaced(replaced(kAnswer, "@SET", set), "@CHECK", check);
-  answer =
-      replaced(replaced(std::move(answer), "@LOOP", loop), "@EVERY", calls.rounds ? "uint32_t every, " : "");
-  answer = replaced(std::move(answer), "@UNITS", calls.rounds ? ", or for each stage or tree of it" : "");
-  return in_file(job, text + answer, meta.score_type);
+  text += kAnswer;
+  text = replaced(
+      text, {{"@SET", set},
+             {"@CHECK", check},
+             {"@LOOP", loop},
+             {"@EVERY", calls.rounds ? "uint32_t every, " : ""},
+             {"@UNITS", calls.rounds ? ", or for each stage or tree of it" : ""},
+             {"@ROUNDS", rounds},
+             {"@DIVISOR", calls.averages ? "    call.divisor = call.round_end - call.round_begin;\n" : ""},
+             {"@VIRTUAL", number_of(OutputKind::VirtEnsembles)},
+             {"@UNCERTAINTY", number_of(OutputKind::Uncertainty)},
+             {"@STAGED", number_of(OutputKind::Staged)},
+             {"@TREES", number_of(OutputKind::Trees)},
+             {"@NEXT", calls.margins ? "      if (call.margin != NULL) call.margin += @OUTPUTS;\n" : ""}});
+  return in_file(job, text, meta.score_type);
 }
 
 /// Returns the functions for an output: PREFIX_NAME(rows, count, stride, out), and, if the output takes options,

@@ -464,31 +464,31 @@ static @SCORE @expected_approx_of(const @call *call, size_t row, uint32_t k) {
 
 /// Returns C text for the program, with the words for the sizes of paths: see in_file. `expected` is the C text of an
 /// expected score; `options` those of a call on which the text depends.
-std::string in_program(const Job& job, std::string text, const LoadedPaths& paths,
-                       const std::string& expected, unsigned options) {
+std::string in_program(const Job& job, std::string_view text, const LoadedPaths& paths,
+                       std::string_view expected, unsigned options) {
   const ProgramMeta& meta = job.program.meta();
   const auto at_least_one = [](std::size_t count) { return number(std::max<std::size_t>(count, 1)); };
-  const std::pair<const char*, std::string> words[] = {
-      {"@EXPECTED", expected},
-      {"@PAIRS_FUNCTION", paths.interactions ? kPairsFunction : ""},
-      {"@PAIRS_PARAMETER", paths.interactions ? ", int pairs" : ""},
-      {"@ADD_PAIRS", paths.interactions ? kAddPairs : ""},
-      {"@OUTPUT_WORDS", paths.interactions ? "5u" : "4u"},
-      {"@POINTS", at_least_one(paths.most_points)},
-      {"@OF_CALL", options != 0 ? "const @call *call, size_t row, " : ""},
-      {"@IF_CHOSEN", (options & kRounds) != 0 ? kIfChosen : ""},
-      {"@EACH", number(explained_per_tree(job.program))},
-      {"@NO_MARGIN", (options & kMargins) != 0 ? " && call->margin == NULL" : ""},
-      {"@BASE", base_varies(job, AccumulatorKind::F64) ? "@base_of_f64(call, row, k)" : "@base_f64[k]"},
-      {"@FEATURES", number(meta.num_features)},
-      {"@TREES", number(meta.num_trees)},
-      {"@NUMBER", paths.wide ? "double" : "float"},
-      {"@LEVELS", at_least_one(paths.most_levels)},
-      {"@DEPTH", at_least_one(paths.most_depth)},
-      {"@TOTALS", at_least_one(paths.most_totals)},
-      {"@PATTERNS", paths.pattern_leaves.empty() ? "" : kPatternLoop}};
-  for (const auto& [word, with] : words) text = replaced(std::move(text), word, with);
-  return in_file(job, std::move(text), meta.score_type);
+  const std::string done = replaced(
+      text,
+      {{"@EXPECTED", expected},
+       {"@PAIRS_FUNCTION", paths.interactions ? kPairsFunction : ""},
+       {"@PAIRS_PARAMETER", paths.interactions ? ", int pairs" : ""},
+       {"@ADD_PAIRS", paths.interactions ? kAddPairs : ""},
+       {"@OUTPUT_WORDS", paths.interactions ? "5u" : "4u"},
+       {"@POINTS", at_least_one(paths.most_points)},
+       {"@OF_CALL", options != 0 ? "const @call *call, size_t row, " : ""},
+       {"@IF_CHOSEN", (options & kRounds) != 0 ? kIfChosen : ""},
+       {"@EACH", number(explained_per_tree(job.program))},
+       {"@NO_MARGIN", (options & kMargins) != 0 ? " && call->margin == NULL" : ""},
+       {"@BASE", base_varies(job, AccumulatorKind::F64) ? "@base_of_f64(call, row, k)" : "@base_f64[k]"},
+       {"@FEATURES", number(meta.num_features)},
+       {"@TREES", number(meta.num_trees)},
+       {"@NUMBER", paths.wide ? "double" : "float"},
+       {"@LEVELS", at_least_one(paths.most_levels)},
+       {"@DEPTH", at_least_one(paths.most_depth)},
+       {"@TOTALS", at_least_one(paths.most_totals)},
+       {"@PATTERNS", paths.pattern_leaves.empty() ? "" : kPatternLoop}});
+  return in_file(job, done, meta.score_type);
 }
 
 }  // namespace
@@ -541,13 +541,13 @@ std::string contributions_text(const Job& job, std::uint64_t& table_bytes, std::
   std::string text = tables.text + in_program(job, kExplainTree, paths, "", options);
   for (const bool interactions : {false, true}) {
     if (interactions && !paths.interactions) continue;
-    std::string explain = replaced(kExplain, "@HEAD", interactions ? kInteractHead : kHead);
-    explain = replaced(std::move(explain), "@COUNT", interactions ? "of[1] + of[9] - of[4]" : "of[1]");
-    explain = replaced(std::move(explain), "@WRITE", interactions ? kInteractWrite : kWrite);
-    explain = replaced(std::move(explain), "@PAIRS_ARGUMENT",
-                       !paths.interactions ? ""
-                       : interactions      ? ", 1"
-                                           : ", 0");
+    const std::string explain =
+        replaced(kExplain, {{"@HEAD", interactions ? kInteractHead : kHead},
+                            {"@COUNT", interactions ? "of[1] + of[9] - of[4]" : "of[1]"},
+                            {"@WRITE", interactions ? kInteractWrite : kWrite},
+                            {"@PAIRS_ARGUMENT", !paths.interactions ? ""
+                                                : interactions      ? ", 1"
+                                                                    : ", 0"}});
     text += in_program(job, explain, paths, options != 0 ? "@expected_of(call, row, k)" : "@expected[k]",
                        options);
   }

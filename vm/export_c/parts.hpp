@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <forestvm/export.hpp>
@@ -88,12 +90,17 @@ std::string record_table(const Job& job, const std::string& name,
 std::string words_table(const Job& job, const std::string& name, std::span<const std::uint32_t> words,
                         std::uint64_t& bytes);
 
-/// Returns the text with each occurrence of `word` replaced.
-std::string replaced(std::string text, const std::string& word, const std::string& with);
+/// A word of C text, and what stands for it in the file.
+struct Word {
+  std::string_view word, with;
+};
+
+/// Returns the text with each occurrence of a word replaced, word after word.
+std::string replaced(std::string_view text, std::initializer_list<Word> words);
 
 /// Returns C text in which the words that depend on the program are replaced, such as @ROW, and the prefix of names, @.
 /// @SCORE becomes the type `score`, and @BITS the ending of functions for that type.
-std::string in_file(const Job& job, std::string text, ScalarType score = ScalarType::Float32);
+std::string in_file(const Job& job, std::string_view text, ScalarType score = ScalarType::Float32);
 
 /// Returns the features of a program that have rules.
 std::vector<ChangedFeature> changed_features(const Program& program);

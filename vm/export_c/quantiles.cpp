@@ -72,11 +72,10 @@ std::string quantiles_text(const Job& job, std::uint64_t& table_bytes) {
     trees.push_back(tree.leaf_count);
   }
   const auto size = static_cast<std::uint32_t>(targets.size());
-  std::string text = kQuantile;
-  text = replaced(text, "@SIZE", number(size));
-  text = replaced(text, "@BLOCKS", number(target_blocks(size)));
-  text = replaced(text, "@BLOCK", number(kTargetBlock));
-  text = replaced(text, "@TREES", number(trees.size() / 2));
+  const std::string text = replaced(kQuantile, {{"@SIZE", number(size)},
+                                                {"@BLOCKS", number(target_blocks(size))},
+                                                {"@BLOCK", number(kTargetBlock)},
+                                                {"@TREES", number(trees.size() / 2)}});
   return "/* Targets of training rows, and their indices in leaves: first leaf and number of leaves of each tree, first row of\n"
          " * each leaf. */\n" +
          words_table(job, "sampled_trees", trees, table_bytes) +

@@ -277,7 +277,7 @@ std::string runtime_text(const Job& job, const std::string& body) {
   // wrong guesses would cost more than a branch saves.
   pieces.emplace_back("left(", in_file(job, comparison(job, kWithBranch)));
   pieces.emplace_back("left_bit(",
-                      in_file(job, replaced(comparison(job, kWithoutBranch), "@left(", "@left_bit(")));
+                      in_file(job, replaced(comparison(job, kWithoutBranch), {{"@left(", "@left_bit("}})));
   for (const ScalarType score : {ScalarType::Float32, ScalarType::Float64}) {
     const auto add = [&](const std::string& name, const std::string& text) {
       pieces.emplace_back(in_file(job, name + "@BITS(", score), in_file(job, text, score));

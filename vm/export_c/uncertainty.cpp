@@ -77,15 +77,12 @@ std::uint32_t member_passes(const Program& program) {
 std::string uncertainty_text(const Job& job, std::uint64_t& table_bytes) {
   const UncertaintyRule rule = rule_of(job.program);
   const bool binary = rule == UncertaintyRule::Binary;
-  std::string text;
-  if (member_passes(job.program) == 2) {
-    text = replaced(kScores, "@VARIANCE",
-                    rule == UncertaintyRule::Gaussian ? "  totals[2] += @exp_f64(2 * scores[1]);\n" : "");
-    text = replaced(text, "@WIDTH", number(uncertainty_width(job.program)));
-  } else {
-    text = replaced(kEntropies, "@OTHER", binary ? "@entropy_term(1 - chances[0])" : "0");
-    text = replaced(text, "@CHANCES", binary ? "  scores[0] = 1 / (1 + @exp_f64(-scores[0]));\n" : kSoftmax);
-  }
+  const std::string text = replaced(
+      member_passes(job.program) == 2 ? kScores : kEntropies,
+      {{"@VARIANCE", rule == UncertaintyRule::Gaussian ? "  totals[2] += @exp_f64(2 * scores[1]);\n" : ""},
+       {"@WIDTH", number(uncertainty_width(job.program))},
+       {"@OTHER", binary ? "@entropy_term(1 - chances[0])" : "0"},
+       {"@CHANCES", binary ? "  scores[0] = 1 / (1 + @exp_f64(-scores[0]));\n" : kSoftmax}});
   if (job.program.uncertainty()[0].shrinkage == 0) return in_file(job, text);
   std::vector<std::string> factors;
   for (std::uint32_t left = 0; left + 1 < job.program.round_begins().size(); ++left)
