@@ -1,6 +1,6 @@
-// Writes the functions that say how sure a model is by the scores of its virtual ensembles: vm/host/member_uncertainty.cpp
-// with one ensemble after the other, because nothing has memory for all. They repeat its arithmetic; tests check that
-// both give the same bits.
+// Writes the functions that say how sure a model is by the scores of its virtual ensembles. They repeat the arithmetic
+// of vm/host/member_uncertainty.cpp, but take one ensemble after the other, because nothing has memory for all; tests
+// check that both give the same bits.
 #include <forestvm/internal/calls.hpp>
 
 #include "vm/export_c/parts.hpp"
