@@ -7,10 +7,12 @@ FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so. Trains LightGB
 the margin at which rows get a third of the rounds on average, checked after every 10. All calls are of the same 4096
 rows, or of some of them, with one thread, in one process and in turns. Prints a Markdown table of the smallest
 processor times per row in microseconds: of raw scores of a program that does not keep leaves, and of one that does, of
-raw scores with an early stop, and of LightGBM without and with an early stop. Raw scores must have LightGBM's bits,
-rounded to float32. Needs numpy and lightgbm.
+raw scores with an early stop, of exported C without and with an early stop, and of LightGBM in both ways. Raw scores must
+have LightGBM's bits, rounded to float32. Needs numpy, lightgbm and a C compiler.
 """
+import ctypes
 import pathlib
+import subprocess
 import sys
 import tempfile
 import time
@@ -44,6 +46,29 @@ def trained(objective, trees, leaves, folder):
     file = folder / "model.txt"
     lightgbm.train(params, lightgbm.Dataset(train, labels), trees).save_model(file)
     return lightgbm.Booster(model_file=file), file, rows
+
+
+class Options(ctypes.Structure):
+    """The options of exported C of such a model."""
+
+    _fields_ = [
+        ("rounds_begin", ctypes.c_uint32),
+        ("rounds_end", ctypes.c_uint32),
+        ("base_margin", ctypes.c_void_p),
+        ("early_stop_every", ctypes.c_uint32),
+        ("early_stop_margin", ctypes.c_double),
+    ]
+
+
+def exported(forestvm, program, folder):
+    """Returns the function for raw scores, with options, of a program that is exported and compiled as C."""
+    source, library = pathlib.Path(folder) / "forest.c", pathlib.Path(folder) / "forest.so"
+    subprocess.run([forestvm, "export", program, "-o", source], check=True)
+    options = ["-std=c99", "-O2", "-ffp-contract=off", "-fPIC", "-shared"]
+    subprocess.run(["cc", *options, "-o", library, source], check=True)
+    function = ctypes.CDLL(str(library)).forest_predict_raw_with
+    function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p]
+    return function
 
 
 def margin_of_a_third(booster, rows):
@@ -92,7 +117,9 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             booster, file, rows = trained(objective, trees, leaves, pathlib.Path(folder))
             plain = Forest(library, compiled(forestvm, file, folder, ""))
-            kept = Forest(library, compiled(forestvm, file, folder, "early-stop"))
+            program = compiled(forestvm, file, folder, "early-stop")
+            kept = Forest(library, program)
+            function = exported(forestvm, program, folder)
         margin, share = margin_of_a_third(booster, rows)
         stop = {"pred_early_stop": True, "pred_early_stop_freq": EVERY, "pred_early_stop_margin": margin}
         for count in (1, 64, 512, ROWS):
@@ -101,16 +128,29 @@ def main():
             def theirs(**options):
                 return booster.predict(some, raw_score=True, num_threads=1, **options)
 
+            wide = numpy.ascontiguousarray(some, numpy.float64)
+            out = numpy.empty((count, 3 if objective == "multiclass" else 1))
+            options = Options(early_stop_every=EVERY, early_stop_margin=margin)
+
+            def written(options):
+                if function(options and ctypes.byref(options), wide.ctypes.data, count, 28, out.ctypes.data) != 0:
+                    sys.exit(f"{name}: exported C refuses the options")
+                return out
+
             calls = {
                 "raw": plain.call(some, "raw"),
                 "raw, leaves kept": kept.call(some, "raw"),
                 "early stop": kept.call(some, "raw", stop=(margin, EVERY)),
+                "exported C": lambda: written(None),
+                "exported C, early stop": lambda: written(options),
                 "LightGBM": theirs,
                 "LightGBM, early stop": lambda: theirs(**stop),
             }
             ours, expected = calls["early stop"](), calls["LightGBM, early stop"]()
             if not numpy.array_equal(ours, expected.reshape(ours.shape).astype(numpy.float32)):
                 sys.exit(f"{name}: raw scores differ from LightGBM's")
+            if not numpy.array_equal(written(options), expected.reshape(out.shape)):
+                sys.exit(f"{name}: raw scores of exported C differ from LightGBM's")
             best = measured(calls, count)
             if titles is None:
                 titles = list(best)

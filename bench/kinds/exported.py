@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compares contributions of exported C with those of the library, a row a call:
+"""Compares contributions or interactions of exported C with those of the library, a row a call:
 
-exported.py [--rows 64] [--turns 5] [--approximate] [--target auto] FORESTVM LIBRARY ZOO [MODEL ...]
+exported.py [--rows 64] [--turns 5] [--output contributions] [--target auto] FORESTVM LIBRARY ZOO [MODEL ...]
 
 FORESTVM is the forestvm program, LIBRARY libforestvm_runtime.so, ZOO a folder of models as docs/testing.md describes.
 The C is compiled by `cc -O2 -ffp-contract=off`, and both explain the same rows in turns. Prints a Markdown table: bytes
@@ -49,7 +49,7 @@ def function_of(source, output):
 
 def main(asked):
     library = Library(asked.library)
-    output = "approx-contributions" if asked.approximate else "contributions"
+    output = asked.output
     print("| model | tables, kB | without contributions | stack, kB | exported C, us a row | library | ratio |")
     print("|---|---|---|---|---|---|---|")
     ratios = []
@@ -88,7 +88,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=64)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--approximate", action="store_true")
+    outputs = ("contributions", "interactions", "approx-contributions")
+    parser.add_argument("--output", default=outputs[0], choices=outputs)
     parser.add_argument("--target", default="auto")
     for argument in ("forestvm", "library", "zoo"):
         parser.add_argument(argument)

@@ -156,23 +156,23 @@ std::string words_table(const Job& job, const std::string& name, std::span<const
   return table("uint32_t", sizeof(std::uint32_t), job.name(name), values, bytes);
 }
 
-std::string replaced(std::string text, const std::string& word, const std::string& with) {
-  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += with.size())
-    text.replace(at, word.size(), with);
-  return text;
+std::string replaced(std::string_view text, std::initializer_list<Word> words) {
+  std::string done(text);
+  for (const auto& [word, with] : words)
+    for (std::size_t at = 0; (at = done.find(word, at)) != std::string::npos; at += with.size())
+      done.replace(at, word.size(), with);
+  return done;
 }
 
-std::string in_file(const Job& job, std::string text, ScalarType score) {
+std::string in_file(const Job& job, std::string_view text, ScalarType score) {
   const ProgramMeta& meta = job.program.meta();
   const bool wide = score == ScalarType::Float64;
-  const std::pair<const char*, std::string> words[] = {{"@OUTPUTS", number(meta.num_outputs)},
-                                                       {"@UNIT", literal(SumScale(meta.sum_unit).unit)},
-                                                       {"@BITS", wide ? "f64" : "f32"},
-                                                       {"@ROW", c_type(meta.row_type)},
-                                                       {"@SCORE", c_type(score)},
-                                                       {"@", job.options.prefix + "_"}};
-  for (const auto& [word, with] : words) text = replaced(std::move(text), word, with);
-  return text;
+  return replaced(text, {{"@OUTPUTS", number(meta.num_outputs)},
+                         {"@UNIT", literal(SumScale(meta.sum_unit).unit)},
+                         {"@BITS", wide ? "f64" : "f32"},
+                         {"@ROW", c_type(meta.row_type)},
+                         {"@SCORE", c_type(score)},
+                         {"@", job.name("")}});
 }
 
 }  // namespace forestvm::bytecode::export_c

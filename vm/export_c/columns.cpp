@@ -249,7 +249,7 @@ std::string column_function(const Job& job, std::uint64_t& bytes) {
       "];\n  value = " + plain_value(job, "column[1]") + ";\n";
   if (!job.changed.empty()) body += kRules;
   body += sets.empty() ? "  return value;\n}\n" : std::string(kSet) + "}\n";
-  return text + in_file(job, replaced(body, "@TINY", literal(kTiny)));
+  return text + in_file(job, replaced(body, {{"@TINY", literal(kTiny)}}));
 }
 
 }  // namespace

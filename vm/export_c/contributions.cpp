@@ -4,11 +4,13 @@
 // way up; what is kept between the two lies on a stack whose size is known.
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <forestvm/internal/calls.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/internal/loaded_paths.hpp>
 
@@ -19,12 +21,12 @@ namespace {
 
 constexpr const char* kPathRecords =
     R"(/* Paths: trees with the shares of the training rows. Trees: first of the points' weights in path_constants, number
- * of points. Splits, in preorder: test (LEAF: all rows go left), feature's number in its output, first of its constants,
+ * of points, first split, number in the model, counted once for each output of a vector. Splits, in preorder: test (LEAF: all rows go left), feature's number in its output, first of its constants,
  * and, four times, one more than the depth of the split above that tests the same feature, plus 1 if the left child is a
  * leaf, plus 2 if the right child is. */
 )";
 
-constexpr const char* kExplain = R"(/* A split on the way. */
+constexpr const char* kExplainTree = R"(/* A split on the way. */
 typedef struct {
   const uint32_t *split;
   const @NUMBER *share; /* of the first point: the chance to go left; the mean below a split of two leaves */
@@ -33,13 +35,13 @@ typedef struct {
   uint32_t open;        /* 1 if the row takes the way at all splits above that test the same feature */
   uint32_t turned;      /* 0 while the way goes to the left child, 1 to the right one, 2 after that */
 } @visit;
-/* Adds what the splits of a tree contribute to the sums of their features. Returns the first split of the next tree. */
-static uint32_t @explain_tree(const @ROW *x, uint32_t tree, uint32_t next, @NUMBER *sums) {
-  const uint32_t points = @path_trees[2u * tree + 1u];
+@PAIRS_FUNCTION/* Adds what the splits of a tree contribute to the sums of their features. */
+static void @explain_tree(const @ROW *x, const uint32_t *tree, @NUMBER *sums@PAIRS_PARAMETER) {
+  const uint32_t points = tree[1];
   @NUMBER numbers[2][@LEVELS]; /* of left and right children, by depth and point: chances to come there, then means */
   @visit way[@DEPTH];
-  uint32_t depth = 0u, k;
-  memcpy(numbers[0], @path_constants + @path_trees[2u * tree], points * sizeof(@NUMBER));
+  uint32_t next = tree[2], depth = 0u, k;
+  memcpy(numbers[0], @path_constants + tree[0], points * sizeof(@NUMBER));
   for (;;) {
     @visit *at = way + depth;
     const uint32_t *split = @path_splits + 4u * next;
@@ -73,7 +75,7 @@ static uint32_t @explain_tree(const @ROW *x, uint32_t tree, uint32_t next, @NUMB
       const uint32_t slope = at->step == 3u ? 1u + at->left : 0u; /* from a share to its slope */
       @NUMBER integral = 0;
       split = at->split;
-      for (k = 0u; (split[3] & 3u) == 3u && k < points; ++k) {
+@ADD_PAIRS      for (k = 0u; (split[3] & 3u) == 3u && k < points; ++k) {
         integral += slope == 0u ? mean[k] : mean[k] * share[slope];
         mean[k] = *share;
         share += at->step;
@@ -86,30 +88,93 @@ static uint32_t @explain_tree(const @ROW *x, uint32_t tree, uint32_t next, @NUMB
       }
       constants = @path_constants + split[2] + (1u - at->left);
       if (at->open != 0u) sums[split[1]] += constants[0] * integral + constants[2];
-      if (depth == 0u) return next;
+      if (depth == 0u) return;
       at = way + --depth;
       ++at->turned;
     }
     ++depth;
   }
 }
-/* Writes a row's contributions: for each output those of the features, then the expected score. */
-static void @explain(const @ROW *x, @SCORE *out) {
+)";
+
+/// Computes the totals of features, and writes them.
+constexpr const char* kExplain = R"(@HEAD(const @ROW *x, @OF_CALL@SCORE *out) {
   @NUMBER sums[@TOTALS]; /* of a batch of trees, which end at path_batches */
   double totals[@TOTALS];
-  uint32_t k, i, batch = 0u, tree = 0u, next = 0u;
+  uint32_t k, i, batch = 0u, tree = 0u;
   for (k = 0u; k < @OUTPUTS; ++k) {
-    const uint32_t *const of = @path_outputs + 4u * k; /* first feature, number of features, end of the batches, of patterns */
+    const uint32_t *const of = @path_outputs + @OUTPUT_WORDS * k;
+    const uint32_t count = @COUNT;
     memset(totals, 0, sizeof totals);
     for (; batch < of[2]; ++batch) {
       memset(sums, 0, sizeof sums);
-      for (; tree < @path_batches[batch]; ++tree) next = @explain_tree(x, tree, next, sums);
-      for (i = 0u; i < of[1]; ++i) totals[i] += (double)sums[i];
+      for (; tree < @path_batches[batch]; ++tree)
+        @IF_CHOSEN@explain_tree(x, @path_trees + 4u * tree, sums@PAIRS_ARGUMENT);
+      for (i = 0u; i < count; ++i) totals[i] += (double)sums[i];
     }
-@PATTERNS    for (i = 0u; i < @FEATURES; ++i) out[i] = 0;
+@PATTERNS@WRITE  }
+}
+)";
+
+constexpr const char* kHead =
+    "/* Writes a row's contributions: for each output those of the features, then the expected score. */\n"
+    "static void @explain";
+constexpr const char* kWrite = R"(    for (i = 0u; i < @FEATURES; ++i) out[i] = 0;
     for (i = 0u; i < of[1]; ++i) out[@path_features[of[0] + i]] = (@SCORE)totals[i];
-    out[@FEATURES] = @expected[k];
+    out[@FEATURES] = @EXPECTED;
     out += @FEATURES + 1u;
+)";
+
+/// Halves go to both features of a pair. What each feature contributes alone remains.
+constexpr const char* kInteractHead =
+    "/* Writes a row's interactions: for each output a matrix of the features, with the expected score in its corner. */\n"
+    "static void @interact";
+constexpr const char* kInteractWrite = R"(    for (i = of[1]; i < count; ++i) {
+      const uint32_t *const pair = @total_pairs + 2u * (of[4] + i - of[1]);
+      totals[i] /= 2;
+      totals[pair[0]] -= totals[i];
+      totals[pair[1]] -= totals[i];
+    }
+    for (i = 0u; i < (@FEATURES + 1u) * (@FEATURES + 1u); ++i) out[i] = 0;
+    for (i = 0u; i < of[1]; ++i) out[@path_features[of[0] + i] * (@FEATURES + 2u)] = (@SCORE)totals[i];
+    for (i = of[1]; i < count; ++i) {
+      const uint32_t *const pair = @total_pairs + 2u * (of[4] + i - of[1]);
+      const uint32_t first = @path_features[of[0] + pair[0]], second = @path_features[of[0] + pair[1]];
+      out[first * (@FEATURES + 1u) + second] = out[second * (@FEATURES + 1u) + first] = (@SCORE)totals[i];
+    }
+    out[(@FEATURES + 1u) * (@FEATURES + 1u) - 1u] = @EXPECTED;
+    out += (@FEATURES + 1u) * (@FEATURES + 1u);
+)";
+
+/// The parts of a tree's integrals that interactions need: see LoadedPaths.
+constexpr const char* kPairsFunction =
+    R"(/* Returns the integral of a split's parts times a function, given at 0 and at the points. */
+static @NUMBER @weigh(const @NUMBER *parts, uint32_t points, const @NUMBER *factors, const @NUMBER *function) {
+  @NUMBER integral = 0;
+  uint32_t k;
+  for (k = 0u; k < points; ++k) integral += parts[k] * function[k + 1u];
+  return factors[0] * integral + factors[2] * function[0];
+}
+/* Adds what a split, to which the row comes by all splits above that test its feature, contributes to the sums of its
+ * pairs. */
+static void @add_pairs(const uint32_t *tree, const @visit *way, const @visit *at, const @NUMBER *mean,
+    const @NUMBER *left, const @NUMBER *right, @NUMBER *sums) {
+  const uint32_t points = tree[1], index = (uint32_t)(at->split - @path_splits) / 4u, end = @pair_ends[index];
+  const @NUMBER *const factors = @path_constants + at->split[2] + (1u - at->left);
+  @NUMBER parts[@POINTS], gone;
+  uint32_t i = index == 0u ? 0u : @pair_ends[index - 1u], k;
+  if (i == end) return;
+  for (k = 0u; k < points; ++k) {
+    parts[k] = mean[k];
+    if ((at->split[3] & 3u) != 3u) parts[k] *= left[k] - right[k];
+    if (at->step == 3u) parts[k] *= at->share[3u * k + 1u + at->left];
+  }
+  gone = @weigh(parts, points, factors, @path_constants + tree[0] + points);
+  for (; i < end; ++i) {
+    const uint32_t *const pair = @path_pairs + 3u * i;
+    const @visit *const above = way + pair[2] / 2u;
+    const int taken = above->open != 0u && above->left != pair[2] % 2u;
+    sums[pair[0]] += taken ? @weigh(parts, points, factors, @path_constants + pair[1]) : gone;
   }
 }
 )";
@@ -136,6 +201,20 @@ constexpr const char* kPattern = R"(static void @add_pattern(const @ROW *x, uint
 }
 )";
 
+/// Passes over trees that are not of the call's rounds.
+constexpr const char* kIfChosen =
+    R"(if (@path_trees[4u * tree + 3u] >= call->tree_begin * @EACH && @path_trees[4u * tree + 3u] < call->tree_end * @EACH)
+          )";
+
+/// Adds to the sums of pairs before the split's means are computed.
+constexpr const char* kAddPairs =
+    "      if (pairs != 0 && at->open != 0u) @add_pairs(tree, way, at, mean, left, right, sums);\n";
+
+constexpr const char* kPairRecords =
+    R"(/* Pairs of features that interact, split by split: the pair's number in its output, first of its constants, and, two
+ * times, the depth of the split above, plus 1 if the way goes right there. The end of each split's pairs. */
+)";
+
 /// Goes through the leaves of output k.
 constexpr const char* kPatternLoop =
     "    for (i = k == 0u ? 0u : @path_outputs[4u * k - 1u]; i < of[3]; ++i) @add_pattern(x, i, totals);\n";
@@ -143,7 +222,7 @@ constexpr const char* kPatternLoop =
 constexpr const char* kAttribute =
     R"(/* Writes a row's approximate contributions, by the numbers of the leaves that it reaches: for each output those of the
  * features, then the expected score. */
-static void @attribute(const int32_t *leaves, @SCORE *out) {
+static void @attribute(const int32_t *leaves, @OF_CALL@SCORE *out) {
   const uint32_t trees = @TREES;
   uint32_t tree, i;
   for (i = 0u; i < @OUTPUTS * (@FEATURES + 1u); ++i) out[i] = 0;
@@ -155,7 +234,7 @@ static void @attribute(const int32_t *leaves, @SCORE *out) {
     for (i = of[0]; i < of[1]; ++i)
       out[@attributed_sums[i]] += @attributions[i];
   }
-  for (i = 0u; i < @OUTPUTS; ++i) out[i * (@FEATURES + 1u) + @FEATURES] = @expected_approx[i];
+  for (i = 0u; i < @OUTPUTS; ++i) out[i * (@FEATURES + 1u) + @FEATURES] = @EXPECTED;
 }
 )";
 
@@ -221,16 +300,23 @@ class PathTables {
     tables.words("path_splits", splits_);
     tables.thresholds("path_thresholds", thresholds_);
     tables.numbers("path_constants", paths_.wide ? ScalarType::Float64 : ScalarType::Float32, constants_);
+    if (!paths_.interactions) return;
+    tables.text += kPairRecords;
+    tables.words("path_pairs", pairs_);
+    tables.words("pair_ends", pair_ends_);
   }
 
  private:
+  static constexpr std::size_t kSplitWords = 4;
+
   [[gnu::noinline]] void put(std::size_t index) {
     constants_.push_back(paths_.wide ? paths_.doubles[index] : static_cast<double>(paths_.singles[index]));
   }
 
   void add(const PathTree& tree, const PathBatch& batch) {
-    append(trees_, {constants_.size(), tree.points});
-    for (std::size_t k = 0; k < tree.points; ++k) put(tree.first_constant + k);
+    append(trees_, {constants_.size(), tree.points, splits_.size() / kSplitWords, tree.number});
+    const std::size_t weights = paths_.interactions ? 2 * tree.points + 1 : tree.points;
+    for (std::size_t k = 0; k < weights; ++k) put(tree.first_constant + k);
     Words depths(tree.split_count);
     for (std::size_t s = 0; s < tree.step_count; ++s) {
       const PathStep& step = paths_.steps[tree.first_step + s];
@@ -243,6 +329,24 @@ class PathTables {
       append(splits_, {add_test(job_, split.column, split.code, thresholds_),
                        paths_.totals[batch.first_total + split.sum], constants_.size(), 4 * above + leaves});
       add_constants(split, tree, leaves);
+    }
+    if (paths_.interactions) add_pairs(tree, batch, depths);
+  }
+
+  /// Adds the pairs of a tree's splits. Those that come by the same branch share constants.
+  void add_pairs(const PathTree& tree, const PathBatch& batch, const Words& depths) {
+    std::map<std::uint32_t, std::size_t> branches;
+    std::uint32_t p = 0;
+    for (std::size_t i = 0; i < tree.split_count; ++i) {
+      for (; p < paths_.pair_ends[tree.first_split + i]; ++p) {
+        const PathPair& pair = paths_.pairs[tree.first_pair + p];
+        const auto [branch, is_new] = branches.emplace(pair.constants, constants_.size());
+        for (std::size_t k = 0; is_new && k <= tree.points; ++k)
+          put(tree.first_constant + pair.constants + k);
+        append(pairs_, {paths_.totals[batch.first_total + pair.sum], branch->second,
+                        2 * depths[pair.above] + (pair.right ? 1u : 0u)});
+      }
+      append(pair_ends_, {pairs_.size() / 3});
     }
   }
 
@@ -270,7 +374,7 @@ class PathTables {
 
   const Job& job_;
   const LoadedPaths& paths_;
-  Words trees_, batches_, splits_;
+  Words trees_, batches_, splits_, pairs_, pair_ends_;
   std::vector<std::string> thresholds_;
   std::vector<double> constants_;
 };
@@ -331,20 +435,60 @@ class PatternTables {
   std::vector<std::string> thresholds_;
 };
 
-/// Returns C text for the program, with the words for the sizes of paths: see in_file.
-std::string in_program(const Job& job, std::string text, const LoadedPaths& paths) {
+/// Returns the expected score of a row as it follows from the rounds and margins of a call.
+constexpr const char* kExpectedOfRounds =
+    R"(/* Returns the expected score of output k of a row: XGBoost rounds the mean of the trees, and then adds the base. */
+static @SCORE @expected_of(const @call *call, size_t row, uint32_t k) {
+  const uint32_t end = call->tree_end * @EACH;
+  double mean = 0.0;
+  uint32_t i;
+  (void)row;
+  if (call->chosen == 0@NO_MARGIN) return @expected[k];
+  for (i = call->tree_begin * @EACH; i < end; ++i)
+    if (@mean_outputs[i] == k) mean += @means[i];
+  return (@SCORE)((double)(@SCORE)mean + @BASE);
+}
+)";
+constexpr const char* kExpectedOfMargins =
+    R"(/* Returns the expected score of output k of a row: with margins they are added to the mean of the trees. */
+static @SCORE @expected_of(const @call *call, size_t row, uint32_t k) {
+  return call->margin == NULL ? @expected[k] : (@SCORE)(@means[k] + @BASE);
+}
+)";
+constexpr const char* kExpectedApprox =
+    R"(/* Returns the expected score of output k of a row: with margins they are added to the mean of the trees. */
+static @SCORE @expected_approx_of(const @call *call, size_t row, uint32_t k) {
+  return call->margin == NULL ? @expected_approx[k] : @means_approx[k] + call->margin[row * @OUTPUTS + k];
+}
+)";
+
+/// Returns C text for the program, with the words for the sizes of paths: see in_file. `expected` is the C text of an
+/// expected score; `options` those of a call on which the text depends.
+std::string in_program(const Job& job, std::string_view text, const LoadedPaths& paths,
+                       std::string_view expected, unsigned options) {
   const ProgramMeta& meta = job.program.meta();
   const auto at_least_one = [](std::size_t count) { return number(std::max<std::size_t>(count, 1)); };
-  const std::pair<const char*, std::string> words[] = {
-      {"@FEATURES", number(meta.num_features)},
-      {"@TREES", number(meta.num_trees)},
-      {"@NUMBER", paths.wide ? "double" : "float"},
-      {"@LEVELS", at_least_one(paths.most_levels)},
-      {"@DEPTH", at_least_one(paths.most_depth)},
-      {"@TOTALS", at_least_one(paths.most_totals)},
-      {"@PATTERNS", paths.pattern_leaves.empty() ? "" : kPatternLoop}};
-  for (const auto& [word, with] : words) text = replaced(std::move(text), word, with);
-  return in_file(job, std::move(text), meta.score_type);
+  const std::string done = replaced(
+      text,
+      {{"@EXPECTED", expected},
+       {"@PAIRS_FUNCTION", paths.interactions ? kPairsFunction : ""},
+       {"@PAIRS_PARAMETER", paths.interactions ? ", int pairs" : ""},
+       {"@ADD_PAIRS", paths.interactions ? kAddPairs : ""},
+       {"@OUTPUT_WORDS", paths.interactions ? "5u" : "4u"},
+       {"@POINTS", at_least_one(paths.most_points)},
+       {"@OF_CALL", options != 0 ? "const @call *call, size_t row, " : ""},
+       {"@IF_CHOSEN", (options & kRounds) != 0 ? kIfChosen : ""},
+       {"@EACH", number(explained_per_tree(job.program))},
+       {"@NO_MARGIN", (options & kMargins) != 0 ? " && call->margin == NULL" : ""},
+       {"@BASE", base_varies(job, AccumulatorKind::F64) ? "@base_of_f64(call, row, k)" : "@base_f64[k]"},
+       {"@FEATURES", number(meta.num_features)},
+       {"@TREES", number(meta.num_trees)},
+       {"@NUMBER", paths.wide ? "double" : "float"},
+       {"@LEVELS", at_least_one(paths.most_levels)},
+       {"@DEPTH", at_least_one(paths.most_depth)},
+       {"@TOTALS", at_least_one(paths.most_totals)},
+       {"@PATTERNS", paths.pattern_leaves.empty() ? "" : kPatternLoop}});
+  return in_file(job, done, meta.score_type);
 }
 
 }  // namespace
@@ -364,13 +508,50 @@ std::string contributions_text(const Job& job, std::uint64_t& table_bytes, std::
   for (std::uint32_t k = 0; k < paths.outputs.size(); ++k) {
     const PathOutput& output = paths.outputs[k];
     append(outputs, {output.first_feature, output.features, output.end_batch, patterns.add(k)});
+    if (paths.interactions) append(outputs, {output.first_pair});
     expected.push_back(output.expected);
   }
   tables.words("path_features", paths.features);
+  tables.text += "/* Outputs: first feature, number of features, end of the batches and of patterns";
+  tables.text += paths.interactions ? ", first pair and, in the next record, its end. */\n" : ". */\n";
+  if (paths.interactions) append(outputs, {0, 0, 0, 0, paths.total_pairs.size()});
   tables.words("path_outputs", outputs);
   tables.numbers("expected", job.program.meta().score_type, expected);
   patterns.write(tables);
-  return tables.text + in_program(job, kExplain, paths);
+  const unsigned options = options_of(job, OutputKind::Contributions);
+  const bool rounds = (options & kRounds) != 0;
+  std::vector<double> means;
+  if (rounds) {
+    Words of;
+    for (const ExplainedTree& tree : job.program.explained_trees()) {
+      of.push_back(tree.output);
+      means.push_back(tree.expected);
+    }
+    tables.words("mean_outputs", of);
+  } else if (options != 0) {
+    for (const PathOutput& output : paths.outputs) means.push_back(output.mean);
+  }
+  if (options != 0) {
+    tables.numbers("means", ScalarType::Float64, means);
+    tables.text += in_program(job, rounds ? kExpectedOfRounds : kExpectedOfMargins, paths, "", options);
+  }
+  Words pairs;
+  for (const TotalPair& pair : paths.total_pairs) append(pairs, {pair.first, pair.second});
+  if (paths.interactions) tables.words("total_pairs", pairs);
+  std::string text = tables.text + in_program(job, kExplainTree, paths, "", options);
+  for (const bool interactions : {false, true}) {
+    if (interactions && !paths.interactions) continue;
+    const std::string explain =
+        replaced(kExplain, {{"@HEAD", interactions ? kInteractHead : kHead},
+                            {"@COUNT", interactions ? "of[1] + of[9] - of[4]" : "of[1]"},
+                            {"@WRITE", interactions ? kInteractWrite : kWrite},
+                            {"@PAIRS_ARGUMENT", !paths.interactions ? ""
+                                                : interactions      ? ", 1"
+                                                                    : ", 0"}});
+    text += in_program(job, explain, paths, options != 0 ? "@expected_of(call, row, k)" : "@expected[k]",
+                       options);
+  }
+  return text;
 }
 
 std::string attributions_text(const Job& job, std::uint64_t& table_bytes) {
@@ -390,8 +571,16 @@ std::string attributions_text(const Job& job, std::uint64_t& table_bytes) {
   tables.words("attributed_leaves", job.program.attributed_leaves());
   tables.words("attributed_sums", sums);
   tables.numbers("attributions", meta.score_type, values);
-  tables.numbers("expected_approx", meta.score_type, job.program.attribution_base().first(meta.num_outputs));
-  return tables.text + in_program(job, kAttribute, {});
+  const auto base = job.program.attribution_base();
+  tables.numbers("expected_approx", meta.score_type, base.first(meta.num_outputs));
+  const unsigned options = options_of(job, OutputKind::ApproxContributions);
+  if (options != 0) {
+    tables.numbers("means_approx", meta.score_type, base.subspan(meta.num_outputs));
+    tables.text += in_program(job, kExpectedApprox, {}, "", options);
+  }
+  return tables.text + in_program(job, kAttribute, {},
+                                  options != 0 ? "@expected_approx_of(call, row, i)" : "@expected_approx[i]",
+                                  options);
 }
 
 }  // namespace forestvm::bytecode::export_c

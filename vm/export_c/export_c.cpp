@@ -78,65 +78,6 @@ std::string comment(const Job& job, const ExportedC& size) {
       text, hashed_text(job), c_type(meta.row_type));
 }
 
-/// Returns the function `void PREFIX_NAME(const ROW *rows, size_t count, size_t stride, TYPE *out)`, which predicts
-/// `rows` rows at a time. The number of all rows chooses among plans.
-std::string entry(const Job& job, const std::string& name, const std::string& type, OutputKind output,
-                  std::uint32_t rows) {
-  const std::string most = number(rows), rounds = number(job.program.round_begins().size() - 1);
-  const bool staged = output == OutputKind::Staged;
-  const std::string width = staged ? std::string("width") : number(output_width(job.program, output));
-  const std::string stages = formatted(
-      "  size_t width;\n  if (every == 0u || every > {}) every = {};\n  width = (size_t)(({} - 1u) / every + 1u) * {};\n",
-      rounds, rounds, rounds, number(job.program.meta().num_outputs));
-  const char* const every = job.program.round_begins().empty() ? "" : staged ? "every, " : "1u, ";
-  return in_file(
-      job,
-      formatted(
-          "void @{}(const @ROW *rows, size_t count, size_t stride, {}{} *out) {\n  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;\n  size_t begin;\n{}  for (begin = 0u; begin < count; begin += {}) {\n    const size_t left = count - begin;\n    @run(rows + begin * stride, stride, (uint32_t)(left < {} ? left : {}), all, {}, {}out + begin * {});\n  }\n}\n",
-          name, staged ? "uint32_t every, " : "", type, staged ? stages : "", most, most, most,
-          number(static_cast<std::uint64_t>(output)), every, width));
-}
-
-/// A function that callers see.
-struct Entry {
-  OutputKind output;
-  const char *name, *type;  ///< `type` is null if it writes scores.
-  const char* what;
-};
-
-constexpr Entry kEntries[] = {
-    {OutputKind::Raw, "predict_raw", nullptr, "Raw scores"},
-    {OutputKind::Value, "predict", nullptr, "What the trainer's predict gives"},
-    {OutputKind::Class, "predict_class", "int64_t", "Labels' indices"},
-    {OutputKind::Leaf, "predict_leaf", "int32_t", "Leaf numbers"},
-    {OutputKind::Trees, "predict_trees", nullptr, "What each tree adds to the raw scores"},
-    {OutputKind::Staged, "predict_staged", nullptr,
-     "Raw scores after every, 2 every, ... rounds and after the last"},
-    {OutputKind::Contributions, "predict_contributions", nullptr,
-     "What each feature contributes to each raw score, then the expected score"},
-    {OutputKind::ApproxContributions, "predict_approx_contributions", nullptr,
-     "What the splits of each feature change the mean score by, then the expected score"},
-};
-
-std::string entries(const Job& job, std::uint32_t rows) {
-  const ProgramMeta& meta = job.program.meta();
-  const std::string score = c_type(meta.score_type);
-  std::string text;
-  for (const Entry& of : kEntries) {
-    if (!is_exported(job.program, of.output)) continue;
-    const std::string width = of.output == OutputKind::Staged
-                                  ? formatted("stages x {}, of {} rounds", number(meta.num_outputs),
-                                              number(job.program.round_begins().size() - 1))
-                                  : number(output_width(job.program, of.output));
-    text += formatted("/* {}: count x {}. */\n{}", of.what, width,
-                      entry(job, of.name, of.type == nullptr ? score : of.type, of.output, rows));
-  }
-  return formatted(
-      "{}/* The same as predict for one row. */\nvoid {}(const {} *row, {} *out) { {}(row, 1u, {}, out); }\n",
-      text, job.name("predict_one"), c_type(meta.row_type), score, job.name("predict"),
-      number(meta.num_features));
-}
-
 double scalar_at(ScalarType type, const std::byte* at) {
   float narrow;
   double wide;
@@ -148,17 +89,24 @@ double scalar_at(ScalarType type, const std::byte* at) {
 
 /// Returns the tables of base scores, leaf vectors, leaf functions, trees' outputs and contributions that the code
 /// names. Adds the tables' bytes, and what contributions take of the stack, to `exported`.
-std::string model_tables(const Job& job, const std::string& code, ExportedC& exported) {
+std::string model_tables(const Job& job, std::string code, ExportedC& exported) {
   std::uint64_t& table_bytes = exported.table_bytes;
   const ProgramMeta& meta = job.program.meta();
   const auto used = [&](const std::string& name) { return code.find(job.name(name)) != std::string::npos; };
-  std::string text;
+  std::string text, explained;
   std::uint64_t ignored = 0;
+  if (used("attribute(")) explained += attributions_text(job, table_bytes);
+  if (used("explain(")) explained += contributions_text(job, table_bytes, exported.stack_bytes);
+  if (used("write_quantiles(")) explained += quantiles_text(job, table_bytes);
+  if (used("add_member(")) explained += uncertainty_text(job, table_bytes);
+  code += explained;
   for (const AccumulatorKind kind : kSumKinds) {
     const std::string name = "base_" + sum_name(kind);
     std::vector<std::string> base;
     for (const double value : job.program.base()) base.push_back(sum_literal(job, kind, value));
-    if (used(name + "[")) text += table(sum_type(job, kind), 0, job.name(name), base, ignored);
+    const bool varies = used("base_of_" + sum_name(kind) + "(");
+    if (varies || used(name + "[")) text += table(sum_type(job, kind), 0, job.name(name), base, ignored);
+    if (varies) text += base_text(job, kind);
   }
   if (used("vectors ")) {
     const std::uint32_t size = size_of(meta.score_type);
@@ -169,15 +117,13 @@ std::string model_tables(const Job& job, const std::string& code, ExportedC& exp
     text += table(c_type(meta.score_type), size, job.name("vectors"), numbers, table_bytes);
   }
   if (used("leaf_output(")) text += leaf_functions_text(job, table_bytes);
-  if (used("attribute(")) text += attributions_text(job, table_bytes);
-  if (used("explain(")) text += contributions_text(job, table_bytes, exported.stack_bytes);
   std::vector<std::string> outputs;
   for (const std::uint32_t output : tree_outputs(job.program)) outputs.push_back(number(output));
   if (used("tree_output[")) text += table("uint32_t", 0, job.name("tree_output"), outputs, ignored);
   std::vector<std::string> begins;
   for (const std::uint32_t tree : job.program.round_begins()) begins.push_back(number(tree));
   if (used("round_begin[")) text += table("uint32_t", 0, job.name("round_begin"), begins, ignored);
-  return text;
+  return text + explained;
 }
 
 }  // namespace
@@ -195,13 +141,17 @@ bool bytecode::export_c::is_exported(const Program& program, OutputKind output) 
       return output_width(program, output) != 0;
     case OutputKind::Contributions:
       return program.meta().contributions != 0;
+    case OutputKind::Interactions:
+      return program.meta().contributions > 1;
     case OutputKind::ApproxContributions:
       return !program.attribution_base().empty();
-    case OutputKind::Interactions:
     case OutputKind::VirtEnsembles:
+      return has_members(program) && program.round_begins().size() > 2;
     case OutputKind::Uncertainty:
+      return has_members(program) ? is_exported(program, OutputKind::VirtEnsembles)
+                                  : CallKinds(program).rounds && output_width(program, output) != 0;
     case OutputKind::Quantile:
-      return false;
+      return !program.targets().empty();
   }
   return false;
 }
@@ -211,13 +161,10 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   if (program.mapped())
     return refused(
         "the program's loops are mapped to a GPU's grid and blocks (gpuDimension), which C does not have");
-  if (program.meta().contributions > 1)
+  if (has_members(program) && !CallKinds(program).rounds)
     return refused(
-        "the program computes interactions, which exported C does not: compile the model --with contributions only");
-  if (!program.targets().empty())
-    return refused(
-        "the program computes quantiles, which exported C does not: compile the model without them");
-  Job job{program, options, {}, changed_features(program)};
+        "the program computes virtual ensembles of trees that are no rounds of boosting, which exported C does not");
+  Job job{program, options, CallKinds(program), {}, changed_features(program)};
   if (column_count(job) > kMaxFeatures)
     return refused(formatted("the program has {} columns, exported C reads at most {}", column_count(job),
                              kMaxFeatures));
@@ -228,14 +175,18 @@ Result<ExportedC> export_c(const Program& program, const ExportOptions& options)
   result.rows_at_a_time =
       static_cast<std::uint32_t>(std::clamp<std::uint64_t>(kStackBytes / row_bytes, 1, kMaxRows));
   result.stack_bytes = result.rows_at_a_time * row_bytes;
+  const std::uint64_t outputs = program.meta().num_outputs;
+  if (job.calls.early_stop) result.stack_bytes += outputs * sizeof(double);
+  if (has_members(program)) result.stack_bytes += (3 * outputs + 2) * sizeof(double);
   const std::string code = code_text(job, result.rows_at_a_time);
+  const std::string entries = entries_text(job, result.rows_at_a_time);
   const std::string forest = forest_text(job, code, result.table_bytes);
-  const std::string tables = model_tables(job, code, result);
+  const std::string tables = model_tables(job, code + entries, result);
   const std::string columns = columns_text(job, result.table_bytes);
   result.text = formatted(
-      "{}#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n#define LEAF 0x80000000u\n\n{}{}\n{}{}\n{}\n{}",
-      comment(job, result), columns, runtime_text(job, forest + tables + code), forest, tables, code,
-      entries(job, result.rows_at_a_time));
+      "{}#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n#define LEAF 0x80000000u\n\n{}{}{}\n{}{}\n{}\n{}",
+      comment(job, result), call_types(job), columns, runtime_text(job, forest + tables + code), forest,
+      tables, code, entries);
   return result;
 }
 

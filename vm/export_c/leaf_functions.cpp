@@ -36,8 +36,8 @@ std::string leaf_functions_text(const Job& job, std::uint64_t& table_bytes) {
     features.push_back(number(term.feature));
     coefficients.push_back(literal(term.coefficient));
   }
-  std::string output = replaced(kOutput, "@TINY", literal(kTiny));
-  output = replaced(output, "@COUNT", literal(static_cast<double>(constants.size())));
+  const std::string output = replaced(
+      kOutput, {{"@TINY", literal(kTiny)}, {"@COUNT", literal(static_cast<double>(constants.size()))}});
   return "/* Leaves that are linear functions of the row: constant, output if a value is missing, first term, end of the\n"
          " * terms. */\n" +
          table("double", 8, job.name("leaf_constants"), constants, table_bytes) +

@@ -154,10 +154,8 @@ std::string lookups_text(const Job& job, std::uint64_t& table_bytes) {
   for (const KeyPart& part : program.key_parts())
     parts.push_back({static_cast<std::uint64_t>(part.kind), part.feature, part.operand});
   if (parts.empty()) parts.push_back({0, 0, 0});
-  std::string text = kLookUp;
-  const std::pair<std::string, std::uint64_t> words[] = {{"@LOOKUPS", program.lookups().size()},
-                                                         {"@FACTOR", kKeyFactor}};
-  for (const auto& [word, value] : words) text = replaced(std::move(text), word, number(value));
+  const std::string text =
+      replaced(kLookUp, {{"@LOOKUPS", number(program.lookups().size())}, {"@FACTOR", number(kKeyFactor)}});
   return "/* Parts of keys: kind, cell, operand. Kinds: 0 the code, 1 above the operand, 2 above it or NaN, 3 equal code. "
          "*/\n" +
          record_table(job, "parts", parts, table_bytes) +

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <forestvm/export.hpp>
@@ -18,10 +20,28 @@ struct ChangedFeature {
   std::uint32_t rules;  ///< Bits of a column's rules.
 };
 
+/// The options that calls of the exported C can have.
+struct CallKinds {
+  bool rounds;         ///< Rounds whose trees count.
+  bool averages;       ///< The number of rounds divides raw scores; implies `rounds`.
+  bool base_of_first;  ///< Base scores belong to the first round; implies `rounds`.
+  bool margins;        ///< Margins of rows, of contributions at least.
+  bool score_margins;  ///< Margins of rows, of scores, too.
+  bool early_stop;
+  bool quantiles;  ///< The program computes quantiles, which are arguments of a function.
+
+  explicit CallKinds(const Program& program);
+  bool some_trees() const { return rounds || early_stop; }
+  bool any() const { return some_trees() || margins; }
+  /// Returns whether the code reads what a call asks for.
+  bool read() const { return any() || quantiles; }
+};
+
 /// The inputs of every part.
 struct Job {
   const Program& program;
   const ExportOptions& options;
+  CallKinds calls;
   std::vector<DecodedGroup> groups;
   std::vector<ChangedFeature> changed;  ///< Features that have rules, ascending.
 
@@ -70,12 +90,17 @@ std::string record_table(const Job& job, const std::string& name,
 std::string words_table(const Job& job, const std::string& name, std::span<const std::uint32_t> words,
                         std::uint64_t& bytes);
 
-/// Returns the text with each occurrence of `word` replaced.
-std::string replaced(std::string text, const std::string& word, const std::string& with);
+/// A word of C text, and what stands for it in the file.
+struct Word {
+  std::string_view word, with;
+};
+
+/// Returns the text with each occurrence of a word replaced, word after word.
+std::string replaced(std::string_view text, std::initializer_list<Word> words);
 
 /// Returns C text in which the words that depend on the program are replaced, such as @ROW, and the prefix of names, @.
 /// @SCORE becomes the type `score`, and @BITS the ending of functions for that type.
-std::string in_file(const Job& job, std::string text, ScalarType score = ScalarType::Float32);
+std::string in_file(const Job& job, std::string_view text, ScalarType score = ScalarType::Float32);
 
 /// Returns the features of a program that have rules.
 std::vector<ChangedFeature> changed_features(const Program& program);
@@ -121,6 +146,22 @@ std::string contributions_text(const Job& job, std::uint64_t& table_bytes, std::
 /// approximate contributions. Adds the tables' bytes to `table_bytes`.
 std::string attributions_text(const Job& job, std::uint64_t& table_bytes);
 
+/// Returns whether the program's uncertainty is that of virtual ensembles.
+bool has_members(const Program& program);
+
+/// Returns the numbers of a row's uncertainty, and how often the virtual ensembles are gone through for it.
+std::uint32_t uncertainty_width(const Program& program);
+std::uint32_t member_passes(const Program& program);
+
+/// Returns PREFIX_add_member(scores, pass, count, totals), which adds what a virtual ensemble says to totals, and
+/// PREFIX_uncertainty_of(totals, count, out), which writes what follows from them. Adds the bytes of tables to
+/// `table_bytes`.
+std::string uncertainty_text(const Job& job, std::uint64_t& table_bytes);
+
+/// Returns the tables of the targets that leaves keep, and PREFIX_write_quantiles(leaves, call, out). Adds the tables'
+/// bytes to `table_bytes`.
+std::string quantiles_text(const Job& job, std::uint64_t& table_bytes);
+
 /// Returns whether exported C gives an output of a program.
 bool is_exported(const Program& program, OutputKind output);
 
@@ -131,9 +172,31 @@ std::string code_text(const Job& job, std::uint32_t rows_at_a_time);
 /// `body` names them.
 std::string runtime_text(const Job& job, const std::string& body);
 
-/// Returns the bodies of the functions that turn a row's scores into values, and values into labels.
-std::string transform_body(const ProgramMeta& meta, ScalarType score);
-std::string label_body(const ProgramMeta& meta, ScalarType score);
+/// Returns the bodies of the functions that turn a row's scores into values, and values into labels. If the number of
+/// a call's rounds divides raw scores, it is a parameter of the function, `divisor`.
+std::string transform_body(const Job& job, ScalarType score);
+std::string label_body(const Job& job, ScalarType score);
+
+/// Returns whether the function that finds labels has the parameter `divisor`.
+bool divides_for_label(const Job& job);
+
+/// Returns the types PREFIX_options, which callers fill, and PREFIX_call, which the code reads; nothing if calls have
+/// no options.
+std::string call_types(const Job& job);
+
+/// Returns the options that an output takes, those that check_options of vm/call accepts: kRounds, kMargins and
+/// kEarlyStop. In C, a function returns the bit of an option that is wrong.
+unsigned options_of(const Job& job, OutputKind output);
+inline constexpr unsigned kRounds = 1, kMargins = 2, kEarlyStop = 4;
+
+/// Returns whether the number from which a sum of this kind starts depends on the call.
+bool base_varies(const Job& job, AccumulatorKind kind);
+
+/// Returns the function PREFIX_base_of_KIND(call, row, k), for kinds of sums for which base_varies.
+std::string base_text(const Job& job, AccumulatorKind kind);
+
+/// Returns the functions that callers see. The code runs on up to `rows_at_a_time` rows.
+std::string entries_text(const Job& job, std::uint32_t rows_at_a_time);
 
 /// Returns the bytes that the code takes on the stack for a row.
 std::uint64_t bytes_per_row(const Program& program);

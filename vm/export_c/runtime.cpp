@@ -109,15 +109,12 @@ constexpr Piece kPieces[] = {
   return @scaled_exp(fraction * 6.93147180369123816490e-01, -(fraction * 1.90821492927058770002e-10), n);
 }
 )"},
-    {"log1p_f64(", R"(static double @log1p_f64(double y) {
+    {"scaled_log(", R"(static double @scaled_log(double x, double rest, int32_t power) {
   uint64_t bits;
   int32_t n, k;
-  double u, lost, m, f, s, series = 0.0, half;
-  if (!(y <= 1.7976931348623157e+308)) return y;
-  u = 1.0 + y;
-  lost = y < 1.0 ? y - (u - 1.0) : 1.0 - (u - y);
-  memcpy(&bits, &u, sizeof bits);
-  n = (int32_t)(bits >> 52) - 1023;
+  double m, f, s, series = 0.0, half;
+  memcpy(&bits, &x, sizeof bits);
+  n = (int32_t)(bits >> 52) - 1023 + power;
   bits = (bits & 0xfffffffffffffull) | 0x3ff0000000000000ull;
   memcpy(&m, &bits, sizeof m);
   if (m > 1.4142135623730951) {
@@ -129,7 +126,20 @@ constexpr Piece kPieces[] = {
   for (k = 11; k > 0; --k) series = (series + 2.0 / (2 * k + 1)) * (s * s);
   half = 0.5 * f * f;
   return n * 6.93147180369123816490e-01 -
-         ((half - (s * (half + series) + (n * 1.90821492927058770002e-10 + lost / u))) - f);
+         ((half - (s * (half + series) + (n * 1.90821492927058770002e-10 + rest))) - f);
+}
+)"},
+    {"log1p_f64(", R"(static double @log1p_f64(double y) {
+  double u, lost;
+  if (!(y <= 1.7976931348623157e+308)) return y;
+  u = 1.0 + y;
+  lost = y < 1.0 ? y - (u - 1.0) : 1.0 - (u - y);
+  return @scaled_log(u, lost / u, 0);
+}
+)"},
+    {"entropy_term(", R"(static double @entropy_term(double chance) {
+  if (!(chance > 0)) return 0;
+  return -chance * (chance >= 2.2250738585072014e-308 ? @scaled_log(chance, 0, 0) : @scaled_log(chance * 0x1p54, 0, -54));
 }
 )"},
     {"fixed_product(", R"(static uint64_t @fixed_product(uint64_t a, uint64_t b) {
@@ -267,16 +277,16 @@ std::string runtime_text(const Job& job, const std::string& body) {
   // wrong guesses would cost more than a branch saves.
   pieces.emplace_back("left(", in_file(job, comparison(job, kWithBranch)));
   pieces.emplace_back("left_bit(",
-                      in_file(job, replaced(comparison(job, kWithoutBranch), "@left(", "@left_bit(")));
+                      in_file(job, replaced(comparison(job, kWithoutBranch), {{"@left(", "@left_bit("}})));
   for (const ScalarType score : {ScalarType::Float32, ScalarType::Float64}) {
     const auto add = [&](const std::string& name, const std::string& text) {
       pieces.emplace_back(in_file(job, name + "@BITS(", score), in_file(job, text, score));
     };
     for (const Piece& piece : kScorePieces) add(piece.name, piece.text);
-    add("transform_", formatted("static void @transform_@BITS(@SCORE *scores) {\n{}}\n",
-                                transform_body(job.program.meta(), score)));
-    add("label_", formatted("static void @label_@BITS(const @SCORE *values, int64_t *labels) {\n{}}\n",
-                            label_body(job.program.meta(), score)));
+    add("transform_", formatted("static void @transform_@BITS(@SCORE *scores{}) {\n{}}\n",
+                                job.calls.averages ? ", @SCORE divisor" : "", transform_body(job, score)));
+    add("label_", formatted("static void @label_@BITS(const @SCORE *values, int64_t *labels{}) {\n{}}\n",
+                            divides_for_label(job) ? ", @SCORE divisor" : "", label_body(job, score)));
   }
   std::reverse(pieces.begin(), pieces.end());
   std::string text, users = body;

@@ -20,10 +20,11 @@ struct Parameters {
   std::string divisor, offset;
   std::string wide_slope;  ///< The slope as a float64.
 
-  Parameters(const ProgramMeta& meta, ScalarType score)
-      : divisor(literal(score, meta.divisor)),
-        offset(literal(score, meta.offset)),
-        wide_slope(literal(ScalarType::Float64, meta.slope)) {
+  Parameters(const Job& job, ScalarType score) {
+    const ProgramMeta& meta = job.program.meta();
+    divisor = job.calls.averages ? "divisor" : literal(score, meta.divisor);
+    offset = literal(score, meta.offset);
+    wide_slope = literal(ScalarType::Float64, meta.slope);
     const std::string slope = literal(score, meta.slope);
     steep_score = meta.slope == 1 ? "scores[i]" : slope + " * scores[i]";
     flat_score = meta.slope == 1 ? "scores[i]" : "scores[i] / " + slope;
@@ -173,15 +174,22 @@ std::string groups_label(const ProgramMeta& meta) {
 
 }  // namespace
 
-std::string transform_body(const ProgramMeta& meta, ScalarType score) {
-  const Parameters parameters(meta, score);
+std::string transform_body(const Job& job, ScalarType score) {
+  const ProgramMeta& meta = job.program.meta();
+  const Parameters parameters(job, score);
+  const bool divides = job.calls.averages || meta.divisor != 1;
   const std::string divided =
-      meta.divisor == 1 ? "" : for_outputs(formatted("scores[i] /= {};", parameters.divisor));
+      divides ? for_outputs(formatted("scores[i] /= {};", parameters.divisor)) : std::string();
   const std::string body = divided + body_of(meta, parameters);
   return body.empty() ? "  (void)scores;\n" : body;
 }
 
-std::string label_body(const ProgramMeta& meta, ScalarType score) {
+bool divides_for_label(const Job& job) {
+  return job.calls.averages && job.program.meta().class_rule == ClassRule::RawArgmax;
+}
+
+std::string label_body(const Job& job, ScalarType score) {
+  const ProgramMeta& meta = job.program.meta();
   switch (meta.class_rule) {
     case ClassRule::None:
       return "  (void)values; (void)labels;\n";
@@ -206,7 +214,7 @@ std::string label_body(const ProgramMeta& meta, ScalarType score) {
     case ClassRule::ArgmaxOfEach:
       return groups_label(meta);
     case ClassRule::RawArgmax:
-      return formatted("  labels[0] = (int64_t)@argmax_@BITS(values, {});\n", literal(score, meta.divisor));
+      return formatted("  labels[0] = (int64_t)@argmax_@BITS(values, {});\n", Parameters(job, score).divisor);
     case ClassRule::Value:
       return "  labels[0] = (int64_t)values[0];\n";
   }

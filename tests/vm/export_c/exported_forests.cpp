@@ -2,14 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
 #include <forestvm/backend.hpp>
+#include <forestvm/core/target_quantile.hpp>
 #include <forestvm/internal/city_hash.hpp>
 #include <forestvm/internal/names.hpp>
 
@@ -55,6 +58,16 @@ void write_codes(void (*category)(float *, const char *, size_t)) {
     if (fwrite(out, 1u, bytes, stdout) != bytes) exit(4); \
     free(out); \
   }
+/* Does the same for a call with options, which returns a number: writes it, too. */
+#define WRITE_WITH(call, TYPE, width) \
+  for (i = 0; i < 2; ++i) { \
+    const size_t rows_here = i == 0 ? 1u : count, bytes = rows_here * (width) * sizeof(TYPE); \
+    TYPE *const out = memory(bytes); \
+    const int32_t wrong = call; \
+    if (fwrite(&wrong, 1u, sizeof wrong, stdout) != sizeof wrong) exit(4); \
+    if (wrong == 0 && fwrite(out, 1u, bytes, stdout) != bytes) exit(4); \
+    free(out); \
+  }
 )";
 
 /// The numbers of rounds from one stage to the next that are tried.
@@ -63,6 +76,7 @@ constexpr std::uint32_t kEvery[] = {1, 3};
 /// The kinds of contributions, and the functions that write them.
 constexpr std::pair<OutputKind, const char*> kContributions[] = {
     {OutputKind::Contributions, "predict_contributions"},
+    {OutputKind::Interactions, "predict_interactions"},
     {OutputKind::ApproxContributions, "predict_approx_contributions"}};
 
 CallOptions stages_of(std::uint32_t every) {
@@ -141,6 +155,106 @@ class Comparison {
   std::size_t at_ = 0;
 };
 
+/// Returns number `i` of the margins that are tried; C computes the same.
+double margin_of(std::size_t i) { return static_cast<double>(i % 11) * 0.375 - 1.5; }
+constexpr const char* kMargin = "(float)(n % 11u) * 0.375f - 1.5f";
+
+/// The bits of options: what C returns for a wrong one.
+constexpr std::int32_t kRounds = 1, kMargins = 2, kEarlyStop = 4;
+/// What C returns for a wrong number of virtual ensembles.
+constexpr std::int32_t kEnsembles = 8;
+
+/// Options of a call that are tried.
+struct Tried {
+  std::optional<Rounds> rounds;
+  bool margins = false;
+  std::optional<EarlyStop> stop{};
+
+  std::int32_t kinds() const {
+    return (rounds ? kRounds : 0) | (margins ? kMargins : 0) | (stop ? kEarlyStop : 0);
+  }
+  /// Returns these options with those alone that are in `kinds`.
+  Tried only(std::int32_t kinds) const {
+    Tried some;
+    if ((kinds & kRounds) != 0) some.rounds = rounds;
+    some.margins = margins && (kinds & kMargins) != 0;
+    if ((kinds & kEarlyStop) != 0) some.stop = stop;
+    return some;
+  }
+  std::string text() const {
+    std::string text;
+    if (rounds) text += ", rounds " + std::to_string(rounds->begin) + ":" + std::to_string(rounds->end);
+    if (margins) text += ", margins";
+    if (stop) text += ", stop at " + std::to_string(stop->margin) + " every " + std::to_string(stop->every);
+    return text;
+  }
+  /// Returns the initializer of the options in C.
+  std::string initializer() const {
+    std::string text;
+    if (rounds)
+      text += ".rounds_begin = " + std::to_string(rounds->begin) +
+              "u, .rounds_end = " + std::to_string(rounds->end) + "u, ";
+    if (margins) text += ".base_margin = margins, ";
+    if (stop)
+      text += ".early_stop_margin = " + std::to_string(stop->margin) +
+              ", .early_stop_every = " + std::to_string(stop->every) + "u, ";
+    return "{" + text + "}";
+  }
+};
+
+/// Returns options to try, of the given kinds: some that calls take and some that are wrong.
+std::vector<Tried> tried_options(const Program& program, std::int32_t kinds) {
+  const auto begins = program.round_begins();
+  const auto rounds = static_cast<std::uint32_t>(begins.empty() ? 0 : begins.size() - 1);
+  const Rounds middle{rounds / 3, std::max(rounds / 3 + 1, rounds * 2 / 3)};
+  const std::vector<Tried> all = {{middle},
+                                  {Rounds{0, (rounds + 1) / 2}},
+                                  {Rounds{0, rounds}},
+                                  {Rounds{1, 1}},
+                                  {Rounds{0, rounds + 1}},
+                                  {{}, true},
+                                  {middle, true},
+                                  {{}, false, EarlyStop{0.5, 1}},
+                                  {{}, false, EarlyStop{2, 3}},
+                                  {middle, true, EarlyStop{1, 2}},
+                                  {{}, false, EarlyStop{-1, 2}},
+                                  {{}, true, EarlyStop{0, 4000000000}}};
+  std::vector<Tried> some;
+  for (const Tried& tried : all)
+    if ((tried.kinds() & ~kinds) == 0) some.push_back(tried);
+  return some;
+}
+
+/// An output whose calls may have options.
+struct OutputWithOptions {
+  OutputKind output;
+  const char* function;
+};
+constexpr OutputWithOptions kWithOptions[] = {
+    {OutputKind::Raw, "predict_raw"},
+    {OutputKind::Value, "predict"},
+    {OutputKind::Class, "predict_class"},
+    {OutputKind::Trees, "predict_trees"},
+    {OutputKind::Staged, "predict_staged"},
+    {OutputKind::VirtEnsembles, "predict_virt_ensembles"},
+    {OutputKind::Uncertainty, "predict_uncertainty"},
+    {OutputKind::Contributions, "predict_contributions"},
+    {OutputKind::Interactions, "predict_interactions"},
+    {OutputKind::ApproxContributions, "predict_approx_contributions"}};
+
+/// Returns whether an output is of virtual ensembles.
+bool of_members(const Program& program, OutputKind output) {
+  return (output == OutputKind::VirtEnsembles || output == OutputKind::Uncertainty) &&
+         !program.uncertainty().empty() && program.uncertainty()[0].rule != UncertaintyRule::Trees;
+}
+
+/// Quantiles that are tried, and what C returns for wrong ones.
+constexpr double kQuantiles[] = {0.1, 0.5, 0.9, 0, 1, 1.0 / 3};
+constexpr std::int32_t kWrongQuantiles = 16;
+
+/// The numbers of virtual ensembles that are tried.
+constexpr std::uint32_t kEnsembleCounts[] = {0, 1, 3, 1000};
+
 /// The VM's answers for one program's rows.
 class Judge {
  public:
@@ -160,6 +274,52 @@ class Judge {
     EXPECT_TRUE(predictor.ok()) << predictor.error().text();
     predictor_ = std::move(*predictor);
     context_ = predictor_->make_context();
+    for (std::size_t i = 0; i < block_.count * program.meta().num_outputs; ++i)
+      margins_.push_back(margin_of(i));
+  }
+
+  /// Returns the options of a call of one or all rows.
+  CallOptions options(const Tried& tried, bool all) const {
+    CallOptions options;
+    options.rounds = tried.rounds;
+    options.early_stop = tried.stop;
+    options.every = options.ensembles = kOptionsEvery;
+    if (tried.margins)
+      options.base_margin = {margins_.data(), all ? block_.count : 1, program_.meta().num_outputs, true};
+    return options;
+  }
+
+  /// Returns 0 if a call can have these options, otherwise the bit of the first kind that is wrong.
+  std::int32_t wrong(OutputKind output, const Tried& tried) const {
+    for (const std::int32_t kind : {kRounds, kMargins, kEarlyStop}) {
+      if ((tried.kinds() & kind) == 0 || takes(output, tried.only(kind))) continue;
+      const bool first = tried.rounds && tried.rounds->begin == 0 && tried.rounds->end <= rounds();
+      return kind == kRounds && first && of_members(program_, output) ? kEnsembles : kind;
+    }
+    return 0;
+  }
+
+  /// Returns the kinds of options that calls for an output can have.
+  std::int32_t kinds(OutputKind output) const {
+    std::int32_t kinds = 0;
+    for (const Tried& right :
+         {Tried{Rounds{0, rounds()}}, Tried{{}, true}, Tried{{}, false, EarlyStop{1, 1}}})
+      if (wrong(output, right) == 0) kinds |= right.kinds();
+    return kinds;
+  }
+  std::int32_t kinds() const {
+    std::int32_t kinds = 0;
+    for (const OutputWithOptions& of : kWithOptions) kinds |= this->kinds(of.output);
+    return kinds;
+  }
+
+  static constexpr std::uint32_t kOptionsEvery = 2;
+
+  /// Returns whether a call can have this number of virtual ensembles.
+  bool takes_ensembles(OutputKind output, std::uint32_t ensembles) const {
+    CallOptions options;
+    options.ensembles = ensembles;
+    return takes(output, options);
   }
 
   template <class T>
@@ -173,7 +333,22 @@ class Judge {
   }
 
  private:
+  std::uint32_t rounds() const {
+    const auto begins = program_.round_begins();
+    return static_cast<std::uint32_t>(begins.empty() ? 0 : begins.size() - 1);
+  }
+
+  bool takes(OutputKind output, const Tried& tried) const { return takes(output, options(tried, false)); }
+  bool takes(OutputKind output, const CallOptions& options) const {
+    RowBlock block = block_;
+    block.count = 1;
+    const ResultType type = output == OutputKind::Class ? ResultType::Int64 : ResultType::Float64;
+    std::vector<double> out(std::max<std::size_t>(output_width(program_, output, options), 1));
+    return predictor_->predict_with(*context_, block, output, type, options, out.data()).ok();
+  }
+
   const Program& program_;
+  std::vector<double> margins_;
   std::vector<double> wide_;
   std::vector<float> narrow_;
   RowBlock block_;
@@ -189,6 +364,44 @@ void compare_output(const Judge& judge, OutputKind output, ResultType type, cons
                    judge.answers<T>(output, type, all, options));
 }
 
+/// Compares quantiles, and what C returns for wrong ones.
+void compare_quantiles(const Judge& judge, const Program& program, const std::string& what,
+                       Comparison& written) {
+  if (program.targets().empty()) return;
+  CallOptions options;
+  options.quantiles = kQuantiles;
+  for (const bool all : {false, true}) {
+    written.expect(what + ", quantiles", std::vector<std::int32_t>{0});
+    written.expect(what + ", quantiles",
+                   judge.answers<double>(OutputKind::Quantile, ResultType::Float64, all, options));
+  }
+  written.expect(what + ", wrong quantiles", std::vector<std::int32_t>(6, kWrongQuantiles));
+}
+
+/// Compares what calls with options write, and what they return.
+void compare_options(const Judge& judge, const Program& program, const std::string& what,
+                     Comparison& written) {
+  const std::int32_t kinds = judge.kinds();
+  for (const OutputWithOptions& of : kWithOptions) {
+    if (judge.kinds(of.output) == 0) continue;
+    for (const Tried& tried : tried_options(program, kinds)) {
+      const std::string name = what + ", output " + std::string(name_of(of.output)) + tried.text();
+      for (const bool all : {false, true}) {
+        const std::int32_t wrong = judge.wrong(of.output, tried);
+        written.expect(name + ", returned number", std::vector<std::int32_t>{wrong});
+        if (wrong != 0) continue;
+        const CallOptions options = judge.options(tried, all);
+        if (of.output == OutputKind::Class)
+          written.expect(name, judge.answers<std::int64_t>(of.output, ResultType::Int64, all, options));
+        else if (program.meta().score_type == ScalarType::Float64)
+          written.expect(name, judge.answers<double>(of.output, ResultType::Float64, all, options));
+        else
+          written.expect(name, judge.answers<float>(of.output, ResultType::Float32, all, options));
+      }
+    }
+  }
+}
+
 /// Compares scores, in the type of the program's.
 void compare_scores(const Judge& judge, const ProgramMeta& meta, OutputKind output, const std::string& what,
                     Comparison& written, const CallOptions& options = {}) {
@@ -196,6 +409,26 @@ void compare_scores(const Judge& judge, const ProgramMeta& meta, OutputKind outp
     compare_output<double>(judge, output, ResultType::Float64, what, written, options);
   else
     compare_output<float>(judge, output, ResultType::Float32, what, written, options);
+}
+
+/// Compares what the functions that say how sure a model is write.
+void compare_uncertainty(const Judge& judge, const Program& program, const std::string& what,
+                         Comparison& written) {
+  if (program.uncertainty().empty() || program.round_begins().size() < 3) return;
+  if (!of_members(program, OutputKind::Uncertainty))
+    return compare_scores(judge, program.meta(), OutputKind::Uncertainty, what, written);
+  for (const std::uint32_t ensembles : kEnsembleCounts)
+    for (const OutputKind output : {OutputKind::VirtEnsembles, OutputKind::Uncertainty}) {
+      CallOptions options;
+      options.ensembles = ensembles;
+      const std::string name =
+          what + ", " + std::to_string(ensembles) + " ensembles, output " + std::string(name_of(output));
+      const bool takes = judge.takes_ensembles(output, ensembles);
+      for (const bool all : {false, true}) {
+        written.expect(name, std::vector<std::int32_t>{takes ? 0 : kEnsembles});
+        if (takes) written.expect(name, judge.answers<double>(output, ResultType::Float64, all, options));
+      }
+    }
 }
 
 }  // namespace
@@ -222,6 +455,68 @@ void ExportedForests::add(const Program& program, ExportOptions options, const s
   source_ += exported->text;
   entries_.push_back({program, options.prefix, what, std::move(rows)});
 }
+
+namespace {
+
+/// Returns the C statements that call functions with options.
+std::string calls_with_options(const Judge& judge, const Program& program, const std::string& prefix) {
+  const std::int32_t kinds = judge.kinds();
+  const std::string score = c_type(program.meta().score_type);
+  std::string text;
+  for (const OutputWithOptions& of : kWithOptions) {
+    if (judge.kinds(of.output) == 0) continue;
+    const bool counts = of.output == OutputKind::Staged || of_members(program, of.output);
+    const std::string every = counts ? std::to_string(Judge::kOptionsEvery) + "u, " : "";
+    for (const Tried& tried : tried_options(program, kinds)) {
+      const auto width = output_width(program, of.output, judge.options(tried, true));
+      text +=
+          "  {\n    const " + prefix + "_options options = " + tried.initializer() + ";\n    WRITE_WITH(" +
+          prefix + "_" + of.function + "_with(&options, rows, rows_here, features, " + every + "out), " +
+          (of.output == OutputKind::Class ? "int64_t" : score) + ", " + std::to_string(width) + "u)\n  }\n";
+    }
+  }
+  if ((kinds & kMargins) == 0) return text;
+  const std::string count = "count * " + std::to_string(program.meta().num_outputs) + "u";
+  return "  " + score + " *const margins = memory(" + count + " * sizeof(" + score +
+         "));\n  size_t n;\n  for (n = 0; n < " + count + "; ++n) margins[n] = " + kMargin + ";\n" + text +
+         "  free(margins);\n";
+}
+
+/// Returns the C statements that call the function for quantiles: with right ones, with a wrong one, and with none.
+std::string calls_of_quantiles(const Program& program, const std::string& prefix) {
+  if (program.targets().empty()) return "";
+  const auto targets = static_cast<std::uint32_t>(program.targets().size());
+  const std::string call = "  WRITE_WITH(" + prefix + "_predict_quantile(rows, rows_here, features, ";
+  return "  {\n  static const double quantiles[] = {0.1, 0.5, 0.9, 0, 1, 1.0 / 3}, above[] = {0.5, 1.5}, "
+         "below[] = {-0.5};\n  uint32_t *const counts = memory(" +
+         std::to_string(targets + target_blocks(targets)) + "u * sizeof(uint32_t));\n" + call +
+         "quantiles, 6u, counts, out), double, 6u)\n" + call + "above, 2u, counts, out), double, 2u)\n" +
+         call + "below, 1u, counts, out), double, 1u)\n" + call +
+         "quantiles, 0u, counts, out), double, 0u)\n" + "  free(counts);\n  }\n";
+}
+
+/// Returns the C statements that call the functions that say how sure a model is.
+std::string calls_of_uncertainty(const Program& program, const std::string& prefix) {
+  const auto begins = program.round_begins();
+  const std::string score = c_type(program.meta().score_type);
+  std::string text;
+  if (program.uncertainty().empty() || begins.size() < 3) return text;
+  if (!of_members(program, OutputKind::Uncertainty))
+    return "  WRITE(" + prefix + "_predict_uncertainty, " + score + ", " +
+           std::to_string(output_width(program, OutputKind::Uncertainty)) + "u)\n";
+  for (const std::uint32_t ensembles : kEnsembleCounts)
+    for (const bool all : {true, false}) {
+      CallOptions options;
+      options.ensembles = ensembles;
+      const auto output = all ? OutputKind::VirtEnsembles : OutputKind::Uncertainty;
+      text += "  WRITE_WITH(" + prefix + (all ? "_predict_virt_ensembles" : "_predict_uncertainty") +
+              "(rows, rows_here, features, " + std::to_string(ensembles) + "u, out), " + score + ", " +
+              std::to_string(output_width(program, output, options)) + "u)\n";
+    }
+  return text;
+}
+
+}  // namespace
 
 std::string ExportedForests::calls(const Entry& entry) {
   const ProgramMeta& meta = entry.program.meta();
@@ -252,6 +547,8 @@ std::string ExportedForests::calls(const Entry& entry) {
          write("predict", score, OutputKind::Value) +
          (meta.class_rule == ClassRule::None ? "" : write("predict_class", "int64_t", OutputKind::Class)) +
          write("predict_leaf", "int32_t", OutputKind::Leaf) + rounds + contributions +
+         calls_of_quantiles(entry.program, entry.prefix) + calls_of_uncertainty(entry.program, entry.prefix) +
+         calls_with_options(Judge(entry.program, entry.rows), entry.program, entry.prefix) +
          (takes_texts(entry.program) ? "  write_codes(" + entry.prefix + "_category);\n" : "") +
          "  free(rows);\n}\n";
 }
@@ -288,6 +585,9 @@ void ExportedForests::compare(const std::string& compiler) const {
         compare_scores(judge, meta, OutputKind::Staged, entry.what, written, stages_of(every));
     for (const auto& [output, function] : kContributions)
       if (output_width(entry.program, output) != 0) compare_scores(judge, meta, output, entry.what, written);
+    compare_quantiles(judge, entry.program, entry.what, written);
+    compare_uncertainty(judge, entry.program, entry.what, written);
+    compare_options(judge, entry.program, entry.what, written);
     if (takes_texts(entry.program)) written.expect(entry.what + ", codes", expected_codes());
     if (::testing::Test::HasFatalFailure()) return;
   }

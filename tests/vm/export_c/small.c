@@ -163,41 +163,30 @@ static void forest_run(const float *x, size_t stride, uint32_t count, uint32_t a
   }
 }
 
-/* Raw scores: count x 1u. */
-void forest_predict_raw(const float *rows, size_t count, size_t stride, float *out) {
+/* Writes an output of `row_bytes` bytes for each row. The number of all rows chooses among plans. */
+static void forest_answer(const float *rows, size_t count, size_t stride, uint32_t want, size_t row_bytes, void *out) {
   const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
   size_t begin;
   for (begin = 0u; begin < count; begin += 64u) {
     const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 0u, out + begin * 1u);
+    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, want, (char *)out + begin * row_bytes);
   }
+}
+/* Raw scores: count x 1u. */
+void forest_predict_raw(const float *rows, size_t count, size_t stride, float *out) {
+  forest_answer(rows, count, stride, 0u, 1u * sizeof(float), out);
 }
 /* What the trainer's predict gives: count x 1u. */
 void forest_predict(const float *rows, size_t count, size_t stride, float *out) {
-  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-  size_t begin;
-  for (begin = 0u; begin < count; begin += 64u) {
-    const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 1u, out + begin * 1u);
-  }
+  forest_answer(rows, count, stride, 1u, 1u * sizeof(float), out);
 }
 /* Labels' indices: count x 1u. */
 void forest_predict_class(const float *rows, size_t count, size_t stride, int64_t *out) {
-  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-  size_t begin;
-  for (begin = 0u; begin < count; begin += 64u) {
-    const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 2u, out + begin * 1u);
-  }
+  forest_answer(rows, count, stride, 2u, 1u * sizeof(int64_t), out);
 }
 /* Leaf numbers: count x 6u. */
 void forest_predict_leaf(const float *rows, size_t count, size_t stride, int32_t *out) {
-  const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
-  size_t begin;
-  for (begin = 0u; begin < count; begin += 64u) {
-    const size_t left = count - begin;
-    forest_run(rows + begin * stride, stride, (uint32_t)(left < 64u ? left : 64u), all, 3u, out + begin * 6u);
-  }
+  forest_answer(rows, count, stride, 3u, 6u * sizeof(int32_t), out);
 }
 /* The same as predict for one row. */
 void forest_predict_one(const float *row, float *out) { forest_predict(row, 1u, 4u, out); }

@@ -12,7 +12,9 @@
 #include <forestvm/background.hpp>
 #include <forestvm/compile.hpp>
 #include <forestvm/export.hpp>
+#include <forestvm/internal/loaded_paths.hpp>
 #include <forestvm/internal/names.hpp>
+#include <forestvm/samples.hpp>
 
 #include "explained_forest.hpp"
 #include "exported_forests.hpp"
@@ -139,6 +141,54 @@ TEST(ExportC, Contributions) {
   forests.compare();
 }
 
+/// Returns a model of a tree in which so few training rows went one way that constants of interactions exceed float32.
+Model model_of_rare_rows() {
+  Tree tree = support::split(
+      0, 5, support::split(0, 3, support::split(1, 2, support::leaf(1), support::leaf(2)), support::leaf(3)),
+      support::leaf(4));
+  std::size_t at = 0;
+  for (float rows = 1e30f; tree.nodes[at].kind != NodeKind::Leaf; rows *= 1e-17f) {
+    tree.nodes[at].cover = rows;
+    tree.nodes[static_cast<std::size_t>(tree.nodes[at].right)].cover = rows;
+    at = static_cast<std::size_t>(tree.nodes[at].left);
+    tree.nodes[at].cover = rows * 1e-17f;
+  }
+  return support::model_of({tree});
+}
+
+/// Interactions of forests of every kind, and contributions of the same programs. In some, constants of interactions
+/// exceed float32.
+TEST(ExportC, Interactions) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  ExportedForests forests;
+  std::size_t wide = 0, widened = 0, vectors = 0, sets = 0, kept = 0, several = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Model model = seed == 1 ? model_of_rare_rows() : covered_forest(seed);
+    Dice dice(seed);
+    CompileOptions options;
+    options.interactions = true;
+    const auto program = program_of(model, kSchedules[seed % kSchedules.size()], Contract::Trainer, options);
+    if (!program.ok() || program->paths().size() > 2000 || model.num_features > 60) continue;
+    wide += model.score_type == ScalarType::Float64;
+    widened += model.score_type == ScalarType::Float32 && LoadedPaths(*program).wide;
+    vectors += !program->leaf_vectors().empty();
+    sets += !program->category_columns().empty();
+    several += model.num_outputs > 1;
+    kept +=
+        std::ranges::any_of(program->paths(), [](const PathNode& node) { return node.code == kAlwaysLeft; });
+    forests.add(*program, {kTrees[seed % 2], kThresholds[seed / 2 % 2], {}}, "seed " + std::to_string(seed),
+                rows_for(dice, model, 20));
+  }
+  EXPECT_GT(forests.size(), 20u);
+  EXPECT_GT(wide, 1u);
+  EXPECT_EQ(widened, 1u);
+  EXPECT_GT(vectors, 1u);
+  EXPECT_GT(sets, 0u);
+  EXPECT_GT(kept, 0u);
+  EXPECT_GT(several, 1u);
+  forests.compare();
+}
+
 /// Contributions against backgrounds whose paths are walked, and against those that leaves look up.
 TEST(ExportC, ContributionsAgainstABackground) {
   if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
@@ -166,6 +216,139 @@ TEST(ExportC, ContributionsAgainstABackground) {
                 rows_for(dice, model, 40));
   }
   for (const std::size_t count : {walked, looked_up, several}) EXPECT_GT(count, 3u);
+  forests.compare();
+}
+
+/// Rounds, margins and early stops of calls under every schedule, of models that have all rules of rounds and stops.
+TEST(ExportC, OptionsOfCalls) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  ExportedForests forests;
+  std::size_t stops = 0, leads = 0, averages = 0, firsts = 0, margins = 0, kept = 0;
+  for (std::uint64_t seed = 1; seed <= 2 * kSchedules.size(); ++seed) {
+    Dice dice(seed);
+    ForestOptions forest;
+    forest.float64 = 70;
+    forest.linear = 20;
+    forest.max_trees = 12;
+    forest.max_depth = 5;
+    forest.max_features = 30;
+    const Contract contract = seed % 5 == 0 ? Contract::Reproducible : Contract::Trainer;
+    Result<Program> program = Error{};
+    Model model;
+    for (int i = 0; i < 30 && !program.ok(); ++i) {
+      do model = random_forest(dice, forest);
+      while (model.trees.size() < 3 * model.num_outputs || model.round_begins.size() < 4);
+      model.takes_margins = seed % 4 != 0;
+      model.averaged = seed % 6 == 4;
+      model.base_of_first_round = seed % 6 == 2;
+      model.base_last = seed % 3 == 0;
+      if (model.averaged) model.takes_margins = false;
+      if (model.score_type == ScalarType::Float64 && !model.averaged)
+        model.early_stop = model.num_outputs > 1 ? EarlyStopRule::Lead : EarlyStopRule::Distance;
+      CompileOptions options;
+      options.keeps_leaves = seed % 4 != 1;
+      for (Tree& tree : model.trees) cover(dice, tree, 0, 1000);
+      options.contributions = options.approx_contributions = seed % 2 == 0;
+      options.interactions = seed % 4 == 0;
+      program = program_of(model, kSchedules[seed / 2 % kSchedules.size()], contract, options);
+    }
+    if (!program.ok()) continue;
+    const ProgramMeta& meta = program->meta();
+    kept += !program->round_begins().empty();
+    stops += meta.early_stop == EarlyStopRule::Distance;
+    leads += meta.early_stop == EarlyStopRule::Lead;
+    averages += meta.rounds == RoundRule::Averages;
+    firsts += meta.rounds == RoundRule::FirstBase;
+    margins += meta.takes_margins;
+    forests.add(*program, {kTrees[seed % 2], kThresholds[seed / 2 % 2], {}},
+                "seed " + std::to_string(seed) + ", " + kSchedules[seed / 2 % kSchedules.size()],
+                rows_for(dice, model, 70));
+  }
+  for (const std::size_t count : {stops, leads, averages, firsts, margins, kept}) EXPECT_GT(count, 1u);
+  forests.compare();
+}
+
+/// Returns a forest whose program has uncertainty by a rule.
+Model forest_of(UncertaintyRule rule, Dice& dice) {
+  using enum UncertaintyRule;
+  ForestOptions forest;
+  forest.float64 = rule == Trees ? 50 : 100;
+  forest.linear = 20;
+  forest.max_trees = 14;
+  forest.max_depth = 5;
+  forest.max_features = 20;
+  for (;;) {
+    Model model = random_forest(dice, forest);
+    const bool single = rule == Scores || rule == Binary, pair = rule == Gaussian;
+    if (model.round_begins.size() < 9 || (single && model.num_outputs != 1) ||
+        (pair && model.num_outputs != 2) || (rule == Classes && model.num_outputs < 2) || model.divisor != 1)
+      continue;
+    model.averaged = rule == Trees;
+    if (rule == Trees) std::ranges::fill(model.base, 0.0);
+    if (rule != Trees) model.uncertainty = rule;
+    model.shrinkage = dice.percent(50) ? 0.125f : 0;
+    model.base_last = dice.percent(50);
+    if (model.base_last) model.scale = 0.75;
+    return model;
+  }
+}
+
+/// Virtual ensembles and uncertainty by each rule, of rounds that calls choose, too.
+TEST(ExportC, Uncertainty) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  ExportedForests forests;
+  for (std::uint8_t rule = 1; rule < kUncertaintyRules; ++rule)
+    for (std::size_t i = 0; i < 5; ++i) {
+      Dice dice(10 * rule + i);
+      const std::string& schedule = kSchedules[i == 0 ? 0 : i + 10];
+      CompileOptions options;
+      options.keeps_leaves = true;
+      Result<Program> program = Error{};
+      Model model;
+      for (int tries = 0; tries < 20 && !program.ok(); ++tries) {
+        model = forest_of(static_cast<UncertaintyRule>(rule), dice);
+        program = program_of(model, schedule, Contract::Trainer, options);
+      }
+      ASSERT_TRUE(program.ok()) << program.error().text();
+      ASSERT_EQ(program->uncertainty().size(), 1u);
+      forests.add(*program, {kTrees[i % 2], kThresholds[i / 2 % 2], {}},
+                  "rule " + std::to_string(rule) + ", " + schedule, rows_for(dice, model, 70));
+    }
+  forests.compare();
+}
+
+/// Quantiles of few and of many targets, some of which several rows have, and of leaves without rows.
+TEST(ExportC, Quantiles) {
+  if (!compiles("cc")) GTEST_SKIP() << "no C compiler: install gcc or clang";
+  ExportedForests forests;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    Dice dice(seed);
+    ForestOptions forest;
+    forest.float64 = 50;
+    forest.max_trees = 10;
+    forest.max_depth = 5;
+    forest.max_features = 20;
+    Model model;
+    do model = random_forest(dice, forest);
+    while (model.num_outputs != 1 || model.trees.size() < 2);
+    model.averaged = true;
+    model.base_of_first_round = false;
+    const std::size_t count = seed % 3 == 0 ? 700 : 40;
+    std::vector<double> targets;
+    for (std::size_t i = 0; i < count; ++i)
+      targets.push_back(static_cast<double>(i * 13 % (seed % 2 == 0 ? 7 : 613)) / 8);
+    auto samples = Samples::make(model, rows_for(dice, model, count), model.num_features, targets);
+    ASSERT_TRUE(samples.ok()) << samples.error().text();
+    CompileOptions options;
+    options.samples = std::make_shared<const Samples>(std::move(*samples));
+    options.keeps_leaves = seed % 4 == 0;
+    const std::string& schedule = kSchedules[seed < 6 ? 0 : seed + 3];
+    const auto program = program_of(model, schedule, Contract::Trainer, options);
+    if (!program.ok()) continue;
+    forests.add(*program, {kTrees[seed % 2], kThresholds[seed / 2 % 2], {}}, "seed " + std::to_string(seed),
+                rows_for(dice, model, 70));
+  }
+  EXPECT_GT(forests.size(), 6u);
   forests.compare();
 }
 
@@ -360,12 +543,6 @@ TEST(ExportC, Refuses) {
       program_of(support::small_model("small"), "gpuDimension(batch, grid.x)", Contract::Trainer);
   ASSERT_TRUE(mapped.ok());
   EXPECT_EQ(export_c(*mapped).error().code, ErrorCode::Refused);
-  CompileOptions interactions;
-  interactions.interactions = true;
-  const auto pairs = program_of(covered_forest(2), "", Contract::Trainer, interactions);
-  ASSERT_TRUE(pairs.ok()) << pairs.error().text();
-  EXPECT_NE(export_c(*pairs).error().text().find("interactions, which exported C does not"),
-            std::string::npos);
   const auto program = program_of(support::small_model("small"), "", Contract::Trainer);
   for (const char* prefix : {"", "9lives", "a-b", "int main"}) {
     ExportOptions options;

@@ -69,7 +69,9 @@ class Exporter {
     if (!model.ok()) return skip(name, model.error().text());
     shorten(*model, most_nodes_);
     Dice dice(std::hash<std::string>()(name));
-    const auto compiled = compile_with_kinds(*model, Schedule());
+    CompileOptions options;
+    options.keeps_leaves = true;
+    const auto compiled = compile_with_kinds(*model, Schedule(), options);
     if (!compiled.ok()) return skip(name, compiled.error().text());
     add(dice, *model, compiled->program, name + ", default schedule");
     const auto automatic = compile(*model, automatic_schedule(*model));
