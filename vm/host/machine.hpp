@@ -268,7 +268,7 @@ class Machine {
   template <class Score>
   void attribute_rows(const Range& rows) const;
   template <class Score>
-  void write_attributions(std::uint32_t row, Score* sums) const;
+  void write_attributions(std::uint32_t row, Score* sums, bool is_large) const;
   template <class Score>
   void put(std::size_t at, Score number) const;
   template <class Score>

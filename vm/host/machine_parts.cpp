@@ -6,6 +6,7 @@
 
 #include <forestvm/internal/calls.hpp>
 
+#include "vm/host/large_results.hpp"
 #include "vm/host/machine.hpp"
 #include "vm/host/member_uncertainty.hpp"
 #include "vm/host/simd/stream.hpp"
@@ -25,12 +26,9 @@ using SumOf = std::conditional_t<std::is_same_v<Score, double>, F64Sum, F32Sum>;
 /// The trees whose leaves of kTransposed rows are written together, so that each row's output grows by a kilobyte.
 constexpr std::size_t kTreesTogether = 256;
 
-/// Outputs of so many bytes would fill the caches, and are written past them.
-constexpr std::size_t kManyBytes = std::size_t{1} << 20;
-
 /// Writes the leaves of kTransposed rows and `trees` trees, at least kTransposed, to rows that are `width` numbers apart.
 void store_rows_of_leaves(const float* leaves, std::size_t stride, std::size_t trees, float* to,
-                          std::size_t width, bool streams) {
+                          std::size_t width, bool is_large) {
   // Each turn begins with the last trees of the one before: then every row's part ends with a whole line.
   float rows[kTransposed][kTransposed + kTreesTogether];
   for (std::size_t begin = 0; begin < trees; begin += kTreesTogether) {
@@ -47,11 +45,7 @@ void store_rows_of_leaves(const float* leaves, std::size_t stride, std::size_t t
       float* const row = to + i * width;
       const std::size_t from = begin == 0 ? 0 : first + before_line(row + first),
                         until = end == trees ? end : end - kTransposed + before_line(row + end - kTransposed);
-      const float* const mine = &rows[i][from - first];
-      if (streams)
-        stream<Stream16>(row + from, mine, until - from);
-      else
-        std::copy_n(mine, until - from, row + from);
+      copy_result(&rows[i][from - first], (until - from) * sizeof *row, row + from, is_large);
     }
   }
 }
@@ -96,18 +90,19 @@ void Machine::store_trees(const Inst& inst) {
   const bool plain = !wide && loaded_->vectors.count == 0 && loaded_->functions.empty() &&
                      pass_->values != nullptr && trees.size() >= kTransposed;
   const LeafOffsets offsets = leaf_offsets();
-  const bool streams = pass_->row_count * pass_->width * sizeof(float) >= kManyBytes;
+  const bool is_large = is_large_result(pass_->row_count * pass_->width * sizeof(float));
   LeafOffsets::for_parts(rows, kTransposed, [&](const Range& some) {
     if (plain && some.size() == kTransposed)
-      return store_rows_of_leaves(
-          leaves_of<float>(args.acc_in) + offsets.at(some.begin, trees.begin), offsets.stride, trees.size(),
-          pass_->values + some.begin * pass_->width + trees.begin - pass_->first_tree, pass_->width, streams);
+      return store_rows_of_leaves(leaves_of<float>(args.acc_in) + offsets.at(some.begin, trees.begin),
+                                  offsets.stride, trees.size(),
+                                  pass_->values + some.begin * pass_->width + trees.begin - pass_->first_tree,
+                                  pass_->width, is_large);
     for (std::uint32_t c = 0; c < iterations(trees.size(), kTransposed); ++c) {
       const Range part = chunk(trees, kTransposed, c);
       wide ? store_leaves<double>(args.acc_in, some, part) : store_leaves<float>(args.acc_in, some, part);
     }
   });
-  if (streams) Stream16::finish_streams();
+  finish_result(is_large);
 }
 
 /// Returns the trees of a stage of the call.
