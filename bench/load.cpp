@@ -77,8 +77,8 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-/// The processor time that contributions add to the loading of a program: a program with them and one without are loaded
-/// in turns. Counts the splits and leaves that are loaded in a second.
+/// The processor time that contributions add to the loading of a program: a program with them and one without are
+/// loaded in turns. Counts the splits and leaves that are loaded in a second.
 void load_contributions(benchmark::State& state, const std::string& path) {
   const Model model = need(load_model(path));
   CompileOptions options;

@@ -74,8 +74,8 @@ std::vector<CallOptions> explaining_calls(const Model& model, const std::vector<
   return calls;
 }
 
-/// Expects that a program of the model in the emulator gives what one on the host does, in calls of `rows` and in batches
-/// of 11 of them. The seed chooses its schedule.
+/// Expects that a program of the model in the emulator gives what one on the host does, in calls of `rows` and in
+/// batches of 11 of them. The seed chooses its schedule.
 void check_explained(const Model& model, const Predictor& host, const CompileOptions& options,
                      const RowBlock& rows, std::initializer_list<OutputKind> kinds,
                      const std::vector<CallOptions>& calls, std::uint64_t seed, Dice& dice) {

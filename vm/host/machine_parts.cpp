@@ -26,7 +26,7 @@ using SumOf = std::conditional_t<std::is_same_v<Score, double>, F64Sum, F32Sum>;
 /// The trees whose leaves of kTransposed rows are written together, so that each row's output grows by a kilobyte.
 constexpr std::size_t kTreesTogether = 256;
 
-/// Writes the leaves of kTransposed rows and `trees` trees, at least kTransposed, to rows that are `width` numbers apart.
+/// Writes the leaves of kTransposed rows and `trees` trees, at least kTransposed, to rows `width` numbers apart.
 void store_rows_of_leaves(const float* leaves, std::size_t stride, std::size_t trees, float* to,
                           std::size_t width, bool is_large) {
   // Each turn begins with the last trees of the one before: then every row's part ends with a whole line.

@@ -92,8 +92,8 @@ FVM_INLINE void transpose(const Number* from, std::size_t stride, std::size_t ro
     return;
   }
 #if defined(__AVX__)
-  // Here, too, the last four may contain some of those before. Targets whose vectors hold two float64 numbers have loops
-  // instead, whose code is smaller.
+  // Here, too, the last four may contain some of those before. Targets whose vectors hold two float64 numbers have
+  // loops instead, whose code is smaller.
   if (stride == 3 && count == 3 && rows >= 4) {
     for (std::size_t i = 0; i < rows; i += 4) {
       const std::size_t row = std::min(i, rows - 4);
