@@ -92,10 +92,11 @@ void UndecidedSums::keep(const Range& rows, const double* sums, std::size_t outp
   const auto count = static_cast<std::uint32_t>(outputs);
   std::uint32_t row = rows.begin;
   // Nothing branches on which rows are decided: no processor would foresee it.
-  if (rule == EarlyStopRule::Lead || count == 1)
+  if (count == 1)
+    for (; row + 2 <= rows.end; row += 2, kept += 2, sums += 2) keep_scores(sums, least, kept, decided + row);
+  else if (rule == EarlyStopRule::Lead)
     for (; row + 2 <= rows.end; row += 2, kept += 2 * outputs, sums += 2 * outputs)
-      count == 1 ? keep_scores(sums, least, kept, decided + row)
-                 : keep_leads(sums, count, least, kept, decided + row);
+      keep_leads(sums, count, least, kept, decided + row);
   for (; row < rows.end; ++row, kept += outputs, sums += outputs)
     keep_row(rule, sums, outputs, least, kept, decided[row]);
 }
