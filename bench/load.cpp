@@ -1,10 +1,14 @@
 // Measures the time until a model is ready: from a trainer's file to a Model, from a Model to a Schedule and a Program,
-// and from a program file to a predictor.
+// and from a program file to a predictor, with and without contributions.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
+#include <memory>
+#include <string>
 
 #include "bench/models.hpp"
 #include "scheduler/choose/walk_prediction.hpp"
@@ -38,16 +42,58 @@ void compile_model(benchmark::State& state, const std::string& path) {
   for (auto _ : state) benchmark::DoNotOptimize(need(compile(model, schedule)));
 }
 
+/// A program file that is removed in the end.
+class ProgramFile {
+ public:
+  ProgramFile(const Model& model, const CompileOptions& options, const std::string& name)
+      : path_((std::filesystem::temp_directory_path() /
+               ("forestvm_bench_" + std::to_string(::getpid()) + name + ".fvm"))
+                  .string()) {
+    const Result<void> saved = need(compile(model, automatic_schedule(model), options)).program.save(path_);
+    if (!saved.ok()) stop(saved.error());
+  }
+  ~ProgramFile() { std::remove(path_.c_str()); }
+  ProgramFile(const ProgramFile&) = delete;
+  ProgramFile& operator=(const ProgramFile&) = delete;
+
+  std::unique_ptr<Predictor> load(Verification verification) const {
+    return need(host_backend(need(Program::load(path_, verification))));
+  }
+  std::uintmax_t bytes() const { return std::filesystem::file_size(path_); }
+
+ private:
+  std::string path_;
+};
+
 void load_program(benchmark::State& state, const std::string& path, Verification verification) {
+  const ProgramFile file(need(load_model(path)), {}, "");
+  for (auto _ : state) benchmark::DoNotOptimize(file.load(verification));
+  set_bytes(state, file.bytes());
+}
+
+double processor_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+/// The processor time that contributions add to the loading of a program: a program with them and one without are
+/// loaded in turns. Counts the splits and leaves that are loaded in a second.
+void load_contributions(benchmark::State& state, const std::string& path) {
   const Model model = need(load_model(path));
-  const std::string file =
-      (std::filesystem::temp_directory_path() / ("forestvm_bench_" + std::to_string(::getpid()) + ".fvm"))
-          .string();
-  const Result<void> saved = need(compile(model, automatic_schedule(model))).program.save(file);
-  if (!saved.ok()) stop(saved.error());
-  for (auto _ : state) benchmark::DoNotOptimize(need(host_backend(need(Program::load(file, verification)))));
-  set_bytes(state, std::filesystem::file_size(file));
-  std::remove(file.c_str());
+  CompileOptions options;
+  options.contributions = true;
+  const ProgramFile with(model, options, "_with"), without(model, {}, "_without");
+  std::size_t nodes = 0;
+  for (const Tree& tree : model.trees) nodes += tree.nodes.size();
+  const auto seconds = [](const ProgramFile& file) {
+    const double begin = processor_seconds();
+    benchmark::DoNotOptimize(file.load(Verification::Full));
+    return processor_seconds() - begin;
+  };
+  // Of a model of few trees the difference can be below the clock's resolution.
+  for (auto _ : state) state.SetIterationTime(std::max(seconds(with) - seconds(without), 1e-9));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(nodes));
 }
 
 const bool registered = [] {
@@ -66,6 +112,9 @@ const bool registered = [] {
     benchmark::RegisterBenchmark(name("load_program_trusted").c_str(), load_program, model.path,
                                  Verification::Trust)
         ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(name("load_contributions").c_str(), load_contributions, model.path)
+        ->Unit(benchmark::kMillisecond)
+        ->UseManualTime();
   }
   return true;
 }();

@@ -86,12 +86,9 @@ FVM_DEVICE void attribute_row(const Launch& launch, std::uint32_t row, Value* to
     FVM_NO_UNROLL
     for (std::uint32_t t = 0; t < trees.count; ++t) {
       const std::uint32_t tree = trees[t];
-      const NumberedLeaves all = tables.attributed_trees[tree];
-      const auto number = static_cast<std::uint32_t>(leaves[tree]);
-      if (number >= all.leaf_count) continue;  // in a damaged program only
-      const std::uint32_t* const ends = tables.attributed_leaves + all.first_leaf + number;
+      const LeafList list = leaf_list(tables.attributed_trees[tree], tables.attributed_leaves, leaves[tree]);
       FVM_NO_UNROLL
-      for (std::uint32_t a = ends[0]; a < ends[1]; ++a) {
+      for (std::uint32_t a = list.begin; a < list.end; ++a) {
         const Attribution term = tables.attributions[a];
         // A leaf that is a vector has terms of other outputs, too.
         const std::uint32_t feature = term.index - first;

@@ -28,17 +28,14 @@ FVM_DEVICE void store_quantiles(const Launch& launch, std::uint32_t row, Value* 
   const std::int32_t* const leaves = pass.leaves + std::size_t{row} * launch.program.num_trees;
   FVM_NO_UNROLL
   for (std::uint32_t t = 0; t < launch.program.num_trees; ++t) {
-    const NumberedLeaves all = tables.sampled_trees[t];
-    const auto number = static_cast<std::uint32_t>(leaves[t]);
-    if (number >= all.leaf_count) continue;  // in a damaged program only
-    const std::uint32_t* const ends = tables.sampled_leaves + all.first_leaf + number;
+    const LeafList list = leaf_list(tables.sampled_trees[t], tables.sampled_leaves, leaves[t]);
     FVM_NO_UNROLL
-    for (std::uint32_t i = ends[0]; i < ends[1]; ++i) {
+    for (std::uint32_t i = list.begin; i < list.end; ++i) {
       const std::uint32_t target = tables.sample_targets[i];
       ++counts[target];
       ++blocks[target / kTargetBlock];
     }
-    total += ends[1] - ends[0];
+    total += list.end - list.begin;
   }
   to += std::size_t{row} * pass.value_width;
   FVM_NO_UNROLL

@@ -244,6 +244,33 @@ TEST(ApproxContributions, OfLeavesWithShortAndLongLists) {
                             slow<float>(model, *reference, 5), "slow code");
 }
 
+/// Results of a megabyte and more go past the caches. Rows of results begin anywhere in a cache line.
+TEST(ApproxContributions, AreTheSameInLargeResults) {
+  constexpr std::uint32_t kFeatures = 60;
+  constexpr std::size_t kRows = 5001, kFew = 100, kWidth = kFeatures + 1;
+  Model model = support::model_of({deep_tree(kFeatures), deep_tree(7)});
+  model.num_features = kFeatures;
+  for (Tree& tree : model.trees) support::cover(tree, 0, 64);
+  const auto program = compiled(model);
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  std::vector<float> values(kRows * kFeatures);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * i % 13 % 5);
+  for (const unsigned threads : {1U, 2U}) {
+    const auto predictor = host_backend(*program, {.threads = threads});
+    ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+    const auto context = (*predictor)->make_context();
+    const auto predict = [&](std::size_t begin, std::size_t count, float* out) {
+      const RowBlock rows{values.data() + begin * kFeatures, count, kFeatures};
+      return (*predictor)->predict(*context, rows, OutputKind::ApproxContributions, out).ok();
+    };
+    std::vector<float> expected(kRows * kWidth + 6, -1), out(kRows * kWidth + 6, -1);
+    for (std::size_t begin = 0; begin < kRows; begin += kFew)
+      ASSERT_TRUE(predict(begin, std::min(kFew, kRows - begin), expected.data() + 3 + begin * kWidth));
+    ASSERT_TRUE(predict(0, kRows, out.data() + 3));
+    EXPECT_TRUE(out == expected) << threads << " threads";
+  }
+}
+
 std::string refusal(const Model& model) {
   const auto program = compiled(model);
   return program.ok() ? "" : program.error().text();

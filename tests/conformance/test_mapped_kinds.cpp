@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +57,39 @@ std::vector<double> some_margins(Dice& dice, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
     margins.push_back(static_cast<double>(static_cast<float>(dice.below(2000)) / 64 - 15));
   return margins;
+}
+
+/// Returns calls for contributions or interactions of `count` rows: a plain one, one from `margins` if the model takes
+/// them, and, if `has_rounds`, one of some rounds.
+std::vector<CallOptions> explaining_calls(const Model& model, const std::vector<double>& margins,
+                                          std::size_t count, bool has_rounds, Dice& dice) {
+  std::vector<CallOptions> calls(1);
+  if (model.takes_margins)
+    calls.emplace_back().base_margin = {margins.data(), count, model.num_outputs, true};
+  if (has_rounds) {
+    const auto begin = static_cast<std::uint32_t>(dice.below(round_count(model)));
+    calls.emplace_back().rounds = {begin,
+                                   static_cast<std::uint32_t>(dice.from_to(begin + 1, round_count(model)))};
+  }
+  return calls;
+}
+
+/// Expects that a program of the model in the emulator gives what one on the host does, in calls of `rows` and in
+/// batches of 11 of them. The seed chooses its schedule.
+void check_explained(const Model& model, const Predictor& host, const CompileOptions& options,
+                     const RowBlock& rows, std::initializer_list<OutputKind> kinds,
+                     const std::vector<CallOptions>& calls, std::uint64_t seed, Dice& dice) {
+  const std::string schedule = kSchedules[seed % std::size(kSchedules)];
+  const std::string what = "seed " + std::to_string(seed) + ", " + schedule;
+  const auto program = program_of(model, schedule, options);
+  ASSERT_TRUE(program.ok()) << what << ": " << program.error().text();
+  const auto emulated = emulator_backend(*program, {seed, dice.percent(50) ? 32u : 64u});
+  ASSERT_TRUE(emulated.ok()) << what << ": " << emulated.error().text();
+  for (const CallOptions& call : calls)
+    for (const OutputKind kind : kinds)
+      for (const std::size_t batch : {rows.count, std::size_t{11}})
+        support::expect_same_bits(predicted(**emulated, rows, kind, call, batch),
+                                  predicted(host, rows, kind, call, rows.count), what);
 }
 
 TEST(MappedContributions, HaveTheHostsBits) {
@@ -132,28 +166,11 @@ TEST(MappedInteractions, HaveTheHostsBits) {
     options.keeps_leaves = dice.percent(50);
     const auto host = host_backend(*program_of(model, "auto", options));
     const std::vector<double> margins = some_margins(dice, count * model.num_outputs);
-    std::vector<CallOptions> calls(1);
-    if (model.takes_margins) {
-      ++with_margins;
-      calls.emplace_back().base_margin = {margins.data(), count, model.num_outputs, true};
-    }
-    if (options.keeps_leaves && model.divisor == 1 && round_count(model) != 0) {
-      ++with_rounds;
-      const auto begin = static_cast<std::uint32_t>(dice.below(round_count(model)));
-      calls.emplace_back().rounds = {begin,
-                                     static_cast<std::uint32_t>(dice.from_to(begin + 1, round_count(model)))};
-    }
-    const std::string schedule = kSchedules[seed % std::size(kSchedules)];
-    const std::string what = "seed " + std::to_string(seed) + ", " + schedule;
-    const auto program = program_of(model, schedule, options);
-    ASSERT_TRUE(program.ok()) << what << ": " << program.error().text();
-    const auto emulated = emulator_backend(*program, {seed, dice.percent(50) ? 32u : 64u});
-    ASSERT_TRUE(emulated.ok()) << what << ": " << emulated.error().text();
-    for (const CallOptions& call : calls)
-      for (const OutputKind kind : {OutputKind::Interactions, OutputKind::Contributions})
-        for (const std::size_t batch : {count, std::size_t{11}})
-          support::expect_same_bits(predicted(**emulated, rows, kind, call, batch),
-                                    predicted(**host, rows, kind, call, count), what);
+    const bool has_rounds = options.keeps_leaves && model.divisor == 1 && round_count(model) != 0;
+    with_margins += model.takes_margins;
+    with_rounds += has_rounds;
+    check_explained(model, **host, options, rows, {OutputKind::Interactions, OutputKind::Contributions},
+                    explaining_calls(model, margins, count, has_rounds, dice), seed, dice);
     if (HasFailure()) return;
   }
   EXPECT_TRUE(narrow > 5 && wide > 5 && with_margins > 5 && with_rounds > 5)
@@ -183,21 +200,9 @@ TEST(MappedContributions, AgainstABackground) {
     walked += !on_host->explained_trees().empty();
     const auto host = host_backend(*on_host);
     const std::vector<double> margins = some_margins(dice, count * model.num_outputs);
-    std::vector<CallOptions> calls(1);
-    if (model.takes_margins) {
-      ++with_margins;
-      calls.emplace_back().base_margin = {margins.data(), count, model.num_outputs, true};
-    }
-    const std::string schedule = kSchedules[seed % std::size(kSchedules)];
-    const std::string what = "seed " + std::to_string(seed) + ", " + schedule;
-    const auto program = program_of(model, schedule, options);
-    ASSERT_TRUE(program.ok()) << what << ": " << program.error().text();
-    const auto emulated = emulator_backend(*program, {seed, dice.percent(50) ? 32u : 64u});
-    ASSERT_TRUE(emulated.ok()) << what << ": " << emulated.error().text();
-    for (const CallOptions& call : calls)
-      for (const std::size_t batch : {count, std::size_t{11}})
-        support::expect_same_bits(predicted(**emulated, rows, OutputKind::Contributions, call, batch),
-                                  predicted(**host, rows, OutputKind::Contributions, call, count), what);
+    with_margins += model.takes_margins;
+    check_explained(model, **host, options, rows, {OutputKind::Contributions},
+                    explaining_calls(model, margins, count, false, dice), seed, dice);
     if (HasFailure()) return;
   }
   EXPECT_TRUE(with_margins > 5 && looked_up > 5 && walked > 5)

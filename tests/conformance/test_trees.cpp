@@ -220,6 +220,49 @@ Model six_rounds() {
   return model;
 }
 
+/// The outputs of more trees than are walked before outputs are written, for more rows than walkers take together. Rows
+/// of outputs begin anywhere in a cache line.
+TEST(TreesAndStages, OfManyTreesAndRows) {
+  constexpr std::uint32_t kTrees = 1211, kRows = 1100;
+  const auto threshold = [](std::uint32_t t) { return (t * 37) % 101 + 0.5; };
+  std::vector<Tree> trees;
+  for (std::uint32_t t = 0; t < kTrees; ++t)
+    trees.push_back(support::split(0, threshold(t), support::leaf(2 * t), support::leaf(2 * t + 1)));
+  const Model model = support::model_of(std::move(trees));
+  std::vector<float> values(kRows * model.num_features);
+  const auto value = [&](std::uint32_t row) -> float& { return values[row * model.num_features]; };
+  for (std::uint32_t row = 0; row < kRows; ++row) value(row) = static_cast<float>(row * 53 % 103);
+  const Program program = *kept(model, "auto");
+  CallOptions some;
+  some.rounds = Rounds{19, 1060};
+  CallOptions few;
+  few.rounds = Rounds{520, 539};
+  for (const std::string& target : support::targets_here())
+    for (const CallOptions& options : {CallOptions{}, some, few})
+      for (const unsigned threads : {1U, 2U}) {
+        const auto predictor = host_backend(program, {.threads = threads, .target = target});
+        ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+        const Rounds rounds = options.rounds.value_or(Rounds{0, kTrees});
+        const std::size_t width = rounds.end - rounds.begin;
+        for (const std::uint32_t count : {17U, 500U, kRows}) {
+          std::vector<float> out(count * width + 5, -1);
+          const RowBlock rows{values.data(), count, model.num_features};
+          const auto context = (*predictor)->make_context();
+          const auto done = (*predictor)
+                                ->predict_with(*context, rows, OutputKind::Trees, ResultType::Float32,
+                                               options, out.data() + 3);
+          ASSERT_TRUE(done.ok()) << done.error().text();
+          std::vector<float> expected(out.size(), -1);
+          for (std::uint32_t row = 0; row < count; ++row)
+            for (std::uint32_t t = rounds.begin; t < rounds.end; ++t)
+              expected[3 + row * width + t - rounds.begin] =
+                  static_cast<float>(2 * t + (static_cast<double>(value(row)) < threshold(t) ? 0 : 1));
+          EXPECT_TRUE(out == expected)
+              << target << ", " << threads << " threads, " << count << " rows, " << width << " trees";
+        }
+      }
+}
+
 std::string error_of(const Program& program, OutputKind output, const CallOptions& options) {
   const auto done = check_call(program, output, options);
   return done.ok() ? "" : done.error().text();

@@ -15,10 +15,8 @@ template <class Visit>
 void for_leaf_lists(std::span<const NumberedLeaves> trees, std::span<const std::uint32_t> leaves,
                     const std::int32_t* numbers, const Visit& visit) {
   for (std::size_t t = 0; t < trees.size(); ++t) {
-    const auto number = static_cast<std::uint32_t>(numbers[t]);
-    if (number >= trees[t].leaf_count) continue;  // in a damaged program only
-    const std::uint32_t* const leaf = leaves.data() + trees[t].first_leaf + number;
-    visit(leaf[0], leaf[1]);
+    const LeafList list = leaf_list(trees[t], leaves.data(), numbers[t]);
+    visit(list.begin, list.end);
   }
 }
 

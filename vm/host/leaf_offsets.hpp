@@ -1,7 +1,8 @@
 // The offsets of the elements of an accumulator of per-tree values on the host: what each tree's leaf adds to a row.
 // Rows lie in blocks. In a block the values of one tree for all of its rows follow each other, so that walkers, which
 // take rows together, write whole cache lines, and sums of many rows are added in vectors. In a call of few rows a
-// block has room for these rows only.
+// block has room for these rows only. Calls for the outputs of trees keep the leaves of some trees at a time: then
+// there is room for these, and offsets are counted from the first of them.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace forestvm::host {
 
 struct LeafOffsets {
-  std::size_t trees;     ///< Number of trees.
+  std::size_t trees;     ///< Number of trees for which there is room.
   std::uint32_t stride;  ///< Distance of two trees' values for a row.
 
   LeafOffsets(std::size_t tree_count, std::uint32_t rows) : trees(tree_count), stride(stride_for(rows)) {}

@@ -12,6 +12,7 @@
 #include <forestvm/core/platform.hpp>
 
 #include "vm/host/shared_leaves.hpp"
+#include "vm/host/simd/stream.hpp"
 
 namespace forestvm::host {
 
@@ -70,18 +71,6 @@ FVM_INLINE unsigned add_all_sets(const std::uint8_t* sets, const std::uint16_t* 
   return begin;
 }
 
-/// Copies numbers. Whole cache lines go to memory past the caches.
-template <class Codes>
-FVM_INLINE void stream(std::int32_t* to, const std::uint32_t* from, unsigned count) {
-  constexpr unsigned kLine = 64 / sizeof *to;
-  const unsigned first =
-      std::min<unsigned>(count, -(reinterpret_cast<std::uintptr_t>(to) / sizeof *to) % kLine);
-  std::memcpy(to, from, first * sizeof *to);
-  unsigned i = first;
-  for (; count - i >= kLine; i += kLine) Codes::stream_line(to + i, from + i);
-  std::memcpy(to + i, from + i, (count - i) * sizeof *to);
-}
-
 /// Writes the numbers whose bits are in planes.
 template <class Codes>
 FVM_INLINE void write_counts(const std::uint8_t* planes, unsigned plane_count, std::int32_t* to,
@@ -103,7 +92,7 @@ FVM_INLINE void write_counts(const std::uint8_t* planes, unsigned plane_count, s
       for (unsigned i = 0; i < kTileRows; ++i) counts[i] |= std::uint32_t{bytes[i]} << first;
   }
   if (streams)
-    stream<Codes>(to, counts, columns);
+    stream<Codes>(reinterpret_cast<std::uint32_t*>(to), counts, columns);
   else
     std::memcpy(to, counts, columns * sizeof *to);
 }

@@ -182,6 +182,14 @@ void Machine::encode(const Inst& inst) {
   return {begin, std::max(begin, std::min(trees.end, tree_from(wanted.end))), trees.iteration};
 }
 
+/// Lets a walk write the leaves of the trees for which an accumulator has room.
+[[gnu::cold]] void Machine::keep_leaves(WalkTask& task, std::uint32_t accumulator) const {
+  task.width = pass_->kept.size();
+  const bool wide = loaded_->accumulators[accumulator].kind == AccumulatorKind::PerTree64;
+  task.out = wide ? reinterpret_cast<std::byte*>(leaves_of<double>(accumulator))
+                  : reinterpret_cast<std::byte*>(leaves_of<float>(accumulator));
+}
+
 void Machine::walk(const Inst& inst) {
   const auto args = operands<Op::Walk>(inst);
   const LoadedWalker& walker = selected_walker(args.walker, args.select);
@@ -197,6 +205,7 @@ void Machine::walk(const Inst& inst) {
   with_element(args.acc_out, [&]<class Element>() {
     task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(args.acc_out, 0));
   });
+  if (is_per_tree(loaded_->accumulators[args.acc_out].kind)) keep_leaves(task, args.acc_out);
   pass_->walks_stages ? walk_stages(walker, task, args.acc_out) : walk_rows(walker, task);
 }
 

@@ -63,11 +63,14 @@ struct LoadedProgram {
     return !memory[accumulator].of_trees || is_of_trees(output);
   }
 
-  /// Returns the bytes of an accumulator in the scratch memory of a pass of `rows` rows for an output.
-  std::size_t accumulator_bytes(std::size_t accumulator, OutputKind output, std::uint32_t rows) const {
+  /// Returns the bytes of an accumulator in the scratch memory of a pass of `rows` rows for an output, which keeps the
+  /// leaves of `trees` trees at a time.
+  std::size_t accumulator_bytes(std::size_t accumulator, OutputKind output, std::uint32_t rows,
+                                std::size_t trees) const {
     if (!uses(accumulator, output)) return 0;
-    const bool per_tree = is_per_tree(accumulators[accumulator].kind);
-    return (per_tree ? LeafOffsets::rows_with_room(rows) : rows) * memory[accumulator].copy_bytes;
+    const AccumulatorKind kind = accumulators[accumulator].kind;
+    if (is_per_tree(kind)) return LeafOffsets::rows_with_room(rows) * trees * element_size(kind);
+    return rows * memory[accumulator].copy_bytes;
   }
 
   Program program;
@@ -168,6 +171,8 @@ struct Pass {
   const std::uint32_t*
       output_indices;  ///< Index of each feature in the output, or kLeftOut; null: all features.
   Range trees;         ///< Trees of the call's rounds, or of a chunk of them, by their numbers in the model.
+  Range kept;          ///< Trees for whose leaves accumulators of per-tree values have room.
+  std::uint32_t first_tree;        ///< The first tree of the call's rounds.
   UndecidedSums* undecided;        ///< Sums of an early stop; null if the call has none.
   const double* base;              ///< Base scores of the call's rounds.
   TransformParameters parameters;  ///< Parameters of the transform of their sums.
@@ -224,11 +229,10 @@ class Machine {
   /// Returns the elements of an accumulator of per-tree values, which lie at leaf_offsets().
   template <class Element>
   Element* leaves_of(std::uint32_t accumulator) const {
-    return reinterpret_cast<Element*>(pass_->accumulators[accumulator]);
+    const std::size_t before = std::size_t{pass_->kept.begin} * leaf_offsets().stride;
+    return reinterpret_cast<Element*>(pass_->accumulators[accumulator]) - before;
   }
-  LeafOffsets leaf_offsets(std::uint32_t accumulator) const {
-    return {loaded_->memory[accumulator].width, pass_->row_count};
-  }
+  LeafOffsets leaf_offsets() const { return {pass_->kept.size(), pass_->row_count}; }
   /// Calls visit.operator()<Element>() with the type of an accumulator's elements.
   template <class Visit>
   void with_element(std::uint32_t accumulator, Visit&& visit) const;
@@ -247,6 +251,7 @@ class Machine {
   }
   Range wanted_trees(const WalkTask& task, const Range& trees) const;
   void walk_rows(const LoadedWalker& walker, WalkTask& task) const;
+  void keep_leaves(WalkTask& task, std::uint32_t accumulator) const;
   void walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint32_t accumulator) const;
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
   void reduce(const OperandsOf<Op::ReduceDim>& args, bool in_place);
@@ -264,7 +269,7 @@ class Machine {
   template <class Score>
   void attribute_rows(const Range& rows) const;
   template <class Score>
-  void write_attributions(std::uint32_t row, Score* sums) const;
+  void write_attributions(std::uint32_t row, Score* sums, bool is_large) const;
   template <class Score>
   void put(std::size_t at, Score number) const;
   template <class Score>

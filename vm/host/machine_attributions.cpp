@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "vm/host/attribute_numbers.hpp"
+#include "vm/host/large_results.hpp"
 #include "vm/host/leaf_lists.hpp"
 #include "vm/host/machine.hpp"
 #include "vm/host/targets/target.hpp"
@@ -12,14 +13,14 @@
 namespace forestvm::host {
 namespace {
 
-/// Writes the numbers of the features of a call, or of all, in the type of the output. There are `terms` of them for
-/// each output of the model, the last of which is always written.
+/// Writes the numbers of the features of a call, or of all, in the type of the output, which may be large. There are
+/// `terms` of them for each output of the model, the last of which is always written.
 template <class Score, class Value>
 void convert(const Score* numbers, std::size_t count, std::size_t terms,
-             std::span<const std::uint32_t> features, Value* to) {
+             std::span<const std::uint32_t> features, Value* to, bool is_large) {
   if (features.empty()) {
     if constexpr (std::is_same_v<Score, Value>)
-      std::copy_n(numbers, count, to);
+      copy_result(numbers, count * sizeof *to, to, is_large);
     else
       for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<Value>(numbers[i]);
     return;
@@ -95,6 +96,7 @@ void Machine::attribute_rows(const Range& rows) const {
   auto* const sums = reinterpret_cast<Score*>(slot.memory());
   const std::size_t terms = std::size_t{loaded_->meta.num_features} + 1;
   const std::size_t width = attributed_sums(loaded_->meta), most = attributed_rows(loaded_->meta);
+  const bool is_large = is_large_result(pass_->row_count * pass_->width * sizeof *sums);
   for (std::uint32_t row = rows.begin; row < rows.end;) {
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(most, rows.end - row));
     const SummedRows some{pass_->leaves + row * trees.size(), count, trees.size(), width};
@@ -108,14 +110,15 @@ void Machine::attribute_rows(const Range& rows) const {
       else
         add_lists(some, these, begin, all, sums);
     }
-    for (std::uint32_t i = 0; i < count; ++i) write_attributions(row + i, sums + i * width);
+    for (std::uint32_t i = 0; i < count; ++i) write_attributions(row + i, sums + i * width, is_large);
     row += count;
   }
+  finish_result(is_large);
 }
 
 /// Writes the approximate contributions of a row, to whose sums it adds the expected scores.
 template <class Score>
-void Machine::write_attributions(std::uint32_t row, Score* sums) const {
+void Machine::write_attributions(std::uint32_t row, Score* sums, bool is_large) const {
   const auto base = loaded_->program.attribution_base();
   const bool has_margins = pass_->options->base_margin.data != nullptr;  // the means of trees follow the base
   const std::size_t terms = std::size_t{loaded_->meta.num_features} + 1;
@@ -124,7 +127,7 @@ void Machine::write_attributions(std::uint32_t row, Score* sums) const {
         has_margins ? static_cast<Score>(base[outputs_ + k]) + static_cast<Score>(margin(row, k))
                     : static_cast<Score>(base[k]);
   const auto write = [&](auto* to) {
-    convert(sums, outputs_ * terms, terms, pass_->options->features, to + row * pass_->width);
+    convert(sums, outputs_ * terms, terms, pass_->options->features, to + row * pass_->width, is_large);
   };
   pass_->wide_values != nullptr ? write(pass_->wide_values) : write(pass_->values);
 }

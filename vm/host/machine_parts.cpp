@@ -6,8 +6,10 @@
 
 #include <forestvm/internal/calls.hpp>
 
+#include "vm/host/large_results.hpp"
 #include "vm/host/machine.hpp"
 #include "vm/host/member_uncertainty.hpp"
+#include "vm/host/simd/stream.hpp"
 #include "vm/host/simd/transpose.hpp"
 
 namespace forestvm::host {
@@ -21,11 +23,31 @@ constexpr std::uint32_t kTransposed = 16;
 template <class Score>
 using SumOf = std::conditional_t<std::is_same_v<Score, double>, F64Sum, F32Sum>;
 
-/// Writes all leaves of kTransposed rows and trees.
-void transpose_leaves(const float* leaves, std::size_t stride, float* to, std::size_t width) {
-  for (std::uint32_t i = 0; i < kTransposed; i += 4)
-    for (std::uint32_t t = 0; t < kTransposed; t += 4)
-      transpose_4(leaves + t * stride + i, stride, to + i * width + t, width);
+/// The trees whose leaves of kTransposed rows are written together, so that each row's output grows by a kilobyte.
+constexpr std::size_t kTreesTogether = 256;
+
+/// Writes the leaves of kTransposed rows and `trees` trees, at least kTransposed, to rows `width` numbers apart.
+void store_rows_of_leaves(const float* leaves, std::size_t stride, std::size_t trees, float* to,
+                          std::size_t width, bool is_large) {
+  // Each turn begins with the last trees of the one before: then every row's part ends with a whole line.
+  float rows[kTransposed][kTransposed + kTreesTogether];
+  for (std::size_t begin = 0; begin < trees; begin += kTreesTogether) {
+    const std::size_t end = std::min(begin + kTreesTogether, trees),
+                      first = begin == 0 ? 0 : begin - kTransposed;
+    for (std::size_t tree = first; tree < end; tree += kTransposed) {
+      const std::size_t t = std::min(tree, end - kTransposed);
+      for (std::size_t i = 0; i < kTransposed; i += 4)
+        for (std::size_t j = 0; j < kTransposed; j += 4)
+          transpose_4(leaves + (t + j) * stride + i, stride, &rows[i][t - first + j],
+                      sizeof rows[0] / sizeof rows[0][0]);
+    }
+    for (std::size_t i = 0; i < kTransposed; ++i) {
+      float* const row = to + i * width;
+      const std::size_t from = begin == 0 ? 0 : first + before_line(row + first),
+                        until = end == trees ? end : end - kTransposed + before_line(row + end - kTransposed);
+      copy_result(&rows[i][from - first], (until - from) * sizeof *row, row + from, is_large);
+    }
+  }
 }
 
 }  // namespace
@@ -42,23 +64,18 @@ void Machine::put(std::size_t at, Score number) const {
 /// Writes the outputs of some trees' leaves for some rows, which lie in one block of rows.
 template <class Score>
 void Machine::store_leaves(std::uint32_t from, const Range& rows, const Range& trees) const {
-  const LeafOffsets offsets = leaf_offsets(from);
+  const LeafOffsets offsets = leaf_offsets();
   const Score* const leaves = leaves_of<Score>(from) + offsets.at(rows.begin, trees.begin);
   const std::size_t width = pass_->width;
-  const bool plain = loaded_->vectors.count == 0 && loaded_->functions.empty();
-  std::size_t to = rows.begin * width + trees.begin - pass_->trees.begin;
-  if constexpr (std::is_same_v<Score, float>)
-    if (plain && pass_->values != nullptr && rows.size() == kTransposed && trees.size() == kTransposed)
-      return transpose_leaves(leaves, offsets.stride, pass_->values + to, width);
   const std::size_t numbers = loaded_->vectors.count != 0 ? outputs_ : 1;
-  to += (numbers - 1) * (trees.begin - pass_->trees.begin);
+  std::size_t to = rows.begin * width + numbers * (trees.begin - pass_->first_tree);
   for (std::uint32_t i = 0; i < rows.size(); ++i, to += width)
     for (std::uint32_t t = 0; t < trees.size(); ++t) {
       Score leaf = leaves[std::size_t{t} * offsets.stride + i];
       const Score* adds = &leaf;
       if (loaded_->vectors.count != 0)
         adds = leaf_vector(loaded_->vectors, leaf);
-      else if (!plain)
+      else if (!loaded_->functions.empty())
         leaf = static_cast<Score>(leaf_output(rows.begin + i, static_cast<double>(leaf)));
       for (std::size_t k = 0; k < numbers; ++k) put(to + t * numbers + k, adds[k]);
     }
@@ -70,12 +87,22 @@ void Machine::store_trees(const Inst& inst) {
   const Range& trees = pass_->trees;
   read_leaf_values(rows);
   const bool wide = loaded_->accumulators[args.acc_in].kind == AccumulatorKind::PerTree64;
+  const bool plain = !wide && loaded_->vectors.count == 0 && loaded_->functions.empty() &&
+                     pass_->values != nullptr && trees.size() >= kTransposed;
+  const LeafOffsets offsets = leaf_offsets();
+  const bool is_large = is_large_result(pass_->row_count * pass_->width * sizeof(float));
   LeafOffsets::for_parts(rows, kTransposed, [&](const Range& some) {
+    if (plain && some.size() == kTransposed)
+      return store_rows_of_leaves(leaves_of<float>(args.acc_in) + offsets.at(some.begin, trees.begin),
+                                  offsets.stride, trees.size(),
+                                  pass_->values + some.begin * pass_->width + trees.begin - pass_->first_tree,
+                                  pass_->width, is_large);
     for (std::uint32_t c = 0; c < iterations(trees.size(), kTransposed); ++c) {
       const Range part = chunk(trees, kTransposed, c);
       wide ? store_leaves<double>(args.acc_in, some, part) : store_leaves<float>(args.acc_in, some, part);
     }
   });
+  finish_result(is_large);
 }
 
 /// Returns the trees of a stage of the call.
@@ -218,7 +245,7 @@ void Machine::walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint3
 /// of the scores, in the model's order, as the value is.
 template <class Score>
 [[gnu::cold]] void Machine::store_spread(std::uint32_t from, const Range& rows) const {
-  const LeafOffsets offsets = leaf_offsets(from);
+  const LeafOffsets offsets = leaf_offsets();
   const bool vectors = loaded_->vectors.count != 0;
   for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
     const auto score = [&](std::uint32_t t, std::size_t k) {

@@ -89,11 +89,13 @@ void Machine::zero(const Inst& inst) {
     if (resume(args.acc_out, rows)) return;
     return with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
   }
-  const LeafOffsets offsets = leaf_offsets(args.acc_out);
-  const std::size_t size = element_size(kind);
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-    for (std::uint32_t t = 0; t < offsets.trees; ++t)
-      std::memset(leaves_of<std::byte>(args.acc_out) + offsets.at(row, t) * size, 0, size);
+  const auto clear = [&]<class Score>() {
+    Score* const leaves = leaves_of<Score>(args.acc_out);
+    for (std::uint32_t row = rows.begin; row < rows.end; ++row)
+      for (std::uint32_t t = pass_->kept.begin; t < pass_->kept.end; ++t)
+        leaves[leaf_offsets().at(row, t)] = 0;
+  };
+  kind == AccumulatorKind::PerTree64 ? clear.operator()<double>() : clear.operator()<float>();
 }
 
 void Machine::add_base(const Inst& inst) {
@@ -234,7 +236,7 @@ double Machine::leaf_output(std::uint32_t row, double leaf) const {
 template <class Score>
 void Machine::add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows, const Range& trees) const {
   const std::uint32_t* const outputs = loaded_->tree_outputs.data();
-  const LeafOffsets offsets = leaf_offsets(from);
+  const LeafOffsets offsets = leaf_offsets();
   const Score* const leaves = leaves_of<Score>(from) + offsets.at(rows.begin, 0);
   Score* const sums = accumulator_row<Score>(to, rows.begin);
   const std::uint32_t count = rows.size();

@@ -86,6 +86,17 @@ class PassPlan {
   /// Returns whether the program derives columns from features.
   bool derives_columns() const { return !loaded_.row_reader->rules().columns().empty(); }
 
+  /// Returns of how many trees a pass keeps the leaves at a time.
+  std::uint32_t trees_at_once(const Pass& pass) const {
+    const std::uint32_t all = loaded_.meta.num_trees;
+    // Functions of leaves read their values once for all trees. Trees in another order than the model's are not
+    // divided into chunks.
+    if (pass.output != OutputKind::Trees || all <= kTreesAtOnce || !loaded_.functions.empty() ||
+        std::ranges::find(loaded_.trees_ascend, 0) != loaded_.trees_ascend.end())
+      return all;
+    return kTreesAtOnce;
+  }
+
   // How many rows there are in a pass.
 
   /// Returns how many of `left` rows go into one pass, in which a row of results takes `delivered_bytes` more.
@@ -97,11 +108,18 @@ class PassPlan {
     // Calls for leaf numbers and contributions have memory for sums too, because the code may write sums in them.
     const std::size_t result_bytes = pass.in_place ? 0 : loaded_.meta.num_outputs * sizeof(float);
     const std::size_t number_bytes = leaf_number_bytes(pass.output, 1);
-    const AccumulatorBytes& accumulators = is_of_trees(pass.output) ? of_trees_ : of_sums_;
+    AccumulatorBytes accumulators = is_of_trees(pass.output) ? of_trees_ : of_sums_;
+    if (pass.output == OutputKind::Trees) {
+      const std::size_t all = accumulators.leaves;
+      accumulators.leaves = all / std::max(loaded_.meta.num_trees, 1u) * trees_at_once(pass);
+      accumulators.all -= all - accumulators.leaves;
+    }
     const std::size_t row_bytes = accumulators.all + result_bytes + delivered_bytes + leaf_value_bytes(1) +
                                   number_bytes +
                                   (undecided_bytes(pass, kCodeRows) + kCodeRows - 1) / kCodeRows;
-    const std::size_t most = std::min(left, max_pass_rows(row_bytes, number_bytes + accumulators.leaves));
+    const std::size_t most =
+        std::min(left, max_pass_rows(row_bytes, number_bytes + accumulators.leaves,
+                                     pass.output == OutputKind::Trees ? kMaxTreeBytes : kMaxLeafBytes));
     if (rows.form() == RowForm::Encoded)
       return std::min(left, rows.cut(adds_values() ? std::min(most, max_encoded_rows()) : most));
     const std::size_t encoded = std::min(most, max_encoded_rows());
@@ -146,7 +164,7 @@ class PassPlan {
     bytes += whole_lines(leaf_number_bytes(pass.output, rows));
     if (!pass.in_place) bytes += whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
-      bytes += whole_lines(loaded_.accumulator_bytes(i, pass.output, pass.row_count));
+      bytes += whole_lines(loaded_.accumulator_bytes(i, pass.output, pass.row_count, trees_at_once(pass)));
     return bytes + whole_lines(leaf_value_bytes(rows)) + whole_lines(undecided_bytes(pass, rows));
   }
 
@@ -233,6 +251,11 @@ class PassPlan {
   static constexpr std::size_t kMaxLeafBytes = std::size_t{2} << 20;
   static constexpr std::size_t kMinLeafRows = 256;
 
+  /// The trees whose leaves are kept before they are written, in calls for the outputs of trees, and the most bytes of
+  /// their leaves for each thread: walkers take as many rows together, and results share the caches.
+  static constexpr std::uint32_t kTreesAtOnce = 512;
+  static constexpr std::size_t kMaxTreeBytes = std::size_t{1} << 20;
+
   /// The share of a sparse row's features that have values from which on it is faster to make the rows dense before
   /// they are encoded.
   static constexpr double kDenseFrom = 0.04;
@@ -276,12 +299,13 @@ class PassPlan {
   /// Returns the most rows of a pass that takes `row_bytes` scratch memory for each of them, of which `leaf_bytes` are
   /// trees' leaves. These should stay in the caches of the threads, which add or deliver them when all trees are
   /// walked.
-  std::size_t max_pass_rows(std::size_t row_bytes, std::size_t leaf_bytes) const {
+  std::size_t max_pass_rows(std::size_t row_bytes, std::size_t leaf_bytes,
+                            std::size_t most_leaf_bytes = kMaxLeafBytes) const {
     if (row_bytes == 0) return kMaxPassRows;
     const std::size_t rows = std::clamp<std::size_t>(kMaxScratchBytes / row_bytes, 1, kMaxPassRows);
     if (leaf_bytes == 0) return rows;
     const std::size_t threads = loaded_.executor == nullptr ? 1 : loaded_.executor->threads();
-    return LeafOffsets::whole(std::min(rows, threads * std::max(kMinLeafRows, kMaxLeafBytes / leaf_bytes)));
+    return LeafOffsets::whole(std::min(rows, threads * std::max(kMinLeafRows, most_leaf_bytes / leaf_bytes)));
   }
 
   /// The bytes of a row in accumulators, apart from the result.

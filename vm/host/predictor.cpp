@@ -175,13 +175,14 @@ class HostPredictor final : public CallPredictor {
 
   /// Sets what follows from the rounds that a call chooses.
   void choose_rounds(Pass& pass) const {
-    pass.trees = {0, loaded_.meta.num_trees, 0};
+    pass.trees = pass.kept = {0, loaded_.meta.num_trees, 0};
     pass.base = loaded_.base.data();
     pass.parameters = loaded_.parameters;
     if (!pass.options->rounds) return;
     const Rounds rounds = *pass.options->rounds;
     const auto begins = loaded_.program.round_begins();
     pass.trees = {begins[rounds.begin], begins[rounds.end], 0};
+    pass.first_tree = pass.trees.begin;
     if (loaded_.meta.rounds == RoundRule::FirstBase && rounds.begin != 0) pass.base = loaded_.no_base.data();
     if (loaded_.meta.rounds == RoundRule::Averages) pass.parameters.divisor = rounds.end - rounds.begin;
   }
@@ -419,11 +420,14 @@ class HostPredictor final : public CallPredictor {
     if (!pass.in_place)
       pass.accumulators[0] = take(std::size_t{pass.row_count} * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
-      pass.accumulators[i] = take(loaded_.accumulator_bytes(i, pass.output, pass.row_count));
+      pass.accumulators[i] =
+          take(loaded_.accumulator_bytes(i, pass.output, pass.row_count, plan_.trees_at_once(pass)));
     pass.leaf_values = reinterpret_cast<double*>(take(plan_.leaf_value_bytes(pass.row_count)));
     if (pass.options->early_stop) {
       std::byte* const memory = take(plan_.undecided_bytes(pass, pass.row_count));
       interpret_in_chunks(pass, memory, scratch);
+    } else if (plan_.trees_at_once(pass) < loaded_.meta.num_trees) {
+      interpret_by_trees(pass, scratch);
     } else {
       interpret_with(pass, scratch);
     }
@@ -460,6 +464,18 @@ class HostPredictor final : public CallPredictor {
     part.undecided = &rows.finish();
     if (pass.codes == nullptr) part.codes = reinterpret_cast<std::uint8_t*>(codes);
     interpret_with(part, codes);
+  }
+
+  /// Interprets a pass for the outputs of trees, some trees at a time. `codes` is memory for the codes of its rows.
+  [[gnu::cold, gnu::noinline]] void interpret_by_trees(Pass& pass, std::byte* codes) const {
+    const Range all = pass.trees;
+    const std::uint32_t step = plan_.trees_at_once(pass);
+    for (std::uint32_t c = 0; c < iterations(all.size(), step); ++c) {
+      pass.trees = pass.kept = chunk(all, step, c);
+      interpret_with(pass, codes);
+      pass.encode_to = nullptr;
+    }
+    pass.trees = all;
   }
 
   /// Interprets a pass. `codes` is memory for the codes of its rows.

@@ -14,7 +14,7 @@ namespace forestvm::host {
 namespace {
 
 /// Returns the most undecided rows of a chunk of `rows` that are packed.
-constexpr std::size_t packed_rows(std::size_t rows) { return rows * 3 / 4; }
+constexpr std::size_t packed_rows(std::size_t rows) { return rows * 5 / 6; }
 
 std::size_t packed_code_bytes(std::size_t rows, std::size_t columns) {
   return columns == 0 ? 0 : code_bytes(packed_rows(rows), columns) + kCodeSlack;
@@ -35,24 +35,47 @@ constexpr std::size_t kParts = 7;
           rows * sizeof(std::uint64_t)};
 }
 
-/// Keeps one score for each row, whose rule is Distance: see UndecidedSums::keep.
-void keep_scores(const double* sums, std::uint32_t rows, double margin, double* kept,
-                 std::uint64_t* decided) {
-  typedef double Scores __attribute__((vector_size(16), aligned(alignof(double)), may_alias));
-  typedef std::uint64_t Bits __attribute__((vector_size(16), aligned(alignof(double)), may_alias));
-  std::uint32_t i = 0;
-  for (; i + 2 <= rows; i += 2) {
-    Bits* const known = reinterpret_cast<Bits*>(decided + i);
-    Bits* const mine = reinterpret_cast<Bits*>(kept + i);
-    const Bits now = (*mine & *known) | (*reinterpret_cast<const Bits*>(sums + i) & ~*known);
-    *mine = now;
-    const auto distance = reinterpret_cast<Scores>(now & (~Bits{} >> 1));
-    *known = reinterpret_cast<Bits>(2 * distance > margin);
-  }
-  for (; i < rows; ++i) {
-    kept[i] = decided[i] != 0 ? kept[i] : sums[i];
-    decided[i] = is_decided(EarlyStopRule::Distance, kept + i, 1, margin) ? ~std::uint64_t{0} : 0;
-  }
+// The numbers of two rows, which are compared and chosen together.
+typedef double Scores __attribute__((vector_size(16), aligned(alignof(double)), may_alias));
+typedef std::uint64_t Bits __attribute__((vector_size(16), aligned(alignof(double)), may_alias));
+
+Bits bits_of(const Scores& scores) { return reinterpret_cast<Bits>(scores); }
+
+/// Returns the numbers of `a` where `where` is all bits, and those of `b` elsewhere.
+Scores chosen(const Bits& where, const Scores& a, const Scores& b) {
+  return reinterpret_cast<Scores>((bits_of(a) & where) | (bits_of(b) & ~where));
+}
+
+/// Keeps the sums of a row: see UndecidedSums::keep.
+[[gnu::cold, gnu::noinline]] void keep_row(EarlyStopRule rule, const double* sums, std::size_t outputs,
+                                           double margin, double* kept, std::uint64_t& decided) {
+  if (decided == 0) std::copy_n(sums, outputs, kept);
+  const bool now = is_decided(rule, kept, static_cast<std::uint32_t>(outputs), margin);
+  decided = now ? ~std::uint64_t{0} : 0;
+}
+
+/// Keeps the scores of two rows, which have one each.
+void keep_scores(const double* sums, double margin, double* kept, std::uint64_t* decided) {
+  auto* const known = reinterpret_cast<Bits*>(decided);
+  auto* const mine = reinterpret_cast<Scores*>(kept);
+  *mine = chosen(*known, *mine, *reinterpret_cast<const Scores*>(sums));
+  const auto distance = reinterpret_cast<Scores>(bits_of(*mine) & (~Bits{} >> 1));
+  *known = reinterpret_cast<Bits>(2 * distance > margin);
+}
+
+/// Keeps the scores of two rows, whose rule is Lead, and decides about them.
+void keep_leads(const double* sums, std::uint32_t outputs, double margin, double* kept,
+                std::uint64_t* decided) {
+  auto* const known = reinterpret_cast<Bits*>(decided);
+  const Bits before = *known;
+  const auto keep = [&](std::uint32_t k) {
+    const Scores now{sums[k], sums[outputs + k]}, mine{kept[k], kept[outputs + k]};
+    const Scores score = chosen(before, mine, now);
+    kept[k] = score[0];
+    kept[outputs + k] = score[1];
+    return score;
+  };
+  *known = reinterpret_cast<Bits>(lead_of<Scores>(outputs, keep) > margin);
 }
 
 }  // namespace
@@ -65,16 +88,17 @@ std::uint32_t UndecidedSums::left(const Range& rows) const {
 
 void UndecidedSums::keep(const Range& rows, const double* sums, std::size_t outputs) const {
   double* kept = scores + rows.begin * outputs;
-  if (outputs == 1) return keep_scores(sums, rows.size(), margin, kept, decided + rows.begin);
-  const EarlyStopRule by = rule;
   const double least = margin;
-  for (std::uint32_t row = rows.begin; row < rows.end; ++row, kept += outputs, sums += outputs) {
-    // Nothing branches on what is decided: no processor would foresee it.
-    const double* const mine = decided[row] != 0 ? kept : sums;
-    const bool now = is_decided(by, mine, static_cast<std::uint32_t>(outputs), least);
-    for (std::size_t k = 0; k < outputs; ++k) kept[k] = mine[k];
-    decided[row] = now ? ~std::uint64_t{0} : 0;
-  }
+  const auto count = static_cast<std::uint32_t>(outputs);
+  std::uint32_t row = rows.begin;
+  // Nothing branches on which rows are decided: no processor would foresee it.
+  if (count == 1)
+    for (; row + 2 <= rows.end; row += 2, kept += 2, sums += 2) keep_scores(sums, least, kept, decided + row);
+  else if (rule == EarlyStopRule::Lead)
+    for (; row + 2 <= rows.end; row += 2, kept += 2 * outputs, sums += 2 * outputs)
+      keep_leads(sums, count, least, kept, decided + row);
+  for (; row < rows.end; ++row, kept += outputs, sums += outputs)
+    keep_row(rule, sums, outputs, least, kept, decided[row]);
 }
 
 std::size_t UndecidedRows::bytes(std::size_t rows, std::size_t outputs, std::size_t columns,

@@ -15,20 +15,28 @@ enum class EarlyStopRule : std::uint8_t {
 };
 inline constexpr std::uint8_t kEarlyStopRules = 3;
 
+/// Returns how far the best raw score is ahead of the second, of at least two. score_of(k) returns that of output k: a
+/// number, or a vector of the numbers of several rows.
+template <class Score, class ScoreOf>
+FVM_HOST_DEVICE inline Score lead_of(std::uint32_t outputs, const ScoreOf& score_of) {
+  // Nothing branches on the scores: no processor would foresee which is the best. The two conditions differ, because
+  // compilers make one branch of two choices by one condition.
+  const Score first = score_of(0), other = score_of(1);
+  Score best = first < other ? other : first;
+  Score second = other < first ? other : first;
+  for (std::uint32_t k = 2; k < outputs; ++k) {
+    const Score score = score_of(k), lower = score > second ? score : second;
+    second = score > best ? best : lower;
+    best = score > best ? score : best;
+  }
+  return best - second;
+}
+
 /// Returns whether the raw scores of a row are decided.
 FVM_HOST_DEVICE inline bool is_decided(EarlyStopRule rule, const double* scores, std::uint32_t outputs,
                                        double margin) {
   if (rule != EarlyStopRule::Lead) return 2 * (scores[0] < 0 ? -scores[0] : scores[0]) > margin;
-  // Nothing branches on the scores: no processor would foresee which is the best. The two conditions differ, because
-  // compilers make one branch of two choices by one condition.
-  double best = scores[0] < scores[1] ? scores[1] : scores[0];
-  double second = scores[1] < scores[0] ? scores[1] : scores[0];
-  for (std::uint32_t k = 2; k < outputs; ++k) {
-    const double score = scores[k], lower = score > second ? score : second;
-    second = score > best ? best : lower;
-    best = score > best ? score : best;
-  }
-  return best - second > margin;
+  return lead_of<double>(outputs, [scores](std::uint32_t k) { return scores[k]; }) > margin;
 }
 
 }  // namespace forestvm

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include <forestvm/core/platform.hpp>
+
 namespace forestvm {
 
 /// The leaves of a tree of the model, by the trainer's numbers. A section of indices has at first_leaf + n the index of
@@ -15,5 +17,20 @@ struct NumberedLeaves {
   bool operator==(const NumberedLeaves&) const = default;
 };
 static_assert(sizeof(NumberedLeaves) == 8);
+
+/// The records of a leaf: those with the indices from `begin` on, before `end`.
+struct LeafList {
+  std::uint32_t begin, end;
+};
+
+/// Returns the records of leaf `number`; none if the tree has no such leaf, which is in a damaged program only.
+/// `indices` is the section of indices.
+FVM_HOST_DEVICE inline LeafList leaf_list(const NumberedLeaves& tree, const std::uint32_t* indices,
+                                          std::int32_t number) {
+  const auto leaf = static_cast<std::uint32_t>(number);
+  if (leaf >= tree.leaf_count) return {0, 0};
+  const std::uint32_t* const at = indices + tree.first_leaf + leaf;
+  return {at[0], at[1]};
+}
 
 }  // namespace forestvm

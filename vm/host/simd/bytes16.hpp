@@ -12,10 +12,11 @@
 #include <forestvm/core/platform.hpp>
 
 #include "vm/host/simd/portable.hpp"
+#include "vm/host/simd/stream.hpp"
 
 namespace forestvm::host {
 
-struct Shuffle16 {
+struct Shuffle16 : Stream16 {
   static constexpr unsigned kLanes = 16;
   using Bytes = std::uint8_t __attribute__((vector_size(16)));
 
@@ -35,19 +36,6 @@ struct Shuffle16 {
     Bytes found;
     for (unsigned i = 0; i < kLanes; ++i) found[i] = table[index[i]];
     return found;
-#endif
-  }
-  FVM_INLINE static void stream_line(void* to, const void* from) {
-#if defined(__SSSE3__)
-    for (unsigned i = 0; i < 4; ++i)
-      _mm_stream_si128(static_cast<__m128i*>(to) + i, _mm_loadu_si128(static_cast<const __m128i*>(from) + i));
-#else
-    std::memcpy(to, from, 64);
-#endif
-  }
-  FVM_INLINE static void finish_streams() {
-#if defined(__SSSE3__)
-    _mm_sfence();
 #endif
   }
   FVM_INLINE static Bytes select(Bytes mask, Bytes no, Bytes yes) { return (yes & mask) | (no & ~mask); }

@@ -30,6 +30,38 @@ FVM_INLINE void transpose_4(const Number* from, std::size_t stride, Number* to, 
   store(3, __builtin_shufflevector(ef, gh, 2, 3, 6, 7));
 }
 
+/// Copies four rows of three numbers that follow each other in memory to the beginnings of three rows.
+template <class Number>
+FVM_INLINE void split_threes(const Number* from, Number* to, std::size_t width) {
+  typedef Number Four __attribute__((vector_size(4 * sizeof(Number))));
+  Four a, b, c;
+  std::memcpy(&a, from, sizeof a);
+  std::memcpy(&b, from + 4, sizeof b);
+  std::memcpy(&c, from + 8, sizeof c);
+  const Four x = __builtin_shufflevector(__builtin_shufflevector(a, b, 0, 3, 6, 6), c, 0, 1, 2, 5);
+  const Four y = __builtin_shufflevector(__builtin_shufflevector(a, b, 1, 4, 7, 7), c, 0, 1, 2, 6);
+  const Four z = __builtin_shufflevector(__builtin_shufflevector(a, b, 2, 5, 5, 5), c, 0, 1, 4, 7);
+  std::memcpy(to, &x, sizeof x);
+  std::memcpy(to + width, &y, sizeof y);
+  std::memcpy(to + 2 * width, &z, sizeof z);
+}
+
+/// Copies the first four numbers of three rows to four rows of three numbers that follow each other in memory.
+template <class Number>
+FVM_INLINE void join_threes(const Number* from, std::size_t stride, Number* to) {
+  typedef Number Four __attribute__((vector_size(4 * sizeof(Number))));
+  Four x, y, z;
+  std::memcpy(&x, from, sizeof x);
+  std::memcpy(&y, from + stride, sizeof y);
+  std::memcpy(&z, from + 2 * stride, sizeof z);
+  const Four a = __builtin_shufflevector(__builtin_shufflevector(x, y, 0, 4, 1, 1), z, 0, 1, 4, 2);
+  const Four b = __builtin_shufflevector(__builtin_shufflevector(y, z, 1, 5, 2, 2), x, 0, 1, 6, 2);
+  const Four c = __builtin_shufflevector(__builtin_shufflevector(x, y, 3, 7, 3, 3), z, 6, 0, 1, 7);
+  std::memcpy(to, &a, sizeof a);
+  std::memcpy(to + 4, &b, sizeof b);
+  std::memcpy(to + 8, &c, sizeof c);
+}
+
 /// Does what transpose() does for kRows rows.
 template <std::size_t kRows, class Number>
 FVM_INLINE void transpose_rows(const Number* from, std::size_t stride, std::size_t count, Number* to,
@@ -59,6 +91,24 @@ FVM_INLINE void transpose(const Number* from, std::size_t stride, std::size_t ro
       }
     return;
   }
+#if defined(__AVX__)
+  // Here, too, the last four may contain some of those before. Targets whose vectors hold two float64 numbers have
+  // loops instead, whose code is smaller.
+  if (stride == 3 && count == 3 && rows >= 4) {
+    for (std::size_t i = 0; i < rows; i += 4) {
+      const std::size_t row = std::min(i, rows - 4);
+      split_threes(from + 3 * row, to + row, width);
+    }
+    return;
+  }
+  if (width == 3 && rows == 3 && count >= 4) {
+    for (std::size_t j = 0; j < count; j += 4) {
+      const std::size_t number = std::min(j, count - 4);
+      join_threes(from + number, stride, to + 3 * number);
+    }
+    return;
+  }
+#endif
   if (stride == 1 && count == 1) return static_cast<void>(std::copy_n(from, rows, to));
   if (width == 1 && rows == 1) return static_cast<void>(std::copy_n(from, count, to));
   // A loop of few turns takes longer than what it does, unless the compiler knows their number.
