@@ -68,8 +68,8 @@ struct PassAccount {
   }
 };
 
-Result<PassAccount> account_pass(const Linker& linker, const LinkRequest& request,
-                                 const DeviceModel& device, const gpu_costs::Kernels& kernels) {
+Result<PassAccount> account_pass(const Linker& linker, const LinkRequest& request, const DeviceModel& device,
+                                 const gpu_costs::Kernels& kernels) {
   FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits_of(device)));
   const double value_bytes = leaf_value_bytes(linker.program());
   PassAccount pass{{}, linked.plan_rows};

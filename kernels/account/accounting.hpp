@@ -68,7 +68,7 @@ struct CallAccount {
   bool counted = true;
   RowRates rates{};
   std::uint32_t pass_rows = 0,
-                passes = 0;  ///< rows of a pass, and passes of the call, with rows on the device
+                passes = 0;     ///< rows of a pass, and passes of the call, with rows on the device
   std::uint32_t plan_rows = 0;  ///< number of rows by which the plan was chosen: see Linker::link
   double seconds = 0;           ///< time of all launches of the call
 };

@@ -42,8 +42,7 @@ DeviceLimits limits_of_bytes(std::uint32_t bytes) {
 std::uint32_t plan_taken(const Linker& linker, std::uint32_t rows, std::uint32_t bytes) {
   const auto linked = linker.link({rows, rows, OutputKind::Raw}, limits_of_bytes(bytes));
   if (linked.ok()) return linked->plan_rows;
-  EXPECT_NE(linked.error().text().find("bytes of shared memory"), std::string::npos)
-      << linked.error().text();
+  EXPECT_NE(linked.error().text().find("bytes of shared memory"), std::string::npos) << linked.error().text();
   return 0;
 }
 
@@ -89,13 +88,16 @@ TEST_F(SmallerPlans, PredictAsTheHost) {
     const auto gpu = make_predictor(plans, make_emulator_runtime({.limits = limits_of_bytes(bytes)}), "it");
     ASSERT_TRUE(gpu.ok()) << gpu.error().text();
     for (const std::size_t count : {1u, 10u, 11u, 100u, 101u, 300u})
-      EXPECT_EQ(test::answers(**gpu, block(count)), test::answers(*host, block(count))) << bytes << ' ' << count;
+      EXPECT_EQ(test::answers(**gpu, block(count)), test::answers(*host, block(count)))
+          << bytes << ' ' << count;
   }
-  const auto refused = make_predictor(plans, make_emulator_runtime({.limits = limits_of_bytes(kOf4 - 1)}), "it");
+  const auto refused =
+      make_predictor(plans, make_emulator_runtime({.limits = limits_of_bytes(kOf4 - 1)}), "it");
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().text(),
-            "schedule: the cached rows take 64 bytes of shared memory beside the 0 that are taken; a block has "
-            "63");
+  EXPECT_EQ(
+      refused.error().text(),
+      "schedule: the cached rows take 64 bytes of shared memory beside the 0 that are taken; a block has "
+      "63");
 }
 
 /// Calls of encoded rows have no values, so that a plan that walks codes is replaced by another such plan only.
@@ -116,8 +118,7 @@ TEST(WideRows, OfScheduleGpuPredictOnEveryGpu) {
   const Model model = test::small_forest({.trees = 300, .features = kWide, .outputs = 1, .depth = 5});
   const std::vector<float> rows = test::small_rows(kCall, kWide);
   for (const Contract contract : {Contract::Trainer, Contract::Reproducible}) {
-    const Program program =
-        test::compiled(model, print(*schedule_by_name(model, "gpu", contract)), contract);
+    const Program program = test::compiled(model, print(*schedule_by_name(model, "gpu", contract)), contract);
     const auto host = host_backend(test::compiled(model, kOnHost, contract)).value();
     const auto expected = test::answers(*host, RowBlock{rows.data(), kCall, kWide});
     for (const DeviceModel& device : device_models()) {

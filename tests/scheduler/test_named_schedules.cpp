@@ -90,7 +90,8 @@ TEST(NamedSchedules, GpuSpreadsTreesWhereTheContractAllowsAnyOrder) {
 TEST(NamedSchedules, GpuStagesWideRowsIfTreesReadThemOften) {
   const std::string often = text_of(complete_and_wide(1000, 1024), "gpu", Contract::Reproducible);
   EXPECT_EQ(count(often, "cache(b0)"), count(often, "plan(")) << often;
-  const std::string fewest = often.substr(0, often.find("plan(", 1)), most = often.substr(often.rfind("plan("));
+  const std::string fewest = often.substr(0, often.find("plan(", 1)),
+                    most = often.substr(often.rfind("plan("));
   EXPECT_EQ(count(fewest, "tile(batch, b0, b1, 1)") + count(fewest, "tile(batch, b0, b1, 4)") +
                 count(fewest, "tile(batch, b0, b1, 8)"),
             1u)
