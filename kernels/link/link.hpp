@@ -127,9 +127,9 @@ class Linker {
   explicit Linker(const Program& program, const ExplainSizes& sizes = {})
       : program_(program), map_(code_map(program)), sizes_(sizes) {}
 
-  /// Links the plan of the request. Where a block needs more shared memory for it than the device has, links the plan of
-  /// fewer rows that is nearest and fits instead. A plan that walks rank codes alone is never replaced by one that walks
-  /// values: calls of encoded rows have no values.
+  /// Links the plan of the request. Where a block needs more shared memory for it than the device has, links the plan
+  /// of fewer rows that is nearest and fits instead. A plan that walks rank codes alone is never replaced by one that
+  /// walks values: calls of encoded rows have no values.
   Result<LinkedCall> link(const LinkRequest& request, const DeviceLimits& limits) const;
 
   const Program& program() const { return program_; }

@@ -371,7 +371,8 @@ class PhaseMeasurer {
     for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) {
       const LinkedInst& inst = phase_.code[pc];
       if (inst.op == Op::CacheRows && linked<Op::CacheRows, Stride>(inst) == 0) return false;
-      if (inst.op == Op::Map && linked<Op::Map, RangeOut>(inst) == known::kRow &&
+      if (inst.op == Op::Map &&
+          linked<Op::Map, Dimension>(inst) == static_cast<std::uint32_t>(LaunchDimension::BlockX) &&
           linked<Op::Map, Step>(inst) != 1)
         return false;
       if (inst.op != Op::Walk) continue;

@@ -60,8 +60,8 @@ constexpr std::size_t kMaxPlanAccumulators = kAccumulators - 1;
 /// The numbers of rows for which shapes are compared; each is the most rows of a plan. The last one is BATCH.
 constexpr std::uint32_t kCalls[] = {1, 16, 64, 512, 2048, 16384, 65536, 1u << 20};
 
-/// Most bytes of a block's shared memory for rows, as values or codes, and for sums. GPUs of compute capability 8.0, 9.0
-/// and 10.0 have this much. On others, linking takes the plan of fewer rows that is nearest and fits.
+/// Most bytes of a block's shared memory for rows, as values or codes, and for sums. GPUs of compute capability 8.0,
+/// 9.0 and 10.0 have this much. On others, linking takes the plan of fewer rows that is nearest and fits.
 constexpr std::size_t kSharedBytes = 160u << 10;
 /// Bytes that a block may have on every GPU. Plans that linking takes instead of others have no more.
 constexpr std::size_t kSharedEverywhere = 40u << 10;
@@ -248,8 +248,9 @@ std::uint32_t walks_together(const Facts& facts, const Candidate& one, std::uint
 
 /// Returns whether a shape's code is one that kernels know: see kernels/link/known_code.hpp.
 bool is_known(const Facts& facts, const Candidate& one) {
-  return facts.float32_scores && one.shape.tree_threads != 1 && one.shape.blocks == 1 && one.staged &&
-         !one.coded;
+  const bool joins = one.shape.blocks != 1;
+  return facts.float32_scores && one.shape.tree_threads != 1 && one.staged && !one.coded &&
+         (!joins || one.leaves == Leaves::NotKept);
 }
 
 /// Returns the clocks that a pass of `rows` rows takes.
@@ -264,10 +265,10 @@ double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
   const double staged = one.staged ? here * static_cast<double>(facts.values) * sizeof(float) : 0;
   const double features = std::max(1u, facts.forest.features_used);
   const double thresholds = static_cast<double>(facts.forest.thresholds) / features;
-  const auto sums = static_cast<std::size_t>(one.leaves != Leaves::NotKept ? Sums::Leaves
-                                             : facts.exact_sums            ? Sums::Others
-                                                                           : Sums::Float32);
-  const CodeCosts& code = is_known(facts, one) ? kKernels.known[sums] : kKernels.interpreted[sums];
+  const Sums sums = one.leaves != Leaves::NotKept ? Sums::Leaves
+                    : facts.exact_sums            ? Sums::Others
+                                                  : Sums::Float32;
+  const CodeCosts& code = code_costs(kKernels, sums, is_known(facts, one), one.shape.blocks != 1);
   const bool whole = !one.coded && one.shape.rows < kBanks;
   const Copying copies = copying(one.coded ? kTimedKernels : kKernels, staged, here * threads, whole);
   const double staging = one.coded ? features * rank_latency(thresholds) : copies.latency;
