@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <forestvm/internal/leaf_functions.hpp>
 
@@ -55,21 +56,26 @@ Result<std::uint32_t> rows_of_pass(const Linker& linker, const LinkRequest& requ
   return static_cast<std::uint32_t>(std::min<std::size_t>(pass.rows, held));
 }
 
-/// Returns the accounts of a pass's launches.
-Result<std::vector<PhaseAccount>> account_pass(const Linker& linker, const LinkRequest& request,
-                                               const DeviceModel& device, const gpu_costs::Kernels& kernels) {
+/// The accounts of a pass's launches.
+struct PassAccount {
+  std::vector<PhaseAccount> phases;
+  std::uint32_t plan_rows;  ///< LinkedCall::plan_rows
+
+  double seconds() const {
+    double seconds = 0;
+    for (const PhaseAccount& phase : phases) seconds += phase.seconds;
+    return seconds;
+  }
+};
+
+Result<PassAccount> account_pass(const Linker& linker, const LinkRequest& request, const DeviceModel& device,
+                                 const gpu_costs::Kernels& kernels) {
   FVM_ASSIGN(const LinkedCall linked, linker.link(request, limits_of(device)));
   const double value_bytes = leaf_value_bytes(linker.program());
-  std::vector<PhaseAccount> phases;
+  PassAccount pass{{}, linked.plan_rows};
   for (const LinkedPhase& phase : linked.phases)
-    phases.push_back(counting::PhaseCounter(linker, request, device, kernels, phase, value_bytes).run());
-  return phases;
-}
-
-double seconds_of(const std::vector<PhaseAccount>& phases) {
-  double seconds = 0;
-  for (const PhaseAccount& phase : phases) seconds += phase.seconds;
-  return seconds;
+    pass.phases.push_back(counting::PhaseCounter(linker, request, device, kernels, phase, value_bytes).run());
+  return pass;
 }
 
 }  // namespace
@@ -80,7 +86,10 @@ Result<CallAccount> account(const Program& program, const LinkRequest& call_requ
   const Linker linker(program);
   FVM_ASSIGN(request.rows, rows_of_pass(linker, call_request, limits_of(device)));
   CallAccount call;
-  FVM_ASSIGN(call.phases, account_pass(linker, request, device, kernels));
+  FVM_ASSIGN(PassAccount whole_pass, account_pass(linker, request, device, kernels));
+  const double pass_seconds = whole_pass.seconds();
+  call.phases = std::move(whole_pass.phases);
+  call.plan_rows = whole_pass.plan_rows;
   call.rates = {counting::kNever, counting::kNever, counting::kNever, counting::kNever};
   call.pass_rows = request.rows;
   double results = 0;
@@ -97,12 +106,12 @@ Result<CallAccount> account(const Program& program, const LinkRequest& call_requ
   if (request.rows == 0) return call;
   const std::uint32_t whole = call_request.rows / request.rows;
   call.passes = whole;
-  call.seconds = whole * seconds_of(call.phases);
+  call.seconds = whole * pass_seconds;
   request.rows = call_request.rows - whole * request.rows;
   if (request.rows != 0) {
-    FVM_ASSIGN(const std::vector<PhaseAccount> last, account_pass(linker, request, device, kernels));
+    FVM_ASSIGN(const PassAccount last, account_pass(linker, request, device, kernels));
     ++call.passes;
-    call.seconds += seconds_of(last);
+    call.seconds += last.seconds();
   }
   return call;
 }

@@ -68,8 +68,9 @@ struct CallAccount {
   bool counted = true;
   RowRates rates{};
   std::uint32_t pass_rows = 0,
-                passes = 0;  ///< rows of a pass, and passes of the call, with rows on the device
-  double seconds = 0;        ///< time of all launches of the call
+                passes = 0;     ///< rows of a pass, and passes of the call, with rows on the device
+  std::uint32_t plan_rows = 0;  ///< number of rows by which the plan was chosen: see Linker::link
+  double seconds = 0;           ///< time of all launches of the call
 };
 
 /// Returns the costs of a call. Refuses what Linker::link refuses for such a device. Instructions and bytes are those

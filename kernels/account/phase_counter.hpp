@@ -74,12 +74,12 @@ class PhaseCounter {
   PhaseAccount run() {
     Repeats repeats;
     if (phase_.rows_per_block != 0) repeats.blocks = phase_.extent[0];
-    const auto sums = static_cast<std::size_t>(sums_of_code());
-    const gpu_costs::CodeCosts& code =
-        phase_.known.code == KnownCode::None ? kernels_.interpreted[sums] : kernels_.known[sums];
+    const gpu_costs::Sums sums = sums_of_code();
+    const bool known = phase_.known.code != KnownCode::None;
+    const gpu_costs::CodeCosts& code = gpu_costs::code_costs(kernels_, sums, known, phase_.joins);
     account_.blocks.latency = gpu_costs::block_latency(code);
     account_.blocks.code = warps() * gpu_costs::warp_passing(code);
-    if (phase_.known.code != KnownCode::None) part_ = kKnownParts[sums];
+    if (known) part_ = kKnownParts[static_cast<std::size_t>(sums)];
     sharing_ = phase_.threads();
     issue(repeats, kStart);
     count(0, static_cast<std::uint32_t>(phase_.code.size()), repeats);

@@ -24,11 +24,10 @@ std::uint32_t end_of_plans(const CodeMap& map, std::uint32_t first) {
 Result<std::uint32_t> rows_of_grid(const Linker& linker, const LinkRequest& request,
                                    const DeviceLimits& limits) {
   if (linker.link(request, limits).ok()) return request.rows;
-  DeviceLimits endless = limits;
-  endless.grid.fill(UINT32_MAX);
-  endless.grid_threads = UINT64_MAX;
-  FVM_TRY(linker.link(request, endless));
   LinkRequest fewer = request;
+  fewer.any_grid = true;
+  FVM_TRY(linker.link(fewer, limits));
+  fewer.any_grid = false;
   fewer.rows = 1;
   FVM_TRY(linker.link(fewer, limits));
   std::uint32_t too_many = request.rows;

@@ -166,6 +166,24 @@ class ThreadMachine : public ThreadSums {
 
   FVM_DEVICE void leaves(const LinkedInst& inst) const { copy().write_leaves(inst); }
 
+  /// Returns true in the block that comes last, of those of the same grid.x, to an end at which blocks join. It sees
+  /// what the others have written.
+  template <class Linked>
+  FVM_DEVICE bool joins_last(const Linked& end) {
+    auto* const last = reinterpret_cast<std::uint32_t*>(Device::shared() + linked<Op::End, Offset>(end));
+    sync_block(end);
+    if (state_->number == 0) {
+      std::uint32_t& arrived = launch_->pass.arrived[index(LaunchDimension::GridX)];
+      Device::fence();
+      const std::uint32_t before = Device::fetch_add(arrived, std::uint32_t{1});
+      *last = before + 1 == Device::extent(static_cast<unsigned>(LaunchDimension::GridY));
+      if (*last != 0) arrived = 0;
+      Device::fence();
+    }
+    sync_block(end);
+    return *last != 0;
+  }
+
  private:
   /// Begins the next iteration of a `for`. Returns false if there is none.
   FVM_DEVICE bool next(const LinkedInst& loop) {
@@ -182,21 +200,10 @@ class ThreadMachine : public ThreadSums {
 
   // --- instructions that are not inlined ---
 
-  /// Ends the work of all blocks of the same grid.x but the one that comes here last, which sees what the others have
-  /// written. The blocks that do not go on come to the remaining barriers, and do nothing else.
+  /// Ends the work of all blocks of the same grid.x but the one that comes here last. The blocks that do not go on come
+  /// to the remaining barriers, and do nothing else.
   FVM_DEVICE_COLD void join_blocks(const LinkedInst& end) {
-    auto* const last = reinterpret_cast<std::uint32_t*>(Device::shared() + linked<Op::End, Offset>(end));
-    sync_block(end);
-    if (state_->number == 0) {
-      std::uint32_t& arrived = launch_->pass.arrived[index(LaunchDimension::GridX)];
-      Device::fence();
-      const std::uint32_t before = Device::fetch_add(arrived, std::uint32_t{1});
-      *last = before + 1 == Device::extent(static_cast<unsigned>(LaunchDimension::GridY));
-      if (*last != 0) arrived = 0;
-      Device::fence();
-    }
-    sync_block(end);
-    if (*last == 0) state_->idle = kIdleToTheEnd;
+    if (!joins_last(end)) state_->idle = kIdleToTheEnd;
   }
 
   /// Copies trees into shared memory. Trees that are copied ahead go to two buffers, one after the other: when those of

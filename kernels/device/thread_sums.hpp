@@ -50,8 +50,11 @@ class ThreadSums : public ThreadWork {
     const std::uint32_t accumulator = linked<Op::Privatize, LinkedField::AccOut>(inst);
     const LaunchAccumulator& to = launch_->accumulators[accumulator];
     const std::uint32_t iteration = ranges[linked<Op::Privatize, LinkedField::RangeIn>(inst)].iteration;
-    // In known code no copies are made of copies.
-    const std::uint32_t before = kKnown<Linked> ? 0 : state_->copies[to.parent] * to.iterations;
+    std::uint32_t before = 0;  // copies of the copies of the parent before its own one
+    if constexpr (!kKnown<Linked>)
+      before = state_->copies[to.parent] * to.iterations;
+    else if (kCodeOf<Linked> != unjoined(kCodeOf<Linked>) && accumulator == known::kParts)
+      before = state_->copies[known::kJoined] * to.iterations;
     state_->copies[accumulator] = iteration + before;
     if (to.stored_elsewhere || linked<Op::Privatize, LinkedField::Zeroed>(inst) != 0) return;
     clear<Linked>(accumulator, ranges[linked<Op::Privatize, LinkedField::Rows>(inst)]);
@@ -67,8 +70,12 @@ class ThreadSums : public ThreadWork {
     else
       copy().template reduce_others<Op::ReduceDim>(inst);
   }
-  FVM_DEVICE void reduce_inplace(const LinkedInst& inst) const {
-    copy().template reduce_others<Op::ReduceInplace>(inst);
+  template <class Linked>
+  FVM_DEVICE void reduce_inplace(const Linked& inst) const {
+    if constexpr (kKnown<Linked>)
+      reduce<KnownSum<Linked>>(inst, reduction_fields<Op::ReduceInplace>(inst), true);
+    else
+      copy().template reduce_others<Op::ReduceInplace>(inst);
   }
 
   template <class Linked>

@@ -527,8 +527,9 @@ FVM_DEVICE void deliver_row(const ThreadWalk& walk, const Rows& rows) {
 }
 
 /// Walks as walk_rows() does, in a known code: a row in shared memory through trees in global memory.
-template <KnownCode code, class View>
+template <KnownCode known_code, class View>
 FVM_DEVICE void walk_known(const ThreadWalk& walk, const StagedRows& rows) {
+  constexpr KnownCode code = unjoined(known_code);
   if constexpr (code == KnownCode::Sums)
     add_leaves<View, Space::Global, StagedRows, true>(walk, rows);
   else if constexpr (code == KnownCode::Leaves)

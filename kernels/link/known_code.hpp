@@ -19,23 +19,34 @@ namespace forestvm::kernels {
 
 enum class KnownCode : std::uint32_t {
   None,
-  Sums,       ///< threads that share the trees of a row have float32 sums of their own, which are added
-  ExactSums,  ///< threads that share the trees of a row have exact sums of their own, which are added
-  Leaves,     ///< threads that share the trees of a row keep the leaf of every tree
+  Sums,             ///< threads that share the trees of a row have float32 sums of their own, which are added
+  ExactSums,        ///< threads that share the trees of a row have exact sums of their own, which are added
+  Leaves,           ///< threads that share the trees of a row keep the leaf of every tree
+  JoinedSums,       ///< Sums, of blocks that share the trees of a row and join
+  JoinedExactSums,  ///< ExactSums, of such blocks
 };
+
+/// Returns the code of whose walks and sums those of `code` are, in blocks that have all trees of a row.
+constexpr KnownCode unjoined(KnownCode code) {
+  if (code == KnownCode::JoinedSums) return KnownCode::Sums;
+  return code == KnownCode::JoinedExactSums ? KnownCode::ExactSums : code;
+}
 
 namespace known {
 
 /// The registers of a code in which blocks take rows, and their threads parts of the trees.
-inline constexpr std::uint32_t kRows = 2;   ///< of a block
-inline constexpr std::uint32_t kTrees = 3;  ///< of a thread
-inline constexpr std::uint32_t kRow = 4;    ///< of a thread
+inline constexpr std::uint32_t kRows = 2;         ///< of a block
+inline constexpr std::uint32_t kTrees = 3;        ///< of a thread; of a block that joins others
+inline constexpr std::uint32_t kRow = 4;          ///< of a thread
+inline constexpr std::uint32_t kJoinedTrees = 4;  ///< of a thread of a block that joins others
+inline constexpr std::uint32_t kJoinedRow = 5;    ///< of such a thread
 
 /// Numbers of accumulators in known codes; those in programs differ.
 enum Accumulator : std::uint32_t {
   kScores,  ///< float32
   kParts,   ///< what the threads of a row make
   kTotals,  ///< exact sums of rows
+  kJoined,  ///< what blocks of a row make of it, if they join
   kCount
 };
 
@@ -79,10 +90,18 @@ template <Op op>
 constexpr LinkedInst made_of(Accumulator to, Accumulator from) {
   return inst<op, LinkedField::AccOut, LinkedField::AccIn, LinkedField::Rows>(to, from, kRows);
 }
-constexpr LinkedInst reduce(Accumulator to) {
-  LinkedInst made = made_of<Op::ReduceDim>(to, kParts);
+constexpr LinkedInst reduce(Accumulator to, Accumulator from = kParts) {
+  LinkedInst made = made_of<Op::ReduceDim>(to, from);
   set_linked<Op::ReduceDim, LinkedField::Reduced>(made, kTreesRegister);
   return made;
+}
+constexpr LinkedInst privatize(Accumulator parts, std::uint32_t trees) {
+  using enum LinkedField;
+  return inst<Op::Privatize, AccOut, RangeIn, Rows>(parts, trees, kRows);
+}
+constexpr LinkedInst walk(std::uint32_t trees, std::uint32_t row) {
+  using enum LinkedField;
+  return inst<Op::Walk, AccOut, Trees, Rows, Select>(kParts, trees, row, kNoSelect);
 }
 
 inline constexpr LinkedInst kMapRows = map(kRows, kRowsRegister, LaunchDimension::GridX);
@@ -91,14 +110,20 @@ inline constexpr LinkedInst kMapRow = map(kRow, kRows, LaunchDimension::BlockX);
 inline constexpr LinkedInst kEndRow = end(LaunchDimension::BlockX);
 inline constexpr LinkedInst kEndTrees = end(LaunchDimension::BlockY);
 inline constexpr LinkedInst kCacheRows = inst<Op::CacheRows, LinkedField::Rows>(kRows);
-inline constexpr LinkedInst kPrivatize =
-    inst<Op::Privatize, LinkedField::AccOut, LinkedField::RangeIn, LinkedField::Rows>(kParts, kTrees, kRows);
-inline constexpr LinkedInst kWalk =
-    inst<Op::Walk, LinkedField::AccOut, LinkedField::Trees, LinkedField::Rows, LinkedField::Select>(
-        kParts, kTrees, kRow, kNoSelect);
+inline constexpr LinkedInst kPrivatize = privatize(kParts, kTrees);
+inline constexpr LinkedInst kWalk = walk(kTrees, kRow);
 inline constexpr LinkedInst kTransform = of_rows<Op::Transform>(kScores);
 inline constexpr LinkedInst kStore = inst<Op::Store, LinkedField::AccIn, LinkedField::Rows>(kScores, kRows);
 inline constexpr LinkedInst kHalt{Op::Halt, {}, {}};
+
+inline constexpr LinkedInst kMapBlocks = map(kTrees, kTreesRegister, LaunchDimension::GridY);
+inline constexpr LinkedInst kMapJoinedTrees = map(kJoinedTrees, kTrees, LaunchDimension::BlockY);
+inline constexpr LinkedInst kMapJoinedRow = map(kJoinedRow, kRows, LaunchDimension::BlockX);
+inline constexpr LinkedInst kReduceBlock =
+    inst<Op::ReduceInplace, LinkedField::AccOut, LinkedField::AccIn, LinkedField::Rows, LinkedField::Reduced>(
+        kJoined, kParts, kRows, kTrees);
+inline constexpr LinkedInst kJoin =
+    inst<Op::End, LinkedField::Dimension, LinkedField::Joined>(LaunchDimension::GridY, 1);
 
 /// A known code, and the type of the sums, or leaves, that its walks make.
 template <KnownCode code>
@@ -129,6 +154,49 @@ struct Of<KnownCode::ExactSums> {
                                        kEndRow,
                                        kEndTrees,
                                        reduce(kTotals),
+                                       made_of<Op::Round>(kScores, kTotals),
+                                       kTransform,
+                                       kStore,
+                                       kHalt};
+};
+template <>
+struct Of<KnownCode::JoinedSums> {
+  using Sum = F32Sum;
+  static constexpr std::array kCode = {kMapRows,
+                                       of_rows<Op::Init>(kScores),
+                                       kCacheRows,
+                                       kMapBlocks,
+                                       privatize(kJoined, kTrees),
+                                       kMapJoinedTrees,
+                                       privatize(kParts, kJoinedTrees),
+                                       kMapJoinedRow,
+                                       walk(kJoinedTrees, kJoinedRow),
+                                       kEndRow,
+                                       kEndTrees,
+                                       kReduceBlock,
+                                       kJoin,
+                                       reduce(kScores, kJoined),
+                                       kTransform,
+                                       kStore,
+                                       kHalt};
+};
+template <>
+struct Of<KnownCode::JoinedExactSums> {
+  using Sum = Exact64Sum;
+  static constexpr std::array kCode = {kMapRows,
+                                       of_rows<Op::Init>(kTotals),
+                                       kCacheRows,
+                                       kMapBlocks,
+                                       privatize(kJoined, kTrees),
+                                       kMapJoinedTrees,
+                                       privatize(kParts, kJoinedTrees),
+                                       kMapJoinedRow,
+                                       walk(kJoinedTrees, kJoinedRow),
+                                       kEndRow,
+                                       kEndTrees,
+                                       kReduceBlock,
+                                       kJoin,
+                                       reduce(kTotals, kJoined),
                                        made_of<Op::Round>(kScores, kTotals),
                                        kTransform,
                                        kStore,
@@ -186,6 +254,8 @@ inline constexpr KnownForm kKnownForms[] = {
     {KnownCode::Sums, AccumulatorKind::F32, known::Of<KnownCode::Sums>::kCode},
     {KnownCode::ExactSums, AccumulatorKind::Exact64, known::Of<KnownCode::ExactSums>::kCode},
     {KnownCode::Leaves, AccumulatorKind::PerTree, known::Of<KnownCode::Leaves>::kCode},
+    {KnownCode::JoinedSums, AccumulatorKind::F32, known::Of<KnownCode::JoinedSums>::kCode},
+    {KnownCode::JoinedExactSums, AccumulatorKind::Exact64, known::Of<KnownCode::JoinedExactSums>::kCode},
 };
 
 /// A phase whose code is known.

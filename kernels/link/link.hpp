@@ -1,6 +1,7 @@
 // Program -> launches. In: a verified program, the rows and the output of a call, a device's limits. Out: the
 // phases that one after the other give the predictions: for each its code, the size of its launch, what lies
-// in shared memory and where. A program that the device cannot hold is refused with the numbers.
+// in shared memory and where. A program that the device cannot hold is refused with the numbers, unless a plan of fewer
+// rows takes less shared memory.
 //
 // A phase is what blocks can run without waiting for each other: it ends wherever a loop that is mapped to
 // the grid begins or ends. It begins with copies of the loops around it and of the instructions that set what
@@ -69,6 +70,7 @@ struct LinkRequest {
   std::uint32_t rows = 0;
   std::uint32_t plan_rows = 0;  ///< number of rows by which the plan is chosen
   OutputKind output = OutputKind::Raw;
+  bool any_grid = false;  ///< true if the device's limits of grids do not matter
 
   bool operator==(const LinkRequest&) const = default;
 };
@@ -100,6 +102,8 @@ struct LinkedPhase {
 
 struct LinkedCall {
   std::vector<LinkedPhase> phases;
+  std::uint32_t plan_rows = 0;  ///< number of rows by which the plan was chosen: see Linker::link
+  bool reads_values = false;    ///< true if a walk reads values of rows
   /// Bytes of each accumulator in global memory, for all rows: 0 if no phase needs it there.
   std::array<std::size_t, kAccumulators> global_bytes{};
   std::size_t workspace_bytes = 0;  ///< bytes of LaunchPass::workspace
@@ -123,6 +127,9 @@ class Linker {
   explicit Linker(const Program& program, const ExplainSizes& sizes = {})
       : program_(program), map_(code_map(program)), sizes_(sizes) {}
 
+  /// Links the plan of the request. Where a block needs more shared memory for it than the device has, links the plan
+  /// of fewer rows that is nearest and fits instead. A plan that walks rank codes alone is never replaced by one that
+  /// walks values: calls of encoded rows have no values.
   Result<LinkedCall> link(const LinkRequest& request, const DeviceLimits& limits) const;
 
   const Program& program() const { return program_; }
@@ -130,6 +137,10 @@ class Linker {
   const ExplainSizes& explain_sizes() const { return sizes_; }
 
  private:
+  /// Links the plan of the request, and no other, for blocks of up to `shared_bytes` bytes of shared memory.
+  Result<void> link_plan(const LinkRequest& request, const DeviceLimits& limits, std::uint32_t shared_bytes,
+                         LinkedCall& call) const;
+
   Program program_;
   const CodeMap& map_;  ///< The map of `program_`, which keeps it.
   ExplainSizes sizes_;

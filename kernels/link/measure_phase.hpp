@@ -30,10 +30,6 @@ namespace forestvm::kernels {
 inline constexpr std::uint32_t kUnmappedThreads = 128;
 static_assert(kUnmappedThreads <= kKindThreads);
 
-/// Bytes of a block's shared memory up to which accumulators lie there without a directive that asks for
-/// it: with more, fewer blocks could run beside each other.
-inline constexpr std::uint32_t kUnrequestedShared = 48u << 10;
-
 inline constexpr std::uint32_t kSharedAlignment = 16;
 
 /// Most blocks of grid.y in a phase of the kernel of kinds.
@@ -60,12 +56,15 @@ class PhaseMeasurer {
   using enum LinkedField;
 
  public:
-  PhaseMeasurer(const Linker& linker, const LinkRequest& request, const DeviceLimits& limits, PhaseCode code)
+  PhaseMeasurer(const Linker& linker, const LinkRequest& request, const DeviceLimits& limits,
+                std::uint32_t shared_bytes, PhaseCode code)
       : program_(linker.program()),
         map_(linker.map()),
         limits_(limits),
+        shared_bytes_(shared_bytes),
         sizes_(linker.explain_sizes()),
         output_(request.output),
+        any_grid_(request.any_grid),
         pass_rows_(request.rows),
         rows_(request.rows),
         ranges_(map_.ranges.size()),
@@ -108,6 +107,7 @@ class PhaseMeasurer {
     }
   }
 
+  bool reads_values() const { return reads_values_; }
   bool reads_codes() const { return reads_codes_; }
   std::size_t workspace_bytes() const { return workspace_bytes_; }
 
@@ -124,7 +124,7 @@ class PhaseMeasurer {
 
   /// Allocates shared memory for an accumulator. Returns false, and does nothing, if more than `most` bytes of that
   /// memory would then be taken.
-  bool take_accumulator(std::uint32_t accumulator, std::uint32_t most) {
+  bool take_accumulator(std::uint32_t accumulator, std::uint64_t most) {
     const std::uint64_t bytes = block_bytes(accumulator);
     if (phase_.shared_bytes + bytes > most) return false;
     phase_.accumulators[accumulator] = {true, take(bytes), size(block_range_)};
@@ -134,7 +134,7 @@ class PhaseMeasurer {
   Failure too_much(std::string_view what, std::uint64_t bytes) const {
     return refused("schedule",
                    "{} take {} bytes of shared memory beside the {} that are taken; a block has {}", what,
-                   bytes, phase_.shared_bytes, limits_.shared_bytes);
+                   bytes, phase_.shared_bytes, shared_bytes_);
   }
 
  private:
@@ -310,9 +310,9 @@ class PhaseMeasurer {
   /// memory.
   std::uint32_t place_paths(LinkedInst& inst) {
     std::uint32_t threads = kKindThreads;
-    const std::uint32_t wanted = std::min(kUnrequestedShared, limits_.shared_bytes);
+    const std::uint32_t wanted = std::min(kUnrequestedShared, shared_bytes_);
     while (threads > kFewestExplaining && threads * sizes_.thread_bytes > wanted) threads /= 2;
-    const bool shared = threads * sizes_.thread_bytes <= limits_.shared_bytes;
+    const bool shared = threads * sizes_.thread_bytes <= shared_bytes_;
     const ExplainPart part = shared ? ExplainPart::SumInShared : ExplainPart::SumInGlobal;
     set_linked<Op::Explain, Part>(inst, static_cast<std::uint32_t>(part));
     if (!shared) threads = kKindThreads;
@@ -371,7 +371,8 @@ class PhaseMeasurer {
     for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) {
       const LinkedInst& inst = phase_.code[pc];
       if (inst.op == Op::CacheRows && linked<Op::CacheRows, Stride>(inst) == 0) return false;
-      if (inst.op == Op::Map && linked<Op::Map, RangeOut>(inst) == known::kRow &&
+      if (inst.op == Op::Map &&
+          linked<Op::Map, Dimension>(inst) == static_cast<std::uint32_t>(LaunchDimension::BlockX) &&
           linked<Op::Map, Step>(inst) != 1)
         return false;
       if (inst.op != Op::Walk) continue;
@@ -418,7 +419,7 @@ class PhaseMeasurer {
 
   Result<void> check_extent() const {
     static constexpr const char* kNames[] = {"grid.x", "grid.y", "grid.z"};
-    for (unsigned d = 0; d < kGridDimensions; ++d) {
+    for (unsigned d = any_grid_ ? kGridDimensions : 0; d < kGridDimensions; ++d) {
       if (phase_.extent[d] > limits_.grid[d])
         return refused("schedule", "{} blocks in {}, the device takes at most {}", phase_.extent[d],
                        kNames[d], limits_.grid[d]);
@@ -450,7 +451,7 @@ class PhaseMeasurer {
                      "the {} to be cached differ among the threads of a block, which share its "
                      "memory: cache a loop outside those that are mapped to the block",
                      what);
-    if (phase_.shared_bytes + bytes > limits_.shared_bytes)
+    if (phase_.shared_bytes + bytes > shared_bytes_)
       return too_much(formatted("the cached {}{}", what, how), bytes);
     return take(bytes);
   }
@@ -551,8 +552,10 @@ class PhaseMeasurer {
   const Program& program_;
   const CodeMap& map_;
   const DeviceLimits& limits_;
+  std::uint32_t shared_bytes_;  ///< most bytes of shared memory of a block
   const ExplainSizes& sizes_;
   OutputKind output_;
+  bool any_grid_;  ///< LinkRequest::any_grid
   std::uint32_t pass_rows_;
   std::uint32_t rows_;  ///< rows of the call, or of a block if it shares them among threads of no loop
   LinkedPhase phase_;

@@ -60,9 +60,11 @@ constexpr std::size_t kMaxPlanAccumulators = kAccumulators - 1;
 /// The numbers of rows for which shapes are compared; each is the most rows of a plan. The last one is BATCH.
 constexpr std::uint32_t kCalls[] = {1, 16, 64, 512, 2048, 16384, 65536, 1u << 20};
 
-/// Bytes of shared memory for rows, as values or codes, and for sums. On every GPU a block may have this much.
-constexpr std::size_t kSharedBytes = 40u << 10;
-constexpr std::size_t kSumBytes = 16;  ///< largest size of a sum: Exact128
+/// Most bytes of a block's shared memory for rows, as values or codes, and for sums. GPUs of compute capability 8.0,
+/// 9.0 and 10.0 have this much. On others, linking takes the plan of fewer rows that is nearest and fits.
+constexpr std::size_t kSharedBytes = 160u << 10;
+/// Bytes that a block may have on every GPU. Plans that linking takes instead of others have no more.
+constexpr std::size_t kSharedEverywhere = 40u << 10;
 
 constexpr std::uint32_t kLockstep = 4;  ///< the most trees that a thread walks in lockstep
 
@@ -117,10 +119,12 @@ struct Facts {
   bool vectors;         ///< true if leaves are vectors, of which each has an element for each output
   bool keeps_leaves;    ///< true if threads that share the trees of a row keep every tree's leaf
   double leaf_bytes;    ///< bytes of a leaf that is kept
+  double sum_bytes;     ///< bytes of a sum of threads that share the trees of a row
 };
 
 Facts facts_of(const Model& model, Contract contract) {
   const ForestStatistics forest = statistics(model);
+  const AccumulatorKind exact = exact_sums(model).kind, plain = sum_kind(model.score_type);
   const bool array = suits_array(model, forest);
   return {forest,
           static_cast<double>(model.trees.size()),
@@ -134,8 +138,9 @@ Facts facts_of(const Model& model, Contract contract) {
           contract != Contract::Reproducible && model.score_type == ScalarType::Float32,
           std::ceil(static_cast<double>(model.trees.size()) / static_cast<double>(trees_per_round(model))),
           trees_per_round(model) != model.num_outputs,
-          contract == Contract::Trainer || is_per_tree(exact_sums(model).kind),
-          model.score_type == ScalarType::Float64 ? 8.0 : 4.0};
+          contract == Contract::Trainer || is_per_tree(exact),
+          static_cast<double>(element_size(plain)),
+          static_cast<double>(element_size(contract == Contract::Reproducible ? exact : plain))};
 }
 
 /// Where a block keeps the leaves of trees that several threads of a row share.
@@ -170,32 +175,35 @@ std::uint32_t threads_of_row(const Facts& facts, const Shape& shape) {
   return static_cast<std::uint32_t>(std::ceil(trees_of_block(facts, shape) / trees_of_thread(facts, shape)));
 }
 
-/// Returns the candidate for a shape, with rows as codes or as values; std::nullopt where a block's memory does not
-/// hold its rows and sums.
-std::optional<Candidate> candidate(const Facts& facts, const Shape& shape, bool codes) {
+/// Returns the candidate for a shape, with rows as codes or as values; std::nullopt where `most` bytes of a block's
+/// memory do not hold its rows and sums.
+std::optional<Candidate> candidate(const Facts& facts, const Shape& shape, bool codes, std::size_t most) {
   const bool spread = shape.tree_threads != 1;
   const bool joins = shape.blocks != 1;
   if (spread && facts.trees <= shape.tree_threads * shape.blocks / 2.0) return std::nullopt;
   if (joins && blocks_of_row(facts, shape) == 1) return std::nullopt;
   const bool categories = facts.forest.category_splits != 0;
   const bool keeps = spread && facts.keeps_leaves;
-  const double sums = spread && !keeps && !joins ? shape.tree_threads * facts.outputs * kSumBytes : 0;
+  const double sums =
+      spread && !keeps && !joins ? threads_of_row(facts, shape) * facts.outputs * facts.sum_bytes : 0;
   const auto bytes = [&](const StagedPlaces& places) {
     return static_cast<double>(places.words) * sizeof(float) + shape.rows * sums;
   };
   const double of_codes =
       bytes(staged_codes(shape.rows, static_cast<std::uint32_t>(facts.codes.value_or(0))));
   const bool one_tree = !spread || shape.rows % 32 == 0;  // for all lanes of a warp
-  if (codes && (!one_tree || of_codes > kSharedBytes)) return std::nullopt;
+  // Calls of encoded rows take no plan that walks values, so that linking has no other plan for them.
+  if (codes && (!one_tree || of_codes > kSharedEverywhere)) return std::nullopt;
   const bool coded = codes || categories;
   const double used = coded ? of_codes
                             : bytes(staged_values(shape.rows, static_cast<std::uint32_t>(facts.values),
                                                   shape.rows * shape.tree_threads));
-  if (used > kSharedBytes && spread) return std::nullopt;
-  if (used > kSharedBytes) return Candidate{shape, false, coded, Leaves::NotKept, 0};
+  if (used > static_cast<double>(most) && spread) return std::nullopt;
+  if (used > static_cast<double>(most)) return Candidate{shape, false, coded, Leaves::NotKept, 0};
   if (!keeps) return Candidate{shape, true, coded, Leaves::NotKept, used};
   const double leaves = shape.rows * facts.trees * facts.leaf_bytes;
-  if (joins || used + leaves > kSharedBytes) return Candidate{shape, true, coded, Leaves::Global, used};
+  if (joins || used + leaves > static_cast<double>(unrequested_shared(static_cast<std::uint64_t>(used))))
+    return Candidate{shape, true, coded, Leaves::Global, used};
   return Candidate{shape, true, coded, Leaves::Shared, used + leaves};
 }
 
@@ -240,8 +248,9 @@ std::uint32_t walks_together(const Facts& facts, const Candidate& one, std::uint
 
 /// Returns whether a shape's code is one that kernels know: see kernels/link/known_code.hpp.
 bool is_known(const Facts& facts, const Candidate& one) {
-  return facts.float32_scores && one.shape.tree_threads != 1 && one.shape.blocks == 1 && one.staged &&
-         !one.coded;
+  const bool joins = one.shape.blocks != 1;
+  return facts.float32_scores && one.shape.tree_threads != 1 && one.staged && !one.coded &&
+         (!joins || one.leaves == Leaves::NotKept);
 }
 
 /// Returns the clocks that a pass of `rows` rows takes.
@@ -256,10 +265,10 @@ double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
   const double staged = one.staged ? here * static_cast<double>(facts.values) * sizeof(float) : 0;
   const double features = std::max(1u, facts.forest.features_used);
   const double thresholds = static_cast<double>(facts.forest.thresholds) / features;
-  const auto sums = static_cast<std::size_t>(one.leaves != Leaves::NotKept ? Sums::Leaves
-                                             : facts.exact_sums            ? Sums::Others
-                                                                           : Sums::Float32);
-  const CodeCosts& code = is_known(facts, one) ? kKernels.known[sums] : kKernels.interpreted[sums];
+  const Sums sums = one.leaves != Leaves::NotKept ? Sums::Leaves
+                    : facts.exact_sums            ? Sums::Others
+                                                  : Sums::Float32;
+  const CodeCosts& code = code_costs(kKernels, sums, is_known(facts, one), one.shape.blocks != 1);
   const bool whole = !one.coded && one.shape.rows < kBanks;
   const Copying copies = copying(one.coded ? kTimedKernels : kKernels, staged, here * threads, whole);
   const double staging = one.coded ? features * rank_latency(thresholds) : copies.latency;
@@ -288,12 +297,14 @@ double clocks(const Facts& facts, const Candidate& one, double rows) {
 
 /// Returns the candidate that costs least. Blocks share the trees of a row only if `joins`.
 Candidate cheapest(const Facts& facts, double rows, bool joins) {
+  // The plan of the fewest rows runs on every GPU, so that linking has it for the calls of others.
+  const std::size_t most = rows == kCalls[0] ? kSharedEverywhere : kSharedBytes;
   std::optional<Candidate> best;
   double least = 0;
   const auto compare = [&](const Shape& shape) {
     for (const bool codes : {false, true}) {
       if (codes && !(facts.array && facts.codes)) continue;
-      const std::optional<Candidate> one = candidate(facts, shape, codes);
+      const std::optional<Candidate> one = candidate(facts, shape, codes, most);
       if (!one) continue;
       const double cost = clocks(facts, *one, rows);
       if (best && cost > kGain * least) continue;
@@ -398,6 +409,7 @@ void merge_runs(const Facts& facts, Choice& choice) {
       if (choice[begin].shape.tree_threads == 1) continue;
       for (const std::size_t neighbour : {begin - 1, end}) {
         if (neighbour >= choice.size()) continue;
+        if (begin == 0 && choice[neighbour].bytes > kSharedEverywhere) continue;
         double more = 0;
         for (std::size_t i = begin; i != end; ++i)
           more = std::max(more,

@@ -55,6 +55,23 @@ TEST_F(Inspect, SaysWhatLinkingRefuses) {
       "has 101376");
 }
 
+TEST_F(Inspect, SaysWhichPlanADeviceOfLessMemoryTakes) {
+  const std::string plans =
+      "plan(500); tile(batch, b0, b1, 64); cache(b0); gpuDimension(b0, grid.x)\n"
+      "plan(BATCH); tile(batch, b0, b1, 4096); cache(b0); gpuDimension(b0, grid.x)\n";
+  const auto plan_on = [&](const std::string& device) {
+    const Outcome outcome = accounted({"--json", "--rows", "10000", "--device-model", device, "--schedule",
+                                       write("plans.schedule", plans)});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out).value("plan", "its own");
+  };
+  EXPECT_EQ(plan_on("h200"), "its own");
+  EXPECT_EQ(
+      plan_on("l4"),
+      "that of calls of 500 rows: a block of the call's own plan needs more shared memory than this GPU "
+      "has");
+}
+
 TEST_F(Inspect, SaysHowManyStepsARowTakes) {
   const Outcome outcome =
       forestvm({"inspect", model_, "--json", "--schedule", write("array.schedule", "layout(tree, array)")});

@@ -21,10 +21,17 @@ namespace {
 struct Block {
   std::uint32_t rows, trees;            ///< rows of a block, and trees of a thread
   std::string more = "unrollWalk(t2)";  ///< further directives
+  std::uint32_t threads = 0;  ///< threads of a row in a block of several that join; 0: blocks do not join
 };
 
 /// Returns the schedule that `gpu` makes for a block in which threads share the trees of a row.
 std::string schedule(const Block& block, Contract contract) {
+  if (block.threads != 0)
+    return formatted(
+        "tile(batch, b0, b1, {}); tile(tree, g0, g, {}); gpuDimension(g0, grid.y); tile(g, t0, t, {}); "
+        "tile(t, t1, t2, {}); gpuDimension(t0, block.y); reorder(b0, g0, t0, b1, t1, t2); {}; "
+        "gpuDimension(b0, grid.x); gpuDimension(b1, block.x); layout(g0, sparse); interleave(t2); cache(b0)",
+        block.rows, block.trees * block.threads, block.trees, std::min(block.trees, 4u), block.more);
   return formatted(
       "tile(batch, b0, b1, {}); tile(tree, t0, t, {}); tile(t, t1, t2, {}); gpuDimension(t0, block.y); "
       "reorder(b0, t0, b1, t1, t2); {}; gpuDimension(b0, grid.x); gpuDimension(b1, block.x); "
@@ -103,6 +110,37 @@ TEST(KnownCode, GivesTheHostsBits) {
                   EXPECT_EQ(of_gpu[i], of_host[i]) << block.rows << " x " << block.trees;
             }
           }
+}
+
+/// Blocks of 4 rows that share their trees join: each adds what its threads have made, and the last one what the blocks
+/// have made. The last block of 13 trees has fewer than the others.
+TEST(KnownCode, OfBlocksThatJoinGivesTheHostsBits) {
+  for (const Contract contract : {Contract::Fast, Contract::Reproducible})
+    for (const std::uint32_t outputs : {1u, 3u})
+      for (const Block& block : {Block{1, 1, "unrollWalk(t2)", 2}, Block{4, 1, "unrollWalk(t2)", 4},
+                                 Block{4, 2, "unrollWalk(t2)", 2}, Block{32, 4, "unrollWalk(t2)", 2}})
+        for (const std::size_t count : {1u, 3u, 19u, 65u}) {
+          const Model model = model_of(13, 5, outputs);
+          const Program mapped = test::compiled(model, schedule(block, contract), contract);
+          EXPECT_EQ(known(mapped, static_cast<std::uint32_t>(count), OutputKind::Raw),
+                    contract == Contract::Fast ? KnownCode::JoinedSums : KnownCode::JoinedExactSums)
+              << block.rows << " x " << block.trees;
+          const auto host = host_backend(test::compiled(model, "", contract));
+          const std::vector<float> rows = some_rows(count, 5);
+          for (const std::uint64_t seed : {1u, 2u, 3u}) {
+            const auto gpu = emulator_backend(mapped, {.seed = seed});
+            ASSERT_TRUE(gpu.ok() && host.ok());
+            for (const OutputKind output : {OutputKind::Raw, OutputKind::Value}) {
+              const auto of_gpu = answers(**gpu, rows, 5, output, outputs);
+              const auto of_host = answers(**host, rows, 5, output, outputs);
+              for (std::size_t i = 0; i < of_host.size(); ++i)
+                if (contract == Contract::Fast)  // sums are in another order
+                  EXPECT_NEAR(of_gpu[i], of_host[i], 1e-5) << block.rows << " x " << block.trees;
+                else
+                  EXPECT_EQ(of_gpu[i], of_host[i]) << block.rows << " x " << block.trees;
+            }
+          }
+        }
 }
 
 /// Codes that differ from the known ones are interpreted.

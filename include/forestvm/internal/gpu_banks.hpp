@@ -1,4 +1,4 @@
-// The banks of a GPU's shared memory, and where the rows of a block lie in them.
+// The banks of a GPU's shared memory, where the rows of a block lie in them, and what else lies there.
 //
 // Values of 32 rows and more lie feature by feature: a row is in one bank, whatever the features that lanes read. Fewer
 // rows lie one after the other, so that threads copy 16 bytes of a row at once: lanes that share few rows walk
@@ -47,6 +47,17 @@ constexpr StagedPlaces staged_values(std::uint32_t rows, std::uint32_t width, st
 constexpr StagedPlaces staged_codes(std::uint32_t rows, std::uint32_t columns) {
   const std::uint32_t stride = staged_code_words(rows);
   return {stride, 1, std::uint64_t{stride} * columns};
+}
+
+/// Bytes of a block's shared memory up to which accumulators lie there without a directive that asks for it: with more,
+/// fewer blocks could run beside each other.
+inline constexpr std::uint32_t kUnrequestedShared = 48u << 10;
+
+/// Returns these bytes where rows, trees and sums take `taken`: if that is more, a sixteenth beside them, which seldom
+/// changes how many blocks run beside each other.
+constexpr std::uint64_t unrequested_shared(std::uint64_t taken) {
+  const std::uint64_t beside = taken + taken / 16;
+  return beside > kUnrequestedShared ? beside : kUnrequestedShared;
 }
 
 /// Returns the number of the byte in its column where the code of a row lies.

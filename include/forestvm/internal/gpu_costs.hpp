@@ -14,8 +14,9 @@
 
 namespace forestvm::gpu_costs {
 
-/// Costs of running code, besides walks and copies, as counted in machine code (bench/gpu/machine.py) for one row of
-/// higgs.
+/// Costs of running code, besides walks and copies, as counted in machine code (bench/gpu/machine.py): for one row of
+/// higgs, and where blocks join, for four rows of a model of 1,000 trees. Lines are then those of the block that comes
+/// last and goes on.
 struct CodeCosts {
   double instructions;  ///< that a warp issues outside the loop of its walk
   double lines;         ///< lines of code, of 128 bytes, that they lie in
@@ -29,23 +30,38 @@ inline constexpr std::size_t kSums = 3;
 /// The kernels that calls are estimated for. Costs of code are those for each of Sums.
 struct Kernels {
   CodeCosts interpreted[kSums];
-  CodeCosts known[kSums];  ///< of code that kernels know (kernels/link/known_code.hpp)
-  double loads_at_once;    ///< loads of a thread that are under way while it copies rows
-  bool copies_whole_rows;  ///< true if rows that lie one after the other are copied at once
+  CodeCosts known[kSums];         ///< of code that kernels know (kernels/link/known_code.hpp)
+  CodeCosts joined[kSums];        ///< of interpreted code where blocks join
+  CodeCosts known_joined[kSums];  ///< of code that kernels know where blocks join
+  double loads_at_once;           ///< loads of a thread that are under way while it copies rows
+  bool copies_whole_rows;         ///< true if rows that lie one after the other are copied at once
 };
 
 /// The kernels of which an H200's times are known. Bytes of stacks were not counted in their machine code. A stack had
 /// 624 bytes. Besides what loads missed, L2 moved 435 sectors for each warp in calls of few rows of higgs, without the
 /// code's, and 1,169 for 16,384 rows of epsilon.
 inline constexpr CodeCosts kTimedCode{1991, 250, 584 * 32};
-inline constexpr Kernels kTimedKernels{
-    {kTimedCode, kTimedCode, kTimedCode}, {kTimedCode, kTimedCode, kTimedCode}, 1, false};
+inline constexpr Kernels kTimedKernels{{kTimedCode, kTimedCode, kTimedCode},
+                                       {kTimedCode, kTimedCode, kTimedCode},
+                                       {kTimedCode, kTimedCode, kTimedCode},
+                                       {kTimedCode, kTimedCode, kTimedCode},
+                                       1,
+                                       false};
 
-/// The kernels of today.
+/// The kernels of today. Leaves of blocks that join are added by interpreted code.
 inline constexpr Kernels kKernels{{{1209, 170, 8576}, {1845, 188, 8704}, {1944, 243, 11008}},
                                   {{535, 97, 0}, {864, 98, 0}, {641, 111, 0}},
+                                  {{1370, 211, 10760}, {1245, 187, 9992}, {1858, 309, 13192}},
+                                  {{531, 146, 0}, {1245, 187, 9992}, {564, 155, 0}},
                                   4,
                                   true};
+
+/// Returns the costs of a code with such sums.
+constexpr const CodeCosts& code_costs(const Kernels& kernels, Sums sums, bool known, bool joins) {
+  const auto of = static_cast<std::size_t>(sums);
+  if (joins) return known ? kernels.known_joined[of] : kernels.joined[of];
+  return known ? kernels.known[of] : kernels.interpreted[of];
+}
 
 inline constexpr double kTimedLatency = 21000;  ///< latency of a block of the timed kernels without its walks
 /// Latency of a block whatever its code, of nvForest's kernel, whose code is the shortest that was timed.
