@@ -21,32 +21,34 @@ struct Place {
 
 }  // namespace
 
-ByteTests::ByteTests(const GroupData& group, std::uint32_t tree_count, bool wide) {
-  const std::span trees(group.trees, tree_count);
+std::unique_ptr<const ByteTests> ByteTests::make(const GroupData& group, std::uint32_t tree_count,
+                                                 bool wide) {
   std::uint32_t depth = 0;
-  for (const TreeDesc& tree : trees) {
+  for (const TreeDesc& tree : std::span(group.trees, tree_count)) {
     constexpr std::uint32_t kMostEnds = std::numeric_limits<std::uint16_t>::max();
-    if (tree.node_count > kMostEnds || tree.leaf_count > kMostEnds) return;
+    if (tree.node_count > kMostEnds || tree.leaf_count > kMostEnds) return nullptr;
     depth = std::max(depth, tree.depth);
   }
-  walks_end_ = depth <= kLevels;
-  has_leaves_ = walks_end_ && !wide;
-  if (has_leaves_) spare_levels_ = std::min(kLevels - depth, kMostSpareLevels);
+  std::unique_ptr<ByteTests> made(new ByteTests);  // std::make_unique cannot call the private constructor
+  made->walks_end_ = depth <= kLevels;
+  made->has_leaves_ = made->walks_end_ && !wide;
+  if (made->has_leaves_) made->spare_levels_ = std::min(kLevels - depth, kMostSpareLevels);
   const std::size_t all = (std::size_t{tree_count} + kFour - 1) / kFour * kFour + kTogether;
-  const std::size_t ends = has_leaves_in_blocks() ? 0 : all << (kLevels - spare_levels_);
+  const std::size_t ends = made->has_leaves_in_blocks() ? 0 : all << (kLevels - made->spare_levels_);
   const std::size_t bytes =
-      all * kSlots * sizeof(Low) + ends * (has_leaves_ ? sizeof(float) : sizeof(std::uint16_t));
-  if (tree_count == 0 || bytes > kMostBytes) return;
-  high_.resize(all / kFour);
-  low_.resize(all * kSlots);
-  for (High& tests : high_) tests.codes.fill(kNeverRight);
-  for (Low& tests : low_) tests.codes.fill(kNeverRight);
-  if (has_leaves_)
-    leaves_.resize(ends);
+      all * kSlots * sizeof(Low) + ends * (made->has_leaves_ ? sizeof(float) : sizeof(std::uint16_t));
+  if (tree_count == 0 || bytes > kMostBytes) return nullptr;
+  made->high_.resize(all / kFour);
+  made->low_.resize(all * kSlots);
+  for (High& tests : made->high_) tests.codes.fill(kNeverRight);
+  for (Low& tests : made->low_) tests.codes.fill(kNeverRight);
+  if (made->has_leaves_)
+    made->leaves_.resize(ends);
   else
-    ends_.resize(ends + 1);  // gathers read a word for each
-  begins_.resize(all);
-  for (std::uint32_t to = 0; to < all; ++to) add(group, std::min(to, tree_count - 1), to);
+    made->ends_.resize(ends + 1);  // gathers read a word for each
+  made->begins_.resize(all);
+  for (std::uint32_t to = 0; to < all; ++to) made->add(group, std::min(to, tree_count - 1), to);
+  return made;
 }
 
 /// Sets the tests and ends of the tree `to` to those of a tree of the group.

@@ -51,11 +51,11 @@ Result<LoadedWalker> load_walker(const Program& program, LoadedProgram& loaded, 
     loaded.roots[desc.group] = root_nodes(group.layout, walker.task.group);
     walker.task.roots = &loaded.roots[desc.group];
     if (group.layout == Layout::Sparse4 && comes_to_leaves(desc, walker.task.group)) {
-      ByteTests& tests = loaded.byte_tests[desc.group];
-      if (tests.empty())
+      std::unique_ptr<const ByteTests>& tests = loaded.byte_tests[desc.group];
+      if (tests == nullptr)
         tests = target.byte_tests(walker.task.group, walker.task.group.tree_count, loaded.columns,
                                   !program.wide_leaves().empty());
-      if (!tests.empty()) walker.task.byte_tests = &tests;
+      walker.task.byte_tests = tests.get();
     }
   }
   walker.task.first_tree = group.tree_begin;

@@ -85,7 +85,8 @@ struct LoadedProgram {
   std::vector<LoadedWalker> walkers{};
   std::vector<GroupData> group_data{};
   std::vector<RootNodes> roots{};             ///< For each group whose trees lanes walk, the trees' roots.
-  std::vector<ByteTests> byte_tests{};        ///< For each group whose trees lanes walk, tests as bytes.
+  /// For each group whose trees lanes walk, its tests as bytes; null if there are none.
+  std::vector<std::unique_ptr<const ByteTests>> byte_tests{};
   std::vector<std::uint8_t> tile_exits{};     ///< Exits of tiles: see GroupData::exits.
   std::vector<std::uint8_t> trees_ascend{};   ///< For each group, whether its trees are in the model's order.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.

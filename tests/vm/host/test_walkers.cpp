@@ -12,6 +12,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstring>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <thread>
@@ -152,6 +153,7 @@ class Guarded {
   /// Puts in the first `tree_count` trees; memory has no others.
   void put_trees(const WalkerForest& forest, std::uint32_t tree_count, Against end) {
     forest_ = &forest;
+    byte_tests_.reset();
     const GroupDesc& group = forest.group();
     const std::byte* const from = forest.program.nodes().data() + group.node_offset;
     const TreeDesc& last = forest.trees[tree_count - 1];
@@ -187,7 +189,7 @@ class Guarded {
   bool put_byte_tests(const host::Target& target, std::uint32_t tree_count) {
     const bool wide = !forest_->program.wide_leaves().empty();
     byte_tests_ = target.byte_tests(data_, tree_count, forest_->columns(), wide);
-    return !byte_tests_.empty();
+    return byte_tests_ != nullptr;
   }
 
   /// Returns a task whose memory has only what a walk of these rows may read and, at `sums`, write.
@@ -221,7 +223,7 @@ class Guarded {
     WalkTask task{};
     task.group = data_;
     task.roots = &roots_;
-    task.byte_tests = byte_tests_.empty() ? nullptr : &byte_tests_;
+    task.byte_tests = byte_tests_.get();
     task.numbers = numbers_at_;
     task.wide_leaves = wide_at_;
     task.tree_range = call.trees;
@@ -291,7 +293,7 @@ class Guarded {
   const std::uint32_t* numbers_at_ = nullptr;
   const double* wide_at_ = nullptr;
   RootNodes roots_;
-  ByteTests byte_tests_{};
+  std::unique_ptr<const ByteTests> byte_tests_;
 };
 
 template <class T>

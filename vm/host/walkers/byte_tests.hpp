@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <forestvm/core/encoder.hpp>
@@ -42,12 +43,9 @@ class ByteTests {
   /// Returns the place of a leaf in a block, in floats: 1, 2, 3 or 5.
   static constexpr std::uint32_t leaf_place(std::uint32_t leaf) { return leaf + 1 + (leaf == 3 ? 1 : 0); }
 
-  ByteTests() = default;
+  /// See byte_tests_for. Columns are at most kMostColumns.
+  static std::unique_ptr<const ByteTests> make(const GroupData& group, std::uint32_t tree_count, bool wide);
 
-  /// See byte_tests_for. There are no tests if they would take too much memory. Columns are at most kMostColumns.
-  ByteTests(const GroupData& group, std::uint32_t tree_count, bool wide);
-
-  bool empty() const { return high_.empty(); }
   /// Returns the first levels of four trees. The number of the first one is a multiple of 4.
   const High* high(std::uint32_t tree) const { return high_.data() + tree / kFour; }
   /// Returns the blocks of a tree.
@@ -79,6 +77,7 @@ class ByteTests {
   const std::uint32_t* begins(std::uint32_t tree) const { return begins_.data() + tree; }
 
  private:
+  ByteTests() = default;
   void add(const GroupData& group, std::uint32_t tree, std::uint32_t to);
 
   std::vector<High> high_{};
@@ -90,17 +89,18 @@ class ByteTests {
   bool walks_end_ = true, has_leaves_ = false;
 };
 
-using MakeByteTests = ByteTests(const GroupData& group, std::uint32_t tree_count, std::size_t columns,
-                                bool wide);
+using MakeByteTests = std::unique_ptr<const ByteTests>(const GroupData& group, std::uint32_t tree_count,
+                                                       std::size_t columns, bool wide);
 
 /// Makes the tests of the first `tree_count` trees of a group of the layout sparse4 for the walks of a CPU target.
-/// There are none if it decides none as bytes, or not of so many columns of codes. `wide` says whether sums are of
-/// float64 leaves.
+/// Returns null if it decides none as bytes, or not of so many columns of codes, and if they would take too much
+/// memory. `wide` says whether sums are of float64 leaves.
 template <class Target>
-ByteTests byte_tests_for(const GroupData& group, std::uint32_t tree_count, std::size_t columns, bool wide) {
+std::unique_ptr<const ByteTests> byte_tests_for(const GroupData& group, std::uint32_t tree_count,
+                                                std::size_t columns, bool wide) {
   if constexpr (requires { Target::Lanes::kByteTestColumns; })
-    if (columns <= Target::Lanes::kByteTestColumns) return {group, tree_count, wide};
-  return {};
+    if (columns <= Target::Lanes::kByteTestColumns) return ByteTests::make(group, tree_count, wide);
+  return nullptr;
 }
 
 }  // namespace forestvm::host
