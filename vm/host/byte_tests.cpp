@@ -12,13 +12,6 @@ namespace {
 /// The most bytes of tests and leaves. More would leave the second-level cache, from which they are read.
 constexpr std::size_t kMostBytes = std::size_t{2} << 20;
 
-/// A node in the first eight levels of a tree, or the node below them at which a walk through them ends.
-struct Place {
-  std::uint32_t node;  ///< The node's distance from the root.
-  std::uint32_t slot;
-  unsigned level;
-};
-
 }  // namespace
 
 std::unique_ptr<const ByteTests> ByteTests::make(const GroupData& group, std::uint32_t tree_count,
@@ -38,10 +31,12 @@ std::unique_ptr<const ByteTests> ByteTests::make(const GroupData& group, std::ui
   const std::size_t bytes =
       all * kSlots * sizeof(Low) + ends * (made->has_leaves_ ? sizeof(float) : sizeof(std::uint16_t));
   if (tree_count == 0 || bytes > kMostBytes) return nullptr;
-  made->high_.resize(all / kFour);
-  made->low_.resize(all * kSlots);
-  for (High& tests : made->high_) tests.codes.fill(kNeverRight);
-  for (Low& tests : made->low_) tests.codes.fill(kNeverRight);
+  High no_high{};
+  no_high.codes.fill(kNeverRight);
+  Low no_low{};
+  no_low.codes.fill(kNeverRight);
+  made->high_.assign(all / kFour, no_high);
+  made->low_.assign(all * kSlots, no_low);
   if (made->has_leaves_)
     made->leaves_.resize(ends);
   else
@@ -56,39 +51,40 @@ void ByteTests::add(const GroupData& group, std::uint32_t tree, std::uint32_t to
   const Sparse4View::Tree nodes = Sparse4View::tree(group, tree);
   const TreeDesc& desc = group.trees[tree];
   begins_[to] = walks_end_ ? desc.first_leaf : desc.first_node;
+  High& high = high_[to / kFour];
   Low* const blocks = low_.data() + to * std::size_t{kSlots};
-  std::array<Place, kLevels + 1> waiting;  // right children
-  std::size_t count = 0;
-  waiting[count++] = {0, 1, 0};
-  while (count != 0) {
-    Place at = waiting[--count];
-    for (; at.level < kLevels && !Sparse4View::is_leaf(nodes, at.node); ++at.level, at.slot *= 2) {
-      const unsigned level = at.level % kHalf;
-      const std::uint32_t slot = at.slot % (1u << level) | 1u << level;
-      const auto set = [&](auto& tests, std::uint32_t first) {
-        tests.columns[first + slot] = static_cast<std::uint8_t>(Sparse4View::column(nodes, at.node));
-        tests.codes[first + slot] = Sparse4View::code(nodes, at.node);
+  const unsigned levels = kLevels - spare_levels_;
+  std::array<std::uint32_t, std::size_t{2} << kLevels> places;  // of the node or the leaf above it, by slot
+  places[1] = 0;
+  for (unsigned level = 0; level < levels; ++level) {
+    const std::uint32_t first = 1u << level;
+    for (std::uint32_t slot = first; slot < 2 * first; ++slot) {
+      const std::uint32_t at = places[slot];
+      places[2 * slot] = places[2 * slot + 1] = at;
+      if (Sparse4View::is_leaf(nodes, at)) continue;
+      for (unsigned branch = 0; branch < 2; ++branch)
+        places[2 * slot + branch] = Sparse4View::child(nodes, at, branch);
+      const auto set = [&](auto& tests, std::uint32_t test) {
+        tests.columns[test] = static_cast<std::uint8_t>(Sparse4View::column(nodes, at));
+        tests.codes[test] = Sparse4View::code(nodes, at);
       };
-      if (at.level < kHalf)
-        set(high_[to / kFour], to % kFour * kSlots);
+      const unsigned low_level = level % kHalf;
+      if (level < kHalf)
+        set(high, to % kFour * kSlots + slot);
       else
-        set(blocks[(at.slot >> level) % kSlots], 0);
-      waiting[count++] = {Sparse4View::child(nodes, at.node, 1), 2 * at.slot + 1, at.level + 1};
-      at.node = Sparse4View::child(nodes, at.node, 0);
+        set(blocks[(slot >> low_level) % kSlots], slot % (1u << low_level) | 1u << low_level);
     }
-    // Rows go left in the levels below a leaf.
-    const std::uint32_t slot = (at.slot << (kLevels - at.level)) % (1u << kLevels),
-                        end = slot >> spare_levels_;
-    const std::size_t first = std::size_t{to} << (kLevels - spare_levels_);
-    const std::uint32_t leaf = nodes.nodes[at.node].leaf();
+  }
+  for (std::uint32_t end = 0; end < 1u << levels; ++end) {
+    const std::uint32_t at = places[(std::size_t{1} << levels) + end], leaf = nodes.nodes[at].leaf();
+    const std::size_t index = (std::size_t{to} << levels) + end;
     if (!has_leaves_) {
-      ends_[first + end] = static_cast<std::uint16_t>(walks_end_ ? leaf - desc.first_leaf : at.node);
+      ends_[index] = static_cast<std::uint16_t>(walks_end_ ? leaf - desc.first_leaf : at);
     } else if (has_leaves_in_blocks()) {
-      const std::uint32_t place = leaf_place(end % kLeavesOfBlock);
-      std::memcpy(reinterpret_cast<float*>(blocks + end / kLeavesOfBlock) + place, group.leaves + leaf,
-                  sizeof(float));
+      auto* const block = reinterpret_cast<float*>(blocks + end / kLeavesOfBlock);
+      std::memcpy(block + leaf_place(end % kLeavesOfBlock), group.leaves + leaf, sizeof(float));
     } else {
-      leaves_[first + end] = group.leaves[leaf];
+      leaves_[index] = group.leaves[leaf];
     }
   }
 }

@@ -48,14 +48,14 @@ Result<LoadedWalker> load_walker(const Program& program, LoadedProgram& loaded, 
   walker.task.group = loaded.group_data[desc.group];
   if (walker.walk.interleaving.tiles ==
       nullptr) {  // the walks of these layouts that have no tiles are in lanes
-    loaded.roots[desc.group] = root_nodes(group.layout, walker.task.group);
-    walker.task.roots = &loaded.roots[desc.group];
+    TreesInLanes& trees = loaded.in_lanes[desc.group];
+    trees.roots = root_nodes(group.layout, walker.task.group);
+    walker.task.roots = &trees.roots;
     if (group.layout == Layout::Sparse4 && comes_to_leaves(desc, walker.task.group)) {
-      std::unique_ptr<const ByteTests>& tests = loaded.byte_tests[desc.group];
-      if (tests == nullptr)
-        tests = target.byte_tests(walker.task.group, walker.task.group.tree_count, loaded.columns,
-                                  !program.wide_leaves().empty());
-      walker.task.byte_tests = tests.get();
+      if (trees.byte_tests == nullptr)
+        trees.byte_tests = target.byte_tests(walker.task.group, walker.task.group.tree_count, loaded.columns,
+                                             !program.wide_leaves().empty());
+      walker.task.byte_tests = trees.byte_tests.get();
     }
   }
   walker.task.first_tree = group.tree_begin;
@@ -132,8 +132,7 @@ Result<std::unique_ptr<const LoadedProgram>> load_program(const Program& program
     loaded.group_data.push_back(group_data(program, group, loaded.tile_exits.data()));
     loaded.trees_ascend.push_back(has_trees_in_order(program, group) ? 1 : 0);
   }
-  loaded.roots.resize(loaded.groups.size());
-  loaded.byte_tests.resize(loaded.groups.size());
+  loaded.in_lanes.resize(loaded.groups.size());
   for (const WalkerDesc& desc : program.walkers()) {
     FVM_ASSIGN(const LoadedWalker walker, load_walker(program, loaded, desc, target));
     loaded.walkers.push_back(walker);

@@ -40,6 +40,12 @@ struct LoadedWalker {
   bool trees_ascend;  ///< True if the trees of its group are in the model's order.
 };
 
+/// Tables of a group for walks with trees in the lanes.
+struct TreesInLanes {
+  RootNodes roots{};
+  std::unique_ptr<const ByteTests> byte_tests{};  ///< Null if walks begin at roots.
+};
+
 /// The way in which a program computes the scores of stages.
 enum class StageRule : std::uint8_t {
   Leaves,  ///< It keeps each tree's leaf, and adds the leaves of each stage.
@@ -84,9 +90,7 @@ struct LoadedProgram {
   const std::uint32_t* category_words = nullptr;  ///< The program's category_words section.
   std::vector<LoadedWalker> walkers{};
   std::vector<GroupData> group_data{};
-  std::vector<RootNodes> roots{};             ///< For each group whose trees lanes walk, the trees' roots.
-  /// For each group whose trees lanes walk, its tests as bytes; null if there are none.
-  std::vector<std::unique_ptr<const ByteTests>> byte_tests{};
+  std::vector<TreesInLanes> in_lanes{};       ///< For each group whose trees lanes walk.
   std::vector<std::uint8_t> tile_exits{};     ///< Exits of tiles: see GroupData::exits.
   std::vector<std::uint8_t> trees_ascend{};   ///< For each group, whether its trees are in the model's order.
   std::vector<std::uint32_t> tree_outputs{};  ///< Output of each tree, by the tree's number in the model.

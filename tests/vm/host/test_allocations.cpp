@@ -158,7 +158,7 @@ TEST(Allocations, NoneInTheMachineOnThreads) {
   const host::LoadedProgram& loaded = **loading;
   const std::vector<float> rows = small_rows(40, 3);
   std::vector<float> out(120), expected(120);
-  std::vector<std::byte> scratch(loaded.accumulator_bytes(1, OutputKind::Raw, 40));
+  std::vector<std::byte> scratch(loaded.accumulator_bytes(1, OutputKind::Raw, 40, program.meta().num_trees));
   host::Pass pass{};
   pass.rows = rows.data();
   pass.row_stride = 3;
