@@ -60,10 +60,11 @@ void ByteTests::add(const GroupData& group, std::uint32_t tree, std::uint32_t to
     const std::uint32_t first = 1u << level;
     for (std::uint32_t slot = first; slot < 2 * first; ++slot) {
       const std::uint32_t at = places[slot];
-      places[2 * slot] = places[2 * slot + 1] = at;
+      std::uint32_t* const children = places.data() + std::size_t{2} * slot;
+      children[0] = children[1] = at;
       if (Sparse4View::is_leaf(nodes, at)) continue;
       for (unsigned branch = 0; branch < 2; ++branch)
-        places[2 * slot + branch] = Sparse4View::child(nodes, at, branch);
+        children[branch] = Sparse4View::child(nodes, at, branch);
       const auto set = [&](auto& tests, std::uint32_t test) {
         tests.columns[test] = static_cast<std::uint8_t>(Sparse4View::column(nodes, at));
         tests.codes[test] = Sparse4View::code(nodes, at);
