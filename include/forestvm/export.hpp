@@ -35,8 +35,8 @@ struct ExportedC {
 /// -ffp-contract=off. Loops, layouts and sums are the program's; the iterations of parallel loops run one
 /// after the other. Rows are float, or double if the program compares in float64 (ProgramMeta::row_type); scores and
 /// values are of the program's score_type. Cells of hashed features hold what PREFIX_category writes. The struct
-/// PREFIX_options has the options of calls that the program can honour: rounds, margins and early stops. Refused:
-/// programs for GPUs. Usage: a prefix that is not a C identifier.
+/// PREFIX_options has the options of calls: rounds, margins and early stops. Refused: programs for GPUs, and virtual
+/// ensembles of trees that are no rounds of boosting. Usage: a prefix that is not a C identifier.
 Result<ExportedC> export_c(const Program& program, const ExportOptions& options = {});
 
 }  // namespace forestvm

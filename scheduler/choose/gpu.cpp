@@ -63,7 +63,8 @@ constexpr std::uint32_t kCalls[] = {1, 16, 64, 512, 2048, 16384, 65536, 1u << 20
 /// Most bytes of a block's shared memory for rows, as values or codes, and for sums. GPUs of compute capability 8.0,
 /// 9.0 and 10.0 have this much. On others, linking takes the plan of fewer rows that is nearest and fits.
 constexpr std::size_t kSharedBytes = 160u << 10;
-/// Bytes that a block may have on every GPU. Plans that linking takes instead of others have no more.
+/// Most bytes of these in the plan for the fewest rows, which runs on every GPU: each has 48 kB, of which a block has
+/// other things, too.
 constexpr std::size_t kSharedEverywhere = 40u << 10;
 
 constexpr std::uint32_t kLockstep = 4;  ///< the most trees that a thread walks in lockstep
@@ -375,7 +376,7 @@ using Choice = std::vector<Candidate>;
 
 bool same_shape(const Candidate& one, const Candidate& other) {
   return one.shape.rows == other.shape.rows && one.shape.tree_threads == other.shape.tree_threads &&
-         one.shape.blocks == other.shape.blocks && one.coded == other.coded;
+         one.shape.blocks == other.shape.blocks && one.coded == other.coded && one.staged == other.staged;
 }
 
 /// Returns the end of the run of one shape that begins at `begin`.

@@ -1,5 +1,6 @@
 // Writes the functions that callers see, and what their options change: the rounds whose trees count, the margins from
-// which sums start, and early stops. Only what the program can honour becomes part of the file.
+// which sums start, and early stops. The options of all files have the same fields, so that callers can declare them
+// once; code is written for those that the program can honour, and the others are refused.
 #include <algorithm>
 
 #include <forestvm/backend.hpp>
@@ -146,6 +147,30 @@ constexpr const char* kCheckMargins = R"(  if (options != NULL && options->base_
   }
 )";
 
+constexpr const char* kOptions =
+    R"(/* Options of a call; a field that is zero asks for nothing. Files of other forests have the same fields. Functions that
+ * take options return 0, or write nothing and return
+ *   1 for wrong rounds,
+ *   2 for margins that are not finite,
+ *   4 for a wrong early stop,@MEMBERS
+ * and the same number for an option that the output or the forest does not have. */
+typedef struct {
+  uint32_t rounds_begin, rounds_end; /* rounds whose trees count, from 0; both 0: all */
+  const @SCORE *base_margin; /* count x @OUTPUTS numbers from which sums start; NULL: the base scores */
+  uint32_t early_stop_every; /* rounds after which a row that is decided gets no more trees; 0: never */
+  double early_stop_margin;  /* distance of raw scores above which a row is decided */
+} @options;
+)";
+constexpr const char* kMembersCode =
+    "\n *   8 if there are no virtual ensembles, or more than half the rounds,";
+
+/// Options that the program does not have.
+constexpr const char* kRefuseRounds =
+    "  if (options != NULL && (options->rounds_begin != 0u || options->rounds_end != 0u)) return 1;\n";
+constexpr const char* kRefuseMargins = "  if (options != NULL && options->base_margin != NULL) return 2;\n";
+constexpr const char* kRefuseEarlyStop =
+    "  if (options != NULL && options->early_stop_every != 0u) return 4;\n";
+
 /// Sizes of rows follow from the rounds of a call.
 constexpr const char* kRowBytes =
     R"(  if (want == @STAGED) row_bytes *= (call.round_end - call.round_begin - 1u) / call.every + 1u;
@@ -244,12 +269,15 @@ std::string answer_text(const Job& job, std::uint32_t rows_at_a_time) {
     check += kCheckRounds;
     if (has_members(job.program)) check += kCheckMembers;
     check += kRowBytes;
-  } else if (calls.early_stop) {
-    set += formatted("  call.tree_begin = 0u;\n  call.tree_end = {};\n", trees);
+  } else {
+    check += kRefuseRounds;
+    if (calls.early_stop) set += formatted("  call.tree_begin = 0u;\n  call.tree_end = {};\n", trees);
   }
   if (calls.margins) {
     set += "  call.margin = NULL;\n";
     check += kCheckMargins;
+  } else {
+    check += kRefuseMargins;
   }
   std::string text;
   if (calls.early_stop) {
@@ -257,6 +285,8 @@ std::string answer_text(const Job& job, std::uint32_t rows_at_a_time) {
     check += kCheckEarlyStop;
     text += meta.early_stop == EarlyStopRule::Lead ? kLead : kDistance;
     text += kAnswerDecided;
+  } else {
+    check += kRefuseEarlyStop;
   }
   text += kAnswer;
   text = replaced(
@@ -378,38 +408,22 @@ std::string base_text(const Job& job, AccumulatorKind kind) {
 std::string call_types(const Job& job) {
   const CallKinds& calls = job.calls;
   if (!calls.read()) return "";
-  std::string options, call;
+  std::string call;
   if (calls.quantiles)
     call +=
         "  const double *quantiles;\n  size_t quantile_count;\n  uint32_t *counts; /* of targets, and of blocks of them */\n";
-  if (calls.rounds) {
-    options +=
-        formatted("  uint32_t rounds_begin, rounds_end; /* rounds whose trees count, of {}; both 0: all */\n",
-                  number(job.program.round_begins().size() - 1));
+  if (calls.rounds)
     call +=
         "  uint32_t round_begin, round_end;\n  uint32_t every; /* rounds from a stage to the next, or the number of ensembles */\n  int chosen; /* 1 if the caller chose the rounds */\n";
-  }
   if (calls.some_trees()) call += "  uint32_t tree_begin, tree_end;\n";
   if (calls.averages) call += "  double divisor; /* the number of rounds */\n";
-  if (calls.margins) {
-    options +=
-        "  const @SCORE *base_margin; /* count x @OUTPUTS numbers from which sums start; NULL: the base scores */\n";
-    call += "  const @SCORE *margin; /* of the first row; NULL: base scores */\n";
-  }
-  if (calls.early_stop) {
-    options +=
-        "  uint32_t early_stop_every; /* rounds after which a row that is decided gets no more trees; 0: never */\n"
-        "  double early_stop_margin;  /* distance of raw scores above which a row is decided */\n";
+  if (calls.margins) call += "  const @SCORE *margin; /* of the first row; NULL: base scores */\n";
+  if (calls.early_stop)
     call +=
         "  const double *sums; /* of the trees before tree_begin; NULL: there are none */\n"
         "  int more;           /* 1 if further trees follow: the base score that is added last is not added yet */\n";
-  }
-  const std::string heads = formatted(
-      "/* Options of a call; all zero: none. Functions that take them return 0, or write nothing and return 1 for wrong\n * rounds, 2 for margins that are not finite, 4 for a wrong early stop, or these if the output takes no such option{}. */\n",
-      has_members(job.program) ? ";\n * 8 if there are no virtual ensembles, or more than half the rounds"
-                               : "");
   const std::string types =
-      calls.any() ? formatted("{}typedef struct {\n{}} @options;\n", heads, options) : "";
+      replaced(calls.any() ? kOptions : "", {{"@MEMBERS", has_members(job.program) ? kMembersCode : ""}});
   return in_file(
       job, formatted("{}/* What a call asks of the code. */\ntypedef struct {\n{}} @call;\n", types, call),
       job.program.meta().score_type);

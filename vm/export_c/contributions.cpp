@@ -498,7 +498,8 @@ std::string contributions_text(const Job& job, std::uint64_t& table_bytes, std::
   constexpr std::uint64_t kVisitBytes = 32;
   const std::uint64_t number_bytes = paths.wide ? 8 : 4;
   stack_bytes += 2 * paths.most_levels * number_bytes + paths.most_depth * kVisitBytes +
-                 paths.most_totals * (number_bytes + sizeof(double));
+                 paths.most_totals * (number_bytes + sizeof(double)) +
+                 (paths.interactions ? paths.most_points * number_bytes : 0);
   Tables tables(job, table_bytes);
   tables.text = kPathRecords;
   PathTables(job, paths).write(tables);

@@ -15,7 +15,11 @@ static double @quantile_of(double quantile, uint64_t total, const uint32_t *coun
   uint64_t below = 0u; /* number of rows with targets below `next` */
   uint32_t block = 0u, next, before;
   double low, high, at_low, at_high, of_low, of_high, fraction;
-  if (total == 0u) return 0.0 / 0.0;
+  if (total == 0u) {
+    const uint64_t nan = UINT64_C(0x7ff8000000000000); /* 0.0 / 0.0 would have a sign */
+    memcpy(&low, &nan, sizeof low);
+    return low;
+  }
   while (block < @BLOCKS && (double)(below + blocks[block]) <= passed) below += blocks[block++];
   for (next = block * @BLOCK; next < @SIZE && (double)(below + counts[next]) <= passed; ++next) below += counts[next];
   before = next < @SIZE ? next : @SIZE; /* then the last target below it that some row has */

@@ -53,8 +53,9 @@ constexpr StagedPlaces staged_codes(std::uint32_t rows, std::uint32_t columns) {
 /// fewer blocks could run beside each other.
 inline constexpr std::uint32_t kUnrequestedShared = 48u << 10;
 
-/// Returns these bytes where rows, trees and sums take `taken`: if that is more, a sixteenth beside them, which seldom
-/// changes how many blocks run beside each other.
+/// Returns the bytes of a block's shared memory that accumulators may fill without a directive, where rows, trees and
+/// sums take `taken` of them: kUnrequestedShared, or 17/16 of `taken` if that is more. A sixteenth seldom changes how
+/// many blocks run beside each other.
 constexpr std::uint64_t unrequested_shared(std::uint64_t taken) {
   const std::uint64_t beside = taken + taken / 16;
   return beside > kUnrequestedShared ? beside : kUnrequestedShared;

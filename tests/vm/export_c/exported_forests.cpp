@@ -202,27 +202,24 @@ struct Tried {
   }
 };
 
-/// Returns options to try, of the given kinds: some that calls take and some that are wrong.
-std::vector<Tried> tried_options(const Program& program, std::int32_t kinds) {
+/// Returns options to try: some that calls take and some that are wrong, or that the program does not have.
+std::vector<Tried> tried_options(const Program& program) {
   const auto begins = program.round_begins();
-  const auto rounds = static_cast<std::uint32_t>(begins.empty() ? 0 : begins.size() - 1);
+  // A program without rounds refuses these.
+  const auto rounds = static_cast<std::uint32_t>(begins.empty() ? 2 : begins.size() - 1);
   const Rounds middle{rounds / 3, std::max(rounds / 3 + 1, rounds * 2 / 3)};
-  const std::vector<Tried> all = {{middle},
-                                  {Rounds{0, (rounds + 1) / 2}},
-                                  {Rounds{0, rounds}},
-                                  {Rounds{1, 1}},
-                                  {Rounds{0, rounds + 1}},
-                                  {{}, true},
-                                  {middle, true},
-                                  {{}, false, EarlyStop{0.5, 1}},
-                                  {{}, false, EarlyStop{2, 3}},
-                                  {middle, true, EarlyStop{1, 2}},
-                                  {{}, false, EarlyStop{-1, 2}},
-                                  {{}, true, EarlyStop{0, 4000000000}}};
-  std::vector<Tried> some;
-  for (const Tried& tried : all)
-    if ((tried.kinds() & ~kinds) == 0) some.push_back(tried);
-  return some;
+  return {{middle},
+          {Rounds{0, (rounds + 1) / 2}},
+          {Rounds{0, rounds}},
+          {Rounds{1, 1}},
+          {Rounds{0, rounds + 1}},
+          {{}, true},
+          {middle, true},
+          {{}, false, EarlyStop{0.5, 1}},
+          {{}, false, EarlyStop{2, 3}},
+          {middle, true, EarlyStop{1, 2}},
+          {{}, false, EarlyStop{-1, 2}},
+          {{}, true, EarlyStop{0, 4000000000}}};
 }
 
 /// An output whose calls may have options.
@@ -299,18 +296,10 @@ class Judge {
     return 0;
   }
 
-  /// Returns the kinds of options that calls for an output can have.
-  std::int32_t kinds(OutputKind output) const {
-    std::int32_t kinds = 0;
-    for (const Tried& right :
-         {Tried{Rounds{0, rounds()}}, Tried{{}, true}, Tried{{}, false, EarlyStop{1, 1}}})
-      if (wrong(output, right) == 0) kinds |= right.kinds();
-    return kinds;
-  }
-  std::int32_t kinds() const {
-    std::int32_t kinds = 0;
-    for (const OutputWithOptions& of : kWithOptions) kinds |= this->kinds(of.output);
-    return kinds;
+  /// Returns whether calls for an output can have options.
+  bool takes_options(OutputKind output) const {
+    const Tried right[] = {{Rounds{0, rounds()}}, {{}, true}, {{}, false, EarlyStop{1, 1}}};
+    return std::ranges::any_of(right, [&](const Tried& tried) { return wrong(output, tried) == 0; });
   }
 
   static constexpr std::uint32_t kOptionsEvery = 2;
@@ -381,10 +370,9 @@ void compare_quantiles(const Judge& judge, const Program& program, const std::st
 /// Compares what calls with options write, and what they return.
 void compare_options(const Judge& judge, const Program& program, const std::string& what,
                      Comparison& written) {
-  const std::int32_t kinds = judge.kinds();
   for (const OutputWithOptions& of : kWithOptions) {
-    if (judge.kinds(of.output) == 0) continue;
-    for (const Tried& tried : tried_options(program, kinds)) {
+    if (!judge.takes_options(of.output)) continue;
+    for (const Tried& tried : tried_options(program)) {
       const std::string name = what + ", output " + std::string(name_of(of.output)) + tried.text();
       for (const bool all : {false, true}) {
         const std::int32_t wrong = judge.wrong(of.output, tried);
@@ -460,22 +448,22 @@ namespace {
 
 /// Returns the C statements that call functions with options.
 std::string calls_with_options(const Judge& judge, const Program& program, const std::string& prefix) {
-  const std::int32_t kinds = judge.kinds();
   const std::string score = c_type(program.meta().score_type);
   std::string text;
   for (const OutputWithOptions& of : kWithOptions) {
-    if (judge.kinds(of.output) == 0) continue;
+    if (!judge.takes_options(of.output)) continue;
     const bool counts = of.output == OutputKind::Staged || of_members(program, of.output);
     const std::string every = counts ? std::to_string(Judge::kOptionsEvery) + "u, " : "";
-    for (const Tried& tried : tried_options(program, kinds)) {
-      const auto width = output_width(program, of.output, judge.options(tried, true));
+    for (const Tried& tried : tried_options(program)) {
+      const bool right = judge.wrong(of.output, tried) == 0;
+      const auto width = right ? output_width(program, of.output, judge.options(tried, true)) : 1;
       text +=
           "  {\n    const " + prefix + "_options options = " + tried.initializer() + ";\n    WRITE_WITH(" +
           prefix + "_" + of.function + "_with(&options, rows, rows_here, features, " + every + "out), " +
           (of.output == OutputKind::Class ? "int64_t" : score) + ", " + std::to_string(width) + "u)\n  }\n";
     }
   }
-  if ((kinds & kMargins) == 0) return text;
+  if (text.empty()) return text;
   const std::string count = "count * " + std::to_string(program.meta().num_outputs) + "u";
   return "  " + score + " *const margins = memory(" + count + " * sizeof(" + score +
          "));\n  size_t n;\n  for (n = 0; n < " + count + "; ++n) margins[n] = " + kMargin + ";\n" + text +
