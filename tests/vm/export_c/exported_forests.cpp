@@ -159,9 +159,9 @@ class Comparison {
 double margin_of(std::size_t i) { return static_cast<double>(i % 11) * 0.375 - 1.5; }
 constexpr const char* kMargin = "(float)(n % 11u) * 0.375f - 1.5f";
 
-/// The bits of options: what C returns for a wrong one.
+/// The bits of options. Exported functions return the bit of an option that is wrong.
 constexpr std::int32_t kRounds = 1, kMargins = 2, kEarlyStop = 4;
-/// What C returns for a wrong number of virtual ensembles.
+/// The number that exported functions return for a wrong number of virtual ensembles.
 constexpr std::int32_t kEnsembles = 8;
 
 /// Options of a call that are tried.
@@ -245,7 +245,7 @@ bool of_members(const Program& program, OutputKind output) {
          !program.uncertainty().empty() && program.uncertainty()[0].rule != UncertaintyRule::Trees;
 }
 
-/// Quantiles that are tried, and what C returns for wrong ones.
+/// Quantiles that are tried, and the number that exported functions return for wrong ones.
 constexpr double kQuantiles[] = {0.1, 0.5, 0.9, 0, 1, 1.0 / 3};
 constexpr std::int32_t kWrongQuantiles = 16;
 

@@ -484,7 +484,7 @@ TEST_F(WalkersOfFewRows, LeaveWhatAPlainLoopLeaves) {
         }
     }
   }
-  if (!decides) GTEST_SKIP() << "no target of this CPU decides tests as bytes";
+  if (!decides) GTEST_SKIP() << "no AVX-512 with VBMI: no other target of this CPU decides tests as bytes";
 }
 
 /// Several threads add to the same rows: a lost addition shows in the sum, which is exact in any order.
