@@ -244,7 +244,11 @@ fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_c
       return usage("writes float32 numbers; fvm_predict writes classes and leaf numbers");
     FVM_ASSIGN(const OutputKind kind, known_output(output));
     FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
-    const RowBlock block{rows, row_count, row_stride};
+    // An initialiser of the whole struct becomes a string instruction, which takes as long as a small tree's walk.
+    RowBlock block;
+    block.data = rows;
+    block.count = row_count;
+    block.stride = row_stride;
     if (used.predictor().predict_again(used.memory(), block, kind, ResultType::Float32, out, capacity))
       return {};
     return predict_rows(used, block, kind, ResultType::Float32, {}, out, capacity);

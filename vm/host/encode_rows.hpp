@@ -14,11 +14,13 @@
 
 namespace forestvm::host {
 
-/// A feature's thresholds in the two orders that searches use: 2^bits - 1 in ascending order, the last ones
-/// NaN, which no value reaches; and in the order of a binary search, for searches that keep them in
-/// registers.
+/// A feature's thresholds in the three orders that searches use: 2^bits - 1 in ascending order, the last ones
+/// NaN, which no value reaches; in the order of a binary search, for searches that keep them in registers; and
+/// with separators above them, for searches of one value.
 struct FeatureSearch {
   static constexpr unsigned kSplitSteps = 8;
+  /// A node of the search of one value: a cache line of thresholds, which settles kNodeBits bits of the rank.
+  static constexpr unsigned kNodeBits = 4, kNode = 1u << kNodeBits;
 
   const float* thresholds;
   /// The top of the binary search tree, with the thresholds of its first kSplitSteps steps, or of all steps if
@@ -26,11 +28,32 @@ struct FeatureSearch {
   /// value below splitters[i], otherwise at 2 i + 1. splitters[0] and unused entries up to 31 are NaN. The array is
   /// aligned to a cache line.
   const float* splitters;
-  unsigned bits;
+  /// The levels of a search tree whose nodes have kNode children, one behind the other; the last one is `thresholds`.
+  /// The root is a whole node, and settles top_bits bits, 1 to kNodeBits. Unused separators are NaN.
+  const float* separators;
   std::uint32_t feature;
-  std::span<const ColumnDesc> columns;
   std::uint32_t first_column;
+  std::span<const ColumnDesc> columns;
+  unsigned bits;
+  std::uint8_t top_bits;
+  /// True if the feature has at most two columns, and the rank of a value that is not missing is its code in each.
+  bool ranks_are_codes;
 };
+
+/// Returns a value's rank. reached(node) returns how many of a node's thresholds it has reached.
+template <class Reached>
+FVM_INLINE std::uint32_t rank_of_value(const FeatureSearch& search, const Reached& reached) {
+  constexpr unsigned kNode = FeatureSearch::kNode, kNodeBits = FeatureSearch::kNodeBits;
+  const float* level = search.separators;
+  std::uint32_t rank = reached(level);
+  level += kNode;
+  for (unsigned bits = search.top_bits; bits < search.bits; bits += kNodeBits) {
+    const std::size_t node = std::size_t{rank} * kNode;
+    rank = rank * kNode + reached(level + node);
+    level += std::size_t{kNode} << bits;
+  }
+  return rank;
+}
 
 /// The most values of a row that are transposed together: as many as a cache line holds.
 inline constexpr std::uint32_t kTileValues = 16;
@@ -56,8 +79,12 @@ using EncodeFunction = void (*)(const EncodeTask&);
 
 /// Writes the codes of one value in all columns of its feature, from `to` on, kCodeRows apart.
 FVM_INLINE void write_code(const FeatureSearch& search, std::uint32_t rank, bool missing, std::uint8_t* to) {
-  // A feature nearly always has one column, and a loop that the compiler vectorises costs more than the
-  // search.
+  if (search.ranks_are_codes && !missing) [[likely]] {
+    *to = static_cast<std::uint8_t>(rank);
+    if (search.columns.size() > 1) to[kCodeRows] = static_cast<std::uint8_t>(rank);
+    return;
+  }
+  // A loop that the compiler vectorises costs more than the search.
   *to = column_code(search.columns[0], rank, missing);
   for (std::size_t c = 1; c < search.columns.size(); ++c)
     to[c * kCodeRows] = column_code(search.columns[c], rank, missing);
@@ -113,9 +140,10 @@ FVM_INLINE void prefetch_tile(const EncodeTask& task, std::uint32_t row, std::si
 template <class Search>
 [[gnu::noinline]] static void encode_few_rows(const EncodeTask& task, const float* rows, unsigned count,
                                               std::uint8_t* codes) {
-  for (const FeatureTile& tile : task.tiles)
-    for (const FeatureSearch& search : tile.features)
-      Search::encode_few(search, rows + search.feature, task.row_stride, count, codes, AsTheyAre());
+  for (unsigned r = 0; r < count; ++r, rows += task.row_stride)
+    for (const FeatureTile& tile : task.tiles)
+      for (const FeatureSearch& search : tile.features)
+        Search::encode_one(search, rows[search.feature], r, AsTheyAre(), codes);
 }
 
 template <class Target>

@@ -20,6 +20,26 @@ std::size_t splitters_size(unsigned bits) {
   return std::max(std::size_t{32}, std::size_t{1} << std::min(bits, FeatureSearch::kSplitSteps));
 }
 
+/// Returns the number of bits of a rank of `bits` bits that the root of the search of one value settles.
+unsigned top_bits(unsigned bits) { return bits == 0 ? 0 : (bits - 1) % FeatureSearch::kNodeBits + 1; }
+
+/// Writes the separators of all levels above the thresholds, from `to` on, whose memory is NaN. Returns their end.
+float* set_separators(std::span<const float> thresholds, unsigned bits, float* to) {
+  for (unsigned known = top_bits(bits); known < bits; known += FeatureSearch::kNodeBits) {
+    const unsigned below = bits - known;
+    for (std::size_t i = 1; i << below <= thresholds.size(); ++i) to[i - 1] = thresholds[(i << below) - 1];
+    to += std::max(std::size_t{FeatureSearch::kNode}, std::size_t{1} << known);
+  }
+  return to;
+}
+
+/// See FeatureSearch::ranks_are_codes.
+bool ranks_are_codes(std::span<const ColumnDesc> columns, std::size_t thresholds) {
+  for (const ColumnDesc& column : columns)
+    if (column.first != 0 || column.count != thresholds) return false;
+  return columns.size() <= 2;
+}
+
 /// Returns the number of floats of the thresholds of a search of `bits` steps. They are whole cache lines, so that
 /// all splitters are aligned.
 std::size_t thresholds_size(unsigned bits) { return std::max(kLine / sizeof(float), std::size_t{1} << bits); }
@@ -88,13 +108,11 @@ std::vector<FeatureCategories> categories_of(std::span<const CategoryColumn> cat
   const std::size_t first = columns.size() - categories.size();
   std::vector<FeatureCategories> features;
   for (std::size_t begin = 0, end = 0; begin < categories.size(); begin = end) {
-    const auto other = [&](const CategoryColumn& column) {
-      return column.feature != categories[begin].feature || column.fractions != categories[begin].fractions;
-    };
-    end = static_cast<std::size_t>(
-        std::find_if(categories.begin() + static_cast<std::ptrdiff_t>(begin), categories.end(), other) -
-        categories.begin());
-    features.push_back({categories[begin].feature, least_category(categories[begin]),
+    const CategoryColumn& first_of_feature = categories[begin];
+    do ++end;
+    while (end < categories.size() && categories[end].feature == first_of_feature.feature &&
+           categories[end].fractions == first_of_feature.fractions);
+    features.push_back({first_of_feature.feature, least_category(first_of_feature),
                         categories.subspan(begin, end - begin), columns.subspan(first + begin, end - begin),
                         static_cast<std::uint32_t>(first + begin)});
   }
@@ -108,24 +126,39 @@ LoadedEncoder load_encoder(std::span<const EncodedFeature> features, std::span<c
                            std::uint32_t row_values) {
   LoadedEncoder loaded;
   std::size_t size = kLine / sizeof(float);  // room to align the thresholds of the first search
-  for (const EncodedFeature& feature : features)
-    size += splitters_size(bits_of(feature)) + thresholds_size(bits_of(feature));
+  for (const EncodedFeature& feature : features) {
+    const unsigned bits = bits_of(feature);
+    size += splitters_size(bits) + thresholds_size(bits);
+    // A level of separators has a sixteenth of the entries of the level below, but at least a node.
+    if (bits > FeatureSearch::kNodeBits)
+      size += std::size_t{2} * FeatureSearch::kNode + thresholds_size(bits) / 8;
+  }
   // No number reaches NaN, so that searches do not go on behind a feature's last threshold.
   loaded.thresholds.assign(size, std::numeric_limits<float>::quiet_NaN());
   void* start = loaded.thresholds.data();
   std::size_t space = size * sizeof(float);
   float* at = static_cast<float*>(std::align(kLine, space - kLine, start, space));
+  loaded.searches = std::vector<FeatureSearch>(features.size());
+  FeatureSearch* search = loaded.searches.data();
   for (const EncodedFeature& feature : features) {
     const unsigned bits = bits_of(feature);
     float* const splitters = at;
-    float* const thresholds = at + splitters_size(bits);
-    at = thresholds + thresholds_size(bits);
+    float* const separators = splitters + splitters_size(bits);
     const auto mine = ranks.subspan(feature.first_threshold, feature.threshold_count);
+    float* const thresholds = set_separators(mine, bits, separators);
+    at = thresholds + thresholds_size(bits);
     std::copy(mine.begin(), mine.end(), thresholds);
     set_splitters(thresholds, bits, splitters);
-    loaded.searches.push_back({thresholds, splitters, bits, feature.feature,
-                               columns.subspan(feature.first_column, feature.column_count),
-                               feature.first_column});
+    const auto its_columns = columns.subspan(feature.first_column, feature.column_count);
+    *search++ = {thresholds,
+                 splitters,
+                 separators,
+                 feature.feature,
+                 feature.first_column,
+                 its_columns,
+                 bits,
+                 static_cast<std::uint8_t>(top_bits(bits)),
+                 ranks_are_codes(its_columns, mine.size())};
   }
   loaded.tiles = tiles_of(loaded.searches, row_values);
   loaded.steps = steps_of(loaded.searches, row_values);

@@ -300,6 +300,20 @@ TEST(Encoder, WritesTheCodesOfItsRowsAndNoOthers) {
   }
 }
 
+TEST(Encoder, FewRowsOfManyThresholds) {
+  // Values of a few rows are searched one by one, through up to four levels of separators.
+  const std::vector<std::vector<float>> all{
+      thresholds_drawn(4095, 1), thresholds_drawn(4096, 2), thresholds_drawn(5000, 3), {0.5f}};
+  const Program program = compiled(search_model(all, Missing::Either), "encode(u8)");
+  const Rows rows = nasty_rows(all, 0);
+  for (const std::string& name : support::targets_here()) {
+    SCOPED_TRACE(name);
+    const host::Target& target = **host::find_target(name);
+    for (std::uint32_t row = 0, count = 1; row + count <= rows.count; row += 97, count = count % 4 + 1)
+      expect_codes(program, target, rows.values.data() + row * rows.stride, rows.stride, {0, count});
+  }
+}
+
 TEST(Encoder, RowsFartherApartThanVectorsReach) {
   // Vector loads use 32-bit offsets, for strides up to 2^26 and 2^27 values on AVX-512 and AVX2. Tests
   // strides beyond these, and strides of which sixteen or eight times would overflow.

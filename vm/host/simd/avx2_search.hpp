@@ -58,6 +58,22 @@ struct Avx2Search {
     encode_each(search, values, stride, 0, count, codes, source);
   }
 
+  /// Writes the codes of the value of row `r` of a block in all columns of a feature.
+  template <class Source>
+  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, unsigned r,
+                                    const Source& source, std::uint8_t* codes) {
+    const __m256 x = _mm256_set1_ps(value);
+    std::uint32_t rank = rank_of_value(search, [x](const float* node) {
+      static_assert(FeatureSearch::kNode == 2 * kLanes);
+      const __m256 low = _mm256_cmp_ps(x, _mm256_load_ps(node), _CMP_GE_OQ),
+                   high = _mm256_cmp_ps(x, _mm256_load_ps(node + kLanes), _CMP_GE_OQ);
+      const auto bits = static_cast<unsigned>(_mm256_movemask_ps(low) | _mm256_movemask_ps(high) << kLanes);
+      return static_cast<std::uint32_t>(_mm_popcnt_u32(bits));
+    });
+    rank = settled_rank(source, search.feature, search.thresholds, r, value, rank);
+    write_code(search, rank, value != value, codes + std::size_t{search.first_column} * kCodeRows + r);
+  }
+
   template <class Source = AsTheyAre>
   FVM_INLINE static void encode_transposed(const FeatureSearch& search, const float* values, unsigned count,
                                            std::uint8_t* codes, const Source& source = {}) {
@@ -305,25 +321,7 @@ struct Avx2Search {
   FVM_INLINE static void encode_each(const FeatureSearch& search, const float* values, std::size_t stride,
                                      unsigned begin, unsigned end, std::uint8_t* codes,
                                      const Source& source) {
-    for (unsigned r = begin; r < end; ++r) encode_one(search, values[r * stride], r, source, codes + r);
-  }
-
-  /// Encodes the value of row `r`: compares it with the splitters of five steps, then searches between the two that it
-  /// lies between.
-  template <class Source>
-  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, unsigned r,
-                                    const Source& source, std::uint8_t* codes) {
-    const __m256 x = _mm256_set1_ps(value);
-    std::uint32_t rank = 0;
-    const unsigned by_splitters = std::min(search.bits, 5u);
-    for (unsigned i = 0; i < 1u << by_splitters; i += kLanes) {
-      const __m256 right = _mm256_cmp_ps(x, _mm256_loadu_ps(search.splitters + i), _CMP_GE_OQ);
-      rank += static_cast<std::uint32_t>(_mm_popcnt_u32(static_cast<unsigned>(_mm256_movemask_ps(right))));
-    }
-    const unsigned left = search.bits - by_splitters;
-    rank = ScalarSearch::rank(search, value, rank << left, left);
-    rank = settled_rank(source, search.feature, search.thresholds, r, value, rank);
-    write_code(search, rank, value != value, codes + std::size_t{search.first_column} * kCodeRows);
+    for (unsigned r = begin; r < end; ++r) encode_one(search, values[r * stride], r, source, codes);
   }
 
   template <unsigned Vectors>

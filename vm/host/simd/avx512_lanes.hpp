@@ -112,6 +112,7 @@ struct Avx512Lanes : OrderedSums {
 
     FVM_INLINE CodesInRegisters(const std::uint8_t* from, std::size_t columns) {
       alignas(64) std::uint8_t row[Vectors * 64];
+#pragma GCC unroll 8
       for (std::size_t c = 0; c < columns; ++c) row[c] = from[c * kCodeRows];
       for (unsigned v = 0; v < Vectors; ++v) bytes[v] = _mm512_load_si512(row + v * 64);
     }

@@ -15,7 +15,7 @@ namespace forestvm::host {
 
 struct Avx512Search {
   /// The number of rows up to which encoding values one by one is faster.
-  static constexpr unsigned kFewRows = 2;
+  static constexpr unsigned kFewRows = 3;
 
   FVM_INLINE static void transpose(const float* rows, std::size_t stride, unsigned count, unsigned values,
                                    float* to) {
@@ -59,8 +59,21 @@ struct Avx512Search {
   template <class Source = AsTheyAre>
   FVM_INLINE static void encode_few(const FeatureSearch& search, const float* values, std::size_t stride,
                                     unsigned count, std::uint8_t* codes, const Source& source = {}) {
-    std::uint8_t* const to = codes + std::size_t{search.first_column} * kCodeRows;
-    for (unsigned r = 0; r < count; ++r) encode_one(search, values[r * stride], r, source, to + r);
+    for (unsigned r = 0; r < count; ++r) encode_one(search, values[r * stride], r, source, codes);
+  }
+
+  /// Writes the codes of the value of row `r` of a block in all columns of a feature.
+  template <class Source>
+  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, unsigned r,
+                                    const Source& source, std::uint8_t* codes) {
+    const __m512 x = _mm512_set1_ps(value);
+    std::uint32_t rank = rank_of_value(search, [x](const float* node) {
+      static_assert(FeatureSearch::kNode == 16);
+      return static_cast<std::uint32_t>(
+          _mm_popcnt_u32(_mm512_cmp_ps_mask(x, _mm512_load_ps(node), _CMP_GE_OQ)));
+    });
+    rank = settled_rank(source, search.feature, search.thresholds, r, value, rank);
+    write_code(search, rank, value != value, codes + std::size_t{search.first_column} * kCodeRows + r);
   }
 
   template <class Source = AsTheyAre>
@@ -352,34 +365,6 @@ struct Avx512Search {
       codes = _mm512_mask_mov_epi8(codes, missing, _mm512_set1_epi8(static_cast<char>(column.count)));
     }
     _mm512_mask_storeu_epi8(to, _bzhi_u64(~std::uint64_t{0}, count), codes);
-  }
-
-  /// Returns how many of 16 thresholds are at or below x.
-  FVM_INLINE static std::uint32_t reached(const float* thresholds, __m512 x) {
-    return static_cast<std::uint32_t>(
-        _mm_popcnt_u32(_mm512_cmp_ps_mask(x, _mm512_loadu_ps(thresholds), _CMP_GE_OQ)));
-  }
-
-  /// Encodes the value of row `r`: compares it with the splitters of five steps, then with all thresholds after the
-  /// last that it reaches.
-  template <class Source>
-  FVM_INLINE static void encode_one(const FeatureSearch& search, float value, unsigned r,
-                                    const Source& source, std::uint8_t* to) {
-    const __m512 x = _mm512_set1_ps(value);
-    std::uint32_t rank = reached(search.splitters, x);
-    if (search.bits > 4) rank += reached(search.splitters + 16, x);
-    if (search.bits > 5) {
-      const std::uint32_t between = (1u << (search.bits - 5)) - 1;
-      rank *= between + 1;
-      const float* const from = search.thresholds + rank;
-      for (std::uint32_t i = 0; i < between; i += 16) {
-        const auto these = static_cast<__mmask16>(_bzhi_u32(0xffff, between - i));
-        rank += static_cast<std::uint32_t>(_mm_popcnt_u32(
-            _mm512_mask_cmp_ps_mask(these, x, _mm512_maskz_loadu_ps(these, from + i), _CMP_GE_OQ)));
-      }
-    }
-    rank = settled_rank(source, search.feature, search.thresholds, r, value, rank);
-    write_code(search, rank, value != value, to);
   }
 
   /// Finds the rank of each value, and the last threshold that it has reached; NaN if it has reached none.
