@@ -1,4 +1,4 @@
-// Times the walks among which `auto` chooses: bench_walks MODEL [ROWS]. Prints one line of JSON: the names of the
+// Times the walks among which `auto` chooses: bench_walks MODEL [ROWS.npy] [--rows 1,2,4]. Prints one line of JSON: the names of the
 // predictor's features, and for each number of rows and CPU target the features and the time of each walk, and the time
 // of `auto`. Times are microseconds per row, of one thread. Without ROWS they are drawn between the model's thresholds,
 // as `forestvm bench` does.
@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <random>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -124,7 +125,8 @@ Result<Loaded*> loaded(std::vector<std::unique_ptr<Loaded>>& all, const Model& m
   return all.back().get();
 }
 
-Result<void> measure(const std::string& path, const std::string& rows_path) {
+Result<void> measure(const std::string& path, const std::string& rows_path,
+                     const std::vector<std::uint32_t>& row_counts) {
   FVM_ASSIGN(const Model model, load_model(path));
   const scheduler::ForestFacts facts = scheduler::facts_of(model);
   FVM_ASSIGN(const Compiled automatic, compile(model, automatic_schedule(model)));
@@ -145,7 +147,7 @@ Result<void> measure(const std::string& path, const std::string& rows_path) {
     for (const auto& entry : all) {
       FVM_ASSIGN(entry->predictor, host_backend(entry->program, host));
     }
-    for (const std::uint32_t count : kRows) {
+    for (const std::uint32_t count : row_counts) {
       const std::vector<WalkChoice> walks = scheduler::walks_for(facts, count);
       std::vector<Runner> runners(walks.size() + 1);
       for (std::size_t i = 0; i < walks.size(); ++i) {
@@ -154,7 +156,7 @@ Result<void> measure(const std::string& path, const std::string& rows_path) {
       }
       runners.back().caller = std::make_unique<cli::Caller>(*of_auto, rows, count);
       FVM_ASSIGN(const std::vector<double> times, times_of(runners, count, random));
-      if (target != kTargets[0] || count != kRows[0]) std::printf(",");
+      if (target != kTargets[0] || count != row_counts[0]) std::printf(",");
       print_cell(facts, {count, std::string_view(target) == "avx512", fast_gathers}, target, walks, times);
     }
   }
@@ -162,14 +164,35 @@ Result<void> measure(const std::string& path, const std::string& rows_path) {
   return {};
 }
 
+/// Returns numbers of rows, separated by commas; none if one of them is not among kRows.
+std::vector<std::uint32_t> counts_in(const std::string& text) {
+  std::vector<std::uint32_t> counts;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto known = std::find_if(std::begin(kRows), std::end(kRows),
+                                    [&](std::uint32_t rows) { return std::to_string(rows) == word; });
+    if (known == std::end(kRows)) return {};
+    counts.push_back(*known);
+  }
+  return counts;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
-  if (count < 2 || count > 3) {
-    std::fputs("usage: bench_walks MODEL [ROWS]\n", stderr);
+  std::vector<std::string> files;
+  std::vector<std::uint32_t> row_counts(std::begin(kRows), std::end(kRows));
+  for (int i = 1; i < count; ++i) {
+    if (std::string_view(arguments[i]) == "--rows" && i + 1 < count)
+      row_counts = counts_in(arguments[++i]);
+    else
+      files.emplace_back(arguments[i]);
+  }
+  if (files.empty() || files.size() > 2 || row_counts.empty()) {
+    std::fputs("usage: bench_walks MODEL [ROWS.npy] [--rows 1,2,4]\n", stderr);
     return 2;
   }
-  const Result<void> result = measure(arguments[1], count == 3 ? arguments[2] : "");
+  const Result<void> result = measure(files[0], files.size() == 2 ? files[1] : "", row_counts);
   if (!result) {
     std::fprintf(stderr, "%s\n", result.error().text().c_str());
     return 1;
