@@ -35,15 +35,29 @@ class Walks(unittest.TestCase):
         cls.folder.cleanup()
 
     @classmethod
-    def collect(cls, seed):
-        command = [sys.executable, "-B", f"{HERE}/collect", cls.measured, "--program", BENCH_WALKS]
-        return [*command, "--drawn", "1", "--first", str(seed)]
+    def collect(cls, seed, *more, out=None):
+        command = [sys.executable, "-B", f"{HERE}/collect", out or cls.measured, "--program", BENCH_WALKS]
+        return [*command, "--drawn", "1", "--first", str(seed), *more]
 
     def test_a_measured_forest_is_left_out(self):
         done = subprocess.run(self.collect(SEEDS[0]), check=True, capture_output=True, text=True)
         self.assertEqual(done.stderr, "")
         with open(self.measured, encoding="utf-8") as file:
             self.assertEqual([json.loads(line)["name"] for line in file], [f"drawn-{seed}" for seed in SEEDS])
+
+    def test_some_numbers_of_rows_are_measured_again(self):
+        out = f"{self.folder.name}/again.jsonl"
+        again = ["--again", self.measured, "--rows", "2"]
+        subprocess.run(self.collect(SEEDS[0], *again, out=out), check=True, capture_output=True)
+        with open(self.measured, encoding="utf-8") as old, open(out, encoding="utf-8") as new:
+            old, new = json.loads(old.readline()), json.loads(new.read())
+        self.assertEqual(new["names"], old["names"])
+        self.assertEqual(len(new["cells"]), len(old["cells"]))
+        for before, cell in zip(old["cells"], new["cells"]):
+            self.assertEqual((cell["rows"], cell["target"]), (before["rows"], before["target"]))
+            self.assertEqual(cell == before, cell["rows"] != 2)
+        wrong = subprocess.run(self.collect(SEEDS[0], "--again", self.measured), capture_output=True, text=True)
+        self.assertIn("--again and --rows go together", wrong.stderr)
 
     def test_every_walk_has_features_and_a_time(self):
         data = script("train").Measured([self.measured])
