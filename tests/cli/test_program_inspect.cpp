@@ -63,7 +63,7 @@ TEST_F(Inspect, SaysWhichPlanADeviceOfLessMemoryTakes) {
     const Outcome outcome = accounted({"--json", "--rows", "10000", "--device-model", device, "--schedule",
                                        write("plans.schedule", plans)});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    return nlohmann::json::parse(outcome.out)["plan rows"].get<unsigned>();
+    return nlohmann::json::parse(outcome.out)["plan_rows"].get<unsigned>();
   };
   EXPECT_EQ(plan_on("h200"), 10'000u);
   EXPECT_EQ(plan_on("l4"), 500u);
