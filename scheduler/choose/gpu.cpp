@@ -48,8 +48,8 @@ constexpr Shape kShapes[] = {{256, 1}, {128, 1}, {64, 1},  {32, 1},  {16, 1},  {
 constexpr std::uint32_t kTreeBlocks[] = {1, 4, 16, 64};
 constexpr double kMostBlocks = 264;
 
-/// The most blocks of rows that linking lets join with others: passes of more take several launches, whose costs are not
-/// known here.
+/// The most blocks of rows that linking lets join with others: passes of more take several launches, whose costs are
+/// not known here.
 constexpr std::uint32_t kMostJoined = 1024;
 
 /// A later shape of kShapes is taken if it costs less than this part of what the best one before it costs. Costs

@@ -83,10 +83,10 @@ constexpr double warp_passing(const CodeCosts& code) {
 }
 
 /// Returns the latency of a block of `warps` warps without its walks: fetching and running code. Two codes were timed,
-/// nvForest's and that of kTimedKernels. Between them, latency is taken to grow with the instructions or with the lines,
-/// with the one that grows more. Instructions of further warps are issued while the first one waits, but what they write
-/// to their stacks passes after what it writes: with a thread for each tree of a row, the timed kernels took 10 us more
-/// for 1,000 threads than for 100.
+/// nvForest's and that of kTimedKernels. Between them, latency is taken to grow with the instructions or with the
+/// lines, with the one that grows more. Instructions of further warps are issued while the first one waits, but what
+/// they write to their stacks passes after what it writes: with a thread for each tree of a row, the timed kernels
+/// took 10 us more for 1,000 threads than for 100.
 constexpr double block_latency(const CodeCosts& code, double warps) {
   const auto growth = [&](double CodeCosts::*cost) {
     return (code.*cost - kShortestCode.*cost) / (kTimedCode.*cost - kShortestCode.*cost);
